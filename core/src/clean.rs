@@ -1,0 +1,113 @@
+//! Cleaning as a library: what a cleaner loops over.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// What a light clean did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LightReport {
+    /// Delayed items that became ready.
+    pub promoted: u64,
+    /// Expired leases that were reclaimed.
+    pub expired: u64,
+    /// How many of those items are dead now, at their limit of attempts.
+    pub died: u64,
+    /// When the next item is due or the next lease expires; `None` if there is neither.
+    pub next_in: Option<Duration>,
+}
+
+/// One way in which a queue can be damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Damage {
+    /// An item that stands in no state, as when a script died half-way. Mended: ready, at the front.
+    Stray,
+    /// An item in more than one state. Mended: leased is kept, else delayed, else dead, else ready.
+    SeveralStates,
+    /// An item twice among the ready ones. Mended: once.
+    Doubled,
+    /// An entry of a state whose item does not exist. Mended: dropped.
+    Dangling,
+    /// An id that leads to no item. Mended: dropped.
+    DanglingId,
+    /// An item that its id does not lead to. Mended: it does again. Not mended, and reported, while
+    /// the id leads to a later item; what stands in no state is dropped then, it was never
+    /// acknowledged.
+    LostId,
+    /// Details (priority, failures, …) kept for no item. Mended: dropped.
+    DanglingDetails,
+    /// Details that cannot be read. Mended: as if there were none.
+    BadDetails,
+    /// A lease that ends later than any lease can, or a delay longer than allowed. Mended: ends now.
+    BadTime,
+    /// A stored item that cannot be read. Not mended: look at it by hand.
+    BadRecord,
+    /// A count that does not agree with what is there. Mended.
+    BadCount,
+    /// A key of another type than this library writes. Not mended: look at it by hand.
+    WrongType,
+}
+
+impl Damage {
+    /// The damage in a few words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Damage::Stray => "items in no state",
+            Damage::SeveralStates => "items in several states",
+            Damage::Doubled => "items twice ready",
+            Damage::Dangling => "entries without an item",
+            Damage::DanglingId => "ids without an item",
+            Damage::LostId => "items without their id",
+            Damage::DanglingDetails => "details without an item",
+            Damage::BadDetails => "unreadable details",
+            Damage::BadTime => "deadlines out of range",
+            Damage::BadRecord => "unreadable items",
+            Damage::BadCount => "wrong counts",
+            Damage::WrongType => "keys of a wrong type",
+        }
+    }
+}
+
+/// What a deep clean, or a check, found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeepReport {
+    /// Items looked at.
+    pub items: u64,
+    /// Idle lanes of clients that are gone. Leaving them is no damage.
+    pub idle_lanes: u64,
+    /// How often each damage was found; empty for a sound queue.
+    pub found: BTreeMap<Damage, u64>,
+    /// How often it was mended; always empty for a check.
+    pub mended: BTreeMap<Damage, u64>,
+    /// The first findings, one line each, at most 100.
+    pub details: Vec<String>,
+}
+
+impl DeepReport {
+    /// True if nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    pub(crate) fn note(
+        &mut self,
+        damage: Damage,
+        times: u64,
+        mended: bool,
+        what: impl fmt::Display,
+    ) {
+        if times == 0 {
+            return;
+        }
+        *self.found.entry(damage).or_default() += times;
+        if mended {
+            *self.mended.entry(damage).or_default() += times;
+        }
+        if self.details.len() < 100 {
+            self.details.push(format!("{}: {what}", damage.as_str()));
+        }
+    }
+}

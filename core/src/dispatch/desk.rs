@@ -1,0 +1,267 @@
+//! Leasing: calls wait in line here, one request at a time asks the engine for all of them, and a
+//! lease that comes for a call that is gone is given back.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, oneshot};
+
+use super::{Dispatch, Lane};
+use crate::engine::{Leased, LeasedItem, Stamp, Wanted};
+use crate::lease::Lease;
+use crate::options::MAX_BATCH;
+use crate::{Error, Result};
+
+/// How long waiting calls of one queue go without looking, times the number of queues that have
+/// any: whatever goes wrong with the news, nobody waits longer, and an idle process is quiet.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often a lost answer is asked for again, after the caller was told.
+const RECOVER_EVERY: Duration = Duration::from_millis(500);
+
+#[derive(Default)]
+pub(crate) struct Desk {
+    line: Mutex<Line>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Line {
+    calls: VecDeque<Call>,
+    attended: bool,
+    lane: Option<Lane>,
+}
+
+struct Call {
+    count: usize,
+    duration_ms: u64,
+    until: Option<Instant>,
+    /// The engine was asked for this call at least once.
+    asked: Arc<AtomicBool>,
+    reply: oneshot::Sender<Result<Parcel>>,
+}
+
+impl Call {
+    /// Stays in line when there was nothing for it.
+    fn waits_on(&self) -> bool {
+        !self.reply.is_closed() && self.until.is_none_or(|until| until > Instant::now())
+    }
+}
+
+/// Leases on their way to a caller. If it is gone, they go back.
+struct Parcel {
+    leases: Vec<Lease>,
+    dispatch: Arc<Dispatch>,
+}
+
+impl Parcel {
+    fn open(mut self) -> Vec<Lease> {
+        std::mem::take(&mut self.leases)
+    }
+}
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        self.dispatch.give_back(self.leases.iter().map(Lease::token).collect());
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Leases up to `count` (1 to [`MAX_BATCH`]) items. `wait`: `None` until there is one.
+pub(crate) async fn lease(
+    dispatch: &Arc<Dispatch>,
+    count: usize,
+    duration_ms: u64,
+    wait: Option<Duration>,
+) -> Result<Vec<Lease>> {
+    // A wait too long for the clock is a wait without end.
+    let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+    let asked = Arc::new(AtomicBool::new(false));
+    let (reply, mut answer) = oneshot::channel();
+    let desk = &dispatch.desk;
+    let attend = {
+        let mut line = desk.lock();
+        line.calls.push_back(Call { count, duration_ms, until, asked: asked.clone(), reply });
+        !std::mem::replace(&mut line.attended, true)
+    };
+    if attend {
+        let dispatch = dispatch.clone();
+        desk_task(dispatch);
+    } else {
+        desk.news.notify_one();
+    }
+    let parcel = match until {
+        Some(until) => tokio::select! {
+            biased;
+            parcel = &mut answer => parcel,
+            () = tokio::time::sleep_until(until.into()) => {
+                if asked.load(Ordering::Acquire) {
+                    // What arrived in this moment is taken; what arrives later goes back.
+                    answer.close();
+                    match answer.try_recv() {
+                        Ok(parcel) => Ok(parcel),
+                        Err(_) => return Ok(Vec::new()),
+                    }
+                } else {
+                    // An answer to the first question, even if it is late: nothing, or an error.
+                    answer.await
+                }
+            }
+        },
+        None => answer.await,
+    };
+    Ok(parcel.unwrap_or_else(|_| Err(Error::closed()))?.open())
+}
+
+fn desk_task(dispatch: Arc<Dispatch>) {
+    let context = dispatch.context.clone();
+    context.spawn(async move { attend(dispatch).await });
+}
+
+/// Serves the line until it is empty.
+async fn attend(dispatch: Arc<Dispatch>) {
+    let desk = &dispatch.desk;
+    let context = &dispatch.context;
+    let mut lane = desk.lock().lane.take().unwrap_or_else(|| context.lanes.make());
+    loop {
+        // Tasks that are about to ask as well get in line; with none, this is nothing.
+        tokio::task::yield_now().await;
+        let (wanted, calls) = {
+            let mut line = desk.lock();
+            if context.closed.is_cancelled() {
+                for call in line.calls.drain(..) {
+                    let _ = call.reply.send(Err(Error::closed()));
+                }
+            }
+            line.calls.retain(|call| !call.reply.is_closed());
+            if line.calls.is_empty() {
+                line.attended = false;
+                line.lane = Some(lane);
+                return;
+            }
+            next_question(&line.calls)
+        };
+        let patience = if desk.lock().calls.iter().any(Call::waits_on) {
+            PATIENCE * (context.waiting_queues.load(Ordering::Relaxed).max(1) as u32)
+        } else {
+            Duration::ZERO
+        };
+        let sent = Instant::now();
+        let stamp = lane.next(context.until());
+        match context.engine.lease(&dispatch.queue, &wanted, patience, &stamp).await {
+            Ok(leased) => {
+                let look_in = leased.look_in.unwrap_or(patience).min(patience);
+                if !hand_out(&dispatch, leased, calls, sent) {
+                    rest(&dispatch, look_in).await;
+                }
+            }
+            Err(error) => {
+                if error.outcome_unknown() {
+                    // Items may have been leased to nobody. The lane stays as it is until that is
+                    // known; others go on with a new one.
+                    recover(&dispatch, wanted, stamp);
+                    lane = context.lanes.make();
+                }
+                for call in desk.lock().calls.drain(..calls) {
+                    let _ = call.reply.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// What the first calls in line want together, and how many calls that are.
+fn next_question(line: &VecDeque<Call>) -> (Vec<Wanted>, usize) {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let (mut total, mut calls) = (0, 0);
+    for call in line {
+        if total + call.count > MAX_BATCH {
+            break;
+        }
+        total += call.count;
+        calls += 1;
+        match wanted.last_mut() {
+            Some(last) if last.duration_ms == call.duration_ms => last.count += call.count,
+            _ => wanted.push(Wanted { count: call.count, duration_ms: call.duration_ms }),
+        }
+    }
+    (wanted, calls)
+}
+
+/// Gives the leases to the first `calls` in line. True if the engine should be asked again at once.
+fn hand_out(dispatch: &Arc<Dispatch>, leased: Leased, calls: usize, sent: Instant) -> bool {
+    let mut items = leased.items.into_iter().peekable();
+    let mut line = dispatch.desk.lock();
+    let mut asked: VecDeque<Call> = line.calls.drain(..calls).collect();
+    let mut waiting = VecDeque::new();
+    while let Some(call) = asked.pop_front() {
+        call.asked.store(true, Ordering::Release);
+        if call.reply.is_closed() {
+            continue;
+        }
+        let mut leases = Vec::new();
+        while leases.len() < call.count
+            && let Some(item) = items.next_if(|item| item.duration_ms == call.duration_ms)
+        {
+            leases.push(Lease::new(dispatch.queue.clone(), item, sent));
+        }
+        if leases.is_empty() && call.waits_on() {
+            waiting.push_back(call);
+        } else {
+            // A caller that is gone drops the parcel, and with it goes back what is in it.
+            let _ = call.reply.send(Ok(Parcel { leases, dispatch: dispatch.clone() }));
+        }
+    }
+    dispatch.give_back(items.map(|item| item.token).collect());
+    let new_calls = !line.calls.is_empty();
+    for call in waiting.into_iter().rev() {
+        line.calls.push_front(call);
+    }
+    new_calls || line.calls.is_empty()
+}
+
+/// Until there is news: of the engine, of the clock, or of another call.
+async fn rest(dispatch: &Dispatch, look_in: Duration) {
+    let context = &dispatch.context;
+    context.waiting_queues.fetch_add(1, Ordering::Relaxed);
+    tokio::select! {
+        () = context.engine.wait(&dispatch.queue) => {}
+        () = tokio::time::sleep(look_in) => {}
+        () = dispatch.desk.news.notified() => {}
+        () = context.closed.cancelled() => {}
+    }
+    context.waiting_queues.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// Asks for the lost answer of a lease request until it comes, and gives back what it names. It
+/// stops when those leases have run out by themselves.
+fn recover(dispatch: &Arc<Dispatch>, wanted: Vec<Wanted>, stamp: Stamp) {
+    let longest = wanted.iter().map(|wanted| wanted.duration_ms).max().unwrap_or(0);
+    let end = Instant::now() + Duration::from_millis(longest);
+    let this = dispatch.clone();
+    dispatch.context.spawn(async move {
+        let context = &this.context;
+        while Instant::now() < end && !context.closed.is_cancelled() {
+            let stamp = Stamp { until: context.until().min(end), ..stamp.clone() };
+            match context.engine.lease(&this.queue, &wanted, Duration::ZERO, &stamp).await {
+                Ok(Leased { items, .. }) => {
+                    let tokens = items.iter().map(|item: &LeasedItem| item.token).collect();
+                    return this.give_back(tokens);
+                }
+                Err(error) if error.kind().is_retryable() => {
+                    tokio::select! {
+                        () = tokio::time::sleep(RECOVER_EVERY) => {}
+                        () = context.closed.cancelled() => {}
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    });
+}

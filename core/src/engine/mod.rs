@@ -1,0 +1,219 @@
+//! What an engine must be able to do: atomic operations on batches, and waiting. Nothing above
+//! this module knows which engine it runs on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::clean::{DeepReport, LightReport};
+use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
+use crate::name::QueueName;
+use crate::options::ConnectOptions;
+use crate::{Error, Result};
+
+#[cfg(feature = "redis")]
+pub(crate) mod redis;
+
+/// Names one execution of an operation, so that a retry gives the answer of the first execution.
+/// A lane has one operation in flight at a time; its numbers go up.
+#[derive(Debug, Clone)]
+pub(crate) struct Stamp {
+    pub(crate) lane: Arc<str>,
+    pub(crate) number: u64,
+    /// When to stop retrying.
+    pub(crate) until: Instant,
+}
+
+/// Proves that a lease is the current one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Token {
+    /// The generation: one life of an id, never used twice in a queue.
+    pub(crate) number: u64,
+    /// How often the item had been leased before in this generation.
+    pub(crate) delivery: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) count: usize,
+    pub(crate) duration_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct LeasedItem {
+    pub(crate) token: Token,
+    pub(crate) id: Bytes,
+    pub(crate) data: Bytes,
+    pub(crate) priority: u8,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) failures: u32,
+    pub(crate) expiries: u32,
+    pub(crate) last_error: String,
+    pub(crate) duration_ms: u64,
+    /// Milliseconds since 1970 on the engine's clock.
+    pub(crate) deadline_ms: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Leased {
+    pub(crate) items: Vec<LeasedItem>,
+    /// When to look again at the latest because something is due or expires; `None`: nothing is.
+    pub(crate) look_in: Option<Duration>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Complete {
+    pub(crate) token: Token,
+    pub(crate) id: Bytes,
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Extend {
+    pub(crate) token: Token,
+    pub(crate) duration_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Release {
+    pub(crate) token: Token,
+    pub(crate) delay_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Fail {
+    pub(crate) token: Token,
+    pub(crate) delay_ms: u64,
+    pub(crate) error: String,
+}
+
+/// Batches have 1 to [`MAX_BATCH`](crate::options::MAX_BATCH) entries, already validated; answers
+/// stand in the same order. An operation that changes state carries a stamp and is retried by the
+/// engine until the stamp's deadline.
+#[async_trait]
+pub(crate) trait Engine: Send + Sync + 'static {
+    /// Checks that this library can work with the queue's storage format.
+    async fn open_queue(&self, queue: &QueueName) -> Result<()>;
+
+    /// True: added; false: an item with this id exists.
+    async fn add(&self, queue: &QueueName, items: &[Item], stamp: &Stamp) -> Result<Vec<bool>>;
+
+    /// Leases at most as many items as wanted, in the order of `wanted`. `patience`: how long the
+    /// caller goes on waiting without looking if there are too few; zero if it does not wait.
+    async fn lease(
+        &self,
+        queue: &QueueName,
+        wanted: &[Wanted],
+        patience: Duration,
+        stamp: &Stamp,
+    ) -> Result<Leased>;
+
+    async fn complete(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        stamp: &Stamp,
+    ) -> Result<Vec<bool>>;
+
+    /// New deadlines in ms since 1970; `None`: lost.
+    async fn extend(
+        &self,
+        queue: &QueueName,
+        leases: &[Extend],
+        stamp: &Stamp,
+    ) -> Result<Vec<Option<u64>>>;
+
+    /// False: lost.
+    async fn release(
+        &self,
+        queue: &QueueName,
+        leases: &[Release],
+        stamp: &Stamp,
+    ) -> Result<Vec<bool>>;
+
+    /// The state the item is in now; `None`: lost.
+    async fn fail(
+        &self,
+        queue: &QueueName,
+        leases: &[Fail],
+        stamp: &Stamp,
+    ) -> Result<Vec<Option<State>>>;
+
+    async fn remove(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>>;
+
+    async fn requeue(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>>;
+
+    /// Removes at most `limit` items of a state; how many, and
+    /// how many it looked at (0: none is left).
+    async fn purge(
+        &self,
+        queue: &QueueName,
+        state: State,
+        limit: u64,
+        stamp: &Stamp,
+    ) -> Result<(u64, u64)>;
+
+    /// One bounded step; true if there is more to do at once.
+    async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)>;
+
+    /// Finds, and with `mend` repairs, broken invariants, in bounded steps.
+    async fn audit(&self, queue: &QueueName, mend: bool) -> Result<DeepReport>;
+
+    async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()>;
+
+    async fn counts(&self, queue: &QueueName) -> Result<Counts>;
+
+    async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>>;
+
+    async fn list(
+        &self,
+        queue: &QueueName,
+        state: State,
+        cursor: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page>;
+
+    /// Names of the queues that were ever used.
+    async fn queues(&self) -> Result<Vec<String>>;
+
+    /// Returns when something in the queue may have become ready, or when it cannot tell. May
+    /// return too early, and too late if the engine lost the news: look now and then all the same.
+    async fn wait(&self, queue: &QueueName);
+
+    /// Drops what the engine keeps for these lanes.
+    async fn retire(&self, queue: &QueueName, lanes: &[Arc<str>]) -> Result<()>;
+
+    /// Closes connections; calls after this fail with `Closed`.
+    async fn close(&self);
+}
+
+/// Opens the engine that the URL names; returns it with the options as the URL has changed them.
+pub(crate) async fn connect(
+    url: &str,
+    options: ConnectOptions,
+) -> Result<(Arc<dyn Engine>, ConnectOptions)> {
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    match scheme {
+        #[cfg(feature = "redis")]
+        "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel"
+        | "redis+cluster" | "rediss+cluster" => {
+            let (engine, options) = redis::RedisEngine::connect(url, options).await?;
+            Ok((Arc::new(engine), options))
+        }
+        #[cfg(not(feature = "redis"))]
+        "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel"
+        | "redis+cluster" | "rediss+cluster" => {
+            let _ = options;
+            Err(Error::invalid(
+                "this build of leaseq has no redis engine: enable its feature `redis`",
+            ))
+        }
+        _ => Err(Error::invalid(format_args!(
+            "unknown url scheme {:?}: known are redis, rediss, redis+unix, redis+sentinel, redis+cluster",
+            // Not more: what is no URL may be a password.
+            scheme.chars().take(20).collect::<String>()
+        ))),
+    }
+}

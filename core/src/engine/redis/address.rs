@@ -1,0 +1,217 @@
+//! Reading the URL of a server.
+
+use std::path::PathBuf;
+
+use percent_encoding::percent_decode_str;
+use url::form_urlencoded;
+
+use crate::options::ConnectOptions;
+use crate::{Error, Result};
+
+/// A host and a port.
+pub(super) type Node = (String, u16);
+
+/// Where the server is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Place {
+    Node(Node),
+    Unix(PathBuf),
+    Sentinel { sentinels: Vec<Node>, master: String },
+    Cluster(Vec<Node>),
+}
+
+/// Everything that a URL says. `Debug` is not derived: there may be a password in it.
+#[derive(Clone, PartialEq)]
+pub(super) struct Address {
+    pub(super) place: Place,
+    pub(super) tls: bool,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) db: i64,
+}
+
+impl Address {
+    /// Reads the URL, and puts the options in its query into `options`. Messages never show the
+    /// part of the URL in which a password may stand.
+    pub(super) fn parse(url: &str, options: &mut ConnectOptions) -> Result<Address> {
+        let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+        let invalid = |what: &str| Error::invalid(format_args!("{scheme} url: {what}"));
+        let Some(rest) = rest.strip_prefix("//") else {
+            return Err(invalid("// is missing after the scheme"));
+        };
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        if query.contains('#') || rest.contains('#') {
+            return Err(invalid("a fragment (#…) has no meaning; write %23 for a # in a password"));
+        }
+        let (authority, path) = match rest.find('/') {
+            Some(slash) => (&rest[..slash], &rest[slash + 1..]),
+            None => (rest, ""),
+        };
+        let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (user, password) = login.split_once(':').map_or((login, None), |(u, p)| (u, Some(p)));
+        let decoded = |text: &str| {
+            percent_decode_str(text)
+                .decode_utf8()
+                .map(|text| (!text.is_empty()).then(|| text.into_owned()))
+                .map_err(|_| invalid("a part of it is not utf-8"))
+        };
+        let mut address = Address {
+            place: Place::Cluster(Vec::new()),
+            tls: scheme.starts_with("rediss"),
+            user: decoded(user)?,
+            password: decoded(password.unwrap_or(""))?,
+            db: 0,
+        };
+        let number = |text: &str| {
+            if text.is_empty() {
+                return Ok(0);
+            }
+            text.parse::<i64>().ok().filter(|db| (0..=i64::from(u16::MAX)).contains(db)).ok_or_else(
+                || {
+                    Error::invalid(format_args!(
+                        "{scheme} url: database {text:?} is not a number from 0"
+                    ))
+                },
+            )
+        };
+        match scheme {
+            "redis" | "rediss" => {
+                let mut nodes = read_nodes(scheme, hosts, 6379)?;
+                if nodes.len() != 1 {
+                    return Err(invalid("it names more than one host"));
+                }
+                address.place = Place::Node(nodes.remove(0));
+                address.db = number(path)?;
+            }
+            "redis+unix" => {
+                let Some(path) = decoded(path)?.filter(|_| hosts.is_empty()) else {
+                    return Err(invalid("it is written redis+unix:///path/to/socket"));
+                };
+                address.place = Place::Unix(PathBuf::from(format!("/{path}")));
+            }
+            "redis+sentinel" | "rediss+sentinel" => {
+                let (master, db) = path.split_once('/').unwrap_or((path, ""));
+                let Some(master) = decoded(master)? else {
+                    return Err(invalid("the name of the master is missing: …//host:26379/NAME"));
+                };
+                address.place =
+                    Place::Sentinel { sentinels: read_nodes(scheme, hosts, 26379)?, master };
+                address.db = number(db)?;
+            }
+            _ => {
+                if number(path)? != 0 {
+                    return Err(invalid("a cluster has database 0 only"));
+                }
+                address.place = Place::Cluster(read_nodes(scheme, hosts, 6379)?);
+            }
+        }
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match name.as_ref() {
+                "db" if matches!(address.place, Place::Unix(_)) => address.db = number(&value)?,
+                "user" => address.user = Some(value.into_owned()),
+                "password" => address.password = Some(value.into_owned()),
+                name if options.set(name, &value)? => {}
+                name => {
+                    return Err(Error::invalid(format_args!(
+                        "{scheme} url: unknown option {name:?}: known are namespace, timeout_ms, \
+                         connect_timeout_ms, max_data, ca_file, user, password"
+                    )));
+                }
+            }
+        }
+        options.validate()?;
+        Ok(address)
+    }
+}
+
+fn read_nodes(scheme: &str, hosts: &str, default_port: u16) -> Result<Vec<Node>> {
+    hosts.split(',').map(|host| read_node(scheme, host, default_port)).collect()
+}
+
+fn read_node(scheme: &str, text: &str, default_port: u16) -> Result<Node> {
+    let wrong = || Error::invalid(format_args!("{scheme} url: {text:?} is not host:port"));
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']').ok_or_else(wrong)?;
+            (host, port.strip_prefix(':').unwrap_or(port))
+        }
+        None => text.split_once(':').unwrap_or((text, "")),
+    };
+    if host.is_empty() {
+        return Err(wrong());
+    }
+    let port = match port {
+        "" => default_port,
+        port => port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?,
+    };
+    Ok((host.to_owned(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    fn parse(url: &str) -> Result<(Address, ConnectOptions)> {
+        let mut options = ConnectOptions::default();
+        Ok((Address::parse(url, &mut options)?, options))
+    }
+
+    fn node(host: &str, port: u16) -> Node {
+        (host.into(), port)
+    }
+
+    #[test]
+    fn every_form_is_read() {
+        let (address, options) =
+            parse("redis://me:p%40ss@[::1]:7000/3?timeout_ms=1500&namespace=x").unwrap();
+        assert_eq!(address.place, Place::Node(node("::1", 7000)));
+        assert_eq!(address.user.as_deref(), Some("me"));
+        assert_eq!(address.password.as_deref(), Some("p@ss"));
+        assert_eq!((address.db, address.tls), (3, false));
+        assert_eq!((options.namespace.as_str(), options.timeout.as_millis()), ("x", 1500));
+
+        assert_eq!(parse("redis://h").unwrap().0.place, Place::Node(node("h", 6379)));
+        assert!(parse("rediss://h").unwrap().0.tls);
+        let unix = parse("redis+unix:///run/redis.sock?db=2").unwrap().0;
+        assert_eq!((unix.place, unix.db), (Place::Unix("/run/redis.sock".into()), 2));
+        assert_eq!(
+            parse("redis+sentinel://a,b:5/main/4").unwrap().0.place,
+            Place::Sentinel {
+                sentinels: vec![node("a", 26379), node("b", 5)],
+                master: "main".into()
+            }
+        );
+        assert_eq!(
+            parse("redis+cluster://a:1,b:2").unwrap().0.place,
+            Place::Cluster(vec![node("a", 1), node("b", 2)])
+        );
+    }
+
+    #[test]
+    fn bad_urls_are_invalid_and_show_no_password() {
+        for url in [
+            "redis:",
+            "redis://",
+            "redis://user:hunter2@",
+            "redis://user:hunter2@h:port/",
+            "redis://user:hunter2@h:0",
+            "redis://user:hunter2@h/x",
+            "redis://user:hunter2@a,b",
+            "redis://user:hunter2@h?colour=1",
+            "redis://user:hunter2@h?timeout_ms=soon",
+            "redis://user:hunter2@h?timeout_ms=1",
+            "redis://user:hunter2@h?namespace=%7B",
+            "redis://user:hunter2@h#insecure",
+            "redis+unix://host/path",
+            "redis+unix://",
+            "redis+sentinel://h",
+            "redis+cluster://h/1",
+            "redis+cluster://",
+        ] {
+            let error = parse(url).err().unwrap_or_else(|| panic!("{url}"));
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{url}");
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! How an item is written: its id, its record and its extra.
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use crate::{Error, Result};
+
+/// Marks a UUID packed into the 16 bytes that follow.
+const PACKED: u8 = 0;
+/// Marks an id that begins like one of the marks; the id itself follows.
+const ESCAPED: u8 = 1;
+
+/// An id as stored. Ids that are UUIDs as text, 36 bytes, are kept in 17: with ids and data of
+/// usual sizes that is a sixth of the memory of a queued item.
+pub(super) fn store_id(id: &[u8]) -> Vec<u8> {
+    if let Some(uuid) = canonical_uuid(id) {
+        return [&[PACKED], uuid.as_bytes().as_slice()].concat();
+    }
+    match id.first() {
+        Some(&(PACKED | ESCAPED)) => [&[ESCAPED], id].concat(),
+        _ => id.to_vec(),
+    }
+}
+
+/// The id that was stored.
+pub(super) fn restore_id(stored: &[u8]) -> Bytes {
+    match stored {
+        [PACKED, uuid @ ..] => match Uuid::from_slice(uuid) {
+            Ok(uuid) => Bytes::from(uuid.hyphenated().to_string()),
+            Err(_) => Bytes::copy_from_slice(stored),
+        },
+        [ESCAPED, id @ ..] => Bytes::copy_from_slice(id),
+        _ => Bytes::copy_from_slice(stored),
+    }
+}
+
+/// Only the spelling that comes back the same: lower case, with hyphens.
+fn canonical_uuid(id: &[u8]) -> Option<Uuid> {
+    if id.len() != 36 || id.iter().any(u8::is_ascii_uppercase) {
+        return None;
+    }
+    Uuid::try_parse_ascii(id).ok()
+}
+
+/// A record: length of the stored id (2 bytes), the stored id, the data.
+pub(super) fn write_record(stored_id: &[u8], data: &[u8]) -> Vec<u8> {
+    let mut record = Vec::with_capacity(2 + stored_id.len() + data.len());
+    record.extend_from_slice(&(stored_id.len() as u16).to_be_bytes());
+    record.extend_from_slice(stored_id);
+    record.extend_from_slice(data);
+    record
+}
+
+/// Id and data of a record; `None` if it is none.
+pub(super) fn read_record(record: Bytes) -> Option<(Bytes, Bytes)> {
+    let length = u16::from_be_bytes([*record.first()?, *record.get(1)?]) as usize;
+    let id = restore_id(record.get(2..2 + length)?);
+    Some((id, record.slice(2 + length..)))
+}
+
+/// What only some items have. See `scripts/parts/extra.lua`.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Extra {
+    pub(super) priority: u8,
+    pub(super) max_attempts: Option<u32>,
+    pub(super) failures: u32,
+    pub(super) expiries: u32,
+    pub(super) deliveries: u64,
+    pub(super) error: String,
+}
+
+pub(super) fn read_extra(packed: &[u8]) -> Result<Extra> {
+    if packed.is_empty() {
+        return Ok(Extra::default());
+    }
+    try_read_extra(packed).ok_or_else(|| {
+        Error::internal(format_args!(
+            "details of an item cannot be read: {:?}; run check",
+            String::from_utf8_lossy(packed)
+        ))
+    })
+}
+
+fn try_read_extra(packed: &[u8]) -> Option<Extra> {
+    let mut parts = packed.splitn(8, |byte| *byte == b':');
+    let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse::<u64>().ok();
+    let small = |number: u64| u32::try_from(number).ok();
+    let priority = u8::try_from(number()?).ok()?;
+    let max_attempts = small(number()?)?;
+    let (failures, expiries, deliveries) = (small(number()?)?, small(number()?)?, number()?);
+    let (_front, _since) = (number()?, number()?);
+    let error = String::from_utf8_lossy(parts.next()?).into_owned();
+    let max_attempts = (max_attempts > 0).then_some(max_attempts);
+    Some(Extra { priority, max_attempts, failures, expiries, deliveries, error })
+}
+
+/// When an item was added, in ms since 1970: numbers follow the clock. See `scripts/add.lua`.
+pub(super) fn added_at_ms(number: u64) -> u64 {
+    number / 256 + 1_767_225_600_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_comes_back_and_no_two_are_stored_alike() {
+        let uuid = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+        let packed = store_id(uuid.as_bytes());
+        assert_eq!(packed.len(), 17);
+        let ids: Vec<Vec<u8>> = vec![
+            uuid.into(),
+            uuid.to_uppercase().into(),
+            format!("{{{uuid}}}").into(),
+            uuid.replace('-', "").into(),
+            packed.clone(),
+            [&[1], packed.as_slice()].concat(),
+            vec![0],
+            vec![1],
+            vec![1, 0],
+            vec![0; 17],
+            vec![255; 512],
+            b"order-17".to_vec(),
+        ];
+        let mut stored: Vec<_> = ids.iter().map(|id| store_id(id)).collect();
+        for (id, stored) in ids.iter().zip(&stored) {
+            assert_eq!(restore_id(stored), id);
+        }
+        stored.sort();
+        stored.dedup();
+        assert_eq!(stored.len(), ids.len());
+    }
+
+    #[test]
+    fn records_come_back() {
+        let record = write_record(b"a\0b", b"\0data");
+        assert_eq!(read_record(record.into()), Some(("a\0b".into(), "\0data".into())));
+        for broken in [&b""[..], b"\0", b"\0\x05abc"] {
+            assert_eq!(read_record(Bytes::copy_from_slice(broken)), None);
+        }
+    }
+
+    #[test]
+    fn extras_are_read_with_any_error_text() {
+        let extra = read_extra(b"3:5:1:2:4:0:17:a:b\n").unwrap();
+        assert_eq!((extra.priority, extra.max_attempts, extra.failures), (3, Some(5), 1));
+        assert_eq!((extra.expiries, extra.deliveries, extra.error.as_str()), (2, 4, "a:b\n"));
+        assert_eq!(read_extra(b"").unwrap(), Extra::default());
+        assert!(read_extra(b"3:5").is_err());
+    }
+}

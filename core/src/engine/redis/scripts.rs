@@ -1,0 +1,124 @@
+//! The Lua scripts: one file for each operation, put together with the parts it uses.
+
+use redis::{Cmd, cmd};
+
+/// Puts parts and body together. The first line says what a server that is full must allow: all
+/// that takes items out of a queue, so that it can be drained.
+macro_rules! script {
+    ($name:literal, $flags:literal, [$($part:literal),*]) => {
+        (
+            $name,
+            concat!(
+                "#!lua", $flags, "\n",
+                include_str!("scripts/parts/keys.lua"),
+                include_str!("scripts/parts/now.lua"),
+                $(include_str!(concat!("scripts/parts/", $part, ".lua")),)*
+                include_str!(concat!("scripts/", $name, ".lua")),
+            ),
+        )
+    };
+}
+
+/// Every script: name and text.
+#[rustfmt::skip]
+const TEXTS: [(&str, &str); Script::COUNT] = [
+    script!("add", "", ["lane", "wake", "extra", "push"]),
+    script!("lease", " flags=allow-oom", ["lane", "wake", "extra", "push", "due", "take"]),
+    script!("complete", " flags=allow-oom", ["lane", "extra", "forget"]),
+    script!("extend", " flags=allow-oom", ["lane", "extra", "current"]),
+    script!("release", " flags=allow-oom", ["lane", "wake", "extra", "push", "current"]),
+    script!("fail", " flags=allow-oom", ["lane", "wake", "extra", "push", "current"]),
+    script!("remove", " flags=allow-oom", ["lane", "forget"]),
+    script!("requeue", " flags=allow-oom", ["lane", "wake", "extra", "push"]),
+    script!("purge", " flags=allow-oom", ["lane", "forget"]),
+    script!("light_clean", " flags=allow-oom", ["lane", "wake", "extra", "push", "due"]),
+    script!("pause", " flags=allow-oom", []),
+    script!("resume", " flags=allow-oom", ["wake"]),
+    script!("counts", " flags=no-writes,allow-oom", ["extra"]),
+    script!("get", " flags=no-writes,allow-oom", []),
+    script!("list", " flags=no-writes,allow-oom", []),
+    script!("audit_types", " flags=no-writes,allow-oom", []),
+    script!("audit_items", " flags=allow-oom", ["extra"]),
+    script!("audit_ready", " flags=allow-oom", ["extra"]),
+    script!("audit_index", " flags=allow-oom", ["extra"]),
+    script!("audit_counts", " flags=allow-oom", []),
+    script!("mend_stray", " flags=allow-oom", ["wake", "extra", "push"]),
+    script!("mend_doubled", " flags=allow-oom", ["extra"]),
+];
+
+/// A script, by its place in [`TEXTS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Script {
+    Add,
+    Lease,
+    Complete,
+    Extend,
+    Release,
+    Fail,
+    Remove,
+    Requeue,
+    Purge,
+    LightClean,
+    Pause,
+    Resume,
+    Counts,
+    Get,
+    List,
+    AuditTypes,
+    AuditItems,
+    AuditReady,
+    AuditIndex,
+    AuditCounts,
+    MendStray,
+    MendDoubled,
+}
+
+impl Script {
+    const COUNT: usize = Script::MendDoubled as usize + 1;
+
+    pub(super) fn name(self) -> &'static str {
+        TEXTS[self as usize].0
+    }
+}
+
+/// The texts as this client sends them, with their digests.
+#[derive(Debug)]
+pub(super) struct Scripts(Vec<Loaded>);
+
+#[derive(Debug)]
+struct Loaded {
+    text: String,
+    digest: String,
+}
+
+impl Scripts {
+    /// `patch` changes the texts, for tests.
+    pub(super) fn new(patch: Option<fn(&str) -> String>) -> Self {
+        let load = |(_, text): &(&str, &str)| {
+            let text = patch.map_or_else(|| (*text).to_owned(), |patch| patch(text));
+            let digest = redis::Script::new(&text).get_hash().to_owned();
+            Loaded { text, digest }
+        };
+        Scripts(TEXTS.iter().map(load).collect())
+    }
+
+    /// The call by digest, with room for the arguments.
+    pub(super) fn by_digest(&self, script: Script) -> Cmd {
+        let mut command = cmd("EVALSHA");
+        command.arg(&self.0[script as usize].digest);
+        command
+    }
+
+    /// The call by text, which also teaches the server the script.
+    pub(super) fn by_text(&self, script: Script) -> Cmd {
+        let mut command = cmd("EVAL");
+        command.arg(&self.0[script as usize].text);
+        command
+    }
+}
+
+/// Every script's name and text, for lints and tests.
+#[cfg(feature = "testing")]
+pub(crate) fn texts() -> &'static [(&'static str, &'static str)] {
+    &TEXTS
+}

@@ -1,0 +1,70 @@
+-- Adds items that do not exist yet, in one atomic step.
+-- KEYS  see parts/keys.lua, up to the ready list of the highest priority in the batch
+-- ARGV  [1] lane, [2] number, [3] count, then per item: id, record (id and data as stored; opaque
+--       here), then per item with options: index, priority, delay in ms, max_attempts (0: no limit)
+--       The ids of one call differ from each other.
+-- Reply a string: for each item 1 (added) or 0 (exists), then `n` if the queue is new
+local done = recall()
+if done then return done end
+
+local count = tonumber(ARGV[3])
+local ids = {}
+for i = 1, count do ids[i] = ARGV[2 + 2 * i] end
+local known = redis.call('HMGET', IDS, unpack(ids))
+local meta = redis.call('HMGET', META, 'last', 'waiting', 'largest', 'added')
+local options = {}
+for i = 4 + 2 * count, #ARGV, 4 do options[tonumber(ARGV[i])] = i end
+
+-- Numbers follow the clock (256 to a millisecond since 2026) and never go back, so that they are not
+-- used twice even when the server has lost data, and tell when an item was added.
+local last = math.max(tonumber(meta[1]) or 0, (now - 1767225600000) * 256)
+local largest = tonumber(meta[3]) or 0
+local answers, records, names, ready, extras = {}, {}, {}, {}, {}
+local DIGITS = { [0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' }
+local tens -- the text of all but the last digit of `last`: formatting each number would cost more
+local added, plain, soonest = 0, 0, nil
+for i = 1, count do
+  if known[i] then
+    answers[i] = '0'
+  else
+    local record, option = ARGV[3 + 2 * i], options[i]
+    last = last + 1
+    local digit = last % 10
+    if digit == 0 or not tens then tens = text(math.floor(last / 10)) end
+    local number = tens .. DIGITS[digit]
+    answers[i] = '1'
+    records[added + 1], records[added + 2] = number, record
+    names[added + 1], names[added + 2] = ids[i], number
+    added = added + 2
+    if #record > largest then largest = #record end
+    if not option then
+      plain = plain + 1
+      ready[plain] = number
+    else
+      local priority, delay = tonumber(ARGV[option + 1]), tonumber(ARGV[option + 2])
+      local due = delay > 0 and now + delay or 0
+      extras[#extras + 1] = number
+      extras[#extras + 1] = pack_extra({ priority = priority, max_attempts = tonumber(ARGV[option + 3]),
+        failures = 0, expiries = 0, deliveries = 0, front = 0, since = due, error = '' })
+      if delay > 0 then push_at(DELAYED, due, number) else push_back(priority, number) end
+      if not soonest or due < soonest then soonest = due end
+    end
+  end
+end
+
+local answer = table.concat(answers)
+if added > 0 then
+  redis.call('HSET', META, 'last', text(last), 'largest', largest, 'added', (meta[4] or 0) + added / 2)
+  redis.call('HSET', ITEMS, unpack(records))
+  redis.call('HSET', IDS, unpack(names))
+  if #extras > 0 then redis.call('HSET', EXTRA, unpack(extras)) end
+  if plain > 0 then redis.call('LPUSH', KEYS[READY], unpack(ready)) end
+  push_all()
+  wake_before(meta[2], plain > 0 and now or math.max(soonest, now))
+  if not meta[1] then
+    redis.call('HSET', META, 'format', 1)
+    answer = answer .. 'n'
+  end
+end
+remember(answer)
+return answer

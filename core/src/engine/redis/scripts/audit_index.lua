@@ -1,0 +1,34 @@
+-- Looks at some entries of one index, and drops those without an item.
+-- KEYS  see parts/keys.lua, up to DEAD
+-- ARGV  [1] leased, delayed, dead, ids, extra or lanes, [2] cursor, [3] about how many, [4] 1 to mend, 0 to look
+-- Reply [1] next cursor, [2] the entries without an item (for lanes: those idle for an hour)
+local keys = { leased = LEASED, delayed = DELAYED, dead = DEAD, ids = IDS, extra = EXTRA, lanes = LANES }
+local name, key = ARGV[1], keys[ARGV[1]]
+local hash = name == 'ids' or name == 'extra' or name == 'lanes'
+local page = redis.call(hash and 'HSCAN' or 'ZSCAN', key, ARGV[2], 'COUNT', ARGV[3])
+
+-- An id must lead to the item that has it. Large records are not read for this.
+local function leads_to(id, number)
+  local size = redis.call('HSTRLEN', ITEMS, number)
+  if size == 0 or size > 65536 then return size > 0 end
+  local record = redis.call('HGET', ITEMS, number)
+  return string.sub(record, 3, 2 + #id) == id and struct.unpack('>I2', record .. '\0\0') == #id
+end
+
+local dangling = {}
+for i = 1, #page[2], 2 do
+  local entry, value, fine = page[2][i], page[2][i + 1], nil
+  if name == 'ids' then
+    fine = leads_to(entry, value)
+  elseif name == 'lanes' then
+    local at = tonumber(string.match(value, '^%d+ (%d+)'))
+    fine = at and now - at <= 3600000
+  else
+    fine = redis.call('HEXISTS', ITEMS, entry) == 1
+  end
+  if not fine then
+    dangling[#dangling + 1] = entry
+    if ARGV[4] == '1' then redis.call(hash and 'HDEL' or 'ZREM', key, entry) end
+  end
+end
+return { page[1], dangling }

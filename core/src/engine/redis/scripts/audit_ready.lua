@@ -1,0 +1,21 @@
+-- Looks at a stretch of one ready list; drops entries of items that are in another state.
+-- KEYS  see parts/keys.lua, all
+-- ARGV  [1] priority, [2] first place from the left, [3] last place, [4] 1 to mend, 0 to look
+-- Reply [1] the numbers in that stretch, [2] those of them that are in another state
+local key = KEYS[READY + ARGV[1]]
+local numbers = redis.call('LRANGE', key, ARGV[2], ARGV[3])
+if #numbers == 0 then return { {}, {} } end
+local misplaced = {}
+local scores = {}
+for i, set in ipairs({ LEASED, DELAYED, DEAD }) do scores[i] = redis.call('ZMSCORE', set, unpack(numbers)) end
+for i, number in ipairs(numbers) do
+  if (scores[1][i] or scores[2][i] or scores[3][i]) and redis.call('HEXISTS', ITEMS, number) == 1 then
+    misplaced[#misplaced + 1] = number
+    if ARGV[4] == '1' then
+      -- 0 is no item's number: a tombstone.
+      redis.call('LSET', key, ARGV[2] + i - 1, '0')
+      redis.call('HINCRBY', META, 'gone:' .. ARGV[1], 1)
+    end
+  end
+end
+return { numbers, misplaced }

@@ -1,0 +1,24 @@
+-- How many items are in each state, totals since the queue is new, and the age of the oldest ready item.
+-- KEYS  see parts/keys.lua, all
+-- Reply leased, delayed, dead, paused (1 or 0), age in ms (-1: none is ready),
+--       ready by priority 0 to 9, then the totals added, leased, completed, expired, failed, died, removed
+local meta = redis.call('HMGET', META, 'paused', 'added', 'leased', 'completed', 'expired', 'failed', 'died', 'removed',
+  'gone:0', 'gone:1', 'gone:2', 'gone:3', 'gone:4', 'gone:5', 'gone:6', 'gone:7', 'gone:8', 'gone:9')
+local reply = { redis.call('ZCARD', LEASED), redis.call('ZCARD', DELAYED), redis.call('ZCARD', DEAD), meta[1] and 1 or 0, -1 }
+local oldest
+for p = 0, 9 do
+  local length = redis.call('LLEN', KEYS[READY + p])
+  reply[6 + p] = math.max(0, length - (tonumber(meta[9 + p]) or 0))
+  -- The front of a list is the oldest, but for what was released with a delay; look at a few.
+  local heads = length > 0 and redis.call('LRANGE', KEYS[READY + p], -16, -1) or {}
+  for _, number in ipairs(heads) do
+    if redis.call('HEXISTS', ITEMS, number) == 1 then
+      local since = unpack_extra(redis.call('HGET', EXTRA, number)).since
+      if since == 0 then since = math.floor(number / 256) + 1767225600000 end
+      if not oldest or since < oldest then oldest = since end
+    end
+  end
+end
+if oldest then reply[5] = math.max(0, now - oldest) end
+for i = 2, 8 do reply[14 + i] = tonumber(meta[i]) or 0 end
+return reply

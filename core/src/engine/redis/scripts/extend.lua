@@ -1,0 +1,23 @@
+-- Extends leases: the deadline becomes the later of the old one and now + duration.
+-- KEYS  see parts/keys.lua, up to EXTRA
+-- ARGV  [1] lane, [2] number, then per lease: number, delivery, duration in ms
+-- Reply a string: for each lease its deadline, or - if it is lost, with spaces between
+local done = recall()
+if done then return done end
+
+local numbers, deadlines = read_current(3)
+local answers, scores = {}, {}
+for i, number in ipairs(numbers) do
+  if deadlines[i] then
+    local deadline = math.max(tonumber(deadlines[i]), now + ARGV[2 + 3 * i])
+    answers[i] = text(deadline)
+    scores[#scores + 1] = answers[i]
+    scores[#scores + 1] = number
+  else
+    answers[i] = '-'
+  end
+end
+if #scores > 0 then redis.call('ZADD', LEASED, 'XX', unpack(scores)) end
+local answer = table.concat(answers, ' ')
+remember(answer)
+return answer

@@ -1,0 +1,40 @@
+-- Makes items ready that are in no state, as a script leaves them that died half-way. The caller has
+-- seen all ready lists; an item that was touched since has another delivery or another state.
+-- KEYS  see parts/keys.lua, all
+-- ARGV  [1] 1 to mend, 0 to look, then pairs of number and delivery
+-- Reply [1] how many pairs were looked at (bounded by bytes: go on with the rest), [2] the strays
+local strays, looked, room = {}, 0, 16777216
+local mend = ARGV[1] == '1'
+local changed = {}
+for i = 2, #ARGV, 2 do
+  if room <= 0 then break end
+  looked = looked + 1
+  local number = ARGV[i]
+  local record, packed = redis.call('HGET', ITEMS, number), redis.call('HGET', EXTRA, number)
+  room = room - (record and #record or 0)
+  local indexed = redis.call('ZSCORE', LEASED, number) or redis.call('ZSCORE', DELAYED, number)
+    or redis.call('ZSCORE', DEAD, number)
+  if record and not indexed and delivery_of(packed) == ARGV[i + 1] then
+    strays[#strays + 1] = number
+    local length = #record >= 2 and struct.unpack('>I2', record) or 0
+    local owner = redis.call('HGET', IDS, string.sub(record, 3, 2 + length))
+    if mend and owner and owner ~= number and redis.call('HEXISTS', ITEMS, owner) == 1 then
+      -- Its id was added again, which it could not be if this add had been acknowledged.
+      redis.call('HDEL', ITEMS, number)
+      redis.call('HDEL', EXTRA, number)
+    elseif mend then
+      local x = unpack_extra(packed)
+      -- A lease that was on its way when it got lost must not be current again.
+      x.deliveries, x.since = x.deliveries + 1, now
+      changed[#changed + 1] = number
+      changed[#changed + 1] = pack_extra(x)
+      push_front(x.priority, number)
+    end
+  end
+end
+if #changed > 0 then
+  redis.call('HSET', EXTRA, unpack(changed))
+  push_all()
+  wake_before(redis.call('HGET', META, 'waiting'), now)
+end
+return { looked, strays }

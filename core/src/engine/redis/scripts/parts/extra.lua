@@ -1,0 +1,30 @@
+-- What only some items have, as `priority:max_attempts:failures:expiries:deliveries:front:since:error`.
+-- deliveries: how often the item was leased and came back; together with the item's number it is the
+-- token of a lease. front: 1 if a delayed item goes to the front when due. since: server time at which
+-- it became ready, 0 for the time of its add.
+local function unpack_extra(packed)
+  if not packed then
+    return { priority = 0, max_attempts = 0, failures = 0, expiries = 0, deliveries = 0, front = 0, since = 0, error = '' }
+  end
+  local p, m, f, e, d, front, since, error = string.match(packed, '^(%d):(%d+):(%d+):(%d+):(%d+):(%d):(%d+):(.*)$')
+  return {
+    priority = tonumber(p), max_attempts = tonumber(m), failures = tonumber(f), expiries = tonumber(e),
+    deliveries = tonumber(d), front = tonumber(front), since = tonumber(since), error = error,
+  }
+end
+
+local function pack_extra(x)
+  return string.format('%d:%d:%d:%d:%d:%d:%d:', x.priority, x.max_attempts, x.failures, x.expiries,
+    x.deliveries, x.front, x.since) .. x.error
+end
+
+-- The delivery that the next or the current lease of the item has, as text.
+local function delivery_of(packed)
+  return packed and string.match(packed, '^%d:%d+:%d+:%d+:(%d+)') or '0'
+end
+
+-- The extra of each number; false where there is none. Usually no item has any.
+local function read_extras(numbers)
+  if redis.call('EXISTS', EXTRA) == 0 then return nil end
+  return redis.call('HMGET', EXTRA, unpack(numbers))
+end

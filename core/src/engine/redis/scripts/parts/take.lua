@@ -1,0 +1,81 @@
+-- Pops ready numbers and leases those whose item exists; the others are tombstones.
+-- ARGV from [4]: groups of how many items, duration in ms. What was taken, in order:
+local numbers, records, extras, held = {}, {}, {}, {}
+local soonest -- the earliest deadline given
+local group, left, deadline = 2, 0, nil
+
+local function keep(number, record, extra)
+  local n = #numbers + 1
+  numbers[n], records[n], extras[n], held[n] = number, record, extra or '', number
+  -- The answer kept for a retry names the delivery, if it is not the first.
+  if extra then held[n] = number .. ':' .. delivery_of(extra) end
+end
+
+-- Pairs of deadline and number for those that exist, each by the group it falls to.
+local function deadlines_for(popped, found)
+  local leases, n = {}, 0
+  for i = 1, #popped do
+    if found[i] then
+      while left == 0 do
+        group = group + 2
+        left = tonumber(ARGV[group])
+        local at = now + ARGV[group + 1]
+        deadline = text(at)
+        if left > 0 and (not soonest or at < soonest) then soonest = at end
+      end
+      left = left - 1
+      leases[n + 1], leases[n + 2] = deadline, popped[i]
+      n = n + 2
+    end
+  end
+  return leases, n / 2
+end
+
+-- Some numbers were leased already: they stand in a list twice, which is damage from outside. A
+-- second lease of one item must not be given, so only those that got their deadline just now count.
+local function drop_doubles(popped, found, leases)
+  local seen, n = {}, 0
+  for i = 1, #popped do
+    if found[i] then
+      local number = popped[i]
+      n = n + 1
+      local mine = redis.call('ZSCORE', LEASED, number) == leases[2 * n - 1]
+      if seen[number] or not mine then found[i] = false end
+      seen[number] = true
+    end
+  end
+end
+
+-- Takes up to `target` items; a reply carries about 16 MiB at most, told by `largest`, the size of
+-- the largest record ever added. Returns true if it stopped before it had seen all.
+local function take(target, largest)
+  local room, touched = 16777216, 0
+  while #numbers < target do
+    if touched >= 1000 or (room < largest and #numbers > 0) then return true end
+    local chunk = math.min(target - #numbers, math.max(1, math.floor(room / largest)))
+    local reply = redis.call('LMPOP', 10, KEYS[19], KEYS[18], KEYS[17], KEYS[16], KEYS[15], KEYS[14],
+      KEYS[13], KEYS[12], KEYS[11], KEYS[10], 'RIGHT', 'COUNT', chunk)
+    if not reply then return false end
+    local popped = reply[2]
+    local found, known = redis.call('HMGET', ITEMS, unpack(popped)), read_extras(popped)
+    local leases, count = deadlines_for(popped, found)
+    local added = count > 0 and redis.call('ZADD', LEASED, 'NX', unpack(leases)) or 0
+    if added < count then drop_doubles(popped, found, leases) end
+    if added == #popped and not known and #numbers == 0 and largest * added <= room then
+      numbers, records, held = popped, found, popped
+    else
+      for i = 1, #popped do
+        if found[i] then
+          keep(popped[i], found[i], known and known[i])
+          room = room - #found[i]
+        end
+      end
+    end
+    if count < #popped then
+      local priority = string.match(reply[1], ':ready:(%d)$') or '0'
+      redis.call('HINCRBY', META, 'gone:' .. priority, count - #popped)
+    end
+    touched = touched + #popped
+  end
+  return true
+end

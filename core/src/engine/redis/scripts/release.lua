@@ -1,0 +1,36 @@
+-- Gives leased items back without counting an attempt: to the front, at once or when the delay ends.
+-- KEYS  see parts/keys.lua, all
+-- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms
+-- Reply a string: for each lease 1 (given back) or 0 (it is lost)
+local done = recall()
+if done then return done end
+
+local leases, deadlines, extras = read_current(3)
+local answers, removed, changed, soonest = {}, {}, {}, nil
+for i, number in ipairs(leases) do
+  answers[i] = deadlines[i] and '1' or '0'
+  if deadlines[i] then
+    local delay = tonumber(ARGV[2 + 3 * i])
+    local x = unpack_extra(extras[i])
+    x.deliveries = x.deliveries + 1
+    if delay > 0 then
+      x.front, x.since = 1, now + delay
+      push_at(DELAYED, now + delay, number)
+    else
+      push_front(x.priority, number)
+    end
+    removed[#removed + 1] = number
+    changed[#changed + 1] = number
+    changed[#changed + 1] = pack_extra(x)
+    if not soonest or delay < soonest then soonest = delay end
+  end
+end
+if #removed > 0 then
+  redis.call('ZREM', LEASED, unpack(removed))
+  redis.call('HSET', EXTRA, unpack(changed))
+  push_all()
+  wake_before(redis.call('HGET', META, 'waiting'), now + soonest)
+end
+local answer = table.concat(answers)
+remember(answer)
+return answer

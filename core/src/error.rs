@@ -1,0 +1,138 @@
+//! One error type for every operation, engine and language.
+
+use std::fmt;
+
+/// Result of every fallible operation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, told as what the caller should do about it.
+///
+/// The numbers are the status codes of the C interface; 0 is success there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum ErrorKind {
+    /// Fix the argument or the configuration. Nothing was touched.
+    Invalid = 1,
+    /// Stop working on the item: the lease is no longer the current one.
+    LeaseLost = 2,
+    /// Back off and retry. [`Error::outcome_unknown`] says whether the operation may have happened.
+    Unavailable = 3,
+    /// Upgrade or reconfigure: data or a server of another version.
+    Incompatible = 4,
+    /// Open a new client: this one was closed.
+    Closed = 5,
+    /// Report a bug, or run `check`: something is not as this library left it.
+    Internal = 6,
+}
+
+impl ErrorKind {
+    /// Every kind, in the order of its number.
+    pub const ALL: [ErrorKind; 6] = [
+        ErrorKind::Invalid,
+        ErrorKind::LeaseLost,
+        ErrorKind::Unavailable,
+        ErrorKind::Incompatible,
+        ErrorKind::Closed,
+        ErrorKind::Internal,
+    ];
+
+    /// The kind as a constant name: `INVALID`, `LEASE_LOST`, …
+    pub fn code(self) -> &'static str {
+        match self {
+            ErrorKind::Invalid => "INVALID",
+            ErrorKind::LeaseLost => "LEASE_LOST",
+            ErrorKind::Unavailable => "UNAVAILABLE",
+            ErrorKind::Incompatible => "INCOMPATIBLE",
+            ErrorKind::Closed => "CLOSED",
+            ErrorKind::Internal => "INTERNAL",
+        }
+    }
+
+    /// Whether the same call may succeed later without any change.
+    pub fn is_retryable(self) -> bool {
+        self == ErrorKind::Unavailable
+    }
+}
+
+/// An error: a kind that is part of the interface, and a message that is not.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    outcome_unknown: bool,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl fmt::Display) -> Self {
+        Error { kind, message: message.to_string(), outcome_unknown: false }
+    }
+
+    pub(crate) fn invalid(message: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::Invalid, message)
+    }
+
+    pub(crate) fn internal(message: impl fmt::Display) -> Self {
+        Error::new(ErrorKind::Internal, message)
+    }
+
+    pub(crate) fn closed() -> Self {
+        Error::new(ErrorKind::Closed, "the client is closed")
+    }
+
+    pub(crate) fn unavailable(message: impl fmt::Display, outcome_unknown: bool) -> Self {
+        let outcome = if outcome_unknown {
+            "; the operation may have been executed"
+        } else {
+            "; nothing was executed"
+        };
+        Error {
+            kind: ErrorKind::Unavailable,
+            message: format!("{message}{outcome}"),
+            outcome_unknown,
+        }
+    }
+
+    pub(crate) fn lease_lost(queue: &str, id: &[u8]) -> Self {
+        Error::new(
+            ErrorKind::LeaseLost,
+            format_args!("queue {queue}, item {}: the lease is lost", show_id(id)),
+        )
+    }
+
+    /// What to do about it.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// For [`ErrorKind::Unavailable`]: true if the operation may have been executed although no
+    /// answer came. False for every other kind.
+    pub fn outcome_unknown(&self) -> bool {
+        self.outcome_unknown
+    }
+}
+
+/// An id for people to read: escaped, and cut after 64 bytes.
+pub(crate) fn show_id(id: &[u8]) -> String {
+    let cut = &id[..id.len().min(64)];
+    let dots = if cut.len() < id.len() { "…" } else { "" };
+    format!("\"{}{dots}\"", cut.escape_ascii())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_the_numbers_of_the_contract() {
+        let numbers: Vec<u8> = ErrorKind::ALL.iter().map(|kind| *kind as u8).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn ids_in_messages_are_escaped_and_cut() {
+        assert_eq!(show_id(b"a\0\n"), "\"a\\x00\\n\"");
+        assert!(show_id(&[b'x'; 512]).ends_with("x…\""));
+    }
+}

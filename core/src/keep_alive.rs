@@ -1,0 +1,79 @@
+//! Background extension of leases.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep_until;
+
+use crate::dispatch::Dispatch;
+use crate::engine::{Extend, Token};
+use crate::lease::{Lease, Shared};
+use crate::options::KeepAlive;
+
+/// Extends the lease until it is settled, dropped or lost, or the limit is reached.
+pub(crate) fn start(dispatch: &Arc<Dispatch>, lease: &mut Lease, keep_alive: &KeepAlive) {
+    let task = Task {
+        dispatch: dispatch.clone(),
+        shared: lease.shared.clone(),
+        token: lease.token(),
+        duration: Duration::from_millis(lease.item.duration_ms),
+        end: keep_alive.limit.and_then(|limit| Instant::now().checked_add(limit)),
+    };
+    lease._keep_alive = Some(lease.shared.stop.clone().drop_guard());
+    dispatch.context.spawn(task.run());
+}
+
+struct Task {
+    dispatch: Arc<Dispatch>,
+    shared: Arc<Shared>,
+    token: Token,
+    duration: Duration,
+    end: Option<Instant>,
+}
+
+impl Task {
+    async fn run(self) {
+        let context = self.dispatch.context.clone();
+        loop {
+            let deadline = self.shared.local_deadline();
+            let now = Instant::now();
+            // A third of the time is left for two more tries.
+            let next = deadline.checked_sub(self.duration * 2 / 3).unwrap_or(now);
+            tokio::select! {
+                () = self.shared.stop.cancelled() => return,
+                () = context.closed.cancelled() => return,
+                () = sleep_until(next.into()) => {}
+            }
+            let now = Instant::now();
+            let duration = match self.end {
+                Some(end) => self.duration.min(end.saturating_duration_since(now)),
+                None => self.duration,
+            };
+            if duration < Duration::from_millis(1) || now + duration <= deadline {
+                // The limit is reached: what is left of the lease is the last of it.
+                tokio::select! {
+                    () = self.shared.stop.cancelled() => {}
+                    () = context.closed.cancelled() => {}
+                    () = sleep_until(deadline.into()) => self.shared.lose(),
+                }
+                return;
+            }
+            let duration_ms = duration.as_millis() as u64;
+            let extend = self.dispatch.extend.call(vec![Extend { token: self.token, duration_ms }]);
+            tokio::select! {
+                () = self.shared.stop.cancelled() => return,
+                answers = extend => match answers.map(|answers| answers.first().copied().flatten()) {
+                    Ok(Some(deadline_ms)) => self.shared.extended(deadline_ms, now + duration),
+                    Ok(None) => return self.shared.lose(),
+                    Err(error) if !error.kind().is_retryable() => return self.shared.lose(),
+                    Err(_) => {
+                        // The engine has retried for as long as calls are retried.
+                        if Instant::now() >= deadline { return self.shared.lose() }
+                    }
+                },
+                // The holder must not go on as if it still had the item.
+                () = sleep_until(deadline.into()) => return self.shared.lose(),
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A claim on one item until a deadline.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::Result;
+use crate::engine::{LeasedItem, Token};
+use crate::item::read_json;
+use crate::name::QueueName;
+
+const ACTIVE: u8 = 0;
+const LOST: u8 = 1;
+const SETTLED: u8 = 2;
+
+/// One item, leased. Dropping it does not give the item back: the lease then runs out and the item
+/// is delivered again.
+#[derive(Debug)]
+pub struct Lease {
+    pub(crate) queue: QueueName,
+    pub(crate) item: LeasedItem,
+    pub(crate) shared: Arc<Shared>,
+    // Ends the background extension when the lease is dropped.
+    pub(crate) _keep_alive: Option<DropGuard>,
+}
+
+/// What the handle shares with its background extension.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    state: AtomicU8,
+    deadline_ms: AtomicU64,
+    /// The deadline on this process's own clock, counted from before the request was sent: never
+    /// later than the server's.
+    local: Mutex<Instant>,
+    pub(crate) lost: CancellationToken,
+    pub(crate) stop: CancellationToken,
+}
+
+impl Shared {
+    fn local(&self) -> MutexGuard<'_, Instant> {
+        self.local.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn local_deadline(&self) -> Instant {
+        *self.local()
+    }
+
+    pub(crate) fn extended(&self, deadline_ms: u64, local: Instant) {
+        self.deadline_ms.fetch_max(deadline_ms, Ordering::Relaxed);
+        let mut current = self.local();
+        *current = local.max(*current);
+    }
+
+    /// The lease was completed, released or failed by its holder.
+    pub(crate) fn settle(&self) {
+        self.state.store(SETTLED, Ordering::Relaxed);
+        self.stop.cancel();
+    }
+
+    /// Somebody else may have the item now. After settling there is nothing to lose.
+    pub(crate) fn lose(&self) {
+        let active =
+            self.state.compare_exchange(ACTIVE, LOST, Ordering::Relaxed, Ordering::Relaxed);
+        if active.is_ok() {
+            self.lost.cancel();
+        }
+        self.stop.cancel();
+    }
+}
+
+impl Lease {
+    pub(crate) fn new(queue: QueueName, item: LeasedItem, asked_at: Instant) -> Self {
+        let shared = Shared {
+            state: AtomicU8::new(ACTIVE),
+            deadline_ms: AtomicU64::new(item.deadline_ms),
+            local: Mutex::new(asked_at + Duration::from_millis(item.duration_ms)),
+            lost: CancellationToken::new(),
+            stop: CancellationToken::new(),
+        };
+        Lease { queue, item, shared: Arc::new(shared), _keep_alive: None }
+    }
+
+    pub(crate) fn token(&self) -> Token {
+        self.item.token
+    }
+
+    /// Name of the queue.
+    pub fn queue(&self) -> &str {
+        self.queue.as_str()
+    }
+
+    /// The item's id.
+    pub fn id(&self) -> &[u8] {
+        &self.item.id
+    }
+
+    /// The item's id as text; `None` if it is not UTF-8.
+    pub fn id_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.item.id).ok()
+    }
+
+    /// The item's data.
+    pub fn data(&self) -> &Bytes {
+        &self.item.data
+    }
+
+    /// The data read as JSON.
+    ///
+    /// # Errors
+    /// `Invalid` if it is not JSON, or not of this type.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+        read_json(&self.item.id, &self.item.data)
+    }
+
+    /// 1 for the first delivery; 1 + failures + expiries after that.
+    pub fn attempt(&self) -> u32 {
+        1 + self.item.failures + self.item.expiries
+    }
+
+    /// How many earlier deliveries ended with `fail`.
+    pub fn failures(&self) -> u32 {
+        self.item.failures
+    }
+
+    /// How many earlier deliveries ended with an expired lease.
+    pub fn expiries(&self) -> u32 {
+        self.item.expiries
+    }
+
+    /// The limit of attempts, if the item has one.
+    pub fn max_attempts(&self) -> Option<u32> {
+        self.item.max_attempts
+    }
+
+    /// 0 to 9.
+    pub fn priority(&self) -> u8 {
+        self.item.priority
+    }
+
+    /// The text of the last `fail`; empty if there was none.
+    pub fn last_error(&self) -> &str {
+        &self.item.last_error
+    }
+
+    /// Generation of the item: one life of its id, from the add to the completion. It goes up with
+    /// every add of an id, so it can fence off writers of an earlier generation.
+    pub fn generation(&self) -> u64 {
+        self.item.token.number
+    }
+
+    /// When the lease expires, on the server's clock, as far as this handle knows.
+    pub fn deadline(&self) -> SystemTime {
+        from_ms(self.shared.deadline_ms.load(Ordering::Relaxed))
+    }
+
+    /// Time left on this process's clock, counted so that it never says more than the server would.
+    pub fn remaining(&self) -> Duration {
+        self.shared.local_deadline().saturating_duration_since(Instant::now())
+    }
+
+    /// True once the item may belong to somebody else: the server said so, or the deadline has
+    /// passed. False for a lease that was completed, released or failed.
+    pub fn is_lost(&self) -> bool {
+        match self.shared.state.load(Ordering::Relaxed) {
+            ACTIVE => self.remaining().is_zero(),
+            state => state == LOST,
+        }
+    }
+
+    /// Returns when the lease [is lost](Lease::is_lost); never for one that was settled.
+    pub async fn lost(&self) {
+        loop {
+            let deadline = self.shared.local_deadline();
+            tokio::select! {
+                () = self.shared.lost.cancelled() => return,
+                () = self.shared.stop.cancelled() => {
+                    // Settled, or lost a moment ago.
+                    if self.is_lost() { return }
+                    std::future::pending::<()>().await;
+                }
+                () = tokio::time::sleep_until(deadline.into()) => {
+                    if self.is_lost() { return }
+                }
+            }
+        }
+    }
+}
+
+pub(crate) fn from_ms(ms: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(ms)
+}

@@ -1,0 +1,57 @@
+//! A work queue for work that must not be lost.
+//!
+//! A producer adds items; a worker leases one for a time, does the work and completes it. If the
+//! worker dies, the lease expires and another worker gets the item.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use leaseq::{Client, Item, LeaseOptions};
+//!
+//! # async fn run() -> leaseq::Result<()> {
+//! let client = Client::connect("redis://127.0.0.1/").await?;
+//! let queue = client.queue("emails")?;
+//! queue.add_item(Item::new(b"hello")).await?;
+//! let options = LeaseOptions::new(Duration::from_secs(30)).wait(Duration::from_secs(5));
+//! while let Some(lease) = queue.lease(options.clone()).await? {
+//!     println!("{:?}", lease.data());
+//!     queue.complete(&lease).await?; // true for exactly one caller
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Layout
+//!
+//! - [`Client`] owns the connections and serves any number of queues, [`WorkQueue`].
+//! - [`Item`] is what is added, [`Lease`] what a worker holds, [`ItemInfo`] what an operator sees.
+//! - Options and every limit and default: [`options`].
+//! - Errors: one [`Error`] with an [`ErrorKind`] that says what to do.
+//!
+//! Calls made at the same time travel in one request. Every call may be dropped at any point: a
+//! lease that would have gone to nobody is given back at once. A client works inside a tokio
+//! runtime; on a runtime of one thread, code that blocks it also stops the background work.
+
+#![forbid(unsafe_code)]
+
+mod clean;
+mod client;
+mod dispatch;
+mod engine;
+mod error;
+mod item;
+mod keep_alive;
+mod lease;
+mod name;
+pub mod options;
+mod queue;
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub mod testing;
+
+pub use clean::{Damage, DeepReport, LightReport};
+pub use client::Client;
+pub use error::{Error, ErrorKind, Result};
+pub use item::{Counts, Cursor, Item, ItemInfo, Page, State, Totals};
+pub use lease::Lease;
+pub use options::{CompleteOptions, ConnectOptions, KeepAlive, LeaseOptions};
+pub use queue::WorkQueue;

@@ -1,0 +1,219 @@
+//! Every limit and default of the contract, and the options of the operations.
+
+use std::time::Duration;
+
+use crate::{Error, Result};
+
+/// Longest queue name, in bytes; shorter ones match `[A-Za-z0-9._-]{1,128}`.
+pub const MAX_QUEUE_NAME: usize = 128;
+/// Longest id, in bytes; the shortest is 1 byte.
+pub const MAX_ID: usize = 512;
+/// Largest data of an item unless configured otherwise, in bytes: 8 MiB.
+pub const DEFAULT_MAX_DATA: usize = 8 << 20;
+/// The most that [`ConnectOptions::max_data`] may allow, in bytes: 256 MiB.
+pub const MAX_MAX_DATA: usize = 256 << 20;
+/// Shortest lease.
+pub const MIN_LEASE: Duration = Duration::from_millis(1);
+/// Longest lease: 30 days.
+pub const MAX_LEASE: Duration = Duration::from_secs(30 * 86_400);
+/// Longest delay: 366 days.
+pub const MAX_DELAY: Duration = Duration::from_secs(366 * 86_400);
+/// Most attempts that an item can be limited to.
+pub const MAX_ATTEMPTS: u32 = 65_535;
+/// Highest priority; the lowest, and the default, is 0.
+pub const MAX_PRIORITY: u8 = 9;
+/// Most items that one step of an engine touches. Larger batches are split.
+pub const MAX_BATCH: usize = 1_000;
+/// Longest error text that is kept with a failed item, in bytes; more is cut off.
+pub const MAX_ERROR_TEXT: usize = 1_024;
+/// Most data that one request carries, in bytes: 16 MiB, or a single item that is larger.
+pub(crate) const MAX_BATCH_BYTES: usize = 16 << 20;
+
+pub(crate) fn check_duration(
+    what: &str,
+    value: Duration,
+    min: Duration,
+    max: Duration,
+) -> Result<u64> {
+    if value < min || value > max {
+        return Err(Error::invalid(format_args!(
+            "{what} of {value:?} is not between {min:?} and {} days ({max:?})",
+            max.as_secs() / 86_400
+        )));
+    }
+    // Up, so that nothing ends earlier than was asked for.
+    Ok(value.as_nanos().div_ceil(1_000_000) as u64)
+}
+
+pub(crate) fn check_lease(value: Duration) -> Result<u64> {
+    check_duration("a lease", value, MIN_LEASE, MAX_LEASE)
+}
+
+pub(crate) fn check_delay(value: Duration) -> Result<u64> {
+    check_duration("a delay", value, Duration::ZERO, MAX_DELAY)
+}
+
+/// How a client connects; what the URL says wins over what is set here.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ConnectOptions {
+    /// First part of every key, `[A-Za-z0-9._-]{1,64}`. Default: `leaseq`.
+    pub namespace: String,
+    /// How long an operation is retried before it is [`Unavailable`](crate::ErrorKind::Unavailable):
+    /// 50 ms to 10 minutes. Default: 10 s.
+    pub timeout: Duration,
+    /// How long opening one connection may take: 10 ms to 10 minutes. Default: 2 s.
+    pub connect_timeout: Duration,
+    /// Largest data of an item that this client adds, in bytes, at most [`MAX_MAX_DATA`].
+    /// Default: [`DEFAULT_MAX_DATA`].
+    pub max_data: usize,
+    /// PEM file with the certificate authorities trusted for TLS. Default: the system's.
+    pub ca_file: Option<std::path::PathBuf>,
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub patch_scripts: Option<fn(&str) -> String>,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        ConnectOptions {
+            namespace: "leaseq".into(),
+            timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(2),
+            max_data: DEFAULT_MAX_DATA,
+            ca_file: None,
+            #[cfg(feature = "testing")]
+            patch_scripts: None,
+        }
+    }
+}
+
+impl ConnectOptions {
+    pub(crate) fn validate(&self) -> Result<()> {
+        let plain = |c: u8| c.is_ascii_alphanumeric() || b"._-".contains(&c);
+        if self.namespace.is_empty()
+            || self.namespace.len() > 64
+            || !self.namespace.bytes().all(plain)
+        {
+            return Err(Error::invalid(format_args!(
+                "namespace {:?} does not match [A-Za-z0-9._-]{{1,64}}",
+                self.namespace
+            )));
+        }
+        let most = Duration::from_secs(600);
+        check_duration("a timeout", self.timeout, Duration::from_millis(50), most)?;
+        check_duration("a connect timeout", self.connect_timeout, Duration::from_millis(10), most)?;
+        if self.max_data == 0 || self.max_data > MAX_MAX_DATA {
+            return Err(Error::invalid(format_args!(
+                "max_data of {} bytes is not between 1 and {MAX_MAX_DATA}",
+                self.max_data
+            )));
+        }
+        Ok(())
+    }
+
+    /// Takes one `name=value` of a URL's query. False if there is no such option.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool> {
+        let number = || {
+            value.parse::<u64>().map_err(|_| {
+                Error::invalid(format_args!("option {name}={value} is not a whole number"))
+            })
+        };
+        match name {
+            "namespace" => self.namespace = value.into(),
+            "timeout_ms" => self.timeout = Duration::from_millis(number()?),
+            "connect_timeout_ms" => self.connect_timeout = Duration::from_millis(number()?),
+            "max_data" => self.max_data = usize::try_from(number()?).unwrap_or(usize::MAX),
+            "ca_file" => self.ca_file = Some(value.into()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// How [`WorkQueue::lease`](crate::WorkQueue::lease) leases.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LeaseOptions {
+    /// How long the lease lasts: 1 ms to 30 days.
+    pub duration: Duration,
+    /// How long to wait for an item: `None` until there is one, zero to return at once.
+    pub wait: Option<Duration>,
+    /// Extend the lease in the background. Default: no.
+    pub keep_alive: Option<KeepAlive>,
+}
+
+impl LeaseOptions {
+    /// A lease of this duration; waits until there is an item.
+    pub fn new(duration: Duration) -> Self {
+        LeaseOptions { duration, wait: None, keep_alive: None }
+    }
+
+    /// Waits this long at most; zero returns at once.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// Has the lease extended in the background until it is settled, dropped or lost.
+    pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
+        self.keep_alive = Some(keep_alive);
+        self
+    }
+
+    pub(crate) fn validate(&self) -> Result<u64> {
+        if let Some(limit) = self.keep_alive.as_ref().and_then(|keep| keep.limit)
+            && limit < self.duration
+        {
+            return Err(Error::invalid(format_args!(
+                "a keep-alive limit of {limit:?} is shorter than the lease of {:?}",
+                self.duration
+            )));
+        }
+        check_lease(self.duration)
+    }
+}
+
+/// Background extension of a lease: each time a third of its duration has passed, it is extended
+/// to the full duration again.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct KeepAlive {
+    /// Total time since the lease was given after which it is no longer extended. Default: none.
+    pub limit: Option<Duration>,
+}
+
+impl KeepAlive {
+    /// Without a limit.
+    pub fn new() -> Self {
+        KeepAlive::default()
+    }
+
+    /// Stops extending when this much time has passed since the lease was given.
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+}
+
+/// How [`WorkQueue::complete_with`](crate::WorkQueue::complete_with) completes.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct CompleteOptions {
+    /// False unless the lease is current: nobody was given the item since, and it was not reclaimed.
+    /// Default: no, the work is done whoever holds the item by now.
+    pub strict: bool,
+}
+
+impl CompleteOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        CompleteOptions::default()
+    }
+
+    /// False unless the lease is current.
+    pub fn strict(mut self) -> Self {
+        self.strict = true;
+        self
+    }
+}

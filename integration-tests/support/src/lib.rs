@@ -1,0 +1,32 @@
+//! Real servers and a fault-injecting proxy for leaseq's tests, benchmarks and demo.
+//!
+//! Everything listens on loopback, in a directory of its own, and goes away with the value
+//! that owns it. Nothing here needs a Redis that is already running.
+//!
+//! | need | use |
+//! |---|---|
+//! | one server, killed, restarted or frozen at will | [`RedisServer`] |
+//! | lost replies, black holes, refused or torn connections | [`Proxy`] |
+//! | slots that move | [`Cluster`] |
+//! | a master that changes | [`Sentinel`] |
+//! | `rediss://` | [`TlsServer`] |
+//! | waiting without sleeping | [`eventually`] |
+
+#![forbid(unsafe_code)]
+// Test-only code: a failed step must stop the test at once and say where.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cluster;
+mod port;
+mod proxy;
+mod sentinel;
+mod server;
+mod tls;
+mod wait;
+
+pub use cluster::Cluster;
+pub use proxy::{Proxy, Then};
+pub use sentinel::Sentinel;
+pub use server::{RedisServer, RedisServerBuilder};
+pub use tls::TlsServer;
+pub use wait::{eventually, eventually_blocking};

@@ -1,0 +1,54 @@
+//! Free loopback ports, reserved for as long as they are needed.
+//!
+//! Not `bind(0)`: that hands out ports of the range the kernel also takes for outgoing
+//! connections, so a port could be taken while its server is down for a restart, and a
+//! client that retries a closed port of that range can even connect to itself.
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::ops::Range;
+
+use rand::Rng;
+
+/// With [`SECOND`] still below the kernel's range for outgoing connections, which begins at
+/// 32768 on Linux.
+const PORTS: Range<u16> = 10_000..22_000;
+
+/// A server's second port (cluster bus, TLS) is this much above its first, as Redis has it.
+pub(crate) const SECOND: u16 = 10_000;
+
+/// A port of 127.0.0.1 that no other test takes, in this process or another. Strangers may.
+#[derive(Debug)]
+pub(crate) struct Port {
+    number: u16,
+    /// Locked; the lock ends with the process at the latest, so the file may stay.
+    _lock: File,
+}
+
+impl Port {
+    /// Reserves a port on which nobody listens.
+    pub(crate) fn reserve() -> Self {
+        Self::listen().0
+    }
+
+    /// Reserves a port and listens on it.
+    pub(crate) fn listen() -> (Self, TcpListener) {
+        let user = rustix::process::getuid().as_raw();
+        let locks = std::env::temp_dir().join(format!("leaseq-ports-{user}"));
+        std::fs::create_dir_all(&locks).expect("the temporary directory is writable");
+        for _ in 0..1_000 {
+            let number = rand::rng().random_range(PORTS);
+            let lock = File::create(locks.join(number.to_string())).expect("it is writable");
+            if lock.try_lock().is_ok()
+                && let Ok(listener) = TcpListener::bind(("127.0.0.1", number))
+            {
+                return (Self { number, _lock: lock }, listener);
+            }
+        }
+        panic!("no free port on 127.0.0.1 in {PORTS:?}");
+    }
+
+    pub(crate) fn number(&self) -> u16 {
+        self.number
+    }
+}

@@ -1,0 +1,209 @@
+//! A TCP proxy that knows commands from replies and loses them on request.
+
+mod connection;
+mod faults;
+mod resp;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+pub use faults::Then;
+use faults::{Faults, Open, Reach};
+
+use crate::eventually_blocking;
+use crate::port::Port;
+
+/// A proxy on a loopback port in front of a server on another, with faults to switch on.
+///
+/// It runs on a thread of its own, so it goes on while a test blocks its thread or stops the
+/// clock of its runtime. Faults take effect for every byte that is handed on after the call
+/// returns. Plain RESP 2 and 3 only: no TLS, no `MONITOR`, no `CLIENT REPLY OFF`; the
+/// confirmations of `SUBSCRIBE` and its like are never swallowed.
+pub struct Proxy {
+    faults: Arc<Faults>,
+    port: Port,
+    upstream: u16,
+    accepting: Mutex<Option<JoinHandle<()>>>,
+    runtime: Option<Runtime>,
+}
+
+impl Proxy {
+    /// A proxy without faults in front of `127.0.0.1:upstream_port`.
+    pub async fn start(upstream_port: u16) -> Self {
+        Self::start_blocking(upstream_port)
+    }
+
+    /// [`start`](Self::start) for code without a runtime.
+    pub fn start_blocking(upstream_port: u16) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("proxy")
+            .enable_all()
+            .build()
+            .expect("a thread can be started");
+        let (port, listener) = Port::listen();
+        let proxy = Self {
+            faults: Arc::default(),
+            port,
+            upstream: upstream_port,
+            accepting: Mutex::default(),
+            runtime: Some(runtime),
+        };
+        proxy.accept(listener);
+        proxy
+    }
+
+    /// `redis://127.0.0.1:PORT/`.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/", self.port())
+    }
+
+    /// The port that clients connect to.
+    pub fn port(&self) -> u16 {
+        self.port.number()
+    }
+
+    /// The server executes the next `n` commands that `matches` accepts, but their replies
+    /// are swallowed. `matches` sees a command's name and arguments, as sent: for a script,
+    /// `EVALSHA`, its hash, the number of keys and so on. It must not call the proxy.
+    ///
+    /// Several calls add up; a command counts for the first one that accepts it.
+    pub fn drop_replies(
+        &self,
+        matches: impl Fn(&[Vec<u8>]) -> bool + Send + 'static,
+        n: usize,
+        then: Then,
+    ) {
+        self.faults.add_drops(Box::new(matches), n, then);
+    }
+
+    /// Forgets what [`drop_replies`](Self::drop_replies) has not swallowed yet, for commands
+    /// that are still to come.
+    pub fn keep_replies(&self) {
+        self.faults.clear_drops();
+    }
+
+    /// From now on nothing passes on the connections that exist, in either direction; they
+    /// stay open, even if the server closes. New connections work.
+    pub fn black_hole(&self) {
+        let opened = self.connections_opened();
+        self.faults.reach.send_modify(|reach| reach.hole_below = opened);
+    }
+
+    /// Whether connections made from now on are accepted into a black hole.
+    pub fn black_hole_new(&self, on: bool) {
+        let opened = self.connections_opened();
+        self.faults.reach.send_modify(|reach| reach.hole_from = on.then_some(opened));
+    }
+
+    /// Ends every black hole. As after a network partition, what was sent meanwhile arrives.
+    pub fn heal(&self) {
+        self.faults.reach.send_modify(|reach| {
+            *reach = Reach { reset_below: reach.reset_below, ..Reach::default() }
+        });
+    }
+
+    /// Resets every connection that exists.
+    pub fn close_all(&self) {
+        let opened = self.connections_opened();
+        self.faults.reach.send_modify(|reach| reach.reset_below = opened);
+    }
+
+    /// Whether new connections are refused, as by a port that nobody listens on. Connections
+    /// that exist go on.
+    pub fn refuse(&self, on: bool) {
+        let accepting = self.accepting.lock().unwrap().take();
+        if let Some(task) = accepting {
+            task.abort();
+            // The listener is closed when the task has ended, which takes microseconds.
+            assert!(eventually_blocking(Duration::from_secs(5), || task.is_finished()));
+        }
+        if !on {
+            let mut listener = None;
+            assert!(
+                eventually_blocking(Duration::from_secs(5), || {
+                    listener = std::net::TcpListener::bind(("127.0.0.1", self.port())).ok();
+                    listener.is_some()
+                }),
+                "port {} was taken by another process",
+                self.port()
+            );
+            self.accept(listener.unwrap());
+        }
+    }
+
+    /// Whether replies are forwarded one byte at a time.
+    pub fn split_bytes(&self, on: bool) {
+        self.faults.state().split = on;
+    }
+
+    /// How long each command and each reply takes on its way; zero is the start.
+    pub fn delay(&self, each_way: Duration) {
+        self.faults.state().delay = each_way;
+    }
+
+    /// Connections accepted so far.
+    pub fn connections_opened(&self) -> u64 {
+        self.faults.state().opened
+    }
+
+    /// Connections that neither side has closed so far.
+    pub fn connections_open(&self) -> u64 {
+        self.faults.state().open
+    }
+
+    /// Commands received from clients so far, those that open a connection included.
+    pub fn commands(&self) -> u64 {
+        self.faults.state().commands
+    }
+
+    /// Commands received so far under this name: `commands_named("EVALSHA")`.
+    pub fn commands_named(&self, name: &str) -> u64 {
+        self.faults.state().by_name.get(&name.to_ascii_uppercase()).copied().unwrap_or(0)
+    }
+
+    /// Replies swallowed by [`drop_replies`](Self::drop_replies) so far.
+    pub fn replies_dropped(&self) -> u64 {
+        *self.faults.dropped.borrow()
+    }
+
+    /// Waits until `n` replies in all have been swallowed, so that the server has executed
+    /// their commands. False after `timeout`.
+    #[must_use = "false means that it did not happen"]
+    pub async fn wait_for_dropped(&self, n: u64, timeout: Duration) -> bool {
+        let mut dropped = self.faults.dropped.subscribe();
+        tokio::time::timeout(timeout, dropped.wait_for(|dropped| *dropped >= n)).await.is_ok()
+    }
+
+    fn accept(&self, listener: std::net::TcpListener) {
+        let (faults, upstream) = (self.faults.clone(), self.upstream);
+        let task = async move {
+            listener.set_nonblocking(true).expect("a listener can be made non-blocking");
+            let listener = TcpListener::from_std(listener).expect("the runtime has a driver");
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(connection::run(Open::new(&faults), client, upstream));
+            }
+        };
+        let runtime = self.runtime.as_ref().expect("it is there until the drop");
+        *self.accepting.lock().unwrap() = Some(runtime.spawn(task));
+    }
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Proxy({} -> {})", self.port(), self.upstream)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        // Not a plain drop: that would block, which an asynchronous test does not permit.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
