@@ -275,7 +275,7 @@ impl WorkQueue {
             let call = chunk.iter().zip(errors).map(|(lease, error)| Fail {
                 token: lease.token(),
                 delay_ms,
-                error: error[..error.floor_char_boundary(MAX_ERROR_TEXT)].to_owned(),
+                error: cut(error, MAX_ERROR_TEXT).to_owned(),
             });
             let answers = self.dispatch.fail.call(call.collect()).await?;
             failed.extend(chunk.iter().zip(answers).map(|(lease, state)| {
@@ -491,6 +491,15 @@ impl WorkQueue {
 fn lost(lease: &Lease) -> Error {
     lease.shared.lose();
     Error::lease_lost(lease.queue.as_str(), &lease.item.id)
+}
+
+/// The first `most` bytes of the text, or a few less: whole characters.
+fn cut(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 fn checked_ids<T: AsRef<[u8]>>(ids: impl IntoIterator<Item = T>) -> Result<Vec<Bytes>> {

@@ -17,7 +17,8 @@ end
 
 local dangling = {}
 for i = 1, #page[2], 2 do
-  local entry, value, fine = page[2][i], page[2][i + 1], nil
+  local entry, value = page[2][i], page[2][i + 1]
+  local fine
   if name == 'ids' then
     fine = leads_to(entry, value)
   elseif name == 'lanes' then

@@ -1,0 +1,119 @@
+//! Target 6: how soon a waiting worker gets an item that was added to an idle queue, and one whose
+//! worker died. Target 9: how much an idle process asks.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use leaseq::{Client, Item, LeaseOptions};
+
+use crate::Scale;
+use crate::report::{Bound, Report};
+use crate::setup::{DATA, Setup, percentile};
+
+pub(crate) async fn measure(scale: Scale, report: &mut Report) {
+    let setup = Setup::new().await;
+    let worker = Client::connect(&setup.server.url()).await.unwrap();
+
+    let added = added(&setup, &worker, scale).await;
+    let note = format!("p50 {:.2} ms; {} samples", percentile(added.clone(), 0.5), scale.samples);
+    let p99 = percentile(added, 0.99);
+    report.target(
+        "6",
+        "added to an idle queue → leased by a waiting worker, p99",
+        p99,
+        "ms",
+        (Bound::AtMost, 5.0),
+        note,
+    );
+
+    let expired = expired(&setup, &worker, scale).await;
+    let note = format!("p50 {:.2} ms; {} samples", percentile(expired.clone(), 0.5), expired.len());
+    let p99 = percentile(expired, 0.99);
+    report.target(
+        "6",
+        "deadline of a dead worker → leased by a waiting worker, p99",
+        p99,
+        "ms",
+        (Bound::AtMost, 50.0),
+        note,
+    );
+
+    let (rate, connections) = idle(&setup, &worker, scale).await;
+    report.target(
+        "9",
+        "commands of an idle process that waits",
+        rate,
+        "/s",
+        (Bound::AtMost, 1.0),
+        "",
+    );
+    report.target("9", "connections of an idle process", connections, "", (Bound::AtMost, 2.0), "");
+}
+
+async fn added(setup: &Setup, worker: &Client, scale: Scale) -> Vec<f64> {
+    let (producer, waiting) = (setup.queue("added"), worker.queue("added").unwrap());
+    let (ready, mut leased) = tokio::sync::mpsc::unbounded_channel();
+    let samples = scale.samples;
+    let worker = tokio::spawn(async move {
+        for _ in 0..samples {
+            let lease = waiting.lease(LeaseOptions::new(Duration::from_secs(60))).await.unwrap();
+            ready.send(Instant::now()).unwrap();
+            assert!(waiting.complete(&lease.unwrap()).await.unwrap());
+        }
+    });
+    let mut latencies = Vec::new();
+    for _ in 0..samples {
+        // Not a synchronisation: the queue is to be idle for a moment.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        let begun = Instant::now();
+        producer.add_item(Item::new([b'x'; DATA])).await.unwrap();
+        let at = leased.recv().await.unwrap();
+        latencies.push(at.saturating_duration_since(begun).as_secs_f64() * 1e3);
+    }
+    worker.await.unwrap();
+    latencies
+}
+
+async fn expired(setup: &Setup, worker: &Client, scale: Scale) -> Vec<f64> {
+    let (dying, waiting) = (setup.queue("expired"), worker.queue("expired").unwrap());
+    let mut latencies = Vec::new();
+    for _ in 0..(scale.samples / 5).max(5) {
+        dying.add_item(Item::new([b'x'; DATA])).await.unwrap();
+        let short = LeaseOptions::new(Duration::from_millis(30));
+        let dead = dying.lease(short).await.unwrap().unwrap();
+        let lease =
+            waiting.lease(LeaseOptions::new(Duration::from_secs(60))).await.unwrap().unwrap();
+        // The server's clock is this machine's.
+        let late = SystemTime::now().duration_since(dead.deadline()).unwrap();
+        latencies.push(late.as_secs_f64() * 1e3);
+        assert!(waiting.complete(&lease).await.unwrap());
+    }
+    latencies
+}
+
+async fn idle(setup: &Setup, worker: &Client, scale: Scale) -> (f64, f64) {
+    setup.client.close().await;
+    let queue = worker.queue("idle").unwrap();
+    let waiting = tokio::spawn(async move {
+        let _ = queue.lease(LeaseOptions::new(Duration::from_secs(60))).await;
+    });
+    let seconds = if scale.samples > 100 { 20 } else { 2 };
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    setup.reset_stats();
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    let info = setup.server.cli(&["INFO", "commandstats"]);
+    let calls = |line: &str| -> f64 {
+        let name = line.split(':').next().unwrap_or("");
+        // What the client sends; not this benchmark's own, nor commands inside a script.
+        if !["cmdstat_evalsha", "cmdstat_blpop", "cmdstat_eval", "cmdstat_ping"].contains(&name) {
+            return 0.0;
+        }
+        let calls = line.split(['=', ',']).nth(1).unwrap_or("0");
+        calls.parse().unwrap()
+    };
+    let rate = info.lines().map(calls).sum::<f64>() / seconds as f64;
+    let clients = setup.server.cli(&["CLIENT", "LIST"]);
+    // One of them is this benchmark's own.
+    let connections = clients.lines().filter(|line| line.contains("id=")).count() - 1;
+    waiting.abort();
+    (rate, connections as f64)
+}

@@ -1,0 +1,113 @@
+//! Target 2: the Rust client in batches beside what the server's own time allows, and memory.
+//! Target 3 for Rust: single calls, 100 at once, beside batches.
+
+use std::time::Instant;
+
+use leaseq::{Item, WorkQueue};
+
+use crate::Scale;
+use crate::report::{Bound, Report};
+use crate::setup::{BATCH, DATA, Setup, at_once, batch, fill, median};
+
+/// Tasks that send batches at the same time, so that the server does not wait for the client.
+const TASKS: usize = 4;
+/// Tasks that make single calls at the same time.
+const CALLERS: usize = 100;
+
+pub(crate) async fn measure(scale: Scale, report: &mut Report) {
+    let setup = Setup::new().await;
+    let (mut shares, mut rates, mut single_shares) = (vec![], vec![], vec![]);
+    let (mut adds, mut processes) = (vec![], vec![]);
+    for round in 0..scale.rounds {
+        setup.reset_stats();
+        let begun = Instant::now();
+        let cycles = batched(&setup, round, scale).await;
+        let rate = cycles / begun.elapsed().as_secs_f64();
+        let allowed = cycles / (setup.usec(&["evalsha", "eval"]) / 1e6);
+        rates.push(rate);
+        shares.push(rate / allowed);
+
+        let (add, process) = singly(&setup.queue(&format!("single-{round}")), scale).await;
+        let single_rate = 1.0 / (1.0 / add + 1.0 / process);
+        single_shares.push(single_rate / rate);
+        adds.push(add);
+        processes.push(process);
+    }
+    let note = format!("{:.0} cycles/s, {TASKS} tasks, batches of 100, wall clock", median(rates));
+    let what = "batches from Rust / what the server's time allows";
+    report.target("2", what, median(shares), "×", (Bound::AtLeast, 0.8), note);
+    let note = format!("add {:.0}/s, lease and complete {:.0}/s", median(adds), median(processes));
+    let what = "single calls from Rust, 100 at once / batches";
+    report.target("3", what, median(single_shares), "×", (Bound::AtLeast, 0.5), note);
+
+    let one = one_at_a_time(&setup.queue("one"), scale).await;
+    report.info("4", "one call at a time from Rust, cycle of 3 calls", one, "cycles/s", "");
+
+    let items = scale.deep / 10;
+    let before = setup.used_memory();
+    fill(&setup.queue("memory"), items).await;
+    let bytes = (setup.used_memory() - before) / items as f64;
+    let what = "memory of a queued item";
+    report.target("2", what, bytes, "bytes", (Bound::AtMost, 320.0), "used_memory");
+}
+
+async fn batched(setup: &Setup, round: usize, scale: Scale) -> f64 {
+    let each = scale.batches / TASKS + 1;
+    let tasks = (0..TASKS).map(|task| {
+        let queue = setup.queue(&format!("batch-{round}-{task}"));
+        tokio::spawn(async move {
+            for _ in 0..each {
+                queue.add_items(batch()).await.unwrap();
+                let leases = queue.lease_many(BATCH, at_once()).await.unwrap();
+                let completed = queue.complete_many(&leases).await.unwrap();
+                assert_eq!(completed, [true; BATCH]);
+            }
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    (each * TASKS * BATCH) as f64
+}
+
+/// Adds a second, and items processed a second.
+async fn singly(queue: &WorkQueue, scale: Scale) -> (f64, f64) {
+    let each = scale.batches * BATCH / CALLERS;
+    let total = (each * CALLERS) as f64;
+    let run = |process: bool| {
+        let tasks: Vec<_> = (0..CALLERS)
+            .map(|_| {
+                let queue = queue.clone();
+                tokio::spawn(async move {
+                    for _ in 0..each {
+                        if process {
+                            let lease = queue.lease(at_once()).await.unwrap().unwrap();
+                            assert!(queue.complete(&lease).await.unwrap());
+                        } else {
+                            assert!(queue.add_item(Item::new([b'x'; DATA])).await.unwrap());
+                        }
+                    }
+                })
+            })
+            .collect();
+        async move {
+            let begun = Instant::now();
+            for task in tasks {
+                task.await.unwrap();
+            }
+            total / begun.elapsed().as_secs_f64()
+        }
+    };
+    (run(false).await, run(true).await)
+}
+
+async fn one_at_a_time(queue: &WorkQueue, scale: Scale) -> f64 {
+    let begun = Instant::now();
+    let cycles = scale.batches * 5;
+    for _ in 0..cycles {
+        queue.add_item(Item::new([b'x'; DATA])).await.unwrap();
+        let lease = queue.lease(at_once()).await.unwrap().unwrap();
+        assert!(queue.complete(&lease).await.unwrap());
+    }
+    cycles as f64 / begun.elapsed().as_secs_f64()
+}
