@@ -37,7 +37,7 @@ struct Call {
     count: usize,
     duration_ms: u64,
     until: Option<Instant>,
-    /// The engine was asked for this call at least once.
+    /// The engine was asked for this call at least once, and had nothing for it.
     asked: Arc<AtomicBool>,
     reply: oneshot::Sender<Result<Parcel>>,
 }
@@ -132,7 +132,7 @@ async fn attend(dispatch: Arc<Dispatch>) {
     loop {
         // Tasks that are about to ask as well get in line; with none, this is nothing.
         tokio::task::yield_now().await;
-        let (wanted, calls) = {
+        let question = {
             let mut line = desk.lock();
             if context.closed.is_cancelled() {
                 for call in line.calls.drain(..) {
@@ -147,17 +147,16 @@ async fn attend(dispatch: Arc<Dispatch>) {
             }
             next_question(&line.calls)
         };
-        let patience = if desk.lock().calls.iter().any(Call::waits_on) {
-            PATIENCE * (context.waiting_queues.load(Ordering::Relaxed).max(1) as u32)
-        } else {
-            Duration::ZERO
+        let patience = match question.waits {
+            true => PATIENCE * (context.waiting_queues.load(Ordering::Relaxed).max(1) as u32),
+            false => Duration::ZERO,
         };
         let sent = Instant::now();
         let stamp = lane.next(context.until());
-        match context.engine.lease(&dispatch.queue, &wanted, patience, &stamp).await {
+        match context.engine.lease(&dispatch.queue, &question.wanted, patience, &stamp).await {
             Ok(leased) => {
                 let look_in = leased.look_in.unwrap_or(patience).min(patience);
-                if !hand_out(&dispatch, leased, calls, sent) {
+                if !hand_out(&dispatch, leased, &question, sent) {
                     rest(&dispatch, look_in).await;
                 }
             }
@@ -165,10 +164,10 @@ async fn attend(dispatch: Arc<Dispatch>) {
                 if error.outcome_unknown() {
                     // Items may have been leased to nobody. The lane stays as it is until that is
                     // known; others go on with a new one.
-                    recover(&dispatch, wanted, stamp);
+                    recover(&dispatch, question.wanted, stamp);
                     lane = context.lanes.make();
                 }
-                for call in desk.lock().calls.drain(..calls) {
+                for call in desk.lock().calls.drain(..question.in_line) {
                     let _ = call.reply.send(Err(error.clone()));
                 }
             }
@@ -176,32 +175,50 @@ async fn attend(dispatch: Arc<Dispatch>) {
     }
 }
 
-/// What the first calls in line want together, and how many calls that are.
-fn next_question(line: &VecDeque<Call>) -> (Vec<Wanted>, usize) {
-    let mut wanted: Vec<Wanted> = Vec::new();
-    let (mut total, mut calls) = (0, 0);
-    for call in line {
-        if total + call.count > MAX_BATCH {
-            break;
-        }
-        total += call.count;
-        calls += 1;
-        match wanted.last_mut() {
-            Some(last) if last.duration_ms == call.duration_ms => last.count += call.count,
-            _ => wanted.push(Wanted { count: call.count, duration_ms: call.duration_ms }),
-        }
-    }
-    (wanted, calls)
+/// What the line wants.
+struct Question {
+    /// What the first calls in line want together, at most [`MAX_BATCH`] items.
+    wanted: Vec<Wanted>,
+    items: usize,
+    calls: usize,
+    /// How many calls are in line altogether. If there is not even enough for the first ones, there
+    /// is nothing for the others.
+    in_line: usize,
+    /// Whether any of them stays in line if there is nothing for it.
+    waits: bool,
 }
 
-/// Gives the leases to the first `calls` in line. True if the engine should be asked again at once.
-fn hand_out(dispatch: &Arc<Dispatch>, leased: Leased, calls: usize, sent: Instant) -> bool {
+fn next_question(line: &VecDeque<Call>) -> Question {
+    let waits = line.iter().any(Call::waits_on);
+    let (wanted, items, calls) = (Vec::new(), 0, 0);
+    let mut question = Question { wanted, items, calls, in_line: line.len(), waits };
+    for call in line {
+        if question.items + call.count > MAX_BATCH {
+            break;
+        }
+        question.items += call.count;
+        question.calls += 1;
+        match question.wanted.last_mut() {
+            Some(last) if last.duration_ms == call.duration_ms => last.count += call.count,
+            _ => {
+                let Call { count, duration_ms, .. } = *call;
+                question.wanted.push(Wanted { count, duration_ms });
+            }
+        }
+    }
+    question
+}
+
+/// Gives the leases to the first in line. True if the engine should be asked again at once.
+fn hand_out(dispatch: &Arc<Dispatch>, leased: Leased, question: &Question, sent: Instant) -> bool {
+    // Fewer items than wanted, and not because the answer would have been too large.
+    let drained = leased.items.len() < question.items && leased.look_in != Some(Duration::ZERO);
     let mut items = leased.items.into_iter().peekable();
     let mut line = dispatch.desk.lock();
-    let mut asked: VecDeque<Call> = line.calls.drain(..calls).collect();
+    let answered = if drained { question.in_line } else { question.calls };
+    let mut asked: VecDeque<Call> = line.calls.drain(..answered).collect();
     let mut waiting = VecDeque::new();
     while let Some(call) = asked.pop_front() {
-        call.asked.store(true, Ordering::Release);
         if call.reply.is_closed() {
             continue;
         }
@@ -211,11 +228,18 @@ fn hand_out(dispatch: &Arc<Dispatch>, leased: Leased, calls: usize, sent: Instan
         {
             leases.push(Lease::new(dispatch.queue.clone(), item, sent));
         }
-        if leases.is_empty() && call.waits_on() {
+        if leases.is_empty() && (call.waits_on() || !drained) {
             waiting.push_back(call);
         } else {
             // A caller that is gone drops the parcel, and with it goes back what is in it.
             let _ = call.reply.send(Ok(Parcel { leases, dispatch: dispatch.clone() }));
+        }
+    }
+    if drained {
+        for call in &waiting {
+            // From here on its caller may go with nothing when its time is over; before, it would
+            // miss an answer that is being sent in this moment.
+            call.asked.store(true, Ordering::Release);
         }
     }
     dispatch.give_back(items.map(|item| item.token).collect());
@@ -223,7 +247,7 @@ fn hand_out(dispatch: &Arc<Dispatch>, leased: Leased, calls: usize, sent: Instan
     for call in waiting.into_iter().rev() {
         line.calls.push_front(call);
     }
-    new_calls || line.calls.is_empty()
+    new_calls || !drained || line.calls.is_empty()
 }
 
 /// Until there is news: of the engine, of the clock, or of another call.

@@ -5,11 +5,13 @@
 local done = recall()
 if done then return done end
 
-local numbers, deadlines = read_current(3)
-local answers, scores = {}, {}
+-- The background extension of a lease and its holder's own may travel together.
+local numbers, deadlines = read_current(3, true)
+local answers, scores, latest = {}, {}, {}
 for i, number in ipairs(numbers) do
   if deadlines[i] then
-    local deadline = math.max(tonumber(deadlines[i]), now + ARGV[2 + 3 * i])
+    local deadline = math.max(latest[number] or tonumber(deadlines[i]), now + ARGV[2 + 3 * i])
+    latest[number] = deadline
     answers[i] = text(deadline)
     scores[#scores + 1] = answers[i]
     scores[#scores + 1] = number
