@@ -72,6 +72,9 @@ pub struct ConnectOptions {
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub patch_scripts: Option<fn(&str) -> String>,
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub clock: Option<fn() -> u64>,
 }
 
 impl Default for ConnectOptions {
@@ -84,6 +87,8 @@ impl Default for ConnectOptions {
             ca_file: None,
             #[cfg(feature = "testing")]
             patch_scripts: None,
+            #[cfg(feature = "testing")]
+            clock: None,
         }
     }
 }

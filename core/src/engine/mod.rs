@@ -15,6 +15,8 @@ use crate::{Error, Result};
 
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
 
 /// Names one execution of an operation, so that a retry gives the answer of the first execution.
 /// A lane has one operation in flight at a time; its numbers go up.
@@ -210,8 +212,21 @@ pub(crate) async fn connect(
                 "this build of leaseq has no redis engine: enable its feature `redis`",
             ))
         }
+        #[cfg(feature = "sqlite")]
+        "sqlite" | "memory" => {
+            let (engine, options) = sqlite::SqliteEngine::connect(url, options).await?;
+            Ok((Arc::new(engine), options))
+        }
+        #[cfg(not(feature = "sqlite"))]
+        "sqlite" | "memory" => {
+            let _ = options;
+            Err(Error::invalid(
+                "this build of leaseq has no embedded engine: enable its feature `sqlite`",
+            ))
+        }
         _ => Err(Error::invalid(format_args!(
-            "unknown url scheme {:?}: known are redis, rediss, redis+unix, redis+sentinel, redis+cluster",
+            "unknown url scheme {:?}: known are redis, rediss, redis+unix, redis+sentinel, \
+             redis+cluster, sqlite, memory",
             // Not more: what is no URL may be a password.
             scheme.chars().take(20).collect::<String>()
         ))),

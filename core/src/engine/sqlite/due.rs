@@ -1,0 +1,95 @@
+//! Moving what is due or expired.
+
+use rusqlite::params;
+
+use super::database::Database;
+use super::row::{COLUMNS, Stored};
+use super::tally::Tally;
+use crate::Result;
+use crate::item::State;
+
+#[derive(Debug, Default)]
+pub(super) struct Moved {
+    pub(super) promoted: u64,
+    pub(super) expired: u64,
+    pub(super) died: u64,
+}
+
+const RECLAIM: &str = "UPDATE item SET state = ?2, place = ?3, at = ?4, expiries = expiries + 1,
+    deliveries = deliveries + 1 WHERE number = ?1";
+const PROMOTE: &str = "UPDATE item SET state = 0, place = ?2, front = 0 WHERE number = ?1";
+
+/// At most `limit` items of each kind, oldest first. Expired leases count an expiry and become
+/// ready at the front, or dead at their limit of attempts; due items become ready.
+pub(super) fn move_due(
+    db: &mut Database,
+    queue: i64,
+    limit: usize,
+    tally: &mut Tally,
+) -> Result<Moved> {
+    let now = db.now as i64;
+    let mut moved = Moved::default();
+    // The oldest is to stand in front of the others: it gets the last, and so the lowest, place.
+    for item in at_most(db, queue, State::Leased, limit)?.into_iter().rev() {
+        let state = if item.ends_with_next() { State::Dead } else { State::Ready };
+        let place = -db.next_number();
+        db.run(RECLAIM, |s| s.execute(params![item.number, state as i64, place, now]))?;
+        tally.count(State::Leased, item.priority, -1);
+        tally.count(state, item.priority, 1);
+        moved.expired += 1;
+        moved.died += u64::from(state == State::Dead);
+    }
+    let due = at_most(db, queue, State::Delayed, limit)?;
+    let (front, back): (Vec<_>, Vec<_>) = due.into_iter().partition(|item| item.front);
+    let places = back
+        .into_iter()
+        .map(|item| (item, 1))
+        .chain(front.into_iter().rev().map(|item| (item, -1)));
+    for (item, side) in places {
+        let place = side * db.next_number();
+        db.run(PROMOTE, |s| s.execute(params![item.stored.number, place]))?;
+        tally.count(State::Delayed, item.stored.priority, -1);
+        tally.count(State::Ready, item.stored.priority, 1);
+        moved.promoted += 1;
+    }
+    tally.expired += moved.expired as i64;
+    tally.died += moved.died as i64;
+    Ok(moved)
+}
+
+struct Due {
+    stored: Stored,
+    front: bool,
+}
+
+impl std::ops::Deref for Due {
+    type Target = Stored;
+    fn deref(&self) -> &Stored {
+        &self.stored
+    }
+}
+
+fn at_most(db: &Database, queue: i64, state: State, limit: usize) -> Result<Vec<Due>> {
+    // The data is not needed here.
+    let columns = COLUMNS.replace(", data", ", NULL");
+    let sql = format!(
+        "SELECT {columns}, front FROM item WHERE queue = ?1 AND state = {} AND at <= ?2 \
+         ORDER BY at, number LIMIT ?3",
+        state as i64
+    );
+    db.rows(&sql, params![queue, db.now as i64, limit as i64], |row| {
+        Ok(Due { stored: Stored::read(row)?, front: row.get(13)? })
+    })
+}
+
+/// When the next item is due or expires, in ms since 1970.
+pub(super) fn next_due(db: &Database, queue: i64) -> Result<Option<i64>> {
+    let next = |state: State| {
+        let sql = match state {
+            State::Leased => "SELECT min(at) FROM item WHERE queue = ?1 AND state = 2",
+            _ => "SELECT min(at) FROM item WHERE queue = ?1 AND state = 1",
+        };
+        db.run(sql, |s| s.query_row([queue], |row| row.get::<_, Option<i64>>(0)))
+    };
+    Ok([next(State::Leased)?, next(State::Delayed)?].into_iter().flatten().min())
+}

@@ -1,0 +1,28 @@
+//! What an error of SQLite says to the caller.
+
+use rusqlite::{Error as SqliteError, ErrorCode};
+
+use crate::{Error, ErrorKind};
+
+/// `committing`: the error came from COMMIT, so that the outcome is not known.
+pub(super) fn explain(place: &str, error: &SqliteError, committing: bool) -> Error {
+    let message = format!("{place}: {error}");
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            Error::unavailable(message, false)
+        }
+        Some(ErrorCode::DiskFull) => {
+            Error::unavailable(format!("{place}: the disk is full"), false)
+        }
+        Some(ErrorCode::OutOfMemory | ErrorCode::CannotOpen) => Error::unavailable(message, false),
+        Some(ErrorCode::SystemIoFailure) => Error::unavailable(message, committing),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            Error::invalid(format!("{place}: the file or its folder cannot be written"))
+        }
+        Some(ErrorCode::NotADatabase) => {
+            Error::invalid(format!("{place}: the file is not a database"))
+        }
+        Some(ErrorCode::TooBig) => Error::invalid(message),
+        _ => Error::new(ErrorKind::Internal, message),
+    }
+}

@@ -1,0 +1,120 @@
+//! Leasing.
+
+use std::time::Duration;
+
+use rusqlite::params;
+
+use super::database::Database;
+use super::due::{move_due, next_due};
+use super::row::{COLUMNS, Stored};
+use super::tally::Tally;
+use crate::Result;
+use crate::engine::{Leased, LeasedItem, Token, Wanted};
+use crate::item::State;
+use crate::name::QueueName;
+use crate::options::MAX_BATCH_BYTES;
+
+/// Most items of each kind that are moved on the way.
+const MOVE_STEP: usize = 500;
+
+/// Whether a lease would find or move anything; if not, when to look again.
+pub(super) fn look(db: &mut Database, name: &QueueName) -> Result<Result<(), Leased>> {
+    let nothing = |look_in| Ok(Err(Leased { items: Vec::new(), look_in }));
+    let Some(queue) = db.queue(name)? else { return nothing(None) };
+    let next = next_due(db, queue)?;
+    if next.is_some_and(|at| at <= db.now as i64) || (!paused(db, queue)? && any_ready(db, queue)?)
+    {
+        return Ok(Ok(()));
+    }
+    nothing(next.map(|at| Duration::from_millis((at - db.now as i64) as u64)))
+}
+
+fn largest(db: &Database, queue: i64) -> Result<i64> {
+    db.run("SELECT largest FROM queue WHERE queue = ?1", |s| s.query_row([queue], |row| row.get(0)))
+}
+
+fn paused(db: &Database, queue: i64) -> Result<bool> {
+    db.run("SELECT paused FROM queue WHERE queue = ?1", |s| s.query_row([queue], |row| row.get(0)))
+}
+
+fn any_ready(db: &Database, queue: i64) -> Result<bool> {
+    db.run("SELECT 1 FROM item WHERE queue = ?1 AND state = 0 LIMIT 1", |s| s.exists([queue]))
+}
+
+pub(super) fn lease(db: &mut Database, name: &QueueName, wanted: &[Wanted]) -> Result<Leased> {
+    let Some(queue) = db.queue(name)? else {
+        return Ok(Leased { items: Vec::new(), look_in: None });
+    };
+    let mut tally = Tally::default();
+    let moved = move_due(db, queue, MOVE_STEP, &mut tally)?;
+    let mut items = Vec::new();
+    let mut cut_short = moved.expired.max(moved.promoted) >= MOVE_STEP as u64;
+    if !paused(db, queue)? {
+        let mut room = MAX_BATCH_BYTES as i64;
+        for group in wanted {
+            let taken = take(db, queue, group, &mut room, &mut tally)?;
+            let short = taken.len() < group.count;
+            items.extend(taken);
+            if short {
+                cut_short |= room <= 0;
+                break;
+            }
+        }
+    }
+    tally.leases += items.len() as i64;
+    db.count(queue, &tally)?;
+    let next = next_due(db, queue)?;
+    let look_in = match next {
+        _ if cut_short => Some(Duration::ZERO),
+        next => next.map(|at| Duration::from_millis((at - db.now as i64).max(0) as u64)),
+    };
+    Ok(Leased { items, look_in })
+}
+
+fn take(
+    db: &mut Database,
+    queue: i64,
+    group: &Wanted,
+    room: &mut i64,
+    tally: &mut Tally,
+) -> Result<Vec<LeasedItem>> {
+    let deadline_ms = db.now + group.duration_ms;
+    let mut items = Vec::new();
+    // No more at a time than surely fit into what is left of the answer.
+    let largest = largest(db, queue)?.max(1);
+    let sql = format!(
+        "UPDATE item SET state = 2, at = ?3 WHERE number IN
+            (SELECT number FROM item WHERE queue = ?1 AND state = 0
+             ORDER BY priority DESC, place LIMIT ?2)
+         RETURNING {COLUMNS}"
+    );
+    while items.len() < group.count && *room > 0 {
+        let step = (group.count - items.len()).min((*room / largest).max(1) as usize);
+        let mut rows =
+            db.rows(&sql, params![queue, step as i64, deadline_ms as i64], Stored::read)?;
+        rows.sort_unstable_by_key(|row| (u8::MAX - row.priority, row.place));
+        let got = rows.len();
+        for mut row in rows {
+            let data = row.data(db)?;
+            *room -= data.len() as i64;
+            tally.count(State::Ready, row.priority, -1);
+            tally.count(State::Leased, row.priority, 1);
+            items.push(LeasedItem {
+                token: Token { number: row.number as u64, delivery: row.deliveries },
+                data,
+                priority: row.priority,
+                max_attempts: row.max_attempts(),
+                failures: row.failures,
+                expiries: row.expiries,
+                last_error: row.error,
+                id: row.id,
+                duration_ms: group.duration_ms,
+                deadline_ms,
+            });
+        }
+        if got < step {
+            break;
+        }
+    }
+    Ok(items)
+}

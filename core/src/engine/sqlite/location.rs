@@ -1,0 +1,135 @@
+//! Reading the URL, and finding out whether the file can be trusted where it is.
+
+use std::path::{Path, PathBuf};
+
+use percent_encoding::percent_decode_str;
+use url::form_urlencoded;
+
+use crate::options::ConnectOptions;
+use crate::{Error, Result};
+
+/// Where the database is and how it is written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Location {
+    /// `None`: in memory, private to the client.
+    pub(super) path: Option<PathBuf>,
+    /// Wait for the disk at every commit.
+    pub(super) full: bool,
+}
+
+impl Location {
+    pub(super) fn parse(url: &str, options: &mut ConnectOptions) -> Result<Location> {
+        let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut location = Location { path: None, full: true };
+        match scheme {
+            "memory" if path.is_empty() => {}
+            "memory" => {
+                return Err(Error::invalid("memory url: it is written memory: and no more"));
+            }
+            _ => {
+                let path = path.strip_prefix("//").unwrap_or(path);
+                let path = percent_decode_str(path)
+                    .decode_utf8()
+                    .map_err(|_| Error::invalid("sqlite url: the path is not utf-8"))?;
+                if path.is_empty() || path.contains('\0') {
+                    return Err(Error::invalid("sqlite url: it is written sqlite:path/to/file.db"));
+                }
+                location.path = Some(PathBuf::from(path.as_ref()));
+            }
+        }
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match (name.as_ref(), value.as_ref()) {
+                ("synchronous", "full") => location.full = true,
+                ("synchronous", "normal") => location.full = false,
+                ("synchronous", value) => {
+                    return Err(Error::invalid(format_args!(
+                        "{scheme} url: synchronous={value:?} is neither full nor normal"
+                    )));
+                }
+                (name, value) if name != "ca_file" && options.set(name, value)? => {}
+                (name, _) => {
+                    return Err(Error::invalid(format_args!(
+                        "{scheme} url: unknown option {name:?}: known are synchronous, timeout_ms, max_data"
+                    )));
+                }
+            }
+        }
+        options.validate()?;
+        Ok(location)
+    }
+
+    pub(super) fn describe(&self) -> String {
+        self.path.as_ref().map_or_else(|| "memory".into(), |path| path.display().to_string())
+    }
+}
+
+/// Refuses file systems of other machines: their locks do not keep two writers apart.
+pub(super) fn check_file_system(path: &Path) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        const REMOTE: [(i64, &str); 7] = [
+            (0x6969, "NFS"),
+            (0x517B, "SMB"),
+            (0xFF53_4D42, "CIFS"),
+            (0xFE53_4D42, "SMB2"),
+            (0x5346_414F, "AFS"),
+            (0x00C3_6400, "Ceph"),
+            (0x0102_1997, "9P"),
+        ];
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Ok(found) = rustix::fs::statfs(folder.unwrap_or(Path::new("."))) {
+            // Its type differs between machines.
+            #[allow(clippy::unnecessary_cast)]
+            let kind = found.f_type as i64 & 0xFFFF_FFFF;
+            if let Some((_, name)) = REMOTE.iter().find(|(magic, _)| *magic == kind) {
+                return Err(Error::invalid(format_args!(
+                    "{}: the file is on a network file system ({name}), where locks cannot be \
+                     relied on: put it on a local disk",
+                    path.display()
+                )));
+            }
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = path;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    fn parse(url: &str) -> Result<Location> {
+        Location::parse(url, &mut ConnectOptions::default())
+    }
+
+    #[test]
+    fn urls_are_read() {
+        let path = |url| parse(url).unwrap().path.unwrap();
+        assert_eq!(path("sqlite:a/b%20c.db"), Path::new("a/b c.db"));
+        assert_eq!(path("sqlite:/abs.db"), Path::new("/abs.db"));
+        assert_eq!(path("sqlite:///abs.db"), Path::new("/abs.db"));
+        assert!(parse("sqlite:a.db").unwrap().full);
+        assert!(!parse("sqlite:a.db?synchronous=normal").unwrap().full);
+        assert_eq!(parse("memory:").unwrap().path, None);
+    }
+
+    #[test]
+    fn bad_urls_are_invalid() {
+        for url in [
+            "sqlite:",
+            "sqlite:?synchronous=full",
+            "sqlite:a?synchronous=off",
+            "sqlite:a?x=1",
+            "sqlite:a?timeout_ms=0",
+            "memory:x",
+            "memory:?ca_file=x",
+            "sqlite:%00",
+            "sqlite:%ff",
+        ] {
+            assert_eq!(parse(url).unwrap_err().kind(), ErrorKind::Invalid, "{url}");
+        }
+    }
+}

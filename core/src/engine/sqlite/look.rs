@@ -1,0 +1,119 @@
+//! Looking without changing anything.
+
+use std::time::Duration;
+
+use rusqlite::{OptionalExtension, params};
+
+use super::database::Database;
+use super::row::{COLUMNS, Stored};
+use crate::item::{Counts, Cursor, ItemInfo, Page, State, Totals};
+use crate::name::QueueName;
+use crate::options::MAX_BATCH_BYTES;
+use crate::{Error, Result};
+
+pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
+    let Some(queue) = db.queue(name)? else { return Ok(Counts::default()) };
+    let mut counts = db.run("SELECT * FROM queue WHERE queue = ?1", |s| {
+        s.query_row([queue], |row| {
+            let n = |name: &str| row.get::<_, i64>(name).map(|n| n.max(0) as u64);
+            let mut counts = Counts {
+                delayed: n("delayed")?,
+                leased: n("leased")?,
+                dead: n("dead")?,
+                paused: row.get("paused")?,
+                totals: Totals {
+                    added: n("added")?,
+                    leased: n("leases")?,
+                    completed: n("completed")?,
+                    expired: n("expired")?,
+                    failed: n("failed")?,
+                    died: n("died")?,
+                    removed: n("removed")?,
+                },
+                ..Counts::default()
+            };
+            for (priority, ready) in counts.ready_by_priority.iter_mut().enumerate() {
+                *ready = n(&format!("ready{priority}"))?;
+            }
+            Ok(counts)
+        })
+    })?;
+    counts.ready = counts.ready_by_priority.iter().sum();
+    // The front of a line is the oldest, but for what was released with a delay; look at a few.
+    let mut oldest: Option<i64> = None;
+    for priority in (0..10i64).filter(|p| counts.ready_by_priority[*p as usize] > 0) {
+        let heads = db.rows(
+            "SELECT since FROM item WHERE queue = ?1 AND state = 0 AND priority = ?2 ORDER BY place LIMIT 16",
+            [queue, priority],
+            |row| row.get(0),
+        )?;
+        oldest = heads.into_iter().chain(oldest).min();
+    }
+    let age = |since: i64| Duration::from_millis((db.now as i64 - since).max(0) as u64);
+    counts.oldest_ready = oldest.map(age);
+    Ok(counts)
+}
+
+pub(super) fn get(db: &mut Database, name: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {
+    let Some(queue) = db.queue(name)? else { return Ok(None) };
+    let sql = format!("SELECT {COLUMNS} FROM item WHERE queue = ?1 AND id = ?2");
+    let found = db.run(&sql, |s| s.query_row(params![queue, id], Stored::read).optional())?;
+    found.map(|item| item.info(db)).transpose()
+}
+
+pub(super) fn list(
+    db: &mut Database,
+    name: &QueueName,
+    state: State,
+    cursor: Option<&Cursor>,
+    limit: usize,
+) -> Result<Page> {
+    let end = Page { items: Vec::new(), cursor: None };
+    let Some(queue) = db.queue(name)? else { return Ok(end) };
+    let (first, second) = match cursor {
+        None if state == State::Ready => (9, i64::MIN),
+        None => (i64::MIN, i64::MIN),
+        Some(Cursor(first, second)) => match (first.parse(), second.parse()) {
+            (Ok(first), Ok(second)) => (first, second),
+            _ => return Err(Error::invalid(format_args!("a cursor of another engine: {first:?}"))),
+        },
+    };
+    let sql = if state == State::Ready {
+        format!(
+            "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = 0 AND (priority < ?2 OR priority = ?2 \
+             AND place > ?3) ORDER BY priority DESC, place LIMIT ?4"
+        )
+    } else {
+        format!(
+            "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = {} AND (at, number) > (?2, ?3) \
+             ORDER BY at, number LIMIT ?4",
+            state as i64
+        )
+    };
+    // A page of large items is cut short.
+    let rows = db.rows(&sql, params![queue, first, second, limit as i64], Stored::read)?;
+    let mut page = end;
+    let (mut room, mut whole) = (MAX_BATCH_BYTES as i64, rows.len() < limit);
+    for item in rows {
+        if room <= 0 {
+            whole = false;
+            break;
+        }
+        let place = match state {
+            State::Ready => (i64::from(item.priority), item.place),
+            _ => (item.at, item.number),
+        };
+        page.cursor = Some(Cursor(place.0.to_string(), place.1.to_string()));
+        let item = item.info(db)?;
+        room -= item.data.len() as i64;
+        page.items.push(item);
+    }
+    if whole {
+        page.cursor = None;
+    }
+    Ok(page)
+}
+
+pub(super) fn queues(db: &mut Database) -> Result<Vec<String>> {
+    db.rows("SELECT name FROM queue WHERE added > 0", [], |row| row.get(0))
+}

@@ -1,0 +1,97 @@
+//! What operators do: remove, requeue, purge, pause.
+
+use bytes::Bytes;
+use rusqlite::{OptionalExtension, params};
+
+use super::database::Database;
+use super::row::read_state;
+use super::settle::forget_large;
+use super::tally::Tally;
+use crate::Result;
+use crate::item::State;
+use crate::name::QueueName;
+
+pub(super) fn remove(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Result<Vec<bool>> {
+    let Some(queue) = db.queue(name)? else { return Ok(vec![false; ids.len()]) };
+    let mut tally = Tally::default();
+    let mut answers = Vec::with_capacity(ids.len());
+    for id in ids {
+        let number = db.run("SELECT number FROM item WHERE queue = ?1 AND id = ?2", |s| {
+            s.query_row(params![queue, id.as_ref()], |row| row.get(0)).optional()
+        })?;
+        let gone = match number {
+            Some(number) => remove_one(db, number, &mut tally)?,
+            None => false,
+        };
+        answers.push(gone);
+    }
+    db.count(queue, &tally)?;
+    Ok(answers)
+}
+
+fn remove_one(db: &Database, number: i64, tally: &mut Tally) -> Result<bool> {
+    let gone = db.run(
+        "DELETE FROM item WHERE number = ?1 RETURNING state, priority, data IS NULL",
+        |s| {
+            s.query_row([number], |row| {
+                Ok((read_state(row, 0)?, row.get::<_, u8>(1)?, row.get(2)?))
+            })
+            .optional()
+        },
+    )?;
+    let Some((state, priority, large)) = gone else { return Ok(false) };
+    forget_large(db, number, large)?;
+    tally.count(state, priority, -1);
+    tally.removed += 1;
+    Ok(true)
+}
+
+pub(super) fn requeue(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Result<Vec<bool>> {
+    const REQUEUE: &str =
+        "UPDATE item SET state = 0, place = ?3, failures = 0, expiries = 0, front = 0,
+        since = ?4 WHERE queue = ?1 AND id = ?2 AND state = 3 RETURNING priority";
+    let Some(queue) = db.queue(name)? else { return Ok(vec![false; ids.len()]) };
+    let now = db.now as i64;
+    let mut tally = Tally::default();
+    let mut answers = Vec::with_capacity(ids.len());
+    for id in ids {
+        let place = db.next_number();
+        let priority: Option<u8> = db.run(REQUEUE, |s| {
+            s.query_row(params![queue, id.as_ref(), place, now], |row| row.get(0)).optional()
+        })?;
+        if let Some(priority) = priority {
+            tally.count(State::Dead, priority, -1);
+            tally.count(State::Ready, priority, 1);
+        }
+        answers.push(priority.is_some());
+    }
+    db.count(queue, &tally)?;
+    Ok(answers)
+}
+
+pub(super) fn purge(
+    db: &mut Database,
+    name: &QueueName,
+    state: State,
+    limit: u64,
+) -> Result<(u64, u64)> {
+    let Some(queue) = db.queue(name)? else { return Ok((0, 0)) };
+    let order = if state == State::Ready { "priority, place" } else { "at, number" };
+    let sql = format!(
+        "SELECT number FROM item WHERE queue = ?1 AND state = {} ORDER BY {order} LIMIT ?2",
+        state as i64
+    );
+    let numbers = db.rows(&sql, params![queue, limit as i64], |row| row.get(0))?;
+    let mut tally = Tally::default();
+    for number in &numbers {
+        remove_one(db, *number, &mut tally)?;
+    }
+    db.count(queue, &tally)?;
+    Ok((numbers.len() as u64, numbers.len() as u64))
+}
+
+pub(super) fn set_paused(db: &mut Database, name: &QueueName, paused: bool) -> Result<()> {
+    let queue = db.queue_or_new(name)?;
+    db.run("UPDATE queue SET paused = ?2 WHERE queue = ?1", |s| s.execute(params![queue, paused]))?;
+    Ok(())
+}

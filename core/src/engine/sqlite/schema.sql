@@ -1,0 +1,70 @@
+-- Storage format 1 of the embedded engine. All queues of a file stand in one database.
+
+-- One row. clock: high-water mark of the time in ms, so that it never goes back. sequence: the last
+-- number given, to an item or to a place in line; numbers are never used twice.
+CREATE TABLE meta (
+    only     INTEGER PRIMARY KEY CHECK (only = 1),
+    clock    INTEGER NOT NULL,
+    sequence INTEGER NOT NULL
+) STRICT;
+INSERT INTO meta VALUES (1, 0, 0);
+
+-- largest: size of the largest data ever added, to bound answers. ready0 to ready9, delayed, leased, dead: how many items are in each state. Then the totals.
+CREATE TABLE queue (
+    queue     INTEGER PRIMARY KEY,
+    name      TEXT NOT NULL UNIQUE,
+    paused    INTEGER NOT NULL DEFAULT 0,
+    largest   INTEGER NOT NULL DEFAULT 0,
+    ready0    INTEGER NOT NULL DEFAULT 0,
+    ready1    INTEGER NOT NULL DEFAULT 0,
+    ready2    INTEGER NOT NULL DEFAULT 0,
+    ready3    INTEGER NOT NULL DEFAULT 0,
+    ready4    INTEGER NOT NULL DEFAULT 0,
+    ready5    INTEGER NOT NULL DEFAULT 0,
+    ready6    INTEGER NOT NULL DEFAULT 0,
+    ready7    INTEGER NOT NULL DEFAULT 0,
+    ready8    INTEGER NOT NULL DEFAULT 0,
+    ready9    INTEGER NOT NULL DEFAULT 0,
+    delayed   INTEGER NOT NULL DEFAULT 0,
+    leased    INTEGER NOT NULL DEFAULT 0,
+    dead      INTEGER NOT NULL DEFAULT 0,
+    added     INTEGER NOT NULL DEFAULT 0,
+    leases    INTEGER NOT NULL DEFAULT 0,
+    completed INTEGER NOT NULL DEFAULT 0,
+    expired   INTEGER NOT NULL DEFAULT 0,
+    failed    INTEGER NOT NULL DEFAULT 0,
+    died      INTEGER NOT NULL DEFAULT 0,
+    removed   INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- number: the generation. state: 0 ready, 1 delayed, 2 leased, 3 dead. place: of a ready item in its
+-- line, lowest first; from the sequence at the back, from its negative at the front. at: when it is
+-- due, expires or died. deliveries: how often it was leased and came back; with the number it is the
+-- token of a lease. since: when it became ready. data: NULL if it stands in `large`.
+CREATE TABLE item (
+    number       INTEGER PRIMARY KEY,
+    queue        INTEGER NOT NULL,
+    state        INTEGER NOT NULL CHECK (state BETWEEN 0 AND 3),
+    priority     INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 9),
+    place        INTEGER NOT NULL,
+    at           INTEGER NOT NULL,
+    max_attempts INTEGER NOT NULL,
+    failures     INTEGER NOT NULL DEFAULT 0,
+    expiries     INTEGER NOT NULL DEFAULT 0,
+    deliveries   INTEGER NOT NULL DEFAULT 0,
+    front        INTEGER NOT NULL DEFAULT 0,
+    added_at     INTEGER NOT NULL,
+    since        INTEGER NOT NULL,
+    error        TEXT NOT NULL DEFAULT '',
+    id           BLOB NOT NULL,
+    data         BLOB
+) STRICT;
+CREATE UNIQUE INDEX item_id ON item (queue, id);
+CREATE INDEX item_ready ON item (queue, priority DESC, place) WHERE state = 0;
+CREATE INDEX item_timed ON item (queue, state, at, number) WHERE state > 0;
+
+-- Data of more than 1,024 bytes, apart from the row that changes with every lease.
+CREATE TABLE large (
+    number INTEGER PRIMARY KEY,
+    data   BLOB NOT NULL
+) STRICT;

@@ -1,0 +1,181 @@
+//! Completing, extending, releasing and failing.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::database::Database;
+use super::row::read_state;
+use super::tally::Tally;
+use crate::Result;
+use crate::engine::{Complete, Extend, Fail, Release, Token};
+use crate::item::State;
+use crate::name::QueueName;
+
+const COMPLETE: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2
+    RETURNING state, priority, data IS NULL";
+const COMPLETE_STRICT: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2
+    AND state = 2 AND deliveries = ?3 RETURNING state, priority, data IS NULL";
+const EXTEND: &str = "UPDATE item SET at = max(at, ?4) WHERE number = ?1 AND queue = ?2
+    AND state = 2 AND deliveries = ?3 RETURNING at";
+const RELEASE: &str = "UPDATE item SET state = ?4, place = ?5, at = ?6, front = ?7, since = ?8,
+    deliveries = deliveries + 1 WHERE number = ?1 AND queue = ?2 AND state = 2 AND deliveries = ?3";
+const FAIL: &str =
+    "UPDATE item SET state = ?4, place = ?5, at = ?6, front = 0, since = ?6, error = ?7,
+    failures = failures + 1, deliveries = deliveries + 1
+    WHERE number = ?1 AND queue = ?2 AND state = 2 AND deliveries = ?3";
+
+pub(super) fn complete(
+    db: &mut Database,
+    name: &QueueName,
+    leases: &[Complete],
+) -> Result<Vec<bool>> {
+    let Some(queue) = db.queue(name)? else { return Ok(vec![false; leases.len()]) };
+    let mut tally = Tally::default();
+    let mut answers = Vec::with_capacity(leases.len());
+    for lease in leases {
+        let (number, delivery) = numbers(lease.token);
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok((read_state(row, 0)?, row.get::<_, u8>(1)?, row.get::<_, bool>(2)?))
+        };
+        let gone = if lease.strict {
+            db.run(COMPLETE_STRICT, |s| s.query_row([number, queue, delivery], read).optional())?
+        } else {
+            db.run(COMPLETE, |s| s.query_row([number, queue], read).optional())?
+        };
+        answers.push(gone.is_some());
+        if let Some((state, priority, large)) = gone {
+            forget_large(db, number, large)?;
+            tally.count(state, priority, -1);
+            tally.completed += 1;
+        }
+    }
+    db.count(queue, &tally)?;
+    Ok(answers)
+}
+
+pub(super) fn forget_large(db: &Database, number: i64, large: bool) -> Result<()> {
+    if large {
+        db.run("DELETE FROM large WHERE number = ?1", |s| s.execute([number]))?;
+    }
+    Ok(())
+}
+
+pub(super) fn extend(
+    db: &mut Database,
+    name: &QueueName,
+    leases: &[Extend],
+) -> Result<Vec<Option<u64>>> {
+    let Some(queue) = db.queue(name)? else { return Ok(vec![None; leases.len()]) };
+    let mut answers = Vec::with_capacity(leases.len());
+    for lease in leases {
+        let (number, delivery) = numbers(lease.token);
+        let deadline = (db.now + lease.duration_ms) as i64;
+        let at: Option<i64> = db.run(EXTEND, |s| {
+            s.query_row([number, queue, delivery, deadline], |row| row.get(0)).optional()
+        })?;
+        answers.push(at.map(|at| at as u64));
+    }
+    Ok(answers)
+}
+
+pub(super) fn release(
+    db: &mut Database,
+    name: &QueueName,
+    leases: &[Release],
+) -> Result<Vec<bool>> {
+    let Some(queue) = db.queue(name)? else { return Ok(vec![false; leases.len()]) };
+    let now = db.now as i64;
+    let mut tally = Tally::default();
+    let mut answers = vec![false; leases.len()];
+    // Of the same item twice in a batch, the first counts; of several, the first goes in front.
+    let mut released: Vec<(usize, Held)> = Vec::new();
+    for (i, lease) in leases.iter().enumerate() {
+        let twice = released.iter().any(|(other, _)| leases[*other].token == lease.token);
+        if let Some(found) = held(db, queue, lease.token)?.filter(|_| !twice) {
+            released.push((i, found));
+        }
+    }
+    for (i, found) in released.into_iter().rev() {
+        let lease = &leases[i];
+        let (number, delivery) = numbers(lease.token);
+        let delay = lease.delay_ms as i64;
+        let state = if delay > 0 { State::Delayed } else { State::Ready };
+        let place = -db.next_number();
+        let since = if delay > 0 { now + delay } else { found.since };
+        db.run(RELEASE, |s| {
+            s.execute(params![
+                number,
+                queue,
+                delivery,
+                state as i64,
+                place,
+                now + delay,
+                delay > 0,
+                since
+            ])
+        })?;
+        tally.count(State::Leased, found.priority, -1);
+        tally.count(state, found.priority, 1);
+        answers[i] = true;
+    }
+    db.count(queue, &tally)?;
+    Ok(answers)
+}
+
+pub(super) fn fail(
+    db: &mut Database,
+    name: &QueueName,
+    leases: &[Fail],
+) -> Result<Vec<Option<State>>> {
+    let Some(queue) = db.queue(name)? else { return Ok(vec![None; leases.len()]) };
+    let now = db.now as i64;
+    let mut tally = Tally::default();
+    let mut answers = Vec::with_capacity(leases.len());
+    for lease in leases {
+        let Some(found) = held(db, queue, lease.token)? else {
+            answers.push(None);
+            continue;
+        };
+        let (number, delivery) = numbers(lease.token);
+        let delay = lease.delay_ms as i64;
+        let (state, at) = match delay {
+            _ if found.last_attempt => (State::Dead, now),
+            0 => (State::Ready, now),
+            delay => (State::Delayed, now + delay),
+        };
+        let place = db.next_number();
+        db.run(FAIL, |s| {
+            s.execute(params![number, queue, delivery, state as i64, place, at, lease.error])
+        })?;
+        tally.count(State::Leased, found.priority, -1);
+        tally.count(state, found.priority, 1);
+        tally.failed += 1;
+        tally.died += i64::from(state == State::Dead);
+        answers.push(Some(state));
+    }
+    db.count(queue, &tally)?;
+    Ok(answers)
+}
+
+struct Held {
+    priority: u8,
+    since: i64,
+    last_attempt: bool,
+}
+
+/// What the item is like, if this lease of it is current.
+fn held(db: &Database, queue: i64, token: Token) -> Result<Option<Held>> {
+    const HELD: &str =
+        "SELECT priority, since, max_attempts > 0 AND failures + expiries + 1 >= max_attempts
+        FROM item WHERE number = ?1 AND queue = ?2 AND state = 2 AND deliveries = ?3";
+    let (number, delivery) = numbers(token);
+    db.run(HELD, |s| {
+        s.query_row([number, queue, delivery], |row| {
+            Ok(Held { priority: row.get(0)?, since: row.get(1)?, last_attempt: row.get(2)? })
+        })
+        .optional()
+    })
+}
+
+fn numbers(token: Token) -> (i64, i64) {
+    (token.number as i64, token.delivery as i64)
+}
