@@ -1,1 +1,5 @@
 //! The judge of the contract.
+
+#![forbid(unsafe_code)]
+
+pub mod demo;

@@ -1,0 +1,184 @@
+//! One run, from the first item to the verdict.
+//!
+//! 1. All workers work on the first half of the items, until it is drained.
+//! 2. Two of them are told to hold leases, and get the second half. One is killed, one is stopped.
+//! 3. The others go on. The leases that were held expire; the items come back and are completed.
+//! 4. The stopped worker completes late what it held, and goes on. In the end the queue is empty.
+
+use std::path::Path;
+use std::time::Instant;
+
+use leaseq::{Client, Item, State, WorkQueue};
+use rustix::process::Signal;
+
+use super::files::{self, Files};
+use super::note::Note;
+use super::screen::Screen;
+use super::server::Server;
+use super::verdict::{Record, judge};
+use super::wait;
+use super::worker::{self, BATCH, Worker};
+use super::{Error, digests};
+
+/// In the first half each worker can take a batch; in the second, those do that will hold one.
+const MIN_FILES: usize = 6 * BATCH;
+
+/// Runs the demo. What to show, and what is wrong.
+pub(super) fn run() -> Result<(Screen, Vec<String>), Error> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let files = files::read(root)?;
+    if files.files.len() < MIN_FILES {
+        let message = format!("{} files are too few, {MIN_FILES} are needed", files.files.len());
+        return Err(message.into());
+    }
+    // Blocks, so before the runtime is there.
+    let server = Server::choose()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(on_server(&server, &files))
+}
+
+async fn on_server(server: &Server, files: &Files) -> Result<(Screen, Vec<String>), Error> {
+    let client = Client::connect(&server.url).await?;
+    // The server may be somebody's: a queue that nobody else has, and nothing is left in it.
+    let queue = client.queue(&format!("demo-{:016x}", rand::random::<u64>()))?;
+    let result = on_queue(server, &queue, files).await;
+    for state in State::ALL {
+        let purged = queue.purge(state).await;
+        if result.is_ok() {
+            purged?;
+        }
+    }
+    client.close().await;
+    result
+}
+
+async fn on_queue(
+    server: &Server,
+    queue: &WorkQueue,
+    files: &Files,
+) -> Result<(Screen, Vec<String>), Error> {
+    let directory = tempfile::Builder::new().prefix("leaseq-demo-").tempdir()?;
+    let mut workers = Vec::new();
+    for (i, kind) in worker::fleet()?.iter().enumerate() {
+        let name = queue.name();
+        workers.push(Worker::start(i + 1, kind, &server.url, name, directory.path())?);
+    }
+    for worker in &mut workers {
+        worker.says("resting").await?;
+    }
+
+    let began = Instant::now();
+    let story = work(queue, files, &mut workers).await?;
+    let took = began.elapsed();
+
+    let mut faults = story.faults;
+    for (i, worker) in workers.iter_mut().enumerate() {
+        let status = worker.ended().await?;
+        if i != KILLED && !status.success() {
+            faults.push(format!("{} ended with {status}", worker.name()));
+        }
+    }
+    let counts = queue.counts().await?;
+    let check = queue.check().await?;
+    faults.extend(check.details.iter().map(|found| format!("check found {found}")));
+    let mut records = Vec::new();
+    for (i, worker) in workers.iter().enumerate() {
+        let notes = notes(worker)?;
+        records.push(Record { worker: worker.name(), killed: i == KILLED, notes });
+    }
+    let verdict = judge(&digests::expected(&files.files)?, &records, &counts);
+    faults.extend(verdict.faults);
+    let screen = Screen {
+        files: files.files.len(),
+        bytes: files.files.iter().map(|file| file.data.len()).sum(),
+        skipped: files.skipped,
+        workers: workers.iter().map(|worker| worker.language).zip(verdict.completed).collect(),
+        killed: (workers[KILLED].name(), story.killed_held),
+        stopped: (workers[STOPPED].name(), story.stopped_held),
+        late: story.late,
+        expired: counts.totals.expired,
+        took,
+        engine: server.engine.clone(),
+    };
+    Ok((screen, faults))
+}
+
+/// The worker that is killed while it holds leases.
+const KILLED: usize = 0;
+/// The worker that is stopped past its leases.
+const STOPPED: usize = 1;
+
+struct Story {
+    killed_held: u64,
+    stopped_held: u64,
+    /// How often the stopped worker's late completes were true, and false.
+    late: (usize, usize),
+    faults: Vec<String>,
+}
+
+async fn work(queue: &WorkQueue, files: &Files, workers: &mut [Worker]) -> Result<Story, Error> {
+    let (first, second) = files.files.split_at(files.files.len() / 2);
+    let (half, all) = (first.len() as u64, files.files.len() as u64);
+    let mut faults = add(queue, first).await?;
+    tell_all(workers, "go").await?;
+    wait::counts(queue, "the first half is done", |counts| counts.totals.completed >= half).await?;
+    tell_all(workers, "rest").await?;
+    for worker in workers.iter_mut() {
+        worker.says("resting").await?;
+    }
+
+    for victim in [KILLED, STOPPED] {
+        workers[victim].tell("hold").await?;
+    }
+    faults.extend(add(queue, second).await?);
+    let killed_held = workers[KILLED].says("holding").await?;
+    workers[KILLED].signal(Signal::KILL)?;
+    let stopped_held = workers[STOPPED].says("holding").await?;
+    workers[STOPPED].signal(Signal::STOP)?;
+    tell_all(&mut workers[STOPPED + 1..], "go").await?;
+
+    let held = killed_held + stopped_held;
+    wait::counts(queue, "the leases expire", |counts| counts.totals.expired >= held).await?;
+    let before = notes(&workers[STOPPED])?.len();
+    workers[STOPPED].signal(Signal::CONT)?;
+    workers[STOPPED].tell("rest").await?;
+    workers[STOPPED].says("resting").await?;
+    let late = answers(&notes(&workers[STOPPED])?[before..]);
+    workers[STOPPED].tell("go").await?;
+
+    wait::counts(queue, "every item is completed", |counts| {
+        counts.totals.completed >= all
+            && counts.ready + counts.delayed + counts.leased + counts.dead == 0
+    })
+    .await?;
+    tell_all(&mut workers[STOPPED..], "quit").await?;
+    Ok(Story { killed_held, stopped_held, late, faults })
+}
+
+/// Adds files as items; what is wrong about it.
+async fn add(queue: &WorkQueue, files: &[files::File]) -> Result<Vec<String>, Error> {
+    let items = files.iter().map(|file| Item::new(&file.data).with_id(&file.path));
+    let added = queue.add_items(items).await?;
+    let refused = files.iter().zip(added).filter(|(_, added)| !added);
+    Ok(refused.map(|(file, _)| format!("{} was not added", file.path)).collect())
+}
+
+async fn tell_all(workers: &mut [Worker], order: &str) -> Result<(), Error> {
+    for worker in workers {
+        worker.tell(order).await?;
+    }
+    Ok(())
+}
+
+fn notes(worker: &Worker) -> Result<Vec<Note>, Error> {
+    Note::read_all(&std::fs::read_to_string(&worker.results)?)
+}
+
+/// How many of the answers are true, and how many false.
+fn answers(notes: &[Note]) -> (usize, usize) {
+    notes.iter().fold((0, 0), |(yes, no), note| match note {
+        Note::After { completed: true, .. } => (yes + 1, no),
+        Note::After { completed: false, .. } => (yes, no + 1),
+        Note::Before { .. } => (yes, no),
+    })
+}
