@@ -5,6 +5,9 @@ use std::fmt;
 /// Result of every fallible operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+const MAY_BE_EXECUTED: &str = "; the operation may have been executed";
+const NOT_EXECUTED: &str = "; nothing was executed";
+
 /// What went wrong, told as what the caller should do about it.
 ///
 /// The numbers are the status codes of the C interface; 0 is success there.
@@ -82,16 +85,21 @@ impl Error {
     }
 
     pub(crate) fn unavailable(message: impl fmt::Display, outcome_unknown: bool) -> Self {
-        let outcome = if outcome_unknown {
-            "; the operation may have been executed"
-        } else {
-            "; nothing was executed"
-        };
+        let outcome = if outcome_unknown { MAY_BE_EXECUTED } else { NOT_EXECUTED };
         Error {
             kind: ErrorKind::Unavailable,
             message: format!("{message}{outcome}"),
             outcome_unknown,
         }
+    }
+
+    /// The error of a preparation: the operation itself was not sent yet.
+    pub(crate) fn before_execution(mut self) -> Self {
+        if self.outcome_unknown {
+            let message = self.message.trim_end_matches(MAY_BE_EXECUTED);
+            self = Error::unavailable(message, false);
+        }
+        self
     }
 
     pub(crate) fn lease_lost(queue: &str, id: &[u8]) -> Self {

@@ -11,7 +11,7 @@ use crate::lease::{Lease, Shared};
 use crate::options::KeepAlive;
 
 /// Extends the lease until it is settled, dropped or lost, or the limit is reached.
-pub(crate) fn start(dispatch: &Arc<Dispatch>, lease: &mut Lease, keep_alive: &KeepAlive) {
+pub(crate) fn start(dispatch: &Arc<Dispatch>, lease: &Lease, keep_alive: &KeepAlive) {
     let task = Task {
         dispatch: dispatch.clone(),
         shared: lease.shared.clone(),
@@ -19,7 +19,6 @@ pub(crate) fn start(dispatch: &Arc<Dispatch>, lease: &mut Lease, keep_alive: &Ke
         duration: Duration::from_millis(lease.item.duration_ms),
         end: keep_alive.limit.and_then(|limit| Instant::now().checked_add(limit)),
     };
-    lease._keep_alive = Some(lease.shared.stop.clone().drop_guard());
     dispatch.context.spawn(task.run());
 }
 
@@ -40,7 +39,7 @@ impl Task {
             // A third of the time is left for two more tries.
             let next = deadline.checked_sub(self.duration * 2 / 3).unwrap_or(now);
             tokio::select! {
-                () = self.shared.stop.cancelled() => return,
+                () = self.shared.left() => return,
                 () = context.closed.cancelled() => return,
                 () = sleep_until(next.into()) => {}
             }
@@ -52,7 +51,7 @@ impl Task {
             if duration < Duration::from_millis(1) || now + duration <= deadline {
                 // The limit is reached: what is left of the lease is the last of it.
                 tokio::select! {
-                    () = self.shared.stop.cancelled() => {}
+                    () = self.shared.left() => {}
                     () = context.closed.cancelled() => {}
                     () = sleep_until(deadline.into()) => self.shared.lose(),
                 }
@@ -61,7 +60,7 @@ impl Task {
             let duration_ms = duration.as_millis() as u64;
             let extend = self.dispatch.extend.call(vec![Extend { token: self.token, duration_ms }]);
             tokio::select! {
-                () = self.shared.stop.cancelled() => return,
+                () = self.shared.left() => return,
                 answers = extend => match answers.map(|answers| answers.first().copied().flatten()) {
                     Ok(Some(deadline_ms)) => self.shared.extended(deadline_ms, now + duration),
                     Ok(None) => return self.shared.lose(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio::sync::Notify;
 
 use crate::Result;
 use crate::engine::{LeasedItem, Token};
@@ -16,6 +16,7 @@ use crate::name::QueueName;
 const ACTIVE: u8 = 0;
 const LOST: u8 = 1;
 const SETTLED: u8 = 2;
+const DROPPED: u8 = 3;
 
 /// One item, leased. Dropping it does not give the item back: the lease then runs out and the item
 /// is delivered again.
@@ -24,8 +25,13 @@ pub struct Lease {
     pub(crate) queue: QueueName,
     pub(crate) item: LeasedItem,
     pub(crate) shared: Arc<Shared>,
-    // Ends the background extension when the lease is dropped.
-    pub(crate) _keep_alive: Option<DropGuard>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Ends the background extension, if there is one.
+        self.shared.leave(DROPPED);
+    }
 }
 
 /// What the handle shares with its background extension.
@@ -36,8 +42,8 @@ pub(crate) struct Shared {
     /// The deadline on this process's own clock, counted from before the request was sent: never
     /// later than the server's.
     local: Mutex<Instant>,
-    pub(crate) lost: CancellationToken,
-    pub(crate) stop: CancellationToken,
+    /// The state has changed.
+    changed: Notify,
 }
 
 impl Shared {
@@ -57,18 +63,34 @@ impl Shared {
 
     /// The lease was completed, released or failed by its holder.
     pub(crate) fn settle(&self) {
-        self.state.store(SETTLED, Ordering::Relaxed);
-        self.stop.cancel();
+        self.state.store(SETTLED, Ordering::Release);
+        self.changed.notify_waiters();
     }
 
     /// Somebody else may have the item now. After settling there is nothing to lose.
     pub(crate) fn lose(&self) {
+        self.leave(LOST);
+    }
+
+    fn leave(&self, state: u8) {
         let active =
-            self.state.compare_exchange(ACTIVE, LOST, Ordering::Relaxed, Ordering::Relaxed);
+            self.state.compare_exchange(ACTIVE, state, Ordering::AcqRel, Ordering::Acquire);
         if active.is_ok() {
-            self.lost.cancel();
+            self.changed.notify_waiters();
         }
-        self.stop.cancel();
+    }
+
+    /// Neither settled, lost nor dropped.
+    fn is_active(&self) -> bool {
+        self.state.load(Ordering::Acquire) == ACTIVE
+    }
+
+    /// Returns when the lease is settled, lost or dropped.
+    pub(crate) async fn left(&self) {
+        let changed = self.changed.notified();
+        if self.is_active() {
+            changed.await;
+        }
     }
 }
 
@@ -78,10 +100,9 @@ impl Lease {
             state: AtomicU8::new(ACTIVE),
             deadline_ms: AtomicU64::new(item.deadline_ms),
             local: Mutex::new(asked_at + Duration::from_millis(item.duration_ms)),
-            lost: CancellationToken::new(),
-            stop: CancellationToken::new(),
+            changed: Notify::new(),
         };
-        Lease { queue, item, shared: Arc::new(shared), _keep_alive: None }
+        Lease { queue, item, shared: Arc::new(shared) }
     }
 
     pub(crate) fn token(&self) -> Token {
@@ -176,10 +197,9 @@ impl Lease {
         loop {
             let deadline = self.shared.local_deadline();
             tokio::select! {
-                () = self.shared.lost.cancelled() => return,
-                () = self.shared.stop.cancelled() => {
-                    // Settled, or lost a moment ago.
+                () = self.shared.left() => {
                     if self.is_lost() { return }
+                    // Settled: it cannot be lost any more.
                     std::future::pending::<()>().await;
                 }
                 () = tokio::time::sleep_until(deadline.into()) => {

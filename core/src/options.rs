@@ -74,7 +74,7 @@ pub struct ConnectOptions {
     pub patch_scripts: Option<fn(&str) -> String>,
     #[cfg(feature = "testing")]
     #[doc(hidden)]
-    pub clock: Option<fn() -> u64>,
+    pub clock: Option<crate::testing::Clock>,
 }
 
 impl Default for ConnectOptions {

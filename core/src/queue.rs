@@ -107,10 +107,9 @@ impl WorkQueue {
             return Err(Error::invalid("a lease of 0 items: the least is 1"));
         }
         self.dispatch.open().await?;
-        let mut leases =
-            lease(&self.dispatch, count.min(MAX_BATCH), duration_ms, options.wait).await?;
+        let leases = lease(&self.dispatch, count.min(MAX_BATCH), duration_ms, options.wait).await?;
         if let Some(keep) = &options.keep_alive {
-            for lease in &mut leases {
+            for lease in &leases {
                 keep_alive::start(&self.dispatch, lease, keep);
             }
         }
@@ -295,7 +294,7 @@ impl WorkQueue {
     pub async fn light_clean(&self) -> Result<LightReport> {
         self.dispatch.open().await?;
         let context = &self.dispatch.context;
-        let mut lane = context.lanes.make();
+        let mut lane = context.lanes.take();
         let mut total = LightReport::default();
         loop {
             let stamp = lane.next(context.until());
@@ -305,6 +304,7 @@ impl WorkQueue {
             total.died += step.died;
             total.next_in = step.next_in;
             if !more {
+                context.lanes.put_back(lane);
                 return Ok(total);
             }
         }
@@ -453,7 +453,7 @@ impl WorkQueue {
     pub async fn purge(&self, state: State) -> Result<u64> {
         let counts = self.counts().await?;
         let context = &self.dispatch.context;
-        let mut lane = context.lanes.make();
+        let mut lane = context.lanes.take();
         let mut left = match state {
             State::Ready => counts.ready,
             State::Delayed => counts.delayed,
@@ -472,6 +472,7 @@ impl WorkQueue {
             removed += gone;
             left = left.saturating_sub(gone);
         }
+        context.lanes.put_back(lane);
         Ok(removed)
     }
 

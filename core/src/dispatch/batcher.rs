@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::oneshot;
 
+use super::flight::{Flight, drive};
 use super::{Context, Lane};
 use crate::engine::{Engine, Stamp};
 use crate::name::QueueName;
@@ -37,19 +39,28 @@ struct Waiting<I, O> {
     calls: VecDeque<Call<I, O>>,
     inputs: usize,
     flights: usize,
+    /// The one that its first call drives, if there is one.
+    driven: Option<Arc<Flight>>,
     idle_lanes: Vec<Lane>,
 }
 
 struct Call<I, O> {
     inputs: Vec<I>,
     bytes: usize,
+    /// Its deadline: the time in line counts.
+    until: Instant,
     reply: oneshot::Sender<Result<Vec<O>>>,
 }
 
 impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
     pub(crate) fn new(context: &Arc<Context>, queue: &QueueName, run: Run<I, O>) -> Self {
-        let state =
-            Waiting { calls: VecDeque::new(), inputs: 0, flights: 0, idle_lanes: Vec::new() };
+        let state = Waiting {
+            calls: VecDeque::new(),
+            inputs: 0,
+            flights: 0,
+            driven: None,
+            idle_lanes: Vec::new(),
+        };
         Batcher(Arc::new(Inner {
             context: context.clone(),
             queue: queue.clone(),
@@ -72,22 +83,35 @@ impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
     pub(crate) async fn call(&self, inputs: Vec<I>) -> Result<Vec<O>> {
         let inner = &self.0;
         let bytes = inputs.iter().map(inner.weigh).sum();
-        let (reply, answer) = oneshot::channel();
-        let depart = {
+        let until = inner.context.until();
+        let (reply, mut answer) = oneshot::channel();
+        let (alone, flight) = {
             let mut state = inner.lock();
             state.inputs += inputs.len();
-            state.calls.push_back(Call { inputs, bytes, reply });
+            state.calls.push_back(Call { inputs, bytes, until, reply });
             let depart = state.flights == 0
                 || (state.flights < MAX_FLIGHTS && state.inputs >= WORTH_A_FLIGHT);
-            state.flights += usize::from(depart);
-            depart
+            let alone = state.flights == 0;
+            if depart {
+                state.flights += 1;
+                let inner = inner.clone();
+                let flight = Flight::new(&inner.context.clone(), async move { inner.fly().await });
+                state.driven = alone.then(|| flight.clone());
+                (alone, Some(flight))
+            } else {
+                (false, state.driven.take())
+            }
         };
-        if depart {
-            let flight = inner.clone();
-            inner.context.spawn(async move { flight.fly().await });
-        }
+        let answer = match flight {
+            Some(flight) if alone => drive(flight, &mut answer).await,
+            Some(flight) => {
+                flight.launch();
+                answer.await
+            }
+            None => answer.await,
+        };
         // The sender is dropped only when the runtime shuts down.
-        answer.await.unwrap_or_else(|_| Err(Error::closed()))
+        answer.unwrap_or_else(|_| Err(Error::closed()))
     }
 }
 
@@ -104,6 +128,8 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
             tokio::task::yield_now().await;
             let mut batch = Vec::new();
             let mut callers = Vec::new();
+            let now = Instant::now();
+            let mut until = now;
             {
                 let mut state = self.lock();
                 let mut bytes = 0;
@@ -115,17 +141,27 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
                     }
                     let Some(call) = state.calls.pop_front() else { break };
                     state.inputs -= call.inputs.len();
+                    if call.until <= now {
+                        let late = format_args!("queue {}: no answer in time", self.queue);
+                        let _ = call.reply.send(Err(Error::unavailable(late, false)));
+                        continue;
+                    }
                     bytes += call.bytes;
+                    until = until.max(call.until);
                     callers.push((call.inputs.len(), call.reply));
                     batch.extend(call.inputs);
                 }
                 if batch.is_empty() {
                     state.flights -= 1;
+                    if state.flights == 0 {
+                        state.driven = None;
+                    }
                     state.idle_lanes.push(lane);
                     return;
                 }
             }
-            let stamp = lane.next(self.context.until());
+            let stamp = lane.next(until);
+            let sent = stamp.clone();
             let engine = self.context.engine.clone();
             match (self.run)(engine, self.queue.clone(), batch, stamp).await {
                 Ok(answers) => {
@@ -135,6 +171,9 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
                     }
                 }
                 Err(error) => {
+                    if error.outcome_unknown() {
+                        self.context.lanes.keep(&sent);
+                    }
                     for (_, reply) in callers {
                         let _ = reply.send(Err(error.clone()));
                     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, oneshot};
 
+use super::flight::{Flight, drive};
 use super::{Dispatch, Lane};
 use crate::engine::{Leased, LeasedItem, Stamp, Wanted};
 use crate::lease::Lease;
@@ -17,8 +18,8 @@ use crate::{Error, Result};
 /// How long waiting calls of one queue go without looking, times the number of queues that have
 /// any: whatever goes wrong with the news, nobody waits longer, and an idle process is quiet.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often a lost answer is asked for again, after the caller was told.
-const RECOVER_EVERY: Duration = Duration::from_millis(500);
+/// How long it is tried to pass news on that came for calls that are gone.
+const PASS_ON: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(crate) struct Desk {
@@ -30,12 +31,15 @@ pub(crate) struct Desk {
 struct Line {
     calls: VecDeque<Call>,
     attended: bool,
+    /// What serves the line, while its first call drives it.
+    driven: Option<Arc<Flight>>,
     lane: Option<Lane>,
 }
 
 struct Call {
     count: usize,
     duration_ms: u64,
+    since: Instant,
     until: Option<Instant>,
     /// The engine was asked for this call at least once, and had nothing for it.
     asked: Arc<AtomicBool>,
@@ -56,6 +60,10 @@ struct Parcel {
 }
 
 impl Parcel {
+    fn empty(dispatch: &Arc<Dispatch>) -> Parcel {
+        Parcel { leases: Vec::new(), dispatch: dispatch.clone() }
+    }
+
     fn open(mut self) -> Vec<Lease> {
         std::mem::take(&mut self.leases)
     }
@@ -85,43 +93,50 @@ pub(crate) async fn lease(
     let asked = Arc::new(AtomicBool::new(false));
     let (reply, mut answer) = oneshot::channel();
     let desk = &dispatch.desk;
-    let attend = {
+    let (alone, flight) = {
         let mut line = desk.lock();
-        line.calls.push_back(Call { count, duration_ms, until, asked: asked.clone(), reply });
-        !std::mem::replace(&mut line.attended, true)
+        let (since, asked) = (Instant::now(), asked.clone());
+        line.calls.push_back(Call { count, duration_ms, since, until, asked, reply });
+        if std::mem::replace(&mut line.attended, true) {
+            (false, line.driven.take())
+        } else {
+            let flight = Flight::new(&dispatch.context, attend(dispatch.clone()));
+            line.driven = Some(flight.clone());
+            (true, Some(flight))
+        }
     };
-    if attend {
-        let dispatch = dispatch.clone();
-        desk_task(dispatch);
-    } else {
-        desk.news.notify_one();
-    }
-    let parcel = match until {
-        Some(until) => tokio::select! {
-            biased;
-            parcel = &mut answer => parcel,
-            () = tokio::time::sleep_until(until.into()) => {
-                if asked.load(Ordering::Acquire) {
-                    // What arrived in this moment is taken; what arrives later goes back.
-                    answer.close();
-                    match answer.try_recv() {
-                        Ok(parcel) => Ok(parcel),
-                        Err(_) => return Ok(Vec::new()),
+    let parcel = {
+        let answered = async {
+            match flight {
+                Some(flight) if alone => drive(flight, &mut answer).await,
+                others => {
+                    desk.news.notify_one();
+                    if let Some(flight) = others {
+                        flight.launch();
                     }
-                } else {
-                    // An answer to the first question, even if it is late: nothing, or an error.
-                    answer.await
+                    (&mut answer).await
                 }
             }
-        },
-        None => answer.await,
+        };
+        tokio::pin!(answered);
+        match until {
+            Some(until) => tokio::select! {
+                biased;
+                parcel = &mut answered => Some(parcel),
+                () = tokio::time::sleep_until(until.into()) => {
+                    // An answer to the first question, even if it is late: nothing, or an error.
+                    if asked.load(Ordering::Acquire) { None } else { Some(answered.await) }
+                }
+            },
+            None => Some(answered.await),
+        }
     };
+    let parcel = parcel.unwrap_or_else(|| {
+        // What arrived in this moment is taken; what arrives later goes back.
+        answer.close();
+        Ok(answer.try_recv().unwrap_or_else(|_| Ok(Parcel::empty(dispatch))))
+    });
     Ok(parcel.unwrap_or_else(|_| Err(Error::closed()))?.open())
-}
-
-fn desk_task(dispatch: Arc<Dispatch>) {
-    let context = dispatch.context.clone();
-    context.spawn(async move { attend(dispatch).await });
 }
 
 /// Serves the line until it is empty.
@@ -129,6 +144,7 @@ async fn attend(dispatch: Arc<Dispatch>) {
     let desk = &dispatch.desk;
     let context = &dispatch.context;
     let mut lane = desk.lock().lane.take().unwrap_or_else(|| context.lanes.make());
+    let mut rested = false;
     loop {
         // Tasks that are about to ask as well get in line; with none, this is nothing.
         tokio::task::yield_now().await;
@@ -140,8 +156,11 @@ async fn attend(dispatch: Arc<Dispatch>) {
                 }
             }
             line.calls.retain(|call| !call.reply.is_closed());
-            if line.calls.is_empty() {
+            // Whoever was here may have gone just when there was news. Then the last question is for
+            // nothing: it passes the news on to other clients.
+            if line.calls.is_empty() && !rested {
                 line.attended = false;
+                line.driven = None;
                 line.lane = Some(lane);
                 return;
             }
@@ -152,19 +171,29 @@ async fn attend(dispatch: Arc<Dispatch>) {
             false => Duration::ZERO,
         };
         let sent = Instant::now();
-        let stamp = lane.next(context.until());
+        let until = match question.since {
+            Some(since) => since + context.timeout,
+            None if question.calls > 0 => sent + context.timeout,
+            None => sent + PASS_ON.min(context.timeout),
+        };
+        let stamp = lane.next(until);
         match context.engine.lease(&dispatch.queue, &question.wanted, patience, &stamp).await {
             Ok(leased) => {
                 let look_in = leased.look_in.unwrap_or(patience).min(patience);
-                if !hand_out(&dispatch, leased, &question, sent) {
+                rested = !hand_out(&dispatch, leased, &question, sent);
+                if rested {
                     rest(&dispatch, look_in).await;
                 }
             }
             Err(error) => {
+                rested = false;
                 if error.outcome_unknown() {
                     // Items may have been leased to nobody. The lane stays as it is until that is
                     // known; others go on with a new one.
-                    recover(&dispatch, question.wanted, stamp);
+                    if question.items > 0 {
+                        context.lanes.keep(&stamp);
+                        recover(&dispatch, stamp);
+                    }
                     lane = context.lanes.make();
                 }
                 for call in desk.lock().calls.drain(..question.in_line) {
@@ -186,12 +215,16 @@ struct Question {
     in_line: usize,
     /// Whether any of them stays in line if there is nothing for it.
     waits: bool,
+    /// When the last of them came, if the engine was asked for none of them before.
+    since: Option<Instant>,
 }
 
 fn next_question(line: &VecDeque<Call>) -> Question {
     let waits = line.iter().any(Call::waits_on);
     let (wanted, items, calls) = (Vec::new(), 0, 0);
-    let mut question = Question { wanted, items, calls, in_line: line.len(), waits };
+    let new = !line.iter().any(|call| call.asked.load(Ordering::Relaxed));
+    let since = line.back().map(|call| call.since).filter(|_| new);
+    let mut question = Question { wanted, items, calls, in_line: line.len(), waits, since };
     for call in line {
         if question.items + call.count > MAX_BATCH {
             break;
@@ -263,27 +296,21 @@ async fn rest(dispatch: &Dispatch, look_in: Duration) {
     context.waiting_queues.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// Asks for the lost answer of a lease request until it comes, and gives back what it names. It
-/// stops when those leases have run out by themselves.
-fn recover(dispatch: &Arc<Dispatch>, wanted: Vec<Wanted>, stamp: Stamp) {
-    let longest = wanted.iter().map(|wanted| wanted.duration_ms).max().unwrap_or(0);
-    let end = Instant::now() + Duration::from_millis(longest);
+/// Asks for the lost answer of a lease request until it comes, and gives back what it names. Not
+/// only for as long as those leases would last: a server that hung may execute the request later.
+/// It asks for nothing itself: a request that was never executed leases nothing now.
+fn recover(dispatch: &Arc<Dispatch>, stamp: Stamp) {
     let this = dispatch.clone();
     dispatch.context.spawn(async move {
         let context = &this.context;
-        while Instant::now() < end && !context.closed.is_cancelled() {
-            let stamp = Stamp { until: context.until().min(end), ..stamp.clone() };
-            match context.engine.lease(&this.queue, &wanted, Duration::ZERO, &stamp).await {
+        while !context.closed.is_cancelled() {
+            let stamp = Stamp { until: context.until(), ..stamp.clone() };
+            match context.engine.lease(&this.queue, &[], Duration::ZERO, &stamp).await {
                 Ok(Leased { items, .. }) => {
                     let tokens = items.iter().map(|item: &LeasedItem| item.token).collect();
                     return this.give_back(tokens);
                 }
-                Err(error) if error.kind().is_retryable() => {
-                    tokio::select! {
-                        () = tokio::time::sleep(RECOVER_EVERY) => {}
-                        () = context.closed.cancelled() => {}
-                    }
-                }
+                Err(error) if error.kind().is_retryable() => context.pause().await,
                 Err(_) => return,
             }
         }

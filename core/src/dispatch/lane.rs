@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use rand::RngCore;
@@ -28,23 +29,50 @@ impl Lane {
 #[derive(Debug)]
 pub(crate) struct Lanes {
     prefix: String,
+    made: AtomicUsize,
     names: Mutex<Vec<Arc<str>>>,
+    idle: Mutex<Vec<Lane>>,
 }
 
 impl Lanes {
     pub(crate) fn new() -> Self {
         let mut bytes = [0u8; 8];
         rand::rng().fill_bytes(&mut bytes);
-        Lanes { prefix: format!("{:016x}", u64::from_le_bytes(bytes)), names: Mutex::default() }
+        Lanes {
+            prefix: format!("{:016x}", u64::from_le_bytes(bytes)),
+            made: AtomicUsize::new(0),
+            names: Mutex::default(),
+            idle: Mutex::default(),
+        }
+    }
+
+    /// A lane for one operation or a few, to be given to [`put_back`](Lanes::put_back) after the
+    /// last answer: a lane for each call would be one more name to keep, here and on the engine.
+    pub(crate) fn take(&self) -> Lane {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.unwrap_or_else(|| self.make())
+    }
+
+    pub(crate) fn put_back(&self, lane: Lane) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
     }
 
     pub(crate) fn make(&self) -> Lane {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let name: Arc<str> = format!("{}.{}", self.prefix, names.len()).into();
+        let name: Arc<str> =
+            format!("{}.{}", self.prefix, self.made.fetch_add(1, Ordering::Relaxed)).into();
         names.push(name.clone());
         Lane { name, number: 0 }
     }
 
+    /// Has the engine remember this lane after the client is closed: a copy of its last request may
+    /// still be on its way, and must not be executed when it arrives.
+    pub(crate) fn keep(&self, stamp: &Stamp) {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.retain(|name| *name != stamp.lane);
+    }
+
+    /// The lanes that nothing is on its way on any more.
     pub(crate) fn names(&self) -> Vec<Arc<str>> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

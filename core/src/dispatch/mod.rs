@@ -5,6 +5,7 @@
 
 mod batcher;
 mod desk;
+mod flight;
 mod lane;
 
 use std::sync::Arc;
@@ -24,6 +25,8 @@ use crate::engine::{Complete, Engine, Extend, Fail, Release, Token};
 use crate::item::{Item, State};
 use crate::name::QueueName;
 use crate::{Error, Result};
+
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// What all queues of a client share.
 pub(crate) struct Context {
@@ -50,6 +53,14 @@ impl Context {
 
     pub(crate) fn until(&self) -> Instant {
         Instant::now() + self.timeout
+    }
+
+    /// Before background work is tried again that failed for as long as a call is retried.
+    pub(crate) async fn pause(&self) {
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            () = self.closed.cancelled() => {}
+        }
     }
 }
 
@@ -103,8 +114,19 @@ impl Dispatch {
     /// Before the first operation on the queue: is its storage format known?
     pub(crate) async fn open(&self) -> Result<()> {
         self.context.check_open()?;
-        self.opened.get_or_try_init(|| self.context.engine.open_queue(&self.queue)).await?;
-        Ok(())
+        if self.opened.initialized() {
+            return Ok(());
+        }
+        // Calls that come together take turns, and none may wait longer than it would by itself.
+        let opening = self.opened.get_or_try_init(|| self.context.engine.open_queue(&self.queue));
+        match tokio::time::timeout_at(self.context.until().into(), opening).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(error.before_execution()),
+            Err(_) => Err(Error::unavailable(
+                format_args!("queue {}: no answer in time", self.queue),
+                false,
+            )),
+        }
     }
 
     /// Gives leases back that reached nobody: they go to the front, as if they had never been given.
@@ -114,10 +136,20 @@ impl Dispatch {
         }
         let this = self.clone();
         self.context.spawn(async move {
-            let releases =
-                tokens.into_iter().map(|token| Release { token, delay_ms: 0 }).collect::<Vec<_>>();
-            if let Err(error) = this.release.call(releases).await {
-                tracing::warn!(queue = %this.queue, %error, "leases of a dropped call run out by themselves");
+            let context = &this.context;
+            loop {
+                let releases = tokens.iter().map(|&token| Release { token, delay_ms: 0 }).collect();
+                match this.release.call(releases).await {
+                    // Repeating it is harmless: a second time finds the lease lost.
+                    Err(error) if error.kind().is_retryable() && !context.closed.is_cancelled() => {
+                        context.pause().await;
+                    }
+                    Err(error) => {
+                        tracing::warn!(queue = %this.queue, %error, "leases of a dropped call run out by themselves");
+                        return;
+                    }
+                    Ok(_) => return,
+                }
             }
         });
     }

@@ -22,7 +22,7 @@ use crate::name::QueueName;
 use crate::options::{MAX_DELAY, MAX_LEASE, MAX_PRIORITY};
 
 /// Items that one step looks at.
-const STEP: usize = 500;
+const STEP: usize = 200;
 
 pub(super) struct Audit<'a> {
     engine: &'a RedisEngine,
@@ -196,10 +196,8 @@ impl<'a> Audit<'a> {
             command.arg(number).arg(first.0).arg(first.1).arg(second.0).arg(second.1);
             command.arg(self.mend as u8);
         });
-        if reply::number::<u8>(reply.await?)? == 1 {
-            let what = format!("item number {number}");
-            self.report.note(Damage::Doubled, 1, self.mend, what);
-        }
+        let times = reply::number(reply.await?)?;
+        self.report.note(Damage::Doubled, times, self.mend, format!("item number {number}"));
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use super::connection::{OpenError, Opener, Spot};
 use super::scripts::{Script, Scripts};
 use super::verdict::{Verdict, verdict};
 use crate::name::QueueName;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Time-outs in a row after which a connection is given up.
 const MAX_TIMEOUTS: u32 = 2;
@@ -49,6 +49,14 @@ struct Live {
 struct Failure {
     verdict: Verdict,
     message: String,
+}
+
+/// A node that does not know its name, or keeps it to itself, means the one that was asked.
+fn on_same_host((host, port): Node, asked: &Spot) -> Node {
+    match asked {
+        Spot::Node((asked, _)) if host.is_empty() => (asked.clone(), port),
+        _ => (host, port),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -163,8 +171,8 @@ impl Link {
                         return Err(Error::internal(format_args!("queue {queue}, {what}: {last}")));
                     }
                 },
-                Verdict::Moved(node) => self.moved(queue, node),
-                Verdict::Ask(node) => ask = Some(node),
+                Verdict::Moved(node) => self.moved(queue, node, &spot),
+                Verdict::Ask(node) => ask = Some(on_same_host(node, &spot)),
                 Verdict::Overtaken if unknown => {
                     return Err(Error::unavailable(
                         format_args!("queue {queue}, {what}: {last}"),
@@ -173,6 +181,14 @@ impl Link {
                 }
                 Verdict::Overtaken => {
                     return Err(Error::internal(format_args!("queue {queue}, {what}: {last}")));
+                }
+                Verdict::OtherFormat => {
+                    return Err(Error::new(
+                        ErrorKind::Incompatible,
+                        format_args!(
+                            "queue {queue}, {what}: the storage format is another one now: {last}"
+                        ),
+                    ));
                 }
                 Verdict::Torn => {
                     return Err(Error::internal(format_args!(
@@ -275,9 +291,9 @@ impl Link {
         Spot::Node(seeds[next % seeds.len()].clone())
     }
 
-    /// The node said where the queue is. An empty host means the one that was asked.
-    pub(super) fn moved(&self, queue: &QueueName, node: Node) {
-        lock(&self.routes).insert(queue.clone(), node);
+    /// The node that was `asked` said where the queue is.
+    pub(super) fn moved(&self, queue: &QueueName, node: Node, asked: &Spot) {
+        lock(&self.routes).insert(queue.clone(), on_same_host(node, asked));
     }
 
     /// The server was no good: the next attempt asks another node.

@@ -122,17 +122,35 @@ impl RedisEngine {
             .await
     }
 
-    /// Makes the queue known to those that look for queues.
-    async fn announce(&self, queue: &QueueName) -> Result<()> {
-        let mut command = cmd("SADD");
-        command.arg(keys::queues(&self.namespace)).arg(queue.as_str());
-        self.link.command(&self.directory(), self.until(), command).await?;
-        Ok(())
+    /// Makes the queue known to those that look for queues. It works without that, so a failure is
+    /// no failure of the operation at hand; the next client that uses the queue tries again.
+    async fn announce(&self, queue: &QueueName) {
+        let until = Instant::now() + self.timeout.min(Duration::from_secs(1));
+        // Usually it is known. Asked first, since a server that is full refuses to add it again.
+        for name in ["SISMEMBER", "SADD"] {
+            let mut command = cmd(name);
+            command.arg(keys::queues(&self.namespace)).arg(queue.as_str());
+            match self.link.command(&self.directory(), until, command).await {
+                Ok(Value::Int(1)) => return,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!(%queue, %error, "the queue could not be put on the list of queues");
+                    return;
+                }
+            }
+        }
     }
 
     /// Stands for the node of a Cluster that has the set of queue names.
     fn directory(&self) -> QueueName {
         QueueName::directory()
+    }
+}
+
+impl Drop for RedisEngine {
+    fn drop(&mut self) {
+        // Nobody is left who could close it: what listens for news ends, and its connection.
+        self.link.closed.cancel();
     }
 }
 
@@ -145,7 +163,10 @@ impl Engine for RedisEngine {
         match found {
             None => Ok(()),
             // Known already, unless the set of names was lost: once for each client is cheap.
-            Some(format) if format == FORMAT => self.announce(queue).await,
+            Some(format) if format == FORMAT => {
+                self.announce(queue).await;
+                Ok(())
+            }
             Some(format) => Err(Error::new(
                 ErrorKind::Incompatible,
                 format_args!(
@@ -190,7 +211,7 @@ impl Engine for RedisEngine {
             .await?;
         let answers = reply::text(reply)?;
         if answers.ends_with('n') {
-            self.announce(queue).await?;
+            self.announce(queue).await;
         }
         let mut answers = reply::bools(answers.trim_end_matches('n'), first.len())?.into_iter();
         if first.len() == items.len() {
@@ -227,6 +248,7 @@ impl Engine for RedisEngine {
         let mut durations =
             wanted.iter().flat_map(|group| std::iter::repeat_n(group.duration_ms, group.count));
         let mut items = Vec::new();
+        let mut unreadable = None;
         for (number, record) in reply::list(numbers)?.into_iter().zip(reply::list(records)?) {
             let extra = extras.next().map(reply::bytes).transpose()?.unwrap_or_default();
             let duration_ms = durations.next().unwrap_or(0);
@@ -235,8 +257,12 @@ impl Engine for RedisEngine {
                 continue;
             }
             let number = reply::number(number)?;
-            let (id, data) = read_record(record).ok_or_else(|| bad_record(queue, number))?;
-            let extra = read_extra(&extra)?;
+            // One that cannot be read must not keep the others from their caller.
+            let Some((id, data)) = read_record(record) else {
+                unreadable = Some(number);
+                continue;
+            };
+            let extra = read_extra(&extra);
             items.push(LeasedItem {
                 token: Token { number, delivery: extra.deliveries },
                 id,
@@ -249,6 +275,13 @@ impl Engine for RedisEngine {
                 duration_ms,
                 deadline_ms: now + duration_ms,
             });
+        }
+        if let Some(number) = unreadable {
+            let error = bad_record(queue, number);
+            tracing::warn!(%error, "an item was leased to nobody");
+            if items.is_empty() {
+                return Err(error);
+            }
         }
         let look_in = u64::try_from(look_in).ok().map(Duration::from_millis);
         Ok(Leased { items, look_in })
@@ -527,7 +560,7 @@ fn item_info(
 ) -> Result<ItemInfo> {
     let number = reply::number(number)?;
     let (id, data) = read_record(reply::bytes(record)?).ok_or_else(|| bad_record(queue, number))?;
-    let extra = read_extra(&reply::bytes(extra)?)?;
+    let extra = read_extra(&reply::bytes(extra)?);
     Ok(ItemInfo {
         id,
         data,

@@ -38,11 +38,11 @@ const TEXTS: [(&str, &str); Script::COUNT] = [
     script!("get", " flags=no-writes,allow-oom", []),
     script!("list", " flags=no-writes,allow-oom", []),
     script!("audit_types", " flags=no-writes,allow-oom", []),
-    script!("audit_items", " flags=allow-oom", ["extra"]),
+    script!("audit_items", " flags=allow-oom", ["extra", "leads"]),
     script!("audit_ready", " flags=allow-oom", ["extra"]),
-    script!("audit_index", " flags=allow-oom", ["extra"]),
+    script!("audit_index", " flags=allow-oom", ["leads"]),
     script!("audit_counts", " flags=allow-oom", []),
-    script!("mend_stray", " flags=allow-oom", ["wake", "extra", "push"]),
+    script!("mend_stray", " flags=allow-oom", ["wake", "extra", "push", "leads"]),
     script!("mend_doubled", " flags=allow-oom", ["extra"]),
 ];
 

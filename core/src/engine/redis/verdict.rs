@@ -12,12 +12,14 @@ pub(super) enum Verdict {
     Unknown,
     /// The server does not know the script: send its text.
     Teach,
-    /// Another node of the cluster has the queue.
+    /// Another node of the cluster has the queue. An empty host is the one that was asked.
     Moved(Node),
     /// Another node of the cluster has the queue for this once.
     Ask(Node),
     /// A later operation of the same lane was executed, and this one not.
     Overtaken,
+    /// The queue has another storage format. Nothing was executed.
+    OtherFormat,
     /// Retrying would not help. It may have stopped half-way.
     Torn,
 }
@@ -25,9 +27,16 @@ pub(super) enum Verdict {
 /// The verdict on an error.
 pub(super) fn verdict(error: &RedisError) -> Verdict {
     let not_executed = Verdict::NotExecuted { reconnect: false };
-    if let Some((host, port)) = error.redirect_node() {
-        let node = (host.to_owned(), port);
-        return if error.code() == Some("ASK") { Verdict::Ask(node) } else { Verdict::Moved(node) };
+    // The second part is the slot.
+    if let Some((address, _)) = error.redirect_node() {
+        let node = address
+            .rsplit_once(':')
+            .and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
+        return match node {
+            Some(node) if error.code() == Some("ASK") => Verdict::Ask(node),
+            Some(node) => Verdict::Moved(node),
+            None => not_executed,
+        };
     }
     let Some(code) = error.code() else {
         return match error.kind() {
@@ -44,6 +53,7 @@ pub(super) fn verdict(error: &RedisError) -> Verdict {
         _ if inside => Verdict::Torn,
         "NOSCRIPT" => Verdict::Teach,
         "OVERTAKEN" => Verdict::Overtaken,
+        "FORMAT" => Verdict::OtherFormat,
         "READONLY" | "NOAUTH" => Verdict::NotExecuted { reconnect: true },
         "TRYAGAIN" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "OOM" | "MISCONF"
         | "NOREPLICAS" | "BUSY" | "NOPERM" => not_executed,
@@ -60,6 +70,24 @@ mod tests {
 
     fn server(code: &str, detail: &str) -> Verdict {
         verdict(&make_extension_error(code.into(), Some(detail.into())))
+    }
+
+    #[test]
+    fn redirections_name_a_node() {
+        let moved = |detail| match redis::parse_redis_value(detail) {
+            Ok(value) => value.extract_error().map_err(|error| verdict(&error)),
+            Err(error) => Err(verdict(&error)),
+        };
+        let node = |host: &str| (host.to_owned(), 7000);
+        let asked = moved(b"-ASK 12 10.0.0.1:7000\r\n").unwrap_err();
+        assert_eq!(asked, Verdict::Ask(node("10.0.0.1")));
+        for (text, host) in
+            [(&b"-MOVED 12 ::1:7000\r\n"[..], "::1"), (&b"-MOVED 12 :7000\r\n"[..], "")]
+        {
+            assert_eq!(moved(text).unwrap_err(), Verdict::Moved(node(host)));
+        }
+        let nonsense = moved(b"-MOVED 12 nowhere\r\n").unwrap_err();
+        assert_eq!(nonsense, Verdict::NotExecuted { reconnect: false });
     }
 
     #[test]

@@ -19,6 +19,8 @@ use crate::name::QueueName;
 const BLOCK: Duration = Duration::from_secs(5);
 /// After this much more without an answer the connection is given up.
 const SLACK: Duration = Duration::from_secs(2);
+/// How long to rest after a connection failed, at first.
+const MIN_REST: Duration = Duration::from_millis(20);
 /// How long to rest when no connection can be had; the queues are looked at now and then anyway.
 const REST: Duration = Duration::from_secs(1);
 
@@ -112,6 +114,7 @@ struct Listener {
 struct Line {
     connection: MultiplexedConnection,
     id: i64,
+    spot: Spot,
 }
 
 impl Listener {
@@ -119,6 +122,7 @@ impl Listener {
         let closed = self.link.closed.clone();
         let mut line: Option<Line> = None;
         let mut turn = 0;
+        let mut pause = MIN_REST;
         while !closed.is_cancelled() {
             let mut listening: Vec<(QueueName, Vec<u8>)> = lock(&self.hub.waiting)
                 .iter()
@@ -150,15 +154,24 @@ impl Listener {
                 () = closed.cancelled() => return,
             };
             match popped {
-                Ok(Some(key)) => self.deliver(&listening, &key).await,
-                Ok(None) => {}
+                Ok(key) => {
+                    pause = MIN_REST;
+                    if let Some(key) = key {
+                        self.deliver(&listening, &key).await;
+                    }
+                }
                 Err(verdict) => {
                     if let Verdict::Moved(node) = verdict {
-                        self.link.moved(&listening[0].0, node);
+                        self.link.moved(&listening[0].0, node, &open.spot);
                     }
                     // Whatever else it was: the next connection goes to the right server.
                     line = None;
-                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    tokio::select! {
+                        () = tokio::time::sleep(pause) => {}
+                        () = closed.cancelled() => {}
+                    }
+                    // Longer each time: while a slot of a cluster moves, no node lets us listen.
+                    pause = (pause * 2).min(REST);
                 }
             }
         }
@@ -177,7 +190,7 @@ impl Listener {
         let mut ask = cmd("CLIENT");
         ask.arg("ID");
         let id = tokio::time::timeout(SLACK, ask.query_async(&mut connection)).await.ok()?.ok()?;
-        Some(Line { connection, id })
+        Some(Line { connection, id, spot })
     }
 
     /// Blocks until a token comes (its key), the time is over or the set of queues grows (`None`).

@@ -29,16 +29,6 @@ pub(super) fn move_due(
 ) -> Result<Moved> {
     let now = db.now as i64;
     let mut moved = Moved::default();
-    // The oldest is to stand in front of the others: it gets the last, and so the lowest, place.
-    for item in at_most(db, queue, State::Leased, limit)?.into_iter().rev() {
-        let state = if item.ends_with_next() { State::Dead } else { State::Ready };
-        let place = -db.next_number();
-        db.run(RECLAIM, |s| s.execute(params![item.number, state as i64, place, now]))?;
-        tally.count(State::Leased, item.priority, -1);
-        tally.count(state, item.priority, 1);
-        moved.expired += 1;
-        moved.died += u64::from(state == State::Dead);
-    }
     let due = at_most(db, queue, State::Delayed, limit)?;
     let (front, back): (Vec<_>, Vec<_>) = due.into_iter().partition(|item| item.front);
     let places = back
@@ -51,6 +41,17 @@ pub(super) fn move_due(
         tally.count(State::Delayed, item.stored.priority, -1);
         tally.count(State::Ready, item.stored.priority, 1);
         moved.promoted += 1;
+    }
+    // What is reclaimed stands in front of what is due, and the oldest in front of the others: it
+    // gets the last, and so the lowest, place.
+    for item in at_most(db, queue, State::Leased, limit)?.into_iter().rev() {
+        let state = if item.ends_with_next() { State::Dead } else { State::Ready };
+        let place = -db.next_number();
+        db.run(RECLAIM, |s| s.execute(params![item.number, state as i64, place, now]))?;
+        tally.count(State::Leased, item.priority, -1);
+        tally.count(state, item.priority, 1);
+        moved.expired += 1;
+        moved.died += u64::from(state == State::Dead);
     }
     tally.expired += moved.expired as i64;
     tally.died += moved.died as i64;

@@ -61,11 +61,14 @@ impl SqliteEngine {
     ) -> Result<(SqliteEngine, ConnectOptions)> {
         let location = Location::parse(url, &mut options)?;
         #[cfg(feature = "testing")]
-        let clock = options.clock.unwrap_or(clock::machine);
+        let clock = options
+            .clock
+            .clone()
+            .map_or_else(|| Arc::new(clock::machine) as clock::Source, |clock| clock.0);
         #[cfg(not(feature = "testing"))]
-        let clock: clock::Source = clock::machine;
+        let clock: clock::Source = Arc::new(clock::machine);
         let timeout = options.timeout;
-        let (worker, opened) = start(&location, clock, timeout);
+        let (worker, opened) = start(&location, &clock, timeout);
         opened.await.map_err(|_| Error::internal("no thread for the database"))??;
         let engine = SqliteEngine {
             location,
@@ -98,7 +101,7 @@ impl SqliteEngine {
             Some((owner, worker)) if *owner == process => Ok(worker.clone()),
             _ => {
                 // A worker of a parent is left alone: dropping it would touch that parent's queue.
-                let (worker, _) = start(&self.location, self.clock, self.timeout);
+                let (worker, _) = start(&self.location, &self.clock, self.timeout);
                 std::mem::forget(forked.replace((process, worker.clone())));
                 Ok(worker)
             }
@@ -127,10 +130,10 @@ impl SqliteEngine {
 
 fn start(
     location: &Location,
-    clock: clock::Source,
+    clock: &clock::Source,
     timeout: Duration,
 ) -> (Worker, tokio::sync::oneshot::Receiver<Result<()>>) {
-    let location = location.clone();
+    let (location, clock) = (location.clone(), clock.clone());
     Worker::start(move || Database::open(&location, clock, timeout))
 }
 

@@ -11,7 +11,8 @@ local count = tonumber(ARGV[3])
 local ids = {}
 for i = 1, count do ids[i] = ARGV[2 + 2 * i] end
 local known = redis.call('HMGET', IDS, unpack(ids))
-local meta = redis.call('HMGET', META, 'last', 'waiting', 'largest', 'added')
+local meta = redis.call('HMGET', META, 'last', 'waiting', 'largest', 'added', 'format')
+if meta[5] and meta[5] ~= '1' then return redis.error_reply('FORMAT ' .. meta[5]) end
 local options = {}
 for i = 4 + 2 * count, #ARGV, 4 do options[tonumber(ARGV[i])] = i end
 
@@ -46,7 +47,14 @@ for i = 1, count do
       extras[#extras + 1] = number
       extras[#extras + 1] = pack_extra({ priority = priority, max_attempts = tonumber(ARGV[option + 3]),
         failures = 0, expiries = 0, deliveries = 0, front = 0, since = due, error = '' })
-      if delay > 0 then push_at(DELAYED, due, number) else push_back(priority, number) end
+      if delay > 0 then
+        push_at(DELAYED, due, number)
+      elseif priority == 0 then
+        plain = plain + 1 -- in one list with those that have no options, to keep their order
+        ready[plain] = number
+      else
+        push_back(priority, number)
+      end
       if not soonest or due < soonest then soonest = due end
     end
   end
@@ -61,7 +69,7 @@ if added > 0 then
   if plain > 0 then redis.call('LPUSH', KEYS[READY], unpack(ready)) end
   push_all()
   wake_before(meta[2], plain > 0 and now or math.max(soonest, now))
-  if not meta[1] then
+  if not meta[5] then
     redis.call('HSET', META, 'format', 1)
     answer = answer .. 'n'
   end

@@ -7,14 +7,6 @@ local name, key = ARGV[1], keys[ARGV[1]]
 local hash = name == 'ids' or name == 'extra' or name == 'lanes'
 local page = redis.call(hash and 'HSCAN' or 'ZSCAN', key, ARGV[2], 'COUNT', ARGV[3])
 
--- An id must lead to the item that has it. Large records are not read for this.
-local function leads_to(id, number)
-  local size = redis.call('HSTRLEN', ITEMS, number)
-  if size == 0 or size > 65536 then return size > 0 end
-  local record = redis.call('HGET', ITEMS, number)
-  return string.sub(record, 3, 2 + #id) == id and struct.unpack('>I2', record .. '\0\0') == #id
-end
-
 local dangling = {}
 for i = 1, #page[2], 2 do
   local entry, value = page[2][i], page[2][i + 1]

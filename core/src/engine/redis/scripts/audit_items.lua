@@ -20,7 +20,7 @@ local function check_id(number, record)
   local id = string.sub(record, 3, 2 + length)
   local owner = redis.call('HGET', IDS, id)
   if owner == number then return end
-  local free = not owner or redis.call('HEXISTS', ITEMS, owner) == 0
+  local free = not owner or not leads_to(id, owner)
   if free and mend then redis.call('HSET', IDS, id, number) end
   found('lost_id', number, free and mend)
 end
@@ -42,9 +42,14 @@ for i = 1, #page[2], 2 do
   end
   local packed = redis.call('HGET', EXTRA, number)
   if packed and not string.match(packed, '^%d:%d+:%d+:%d+:%d+:%d:%d+:') then
-    if mend then redis.call('HDEL', EXTRA, number) end
+    if mend then
+      -- A delivery that no lease has had, so that none of them is current from now on.
+      local x = unpack_extra(nil)
+      x.deliveries = now
+      packed = pack_extra(x)
+      redis.call('HSET', EXTRA, number, packed)
+    end
     found('bad_details', number, mend)
-    packed = nil
   end
   local leased = redis.call('ZSCORE', LEASED, number)
   local delayed = redis.call('ZSCORE', DELAYED, number)

@@ -5,7 +5,7 @@
 --       (1,000 items in all at most). A group of 0 items only looks and passes the wake token on.
 -- Reply [1] server time, [2] ms until something is due or expires (-1: nothing is; 0: look again now),
 --       [3] numbers, [4] records, [5] extras ('' where there is none; empty if none has any), which
---       belong to the groups in order. In a retry, what has been lost since has an empty record.
+--       belong to the groups in order. An empty record: lost before a retry, or not to be leased.
 local done, at = recall()
 if done and not at then return done end
 if done then
@@ -30,7 +30,7 @@ end
 local more = not paused and take(wanted, math.max(1, tonumber(meta[3]) or 1))
 local got = #numbers
 if got > 0 then
-  redis.call('HSET', META, 'leased', (meta[4] or 0) + got)
+  redis.call('HSET', META, 'leased', (meta[4] or 0) + got - doubles)
   if not due or soonest < due then due = soonest end
 end
 if more and (waiting > now or got < wanted) then more = redis.call('EXISTS', unpack(KEYS, READY)) > 0 end

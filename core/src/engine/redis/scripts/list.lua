@@ -21,7 +21,7 @@ local function show(numbers, scores)
 end
 
 if ARGV[1] == 'ready' then
-  local priority, offset = tonumber(ARGV[3]) or 9, tonumber(ARGV[4]) or 0
+  local priority, offset = math.min(tonumber(ARGV[3]) or 9, 9), tonumber(ARGV[4]) or 0
   while priority >= 0 and #reply == 3 do
     local part = redis.call('LRANGE', KEYS[READY + priority], -offset - chunk, -offset - 1)
     local numbers = {}

@@ -14,11 +14,14 @@ for i = 2, #ARGV, 2 do
   room = room - (record and #record or 0)
   local indexed = redis.call('ZSCORE', LEASED, number) or redis.call('ZSCORE', DELAYED, number)
     or redis.call('ZSCORE', DEAD, number)
-  if record and not indexed and delivery_of(packed) == ARGV[i + 1] then
+  local length = record and #record >= 2 and struct.unpack('>I2', record) or 0
+  -- What cannot be read would stop whoever leases it.
+  local readable = length > 0 and #record >= 2 + length
+  if readable and not indexed and delivery_of(packed) == ARGV[i + 1] then
     strays[#strays + 1] = number
-    local length = #record >= 2 and struct.unpack('>I2', record) or 0
-    local owner = redis.call('HGET', IDS, string.sub(record, 3, 2 + length))
-    if mend and owner and owner ~= number and redis.call('HEXISTS', ITEMS, owner) == 1 then
+    local id = string.sub(record, 3, 2 + length)
+    local owner = redis.call('HGET', IDS, id)
+    if mend and owner and owner ~= number and leads_to(id, owner) then
       -- Its id was added again, which it could not be if this add had been acknowledged.
       redis.call('HDEL', ITEMS, number)
       redis.call('HDEL', EXTRA, number)

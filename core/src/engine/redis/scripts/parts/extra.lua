@@ -7,6 +7,10 @@ local function unpack_extra(packed)
     return { priority = 0, max_attempts = 0, failures = 0, expiries = 0, deliveries = 0, front = 0, since = 0, error = '' }
   end
   local p, m, f, e, d, front, since, error = string.match(packed, '^(%d):(%d+):(%d+):(%d+):(%d+):(%d):(%d+):(.*)$')
+  if not p then
+    -- Damage from outside must not stop the queue: none of it counts, and no earlier lease is current.
+    p, m, f, e, d, front, since, error = 0, 0, 0, 0, now, 0, 0, ''
+  end
   return {
     priority = tonumber(p), max_attempts = tonumber(m), failures = tonumber(f), expiries = tonumber(e),
     deliveries = tonumber(d), front = tonumber(front), since = tonumber(since), error = error,

@@ -31,18 +31,26 @@ local function deadlines_for(popped, found)
   return leases, n / 2
 end
 
--- Some numbers were leased already: they stand in a list twice, which is damage from outside. A
--- second lease of one item must not be given, so only those that got their deadline just now count.
-local function drop_doubles(popped, found, leases)
-  local seen, n = {}, 0
-  for i = 1, #popped do
+-- `doubled` of these numbers were leased already: they stand in a list twice, which is damage from
+-- outside. A second lease of an item must not be given: it gets an empty record, and 0 as its number.
+local doubles = 0
+local function drop_doubles(popped, found, leases, doubled)
+  local taken, n, told = {}, 0, 0
+  for _, number in ipairs(numbers) do taken[number] = true end
+  for i, number in ipairs(popped) do
     if found[i] then
-      local number = popped[i]
       n = n + 1
-      local mine = redis.call('ZSCORE', LEASED, number) == leases[2 * n - 1]
-      if seen[number] or not mine then found[i] = false end
-      seen[number] = true
+      if taken[number] or redis.call('ZSCORE', LEASED, number) ~= leases[2 * n - 1] then
+        found[i], told = '', told + 1
+      end
+      taken[number] = true
     end
+  end
+  -- Others were leased to the same millisecond by another call, and cannot be told apart from those
+  -- leased now: none of them is given out, they all expire.
+  for i = 1, #popped do
+    if found[i] and told < doubled then found[i] = '' end
+    if found[i] == '' then popped[i], doubles = '0', doubles + 1 end
   end
 end
 
@@ -52,7 +60,7 @@ local function take(target, largest)
   local room, touched = 16777216, 0
   while #numbers < target do
     if touched >= 1000 or (room < largest and #numbers > 0) then return true end
-    local chunk = math.min(target - #numbers, math.max(1, math.floor(room / largest)))
+    local chunk = math.min(target - #numbers, 1000 - touched, math.max(1, math.floor(room / largest)))
     local reply = redis.call('LMPOP', 10, KEYS[19], KEYS[18], KEYS[17], KEYS[16], KEYS[15], KEYS[14],
       KEYS[13], KEYS[12], KEYS[11], KEYS[10], 'RIGHT', 'COUNT', chunk)
     if not reply then return false end
@@ -60,9 +68,10 @@ local function take(target, largest)
     local found, known = redis.call('HMGET', ITEMS, unpack(popped)), read_extras(popped)
     local leases, count = deadlines_for(popped, found)
     local added = count > 0 and redis.call('ZADD', LEASED, 'NX', unpack(leases)) or 0
-    if added < count then drop_doubles(popped, found, leases) end
+    if added < count then drop_doubles(popped, found, leases, count - added) end
     if added == #popped and not known and #numbers == 0 and largest * added <= room then
       numbers, records, held = popped, found, popped
+      if added < target then for i = 1, added do room = room - #found[i] end end
     else
       for i = 1, #popped do
         if found[i] then

@@ -1,0 +1,14 @@
+//! Every kind of damage: found by `check`, mended by `deep_clean`, with nothing lost; and none
+//! found where there is none.
+
+#![cfg(all(feature = "redis", feature = "sqlite", feature = "testing"))]
+// A test may fail loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cost;
+#[path = "../support/damage.rs"]
+mod damage;
+mod load;
+mod mended;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,16 @@
+//! What only the embedded engine can do wrong: processes that are killed, a full disk, files that
+//! are not what they should be, and programs that hold the lock.
+//!
+//! `LEASEQ_SECONDS` makes the random parts longer, `LEASEQ_SEED` repeats them.
+#![cfg(all(feature = "sqlite", feature = "testing", target_os = "linux"))]
+// A test may fail loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod damaged;
+mod ledger;
+mod locked;
+mod places;
+mod processes;
+mod support;
+mod waiting;
+mod worker;

@@ -1,0 +1,165 @@
+//! Waiting for an item: how soon a waiter wakes, whoever added it, and what waiting costs.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use leaseq::{Client, LeaseOptions, WorkQueue};
+
+use crate::support::{Place, Process, item, ms, queue};
+
+fn patiently() -> LeaseOptions {
+    LeaseOptions::new(Duration::from_secs(60)).wait(Duration::from_secs(20))
+}
+
+/// Latencies in ms from before an add of `producer` until `waiter` has the item.
+async fn latencies(producer: &WorkQueue, waiter: &WorkQueue, count: usize) -> Vec<f64> {
+    let (ready, mut leased) = tokio::sync::mpsc::unbounded_channel();
+    let waiter = waiter.clone();
+    let waiting = tokio::spawn(async move {
+        for _ in 0..count {
+            let lease = waiter.lease(patiently()).await.unwrap().unwrap();
+            ready.send(Instant::now()).unwrap();
+            assert!(waiter.complete(&lease).await.unwrap());
+        }
+    });
+    let mut latencies = Vec::new();
+    for n in 0..count {
+        // Not a synchronisation: it is to be waiting for a moment.
+        tokio::time::sleep(ms(3 + n as u64 % 7)).await;
+        let begun = Instant::now();
+        producer.add_item(item(n.to_string())).await.unwrap();
+        let at = leased.recv().await.unwrap();
+        latencies.push(at.saturating_duration_since(begun).as_secs_f64() * 1e3);
+    }
+    waiting.await.unwrap();
+    latencies.sort_by(f64::total_cmp);
+    latencies
+}
+
+fn show(what: &str, latencies: &[f64]) -> f64 {
+    let at = |share: usize| latencies[(latencies.len() - 1) * share / 100];
+    println!("{what}: p50 {:.2} ms, p99 {:.2} ms, max {:.2} ms", at(50), at(99), at(100));
+    at(99)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_of_the_same_client_wakes_at_once() {
+    let place = Place::new();
+    let queue = queue(&format!("{}?synchronous=normal", place.url())).await;
+    let p99 = show("same client", &latencies(&queue, &queue, 300).await);
+    assert!(p99 < 5.0, "{p99} ms");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_of_another_client_wakes_within_moments() {
+    let place = Place::new();
+    let url = format!("{}?synchronous=normal", place.url());
+    let (producer, waiter) = (queue(&url).await, queue(&url).await);
+    let p99 = show("another client", &latencies(&producer, &waiter, 200).await);
+    assert!(p99 < 50.0, "{p99} ms");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_wakes_exactly_when_an_item_is_due_or_expires() {
+    let place = Place::new();
+    let (producer, waiter) = (place.queue().await, place.queue().await);
+    for round in 0..5 {
+        let begun = SystemTime::now();
+        producer.add_item(item(format!("due {round}")).delay(ms(80))).await.unwrap();
+        let first = waiter.lease(LeaseOptions::new(ms(60)).wait(ms(5_000))).await.unwrap().unwrap();
+        let late = begun.elapsed().unwrap();
+        assert!(late >= ms(79) && late < ms(180), "due after {late:?}");
+        let second = waiter.lease(patiently()).await.unwrap().unwrap();
+        assert_eq!((second.attempt(), second.id()), (2, first.id()));
+        let late = SystemTime::now().duration_since(first.deadline()).unwrap();
+        assert!(late < ms(100), "expired {late:?} ago");
+        assert!(waiter.complete(&second).await.unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fifty_queues_of_three_hundred_in_a_file_can_be_waited_on() {
+    const QUEUES: usize = 300;
+    const WAITED_ON: usize = 50;
+    let place = Place::new();
+    let url = format!("{}?synchronous=normal", place.url());
+    let (producer, waiter) =
+        (Client::connect(&url).await.unwrap(), Client::connect(&url).await.unwrap());
+    let name = |n: usize| format!("queue-{n}");
+    for n in 0..QUEUES {
+        producer.queue(&name(n)).unwrap().add_item(item("first")).await.unwrap();
+    }
+    assert_eq!(producer.queues().await.unwrap().len(), QUEUES);
+    let waiting: Vec<_> = (0..WAITED_ON)
+        .map(|n| {
+            let queue = waiter.queue(&name(n * 6)).unwrap();
+            tokio::spawn(async move {
+                let first = queue.lease(patiently()).await.unwrap().unwrap();
+                assert!(queue.complete(&first).await.unwrap());
+                let second = queue.lease(patiently()).await.unwrap().unwrap();
+                (second.id().to_vec(), Instant::now())
+            })
+        })
+        .collect();
+    crate::support::until("all wait", || async {
+        let mut left = 0;
+        for n in 0..WAITED_ON {
+            left += producer.queue(&name(n * 6)).unwrap().queue_len().await.unwrap();
+        }
+        left == 0
+    })
+    .await;
+    tokio::time::sleep(ms(50)).await;
+    let mut latencies = Vec::new();
+    for (n, waiting) in waiting.into_iter().enumerate() {
+        let begun = Instant::now();
+        producer.queue(&name(n * 6)).unwrap().add_item(item(name(n))).await.unwrap();
+        let (id, at) = waiting.await.unwrap();
+        assert_eq!(id, name(n).as_bytes());
+        latencies.push(at.saturating_duration_since(begun).as_secs_f64() * 1e3);
+    }
+    latencies.sort_by(f64::total_cmp);
+    let p99 = show("one of fifty queues, another client", &latencies);
+    assert!(p99 < 100.0, "{p99} ms");
+}
+
+const URL: &str = "LEASEQ_IDLE_URL";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "started as a process by the test below"]
+async fn idle() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let options = LeaseOptions::new(Duration::from_secs(60));
+    let lease = queue(&url).await.lease(options).await.unwrap().unwrap();
+    assert_eq!(lease.id(), b"at last");
+}
+
+#[tokio::test]
+async fn an_idle_waiter_uses_less_than_a_hundredth_of_a_core() {
+    let place = Place::new();
+    let queue = place.queue().await;
+    let mut process = Process::start("waiting::idle", &[(URL, &place.url())]);
+    let pid = process.0.id();
+    // It opens the file and settles down.
+    tokio::time::sleep(ms(500)).await;
+    let (before, begun) = (cpu(pid), Instant::now());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let share = (cpu(pid) - before).as_secs_f64() / begun.elapsed().as_secs_f64();
+    println!("an idle waiter uses {:.2} % of a core", share * 100.0);
+    assert!(share < 0.01, "{share}");
+    queue.add_item(item("at last")).await.unwrap();
+    crate::support::until("it has ended", || {
+        let ended = process.has_ended();
+        async move { ended }
+    })
+    .await;
+}
+
+/// What all threads of a process have used.
+fn cpu(pid: u32) -> Duration {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let used = threads.map(|thread| {
+        let text = std::fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap();
+        text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    });
+    Duration::from_nanos(used.sum())
+}

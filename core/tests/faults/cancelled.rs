@@ -1,0 +1,142 @@
+//! A lease call that is dropped at any point strands no item.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use leaseq::Item;
+use leaseq_test_support::{RedisServer, eventually};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use crate::support::{SOON, all_at_once, client, ms, wait};
+
+/// Polls the future `polls` times, with time for other tasks between; its output if it has one.
+async fn poll_times<F: Future>(future: F, polls: usize, pause: bool) -> Option<F::Output> {
+    let mut future = pin!(future);
+    for _ in 0..polls {
+        let poll = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if let Poll::Ready(output) = poll {
+            return Some(output);
+        }
+        match pause {
+            true => tokio::time::sleep(Duration::from_micros(200)).await,
+            false => tokio::task::yield_now().await,
+        }
+    }
+    None
+}
+
+/// With one thread the polls fall between the steps of the background work in the same way each
+/// time; every step is hit, since the number of polls goes up one by one.
+async fn drop_after_each_poll(queue_is_known: bool, ready_before: bool) {
+    let server = RedisServer::start();
+    for pause in [false, true] {
+        let mut completed = 0;
+        for polls in 0..2_000 {
+            let client = client(&server.url(), 5_000).await;
+            let queue = client.queue(&format!("q{pause}{polls}")).unwrap();
+            if queue_is_known {
+                assert_eq!(queue.queue_len().await.unwrap(), 0);
+            }
+            let other = client.queue(&format!("q{pause}{polls}")).unwrap();
+            let item = Item::new("data").with_id("0");
+            if ready_before {
+                assert!(other.add_item(item.clone()).await.unwrap());
+            }
+            let got = poll_times(queue.lease(wait()), polls, pause).await;
+            if !ready_before {
+                assert!(other.add_item(item).await.unwrap());
+            }
+            if let Some(lease) = got {
+                let lease = lease.unwrap().unwrap();
+                queue.release(&lease, Duration::ZERO).await.unwrap();
+                completed += 1;
+            }
+            all_at_once(&other, 1).await;
+            client.close().await;
+            // With nothing to lease it never completes: as many polls as it takes to wait.
+            if completed == 3 || (!ready_before && polls == 40) {
+                break;
+            }
+        }
+        assert_eq!(completed, if ready_before { 3 } else { 0 });
+    }
+}
+
+#[tokio::test]
+async fn a_lease_dropped_after_each_poll_gives_a_ready_item_back() {
+    drop_after_each_poll(true, true).await;
+    drop_after_each_poll(false, true).await;
+}
+
+#[tokio::test]
+async fn a_lease_dropped_after_each_poll_does_not_keep_a_later_item() {
+    drop_after_each_poll(true, false).await;
+    drop_after_each_poll(false, false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn timeouts_around_waiting_leases_strand_nothing() {
+    let seed: u64 = rand::rng().random();
+    println!("seed {seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let server = RedisServer::start();
+    let workers = client(&server.url(), 5_000).await;
+    let producer = client(&server.url(), 5_000).await;
+    const ITEMS: u64 = 600;
+
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..16 {
+        let queue = workers.queue("q").unwrap();
+        let mut random = StdRng::seed_from_u64(random.random());
+        tasks.spawn(async move {
+            let mut released = 0;
+            for _ in 0..150 {
+                let limit = Duration::from_micros(random.random_range(0..6_000));
+                if let Ok(lease) = tokio::time::timeout(limit, queue.lease(wait())).await {
+                    // What arrives goes back, so that the next can be cut short again.
+                    queue.release(&lease.unwrap().unwrap(), Duration::ZERO).await.unwrap();
+                    released += 1;
+                }
+            }
+            released
+        });
+    }
+    let queue = producer.queue("q").unwrap();
+    for i in 0..ITEMS {
+        assert!(queue.add_item(Item::new("data").with_id(i.to_string())).await.unwrap());
+        tokio::time::sleep(Duration::from_micros(random.random_range(0..800))).await;
+    }
+    let released: u32 = tasks.join_all().await.into_iter().sum();
+    println!("{released} leases arrived in time");
+    assert!(released > 0, "nothing arrived: the test tests nothing");
+    all_at_once(&queue, ITEMS).await;
+}
+
+#[tokio::test]
+async fn a_call_with_a_limit_of_its_own_takes_an_item_or_leaves_it() {
+    let server = RedisServer::start();
+    let (workers, producer) =
+        (client(&server.url(), 5_000).await, client(&server.url(), 5_000).await);
+    let (queue, other) = (workers.queue("q").unwrap(), producer.queue("q").unwrap());
+    let mut taken = 0;
+    for i in 0..60u64 {
+        let item = Item::new("data").with_id(i.to_string());
+        let lease = queue.lease(wait().wait(ms(2) + Duration::from_micros(i * 50)));
+        let add = async {
+            tokio::time::sleep(ms(3)).await;
+            other.add_item(item).await.unwrap()
+        };
+        let (lease, added) = tokio::join!(lease, add);
+        assert!(added);
+        if let Some(lease) = lease.unwrap() {
+            assert!(queue.complete(&lease).await.unwrap());
+            taken += 1;
+        }
+    }
+    println!("{taken} of 60 taken");
+    assert!(eventually(SOON, async || other.processing().await.unwrap() == 0).await);
+    all_at_once(&other, 60 - taken).await;
+}

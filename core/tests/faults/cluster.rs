@@ -1,0 +1,203 @@
+//! A cluster: queues on every node, and slots that move while work goes on.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use leaseq::{ErrorKind, Item};
+use leaseq_test_support::{Cluster, RedisServer};
+use tokio::task::{JoinSet, block_in_place};
+
+use crate::support::{SOON, add, at_once, client, lease_now, ms, sound, wait, waiting};
+
+fn slot(cluster: &Cluster, queue: &str) -> u16 {
+    cluster.slot_of(format!("leaseq:{{{queue}}}:items"))
+}
+
+async fn many_queues(cluster: &Cluster) {
+    let near = client(&cluster.url(), 10_000).await;
+    let names: Vec<String> = (0..12).map(|i| format!("queue-{i}")).collect();
+    let owners: BTreeSet<u16> =
+        names.iter().map(|name| cluster.slot_owner(slot(cluster, name))).collect();
+    assert_eq!(owners.len(), 3, "they are on every node");
+    let mut calls = Vec::new();
+    for name in &names {
+        calls.push(waiting(&near.queue(name).unwrap(), wait()).await);
+    }
+    let other = client(&cluster.url(), 10_000).await;
+    for (name, call) in names.iter().zip(calls) {
+        let queue = other.queue(name).unwrap();
+        assert!(queue.add_item(Item::new("data")).await.unwrap());
+        let lease = tokio::time::timeout(SOON, call).await.expect("it wakes").unwrap();
+        assert!(queue.complete(&lease.unwrap().unwrap()).await.unwrap());
+    }
+    let known = near.queues().await.unwrap();
+    assert!(names.iter().all(|name| known.contains(name)), "{known:?}");
+}
+
+/// Adds and completes on one queue until it is told to stop; every item once.
+async fn work(url: String, over: Arc<AtomicBool>) -> usize {
+    let near = client(&url, 20_000).await;
+    let queue = near.queue("moving").unwrap();
+    let mut tasks = JoinSet::new();
+    for producer in 0..2 {
+        let (queue, over) = (queue.clone(), over.clone());
+        tasks.spawn(async move {
+            let mut added = 0;
+            while !over.load(Ordering::Relaxed) {
+                let item = Item::new("data").with_id(format!("{producer}-{added}"));
+                assert!(queue.add_item(item).await.unwrap());
+                added += 1;
+                tokio::time::sleep(ms(2)).await;
+            }
+            added
+        });
+    }
+    for _ in 0..2 {
+        let queue = queue.clone();
+        tasks.spawn(async move {
+            while let Some(lease) = queue.lease(wait().wait(ms(1_500))).await.unwrap() {
+                assert_eq!(lease.attempt(), 1);
+                assert!(queue.complete(&lease).await.unwrap());
+            }
+            0
+        });
+    }
+    let added: usize = tasks.join_all().await.into_iter().sum();
+    let counts = queue.counts().await.unwrap();
+    assert_eq!(counts.totals.completed, added as u64);
+    assert_eq!((counts.ready, counts.leased), (0, 0));
+    sound(&queue).await;
+    added
+}
+
+async fn slots_move(cluster: &Cluster) {
+    let slot = slot(cluster, "moving");
+    let over = Arc::new(AtomicBool::new(false));
+    let working = tokio::spawn(work(cluster.url(), over.clone()));
+    for _ in 0..2 {
+        tokio::time::sleep(ms(250)).await;
+        block_in_place(|| {
+            // Key by key, so that scripts meet a slot of which only a part has moved.
+            let from = cluster.slot_owner(slot);
+            let to = cluster.other_than(from);
+            cluster.begin_migration(slot, from, to);
+            for _ in 0..20 {
+                let keys = cluster.keys_in_slot(slot, from);
+                if keys.is_empty() {
+                    break;
+                }
+                for key in keys {
+                    cluster.migrate_key(&key, from, to);
+                    std::thread::sleep(ms(15));
+                }
+            }
+            cluster.finish_migration(slot, from, to);
+        });
+    }
+    tokio::time::sleep(ms(250)).await;
+    over.store(true, Ordering::Relaxed);
+    let added = working.await.unwrap();
+    assert!(added > 50, "only {added}");
+}
+
+/// A slot that is half-way, and stays there, means `Unavailable` and nothing executed.
+async fn a_migration_stalls(cluster: &Cluster) {
+    let slot = slot(cluster, "stalled");
+    let near = client(&cluster.url(), 500).await;
+    let queue = near.queue("stalled").unwrap();
+    add(&queue, 3).await;
+    let lease = lease_now(&queue).await;
+    let (from, to) = block_in_place(|| {
+        let from = cluster.slot_owner(slot);
+        let to = cluster.other_than(from);
+        cluster.begin_migration(slot, from, to);
+        let keys = cluster.keys_in_slot(slot, from);
+        cluster.migrate_key(&keys[0], from, to);
+        (from, to)
+    });
+    for error in [
+        queue.complete(&lease).await.unwrap_err(),
+        queue.add_item(Item::new("data")).await.unwrap_err(),
+        queue.lease(at_once()).await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(!error.outcome_unknown(), "{error}");
+    }
+    block_in_place(|| {
+        for key in cluster.keys_in_slot(slot, from) {
+            cluster.migrate_key(&key, from, to);
+        }
+        cluster.finish_migration(slot, from, to);
+    });
+    assert!(queue.complete(&lease).await.unwrap());
+    assert_eq!(queue.lease_many(10, at_once()).await.unwrap().len(), 2);
+    sound(&queue).await;
+}
+
+/// While a slot is on its way, waiting for its queue must not flood the nodes with connections.
+async fn waiting_on_a_moving_slot_is_quiet(cluster: &Cluster) {
+    let slot = slot(cluster, "quiet");
+    let near = client(&cluster.url(), 10_000).await;
+    let queue = near.queue("quiet").unwrap();
+    add(&queue, 1).await;
+    let lease = lease_now(&queue).await;
+    assert!(queue.complete(&lease).await.unwrap());
+    let call = waiting(&queue, wait()).await;
+    let opened = |cluster: &Cluster| -> u64 {
+        let opened = |port| {
+            let stats = cluster.node(port).cli(&["INFO", "stats"]);
+            let line = stats.lines().find_map(|l| l.strip_prefix("total_connections_received:"));
+            line.unwrap().parse::<u64>().unwrap()
+        };
+        cluster.ports().into_iter().map(opened).sum()
+    };
+    let (from, to, before) = block_in_place(|| {
+        let from = cluster.slot_owner(slot);
+        let to = cluster.other_than(from);
+        cluster.begin_migration(slot, from, to);
+        let before = opened(cluster);
+        // It cannot listen again: the list it waits for is on neither side.
+        cluster.node(from).cli(&["CLIENT", "KILL", "TYPE", "normal"]);
+        (from, to, before)
+    });
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let connections = block_in_place(|| {
+        let after = opened(cluster);
+        for key in cluster.keys_in_slot(slot, from) {
+            cluster.migrate_key(&key, from, to);
+        }
+        cluster.finish_migration(slot, from, to);
+        after - before
+    });
+    println!("{connections} connections in 3 s");
+    assert!(connections < 30, "{connections} connections in 3 s");
+    let other = client(&cluster.url(), 10_000).await.queue("quiet").unwrap();
+    assert!(other.add_item(Item::new("data")).await.unwrap());
+    let lease = tokio::time::timeout(SOON, call).await.expect("it wakes").unwrap();
+    assert!(lease.unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_serves_many_queues_while_slots_move() {
+    let cluster = block_in_place(Cluster::start);
+    tokio::join!(many_queues(&cluster), a_migration_stalls(&cluster));
+    slots_move(&cluster).await;
+    waiting_on_a_moving_slot_is_quiet(&cluster).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_do_not_name_their_host_are_reached_by_the_one_that_was_asked() {
+    let nameless =
+        RedisServer::builder().arg("--cluster-preferred-endpoint-type", "unknown-endpoint");
+    let cluster = block_in_place(|| Cluster::start_with(nameless));
+    let near = client(&cluster.url(), 1_500).await;
+    for i in 0..6 {
+        let queue = near.queue(&format!("q{i}")).unwrap();
+        let call = waiting(&queue, wait()).await;
+        assert!(queue.add_item(Item::new("data")).await.unwrap());
+        let lease = tokio::time::timeout(SOON, call).await.expect("it wakes").unwrap();
+        assert!(queue.complete(&lease.unwrap().unwrap()).await.unwrap());
+    }
+}

@@ -1,0 +1,133 @@
+//! A caller gives up: what the engine did for it later is undone, and the error says what is known.
+
+use std::time::Duration;
+
+use leaseq::{Client, ErrorKind, Item, LeaseOptions, WorkQueue};
+use leaseq_test_support::{RedisServer, Then, eventually};
+
+use crate::support::{
+    SOON, add, all_at_once, at_once, behind_proxy, client, is_script, lease_now, ms, wait, warm_up,
+};
+
+async fn frozen(timeout_ms: u64) -> (RedisServer, Client, WorkQueue) {
+    let server = RedisServer::start();
+    let client = client(&server.url(), timeout_ms).await;
+    warm_up(&client).await;
+    let queue = client.queue("q").unwrap();
+    add(&queue, 3).await;
+    server.pause();
+    (server, client, queue)
+}
+
+#[tokio::test]
+async fn a_lease_executed_after_its_caller_was_told_goes_back() {
+    let (server, _client, queue) = frozen(300).await;
+    let error = queue.lease(at_once()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Unavailable, true));
+    // Later calls get no connection, or no answer; whatever becomes of them goes back too.
+    for _ in 0..2 {
+        let error = queue.lease_many(2, wait()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+    }
+    server.resume();
+    all_at_once(&queue, 3).await;
+}
+
+#[tokio::test]
+async fn a_lease_executed_after_its_future_was_dropped_goes_back() {
+    let (server, _client, queue) = frozen(5_000).await;
+    assert!(tokio::time::timeout(ms(50), queue.lease_many(3, wait())).await.is_err());
+    server.resume();
+    all_at_once(&queue, 3).await;
+}
+
+#[tokio::test]
+async fn a_short_lease_executed_long_after_goes_back_without_an_attempt() {
+    let server = RedisServer::start();
+    let client = client(&server.url(), 200).await;
+    warm_up(&client).await;
+    let queue = client.queue("q").unwrap();
+    assert!(queue.add_item(Item::new("data").max_attempts(1)).await.unwrap());
+    server.pause();
+    let short = LeaseOptions::new(ms(800)).wait(Duration::ZERO);
+    assert!(queue.lease(short).await.unwrap_err().outcome_unknown());
+    // Longer than the lease would have been.
+    tokio::time::sleep(ms(1_200)).await;
+    server.resume();
+    all_at_once(&queue, 1).await;
+}
+
+#[tokio::test]
+async fn a_lease_whose_return_fails_at_first_goes_back_all_the_same() {
+    // An answer is waited for longer than the way there and back.
+    let (server, proxy, client) = behind_proxy(700).await;
+    let queue = client.queue("q").unwrap();
+    add(&queue, 1).await;
+    let direct = crate::support::client(&server.url(), 2_000).await.queue("q").unwrap();
+    proxy.delay(ms(50));
+    let before = proxy.commands();
+    assert!(tokio::time::timeout(ms(70), queue.lease(wait())).await.is_err());
+    assert_eq!(direct.processing().await.unwrap(), 1);
+    // Its return is on its way when the network goes, for longer than an operation is retried.
+    assert!(eventually(SOON, async || proxy.commands() == before + 2).await);
+    proxy.refuse(true);
+    proxy.close_all();
+    tokio::time::sleep(ms(1_000)).await;
+    assert_eq!(direct.processing().await.unwrap(), 1);
+    proxy.delay(Duration::ZERO);
+    proxy.refuse(false);
+    all_at_once(&direct, 1).await;
+}
+
+#[tokio::test]
+async fn a_refused_connection_means_that_nothing_was_executed() {
+    let (_server, proxy, client) = behind_proxy(400).await;
+    let queue = client.queue("q").unwrap();
+    add(&queue, 1).await;
+    let lease = lease_now(&queue).await;
+    proxy.refuse(true);
+    proxy.close_all();
+    // This one may have gone out on the old connection.
+    assert_eq!(queue.complete(&lease).await.unwrap_err().kind(), ErrorKind::Unavailable);
+    for error in [
+        queue.complete(&lease).await.unwrap_err(),
+        queue.add_item(Item::new("data")).await.unwrap_err(),
+        queue.lease(at_once()).await.unwrap_err(),
+        queue.extend(&lease, SOON).await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(!error.outcome_unknown(), "{error}");
+    }
+    assert_eq!(
+        Client::connect(&proxy.url()).await.unwrap_err().kind(),
+        ErrorKind::Unavailable,
+        "there is no server"
+    );
+    proxy.refuse(false);
+    assert!(queue.complete(&lease).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_lost_reply_that_is_never_recovered_means_that_the_outcome_is_unknown() {
+    let (_server, proxy, client) = behind_proxy(400).await;
+    let queue = client.queue("q").unwrap();
+    add(&queue, 2).await;
+    let lease = lease_now(&queue).await;
+    proxy.drop_replies(is_script("complete", "q"), usize::MAX, Then::Close);
+    let error = queue.complete(&lease).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.outcome_unknown(), "{error}");
+    proxy.keep_replies();
+    // It was executed, indeed.
+    assert_eq!(queue.get(lease.id()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn the_first_add_is_true_even_if_the_queue_cannot_be_announced() {
+    let (_server, proxy, client) = behind_proxy(400).await;
+    let queue = client.queue("q").unwrap();
+    let sadd = |args: &[Vec<u8>]| args[0] == b"SADD";
+    proxy.drop_replies(sadd, usize::MAX, Then::Close);
+    assert!(queue.add_item(Item::new("data")).await.unwrap());
+    assert_eq!(queue.queue_len().await.unwrap(), 1);
+}

@@ -1,0 +1,145 @@
+//! The server executes an operation and the reply is lost: the answer is the same, and nothing
+//! happens twice.
+
+use std::time::Duration;
+
+use leaseq::{Item, LeaseOptions, State, WorkQueue};
+use leaseq_test_support::{Proxy, Then};
+use tokio::task::JoinSet;
+
+use crate::support::{at_once, behind_proxy, is_script, lease_now, ms, sound};
+
+/// How replies are lost, and how often in a row.
+const LOSSES: [(Then, usize); 3] = [(Then::Close, 1), (Then::Close, 4), (Then::KeepOpen, 1)];
+const OPERATIONS: [&str; 10] = [
+    "add",
+    "lease",
+    "complete",
+    "extend",
+    "release",
+    "fail",
+    "remove",
+    "requeue",
+    "light_clean",
+    "purge",
+];
+
+#[tokio::test]
+async fn an_operation_whose_reply_is_lost_is_executed_once_and_answered() {
+    let (_server, proxy, first) = behind_proxy(2_000).await;
+    // The server must know the scripts: a lost "I do not know it" would prove nothing.
+    for operation in OPERATIONS {
+        run(&first.queue(&format!("warm-up-{operation}")).unwrap(), operation, || ()).await;
+    }
+    let url = format!("{}?timeout_ms=2000", proxy.url());
+    let proxy = std::sync::Arc::new(proxy);
+    let mut cases = JoinSet::new();
+    for operation in OPERATIONS {
+        for (then, times) in LOSSES {
+            let (proxy, url) = (proxy.clone(), url.clone());
+            cases.spawn(async move {
+                let name = format!("{operation}-{then:?}-{times}");
+                // A client each, so that nobody else's connections are cut.
+                let client = leaseq::Client::connect(&url).await.unwrap();
+                let queue = client.queue(&name).unwrap();
+                let cut = || lose(&proxy, operation, &name, times, then);
+                run(&queue, operation, cut).await;
+                sound(&queue).await;
+            });
+        }
+    }
+    while let Some(case) = cases.join_next().await {
+        case.unwrap();
+    }
+    let lost: usize = LOSSES.iter().map(|(_, times)| times).sum();
+    assert_eq!(proxy.replies_dropped(), (lost * OPERATIONS.len()) as u64);
+}
+
+fn lose(proxy: &Proxy, operation: &str, queue: &str, times: usize, then: Then) {
+    proxy.drop_replies(is_script(operation, queue), times, then);
+}
+
+/// Does the operation on an empty queue, with `cut` called right before, and looks at everything
+/// that would tell a second execution.
+async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
+    let item = || Item::new("data").with_id("a").max_attempts(2);
+    if operation != "add" {
+        assert!(queue.add_item(item()).await.unwrap());
+    }
+    match operation {
+        "add" => {
+            cut();
+            assert!(queue.add_item(item()).await.unwrap());
+            let counts = queue.counts().await.unwrap();
+            assert_eq!((counts.ready, counts.totals.added), (1, 1));
+        }
+        "lease" => {
+            assert!(queue.add_item(Item::new("other").with_id("b")).await.unwrap());
+            cut();
+            let lease = lease_now(queue).await;
+            assert_eq!((lease.id(), lease.attempt()), (&b"a"[..], 1));
+            let counts = queue.counts().await.unwrap();
+            assert_eq!((counts.leased, counts.ready, counts.totals.leased), (1, 1, 1));
+            assert!(queue.complete(&lease).await.unwrap());
+        }
+        "complete" => {
+            let lease = lease_now(queue).await;
+            cut();
+            assert!(queue.complete(&lease).await.unwrap());
+            assert_eq!(queue.counts().await.unwrap().totals.completed, 1);
+            assert!(!queue.complete(&lease).await.unwrap());
+        }
+        "extend" => {
+            let lease = lease_now(queue).await;
+            cut();
+            let deadline = queue.extend(&lease, Duration::from_secs(600)).await.unwrap();
+            assert_eq!(queue.get("a").await.unwrap().unwrap().at, Some(deadline));
+        }
+        "release" => {
+            let lease = lease_now(queue).await;
+            cut();
+            queue.release(&lease, Duration::ZERO).await.unwrap();
+            assert_eq!(lease_now(queue).await.attempt(), 1);
+            assert!(queue.lease(at_once()).await.unwrap().is_none());
+        }
+        "fail" => {
+            let lease = lease_now(queue).await;
+            cut();
+            assert_eq!(queue.fail(&lease, "no", Duration::ZERO).await.unwrap(), State::Ready);
+            assert_eq!(lease_now(queue).await.attempt(), 2);
+            assert!(queue.lease(at_once()).await.unwrap().is_none());
+            assert_eq!(queue.counts().await.unwrap().totals.failed, 1);
+        }
+        "remove" => {
+            cut();
+            assert!(queue.remove("a").await.unwrap());
+            assert_eq!(queue.counts().await.unwrap().totals.removed, 1);
+        }
+        "requeue" => {
+            for _ in 0..2 {
+                let lease = lease_now(queue).await;
+                queue.fail(&lease, "no", Duration::ZERO).await.unwrap();
+            }
+            assert_eq!(queue.get("a").await.unwrap().unwrap().state, State::Dead);
+            cut();
+            assert_eq!(queue.requeue(["a"]).await.unwrap(), [true]);
+            assert_eq!(lease_now(queue).await.attempt(), 1);
+            assert!(queue.lease(at_once()).await.unwrap().is_none());
+        }
+        "light_clean" => {
+            let short = LeaseOptions::new(ms(1)).wait(Duration::ZERO);
+            let lease = queue.lease(short).await.unwrap().unwrap();
+            lease.lost().await;
+            tokio::time::sleep(ms(5)).await;
+            cut();
+            assert_eq!(queue.light_clean().await.unwrap().expired, 1);
+            assert_eq!(lease_now(queue).await.attempt(), 2);
+        }
+        "purge" => {
+            cut();
+            assert_eq!(queue.purge(State::Ready).await.unwrap(), 1);
+            assert_eq!(queue.counts().await.unwrap().totals.removed, 1);
+        }
+        other => panic!("{other}?"),
+    }
+}

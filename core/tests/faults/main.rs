@@ -1,0 +1,22 @@
+//! What goes wrong around a queue: servers, networks and callers that fail.
+
+#![cfg(all(feature = "redis", feature = "testing"))]
+// A failed step must stop the test and say where.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cancelled;
+mod closing;
+mod cluster;
+mod full;
+mod gave_up;
+mod half_open;
+mod idle;
+mod kept_alive;
+mod lost_replies;
+mod places;
+mod replica;
+mod restart;
+mod sentinel;
+mod stolen_token;
+mod support;
+mod waiting;

@@ -1,0 +1,58 @@
+//! A master that becomes a replica, and a replica that was taken for a master.
+
+use std::time::Duration;
+
+use leaseq::{Client, ErrorKind, Item};
+use leaseq_test_support::{RedisServer, eventually};
+
+use crate::support::{SOON, add, at_once, client, lease_now, ms, sound, wait, waiting};
+
+#[tokio::test]
+async fn a_replica_is_refused() {
+    let master = RedisServer::start();
+    let of = format!("127.0.0.1 {}", master.port());
+    let replica = RedisServer::builder().arg("--replicaof", of).start();
+    let error = Client::connect(&replica.url()).await.unwrap_err();
+    // It may be promoted in a moment.
+    assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Unavailable, false));
+    assert!(error.to_string().contains("not a master"), "{error}");
+}
+
+#[tokio::test]
+async fn a_master_that_is_made_a_replica_under_the_clients_hands_and_back() {
+    let server = RedisServer::start();
+    let near = client(&server.url(), 500).await;
+    let queue = near.queue("q").unwrap();
+    add(&queue, 2).await;
+    let lease = lease_now(&queue).await;
+    let idle = near.queue("idle").unwrap();
+    let call = waiting(&idle, wait().wait(Duration::from_secs(20))).await;
+    // Of a master that does not exist, so that it keeps its data. Connections stay.
+    server.cli(&["REPLICAOF", "127.0.0.1", "1"]);
+    for error in [
+        queue.add_item(Item::new("data")).await.unwrap_err(),
+        queue.complete(&lease).await.unwrap_err(),
+        queue.lease(at_once()).await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(!error.outcome_unknown(), "{error}");
+    }
+    let completing = tokio::spawn(async move {
+        let done = queue.complete(&lease).await;
+        (queue, done)
+    });
+    tokio::time::sleep(ms(50)).await;
+    server.cli(&["REPLICAOF", "NO", "ONE"]);
+    let (queue, done) = completing.await.unwrap();
+    assert!(done.unwrap());
+    sound(&queue).await;
+    // The waiting call was told, or waits on.
+    let told = eventually(ms(100), async || call.is_finished()).await;
+    if told {
+        assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
+    } else {
+        assert!(near.queue("idle").unwrap().add_item(Item::new("data")).await.unwrap());
+        let lease = tokio::time::timeout(SOON, call).await.expect("it goes on");
+        assert!(lease.unwrap().unwrap().is_some());
+    }
+}

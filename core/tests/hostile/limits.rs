@@ -1,0 +1,182 @@
+//! Every limit: just inside, and just outside.
+
+use std::time::Duration;
+
+use leaseq::{ErrorKind, Item, KeepAlive, LeaseOptions, State};
+
+use crate::support::*;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// `Invalid`, with all of these in the message.
+fn assert_invalid<T: std::fmt::Debug>(result: leaseq::Result<T>, says: &[&str]) {
+    let error = result.expect_err("this is outside the limits");
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    for part in says {
+        assert!(error.to_string().contains(part), "{error} does not say {part}");
+    }
+}
+
+async fn ids_have_1_to_512_bytes(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_item(item("there")).await.unwrap();
+    let before = bench.backend().dump();
+    for (id, says) in [(vec![], "0 bytes"), (vec![b'x'; 513], "513 bytes")] {
+        let says = [says, "512"];
+        assert_invalid(queue.add_item(item(&id)).await, &says);
+        assert_invalid(queue.add_items([item("fine"), item(&id)]).await, &says);
+        assert_invalid(queue.get(&id).await, &says);
+        assert_invalid(queue.remove(&id).await, &says);
+        assert_invalid(queue.remove_many([&b"there"[..], &id]).await, &says);
+        assert_invalid(queue.requeue([&b"there"[..], &id]).await, &says);
+    }
+    assert!(bench.backend().dump() == before);
+    for id in [vec![b'x'], vec![b'x'; 512]] {
+        assert!(queue.add_item(item(&id)).await.unwrap());
+        assert!(queue.remove(&id).await.unwrap());
+    }
+}
+
+async fn queue_names(bench: &Bench) {
+    let client = bench.client().await;
+    for bad in ["", " ", "a b", "{a}", "a}", "a/b", "a:b", "a*", "ä", "a\0", "a\n", "(all queues)"]
+    {
+        assert_invalid(client.queue(bad), &["[A-Za-z0-9._-]{1,128}"]);
+    }
+    assert_invalid(client.queue(&"x".repeat(129)), &["128"]);
+    assert_invalid(client.queue(&"x".repeat(1 << 20)), &["128"]);
+    assert!(bench.backend().dump().is_empty());
+    for good in ["a", "0", "-", ".", "..", "_", "queues", "A.b_c-9", &"x".repeat(128)] {
+        let queue = client.queue(good).unwrap();
+        assert_eq!(queue.name(), good);
+        assert!(queue.add_item(item("a")).await.unwrap(), "{good}");
+        assert_eq!(drain(&queue).await, ["a"]);
+    }
+    assert_eq!(client.queues().await.unwrap().len(), 9);
+}
+
+async fn lease_durations(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_item(item("a")).await.unwrap();
+    let lease = take(&queue).await;
+    let before = bench.backend().dump();
+    for (bad, says) in [
+        (Duration::ZERO, "0ns"),
+        (Duration::from_nanos(999_999), "999.999µs"),
+        (30 * DAY + Duration::from_nanos(1), "2592000.000000001s"),
+        (Duration::MAX, "30 days"),
+    ] {
+        let options = LeaseOptions::new(bad).wait(Duration::ZERO);
+        assert_invalid(queue.lease(options.clone()).await, &[says, "1ms", "30 days"]);
+        assert_invalid(queue.lease_many(3, options).await, &[says]);
+        assert_invalid(queue.extend(&lease, bad).await, &[says]);
+    }
+    let keep = LeaseOptions::new(secs(2)).keep_alive(KeepAlive::new().limit(secs(1)));
+    assert_invalid(queue.lease(keep).await, &["1s", "2s"]);
+    assert!(bench.backend().dump() == before);
+
+    let deadline = queue.extend(&lease, 30 * DAY).await.unwrap();
+    assert_eq!(since_1970(deadline), bench.now() + 30 * 86_400_000);
+    queue.release(&lease, Duration::ZERO).await.unwrap();
+    for good in [ms(1), Duration::from_nanos(1_000_001), 30 * DAY] {
+        let options = LeaseOptions::new(good).wait(Duration::ZERO);
+        let lease = queue.lease(options).await.unwrap().unwrap();
+        let expected = bench.now() + good.as_nanos().div_ceil(1_000_000) as u64;
+        assert_eq!(since_1970(lease.deadline()), expected);
+        queue.release(&lease, Duration::ZERO).await.unwrap();
+        assert_sound(&queue).await;
+    }
+}
+
+async fn a_wait_of_any_length(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_items(["a", "b"].map(item)).await.unwrap();
+    for wait in [Duration::MAX, 10_000 * 365 * DAY] {
+        let options = LeaseOptions::new(secs(1)).wait(wait);
+        assert!(queue.lease(options).await.unwrap().is_some());
+    }
+    let short = LeaseOptions::new(secs(1)).wait(Duration::from_nanos(1));
+    assert!(queue.lease(short).await.unwrap().is_none());
+}
+
+async fn delays(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_item(item("a")).await.unwrap();
+    let lease = take(&queue).await;
+    let before = bench.backend().dump();
+    for bad in [366 * DAY + Duration::from_nanos(1), Duration::MAX] {
+        let says = [&format!("{bad:?}")[..], "366 days"];
+        assert_invalid(queue.add_item(item("b").delay(bad)).await, &says);
+        assert_invalid(queue.release(&lease, bad).await, &says);
+        assert_invalid(queue.fail(&lease, "", bad).await, &says);
+    }
+    assert!(bench.backend().dump() == before);
+    assert!(queue.add_item(item("b").delay(366 * DAY)).await.unwrap());
+    queue.release(&lease, 366 * DAY).await.unwrap();
+    let at = queue.get("b").await.unwrap().unwrap().at.unwrap();
+    assert_eq!(since_1970(at), bench.now() + 366 * 86_400_000);
+    assert_sound(&queue).await;
+    bench.advance(366 * DAY);
+    assert_eq!(drain(&queue).await, ["a", "b"]);
+}
+
+async fn priorities_and_attempts(bench: &Bench) {
+    let queue = bench.queue().await;
+    for bad in [10, 255] {
+        let says = [&format!("{bad}")[..], "0 and 9", "\"a\""];
+        assert_invalid(queue.add_item(item("a").priority(bad)).await, &says);
+    }
+    for bad in [0, 65_536, u32::MAX] {
+        let says = [&format!("{bad}")[..], "1 and 65535", "\"a\""];
+        assert_invalid(queue.add_item(item("a").max_attempts(bad)).await, &says);
+    }
+    assert!(bench.backend().dump().is_empty());
+    for (id, priority, most) in [("a", 0, 1), ("b", 9, 65_535)] {
+        queue.add_item(item(id).priority(priority).max_attempts(most)).await.unwrap();
+        let info = queue.get(id).await.unwrap().unwrap();
+        assert_eq!((info.priority, info.max_attempts), (priority, Some(most)));
+    }
+}
+
+async fn batches_and_pages(bench: &Bench) {
+    let queue = bench.queue().await;
+    assert_invalid(queue.lease_many(0, at_once()).await, &["0"]);
+    for bad in [0, 1001, usize::MAX] {
+        for state in State::ALL {
+            let says = [&format!("{bad}")[..], "1 and 1000"];
+            assert_invalid(queue.list(state, None, bad).await, &says);
+        }
+    }
+    assert!(bench.backend().dump().is_empty());
+    queue.add_items((0..1001).map(|i| item(format!("{i}")))).await.unwrap();
+    assert_eq!(queue.list(State::Ready, None, 1000).await.unwrap().items.len(), 1000);
+    assert_eq!(queue.list(State::Ready, None, 1).await.unwrap().items.len(), 1);
+    assert_eq!(queue.lease_many(usize::MAX, at_once()).await.unwrap().len(), 1000);
+}
+
+async fn a_cursor_of_another_state_is_harmless(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_items((0..5).map(|i| Item::new("").with_id([i]).priority(i))).await.unwrap();
+    queue.add_items((5..9).map(|i| Item::new("").with_id([i]).delay(secs(1)))).await.unwrap();
+    let before = bench.backend().dump();
+    let ready = queue.list(State::Ready, None, 2).await.unwrap().cursor.unwrap();
+    let delayed = queue.list(State::Delayed, None, 2).await.unwrap().cursor.unwrap();
+    for (state, cursor) in [(State::Delayed, ready), (State::Ready, delayed)] {
+        // Any answer will do, but for harm and for an internal error.
+        if let Err(error) = queue.list(state, Some(&cursor), 2).await {
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        }
+    }
+    assert!(bench.backend().dump() == before);
+}
+
+on_every_engine!(
+    ids_have_1_to_512_bytes,
+    queue_names,
+    lease_durations,
+    a_wait_of_any_length,
+    delays,
+    priorities_and_attempts,
+    batches_and_pages,
+    a_cursor_of_another_state_is_harmless,
+);

@@ -1,0 +1,15 @@
+//! Every script that writes, stopped by an error after each of its calls: nothing that was
+//! acknowledged is lost, and a deep clean leaves a sound queue.
+
+#![cfg(all(feature = "redis", feature = "sqlite", feature = "testing"))]
+// A test may fail loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod broken;
+#[path = "../support/damage.rs"]
+mod damage;
+mod furnish;
+mod scenarios;
+#[path = "../support/mod.rs"]
+mod support;
+mod verify;

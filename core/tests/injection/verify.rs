@@ -1,0 +1,127 @@
+//! What must hold after an operation was stopped half-way.
+
+use std::collections::BTreeSet;
+
+use ::redis::Connection;
+use leaseq::{ErrorKind, Lease, LeaseOptions, Result, State, WorkQueue};
+
+use crate::furnish::{ALL, Leases, furnish};
+use crate::support::redis::{Redis, expect_waiters, fail_after, has_failed};
+use crate::support::*;
+
+pub(crate) struct Stage {
+    pub(crate) bench: Bench,
+    pub(crate) raw: Connection,
+    /// What is done to a queue besides.
+    pub(crate) hurt: Option<fn(&mut Connection, &str)>,
+    client: leaseq::Client,
+    queues: u32,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        let redis = Redis::start_failing();
+        let raw = redis.server().connection();
+        let bench = Bench::new(redis);
+        let client = bench.client().await;
+        Stage { bench, raw, hurt: None, client, queues: 0 }
+    }
+
+    pub(crate) fn new_queue(&mut self) -> WorkQueue {
+        self.queues += 1;
+        self.client.queue(&format!("q{}", self.queues)).unwrap()
+    }
+
+    /// Stops the act in a furnished queue after each call of the script. What the act ends may
+    /// be gone; nothing else may.
+    pub(crate) async fn furnished(
+        &mut self,
+        script: &str,
+        ends: &[&str],
+        act: impl AsyncFn(&WorkQueue, &Leases) -> Result<()>,
+    ) {
+        self.acts(script, ends, async |bench, queue| furnish(bench, queue).await, act).await;
+    }
+
+    /// The same with something else than the usual furniture.
+    pub(crate) async fn acts(
+        &mut self,
+        script: &str,
+        ends: &[&str],
+        prepare: impl AsyncFn(&Bench, &WorkQueue) -> Leases,
+        act: impl AsyncFn(&WorkQueue, &Leases) -> Result<()>,
+    ) {
+        let mut calls = 0;
+        loop {
+            calls += 1;
+            let queue = self.new_queue();
+            let leases = prepare(&self.bench, &queue).await;
+            let there: Vec<_> = seen(&queue).await.1.into_iter().map(|info| info.id).collect();
+            let acknowledged = ALL.into_iter().filter(|id| there.iter().any(|other| other == id));
+            if let Some(hurt) = self.hurt {
+                hurt(&mut self.raw, queue.name());
+            }
+            expect_waiters(&mut self.raw, queue.name());
+            fail_after(&mut self.raw, script, calls);
+            let answer = act(&queue, &leases).await;
+            let failed = has_failed(&mut self.raw, script);
+            eprintln!("{script} stopped after call {calls}: {answer:?}");
+            match answer {
+                Ok(()) => assert!(!failed, "an error must be told"),
+                Err(error) => assert!(failed && error.kind() == ErrorKind::Internal, "{error}"),
+            }
+            let must = acknowledged.filter(|id| !ends.contains(id)).collect();
+            verify(&self.bench, &queue, leases.get("kept"), must).await;
+            if !failed {
+                // The first calls read the time and the lane.
+                assert!(calls > 2, "{script} did nothing");
+                return;
+            }
+        }
+    }
+}
+
+async fn verify(bench: &Bench, queue: &WorkQueue, kept: Option<&Lease>, must: BTreeSet<&str>) {
+    queue.deep_clean().await.unwrap();
+    let again = queue.deep_clean().await.unwrap();
+    assert!(again.is_sound(), "a second deep clean finds {:?}", again.details);
+    assert_sound(queue).await;
+
+    // A lease that nobody meant to end goes on.
+    if let Some(kept) = kept {
+        queue.extend(kept, secs(1800)).await.unwrap();
+    }
+    queue.resume().await.unwrap();
+    let early = queue.lease_many(1000, at_once()).await.unwrap();
+    assert!(kept.is_none() || early.iter().all(|lease| lease.id() != b"kept"), "two leases");
+    assert_distinct(&early);
+
+    // All that is acknowledged comes, once.
+    bench.advance(secs(3600));
+    queue.light_clean().await.unwrap();
+    let dead = list_all(queue, State::Dead, 1000).await;
+    queue.requeue(dead.iter().map(|info| &info.id)).await.unwrap();
+    let day = LeaseOptions::new(secs(86_400)).wait(ms(0));
+    let leases = queue.lease_many(1000, day.clone()).await.unwrap();
+    assert!(queue.lease(at_once()).await.unwrap().is_none());
+    assert_distinct(&leases);
+    let came: BTreeSet<&str> = leases.iter().map(|lease| lease.id_str().unwrap()).collect();
+    assert!(must.is_subset(&came), "lost: {:?}", must.difference(&came));
+
+    // It can be completed, once, and the id can be added again.
+    assert!(queue.complete_many(&leases).await.unwrap().iter().all(|done| *done));
+    assert!(queue.complete_many(&leases).await.unwrap().iter().all(|done| !done));
+    let (counts, left) = seen(queue).await;
+    assert_eq!((counts.ready + counts.delayed + counts.leased + counts.dead, left.len()), (0, 0));
+    let ids = ALL.into_iter().chain(came).collect::<BTreeSet<_>>();
+    assert!(queue.add_items(ids.iter().map(item)).await.unwrap().iter().all(|added| *added));
+    let leases = queue.lease_many(1000, day).await.unwrap();
+    assert_eq!(leases.len(), ids.len());
+    assert!(queue.complete_many(&leases).await.unwrap().iter().all(|done| *done));
+    assert_sound(queue).await;
+}
+
+fn assert_distinct(leases: &[Lease]) {
+    let distinct: BTreeSet<&[u8]> = leases.iter().map(Lease::id).collect();
+    assert_eq!(distinct.len(), leases.len(), "two leases of an item at once");
+}

@@ -1,0 +1,144 @@
+//! Runs the same random operations on a queue and on the model.
+
+use std::collections::{BTreeSet, HashMap};
+
+use leaseq::{Lease, State, WorkQueue};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+use crate::model::{Model, Token};
+use crate::support::*;
+
+/// Says how to come back here when something differs.
+pub(crate) struct Trail {
+    seed: u64,
+    pub(crate) steps: Vec<String>,
+}
+
+impl Drop for Trail {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let from = self.steps.len().saturating_sub(40);
+            eprintln!("{}", self.steps[from..].join("\n"));
+            eprintln!("step {} of LEASEQ_SEED={}", self.steps.len(), self.seed);
+        }
+    }
+}
+
+pub(crate) struct Driver<'a> {
+    bench: &'a Bench,
+    /// The same queue through several clients, and twice through one.
+    queues: Vec<WorkQueue>,
+    pub(crate) model: Model,
+    pub(crate) rng: StdRng,
+    pub(crate) ids: Vec<Vec<u8>>,
+    /// Current and stale ones.
+    pub(crate) handles: Vec<(Lease, Token)>,
+    pub(crate) generations: HashMap<u64, u64>,
+    pub(crate) trail: Trail,
+}
+
+pub(crate) async fn run(bench: &Bench, seed: u64, operations: usize) {
+    let name = format!("queue-{seed}");
+    let mut queues = Vec::new();
+    for _ in 0..2 {
+        queues.push(bench.client().await.queue(&name).unwrap());
+    }
+    queues.push(queues[0].clone());
+    let mut rng = StdRng::seed_from_u64(seed);
+    let ids = (0..rng.random_range(3..90)).map(|i| make_id(&mut rng, i)).collect::<BTreeSet<_>>();
+    let mut driver = Driver {
+        bench,
+        queues,
+        model: Model::new(bench.now()),
+        rng,
+        ids: ids.into_iter().collect(),
+        handles: Vec::new(),
+        generations: HashMap::new(),
+        trail: Trail { seed, steps: Vec::new() },
+    };
+    for step in 1..=operations {
+        driver.step().await;
+        if step % 500 == 0 {
+            driver.compare_all().await;
+        }
+    }
+}
+
+fn make_id(rng: &mut StdRng, i: u32) -> Vec<u8> {
+    match i % 4 {
+        0 => format!("{:032x}", rng.random::<u128>()).into_bytes(),
+        1 => uuid::Uuid::from_u128(rng.random()).to_string().into_bytes(),
+        2 => (0..rng.random_range(1..6)).map(|_| rng.random_range(0..4)).collect(),
+        _ => format!("id {i}").into_bytes(),
+    }
+}
+
+impl Driver<'_> {
+    async fn step(&mut self) {
+        // Time moves in half of the steps; sometimes far.
+        if self.rng.random_bool(0.5) {
+            let by = [0, 1, 1, 2, 5, 20, 20, 100, 3000].choose(&mut self.rng).unwrap();
+            self.bench.advance(ms(*by));
+            self.model.now += by;
+        }
+        let queue = self.queues.choose(&mut self.rng).unwrap().clone();
+        match self.rng.random_range(0..100) {
+            0..20 => self.add(&queue).await,
+            20..42 => self.lease(&queue).await,
+            42..54 => self.complete(&queue).await,
+            54..64 => self.fail(&queue).await,
+            64..72 => self.release(&queue).await,
+            72..80 => self.extend(&queue).await,
+            80..84 => self.light_clean(&queue).await,
+            84..87 => self.remove(&queue).await,
+            87..90 => self.requeue(&queue).await,
+            90..91 => self.purge(&queue).await,
+            91..93 => self.pause(&queue).await,
+            93..96 => self.get(&queue).await,
+            96..98 => self.counts(&queue).await,
+            _ => self.list(&queue).await,
+        }
+    }
+
+    pub(crate) fn note(&mut self, step: String) {
+        self.trail.steps.push(format!("{} {step}", self.model.now));
+    }
+
+    /// Some handles, the same one perhaps twice; often just one.
+    pub(crate) fn some_handles(&mut self) -> Vec<usize> {
+        if self.handles.is_empty() {
+            return Vec::new();
+        }
+        let most = if self.rng.random_bool(0.5) { 1 } else { 6 };
+        let count = self.rng.random_range(1..=most);
+        (0..count).map(|_| self.rng.random_range(0..self.handles.len())).collect()
+    }
+
+    pub(crate) fn some_ids(&mut self) -> Vec<Vec<u8>> {
+        let count = self.rng.random_range(1..=4);
+        (0..count).map(|_| self.ids.choose(&mut self.rng).unwrap().clone()).collect()
+    }
+
+    pub(crate) fn duration(&mut self) -> u64 {
+        *[1, 2, 10, 50, 200, 5000].choose(&mut self.rng).unwrap()
+    }
+
+    pub(crate) fn delay(&mut self) -> u64 {
+        *[0, 0, 0, 1, 5, 50, 1000].choose(&mut self.rng).unwrap()
+    }
+
+    async fn compare_all(&mut self) {
+        let queue = self.queues[0].clone();
+        self.counts(&queue).await;
+        for state in State::ALL {
+            let listed = list_all(&queue, state, 1000).await;
+            let listed: Vec<_> = listed.iter().map(|info| &info.id[..]).collect();
+            let expected = self.model.list(state);
+            let expected: Vec<_> = expected.iter().map(|g| &self.model.items[g].id[..]).collect();
+            assert_eq!(listed, expected, "{state:?}");
+        }
+        assert_sound(&queue).await;
+    }
+}

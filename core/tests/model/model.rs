@@ -1,0 +1,265 @@
+//! The contract as a small program: one queue, no storage, no batching, a clock that is told.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use leaseq::State;
+
+/// What proves that a lease is the current one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Token {
+    pub(crate) generation: u64,
+    delivery: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) id: Vec<u8>,
+    pub(crate) data: Vec<u8>,
+    pub(crate) priority: u8,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) failures: u32,
+    pub(crate) expiries: u32,
+    pub(crate) error: String,
+    pub(crate) added_at: u64,
+    pub(crate) state: State,
+    /// The deadline, the time when it is due, or the time of death.
+    pub(crate) at: u64,
+    /// When it became ready.
+    since: u64,
+    /// A delayed item goes to the front when it is due.
+    front: bool,
+    delivery: u64,
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Light {
+    pub(crate) promoted: u64,
+    pub(crate) expired: u64,
+    pub(crate) died: u64,
+    pub(crate) next_in: Option<u64>,
+}
+
+#[derive(Default)]
+pub(crate) struct Model {
+    pub(crate) now: u64,
+    pub(crate) paused: bool,
+    generations: u64,
+    pub(crate) items: BTreeMap<u64, Entry>,
+    ids: HashMap<Vec<u8>, u64>,
+    pub(crate) ready: [VecDeque<u64>; 10],
+    /// Added, leased, completed, expired, failed, died, removed.
+    pub(crate) totals: [u64; 7],
+}
+
+impl Model {
+    pub(crate) fn new(now: u64) -> Self {
+        Model { now, ..Model::default() }
+    }
+
+    pub(crate) fn add(&mut self, item: &leaseq::Item, options: (u8, u64, Option<u32>)) -> bool {
+        if self.ids.contains_key(item.id()) {
+            return false;
+        }
+        self.generations += 1;
+        let (priority, delay, max_attempts) = options;
+        let entry = Entry {
+            id: item.id().to_vec(),
+            data: item.data().to_vec(),
+            priority,
+            max_attempts,
+            failures: 0,
+            expiries: 0,
+            error: String::new(),
+            added_at: self.now,
+            state: State::Ready,
+            at: 0,
+            since: self.now,
+            front: false,
+            delivery: 0,
+        };
+        self.ids.insert(entry.id.clone(), self.generations);
+        self.items.insert(self.generations, entry);
+        self.totals[0] += 1;
+        self.come_back(self.generations, false, delay);
+        true
+    }
+
+    /// To the front or the back of its priority, at once or after a delay.
+    fn come_back(&mut self, generation: u64, front: bool, delay: u64) {
+        let entry = self.items.get_mut(&generation).unwrap();
+        entry.front = front;
+        if delay > 0 {
+            (entry.state, entry.at, entry.since) =
+                (State::Delayed, self.now + delay, self.now + delay);
+            return;
+        }
+        entry.state = State::Ready;
+        let line = &mut self.ready[entry.priority as usize];
+        if front { line.push_front(generation) } else { line.push_back(generation) }
+    }
+
+    /// Those of a state whose time has come, or all; by time.
+    fn by_time(&self, state: State, until: u64) -> Vec<u64> {
+        let mut found: Vec<(u64, u64)> = self
+            .items
+            .iter()
+            .filter(|(_, entry)| entry.state == state && entry.at <= until)
+            .map(|(generation, entry)| (entry.at, *generation))
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, generation)| generation).collect()
+    }
+
+    pub(crate) fn light_clean(&mut self) -> Light {
+        let mut light = Light::default();
+        // The first of them is leased first.
+        let mut to_the_front = Vec::new();
+        for generation in self.by_time(State::Leased, self.now) {
+            let entry = self.items.get_mut(&generation).unwrap();
+            entry.expiries += 1;
+            entry.delivery += 1;
+            light.expired += 1;
+            if entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max) {
+                (entry.state, entry.at) = (State::Dead, self.now);
+                light.died += 1;
+            } else {
+                to_the_front.push(generation);
+            }
+        }
+        for generation in self.by_time(State::Delayed, self.now) {
+            light.promoted += 1;
+            if self.items[&generation].front {
+                to_the_front.push(generation);
+            } else {
+                self.come_back(generation, false, 0);
+            }
+        }
+        for generation in to_the_front.into_iter().rev() {
+            self.come_back(generation, true, 0);
+        }
+        self.totals[3] += light.expired;
+        self.totals[5] += light.died;
+        let timed = |entry: &&Entry| [State::Leased, State::Delayed].contains(&entry.state);
+        let next = self.items.values().filter(timed).map(|entry| entry.at).min();
+        light.next_in = next.map(|at| at - self.now);
+        light
+    }
+
+    pub(crate) fn lease(&mut self, count: usize, duration: u64) -> Vec<(Token, Entry)> {
+        self.light_clean();
+        let mut leased = Vec::new();
+        while leased.len() < count && !self.paused {
+            let Some(line) = self.ready.iter_mut().rev().find(|line| !line.is_empty()) else {
+                break;
+            };
+            let generation = line.pop_front().unwrap();
+            let entry = self.items.get_mut(&generation).unwrap();
+            (entry.state, entry.at) = (State::Leased, self.now + duration);
+            leased.push((Token { generation, delivery: entry.delivery }, entry.clone()));
+        }
+        self.totals[1] += leased.len() as u64;
+        leased
+    }
+
+    /// The item, if the lease is the current one.
+    fn current(&mut self, token: Token) -> Option<&mut Entry> {
+        let entry = self.items.get_mut(&token.generation)?;
+        (entry.state == State::Leased && entry.delivery == token.delivery).then_some(entry)
+    }
+
+    fn forget(&mut self, generation: u64) -> bool {
+        let Some(entry) = self.items.remove(&generation) else { return false };
+        self.ids.remove(&entry.id);
+        self.ready[entry.priority as usize].retain(|other| *other != generation);
+        true
+    }
+
+    pub(crate) fn complete(&mut self, token: Token, strict: bool) -> bool {
+        let done = (!strict || self.current(token).is_some()) && self.forget(token.generation);
+        self.totals[2] += u64::from(done);
+        done
+    }
+
+    pub(crate) fn extend(&mut self, token: Token, duration: u64) -> Option<u64> {
+        let deadline = self.now + duration;
+        let entry = self.current(token)?;
+        entry.at = entry.at.max(deadline);
+        Some(entry.at)
+    }
+
+    /// A batch goes to the front as a whole, in its order.
+    pub(crate) fn release(&mut self, tokens: &[Token], delay: u64) -> Vec<bool> {
+        let mut given_back = Vec::new();
+        let answers = tokens.iter().map(|token| {
+            let Some(entry) = self.current(*token) else { return false };
+            entry.delivery += 1;
+            given_back.push(token.generation);
+            true
+        });
+        let answers = answers.collect();
+        for generation in given_back.into_iter().rev() {
+            self.come_back(generation, true, delay);
+        }
+        answers
+    }
+
+    pub(crate) fn fail(&mut self, token: Token, error: &str, delay: u64) -> Option<State> {
+        let now = self.now;
+        let entry = self.current(token)?;
+        entry.delivery += 1;
+        entry.failures += 1;
+        entry.since = now + delay;
+        entry.error = error.to_owned();
+        let dies = entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max);
+        if dies {
+            (entry.state, entry.at) = (State::Dead, now);
+        } else {
+            self.come_back(token.generation, false, delay);
+        }
+        self.totals[4] += 1;
+        self.totals[5] += u64::from(dies);
+        Some(self.items[&token.generation].state)
+    }
+
+    pub(crate) fn remove(&mut self, id: &[u8]) -> bool {
+        let removed = self.ids.get(id).copied().is_some_and(|generation| self.forget(generation));
+        self.totals[6] += u64::from(removed);
+        removed
+    }
+
+    pub(crate) fn requeue(&mut self, id: &[u8]) -> bool {
+        let Some(&generation) = self.ids.get(id) else { return false };
+        let entry = self.items.get_mut(&generation).unwrap();
+        let dead = entry.state == State::Dead;
+        if dead {
+            (entry.failures, entry.expiries, entry.since) = (0, 0, self.now);
+            self.come_back(generation, false, 0);
+        }
+        dead
+    }
+
+    pub(crate) fn purge(&mut self, state: State) -> u64 {
+        let all = self.list(state);
+        for generation in &all {
+            self.forget(*generation);
+        }
+        self.totals[6] += all.len() as u64;
+        all.len() as u64
+    }
+
+    pub(crate) fn get(&self, id: &[u8]) -> Option<&Entry> {
+        self.ids.get(id).map(|generation| &self.items[generation])
+    }
+
+    pub(crate) fn list(&self, state: State) -> Vec<u64> {
+        match state {
+            State::Ready => self.ready.iter().rev().flatten().copied().collect(),
+            _ => self.by_time(state, u64::MAX),
+        }
+    }
+
+    pub(crate) fn oldest_ready(&self) -> Option<u64> {
+        let since = self.ready.iter().flatten().map(|generation| self.items[generation].since);
+        since.min().map(|since| self.now - since)
+    }
+}

@@ -1,0 +1,221 @@
+//! Each operation, on the queue and on the model.
+
+use std::time::Duration;
+
+use leaseq::{CompleteOptions, Item, ItemInfo, LeaseOptions, State, WorkQueue};
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use crate::driver::Driver;
+use crate::model::{Entry, Token};
+use crate::support::*;
+
+impl Driver<'_> {
+    pub(crate) async fn add(&mut self, queue: &WorkQueue) {
+        let mut items = Vec::new();
+        for id in self.some_ids() {
+            let rng = &mut self.rng;
+            let plain = rng.random_bool(0.5);
+            let priority = if plain { 0 } else { *[0, 0, 1, 5, 9].choose(rng).unwrap() };
+            let max_attempts = [None, Some(1), Some(2), Some(3)].choose(rng).copied().unwrap();
+            let max_attempts = if plain { None } else { max_attempts };
+            let data: Vec<u8> = (0..rng.random_range(0..20)).map(|_| rng.random()).collect();
+            let delay = if plain { 0 } else { self.delay() };
+            let mut item = Item::new(data).with_id(id).priority(priority).delay(ms(delay));
+            if let Some(max) = max_attempts {
+                item = item.max_attempts(max);
+            }
+            items.push((item, (priority, delay, max_attempts)));
+        }
+        self.note(format!("add {items:?}"));
+        let expected: Vec<bool> = items.iter().map(|(i, o)| self.model.add(i, *o)).collect();
+        let answers = if let [(item, _)] = &items[..] {
+            vec![queue.add_item(item.clone()).await.unwrap()]
+        } else {
+            queue.add_items(items.into_iter().map(|(item, _)| item)).await.unwrap()
+        };
+        assert_eq!(answers, expected);
+    }
+
+    pub(crate) async fn lease(&mut self, queue: &WorkQueue) {
+        let (count, duration) = (self.rng.random_range(1..6), self.duration());
+        self.note(format!("lease {count} for {duration}"));
+        let options = LeaseOptions::new(ms(duration)).wait(Duration::ZERO);
+        let leases = queue.lease_many(count, options).await.unwrap();
+        let expected = self.model.lease(count, duration);
+        let seen: Vec<_> = leases.iter().map(|lease| lease.id()).collect();
+        assert_eq!(seen, expected.iter().map(|(_, e)| &e.id[..]).collect::<Vec<_>>());
+        for (lease, (token, entry)) in leases.into_iter().zip(expected) {
+            assert_eq!(lease.data(), &entry.data);
+            assert_eq!((lease.failures(), lease.expiries()), (entry.failures, entry.expiries));
+            assert_eq!(lease.attempt(), 1 + entry.failures + entry.expiries);
+            assert_eq!(
+                (lease.priority(), lease.max_attempts()),
+                (entry.priority, entry.max_attempts)
+            );
+            assert_eq!(lease.last_error(), entry.error);
+            assert_eq!(since_1970(lease.deadline()), entry.at);
+            let number = *self.generations.entry(token.generation).or_insert(lease.generation());
+            assert_eq!(number, lease.generation(), "one number in one generation");
+            if self.handles.len() >= 60 {
+                let out = self.rng.random_range(0..self.handles.len());
+                self.handles.swap_remove(out);
+            }
+            self.handles.push((lease, token));
+        }
+    }
+
+    pub(crate) async fn complete(&mut self, queue: &WorkQueue) {
+        let (some, strict) = (self.some_handles(), self.rng.random_bool(0.2));
+        let tokens: Vec<Token> = some.iter().map(|i| self.handles[*i].1).collect();
+        self.note(format!("complete {tokens:?}, strict {strict}"));
+        let options = CompleteOptions::new();
+        let options = if strict { options.strict() } else { options };
+        let leases = some.iter().map(|i| &self.handles[*i].0);
+        let answers = queue.complete_many_with(leases, options).await.unwrap();
+        let expected: Vec<bool> =
+            tokens.iter().map(|token| self.model.complete(*token, strict)).collect();
+        assert_eq!(answers, expected);
+    }
+
+    pub(crate) async fn fail(&mut self, queue: &WorkQueue) {
+        let (some, delay) = (self.some_handles(), self.delay());
+        let tokens: Vec<Token> = some.iter().map(|i| self.handles[*i].1).collect();
+        self.note(format!("fail {tokens:?}, delay {delay}"));
+        let error = format!("error {}", self.trail.steps.len());
+        let failures = some.iter().map(|i| (&self.handles[*i].0, &error[..]));
+        let answers = queue.fail_many(failures, ms(delay)).await.unwrap();
+        let expected: Vec<Option<State>> =
+            tokens.iter().map(|token| self.model.fail(*token, &error, delay)).collect();
+        assert_eq!(answers.into_iter().map(found).collect::<Vec<_>>(), expected);
+    }
+
+    pub(crate) async fn release(&mut self, queue: &WorkQueue) {
+        let (some, delay) = (self.some_handles(), self.delay());
+        let tokens: Vec<Token> = some.iter().map(|i| self.handles[*i].1).collect();
+        self.note(format!("release {tokens:?}, delay {delay}"));
+        let leases = some.iter().map(|i| &self.handles[*i].0);
+        let answers = queue.release_many(leases, ms(delay)).await.unwrap();
+        let answers: Vec<bool> = answers.into_iter().map(|a| found(a).is_some()).collect();
+        assert_eq!(answers, self.model.release(&tokens, delay));
+    }
+
+    pub(crate) async fn extend(&mut self, queue: &WorkQueue) {
+        let (some, duration) = (self.some_handles(), self.duration());
+        let tokens: Vec<Token> = some.iter().map(|i| self.handles[*i].1).collect();
+        self.note(format!("extend {tokens:?} by {duration}"));
+        let leases = some.iter().map(|i| &self.handles[*i].0);
+        let answers = queue.extend_many(leases, ms(duration)).await.unwrap();
+        let answers: Vec<_> = answers.into_iter().map(|a| found(a).map(since_1970)).collect();
+        let expected: Vec<_> =
+            tokens.iter().map(|token| self.model.extend(*token, duration)).collect();
+        assert_eq!(answers, expected);
+    }
+
+    pub(crate) async fn light_clean(&mut self, queue: &WorkQueue) {
+        self.note("light clean".to_owned());
+        let report = queue.light_clean().await.unwrap();
+        let light = self.model.light_clean();
+        assert_eq!((report.promoted, report.expired), (light.promoted, light.expired));
+        assert_eq!((report.died, report.next_in), (light.died, light.next_in.map(ms)));
+    }
+
+    pub(crate) async fn remove(&mut self, queue: &WorkQueue) {
+        let ids = self.some_ids();
+        self.note(format!("remove {ids:?}"));
+        let expected: Vec<bool> = ids.iter().map(|id| self.model.remove(id)).collect();
+        assert_eq!(queue.remove_many(&ids).await.unwrap(), expected);
+    }
+
+    pub(crate) async fn requeue(&mut self, queue: &WorkQueue) {
+        let ids = self.some_ids();
+        self.note(format!("requeue {ids:?}"));
+        let expected: Vec<bool> = ids.iter().map(|id| self.model.requeue(id)).collect();
+        assert_eq!(queue.requeue(&ids).await.unwrap(), expected);
+    }
+
+    pub(crate) async fn purge(&mut self, queue: &WorkQueue) {
+        // Seldom, so that queues grow old.
+        if self.rng.random_bool(0.3) {
+            let state = *State::ALL.choose(&mut self.rng).unwrap();
+            self.note(format!("purge {state:?}"));
+            assert_eq!(queue.purge(state).await.unwrap(), self.model.purge(state));
+        }
+    }
+
+    pub(crate) async fn pause(&mut self, queue: &WorkQueue) {
+        let paused = self.rng.random_bool(0.3);
+        self.note(format!("pause {paused}"));
+        if paused {
+            queue.pause().await.unwrap()
+        } else {
+            queue.resume().await.unwrap()
+        }
+        self.model.paused = paused;
+    }
+
+    pub(crate) async fn get(&mut self, queue: &WorkQueue) {
+        let id = self.ids.choose(&mut self.rng).unwrap().clone();
+        self.note(format!("get {id:?}"));
+        let info = queue.get(&id).await.unwrap();
+        let expected = self.model.get(&id);
+        assert_eq!(info.is_some(), expected.is_some());
+        if let Some((info, entry)) = info.zip(expected) {
+            assert_same(&info, entry);
+        }
+    }
+
+    pub(crate) async fn counts(&mut self, queue: &WorkQueue) {
+        self.note("counts".to_owned());
+        let counts = queue.counts().await.unwrap();
+        let by_priority = self.model.ready.each_ref().map(|line| line.len() as u64);
+        assert_eq!(counts.ready_by_priority, by_priority);
+        assert_eq!(counts.ready, by_priority.iter().sum::<u64>());
+        let number = |state| self.model.list(state).len() as u64;
+        assert_eq!(
+            (counts.delayed, counts.leased, counts.dead),
+            (number(State::Delayed), number(State::Leased), number(State::Dead))
+        );
+        assert_eq!(counts.paused, self.model.paused);
+        let t = counts.totals;
+        assert_eq!(
+            [t.added, t.leased, t.completed, t.expired, t.failed, t.died, t.removed],
+            self.model.totals
+        );
+        // The age is told from a few at the front.
+        if by_priority.iter().all(|length| *length <= 16) {
+            assert_eq!(counts.oldest_ready, self.model.oldest_ready().map(ms));
+        }
+    }
+
+    pub(crate) async fn list(&mut self, queue: &WorkQueue) {
+        let state = *State::ALL.choose(&mut self.rng).unwrap();
+        let limit = self.rng.random_range(1..30);
+        self.note(format!("list {state:?} by {limit}"));
+        let listed = list_all(queue, state, limit).await;
+        let expected = self.model.list(state);
+        assert_eq!(listed.len(), expected.len());
+        for (info, generation) in listed.iter().zip(&expected) {
+            assert_same(info, &self.model.items[generation]);
+        }
+    }
+}
+
+/// `None` if the lease is lost; any other error is none of this.
+fn found<T: std::fmt::Debug>(answer: leaseq::Result<T>) -> Option<T> {
+    if answer.is_err() {
+        assert!(is_lost(answer));
+        return None;
+    }
+    answer.ok()
+}
+
+fn assert_same(info: &ItemInfo, entry: &Entry) {
+    assert_eq!((&info.id[..], &info.data[..]), (&entry.id[..], &entry.data[..]));
+    assert_eq!(info.state, entry.state);
+    assert_eq!((info.priority, info.max_attempts), (entry.priority, entry.max_attempts));
+    assert_eq!((info.failures, info.expiries), (entry.failures, entry.expiries));
+    assert_eq!(info.last_error, entry.error);
+    assert_eq!(since_1970(info.added_at), entry.added_at);
+    assert_eq!(info.at.map(since_1970), (entry.state != State::Ready).then_some(entry.at));
+}

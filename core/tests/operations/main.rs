@@ -1,0 +1,20 @@
+//! Every operation and every guarantee of the contract, one by one.
+
+#![cfg(all(feature = "redis", feature = "sqlite", feature = "testing"))]
+// A test may fail loudly.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod add;
+mod batches;
+mod complete;
+mod format;
+mod lease;
+mod look;
+mod operators;
+mod order;
+mod settle;
+mod stale;
+mod waiting;

@@ -1,0 +1,297 @@
+//! Damage, planted by hand into a queue on Redis. The ids must be stored as they are.
+
+// Each test uses a part of it.
+#![allow(dead_code)]
+
+use leaseq::Damage;
+use redis::{Connection, cmd};
+
+/// The keys of one queue.
+pub(crate) struct Hurt<'a> {
+    pub(crate) raw: &'a mut Connection,
+    pub(crate) queue: &'a str,
+}
+
+/// Something to do to a queue with the items `ready`, `delayed`, `leased` and `dead` in these
+/// states, and what a check must find then.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) finds: &'static [Damage],
+    pub(crate) hurt: fn(&mut Hurt<'_>),
+}
+
+impl Hurt<'_> {
+    /// Runs `name` on a key of the queue, with more arguments.
+    pub(crate) fn run(&mut self, name: &str, key: &str, args: &[&str]) -> String {
+        let key = format!("leaseq:{{{}}}:{key}", self.queue);
+        let reply: Option<String> =
+            cmd(name).arg(key).arg(args).query(self.raw).expect("the server answers");
+        reply.unwrap_or_default()
+    }
+
+    pub(crate) fn number(&mut self, id: &str) -> String {
+        self.run("HGET", "ids", &[id])
+    }
+
+    pub(crate) fn score(&mut self, key: &str, id: &str, score: &str) {
+        let number = self.number(id);
+        self.run("ZADD", key, &[score, &number]);
+    }
+
+    pub(crate) fn drop_from(&mut self, key: &str, id: &str) {
+        let number = self.number(id);
+        if key.starts_with("ready") {
+            self.run("LREM", key, &["0", &number]);
+        } else {
+            self.run(if key == "extra" { "HDEL" } else { "ZREM" }, key, &[&number]);
+        }
+    }
+
+    pub(crate) fn push(&mut self, name: &str, key: &str, id: &str) {
+        let number = self.number(id);
+        self.run(name, key, &[&number]);
+    }
+}
+
+const SOON: &str = "1800000009999";
+const NUMBER: &str = "999";
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "lost from ready",
+        finds: &[Damage::Stray],
+        hurt: |q| {
+            q.drop_from("ready", "ready");
+        },
+    },
+    Case {
+        name: "lost from every index",
+        finds: &[Damage::Stray],
+        hurt: |q| {
+            for (key, id) in [("leased", "leased"), ("delayed", "delayed"), ("dead", "dead")] {
+                q.drop_from(key, id);
+            }
+        },
+    },
+    Case {
+        name: "ready and leased",
+        finds: &[Damage::SeveralStates],
+        hurt: |q| {
+            q.score("leased", "ready", SOON);
+        },
+    },
+    Case {
+        name: "ready and delayed",
+        finds: &[Damage::SeveralStates],
+        hurt: |q| {
+            q.push("RPUSH", "ready", "delayed");
+        },
+    },
+    Case {
+        name: "ready and dead",
+        finds: &[Damage::SeveralStates],
+        hurt: |q| {
+            q.push("LPUSH", "ready:4", "dead");
+        },
+    },
+    Case {
+        name: "leased and delayed",
+        finds: &[Damage::SeveralStates],
+        hurt: |q| {
+            q.score("leased", "delayed", SOON);
+        },
+    },
+    Case {
+        name: "leased and dead",
+        finds: &[Damage::SeveralStates],
+        hurt: |q| {
+            q.score("dead", "leased", SOON);
+        },
+    },
+    Case {
+        name: "delayed and dead",
+        finds: &[Damage::SeveralStates],
+        hurt: |q| {
+            q.score("dead", "delayed", SOON);
+        },
+    },
+    Case {
+        name: "everywhere",
+        finds: &[Damage::SeveralStates],
+        hurt: |q| {
+            for id in ["ready", "delayed", "leased", "dead"] {
+                for key in ["leased", "delayed", "dead"] {
+                    q.score(key, id, SOON);
+                }
+                q.push("RPUSH", "ready:9", id);
+            }
+        },
+    },
+    Case {
+        name: "twice in a list",
+        finds: &[Damage::Doubled],
+        hurt: |q| {
+            q.push("RPUSH", "ready", "ready");
+        },
+    },
+    Case {
+        name: "in two lists",
+        finds: &[Damage::Doubled],
+        hurt: |q| {
+            q.push("LPUSH", "ready:3", "ready");
+        },
+    },
+    Case {
+        name: "five times",
+        finds: &[Damage::Doubled],
+        hurt: |q| {
+            for key in ["ready", "ready", "ready:3", "ready:3"] {
+                q.push("LPUSH", key, "ready");
+            }
+        },
+    },
+    Case {
+        name: "no item leased or delayed",
+        finds: &[Damage::Dangling],
+        hurt: |q| {
+            q.run("ZADD", "leased", &[SOON, NUMBER]);
+            q.run("ZADD", "delayed", &[SOON, NUMBER]);
+        },
+    },
+    Case {
+        name: "no item dead",
+        finds: &[Damage::Dangling],
+        hurt: |q| {
+            q.run("ZADD", "dead", &[SOON, NUMBER]);
+        },
+    },
+    Case {
+        name: "no item ready",
+        finds: &[Damage::BadCount],
+        hurt: |q| {
+            q.run("RPUSH", "ready", &[NUMBER, "not a number", "0"]);
+        },
+    },
+    Case {
+        name: "an id of no item",
+        finds: &[Damage::DanglingId],
+        hurt: |q| {
+            q.run("HSET", "ids", &["nothing", NUMBER]);
+        },
+    },
+    Case {
+        name: "an id that leads to another item",
+        finds: &[Damage::DanglingId],
+        hurt: |q| {
+            let number = q.number("ready");
+            q.run("HSET", "ids", &["nothing", &number]);
+        },
+    },
+    Case {
+        name: "an id lost",
+        finds: &[Damage::LostId],
+        hurt: |q| {
+            q.run("HDEL", "ids", &["delayed"]);
+        },
+    },
+    Case {
+        name: "an id astray",
+        finds: &[Damage::LostId],
+        hurt: |q| {
+            let number = q.number("delayed");
+            q.run("HSET", "ids", &["ready", &number]);
+        },
+    },
+    Case {
+        name: "ids swapped",
+        finds: &[Damage::LostId],
+        hurt: |q| {
+            let (one, two) = (q.number("delayed"), q.number("dead"));
+            q.run("HSET", "ids", &["delayed", &two, "dead", &one]);
+        },
+    },
+    Case {
+        name: "an id of nothing",
+        finds: &[Damage::LostId],
+        hurt: |q| {
+            q.run("HSET", "ids", &["leased", NUMBER]);
+        },
+    },
+    Case {
+        name: "details of no item",
+        finds: &[Damage::DanglingDetails],
+        hurt: |q| {
+            q.run("HSET", "extra", &[NUMBER, "1:0:0:0:0:0:0:"]);
+        },
+    },
+    Case {
+        name: "unreadable details",
+        finds: &[Damage::BadDetails],
+        hurt: |q| {
+            for id in ["ready", "delayed", "leased", "dead"] {
+                let number = q.number(id);
+                q.run("HSET", "extra", &[&number, "garbage"]);
+            }
+        },
+    },
+    Case {
+        name: "unreadable details of a stray",
+        hurt: |q| {
+            let number = q.number("ready");
+            q.run("HSET", "extra", &[&number, ""]);
+            q.drop_from("ready", "ready");
+        },
+        finds: &[Damage::BadDetails, Damage::Stray],
+    },
+    Case {
+        name: "a lease of years",
+        finds: &[Damage::BadTime],
+        hurt: |q| {
+            q.score("leased", "leased", "9800000000000");
+        },
+    },
+    Case {
+        name: "a delay of years",
+        finds: &[Damage::BadTime],
+        hurt: |q| {
+            q.score("delayed", "delayed", "+inf");
+        },
+    },
+    Case {
+        name: "a wrong count of the removed",
+        finds: &[Damage::BadCount],
+        hurt: |q| {
+            q.run("HSET", "meta", &["gone:0", "7", "gone:5", "-2"]);
+        },
+    },
+    Case {
+        name: "all counts lost",
+        finds: &[Damage::BadCount],
+        hurt: |q| {
+            q.run("UNLINK", "meta", &[]);
+        },
+    },
+    Case {
+        name: "the last number lost",
+        finds: &[Damage::BadCount],
+        hurt: |q| {
+            q.run("HSET", "meta", &["last", "5", "largest", "1"]);
+        },
+    },
+    Case {
+        name: "all ids lost",
+        finds: &[Damage::LostId],
+        hurt: |q| {
+            q.run("UNLINK", "ids", &[]);
+        },
+    },
+    Case {
+        name: "all at once",
+        hurt: |q| {
+            for case in &CASES[..CASES.len() - 1] {
+                (case.hurt)(q);
+            }
+        },
+        finds: &[Damage::BadDetails, Damage::BadCount, Damage::LostId, Damage::SeveralStates],
+    },
+];
