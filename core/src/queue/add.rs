@@ -1,0 +1,48 @@
+//! Adding items.
+
+use super::{WorkQueue, only};
+use crate::Result;
+use crate::item::Item;
+use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
+
+impl WorkQueue {
+    /// Adds an item. True: it is stored and will be delivered. False: an item with this id exists
+    /// in some state; nothing changed, its data was not overwritten.
+    ///
+    /// # Errors
+    /// `Invalid` for an id, data or option outside its limits.
+    pub async fn add_item(&self, item: Item) -> Result<bool> {
+        item.validate(self.dispatch.context.max_data)?;
+        self.dispatch.open().await?;
+        only(self.dispatch.add.call(vec![item]).await?)
+    }
+
+    /// Adds many items; the answers stand in their order. Each chunk of at most 1,000 items and
+    /// 16 MiB is one atomic step. Of two items with the same id only the first can be true.
+    ///
+    /// # Errors
+    /// `Invalid` if any of them is outside its limits; then none is added. After another error,
+    /// earlier chunks have been added.
+    pub async fn add_items(&self, items: impl IntoIterator<Item = Item>) -> Result<Vec<bool>> {
+        let items: Vec<Item> = items.into_iter().collect();
+        for item in &items {
+            item.validate(self.dispatch.context.max_data)?;
+        }
+        self.dispatch.open().await?;
+        let mut added = Vec::with_capacity(items.len());
+        let (mut chunk, mut bytes) = (Vec::new(), 0);
+        for item in items {
+            let size = item.id.len() + item.data.len();
+            if !chunk.is_empty() && (chunk.len() == MAX_BATCH || bytes + size > MAX_BATCH_BYTES) {
+                added.extend(self.dispatch.add.call(std::mem::take(&mut chunk)).await?);
+                bytes = 0;
+            }
+            bytes += size;
+            chunk.push(item);
+        }
+        if !chunk.is_empty() {
+            added.extend(self.dispatch.add.call(chunk).await?);
+        }
+        Ok(added)
+    }
+}

@@ -1,0 +1,60 @@
+//! Looking at a queue without changing it.
+
+use super::WorkQueue;
+use crate::item::{Counts, Cursor, ItemInfo, Page, State, check_id};
+use crate::options::MAX_BATCH;
+use crate::{Error, Result};
+
+impl WorkQueue {
+    /// How many items are ready.
+    ///
+    /// # Errors
+    /// See [`WorkQueue`].
+    pub async fn queue_len(&self) -> Result<u64> {
+        Ok(self.counts().await?.ready)
+    }
+
+    /// How many items are leased, expired ones that nobody has reclaimed yet included.
+    ///
+    /// # Errors
+    /// See [`WorkQueue`].
+    pub async fn processing(&self) -> Result<u64> {
+        Ok(self.counts().await?.leased)
+    }
+
+    /// How many items are in each state, the age of the oldest ready one, and totals.
+    ///
+    /// # Errors
+    /// See [`WorkQueue`].
+    pub async fn counts(&self) -> Result<Counts> {
+        self.dispatch.open().await?;
+        self.dispatch.context.engine.counts(&self.dispatch.queue).await
+    }
+
+    /// Looks at an item without leasing it. `None`: there is no item with this id.
+    ///
+    /// # Errors
+    /// `Invalid` for an id outside 1 to 512 bytes.
+    pub async fn get(&self, id: impl AsRef<[u8]>) -> Result<Option<ItemInfo>> {
+        check_id(id.as_ref())?;
+        self.dispatch.open().await?;
+        self.dispatch.context.engine.get(&self.dispatch.queue, id.as_ref()).await
+    }
+
+    /// Looks at up to `limit` items of a state, 1 to 1,000: ready ones in the order of leasing,
+    /// the others by time. `None` as cursor begins; [`Page::cursor`] goes on. Not a snapshot:
+    /// items that move while you turn pages may be missed or shown twice. A page may hold fewer
+    /// items than the limit, also if it is not the last one.
+    ///
+    /// # Errors
+    /// `Invalid` for a limit outside 1 to 1,000.
+    pub async fn list(&self, state: State, cursor: Option<&Cursor>, limit: usize) -> Result<Page> {
+        if limit == 0 || limit > MAX_BATCH {
+            return Err(Error::invalid(format_args!(
+                "a limit of {limit} items is not between 1 and {MAX_BATCH}"
+            )));
+        }
+        self.dispatch.open().await?;
+        self.dispatch.context.engine.list(&self.dispatch.queue, state, cursor, limit).await
+    }
+}

@@ -1,0 +1,208 @@
+//! Completing, extending, releasing and failing leases.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use super::{WorkQueue, only};
+use crate::engine::{Complete, Extend, Fail, Release};
+use crate::item::State;
+use crate::lease::{Lease, from_ms};
+use crate::options::{CompleteOptions, MAX_BATCH, MAX_ERROR_TEXT, check_delay, check_lease};
+use crate::{Error, Result};
+
+impl WorkQueue {
+    /// Completes the item: it is gone. True for exactly one caller in a generation. A holder whose
+    /// lease has expired may still be that caller, wherever the item is by then; whoever has leased
+    /// it meanwhile gets false.
+    ///
+    /// # Errors
+    /// `Invalid` for a lease of another queue.
+    pub async fn complete(&self, lease: &Lease) -> Result<bool> {
+        self.complete_with(lease, CompleteOptions::default()).await
+    }
+
+    /// [`complete`](WorkQueue::complete) with options.
+    ///
+    /// # Errors
+    /// As for [`complete`](WorkQueue::complete).
+    pub async fn complete_with(&self, lease: &Lease, options: CompleteOptions) -> Result<bool> {
+        only(self.complete_many_with([lease], options).await?)
+    }
+
+    /// Completes many items; the answers stand in their order.
+    ///
+    /// # Errors
+    /// As for [`complete`](WorkQueue::complete).
+    pub async fn complete_many<'a>(
+        &self,
+        leases: impl IntoIterator<Item = &'a Lease>,
+    ) -> Result<Vec<bool>> {
+        self.complete_many_with(leases, CompleteOptions::default()).await
+    }
+
+    /// [`complete_many`](WorkQueue::complete_many) with options.
+    ///
+    /// # Errors
+    /// As for [`complete`](WorkQueue::complete).
+    pub async fn complete_many_with<'a>(
+        &self,
+        leases: impl IntoIterator<Item = &'a Lease>,
+        options: CompleteOptions,
+    ) -> Result<Vec<bool>> {
+        let leases = self.own(leases)?;
+        self.dispatch.open().await?;
+        let mut completed = Vec::with_capacity(leases.len());
+        for chunk in leases.chunks(MAX_BATCH) {
+            let call = chunk.iter().map(|lease| Complete {
+                token: lease.token(),
+                id: lease.item.id.clone(),
+                strict: options.strict,
+            });
+            let answers = self.dispatch.complete.call(call.collect()).await?;
+            for (lease, done) in chunk.iter().zip(&answers) {
+                if *done || !options.strict { lease.shared.settle() } else { lease.shared.lose() }
+            }
+            completed.extend(answers);
+        }
+        Ok(completed)
+    }
+
+    /// Extends the lease: its deadline becomes the later of the old one and now + `duration`, on
+    /// the server's clock. Returns the deadline. Works after the deadline too, as long as nobody
+    /// has reclaimed the item.
+    ///
+    /// # Errors
+    /// `LeaseLost`; `Invalid` for a duration outside 1 ms to 30 days or a lease of another queue.
+    pub async fn extend(&self, lease: &Lease, duration: Duration) -> Result<SystemTime> {
+        only(self.extend_many([lease], duration).await?)?
+    }
+
+    /// Extends many leases; the answers stand in their order.
+    ///
+    /// # Errors
+    /// As for [`extend`](WorkQueue::extend); `LeaseLost` for each lease by itself.
+    pub async fn extend_many<'a>(
+        &self,
+        leases: impl IntoIterator<Item = &'a Lease>,
+        duration: Duration,
+    ) -> Result<Vec<Result<SystemTime>>> {
+        let duration_ms = check_lease(duration)?;
+        let leases = self.own(leases)?;
+        self.dispatch.open().await?;
+        let mut extended = Vec::with_capacity(leases.len());
+        for chunk in leases.chunks(MAX_BATCH) {
+            let asked = Instant::now();
+            let call = chunk.iter().map(|lease| Extend { token: lease.token(), duration_ms });
+            let answers = self.dispatch.extend.call(call.collect()).await?;
+            extended.extend(chunk.iter().zip(answers).map(|(lease, answer)| match answer {
+                Some(deadline_ms) => {
+                    lease.shared.extended(deadline_ms, asked + duration);
+                    Ok(from_ms(deadline_ms))
+                }
+                None => Err(lost(lease)),
+            }));
+        }
+        Ok(extended)
+    }
+
+    /// Gives the item back without counting an attempt: to the front of its priority, at once or
+    /// when the delay ends.
+    ///
+    /// # Errors
+    /// `LeaseLost`; `Invalid` for a delay over 366 days or a lease of another queue.
+    pub async fn release(&self, lease: &Lease, delay: Duration) -> Result<()> {
+        only(self.release_many([lease], delay).await?)?
+    }
+
+    /// Gives many items back; the answers stand in their order.
+    ///
+    /// # Errors
+    /// As for [`release`](WorkQueue::release); `LeaseLost` for each lease by itself.
+    pub async fn release_many<'a>(
+        &self,
+        leases: impl IntoIterator<Item = &'a Lease>,
+        delay: Duration,
+    ) -> Result<Vec<Result<()>>> {
+        let delay_ms = check_delay(delay)?;
+        let leases = self.own(leases)?;
+        self.dispatch.open().await?;
+        let mut released = Vec::with_capacity(leases.len());
+        for chunk in leases.chunks(MAX_BATCH) {
+            let call = chunk.iter().map(|lease| Release { token: lease.token(), delay_ms });
+            let answers = self.dispatch.release.call(call.collect()).await?;
+            released.extend(chunk.iter().zip(answers).map(|(lease, given_back)| {
+                if !given_back {
+                    return Err(lost(lease));
+                }
+                lease.shared.settle();
+                Ok(())
+            }));
+        }
+        Ok(released)
+    }
+
+    /// Counts a failure of the item: it goes to the back of its priority, at once or when the
+    /// delay ends, or is dead when its limit of attempts is reached. Returns the state it is in
+    /// now. The error text is kept with the item, its first 1,024 bytes.
+    ///
+    /// # Errors
+    /// `LeaseLost`; `Invalid` for a delay over 366 days or a lease of another queue.
+    pub async fn fail(&self, lease: &Lease, error: &str, delay: Duration) -> Result<State> {
+        only(self.fail_many([(lease, error)], delay).await?)?
+    }
+
+    /// Counts failures of many items; the answers stand in their order.
+    ///
+    /// # Errors
+    /// As for [`fail`](WorkQueue::fail); `LeaseLost` for each lease by itself.
+    pub async fn fail_many<'a>(
+        &self,
+        failures: impl IntoIterator<Item = (&'a Lease, &'a str)>,
+        delay: Duration,
+    ) -> Result<Vec<Result<State>>> {
+        let delay_ms = check_delay(delay)?;
+        let (leases, errors): (Vec<&Lease>, Vec<&str>) = failures.into_iter().unzip();
+        let leases = self.own(leases)?;
+        self.dispatch.open().await?;
+        let mut failed = Vec::with_capacity(leases.len());
+        for (chunk, errors) in leases.chunks(MAX_BATCH).zip(errors.chunks(MAX_BATCH)) {
+            let call = chunk.iter().zip(errors).map(|(lease, error)| Fail {
+                token: lease.token(),
+                delay_ms,
+                error: cut(error, MAX_ERROR_TEXT).to_owned(),
+            });
+            let answers = self.dispatch.fail.call(call.collect()).await?;
+            failed.extend(chunk.iter().zip(answers).map(|(lease, state)| {
+                let state = state.ok_or_else(|| lost(lease))?;
+                lease.shared.settle();
+                Ok(state)
+            }));
+        }
+        Ok(failed)
+    }
+
+    /// The leases as a list, if they are all of this queue.
+    fn own<'a>(&self, leases: impl IntoIterator<Item = &'a Lease>) -> Result<Vec<&'a Lease>> {
+        let leases: Vec<&Lease> = leases.into_iter().collect();
+        match leases.iter().find(|lease| lease.queue != self.dispatch.queue) {
+            Some(lease) => Err(Error::invalid(format_args!(
+                "a lease of queue {} was given to queue {}",
+                lease.queue, self.dispatch.queue
+            ))),
+            None => Ok(leases),
+        }
+    }
+}
+
+fn lost(lease: &Lease) -> Error {
+    lease.shared.lose();
+    Error::lease_lost(lease.queue.as_str(), &lease.item.id)
+}
+
+/// The first `most` bytes of the text, or a few less: whole characters.
+fn cut(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
