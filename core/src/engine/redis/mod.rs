@@ -1,18 +1,23 @@
 //! The engine on Redis and Valkey: one Lua script for each operation. `core/docs/protocol.md` has
 //! the keys, the scripts and the reasons.
 
+mod add;
 mod address;
 mod audit;
 mod connection;
 mod keys;
+mod lease;
 mod link;
+mod look;
+mod operate;
 mod record;
 mod reply;
 mod scripts;
+mod settle;
 mod verdict;
 mod wake;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,23 +27,19 @@ use redis::{Cmd, Value, cmd};
 
 use self::address::Address;
 use self::connection::Opener;
-use self::keys::{ALL, Keys, UP_TO_DEAD, UP_TO_EXTRA, UP_TO_META, UP_TO_READY, UP_TO_WAKE};
+use self::keys::Keys;
 use self::link::Link;
-use self::record::{read_extra, read_record, store_id, write_record};
 use self::scripts::{Script, Scripts};
 use self::wake::Wake;
-use super::{Complete, Engine, Extend, Fail, Leased, LeasedItem, Release, Stamp, Token, Wanted};
+use super::{Complete, Engine, Extend, Fail, Leased, Release, Stamp, Wanted};
 use crate::clean::{DeepReport, LightReport};
-use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State, Totals};
-use crate::lease::from_ms;
+use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
 use crate::name::QueueName;
 use crate::options::ConnectOptions;
 use crate::{Error, ErrorKind, Result};
 
 /// Number of the storage format, kept with each queue.
 const FORMAT: &str = "1";
-/// Most items of each kind that one step of a light clean moves.
-const LIGHT_STEP: usize = 500;
 
 #[cfg(feature = "testing")]
 pub(crate) use self::scripts::texts as script_texts;
@@ -178,49 +179,7 @@ impl Engine for RedisEngine {
     }
 
     async fn add(&self, queue: &QueueName, items: &[Item], stamp: &Stamp) -> Result<Vec<bool>> {
-        // Of items with the same id in one batch only the first can be added.
-        let mut seen = HashSet::with_capacity(items.len());
-        let first: Vec<&Item> = items.iter().filter(|item| seen.insert(&item.id)).collect();
-        let stored: Vec<(Vec<u8>, Vec<u8>)> = first
-            .iter()
-            .map(|item| {
-                let id = store_id(&item.id);
-                let record = write_record(&id, &item.data);
-                (id, record)
-            })
-            .collect();
-        let highest = first.iter().map(|item| item.priority).max().unwrap_or(0);
-        let key_count = UP_TO_READY + highest as usize;
-        let reply = self
-            .run(queue, Script::Add, key_count, stamp, |command| {
-                command.arg(stored.len());
-                for (id, record) in &stored {
-                    command.arg(id).arg(record);
-                }
-                for (i, item) in first.iter().enumerate() {
-                    let max_attempts = item.max_attempts.unwrap_or(0);
-                    if item.priority > 0 || !item.delay.is_zero() || max_attempts > 0 {
-                        command
-                            .arg(i + 1)
-                            .arg(item.priority)
-                            .arg(item.delay_ms())
-                            .arg(max_attempts);
-                    }
-                }
-            })
-            .await?;
-        let answers = reply::text(reply)?;
-        if answers.ends_with('n') {
-            self.announce(queue).await;
-        }
-        let mut answers = reply::bools(answers.trim_end_matches('n'), first.len())?.into_iter();
-        if first.len() == items.len() {
-            return Ok(answers.collect());
-        }
-        let mut seen = HashSet::new();
-        let mut answer =
-            |item: &Item| seen.insert(item.id.clone()) && answers.next().unwrap_or(false);
-        Ok(items.iter().map(&mut answer).collect())
+        add::add(self, queue, items, stamp).await
     }
 
     async fn lease(
@@ -230,61 +189,7 @@ impl Engine for RedisEngine {
         patience: Duration,
         stamp: &Stamp,
     ) -> Result<Leased> {
-        let reply = self
-            .run(queue, Script::Lease, ALL, stamp, |command| {
-                command.arg(patience.as_millis() as u64);
-                for group in wanted {
-                    command.arg(group.count).arg(group.duration_ms);
-                }
-                if wanted.is_empty() {
-                    command.arg(0).arg(0);
-                }
-            })
-            .await?;
-        let [now, look_in, numbers, records, extras] = reply::array(reply)?;
-        let now: u64 = reply::number(now)?;
-        let look_in: i64 = reply::number(look_in)?;
-        let mut extras = reply::list(extras)?.into_iter();
-        let mut durations =
-            wanted.iter().flat_map(|group| std::iter::repeat_n(group.duration_ms, group.count));
-        let mut items = Vec::new();
-        let mut unreadable = None;
-        for (number, record) in reply::list(numbers)?.into_iter().zip(reply::list(records)?) {
-            let extra = extras.next().map(reply::bytes).transpose()?.unwrap_or_default();
-            let duration_ms = durations.next().unwrap_or(0);
-            let record = reply::bytes(record)?;
-            if record.is_empty() {
-                continue;
-            }
-            let number = reply::number(number)?;
-            // One that cannot be read must not keep the others from their caller.
-            let Some((id, data)) = read_record(record) else {
-                unreadable = Some(number);
-                continue;
-            };
-            let extra = read_extra(&extra);
-            items.push(LeasedItem {
-                token: Token { number, delivery: extra.deliveries },
-                id,
-                data,
-                priority: extra.priority,
-                max_attempts: extra.max_attempts,
-                failures: extra.failures,
-                expiries: extra.expiries,
-                last_error: extra.error,
-                duration_ms,
-                deadline_ms: now + duration_ms,
-            });
-        }
-        if let Some(number) = unreadable {
-            let error = bad_record(queue, number);
-            tracing::warn!(%error, "an item was leased to nobody");
-            if items.is_empty() {
-                return Err(error);
-            }
-        }
-        let look_in = u64::try_from(look_in).ok().map(Duration::from_millis);
-        Ok(Leased { items, look_in })
+        lease::lease(self, queue, wanted, patience, stamp).await
     }
 
     async fn complete(
@@ -293,21 +198,7 @@ impl Engine for RedisEngine {
         leases: &[Complete],
         stamp: &Stamp,
     ) -> Result<Vec<bool>> {
-        let reply = self
-            .run(queue, Script::Complete, UP_TO_DEAD, stamp, |command| {
-                command.arg(leases.len());
-                for lease in leases {
-                    command
-                        .arg(lease.token.number)
-                        .arg(store_id(&lease.id))
-                        .arg(lease.token.delivery);
-                }
-                for (i, _) in leases.iter().enumerate().filter(|(_, lease)| lease.strict) {
-                    command.arg(i + 1);
-                }
-            })
-            .await?;
-        reply::bools(&reply::text(reply)?, leases.len())
+        settle::complete(self, queue, leases, stamp).await
     }
 
     async fn extend(
@@ -316,18 +207,7 @@ impl Engine for RedisEngine {
         leases: &[Extend],
         stamp: &Stamp,
     ) -> Result<Vec<Option<u64>>> {
-        let reply = self
-            .run(queue, Script::Extend, UP_TO_EXTRA, stamp, |command| {
-                for lease in leases {
-                    command
-                        .arg(lease.token.number)
-                        .arg(lease.token.delivery)
-                        .arg(lease.duration_ms);
-                }
-            })
-            .await?;
-        let answers = reply::text(reply)?;
-        reply::same_length(answers.split(' ').map(|deadline| deadline.parse().ok()), leases.len())
+        settle::extend(self, queue, leases, stamp).await
     }
 
     async fn release(
@@ -336,14 +216,7 @@ impl Engine for RedisEngine {
         leases: &[Release],
         stamp: &Stamp,
     ) -> Result<Vec<bool>> {
-        let reply = self
-            .run(queue, Script::Release, ALL, stamp, |command| {
-                for lease in leases {
-                    command.arg(lease.token.number).arg(lease.token.delivery).arg(lease.delay_ms);
-                }
-            })
-            .await?;
-        reply::bools(&reply::text(reply)?, leases.len())
+        settle::release(self, queue, leases, stamp).await
     }
 
     async fn fail(
@@ -352,44 +225,15 @@ impl Engine for RedisEngine {
         leases: &[Fail],
         stamp: &Stamp,
     ) -> Result<Vec<Option<State>>> {
-        let reply = self
-            .run(queue, Script::Fail, ALL, stamp, |command| {
-                for lease in leases {
-                    command.arg(lease.token.number).arg(lease.token.delivery);
-                    command.arg(lease.delay_ms).arg(&lease.error);
-                }
-            })
-            .await?;
-        let answers = reply::text(reply)?;
-        let states = answers.bytes().zip(leases).map(|(answer, lease)| match answer {
-            b'0' => None,
-            b'2' => Some(State::Dead),
-            _ if lease.delay_ms > 0 => Some(State::Delayed),
-            _ => Some(State::Ready),
-        });
-        reply::same_length(states, leases.len())
+        settle::fail(self, queue, leases, stamp).await
     }
 
     async fn remove(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        let reply = self
-            .run(queue, Script::Remove, UP_TO_DEAD, stamp, |command| {
-                for id in ids {
-                    command.arg(store_id(id));
-                }
-            })
-            .await?;
-        reply::bools(&reply::text(reply)?, ids.len())
+        operate::remove(self, queue, ids, stamp).await
     }
 
     async fn requeue(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        let reply = self
-            .run(queue, Script::Requeue, ALL, stamp, |command| {
-                for id in ids {
-                    command.arg(store_id(id));
-                }
-            })
-            .await?;
-        reply::bools(&reply::text(reply)?, ids.len())
+        operate::requeue(self, queue, ids, stamp).await
     }
 
     async fn purge(
@@ -399,30 +243,11 @@ impl Engine for RedisEngine {
         limit: u64,
         stamp: &Stamp,
     ) -> Result<(u64, u64)> {
-        let reply = self
-            .run(queue, Script::Purge, ALL, stamp, |command| {
-                command.arg(state.as_str()).arg(limit);
-            })
-            .await?;
-        let [removed, seen] = reply::numbers(&reply::text(reply)?)?;
-        Ok((removed, seen))
+        operate::purge(self, queue, state, limit, stamp).await
     }
 
     async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)> {
-        let reply = self
-            .run(queue, Script::LightClean, ALL, stamp, |command| {
-                command.arg(LIGHT_STEP);
-            })
-            .await?;
-        let [promoted, expired, died, next]: [i64; 4] = reply::numbers(&reply::text(reply)?)?;
-        let report = LightReport {
-            promoted: promoted as u64,
-            expired: expired as u64,
-            died: died as u64,
-            next_in: u64::try_from(next).ok().map(Duration::from_millis),
-        };
-        let more = promoted.max(expired) >= LIGHT_STEP as i64;
-        Ok((report, more))
+        operate::light_clean(self, queue, stamp).await
     }
 
     async fn audit(&self, queue: &QueueName, mend: bool) -> Result<DeepReport> {
@@ -430,62 +255,15 @@ impl Engine for RedisEngine {
     }
 
     async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {
-        if paused {
-            self.look(queue, Script::Pause, UP_TO_META, |_| ()).await?;
-        } else {
-            self.look(queue, Script::Resume, UP_TO_WAKE, |_| ()).await?;
-        }
-        Ok(())
+        operate::set_paused(self, queue, paused).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {
-        let reply = self.look(queue, Script::Counts, ALL, |_| ()).await?;
-        let numbers = reply::list(reply)?;
-        let numbers: Vec<i64> = numbers.into_iter().map(reply::number).collect::<Result<_>>()?;
-        let Ok(numbers) = <[i64; 22]>::try_from(numbers) else {
-            return Err(reply::unexpected("counts"));
-        };
-        let [leased, delayed, dead, paused, age, rest @ ..] = numbers.map(|n| n.max(-1));
-        let n = |i: usize| rest[i].max(0) as u64;
-        let ready_by_priority: [u64; 10] = std::array::from_fn(n);
-        Ok(Counts {
-            ready: ready_by_priority.iter().sum(),
-            ready_by_priority,
-            delayed: delayed.max(0) as u64,
-            leased: leased.max(0) as u64,
-            dead: dead.max(0) as u64,
-            oldest_ready: u64::try_from(age).ok().map(Duration::from_millis),
-            paused: paused == 1,
-            totals: Totals {
-                added: n(10),
-                leased: n(11),
-                completed: n(12),
-                expired: n(13),
-                failed: n(14),
-                died: n(15),
-                removed: n(16),
-            },
-        })
+        look::counts(self, queue).await
     }
 
     async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {
-        let id = store_id(id);
-        let reply = self
-            .look(queue, Script::Get, UP_TO_DEAD, |command| {
-                command.arg(&id);
-            })
-            .await?;
-        let parts = reply::list(reply)?;
-        if parts.is_empty() {
-            return Ok(None);
-        }
-        let Ok([_now, number, record, extra, state, score]) = <[Value; 6]>::try_from(parts) else {
-            return Err(reply::unexpected("get"));
-        };
-        let state = reply::text(state)?;
-        let state = State::ALL.into_iter().find(|known| known.as_str() == state);
-        let state = state.ok_or_else(|| reply::unexpected("state"))?;
-        item_info(queue, state, number, record, extra, score).map(Some)
+        look::get(self, queue, id).await
     }
 
     async fn list(
@@ -495,32 +273,11 @@ impl Engine for RedisEngine {
         cursor: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page> {
-        let (from, after) = cursor.map_or(("", ""), |cursor| (&cursor.0, &cursor.1));
-        let reply = self
-            .look(queue, Script::List, ALL, |command| {
-                command.arg(state.as_str()).arg(limit).arg(from).arg(after);
-            })
-            .await?;
-        let mut parts = reply::list(reply)?.into_iter();
-        let (Some(_now), Some(from), Some(after)) = (parts.next(), parts.next(), parts.next())
-        else {
-            return Err(reply::unexpected("list"));
-        };
-        let (from, after) = (reply::text(from)?, reply::text(after)?);
-        let mut items = Vec::new();
-        while let (Some(number), Some(record), Some(extra), Some(score)) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
-        {
-            items.push(item_info(queue, state, number, record, extra, score)?);
-        }
-        Ok(Page { items, cursor: (!from.is_empty()).then_some(Cursor(from, after)) })
+        look::list(self, queue, state, cursor, limit).await
     }
 
     async fn queues(&self) -> Result<Vec<String>> {
-        let mut command = cmd("SMEMBERS");
-        command.arg(keys::queues(&self.namespace));
-        let reply = self.link.command(&self.directory(), self.until(), command).await?;
-        reply::list(reply)?.into_iter().map(reply::text).collect()
+        look::queues(self).await
     }
 
     async fn wait(&self, queue: &QueueName) {
@@ -548,29 +305,4 @@ impl Engine for RedisEngine {
 
 fn bad_record(queue: &QueueName, number: u64) -> Error {
     Error::internal(format_args!("queue {queue}, item number {number}: cannot be read; run check"))
-}
-
-fn item_info(
-    queue: &QueueName,
-    state: State,
-    number: Value,
-    record: Value,
-    extra: Value,
-    score: Value,
-) -> Result<ItemInfo> {
-    let number = reply::number(number)?;
-    let (id, data) = read_record(reply::bytes(record)?).ok_or_else(|| bad_record(queue, number))?;
-    let extra = read_extra(&reply::bytes(extra)?);
-    Ok(ItemInfo {
-        id,
-        data,
-        state,
-        priority: extra.priority,
-        max_attempts: extra.max_attempts,
-        failures: extra.failures,
-        expiries: extra.expiries,
-        last_error: extra.error,
-        added_at: from_ms(record::added_at_ms(number)),
-        at: reply::text(score)?.parse::<f64>().ok().map(|ms| from_ms(ms.max(0.0) as u64)),
-    })
 }

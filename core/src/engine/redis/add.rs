@@ -1,0 +1,59 @@
+//! Adding items.
+
+use std::collections::HashSet;
+
+use super::RedisEngine;
+use super::keys::UP_TO_READY;
+use super::record::{store_id, write_record};
+use super::reply;
+use super::scripts::Script;
+use crate::Result;
+use crate::engine::Stamp;
+use crate::item::Item;
+use crate::name::QueueName;
+
+pub(super) async fn add(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    items: &[Item],
+    stamp: &Stamp,
+) -> Result<Vec<bool>> {
+    // Of items with the same id in one batch only the first can be added.
+    let mut seen = HashSet::with_capacity(items.len());
+    let first: Vec<&Item> = items.iter().filter(|item| seen.insert(&item.id)).collect();
+    let stored: Vec<(Vec<u8>, Vec<u8>)> = first
+        .iter()
+        .map(|item| {
+            let id = store_id(&item.id);
+            let record = write_record(&id, &item.data);
+            (id, record)
+        })
+        .collect();
+    let highest = first.iter().map(|item| item.priority).max().unwrap_or(0);
+    let key_count = UP_TO_READY + highest as usize;
+    let reply = engine
+        .run(queue, Script::Add, key_count, stamp, |command| {
+            command.arg(stored.len());
+            for (id, record) in &stored {
+                command.arg(id).arg(record);
+            }
+            for (i, item) in first.iter().enumerate() {
+                let max_attempts = item.max_attempts.unwrap_or(0);
+                if item.priority > 0 || !item.delay.is_zero() || max_attempts > 0 {
+                    command.arg(i + 1).arg(item.priority).arg(item.delay_ms()).arg(max_attempts);
+                }
+            }
+        })
+        .await?;
+    let answers = reply::text(reply)?;
+    if answers.ends_with('n') {
+        engine.announce(queue).await;
+    }
+    let mut answers = reply::bools(answers.trim_end_matches('n'), first.len())?.into_iter();
+    if first.len() == items.len() {
+        return Ok(answers.collect());
+    }
+    let mut seen = HashSet::new();
+    let mut answer = |item: &Item| seen.insert(item.id.clone()) && answers.next().unwrap_or(false);
+    Ok(items.iter().map(&mut answer).collect())
+}

@@ -1,0 +1,76 @@
+//! Leasing.
+
+use std::time::Duration;
+
+use super::keys::ALL;
+use super::record::{read_extra, read_record};
+use super::reply;
+use super::scripts::Script;
+use super::{RedisEngine, bad_record};
+use crate::Result;
+use crate::engine::{Leased, LeasedItem, Stamp, Token, Wanted};
+use crate::name::QueueName;
+
+pub(super) async fn lease(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    wanted: &[Wanted],
+    patience: Duration,
+    stamp: &Stamp,
+) -> Result<Leased> {
+    let reply = engine
+        .run(queue, Script::Lease, ALL, stamp, |command| {
+            command.arg(patience.as_millis() as u64);
+            for group in wanted {
+                command.arg(group.count).arg(group.duration_ms);
+            }
+            if wanted.is_empty() {
+                command.arg(0).arg(0);
+            }
+        })
+        .await?;
+    let [now, look_in, numbers, records, extras] = reply::array(reply)?;
+    let now: u64 = reply::number(now)?;
+    let look_in: i64 = reply::number(look_in)?;
+    let mut extras = reply::list(extras)?.into_iter();
+    let mut durations =
+        wanted.iter().flat_map(|group| std::iter::repeat_n(group.duration_ms, group.count));
+    let mut items = Vec::new();
+    let mut unreadable = None;
+    for (number, record) in reply::list(numbers)?.into_iter().zip(reply::list(records)?) {
+        let extra = extras.next().map(reply::bytes).transpose()?.unwrap_or_default();
+        let duration_ms = durations.next().unwrap_or(0);
+        let record = reply::bytes(record)?;
+        if record.is_empty() {
+            continue;
+        }
+        let number = reply::number(number)?;
+        // One that cannot be read must not keep the others from their caller.
+        let Some((id, data)) = read_record(record) else {
+            unreadable = Some(number);
+            continue;
+        };
+        let extra = read_extra(&extra);
+        items.push(LeasedItem {
+            token: Token { number, delivery: extra.deliveries },
+            id,
+            data,
+            priority: extra.priority,
+            max_attempts: extra.max_attempts,
+            failures: extra.failures,
+            expiries: extra.expiries,
+            last_error: extra.error,
+            duration_ms,
+            deadline_ms: now + duration_ms,
+        });
+    }
+    if let Some(number) = unreadable {
+        let error = bad_record(queue, number);
+        tracing::warn!(%error, "an item was leased to nobody");
+        if items.is_empty() {
+            return Err(error);
+        }
+    }
+    let look_in = u64::try_from(look_in).ok().map(Duration::from_millis);
+    Ok(Leased { items, look_in })
+}

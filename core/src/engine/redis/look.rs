@@ -1,0 +1,128 @@
+//! Looking without changing anything.
+
+use std::time::Duration;
+
+use redis::{Value, cmd};
+
+use super::keys::{self, ALL, UP_TO_DEAD};
+use super::record::{self, read_extra, read_record, store_id};
+use super::reply;
+use super::scripts::Script;
+use super::{RedisEngine, bad_record};
+use crate::Result;
+use crate::item::{Counts, Cursor, ItemInfo, Page, State, Totals};
+use crate::lease::from_ms;
+use crate::name::QueueName;
+
+pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Counts> {
+    let reply = engine.look(queue, Script::Counts, ALL, |_| ()).await?;
+    let numbers = reply::list(reply)?;
+    let numbers: Vec<i64> = numbers.into_iter().map(reply::number).collect::<Result<_>>()?;
+    let Ok(numbers) = <[i64; 22]>::try_from(numbers) else {
+        return Err(reply::unexpected("counts"));
+    };
+    let [leased, delayed, dead, paused, age, rest @ ..] = numbers.map(|n| n.max(-1));
+    let n = |i: usize| rest[i].max(0) as u64;
+    let ready_by_priority: [u64; 10] = std::array::from_fn(n);
+    Ok(Counts {
+        ready: ready_by_priority.iter().sum(),
+        ready_by_priority,
+        delayed: delayed.max(0) as u64,
+        leased: leased.max(0) as u64,
+        dead: dead.max(0) as u64,
+        oldest_ready: u64::try_from(age).ok().map(Duration::from_millis),
+        paused: paused == 1,
+        totals: Totals {
+            added: n(10),
+            leased: n(11),
+            completed: n(12),
+            expired: n(13),
+            failed: n(14),
+            died: n(15),
+            removed: n(16),
+        },
+    })
+}
+
+pub(super) async fn get(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    id: &[u8],
+) -> Result<Option<ItemInfo>> {
+    let id = store_id(id);
+    let reply = engine
+        .look(queue, Script::Get, UP_TO_DEAD, |command| {
+            command.arg(&id);
+        })
+        .await?;
+    let parts = reply::list(reply)?;
+    if parts.is_empty() {
+        return Ok(None);
+    }
+    let Ok([_now, number, record, extra, state, score]) = <[Value; 6]>::try_from(parts) else {
+        return Err(reply::unexpected("get"));
+    };
+    let state = reply::text(state)?;
+    let state = State::ALL.into_iter().find(|known| known.as_str() == state);
+    let state = state.ok_or_else(|| reply::unexpected("state"))?;
+    item_info(queue, state, number, record, extra, score).map(Some)
+}
+
+pub(super) async fn list(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    state: State,
+    cursor: Option<&Cursor>,
+    limit: usize,
+) -> Result<Page> {
+    let (from, after) = cursor.map_or(("", ""), |cursor| (&cursor.0, &cursor.1));
+    let reply = engine
+        .look(queue, Script::List, ALL, |command| {
+            command.arg(state.as_str()).arg(limit).arg(from).arg(after);
+        })
+        .await?;
+    let mut parts = reply::list(reply)?.into_iter();
+    let (Some(_now), Some(from), Some(after)) = (parts.next(), parts.next(), parts.next()) else {
+        return Err(reply::unexpected("list"));
+    };
+    let (from, after) = (reply::text(from)?, reply::text(after)?);
+    let mut items = Vec::new();
+    while let (Some(number), Some(record), Some(extra), Some(score)) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    {
+        items.push(item_info(queue, state, number, record, extra, score)?);
+    }
+    Ok(Page { items, cursor: (!from.is_empty()).then_some(Cursor(from, after)) })
+}
+
+pub(super) async fn queues(engine: &RedisEngine) -> Result<Vec<String>> {
+    let mut command = cmd("SMEMBERS");
+    command.arg(keys::queues(&engine.namespace));
+    let reply = engine.link.command(&engine.directory(), engine.until(), command).await?;
+    reply::list(reply)?.into_iter().map(reply::text).collect()
+}
+
+fn item_info(
+    queue: &QueueName,
+    state: State,
+    number: Value,
+    record: Value,
+    extra: Value,
+    score: Value,
+) -> Result<ItemInfo> {
+    let number = reply::number(number)?;
+    let (id, data) = read_record(reply::bytes(record)?).ok_or_else(|| bad_record(queue, number))?;
+    let extra = read_extra(&reply::bytes(extra)?);
+    Ok(ItemInfo {
+        id,
+        data,
+        state,
+        priority: extra.priority,
+        max_attempts: extra.max_attempts,
+        failures: extra.failures,
+        expiries: extra.expiries,
+        last_error: extra.error,
+        added_at: from_ms(record::added_at_ms(number)),
+        at: reply::text(score)?.parse::<f64>().ok().map(|ms| from_ms(ms.max(0.0) as u64)),
+    })
+}

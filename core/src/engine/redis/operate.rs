@@ -1,0 +1,101 @@
+//! What operators and cleaners do: remove, requeue, purge, light clean, pause.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::RedisEngine;
+use super::keys::{ALL, UP_TO_DEAD, UP_TO_META, UP_TO_WAKE};
+use super::record::store_id;
+use super::reply;
+use super::scripts::Script;
+use crate::Result;
+use crate::clean::LightReport;
+use crate::engine::Stamp;
+use crate::item::State;
+use crate::name::QueueName;
+
+/// Most items of each kind that one step of a light clean moves.
+const LIGHT_STEP: usize = 500;
+
+pub(super) async fn remove(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    ids: &[Bytes],
+    stamp: &Stamp,
+) -> Result<Vec<bool>> {
+    let reply = engine
+        .run(queue, Script::Remove, UP_TO_DEAD, stamp, |command| {
+            for id in ids {
+                command.arg(store_id(id));
+            }
+        })
+        .await?;
+    reply::bools(&reply::text(reply)?, ids.len())
+}
+
+pub(super) async fn requeue(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    ids: &[Bytes],
+    stamp: &Stamp,
+) -> Result<Vec<bool>> {
+    let reply = engine
+        .run(queue, Script::Requeue, ALL, stamp, |command| {
+            for id in ids {
+                command.arg(store_id(id));
+            }
+        })
+        .await?;
+    reply::bools(&reply::text(reply)?, ids.len())
+}
+
+pub(super) async fn purge(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    state: State,
+    limit: u64,
+    stamp: &Stamp,
+) -> Result<(u64, u64)> {
+    let reply = engine
+        .run(queue, Script::Purge, ALL, stamp, |command| {
+            command.arg(state.as_str()).arg(limit);
+        })
+        .await?;
+    let [removed, seen] = reply::numbers(&reply::text(reply)?)?;
+    Ok((removed, seen))
+}
+
+pub(super) async fn light_clean(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    stamp: &Stamp,
+) -> Result<(LightReport, bool)> {
+    let reply = engine
+        .run(queue, Script::LightClean, ALL, stamp, |command| {
+            command.arg(LIGHT_STEP);
+        })
+        .await?;
+    let [promoted, expired, died, next]: [i64; 4] = reply::numbers(&reply::text(reply)?)?;
+    let report = LightReport {
+        promoted: promoted as u64,
+        expired: expired as u64,
+        died: died as u64,
+        next_in: u64::try_from(next).ok().map(Duration::from_millis),
+    };
+    let more = promoted.max(expired) >= LIGHT_STEP as i64;
+    Ok((report, more))
+}
+
+pub(super) async fn set_paused(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    paused: bool,
+) -> Result<()> {
+    if paused {
+        engine.look(queue, Script::Pause, UP_TO_META, |_| ()).await?;
+    } else {
+        engine.look(queue, Script::Resume, UP_TO_WAKE, |_| ()).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Completing, extending, releasing and failing.
+
+use super::RedisEngine;
+use super::keys::{ALL, UP_TO_DEAD, UP_TO_EXTRA};
+use super::record::store_id;
+use super::reply;
+use super::scripts::Script;
+use crate::Result;
+use crate::engine::{Complete, Extend, Fail, Release, Stamp};
+use crate::item::State;
+use crate::name::QueueName;
+
+pub(super) async fn complete(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    leases: &[Complete],
+    stamp: &Stamp,
+) -> Result<Vec<bool>> {
+    let reply = engine
+        .run(queue, Script::Complete, UP_TO_DEAD, stamp, |command| {
+            command.arg(leases.len());
+            for lease in leases {
+                command.arg(lease.token.number).arg(store_id(&lease.id)).arg(lease.token.delivery);
+            }
+            for (i, _) in leases.iter().enumerate().filter(|(_, lease)| lease.strict) {
+                command.arg(i + 1);
+            }
+        })
+        .await?;
+    reply::bools(&reply::text(reply)?, leases.len())
+}
+
+pub(super) async fn extend(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    leases: &[Extend],
+    stamp: &Stamp,
+) -> Result<Vec<Option<u64>>> {
+    let reply = engine
+        .run(queue, Script::Extend, UP_TO_EXTRA, stamp, |command| {
+            for lease in leases {
+                command.arg(lease.token.number).arg(lease.token.delivery).arg(lease.duration_ms);
+            }
+        })
+        .await?;
+    let answers = reply::text(reply)?;
+    reply::same_length(answers.split(' ').map(|deadline| deadline.parse().ok()), leases.len())
+}
+
+pub(super) async fn release(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    leases: &[Release],
+    stamp: &Stamp,
+) -> Result<Vec<bool>> {
+    let reply = engine
+        .run(queue, Script::Release, ALL, stamp, |command| {
+            for lease in leases {
+                command.arg(lease.token.number).arg(lease.token.delivery).arg(lease.delay_ms);
+            }
+        })
+        .await?;
+    reply::bools(&reply::text(reply)?, leases.len())
+}
+
+pub(super) async fn fail(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    leases: &[Fail],
+    stamp: &Stamp,
+) -> Result<Vec<Option<State>>> {
+    let reply = engine
+        .run(queue, Script::Fail, ALL, stamp, |command| {
+            for lease in leases {
+                command.arg(lease.token.number).arg(lease.token.delivery);
+                command.arg(lease.delay_ms).arg(&lease.error);
+            }
+        })
+        .await?;
+    let answers = reply::text(reply)?;
+    let states = answers.bytes().zip(leases).map(|(answer, lease)| match answer {
+        b'0' => None,
+        b'2' => Some(State::Dead),
+        _ if lease.delay_ms > 0 => Some(State::Delayed),
+        _ => Some(State::Ready),
+    });
+    reply::same_length(states, leases.len())
+}
