@@ -71,7 +71,7 @@ impl Stage {
                 Err(error) => assert!(failed && error.kind() == ErrorKind::Internal, "{error}"),
             }
             let must = acknowledged.filter(|id| !ends.contains(id)).collect();
-            verify(&self.bench, &queue, leases.get("kept"), must).await;
+            verify(&self.bench, &queue, &leases, must).await;
             if !failed {
                 // The first calls read the time and the lane.
                 assert!(calls > 2, "{script} did nothing");
@@ -81,13 +81,14 @@ impl Stage {
     }
 }
 
-async fn verify(bench: &Bench, queue: &WorkQueue, kept: Option<&Lease>, must: BTreeSet<&str>) {
+async fn verify(bench: &Bench, queue: &WorkQueue, held: &Leases, must: BTreeSet<&str>) {
     queue.deep_clean().await.unwrap();
     let again = queue.deep_clean().await.unwrap();
     assert!(again.is_sound(), "a second deep clean finds {:?}", again.details);
     assert_sound(queue).await;
 
     // A lease that nobody meant to end goes on.
+    let kept = held.get("kept");
     if let Some(kept) = kept {
         queue.extend(kept, secs(1800)).await.unwrap();
     }
@@ -95,6 +96,11 @@ async fn verify(bench: &Bench, queue: &WorkQueue, kept: Option<&Lease>, must: BT
     let early = queue.lease_many(1000, at_once()).await.unwrap();
     assert!(kept.is_none() || early.iter().all(|lease| lease.id() != b"kept"), "two leases");
     assert_distinct(&early);
+    for id in ids(&early) {
+        for before in [held.get(&id), held.get(&format!("stale:{id}"))].into_iter().flatten() {
+            assert!(is_lost(queue.extend(before, secs(1)).await), "two hold {id}");
+        }
+    }
 
     // All that is acknowledged comes, once.
     bench.advance(secs(3600));

@@ -114,6 +114,7 @@ pub(crate) async fn list_all(queue: &WorkQueue, state: State, limit: usize) -> V
         let page = queue.list(state, cursor.as_ref(), limit).await.unwrap();
         assert!(page.items.len() <= limit);
         items.extend(page.items);
+        assert!(items.len() < 1_000_000, "a listing has no end");
         cursor = page.cursor;
         if cursor.is_none() {
             return items;
