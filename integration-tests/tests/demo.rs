@@ -1,4 +1,4 @@
-//! The demo tells the truth, on a server of its own and on one that it is given.
+//! The demo tells the truth, in a file of its own and wherever it is told to be.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,12 +12,21 @@ fn demo() -> Command {
     command
 }
 
+fn demo_at(url: &str) -> Output {
+    demo().env("LEASEQ_URL", url).output().unwrap()
+}
+
 /// What the demo shows, if it succeeded.
 fn screen(output: Output) -> String {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let (screen, errors) = (text(output.stdout), text(output.stderr));
     assert!(output.status.success(), "{}\n{screen}\n{errors}", output.status);
     assert!(screen.ends_with("nothing lost, one completion each, all digests right\n"), "{screen}");
+    for name in ["items", "completions", "killed", "stopped", "expiries", "time", "engine"] {
+        assert!(screen.lines().any(|line| line.trim().starts_with(name)), "{name}: {screen}");
+    }
+    assert_eq!(number(&screen, "completions"), number(&screen, "items"), "{screen}");
+    assert!(number(&screen, "expiries") >= 2, "{screen}");
     screen
 }
 
@@ -30,17 +39,35 @@ fn number(screen: &str, word: &str) -> u64 {
 }
 
 #[test]
-fn it_succeeds_on_a_server_of_its_own() {
-    let screen = screen(demo().output().unwrap());
-    assert!(screen.contains(", private server"), "{screen}");
-    assert_eq!(number(&screen, "completions"), number(&screen, "items"), "{screen}");
-    assert!(number(&screen, "expiries") >= 2, "{screen}");
+fn it_succeeds_without_a_server_and_leaves_nothing_behind() {
+    let temporary = tempfile::tempdir().unwrap();
+    let output = demo().env("TMPDIR", temporary.path()).output().unwrap();
+    let screen = screen(output);
+    assert!(screen.contains("embedded SQLite, one file, synchronous=full\n"), "{screen}");
+    assert_eq!(temporary.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn it_uses_a_file_that_it_is_given_and_leaves_no_items_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}?synchronous=normal", folder.path().join("given.db").display());
+    let screen = screen(demo_at(&url));
+    assert!(screen.contains(&format!("{url}, by LEASEQ_URL")), "{screen}");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = leaseq::Client::connect(&url).await.unwrap();
+        let queues = client.queues().await.unwrap();
+        assert_eq!(queues.len(), 1, "{queues:?}");
+        let counts = client.queue(&queues[0]).unwrap().counts().await.unwrap();
+        assert_eq!(counts.ready + counts.delayed + counts.leased + counts.dead, 0, "{counts:?}");
+        client.close().await;
+    });
 }
 
 #[test]
 fn it_uses_a_server_that_it_is_given_and_leaves_no_items_there() {
     let server = RedisServer::builder().password("secret").start();
-    let screen = screen(demo().env("LEASEQ_URL", server.url()).output().unwrap());
+    let screen = screen(demo_at(&server.url()));
     let shown = format!("redis://127.0.0.1:{}/, by LEASEQ_URL", server.port());
     assert!(screen.contains(&shown), "{screen}");
     assert!(!screen.contains("secret"), "{screen}");
@@ -52,9 +79,13 @@ fn it_uses_a_server_that_it_is_given_and_leaves_no_items_there() {
 }
 
 #[test]
-fn it_fails_when_there_is_no_server() {
-    let output = demo().env("LEASEQ_URL", "redis://127.0.0.1:1/").output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let errors = String::from_utf8(output.stderr).unwrap();
-    assert!(errors.contains("did not come to an end"), "{errors}");
+fn it_fails_where_several_processes_cannot_meet() {
+    for (url, why) in
+        [("redis://127.0.0.1:1/", "did not come to an end"), ("memory:", "one process only")]
+    {
+        let output = demo_at(url);
+        assert_eq!(output.status.code(), Some(1));
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(errors.contains(why), "{url}: {errors}");
+    }
 }

@@ -5,9 +5,9 @@
 mod digests;
 mod files;
 pub mod note;
+mod place;
 mod run;
 mod screen;
-mod server;
 mod verdict;
 mod wait;
 mod worker;

@@ -1,47 +1,45 @@
-//! Where the queue is: a server of the demo's own, or the one that `LEASEQ_URL` names.
+//! Where the queue is: in a file of the demo's own, or where `LEASEQ_URL` says.
 
-use leaseq_test_support::RedisServer;
+use std::path::Path;
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::Error;
 
-pub(super) struct Server {
+/// What a path must not have in a URL.
+const ESCAPED: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
+
+pub(super) struct Place {
     pub(super) url: String,
     /// The engine, for the screen.
     pub(super) engine: String,
-    // Stopped when dropped.
-    _private: Option<RedisServer>,
 }
 
-impl Server {
-    pub(super) fn choose() -> Result<Self, Error> {
+impl Place {
+    /// `folder`: for the file, unless another place is given.
+    pub(super) fn choose(folder: &Path) -> Result<Self, Error> {
         match std::env::var("LEASEQ_URL").ok().filter(|url| !url.is_empty()) {
             Some(url) if url.starts_with("memory:") => {
                 Err("LEASEQ_URL=memory: holds for one process only; the workers are others".into())
             }
-            Some(url) => {
-                let engine = format!("{}, by LEASEQ_URL", without_login(&url));
-                Ok(Server { url, engine, _private: None })
-            }
+            Some(url) => Ok(Place { engine: format!("{}, by LEASEQ_URL", to_show(&url)), url }),
             None => {
-                let server = RedisServer::start();
-                let engine = format!("{}, private server", version(&server));
-                Ok(Server { url: server.url(), engine, _private: Some(server) })
+                let file = folder.join("queue.db");
+                let path = file.to_str().ok_or("the path of the temporary folder is no text")?;
+                Ok(Place {
+                    url: format!("sqlite:{}?synchronous=full", utf8_percent_encode(path, ESCAPED)),
+                    engine: "embedded SQLite, one file, synchronous=full".into(),
+                })
             }
         }
     }
 }
 
-fn version(server: &RedisServer) -> String {
-    let info = server.cli(&["INFO", "server"]);
-    let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    match (field("valkey_version:"), field("redis_version:")) {
-        (Some(version), _) => format!("Valkey {version}"),
-        (None, version) => format!("Redis {}", version.unwrap_or("of unknown version")),
+/// The URL, that of a server without user, password and options.
+fn to_show(url: &str) -> String {
+    if url.starts_with("sqlite:") {
+        return url.to_owned();
     }
-}
-
-/// The URL without user, password and options.
-fn without_login(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     match (url.split_once("//"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, hosts))) => format!("{scheme}//{hosts}"),
@@ -55,8 +53,10 @@ mod tests {
 
     #[test]
     fn the_screen_shows_no_password() {
-        let shown = without_login("redis://me:a@b/c@host:6379/1?password=secret");
+        let shown = to_show("redis://me:a@b/c@host:6379/1?password=secret");
         assert_eq!(shown, "redis://host:6379/1");
-        assert_eq!(without_login("redis+unix:///run/redis.sock"), "redis+unix:///run/redis.sock");
+        assert_eq!(to_show("redis+unix:///run/redis.sock"), "redis+unix:///run/redis.sock");
+        let file = "sqlite:/a@b/queue.db?synchronous=normal";
+        assert_eq!(to_show(file), file);
     }
 }

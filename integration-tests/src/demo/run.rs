@@ -13,8 +13,8 @@ use rustix::process::Signal;
 
 use super::files::{self, Files};
 use super::note::Note;
+use super::place::Place;
 use super::screen::Screen;
-use super::server::Server;
 use super::verdict::{Record, judge};
 use super::wait;
 use super::worker::{self, BATCH, Worker};
@@ -31,17 +31,21 @@ pub(super) fn run() -> Result<(Screen, Vec<String>), Error> {
         let message = format!("{} files are too few, {MIN_FILES} are needed", files.files.len());
         return Err(message.into());
     }
-    // Blocks, so before the runtime is there.
-    let server = Server::choose()?;
+    let folder = tempfile::Builder::new().prefix("leaseq-demo-").tempdir()?;
+    let place = Place::choose(folder.path())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(on_server(&server, &files))
+    runtime.block_on(in_place(&place, folder.path(), &files))
 }
 
-async fn on_server(server: &Server, files: &Files) -> Result<(Screen, Vec<String>), Error> {
-    let client = Client::connect(&server.url).await?;
-    // The server may be somebody's: a queue that nobody else has, and nothing is left in it.
+async fn in_place(
+    place: &Place,
+    folder: &Path,
+    files: &Files,
+) -> Result<(Screen, Vec<String>), Error> {
+    let client = Client::connect(&place.url).await?;
+    // The place may be somebody's: a queue that nobody else has, and nothing is left in it.
     let queue = client.queue(&format!("demo-{:016x}", rand::random::<u64>()))?;
-    let result = on_queue(server, &queue, files).await;
+    let result = on_queue(place, folder, &queue, files).await;
     for state in State::ALL {
         let purged = queue.purge(state).await;
         if result.is_ok() {
@@ -53,15 +57,15 @@ async fn on_server(server: &Server, files: &Files) -> Result<(Screen, Vec<String
 }
 
 async fn on_queue(
-    server: &Server,
+    place: &Place,
+    folder: &Path,
     queue: &WorkQueue,
     files: &Files,
 ) -> Result<(Screen, Vec<String>), Error> {
-    let directory = tempfile::Builder::new().prefix("leaseq-demo-").tempdir()?;
     let mut workers = Vec::new();
     for (i, kind) in worker::fleet()?.iter().enumerate() {
         let name = queue.name();
-        workers.push(Worker::start(i + 1, kind, &server.url, name, directory.path())?);
+        workers.push(Worker::start(i + 1, kind, &place.url, name, folder)?);
     }
     for worker in &mut workers {
         worker.says("resting").await?;
@@ -98,7 +102,7 @@ async fn on_queue(
         late: story.late,
         expired: counts.totals.expired,
         took,
-        engine: server.engine.clone(),
+        engine: place.engine.clone(),
     };
     Ok((screen, faults))
 }
@@ -134,6 +138,8 @@ async fn work(queue: &WorkQueue, files: &Files, workers: &mut [Worker]) -> Resul
     let killed_held = workers[KILLED].says("holding").await?;
     workers[KILLED].signal(Signal::KILL)?;
     let stopped_held = workers[STOPPED].says("holding").await?;
+    // Not in the middle of a write: on the embedded engine that would stop all who write.
+    workers[STOPPED].says("quiet").await?;
     workers[STOPPED].signal(Signal::STOP)?;
     tell_all(&mut workers[STOPPED + 1..], "go").await?;
 

@@ -1,6 +1,6 @@
 //! The workers: processes in any language, told what to do by lines.
 //!
-//! A worker is started as `COMMAND QUEUE RESULTS LEASE_MS BATCH` with the server in `LEASEQ_URL`.
+//! A worker is started as `COMMAND QUEUE RESULTS LEASE_MS BATCH` with the queue's place in `LEASEQ_URL`.
 //! It leases up to BATCH items for LEASE_MS each, and for each of them computes the SHA-256 of the
 //! data, appends a note to the file RESULTS, completes it and appends another; see `note.rs`.
 //!
@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `rest` | completes what it was told to hold, leases nothing more and says `resting`. It begins like this |
 //! | `go` | completes what it was told to hold, and works |
-//! | `hold` | leases a batch, waiting for it, and says `holding N`, N at least 1: it completes the others of the batch, but keeps those N until the next line comes |
+//! | `hold` | leases a batch, waiting for it, and says `holding N`, N at least 1: it completes the others of the batch, says `quiet`, and keeps those N until the next line comes |
 //! | `quit`, or the end of the input | finishes what it holds, closes its client and exits with 0 |
 
 use std::path::{Path, PathBuf};
@@ -58,9 +58,9 @@ impl Worker {
         kind: &Kind,
         url: &str,
         queue: &str,
-        directory: &Path,
+        folder: &Path,
     ) -> Result<Self, Error> {
-        let results = directory.join(format!("worker-{number}-{}.jsonl", kind.language));
+        let results = folder.join(format!("worker-{number}-{}.jsonl", kind.language));
         let mut child = Command::new(&kind.command)
             .arg(queue)
             .arg(&results)

@@ -84,6 +84,7 @@ impl Worker {
                     let (others, held) = leases.split_at(leases.len() / 2);
                     println!("holding {}", held.len());
                     self.work_on(others).await?;
+                    println!("quiet");
                     order = orders.recv().await.unwrap_or(Order::Quit);
                     self.work_on(held).await?;
                 }
