@@ -34,8 +34,11 @@ pub(super) async fn add(
     let reply = engine
         .run(queue, Script::Add, key_count, stamp, |command| {
             command.arg(stored.len());
-            for (id, record) in &stored {
-                command.arg(id).arg(record);
+            for (id, _) in &stored {
+                command.arg(id);
+            }
+            for (_, record) in &stored {
+                command.arg(record);
             }
             for (i, item) in first.iter().enumerate() {
                 let max_attempts = item.max_attempts.unwrap_or(0);

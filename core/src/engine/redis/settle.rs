@@ -20,7 +20,15 @@ pub(super) async fn complete(
         .run(queue, Script::Complete, UP_TO_DEAD, stamp, |command| {
             command.arg(leases.len());
             for lease in leases {
-                command.arg(lease.token.number).arg(store_id(&lease.id)).arg(lease.token.delivery);
+                command.arg(lease.token.number);
+            }
+            for lease in leases {
+                command.arg(store_id(&lease.id));
+            }
+            let later = || leases.iter().enumerate().filter(|(_, lease)| lease.token.delivery > 0);
+            command.arg(later().count());
+            for (i, lease) in later() {
+                command.arg(i + 1).arg(lease.token.delivery);
             }
             for (i, _) in leases.iter().enumerate().filter(|(_, lease)| lease.strict) {
                 command.arg(i + 1);

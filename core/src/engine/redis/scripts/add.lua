@@ -1,16 +1,14 @@
 -- Adds items that do not exist yet, in one atomic step.
 -- KEYS  see parts/keys.lua, up to the ready list of the highest priority in the batch
--- ARGV  [1] lane, [2] number, [3] count, then per item: id, record (id and data as stored; opaque
---       here), then per item with options: index, priority, delay in ms, max_attempts (0: no limit)
+-- ARGV  [1] lane, [2] number, [3] count, the ids, the records (id and data as stored; opaque here), then
+--       per item with options: index, priority, delay in ms, max_attempts (0: no limit)
 --       The ids of one call differ from each other.
 -- Reply a string: for each item 1 (added) or 0 (exists), then `n` if the queue is new
 local done = recall()
 if done then return done end
 
 local count = tonumber(ARGV[3])
-local ids = {}
-for i = 1, count do ids[i] = ARGV[2 + 2 * i] end
-local known = redis.call('HMGET', IDS, unpack(ids))
+local known = redis.call('HMGET', IDS, unpack(ARGV, 4, 3 + count))
 local meta = redis.call('HMGET', META, 'last', 'waiting', 'largest', 'added', 'format')
 if meta[5] and meta[5] ~= '1' then return redis.error_reply('FORMAT ' .. meta[5]) end
 local options = {}
@@ -20,22 +18,19 @@ for i = 4 + 2 * count, #ARGV, 4 do options[tonumber(ARGV[i])] = i end
 -- used twice even when the server has lost data, and tell when an item was added.
 local last = math.max(tonumber(meta[1]) or 0, (now - 1767225600000) * 256)
 local largest = tonumber(meta[3]) or 0
-local answers, records, names, ready, extras = {}, {}, {}, {}, {}
+local records, names, ready, extras = {}, {}, {}, {}
 local DIGITS = { [0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' }
 local tens -- the text of all but the last digit of `last`: formatting each number would cost more
 local added, plain, soonest = 0, 0, nil
 for i = 1, count do
-  if known[i] then
-    answers[i] = '0'
-  else
-    local record, option = ARGV[3 + 2 * i], options[i]
+  if not known[i] then
+    local record, option = ARGV[3 + count + i], options[i]
     last = last + 1
     local digit = last % 10
     if digit == 0 or not tens then tens = text(math.floor(last / 10)) end
     local number = tens .. DIGITS[digit]
-    answers[i] = '1'
     records[added + 1], records[added + 2] = number, record
-    names[added + 1], names[added + 2] = ids[i], number
+    names[added + 1], names[added + 2] = ARGV[3 + i], number
     added = added + 2
     if #record > largest then largest = #record end
     if not option then
@@ -60,9 +55,14 @@ for i = 1, count do
   end
 end
 
-local answer = table.concat(answers)
+local answer = string.rep('1', count)
+if added < 2 * count then
+  for i = 1, count do known[i] = known[i] and '0' or '1' end
+  answer = table.concat(known)
+end
 if added > 0 then
-  redis.call('HSET', META, 'last', text(last), 'largest', largest, 'added', (meta[4] or 0) + added / 2)
+  redis.call('HSET', META, 'last', text(last), 'largest', text(largest),
+    'added', text((meta[4] or 0) + added / 2))
   redis.call('HSET', ITEMS, unpack(records))
   redis.call('HSET', IDS, unpack(names))
   if #extras > 0 then redis.call('HSET', EXTRA, unpack(extras)) end

@@ -30,7 +30,7 @@ end
 local more = not paused and take(wanted, math.max(1, tonumber(meta[3]) or 1))
 local got = #numbers
 if got > 0 then
-  redis.call('HSET', META, 'leased', (meta[4] or 0) + got - doubles)
+  redis.call('HSET', META, 'leased', text((meta[4] or 0) + got - doubles))
   if not due or soonest < due then due = soonest end
 end
 if more and (waiting > now or got < wanted) then more = redis.call('EXISTS', unpack(KEYS, READY)) > 0 end
