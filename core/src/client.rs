@@ -37,15 +37,21 @@ impl fmt::Debug for Client {
 
 impl Client {
     /// Connects to `redis://`, `rediss://` (TLS), `redis+unix:///path`,
-    /// `redis+sentinel://h1:26379,h2:26379/master-name` or `redis+cluster://h1:7000,h2:7000`.
+    /// `redis+sentinel://h1:26379,h2:26379/master-name` or `redis+cluster://h1:7000,h2:7000`, or
+    /// opens the embedded engine, `sqlite:path/to/file.db` or `memory:`.
     /// User, password, database number and options stand in the URL:
-    /// `redis://user:password@host:6379/0?namespace=leaseq&timeout_ms=10000`.
+    /// `redis://user:password@host:6379/0?namespace=leaseq&timeout_ms=10000`,
+    /// `sqlite:jobs.db?synchronous=normal`.
+    ///
+    /// A process that forks opens its clients of the embedded engine afterwards: in a child that was
+    /// forked off while its parent had one open, every use of it is `Invalid`.
     ///
     /// Must be called inside a tokio runtime, which then runs the client's background work.
     ///
     /// # Errors
     /// `Invalid` for a URL, an option or credentials that are wrong; `Incompatible` for a server
-    /// that is too old or would throw items away; `Unavailable` if there is no server.
+    /// or file of another version, or a server that would throw items away; `Unavailable` if there
+    /// is no server.
     pub async fn connect(url: &str) -> Result<Client> {
         Client::connect_with(url, ConnectOptions::default()).await
     }

@@ -232,3 +232,22 @@ pub(crate) async fn connect(
         ))),
     }
 }
+
+#[cfg(all(test, not(all(feature = "redis", feature = "sqlite"))))]
+mod tests {
+    use crate::{Client, ErrorKind};
+
+    #[tokio::test]
+    async fn an_engine_that_was_left_out_is_invalid_and_named() {
+        let urls = [
+            (cfg!(feature = "redis"), "redis://localhost/", "`redis`"),
+            (cfg!(feature = "sqlite"), "sqlite:queue.db", "`sqlite`"),
+            (cfg!(feature = "sqlite"), "memory:", "`sqlite`"),
+        ];
+        for (_, url, feature) in urls.into_iter().filter(|(there, _, _)| !there) {
+            let error = Client::connect(url).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert!(error.to_string().contains(feature), "{error}");
+        }
+    }
+}

@@ -6,7 +6,10 @@
 // A test may fail loudly.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod clock;
 mod damaged;
+mod depth;
+mod full;
 mod ledger;
 mod locked;
 mod places;

@@ -35,18 +35,17 @@ async fn work() {
     let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
     let ledger = Arc::new(Writer::open(&path));
     let queue = queue(&url).await;
-    let tasks = (0..tasks).map(|task| {
+    let mut running = tokio::task::JoinSet::<()>::new();
+    for task in 0..tasks {
         let (queue, ledger, name) = (queue.clone(), ledger.clone(), format!("{name}.{task}"));
-        tokio::spawn(async move {
+        running.spawn(async move {
             let mut task = Task { queue, ledger, name, added: 0, random: StdRng::from_os_rng() };
             loop {
                 task.step().await;
             }
-        })
-    });
-    for task in tasks.collect::<Vec<_>>() {
-        task.await.unwrap();
+        });
     }
+    running.join_next().await.unwrap().unwrap();
 }
 
 /// What the data of an item must be: some of it is large enough to stand apart.

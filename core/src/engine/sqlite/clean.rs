@@ -62,7 +62,8 @@ pub(super) fn audit_items(
         "SELECT number, state, length(id), data IS NULL AND NOT EXISTS
             (SELECT 1 FROM large WHERE large.number = item.number),
             state IN (1, 2) AND at > {FAR}
-         FROM item WHERE queue = ?1 AND number > ?2 ORDER BY number LIMIT {AUDIT_STEP}"
+            , queue = ?1
+         FROM item WHERE number > ?2 ORDER BY number LIMIT {AUDIT_STEP}"
     );
     let rows = db.rows(&sql, params![queue, from, far(MAX_LEASE), far(MAX_DELAY)], |row| {
         Ok((
@@ -70,9 +71,11 @@ pub(super) fn audit_items(
             row.get::<_, i64>(2)?,
             row.get::<_, bool>(3)?,
             row.get::<_, bool>(4)?,
+            row.get::<_, bool>(5)?,
         ))
     })?;
-    for (number, id_length, no_data, too_far) in &rows {
+    // Those of other queues are passed over here, so that a step looks at so many and no more.
+    for (number, id_length, no_data, too_far, _) in rows.iter().filter(|row| row.4) {
         report.items += 1;
         let what = format!("item number {number}");
         if *id_length == 0 || *no_data {

@@ -1,15 +1,18 @@
 //! The database of one client: opening, transactions, and what a transaction knows.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
 use super::clock::Source;
-use super::error::explain;
+use super::error::{explain, explain_opening};
+use super::files::{Identity, identities, open_turn, unusable};
 use super::location::{Location, check_file_system};
+use super::process::{FILES, OpenFile};
 use super::tally::Tally;
 use crate::name::QueueName;
 use crate::{Error, ErrorKind, Result};
@@ -19,6 +22,10 @@ const FORMAT: i64 = 1;
 /// Marks our files, as SQLite's `application_id`: "lsq" and 0.
 const APPLICATION: i64 = 0x6C73_7100;
 
+/// The time is written when it is this far ahead of what is stored, in ms. The clocks of processes
+/// on a machine are one: this bounds how far back it can go if that one was set back.
+const CLOCK_STEP: i64 = 10;
+
 pub(super) struct Database {
     pub(super) connection: Connection,
     location: Location,
@@ -26,20 +33,36 @@ pub(super) struct Database {
     /// Held during every write: the kernel hands it on in turn and at once, where SQLite's own lock
     /// would have to be polled, and some would never get it.
     turn: Option<File>,
-    opened: Option<(u64, u64)>,
+    /// Which files stood at the path of the database, and at that of its log.
+    opened: Option<[Identity; 2]>,
+    _open: Option<OpenFile>,
     queues: HashMap<QueueName, i64>,
     pub(super) now: u64,
     sequence: i64,
+    /// Clock and sequence as the file has them.
+    stored: (i64, i64),
+    /// The last statement that failed found the disk full.
+    full: Cell<bool>,
+    /// What was run, for a test that looks at the plans.
+    #[cfg(test)]
+    pub(super) statements: std::cell::RefCell<std::collections::BTreeSet<String>>,
 }
 
 impl Database {
     pub(super) fn open(location: &Location, clock: Source, timeout: Duration) -> Result<Database> {
         let place = location.describe();
-        let explained = |error: &rusqlite::Error| explain(&place, error, false);
+        let explained = |error: &rusqlite::Error| explain_opening(&place, error);
+        let mut open = None;
         let (connection, turn) = match &location.path {
             None => (Connection::open_in_memory().map_err(|error| explained(&error))?, None),
             Some(path) => {
                 check_file_system(path)?;
+                if path.is_dir() {
+                    return Err(Error::invalid(format_args!(
+                        "{place}: it is a folder, not a file"
+                    )));
+                }
+                open = Some(FILES.open(std::process::id())?);
                 let turn = open_turn(path)?;
                 // Creating the schema and switching to WAL must not race with another process.
                 turn.lock().map_err(|error| unusable(path, &error))?;
@@ -52,9 +75,14 @@ impl Database {
             clock,
             turn,
             opened: None,
+            _open: open,
             queues: HashMap::new(),
             now: 0,
             sequence: 0,
+            stored: (0, 0),
+            full: Cell::new(false),
+            #[cfg(test)]
+            statements: Default::default(),
         };
         let prepared = database.prepare(timeout);
         database.pass_turn();
@@ -63,11 +91,13 @@ impl Database {
 
     fn prepare(&mut self, timeout: Duration) -> Result<()> {
         let place = self.location.describe();
-        let explained = |error: rusqlite::Error| explain(&place, &error, false);
+        let explained = |error: rusqlite::Error| explain_opening(&place, &error);
         let connection = &self.connection;
         // Only programs that do not take turns, such as the sqlite3 shell, are waited for here.
         connection.busy_timeout(timeout).map_err(explained)?;
         connection.set_prepared_statement_cache_capacity(64);
+        // Else SQLite would prepare most statements anew at every call, to plan them for its values.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(explained)?;
         let pragma =
             |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0));
         let format: i64 = pragma("user_version").map_err(explained)?;
@@ -88,6 +118,10 @@ impl Database {
                      {FORMAT}: upgrade the older one of the two"
                 ),
             ));
+        }
+        // SQLite opens what it cannot write for reading.
+        if connection.is_readonly("main").map_err(explained)? {
+            return Err(Error::invalid(format_args!("{place}: the file cannot be written")));
         }
         let mode: String = connection
             .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
@@ -112,74 +146,93 @@ impl Database {
                 ))
                 .map_err(explained)?;
         }
-        self.opened = self.location.path.as_deref().and_then(identity);
+        self.opened = self.location.path.as_deref().and_then(identities);
         Ok(())
     }
 
-    /// Runs `work` in one transaction: all of it happens, or nothing.
-    pub(super) fn write<T>(&mut self, work: impl FnOnce(&mut Database) -> Result<T>) -> Result<T> {
-        self.check_file()?;
+    /// Begins a transaction that may write. Waits for other processes that do, one after the other;
+    /// for programs that do not take turns, until this time.
+    pub(super) fn begin_write(&mut self, until: Instant) -> Result<()> {
         if let (Some(turn), Some(path)) = (&self.turn, &self.location.path) {
             turn.lock().map_err(|error| unusable(path, &error))?;
         }
-        let done = self.transaction(work);
-        self.pass_turn();
-        done
+        let begun = self.begin(until, "BEGIN IMMEDIATE");
+        if begun.is_err() {
+            self.roll_back();
+        }
+        begun
     }
 
-    fn transaction<T>(&mut self, work: impl FnOnce(&mut Database) -> Result<T>) -> Result<T> {
-        self.execute("BEGIN IMMEDIATE")?;
-        let done = self.begin().and_then(|()| work(self)).and_then(|done| {
-            self.finish()?;
-            Ok(done)
+    /// Ends it: all of it has happened then if `done` says so, else nothing.
+    pub(super) fn end_write(&mut self, done: Result<()>) -> Result<()> {
+        let committed = done.and_then(|()| self.finish()).and_then(|()| {
+            let committed =
+                self.connection.prepare_cached("COMMIT").and_then(|mut s| s.execute([]));
+            committed.map_err(|error| self.explained(&error, true))
         });
-        match done {
-            Ok(done) => {
-                let committed =
-                    self.connection.prepare_cached("COMMIT").and_then(|mut s| s.execute([]));
-                match committed {
-                    Ok(_) => Ok(done),
-                    Err(error) => {
-                        self.roll_back();
-                        Err(explain(&self.location.describe(), &error, true))
-                    }
-                }
-            }
-            Err(error) => {
-                self.roll_back();
-                Err(error)
-            }
+        match committed {
+            Ok(_) => self.pass_turn(),
+            Err(_) => self.roll_back(),
         }
+        committed.map(|_| ())
     }
 
     fn roll_back(&mut self) {
         if !self.connection.is_autocommit() {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
+        self.pass_turn();
         // A queue that was new in there is not any more.
         self.queues.clear();
     }
 
     /// Runs `work` on one state of the database, without keeping writers out.
-    pub(super) fn read<T>(&mut self, work: impl FnOnce(&mut Database) -> Result<T>) -> Result<T> {
-        self.check_file()?;
-        self.execute("BEGIN")?;
-        let done = self.begin().and_then(|()| work(self));
-        let _ = self.connection.execute_batch("ROLLBACK");
+    pub(super) fn read<T>(
+        &mut self,
+        until: Instant,
+        work: impl FnOnce(&mut Database) -> Result<T>,
+    ) -> Result<T> {
+        let done = self.begin(until, "BEGIN").and_then(|()| work(self));
+        if !self.connection.is_autocommit() {
+            self.execute("ROLLBACK")?;
+        }
         done
     }
 
-    fn begin(&mut self) -> Result<()> {
+    fn explained(&self, error: &rusqlite::Error, committing: bool) -> Error {
+        self.full.set(error.sqlite_error_code() == Some(ErrorCode::DiskFull));
+        explain(&self.location.describe(), error, committing)
+    }
+
+    /// After an error: if the disk was full, gives back what the log has taken. True if it did.
+    pub(super) fn make_room(&self) -> bool {
+        self.full.take()
+            && self
+                .run("PRAGMA wal_checkpoint(TRUNCATE)", |s| s.query_row([], |row| row.get(0)))
+                .is_ok_and(|blocked: bool| !blocked)
+    }
+
+    fn begin(&mut self, until: Instant, statement: &str) -> Result<()> {
+        self.check_file()?;
+        let patience = until.saturating_duration_since(Instant::now());
+        self.connection.busy_timeout(patience).map_err(|error| self.explained(&error, false))?;
+        self.execute(statement)?;
         let (clock, sequence) = self.run("SELECT clock, sequence FROM meta", |s| {
             s.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))
         })?;
-        self.now = (self.clock)().max(clock as u64);
+        // Within this process it does not go back at all.
+        self.now = (self.clock)().max(clock as u64).max(self.now);
         self.sequence = sequence;
+        self.stored = (clock, sequence);
         Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {
         let (now, sequence) = (self.now as i64, self.sequence);
+        // One page less to write, most of the time.
+        if (now - self.stored.0) < CLOCK_STEP && sequence == self.stored.1 {
+            return Ok(());
+        }
         self.run("UPDATE meta SET clock = ?1, sequence = ?2", |s| {
             s.execute(params![now, sequence])
         })?;
@@ -195,7 +248,7 @@ impl Database {
     /// A file that was removed or replaced would go on taking items that nobody will ever see.
     fn check_file(&self) -> Result<()> {
         match &self.location.path {
-            Some(path) if self.opened != identity(path) => Err(Error::unavailable(
+            Some(path) if self.opened != identities(path) => Err(Error::unavailable(
                 format_args!(
                     "{}: the file was removed or replaced while it was in use",
                     path.display()
@@ -211,8 +264,11 @@ impl Database {
         self.run("PRAGMA data_version", |s| s.query_row([], |row| row.get(0))).ok()
     }
 
+    /// Numbers follow the clock, 256 to a millisecond since 2026, so that they are not given again
+    /// even when an old copy of the file is put back.
     pub(super) fn next_number(&mut self) -> i64 {
-        self.sequence += 1;
+        let by_clock = self.now.saturating_sub(1_767_225_600_000) as i64 * 256;
+        self.sequence = by_clock.max(self.sequence + 1);
         self.sequence
     }
 
@@ -222,10 +278,12 @@ impl Database {
         sql: &str,
         work: impl FnOnce(&mut rusqlite::CachedStatement<'_>) -> rusqlite::Result<T>,
     ) -> Result<T> {
+        #[cfg(test)]
+        self.statements.borrow_mut().insert(sql.into());
         self.connection
             .prepare_cached(sql)
             .and_then(|mut statement| work(&mut statement))
-            .map_err(|error| explain(&self.location.describe(), &error, false))
+            .map_err(|error| self.explained(&error, false))
     }
 
     /// Rows of a query, read by `read`.
@@ -267,47 +325,27 @@ impl Database {
     }
 
     pub(super) fn count(&self, queue: i64, tally: &Tally) -> Result<()> {
-        tally
-            .write(&self.connection, queue)
-            .map_err(|error| explain(&self.location.describe(), &error, false))
+        tally.write(&self.connection, queue).map_err(|error| self.explained(&error, false))
     }
 }
 
-/// The file that writers take turns with, beside the database. The database file itself must not be
-/// opened a second time: closing that would drop SQLite's locks on it.
-fn open_turn(path: &Path) -> Result<File> {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-turn");
-    let name = PathBuf::from(name);
-    File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&name)
-        .map_err(|error| unusable(&name, &error))
-}
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
 
-fn unusable(path: &Path, error: &std::io::Error) -> Error {
-    let message = format!("{}: {error}", path.display());
-    match error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::Interrupted => {
-            Error::unavailable(message, false)
+    use super::*;
+
+    #[test]
+    fn the_url_decides_whether_commits_wait_for_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queue.db");
+        for (mode, number) in [("", 2), ("?synchronous=full", 2), ("?synchronous=normal", 1)] {
+            let url = format!("sqlite:{}{mode}", path.display());
+            let location = Location::parse(&url, &mut Default::default()).unwrap();
+            let clock = Arc::new(super::super::clock::machine);
+            let db = Database::open(&location, clock, Duration::from_secs(1)).unwrap();
+            let set: Vec<i64> = db.rows("PRAGMA synchronous", [], |row| row.get(0)).unwrap();
+            assert_eq!(set, [number], "{url}");
         }
-        _ => Error::invalid(message),
-    }
-}
-
-/// Which file stands at this path.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let found = std::fs::metadata(path).ok()?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        Some((found.dev(), found.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = found;
-        Some((0, 0))
     }
 }

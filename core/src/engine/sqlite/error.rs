@@ -26,3 +26,13 @@ pub(super) fn explain(place: &str, error: &SqliteError, committing: bool) -> Err
         _ => Error::new(ErrorKind::Internal, message),
     }
 }
+
+/// The same for opening, where what cannot be opened now cannot be opened later.
+pub(super) fn explain_opening(place: &str, error: &SqliteError) -> Error {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::CannotOpen) => Error::invalid(format_args!(
+            "{place}: the file or its folder cannot be opened or written"
+        )),
+        _ => explain(place, error, false),
+    }
+}

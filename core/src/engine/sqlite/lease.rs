@@ -6,7 +6,7 @@ use rusqlite::params;
 
 use super::database::Database;
 use super::due::{move_due, next_due};
-use super::row::{COLUMNS, Stored};
+use super::row::Stored;
 use super::tally::Tally;
 use crate::Result;
 use crate::engine::{Leased, LeasedItem, Token, Wanted};
@@ -17,24 +17,41 @@ use crate::options::MAX_BATCH_BYTES;
 /// Most items of each kind that are moved on the way.
 const MOVE_STEP: usize = 500;
 
+/// What a lease has to know of a queue beforehand.
+struct Outlook {
+    paused: bool,
+    largest: i64,
+    /// When the next item is due or expires.
+    next: Option<i64>,
+}
+
+fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
+    const OUTLOOK: &str = "SELECT paused, largest,
+            (SELECT min(at) FROM item WHERE queue = ?1 AND state = 1),
+            (SELECT min(at) FROM item WHERE queue = ?1 AND state = 2)
+        FROM queue WHERE queue = ?1";
+    db.run(OUTLOOK, |s| {
+        s.query_row([queue], |row| {
+            let next: [Option<i64>; 2] = [row.get(2)?, row.get(3)?];
+            let next = next.into_iter().flatten().min();
+            Ok(Outlook { paused: row.get(0)?, largest: row.get(1)?, next })
+        })
+    })
+}
+
 /// Whether a lease would find or move anything; if not, when to look again.
 pub(super) fn look(db: &mut Database, name: &QueueName) -> Result<Result<(), Leased>> {
     let nothing = |look_in| Ok(Err(Leased { items: Vec::new(), look_in }));
     let Some(queue) = db.queue(name)? else { return nothing(None) };
-    let next = next_due(db, queue)?;
-    if next.is_some_and(|at| at <= db.now as i64) || (!paused(db, queue)? && any_ready(db, queue)?)
-    {
+    let Outlook { paused, next, .. } = outlook(db, queue)?;
+    if next.is_some_and(|at| at <= db.now as i64) || (!paused && any_ready(db, queue)?) {
         return Ok(Ok(()));
     }
-    nothing(next.map(|at| Duration::from_millis((at - db.now as i64) as u64)))
+    nothing(next.map(|at| from_now(db, at)))
 }
 
-fn largest(db: &Database, queue: i64) -> Result<i64> {
-    db.run("SELECT largest FROM queue WHERE queue = ?1", |s| s.query_row([queue], |row| row.get(0)))
-}
-
-fn paused(db: &Database, queue: i64) -> Result<bool> {
-    db.run("SELECT paused FROM queue WHERE queue = ?1", |s| s.query_row([queue], |row| row.get(0)))
+fn from_now(db: &Database, at: i64) -> Duration {
+    Duration::from_millis((at - db.now as i64).max(0) as u64)
 }
 
 fn any_ready(db: &Database, queue: i64) -> Result<bool> {
@@ -46,13 +63,18 @@ pub(super) fn lease(db: &mut Database, name: &QueueName, wanted: &[Wanted]) -> R
         return Ok(Leased { items: Vec::new(), look_in: None });
     };
     let mut tally = Tally::default();
-    let moved = move_due(db, queue, MOVE_STEP, &mut tally)?;
+    let Outlook { paused, largest, mut next } = outlook(db, queue)?;
+    let mut cut_short = false;
+    if next.is_some_and(|at| at <= db.now as i64) {
+        let moved = move_due(db, queue, MOVE_STEP, &mut tally)?;
+        cut_short = moved.expired.max(moved.promoted) >= MOVE_STEP as u64;
+        next = next_due(db, queue)?;
+    }
     let mut items = Vec::new();
-    let mut cut_short = moved.expired.max(moved.promoted) >= MOVE_STEP as u64;
-    if !paused(db, queue)? {
+    if !paused {
         let mut room = MAX_BATCH_BYTES as i64;
         for group in wanted {
-            let taken = take(db, queue, group, &mut room, &mut tally)?;
+            let taken = take(db, queue, group, largest.max(1), &mut room, &mut tally)?;
             let short = taken.len() < group.count;
             items.extend(taken);
             if short {
@@ -63,35 +85,35 @@ pub(super) fn lease(db: &mut Database, name: &QueueName, wanted: &[Wanted]) -> R
     }
     tally.leases += items.len() as i64;
     db.count(queue, &tally)?;
-    let next = next_due(db, queue)?;
-    let look_in = match next {
+    let ends = items.iter().map(|item| item.deadline_ms as i64);
+    let look_in = match next.into_iter().chain(ends).min() {
         _ if cut_short => Some(Duration::ZERO),
-        next => next.map(|at| Duration::from_millis((at - db.now as i64).max(0) as u64)),
+        next => next.map(|at| from_now(db, at)),
     };
     Ok(Leased { items, look_in })
 }
+
+const TAKE: &str = "UPDATE item SET state = 2, at = ?3 WHERE number IN
+        (SELECT number FROM item WHERE queue = ?1 AND state = 0
+         ORDER BY priority DESC, place LIMIT ?2)
+    RETURNING number, state, priority, place, at, max_attempts, failures, expiries, deliveries,
+        added_at, error, id, data";
 
 fn take(
     db: &mut Database,
     queue: i64,
     group: &Wanted,
+    largest: i64,
     room: &mut i64,
     tally: &mut Tally,
 ) -> Result<Vec<LeasedItem>> {
     let deadline_ms = db.now + group.duration_ms;
     let mut items = Vec::new();
-    // No more at a time than surely fit into what is left of the answer.
-    let largest = largest(db, queue)?.max(1);
-    let sql = format!(
-        "UPDATE item SET state = 2, at = ?3 WHERE number IN
-            (SELECT number FROM item WHERE queue = ?1 AND state = 0
-             ORDER BY priority DESC, place LIMIT ?2)
-         RETURNING {COLUMNS}"
-    );
     while items.len() < group.count && *room > 0 {
+        // No more at a time than surely fit into what is left of the answer.
         let step = (group.count - items.len()).min((*room / largest).max(1) as usize);
         let mut rows =
-            db.rows(&sql, params![queue, step as i64, deadline_ms as i64], Stored::read)?;
+            db.rows(TAKE, params![queue, step as i64, deadline_ms as i64], Stored::read)?;
         rows.sort_unstable_by_key(|row| (u8::MAX - row.priority, row.place));
         let got = rows.len();
         for mut row in rows {

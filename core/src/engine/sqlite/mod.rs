@@ -9,10 +9,14 @@ mod clock;
 mod database;
 mod due;
 mod error;
+mod files;
 mod lease;
 mod location;
 mod look;
 mod operate;
+#[cfg(test)]
+mod plans;
+mod process;
 mod row;
 mod settle;
 mod tally;
@@ -38,16 +42,20 @@ use crate::options::ConnectOptions;
 use crate::{Error, Result};
 
 pub(crate) struct SqliteEngine {
-    location: Location,
-    clock: clock::Source,
     timeout: Duration,
     closed: AtomicBool,
-    /// The thread of the process that connected.
-    original: (u32, Mutex<Option<Worker>>),
-    /// That of a child process that was forked off, where the other thread does not exist.
-    forked: Mutex<Option<(u32, Worker)>>,
-    /// What each queue's count of changes was when its calls looked for an item.
-    looked: Mutex<HashMap<QueueName, watch::Receiver<u64>>>,
+    /// The process that connected.
+    process: u32,
+    worker: Mutex<Option<Worker>>,
+    looked: Mutex<HashMap<QueueName, Looked>>,
+}
+
+/// The last look of a queue's calls for an item.
+struct Looked {
+    /// What the queue's count of changes was then.
+    seen: watch::Receiver<u64>,
+    /// There were fewer items than wanted: the next look is one that needs no lock.
+    in_vain: bool,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -71,15 +79,19 @@ impl SqliteEngine {
         let (worker, opened) = start(&location, &clock, timeout);
         opened.await.map_err(|_| Error::internal("no thread for the database"))??;
         let engine = SqliteEngine {
-            location,
-            clock,
             timeout,
             closed: AtomicBool::new(false),
-            original: (std::process::id(), Mutex::new(Some(worker))),
-            forked: Mutex::default(),
+            process: std::process::id(),
+            worker: Mutex::new(Some(worker)),
             looked: Mutex::default(),
         };
         Ok((engine, options))
+    }
+
+    fn looked_in_vain(&self, queue: &QueueName) {
+        if let Some(looked) = locked(&self.looked).get_mut(queue) {
+            looked.in_vain = true;
+        }
     }
 
     /// The thread that serves this process.
@@ -87,25 +99,11 @@ impl SqliteEngine {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::closed());
         }
-        let process = std::process::id();
-        if self.original.0 == process {
-            return locked(&self.original.1).clone().ok_or_else(Error::closed);
+        // The thread is not there in a child process.
+        if self.process != std::process::id() {
+            return Err(process::after_fork());
         }
-        if self.location.path.is_none() {
-            return Err(Error::invalid(
-                "memory: belongs to the process that opened it, not to its children",
-            ));
-        }
-        let mut forked = locked(&self.forked);
-        match &*forked {
-            Some((owner, worker)) if *owner == process => Ok(worker.clone()),
-            _ => {
-                // A worker of a parent is left alone: dropping it would touch that parent's queue.
-                let (worker, _) = start(&self.location, &self.clock, self.timeout);
-                std::mem::forget(forked.replace((process, worker.clone())));
-                Ok(worker)
-            }
-        }
+        locked(&self.worker).clone().ok_or_else(Error::closed)
     }
 
     async fn write<T: Send + 'static>(
@@ -158,14 +156,23 @@ impl Engine for SqliteEngine {
     ) -> Result<Leased> {
         let worker = self.worker()?;
         let seen = worker.news().subscribe(queue);
-        locked(&self.looked).insert(queue.clone(), seen);
-        let name = queue.clone();
-        let look = worker.run(false, stamp.until, move |db| lease::look(db, &name)).await?;
-        if let Err(nothing) = look {
-            return Ok(nothing);
+        let before = locked(&self.looked).insert(queue.clone(), Looked { seen, in_vain: false });
+        if before.is_none_or(|before| before.in_vain) {
+            let name = queue.clone();
+            let look = worker.run(false, stamp.until, move |db| lease::look(db, &name)).await?;
+            if let Err(nothing) = look {
+                self.looked_in_vain(queue);
+                return Ok(nothing);
+            }
         }
+        let count: usize = wanted.iter().map(|wanted| wanted.count).sum();
         let (name, wanted) = (queue.clone(), wanted.to_vec());
-        worker.run(true, stamp.until, move |db| lease::lease(db, &name, &wanted)).await
+        let work = move |db: &mut Database| lease::lease(db, &name, &wanted);
+        let leased = worker.run(true, stamp.until, work).await?;
+        if leased.items.len() < count {
+            self.looked_in_vain(queue);
+        }
+        Ok(leased)
     }
 
     async fn complete(
@@ -266,12 +273,19 @@ impl Engine for SqliteEngine {
             }
         }
         let so_far = report;
-        let step = worker.run(mend, until(), move |db| {
-            let mut report = so_far.clone();
-            clean::dangling_data(db, mend, &mut report)?;
-            Ok(report)
-        });
-        let so_far = step.await?;
+        let find = move |mend: bool| {
+            let so_far = so_far.clone();
+            move |db: &mut Database| {
+                let mut report = so_far.clone();
+                clean::dangling_data(db, mend, &mut report)?;
+                Ok(report)
+            }
+        };
+        // The search takes a while: with the lock only if there is something to mend.
+        let mut so_far = worker.run(false, until(), find(false)).await?;
+        if mend && so_far.found.contains_key(&Damage::DanglingDetails) {
+            so_far = worker.run(true, until(), find(true)).await?;
+        }
         self.read(move |db| {
             let mut report = so_far.clone();
             clean::file_damage(db, &mut report)?;
@@ -315,7 +329,7 @@ impl Engine for SqliteEngine {
     }
 
     async fn wait(&self, queue: &QueueName) {
-        let seen = locked(&self.looked).get(queue).cloned();
+        let seen = locked(&self.looked).get(queue).map(|looked| looked.seen.clone());
         match (self.worker(), seen) {
             (Ok(worker), Some(seen)) => worker.wait(seen).await,
             // Closed, which the caller notices by itself.
@@ -329,9 +343,12 @@ impl Engine for SqliteEngine {
 
     async fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        if self.original.0 == std::process::id() {
-            locked(&self.original.1).take();
+        if self.process != std::process::id() {
+            return;
         }
-        locked(&self.forked).take();
+        let open = locked(&self.worker).take();
+        if let Some(worker) = open {
+            worker.close(self.timeout).await;
+        }
     }
 }

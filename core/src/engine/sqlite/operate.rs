@@ -76,18 +76,20 @@ pub(super) fn purge(
     limit: u64,
 ) -> Result<(u64, u64)> {
     let Some(queue) = db.queue(name)? else { return Ok((0, 0)) };
-    let order = if state == State::Ready { "priority, place" } else { "at, number" };
+    let order = if state == State::Ready { "priority DESC, place" } else { "at, number" };
     let sql = format!(
         "SELECT number FROM item WHERE queue = ?1 AND state = {} ORDER BY {order} LIMIT ?2",
         state as i64
     );
     let numbers = db.rows(&sql, params![queue, limit as i64], |row| row.get(0))?;
     let mut tally = Tally::default();
-    for number in &numbers {
-        remove_one(db, *number, &mut tally)?;
+    for number in numbers {
+        remove_one(db, number, &mut tally)?;
     }
     db.count(queue, &tally)?;
-    Ok((numbers.len() as u64, numbers.len() as u64))
+    // What is found and not there, in a damaged file, would be found for ever.
+    let gone = tally.removed as u64;
+    Ok((gone, gone))
 }
 
 pub(super) fn set_paused(db: &mut Database, name: &QueueName, paused: bool) -> Result<()> {

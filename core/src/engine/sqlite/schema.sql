@@ -61,7 +61,10 @@ CREATE TABLE item (
 ) STRICT;
 CREATE UNIQUE INDEX item_id ON item (queue, id);
 CREATE INDEX item_ready ON item (queue, priority DESC, place) WHERE state = 0;
-CREATE INDEX item_timed ON item (queue, state, at, number) WHERE state > 0;
+-- SQLite uses a partial index only for queries that repeat its condition word for word.
+CREATE INDEX item_delayed ON item (queue, at) WHERE state = 1;
+CREATE INDEX item_leased ON item (queue, at) WHERE state = 2;
+CREATE INDEX item_dead ON item (queue, at) WHERE state = 3;
 
 -- Data of more than 1,024 bytes, apart from the row that changes with every lease.
 CREATE TABLE large (

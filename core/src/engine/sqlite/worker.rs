@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
 use crate::name::QueueName;
@@ -21,22 +22,60 @@ const MAX_SHARED: usize = 64;
 /// that needs no lock; a look costs some microseconds.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A piece of work. It may run twice: alone, if another one of its transaction failed.
-type Work = Box<dyn FnMut(&mut Database) -> Result<()> + Send>;
+/// A call: what to do, and whom to tell.
+trait Call: Send {
+    /// May run twice: alone, if another call of its transaction failed.
+    fn run(&mut self, database: &mut Database) -> Result<()>;
+    fn reply(self: Box<Self>, outcome: Result<()>);
+}
+
+struct TypedCall<T, F> {
+    work: F,
+    done: Option<T>,
+    reply: oneshot::Sender<Result<T>>,
+}
+
+impl<T: Send, F: FnMut(&mut Database) -> Result<T> + Send> Call for TypedCall<T, F> {
+    fn run(&mut self, database: &mut Database) -> Result<()> {
+        self.done = Some((self.work)(database)?);
+        Ok(())
+    }
+
+    fn reply(self: Box<Self>, outcome: Result<()>) {
+        let TypedCall { done, reply, .. } = *self;
+        let nothing = || Error::internal("the work left no result");
+        let _ = reply.send(outcome.and_then(|()| done.ok_or_else(nothing)));
+    }
+}
 
 struct Job {
-    work: Work,
+    call: Box<dyn Call>,
     writes: bool,
+    /// When the caller gives up, unless it was begun.
+    until: Instant,
     /// Set by whoever comes first: the thread that begins, or the caller who gives up.
     claimed: Arc<AtomicBool>,
-    reply: oneshot::Sender<Result<()>>,
+}
+
+impl Job {
+    /// True if the caller still waits: from now on it does so until the end.
+    fn claim(&self) -> bool {
+        !self.claimed.swap(true, Ordering::AcqRel)
+    }
+}
+
+enum Message {
+    Job(Job),
+    /// Somebody waits for an item.
+    Look,
 }
 
 /// Sends work to the thread. The thread ends when the last one of these is dropped.
 #[derive(Clone)]
 pub(super) struct Worker {
-    jobs: Sender<Job>,
+    messages: Sender<Message>,
     news: Arc<News>,
+    ended: CancellationToken,
 }
 
 /// How often each queue has changed, for those that wait.
@@ -77,23 +116,35 @@ impl Worker {
     pub(super) fn start(
         open: impl FnOnce() -> Result<Database> + Send + 'static,
     ) -> (Worker, oneshot::Receiver<Result<()>>) {
-        let (jobs, queue) = channel();
+        let (messages, queue) = channel();
         let (opened, answer) = oneshot::channel();
         let news = Arc::<News>::default();
-        let shared = news.clone();
+        let ended = CancellationToken::new();
+        let (shared, guard) = (news.clone(), ended.clone().drop_guard());
         let named = thread::Builder::new().name("leaseq-sqlite".into());
-        let started = named.spawn(move || match open() {
-            Ok(database) => {
-                let _ = opened.send(Ok(()));
-                Thread { database, queue, news: shared, version: None }.run();
-            }
-            Err(error) => {
-                let _ = opened.send(Err(error));
+        let started = named.spawn(move || {
+            let _guard = guard;
+            match open() {
+                Ok(database) => {
+                    let _ = opened.send(Ok(()));
+                    Thread { database, queue, news: shared, version: None }.run();
+                }
+                Err(error) => {
+                    let _ = opened.send(Err(error));
+                }
             }
         });
         // Without a thread, `opened` is dropped, which says the same.
         drop(started);
-        (Worker { jobs, news }, answer)
+        (Worker { messages, news, ended }, answer)
+    }
+
+    /// Ends the thread when nobody else uses it, and waits until the file is closed, but no longer
+    /// than this: it may be waiting for a lock.
+    pub(super) async fn close(self, within: Duration) {
+        let ended = self.ended.clone();
+        drop(self);
+        let _ = tokio::time::timeout(within, ended.cancelled()).await;
     }
 
     pub(super) fn news(&self) -> &News {
@@ -105,18 +156,13 @@ impl Worker {
         &self,
         writes: bool,
         until: Instant,
-        mut work: impl FnMut(&mut Database) -> Result<T> + Send + 'static,
+        work: impl FnMut(&mut Database) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (give, take) = channel();
         let claimed = Arc::new(AtomicBool::new(false));
         let (reply, mut answer) = oneshot::channel();
-        let work: Work = Box::new(move |database| {
-            let done = work(database)?;
-            let _ = give.send(done);
-            Ok(())
-        });
-        let job = Job { work, writes, claimed: claimed.clone(), reply };
-        self.jobs.send(job).map_err(|_| Error::closed())?;
+        let call = Box::new(TypedCall { work, done: None, reply });
+        let job = Job { call, writes, until, claimed: claimed.clone() };
+        self.messages.send(Message::Job(job)).map_err(|_| Error::closed())?;
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered,
@@ -128,9 +174,7 @@ impl Worker {
                 answer.await
             }
         };
-        answered.map_err(|_| Error::closed())??;
-        // If the work ran twice, the second time counts.
-        take.try_iter().last().ok_or_else(|| Error::internal("the work left no result"))
+        answered.map_err(|_| Error::closed())?
     }
 
     /// Returns when the queue may have changed since `seen` was made.
@@ -145,10 +189,7 @@ impl Worker {
         let _waiting = Waiting(&self.news);
         if first {
             // The thread may be asleep: from now on it looks for writes of others.
-            let (reply, _) = oneshot::channel();
-            let claimed = Arc::new(AtomicBool::new(true));
-            let _ =
-                self.jobs.send(Job { work: Box::new(|_| Ok(())), writes: false, claimed, reply });
+            let _ = self.messages.send(Message::Look);
         }
         let _ = seen.changed().await;
     }
@@ -156,7 +197,7 @@ impl Worker {
 
 struct Thread {
     database: Database,
-    queue: Receiver<Job>,
+    queue: Receiver<Message>,
     news: Arc<News>,
     /// SQLite's number of the last state that others have written.
     version: Option<i64>,
@@ -171,8 +212,9 @@ impl Thread {
                 self.queue.recv_timeout(LOOK_EVERY)
             };
             match first {
-                Ok(first) => self.serve(first),
-                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Message::Job(job)) if job.writes => self.write(job),
+                Ok(Message::Job(job)) => self.read(job),
+                Ok(Message::Look) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             if self.news.waiting.load(Ordering::Acquire) > 0 {
@@ -189,49 +231,60 @@ impl Thread {
         }
     }
 
-    fn serve(&mut self, first: Job) {
-        let mut jobs = vec![first];
-        while jobs.len() < MAX_SHARED
-            && let Ok(job) = self.queue.try_recv()
-        {
-            jobs.push(job);
-        }
-        jobs.retain(|job| !job.claimed.swap(true, Ordering::AcqRel));
-        // In the order in which they came, writers that follow each other together.
-        let mut jobs = jobs.into_iter().peekable();
-        while let Some(job) = jobs.next() {
-            if job.writes {
-                let mut shared = vec![job];
-                while let Some(job) = jobs.next_if(|job| job.writes) {
-                    shared.push(job);
-                }
-                self.write(shared);
-            } else {
-                let Job { mut work, reply, .. } = job;
-                let _ = reply.send(self.database.read(&mut work));
-            }
+    fn read(&mut self, mut job: Job) {
+        if job.claim() {
+            let outcome = self.database.read(job.until, |db| job.call.run(db));
+            job.call.reply(outcome);
         }
     }
 
-    fn write(&mut self, mut jobs: Vec<Job>) {
+    /// Runs this job, and with it every other one that has come by the time the lock is had.
+    fn write(&mut self, first: Job) {
+        if first.claimed.load(Ordering::Acquire) {
+            return;
+        }
+        // As long as this takes, callers may still give up.
+        if let Err(error) = self.database.begin_write(first.until) {
+            if first.claim() {
+                first.call.reply(Err(error));
+            }
+            return;
+        }
+        let (mut jobs, mut reads) = (vec![first], Vec::new());
+        while jobs.len() < MAX_SHARED
+            && let Ok(message) = self.queue.try_recv()
+        {
+            match message {
+                Message::Job(job) if job.writes => jobs.push(job),
+                Message::Job(job) => reads.push(job),
+                Message::Look => {}
+            }
+        }
+        jobs.retain(Job::claim);
+        self.run_together(jobs);
+        for job in reads {
+            self.read(job);
+        }
+    }
+
+    /// In the transaction that has been begun.
+    fn run_together(&mut self, mut jobs: Vec<Job>) {
         let database = &mut self.database;
-        let done = database.write(|db| jobs.iter_mut().try_for_each(|job| (job.work)(db)));
-        match done {
-            Ok(()) => {
-                for job in jobs {
-                    let _ = job.reply.send(Ok(()));
-                }
-            }
-            Err(error) if jobs.len() == 1 || error.outcome_unknown() => {
-                for job in jobs {
-                    let _ = job.reply.send(Err(error.clone()));
-                }
-            }
+        let done = jobs.iter_mut().try_for_each(|job| job.call.run(database));
+        match database.end_write(done) {
             // Nothing happened. One of them may be at fault: each by itself.
-            Err(_) => {
+            Err(error) if !error.outcome_unknown() && (database.make_room() || jobs.len() > 1) => {
                 for mut job in jobs {
-                    let done = database.write(|db| (job.work)(db));
-                    let _ = job.reply.send(done);
+                    let done = database.begin_write(job.until).and_then(|()| {
+                        let done = job.call.run(database);
+                        database.end_write(done)
+                    });
+                    job.call.reply(done);
+                }
+            }
+            outcome => {
+                for job in jobs {
+                    job.call.reply(outcome.clone());
                 }
             }
         }

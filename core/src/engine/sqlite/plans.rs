@@ -1,0 +1,74 @@
+//! Every statement that runs often finds its rows by an index, and in their order.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::database::Database;
+use super::{add, clean, clock, lease, location::Location, look, operate, settle};
+use crate::engine::{Complete, Extend, Fail, Release, Wanted};
+use crate::item::{Cursor, Item, State};
+use crate::name::QueueName;
+
+/// Runs every operation; returns the text of every statement.
+fn statements(db: &mut Database) -> BTreeSet<String> {
+    let name = QueueName::new("jobs").unwrap();
+    let wanted = [Wanted { count: 4, duration_ms: 1 }];
+    let items: Vec<Item> = (0..20u8).map(|n| Item::new([n; 2_000]).with_id([n + 1])).collect();
+    add::add(db, &name, &items).unwrap();
+    lease::look(db, &name).unwrap().unwrap();
+    let leases = lease::lease(db, &name, &wanted).unwrap().items;
+    let [a, b, c, d] = [0, 1, 2, 3].map(|n: usize| leases[n].token);
+    settle::extend(db, &name, &[Extend { token: a, duration_ms: 1 }]).unwrap();
+    settle::release(db, &name, &[Release { token: a, delay_ms: 1 }]).unwrap();
+    settle::fail(db, &name, &[Fail { token: b, delay_ms: 1, error: "no".into() }]).unwrap();
+    for (token, strict) in [(c, false), (d, true)] {
+        settle::complete(db, &name, &[Complete { token, id: Bytes::new(), strict }]).unwrap();
+    }
+    lease::lease(db, &name, &wanted).unwrap();
+    db.now += 100;
+    let _ = clean::anything_due(db, &name).unwrap();
+    clean::light_clean(db, &name).unwrap();
+    for state in State::ALL {
+        look::list(db, &name, state, None, 10).unwrap();
+        let cursor = Cursor("3".into(), "0".into());
+        look::list(db, &name, state, Some(&cursor), 10).unwrap();
+        operate::purge(db, &name, state, 2).unwrap();
+    }
+    look::counts(db, &name).unwrap();
+    look::get(db, &name, &[1]).unwrap();
+    operate::remove(db, &name, &[Bytes::from_static(&[9])]).unwrap();
+    operate::requeue(db, &name, &[Bytes::from_static(&[8])]).unwrap();
+    clean::audit_items(db, &name, 0, true, &mut Default::default()).unwrap();
+    db.statements.take()
+}
+
+#[test]
+fn statements_use_indexes() {
+    let location = Location { path: None, full: true };
+    let mut db =
+        Database::open(&location, Arc::new(clock::machine), Duration::from_secs(1)).unwrap();
+    db.begin_write(Instant::now() + Duration::from_secs(1)).unwrap();
+    let statements = statements(&mut db);
+    db.end_write(Ok(())).unwrap();
+    assert!(statements.len() > 30, "{}", statements.len());
+    for sql in statements.iter().filter(|sql| !sql.starts_with("PRAGMA")) {
+        let plan: Vec<String> = db
+            .run(&format!("EXPLAIN QUERY PLAN {sql}"), |statement| {
+                let values = vec![1; statement.parameter_count()];
+                let rows = statement.query_map(rusqlite::params_from_iter(values), |r| r.get(3))?;
+                rows.collect()
+            })
+            .unwrap();
+        for step in &plan {
+            // The row of counts of everything, and a walk in the order of the numbers.
+            let whole = step == "SCAN meta" || (step == "SCAN item" && sql.contains("NOT EXISTS"));
+            let bad = step.starts_with("SCAN") && !whole
+                || step.contains("TEMP B-TREE")
+                || step.contains("item_id (queue=?)");
+            assert!(!bad, "{sql}\n{plan:#?}");
+        }
+    }
+}
