@@ -196,13 +196,13 @@ impl Link {
                     )));
                 }
                 Verdict::NotExecuted { .. } => {
-                    self.forget_route(queue, &spot);
+                    self.forget_route(queue);
                     self.rest(&mut pause, until).await;
                 }
                 Verdict::Unknown => {
                     unknown = true;
                     patience *= 2;
-                    self.forget_route(queue, &spot);
+                    self.forget_route(queue);
                     self.rest(&mut pause, until).await;
                 }
             }
@@ -297,9 +297,8 @@ impl Link {
     }
 
     /// The server was no good: the next attempt asks another node.
-    pub(super) fn forget_route(&self, queue: &QueueName, spot: &Spot) {
+    pub(super) fn forget_route(&self, queue: &QueueName) {
         if self.opener.seeds().is_some() && lock(&self.routes).remove(queue).is_none() {
-            let _ = spot;
             self.next_seed.fetch_add(1, Ordering::Relaxed);
         }
     }

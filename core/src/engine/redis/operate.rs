@@ -24,14 +24,7 @@ pub(super) async fn remove(
     ids: &[Bytes],
     stamp: &Stamp,
 ) -> Result<Vec<bool>> {
-    let reply = engine
-        .run(queue, Script::Remove, UP_TO_DEAD, stamp, |command| {
-            for id in ids {
-                command.arg(store_id(id));
-            }
-        })
-        .await?;
-    reply::bools(&reply::text(reply)?, ids.len())
+    by_id(engine, queue, Script::Remove, UP_TO_DEAD, ids, stamp).await
 }
 
 pub(super) async fn requeue(
@@ -40,8 +33,20 @@ pub(super) async fn requeue(
     ids: &[Bytes],
     stamp: &Stamp,
 ) -> Result<Vec<bool>> {
+    by_id(engine, queue, Script::Requeue, ALL, ids, stamp).await
+}
+
+/// Runs a script that takes ids and answers for each of them.
+async fn by_id(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    script: Script,
+    key_count: usize,
+    ids: &[Bytes],
+    stamp: &Stamp,
+) -> Result<Vec<bool>> {
     let reply = engine
-        .run(queue, Script::Requeue, ALL, stamp, |command| {
+        .run(queue, script, key_count, stamp, |command| {
             for id in ids {
                 command.arg(store_id(id));
             }

@@ -183,7 +183,7 @@ impl Listener {
             Ok(connection) => connection,
             Err(error) => {
                 tracing::debug!(?error, "no connection to wait on");
-                self.link.forget_route(queue, &spot);
+                self.link.forget_route(queue);
                 return None;
             }
         };
