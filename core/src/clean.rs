@@ -18,6 +18,15 @@ pub struct LightReport {
     pub next_in: Option<Duration>,
 }
 
+/// What became of a deep clean that was due or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeepClean {
+    /// It was done.
+    Done(DeepReport),
+    /// Another cleaner is at it, or has done it within the interval: try again after this time.
+    NotYet(Duration),
+}
+
 /// One way in which a queue can be damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

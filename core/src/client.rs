@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use crate::dispatch::{Context, Dispatch, Lanes};
 use crate::name::QueueName;
 use crate::options::ConnectOptions;
-use crate::{Error, Result, WorkQueue, engine};
+use crate::{Diagnosis, Error, Result, WorkQueue, engine};
 
 /// Owns the connections to one server and serves any number of queues. Clones share everything.
 #[derive(Clone)]
@@ -43,8 +43,9 @@ impl Client {
     /// `redis://user:password@host:6379/0?namespace=leaseq&timeout_ms=10000`,
     /// `sqlite:jobs.db?synchronous=normal`.
     ///
-    /// A process that forks opens its clients of the embedded engine afterwards: in a child that was
-    /// forked off while its parent had one open, every use of it is `Invalid`.
+    /// A process that forks connects anew in the child; a client that came across the fork does not
+    /// work there. For the embedded engine the hooks of `leaseq::fork` must be registered, else a child
+    /// that was forked off while its parent had a file open can open none, `Invalid`.
     ///
     /// Must be called inside a tokio runtime, which then runs the client's background work.
     ///
@@ -77,18 +78,12 @@ impl Client {
         Ok(Client(Arc::new(Inner { context: Arc::new(context), queues: Mutex::default() })))
     }
 
-    /// Connects to the URL in the environment variable `LEASEQ_URL`, or else in `REDIS_URL`.
+    /// Connects to the URL of [`url_from_env`].
     ///
     /// # Errors
-    /// `Invalid` if neither is set; else as for [`connect`](Client::connect).
+    /// `Invalid` if there is none; else as for [`connect`](Client::connect).
     pub async fn from_env() -> Result<Client> {
-        let set = |name| std::env::var(name).ok().filter(|url: &String| !url.is_empty());
-        match set("LEASEQ_URL").or_else(|| set("REDIS_URL")) {
-            Some(url) => Client::connect(&url).await,
-            None => Err(Error::invalid(
-                "no url: give one, or set the environment variable LEASEQ_URL or REDIS_URL",
-            )),
-        }
+        Client::connect(&url_from_env()?).await
     }
 
     /// The queue of this name, `[A-Za-z0-9._-]{1,128}`. It need not exist: it does as soon as it
@@ -117,6 +112,16 @@ impl Client {
         Ok(names)
     }
 
+    /// Reads the settings of the server, or of the file, on which the guarantees stand, and says how
+    /// durable the queue is and what to change. Changes nothing.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Closed`.
+    pub async fn doctor(&self) -> Result<Diagnosis> {
+        self.0.context.check_open()?;
+        self.0.context.engine.diagnose().await
+    }
+
     /// Ends waiting calls with `Closed`, finishes what is on its way, gives back leases that
     /// reached nobody, and closes the connections. Leases that callers hold stay theirs until
     /// their deadline. A second call does nothing.
@@ -127,7 +132,8 @@ impl Client {
         }
         context.closed.cancel();
         context.tasks.close();
-        context.tasks.wait().await;
+        // Only a hold can last longer.
+        let _ = tokio::time::timeout(context.timeout, context.tasks.wait()).await;
         let used: Vec<Arc<Dispatch>> = self
             .0
             .queues
@@ -143,4 +149,15 @@ impl Client {
         }
         context.engine.close().await;
     }
+}
+
+/// The URL in the environment variable `LEASEQ_URL`, or else in `REDIS_URL`.
+///
+/// # Errors
+/// `Invalid` if neither is set.
+pub fn url_from_env() -> Result<String> {
+    let set = |name| std::env::var(name).ok().filter(|url: &String| !url.is_empty());
+    set("LEASEQ_URL").or_else(|| set("REDIS_URL")).ok_or_else(|| {
+        Error::invalid("no url: give one, or set the environment variable LEASEQ_URL or REDIS_URL")
+    })
 }

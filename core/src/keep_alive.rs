@@ -7,7 +7,7 @@ use tokio::time::sleep_until;
 
 use crate::dispatch::Dispatch;
 use crate::engine::{Extend, Token};
-use crate::lease::{Lease, Shared};
+use crate::lease::{Lease, Shared, local_deadline};
 use crate::options::KeepAlive;
 
 /// Extends the lease until it is settled, dropped or lost, or the limit is reached.
@@ -48,7 +48,7 @@ impl Task {
                 Some(end) => self.duration.min(end.saturating_duration_since(now)),
                 None => self.duration,
             };
-            if duration < Duration::from_millis(1) || now + duration <= deadline {
+            if duration < Duration::from_millis(1) || local_deadline(now, duration) <= deadline {
                 // The limit is reached: what is left of the lease is the last of it.
                 tokio::select! {
                     () = self.shared.left() => {}
@@ -62,7 +62,9 @@ impl Task {
             tokio::select! {
                 () = self.shared.left() => return,
                 answers = extend => match answers.map(|answers| answers.first().copied().flatten()) {
-                    Ok(Some(deadline_ms)) => self.shared.extended(deadline_ms, now + duration),
+                    Ok(Some(deadline_ms)) => {
+                        self.shared.extended(deadline_ms, local_deadline(now, duration));
+                    }
                     Ok(None) => return self.shared.lose(),
                     Err(error) if !error.kind().is_retryable() => return self.shared.lose(),
                     Err(_) => {

@@ -67,6 +67,11 @@ impl Shared {
         self.changed.notify_waiters();
     }
 
+    /// A complete was answered. False, if it was strict: the lease is not current.
+    pub(crate) fn completed(&self, done: bool, strict: bool) {
+        if done || !strict { self.settle() } else { self.lose() }
+    }
+
     /// Somebody else may have the item now. After settling there is nothing to lose.
     pub(crate) fn lose(&self) {
         self.leave(LOST);
@@ -99,7 +104,7 @@ impl Lease {
         let shared = Shared {
             state: AtomicU8::new(ACTIVE),
             deadline_ms: AtomicU64::new(item.deadline_ms),
-            local: Mutex::new(asked_at + Duration::from_millis(item.duration_ms)),
+            local: Mutex::new(local_deadline(asked_at, Duration::from_millis(item.duration_ms))),
             changed: Notify::new(),
         };
         Lease { queue, item, shared: Arc::new(shared) }
@@ -192,6 +197,11 @@ impl Lease {
         }
     }
 
+    /// True once it was completed, released, failed or given back through this handle.
+    pub fn is_settled(&self) -> bool {
+        self.shared.state.load(Ordering::Acquire) == SETTLED
+    }
+
     /// Returns when the lease [is lost](Lease::is_lost); never for one that was settled.
     pub async fn lost(&self) {
         loop {
@@ -208,6 +218,12 @@ impl Lease {
             }
         }
     }
+}
+
+/// When a lease of this duration that was asked for then is over at the earliest: the server counts
+/// whole milliseconds, from the one that had begun.
+pub(crate) fn local_deadline(asked_at: Instant, duration: Duration) -> Instant {
+    asked_at + duration.saturating_sub(Duration::from_millis(1))
 }
 
 pub(crate) fn from_ms(ms: u64) -> SystemTime {

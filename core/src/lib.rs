@@ -26,6 +26,7 @@
 //! - [`Item`] is what is added, [`Lease`] what a worker holds, [`ItemInfo`] what an operator sees.
 //! - Options and every limit and default: [`options`].
 //! - Errors: one [`Error`] with an [`ErrorKind`] that says what to do.
+//! - [`blocking`]: for programs without an async runtime; it also goes on after a fork.
 //!
 //! Calls made at the same time travel in one request. Every call may be dropped at any point: a
 //! lease that would have gone to nobody is given back at once. A client works inside a tokio
@@ -35,11 +36,15 @@
 // Each engine uses a part of what the others need too.
 #![cfg_attr(not(all(feature = "redis", feature = "sqlite")), allow(dead_code))]
 
+mod access;
+pub mod blocking;
 mod clean;
 mod client;
 mod dispatch;
+mod doctor;
 mod engine;
 mod error;
+pub mod fork;
 mod item;
 mod keep_alive;
 mod lease;
@@ -50,10 +55,12 @@ mod queue;
 #[doc(hidden)]
 pub mod testing;
 
-pub use clean::{Damage, DeepReport, LightReport};
-pub use client::Client;
+pub use access::Role;
+pub use clean::{Damage, DeepClean, DeepReport, LightReport};
+pub use client::{Client, url_from_env};
+pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
 pub use item::{Counts, Cursor, Item, ItemInfo, Page, State, Totals};
 pub use lease::Lease;
 pub use options::{CompleteOptions, ConnectOptions, KeepAlive, LeaseOptions};
-pub use queue::WorkQueue;
+pub use queue::{CompletedAndLeased, Hold, WorkQueue};

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use leaseq::LeaseOptions;
 
 use crate::Scale;
-use crate::report::{Bound, Report};
+use crate::report::{Bound, Report, Scene};
 use crate::setup::{Setup, fill, median};
 
 pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     let setup = Setup::new().await;
+    report.scene(Scene::redis("one cleaner"));
     light(&setup, scale, report).await;
     deep(&setup, scale, report).await;
 }

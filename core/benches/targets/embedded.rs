@@ -1,18 +1,26 @@
 //! Target 10: the embedded engine on a file, beside plain SQLite statements that move the same data
 //! in the same run, in both durability modes.
 //!
-//! Plain is a program's own table: prepared statements, one transaction for each step, an index to
-//! lease by, ids that are unique, and nothing else: no priorities, delays, attempts, counts or
-//! clock, no token and no answer for each item, no sharing with callers on other threads.
+//! Plain is a program's own tables that keep the same data: what any program must store and find for
+//! a queue without duplicates, with priorities, leases and deadlines, and with counts that need not
+//! be counted each time. Its columns are id, priority, state, attempts, deadline and data, its order
+//! the number of the row; a row of another table has how many items are in each state, and the totals.
+//! Its indexes find an item by id, the next ready one by priority and order, and the next lease to
+//! expire; the last two hold only the rows of their state. It adds with a check of the id, leases and
+//! deletes, one statement for each item; statements are prepared once, each step is one transaction of
+//! a write-ahead log, and all of it runs on the caller's thread. Beside it, without a limit, stands the
+//! leanest that we know: it leases a batch with one statement, and keeps no counts. It knows nothing of several queues, delays, failures, counts by priority, a clock that does
+//! not go back, tokens, callers on other threads, and turns between processes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use leaseq::{Client, Item, LeaseOptions, WorkQueue};
+use leaseq_test_support::cpu_time;
 use rusqlite::{Connection, params};
 
 use crate::Scale;
-use crate::report::{Bound, Report};
+use crate::report::{Bound, Report, Scene};
 use crate::setup::{BATCH, DATA, at_once, batch, median};
 
 /// Tasks that make single calls at the same time.
@@ -29,33 +37,51 @@ pub(crate) async fn measure(scale: Scale, report: &mut Report) {
 async fn compare(mode: &str, folder: &Path, scale: Scale, report: &mut Report) {
     let url = format!("sqlite:{}?synchronous={mode}", folder.join("queue.db").display());
     let client = Client::connect(&url).await.unwrap();
-    let mut plain = Plain::new(&folder.join("plain.db"), mode);
-    let mut figures: [Vec<f64>; 5] = Default::default();
-    let mut ratios: [Vec<f64>; 3] = Default::default();
+    let mut plain = Plain::new(&folder.join("plain.db"), mode, false);
+    let mut lean = Plain::new(&folder.join("lean.db"), mode, true);
+    let mut figures: [Vec<f64>; 7] = Default::default();
+    let mut ratios: [Vec<f64>; 5] = Default::default();
     // Short rounds, one after the other, so that both have the same disk.
     let (singles, batches) = (scale.batches * 2, scale.batches);
     for round in 0..scale.rounds * 2 {
         let queue = client.queue(&format!("round-{round}")).unwrap();
         let singly = [plain.cycles(singles, 1), cycles(&queue, singles, 1).await];
         let batched = [plain.cycles(batches, BATCH), cycles(&queue, batches, BATCH).await];
+        let leanest = [lean.cycles(singles, 1), lean.cycles(batches, BATCH)];
         let shared = at_the_same_time(&queue, scale).await;
-        let all = [singly[0], singly[1], batched[0], batched[1], shared];
+        let all = [singly[0], singly[1], batched[0], batched[1], shared, leanest[0], leanest[1]];
         for (figures, figure) in figures.iter_mut().zip(all) {
             figures.push(figure);
         }
-        let all = [singly[1] / singly[0], batched[1] / batched[0], shared / batched[1]];
+        let all = [
+            singly[1] / singly[0],
+            batched[1] / batched[0],
+            shared / batched[1],
+            singly[1] / leanest[0],
+            batched[1] / leanest[1],
+        ];
         for (ratios, ratio) in ratios.iter_mut().zip(all) {
             ratios.push(ratio);
         }
     }
-    let [plain_singly, singly, plain_batched, batched, shared] = figures.map(median);
-    let [single_ratio, batch_ratio, shared_ratio] = ratios.map(median);
+    let [plain_singly, singly, plain_batched, batched, shared, lean_singly, lean_batched] =
+        figures.map(median);
+    let [single_ratio, batch_ratio, shared_ratio, single_lean, batch_lean] = ratios.map(median);
     let what = |rest: &str| format!("embedded, synchronous={mode}: {rest}");
+    report.scene(Scene::embedded(mode, "one at a time"));
     let at_least = (Bound::AtLeast, 0.8);
     let note = format!("{singly:.0} cycles/s, plain {plain_singly:.0}");
     report.target("10", &what("singly / plain"), single_ratio, "×", at_least, note);
+    report.scene(Scene::embedded(mode, format!("batches of {BATCH}")));
     let note = format!("{batched:.0} cycles/s, plain {plain_batched:.0}");
     report.target("10", &what("batches of 100 / plain"), batch_ratio, "×", at_least, note);
+    report.scene(Scene::embedded(mode, "one at a time"));
+    let note = format!("the leanest {lean_singly:.0} cycles/s");
+    report.info("10", &what("singly / the leanest"), single_lean, "×", note);
+    report.scene(Scene::embedded(mode, format!("batches of {BATCH}")));
+    let note = format!("the leanest {lean_batched:.0} cycles/s");
+    report.info("10", &what("batches of 100 / the leanest"), batch_lean, "×", note);
+    report.scene(Scene::embedded(mode, format!("{CALLERS} at once")));
     let note = format!("{shared:.0} cycles/s");
     report.info("10", &what("singly, 100 at once / batches"), shared_ratio, "×", note);
 }
@@ -93,17 +119,25 @@ async fn at_the_same_time(queue: &WorkQueue, scale: Scale) -> f64 {
 struct Plain {
     connection: Connection,
     now: i64,
+    /// One statement leases a batch, and nothing is counted.
+    lean: bool,
 }
 
 impl Plain {
-    fn new(file: &Path, mode: &str) -> Self {
+    fn new(file: &Path, mode: &str, lean: bool) -> Self {
         let connection = Connection::open(file).unwrap();
         connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).unwrap();
         let schema = "CREATE TABLE job (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE,
-                data BLOB NOT NULL, free_at INTEGER NOT NULL DEFAULT 0) STRICT;
-            CREATE INDEX job_free ON job (free_at, number);";
+                priority INTEGER NOT NULL DEFAULT 0, state INTEGER NOT NULL DEFAULT 0,
+                attempts INTEGER NOT NULL DEFAULT 0, deadline INTEGER NOT NULL DEFAULT 0,
+                data BLOB NOT NULL) STRICT;
+            CREATE INDEX job_ready ON job (priority DESC, number) WHERE state = 0;
+            CREATE INDEX job_leased ON job (deadline) WHERE state = 1;
+            CREATE TABLE books (ready INTEGER NOT NULL, leased INTEGER NOT NULL,
+                added INTEGER NOT NULL, leases INTEGER NOT NULL, completed INTEGER NOT NULL) STRICT;
+            INSERT INTO books VALUES (0, 0, 0, 0, 0);";
         connection.execute_batch(&format!("PRAGMA synchronous = {mode}; {schema}")).unwrap();
-        Plain { connection, now: 1 }
+        Plain { connection, now: 1_790_000_000_000, lean }
     }
 
     fn cycles(&mut self, batches: usize, size: usize) -> f64 {
@@ -121,31 +155,49 @@ impl Plain {
         self.connection.prepare_cached(sql).unwrap().execute([]).unwrap();
     }
 
+    fn count(&self, change: &str, by: usize) {
+        if self.lean {
+            return;
+        }
+        let sql = format!("UPDATE books SET {change}");
+        self.connection.prepare_cached(&sql).unwrap().execute([by as i64]).unwrap();
+    }
+
     fn add(&mut self, size: usize) {
         self.execute("BEGIN IMMEDIATE");
-        let sql = "INSERT INTO job (id, data) VALUES (?1, ?2)";
+        let sql = "INSERT INTO job (id, priority, data) VALUES (?1, ?2, ?3)
+            ON CONFLICT (id) DO NOTHING";
         let mut statement = self.connection.prepare_cached(sql).unwrap();
         for _ in 0..size {
             let id = uuid::Uuid::new_v4().to_string();
-            statement.execute(params![id.as_bytes(), [b'x'; DATA]]).unwrap();
+            let added = statement.execute(params![id.as_bytes(), 0, [b'x'; DATA]]).unwrap();
+            assert_eq!(added, 1);
         }
+        self.count("ready = ready + ?1, added = added + ?1", size);
         self.execute("COMMIT");
     }
 
     fn lease(&mut self, size: usize) -> Vec<(i64, Vec<u8>, Vec<u8>)> {
         self.now += 1;
         self.execute("BEGIN IMMEDIATE");
-        let sql = "UPDATE job SET free_at = ?1 + 60000 WHERE number IN
-                (SELECT number FROM job WHERE free_at <= ?1 ORDER BY free_at, number LIMIT ?2)
+        let sql = "UPDATE job SET state = 1, attempts = attempts + 1, deadline = ?1 + 60000
+            WHERE number IN
+                (SELECT number FROM job WHERE state = 0 ORDER BY priority DESC, number LIMIT ?2)
             RETURNING number, id, data";
         let mut statement = self.connection.prepare_cached(sql).unwrap();
-        let leased = statement
-            .query_map(params![self.now, size as i64], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })
-            .unwrap();
-        let leased = leased.map(Result::unwrap).collect();
+        let (statements, each) = if self.lean { (1, size) } else { (size, 1) };
+        let mut leased = Vec::new();
+        for _ in 0..statements {
+            let rows = statement
+                .query_map(params![self.now, each as i64], |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                })
+                .unwrap();
+            leased.extend(rows.map(Result::unwrap));
+        }
         drop(statement);
+        let change = "ready = ready - ?1, leased = leased + ?1, leases = leases + ?1";
+        self.count(change, leased.len());
         self.execute("COMMIT");
         leased
     }
@@ -157,6 +209,7 @@ impl Plain {
         for (number, _, _) in leased {
             assert_eq!(statement.execute([number]).unwrap(), 1);
         }
+        self.count("leased = leased - ?1, completed = completed + ?1", leased.len());
         self.execute("COMMIT");
     }
 }
@@ -167,6 +220,7 @@ async fn waiting(scale: Scale, report: &mut Report) {
     let url = format!("sqlite:{}?synchronous=normal", folder.path().join("queue.db").display());
     let (same, other) =
         (Client::connect(&url).await.unwrap(), Client::connect(&url).await.unwrap());
+    report.scene(Scene::embedded("normal", "one waiter"));
     for (who, producer) in [("same", &same), ("another", &other)] {
         let waiter = same.queue(who).unwrap();
         let producer = producer.queue(who).unwrap();
@@ -195,4 +249,22 @@ async fn waiting(scale: Scale, report: &mut Report) {
         let most = if who == "same" { 5.0 } else { 10.0 };
         report.target("6", &what, p99, "ms", (Bound::AtMost, most), note);
     }
+    idle(&same.queue("idle").unwrap(), scale, report).await;
+}
+
+/// What this process uses while one of its tasks waits and nothing comes.
+async fn idle(queue: &WorkQueue, scale: Scale, report: &mut Report) {
+    let waiting = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.lease(LeaseOptions::new(Duration::from_secs(60))).await }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let (before, begun) = (cpu_time(std::process::id()), Instant::now());
+    tokio::time::sleep(Duration::from_millis(scale.samples as u64 * 3)).await;
+    let used = cpu_time(std::process::id()) - before;
+    waiting.abort();
+    let share = used.as_secs_f64() / begun.elapsed().as_secs_f64() * 100.0;
+    let note = "all threads; it looks every 7 ms whether another process has written".to_owned();
+    let at_most = (Bound::AtMost, 1.0);
+    report.target("9", "embedded: an idle waiter, of a core", share, "%", at_most, note);
 }

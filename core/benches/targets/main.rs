@@ -2,18 +2,24 @@
 //! machine against a private server. Ratios count; absolute figures describe the machine.
 //!
 //! `--quick` runs everything once and small, to see that it works; `--json FILE` writes the
-//! figures to a file as well, `--only PART` measures one part: server, throughput, latency, depth,
-//! cleaning or embedded.
+//! figures to a file as well, `--only PART` measures one part, one of `PARTS`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark may stop")]
 
 mod cleaning;
 mod depth;
 mod embedded;
 mod latency;
+mod load;
+mod memory;
+mod network;
+mod processes;
+mod rates;
 mod report;
 mod server_time;
 mod setup;
+mod startup;
 mod throughput;
+mod worker;
 
 use report::Report;
 
@@ -36,40 +42,55 @@ const FULL: Scale =
     Scale { rounds: 9, batches: 200, samples: 1_000, deep: 1_000_000, leases: 100_000 };
 const QUICK: Scale = Scale { rounds: 1, batches: 5, samples: 10, deep: 10_000, leases: 2_000 };
 
+/// The targets first, then scenarios that say more.
+const PARTS: [&str; 11] = [
+    "server",
+    "throughput",
+    "memory",
+    "latency",
+    "depth",
+    "cleaning",
+    "embedded",
+    "rates",
+    "processes",
+    "network",
+    "startup",
+];
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let value = |name: &str| {
-        let place = arguments.iter().position(|argument| argument == name);
-        place.and_then(|i| arguments.get(i + 1))
-    };
-    let quick = arguments.iter().any(|argument| argument == "--quick");
-    let scale = if quick { QUICK } else { FULL };
+    let place = |name: &str| arguments.iter().position(|argument| argument == name);
+    let value = |name: &str| place(name).and_then(|i| arguments.get(i + 1));
     // Where the server's time is measured, the client has one thread, as that for the raw commands:
     // else its threads take the server's core away, and what is measured is that.
     let one = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let many =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    if let Some(i) = place("--worker") {
+        let runtime = if place("--one-thread").is_some() { &one } else { &many };
+        return runtime.block_on(worker::run(&arguments[i + 1..]));
+    }
 
+    let quick = place("--quick").is_some();
+    let scale = if quick { QUICK } else { FULL };
     let mut report = Report::new(quick);
     let wanted = value("--only").map(String::as_str);
-    let on = |name: &str| wanted.is_none_or(|wanted| wanted == name);
-    if on("server") {
-        one.block_on(server_time::measure(scale, &mut report));
-    }
-    if on("throughput") {
-        many.block_on(throughput::measure(scale, &mut report));
-    }
-    if on("latency") {
-        many.block_on(latency::measure(scale, &mut report));
-    }
-    if on("depth") {
-        one.block_on(depth::measure(scale, &mut report));
-    }
-    if on("cleaning") {
-        one.block_on(cleaning::measure(scale, &mut report));
-    }
-    if on("embedded") {
-        many.block_on(embedded::measure(scale, &mut report));
+    assert!(wanted.is_none_or(|part| PARTS.contains(&part)), "--only takes one of {PARTS:?}");
+    for part in PARTS.into_iter().filter(|part| wanted.is_none_or(|wanted| wanted == *part)) {
+        let report = &mut report;
+        match part {
+            "server" => one.block_on(server_time::measure(scale, report)),
+            "throughput" => many.block_on(throughput::measure(scale, report)),
+            "memory" => one.block_on(memory::measure(scale, report)),
+            "latency" => many.block_on(latency::measure(scale, report)),
+            "depth" => one.block_on(depth::measure(scale, report)),
+            "cleaning" => one.block_on(cleaning::measure(scale, report)),
+            "embedded" => many.block_on(embedded::measure(scale, report)),
+            "rates" => many.block_on(rates::measure(scale, report)),
+            "processes" => many.block_on(processes::measure(scale, report)),
+            "network" => many.block_on(network::measure(scale, report)),
+            _ => many.block_on(startup::measure(scale, report)),
+        }
     }
     report.print();
     if let Some(path) = value("--json") {

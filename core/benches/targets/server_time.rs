@@ -7,10 +7,8 @@
 use redis::{Pipeline, Value, cmd};
 
 use crate::Scale;
-use crate::report::{Bound, Report};
-use crate::setup::{BATCH, DATA, Setup, at_once, batch, median};
-
-const RAW: [&str; 7] = ["hset", "lpush", "lmpop", "hmget", "zadd", "zrem", "hdel"];
+use crate::report::{Bound, Report, Scene};
+use crate::setup::{BATCH, DATA, RAW, Setup, at_once, batch, median};
 
 pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     let setup = Setup::new().await;
@@ -30,12 +28,13 @@ pub(crate) async fn measure(scale: Scale, report: &mut Report) {
         raws.push(raw);
     }
     let note = format!(
-        "add {:.2} + lease {:.2} + complete {:.2} µs, raw {:.2} µs; batches of 100, INFO commandstats",
+        "add {:.2} + lease {:.2} + complete {:.2} µs, raw {:.2} µs; INFO commandstats",
         median(add),
         median(lease),
         median(complete),
         median(raws)
     );
+    report.scene(Scene::redis(format!("batches of {BATCH}")));
     let what = "server time per cycle / raw commands, pipelined";
     report.target("1", what, median(ratios), "×", (Bound::AtMost, 1.3), note);
     let what = "server time per cycle / one raw command per batch";

@@ -8,6 +8,8 @@ use std::time::Duration;
 pub(crate) const DATA: usize = 100;
 /// Items in a batch.
 pub(crate) const BATCH: usize = 100;
+/// The commands that a program without scripts sends.
+pub(crate) const RAW: [&str; 7] = ["hset", "lpush", "lmpop", "hmget", "zadd", "zrem", "hdel"];
 
 pub(crate) struct Setup {
     pub(crate) server: RedisServer,
@@ -31,14 +33,32 @@ impl Setup {
 
     /// Microseconds of server time spent in these commands since the last reset.
     pub(crate) fn usec(&self, commands: &[&str]) -> f64 {
+        self.stat(commands, "usec=")
+    }
+
+    /// How often these commands were sent since the last reset.
+    pub(crate) fn calls(&self, commands: &[&str]) -> f64 {
+        self.stat(commands, "calls=")
+    }
+
+    fn stat(&self, commands: &[&str], field: &str) -> f64 {
         let info = self.server.cli(&["INFO", "commandstats"]);
         let of = |command: &&str| -> f64 {
             let name = format!("cmdstat_{command}:");
             let line = info.lines().find_map(|line| line.strip_prefix(&name));
-            let usec = line.and_then(|line| line.split(',').find_map(|f| f.strip_prefix("usec=")));
-            usec.map_or(0.0, |usec| usec.parse().unwrap())
+            let value = line.and_then(|line| line.split(',').find_map(|f| f.strip_prefix(field)));
+            value.map_or(0.0, |value| value.parse().unwrap())
         };
         commands.iter().map(of).sum()
+    }
+
+    /// Microseconds of CPU time that the server has used so far, for everything that it does.
+    pub(crate) fn cpu(&self) -> f64 {
+        let info = self.server.cli(&["INFO", "cpu"]);
+        let of = |name: &str| -> f64 {
+            info.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().parse().unwrap()
+        };
+        (of("used_cpu_user:") + of("used_cpu_sys:")) * 1e6
     }
 
     pub(crate) fn used_memory(&self) -> f64 {

@@ -1,4 +1,4 @@
-//! Target 2: the Rust client in batches beside what the server's own time allows, and memory.
+//! Target 2: the Rust client in batches beside what the server's own time allows.
 //! Target 3 for Rust: single calls, 100 at once, beside batches.
 
 use std::time::Instant;
@@ -6,8 +6,8 @@ use std::time::Instant;
 use leaseq::{Item, WorkQueue};
 
 use crate::Scale;
-use crate::report::{Bound, Report};
-use crate::setup::{BATCH, DATA, Setup, at_once, batch, fill, median};
+use crate::report::{Bound, Report, Scene};
+use crate::setup::{BATCH, DATA, Setup, at_once, batch, median};
 
 /// Tasks that send batches at the same time, so that the server does not wait for the client.
 const TASKS: usize = 4;
@@ -33,24 +33,20 @@ pub(crate) async fn measure(scale: Scale, report: &mut Report) {
         adds.push(add);
         processes.push(process);
     }
-    let note = format!("{:.0} cycles/s, {TASKS} tasks, batches of 100, wall clock", median(rates));
+    report.scene(Scene::redis(format!("{TASKS} × batches of {BATCH}")));
+    let note = format!("{:.0} cycles/s, wall clock", median(rates));
     let what = "batches from Rust / what the server's time allows";
     report.target("2", what, median(shares), "×", (Bound::AtLeast, 0.8), note);
+    report.scene(Scene::redis(format!("{CALLERS} at once")));
     let note = format!("add {:.0}/s, lease and complete {:.0}/s", median(adds), median(processes));
     let what = "single calls from Rust, 100 at once / batches";
     report.target("3", what, median(single_shares), "×", (Bound::AtLeast, 0.5), note);
 
+    report.scene(Scene::redis("one at a time"));
     let one = one_at_a_time(&setup.queue("one"), scale).await;
     let raw = raw_round_trips(&setup, scale).await;
     let note = format!("raw round trips (PING) {raw:.0}/s by the same client library");
     report.info("4", "single calls from Rust, one after the other", one, "calls/s", note);
-
-    let items = scale.deep / 10;
-    let before = setup.used_memory();
-    fill(&setup.queue("memory"), items).await;
-    let bytes = (setup.used_memory() - before) / items as f64;
-    let what = "memory of a queued item";
-    report.target("2", what, bytes, "bytes", (Bound::AtMost, 320.0), "used_memory");
 }
 
 async fn batched(setup: &Setup, round: usize, scale: Scale) -> f64 {

@@ -1,5 +1,6 @@
 //! Leasing: calls wait in line here, one request at a time asks the engine for all of them, and a
-//! lease that comes for a call that is gone is given back.
+//! lease that comes for a call that is gone is given back. What a call completes before it leases
+//! goes along with the next request.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +10,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 
 use super::flight::{Flight, drive};
-use super::{Dispatch, Lane};
-use crate::engine::{Leased, LeasedItem, Stamp, Wanted};
-use crate::lease::Lease;
-use crate::options::MAX_BATCH;
+use super::line::{Call, Completing, Question};
+use super::{Dispatch, Lane, board};
+use crate::engine::{Complete, Leased, LeasedItem, Stamp};
+use crate::lease::{Lease, Shared};
 use crate::{Error, Result};
 
 /// How long waiting calls of one queue go without looking, times the number of queues that have
@@ -36,25 +37,8 @@ struct Line {
     lane: Option<Lane>,
 }
 
-struct Call {
-    count: usize,
-    duration_ms: u64,
-    since: Instant,
-    until: Option<Instant>,
-    /// The engine was asked for this call at least once, and had nothing for it.
-    asked: Arc<AtomicBool>,
-    reply: oneshot::Sender<Result<Parcel>>,
-}
-
-impl Call {
-    /// Stays in line when there was nothing for it.
-    fn waits_on(&self) -> bool {
-        !self.reply.is_closed() && self.until.is_none_or(|until| until > Instant::now())
-    }
-}
-
 /// Leases on their way to a caller. If it is gone, they go back.
-struct Parcel {
+pub(super) struct Parcel {
     leases: Vec<Lease>,
     dispatch: Arc<Dispatch>,
 }
@@ -82,8 +66,38 @@ impl Desk {
 }
 
 /// Leases up to `count` (1 to [`MAX_BATCH`]) items. `wait`: `None` until there is one.
+///
+/// [`MAX_BATCH`]: crate::options::MAX_BATCH
 pub(crate) async fn lease(
     dispatch: &Arc<Dispatch>,
+    count: usize,
+    duration_ms: u64,
+    wait: Option<Duration>,
+) -> Result<Vec<Lease>> {
+    stand_in_line(dispatch, None, count, duration_ms, wait).await
+}
+
+/// Completes 1 to [`MAX_BATCH`] leases, and leases as [`lease`] does; both in one request, if they
+/// are not more than [`MAX_BATCH`] together.
+///
+/// [`MAX_BATCH`]: crate::options::MAX_BATCH
+pub(crate) async fn complete_and_lease(
+    dispatch: &Arc<Dispatch>,
+    (leases, handles): (Vec<Complete>, Vec<Arc<Shared>>),
+    count: usize,
+    duration_ms: u64,
+    wait: Option<Duration>,
+) -> Result<(Vec<bool>, Vec<Lease>)> {
+    let (reply, mut completed) = oneshot::channel();
+    let completing = Completing { leases, handles, reply };
+    let leases = stand_in_line(dispatch, Some(completing), count, duration_ms, wait).await?;
+    // It was answered first. From here on nothing may be waited for: nobody would give back.
+    Ok((completed.try_recv().map_err(|_| Error::internal("the engine gave no answer"))?, leases))
+}
+
+async fn stand_in_line(
+    dispatch: &Arc<Dispatch>,
+    completing: Option<Completing>,
     count: usize,
     duration_ms: u64,
     wait: Option<Duration>,
@@ -96,7 +110,7 @@ pub(crate) async fn lease(
     let (alone, flight) = {
         let mut line = desk.lock();
         let (since, asked) = (Instant::now(), asked.clone());
-        line.calls.push_back(Call { count, duration_ms, since, until, asked, reply });
+        line.calls.push_back(Call { count, duration_ms, since, until, completing, asked, reply });
         if std::mem::replace(&mut line.attended, true) {
             (false, line.driven.take())
         } else {
@@ -146,16 +160,15 @@ async fn attend(dispatch: Arc<Dispatch>) {
     let mut lane = desk.lock().lane.take().unwrap_or_else(|| context.lanes.make());
     let mut rested = false;
     loop {
-        // Tasks that are about to ask as well get in line; with none, this is nothing.
-        tokio::task::yield_now().await;
-        let question = {
+        board(|| desk.lock().calls.len()).await;
+        let mut question = {
             let mut line = desk.lock();
             if context.closed.is_cancelled() {
                 for call in line.calls.drain(..) {
                     let _ = call.reply.send(Err(Error::closed()));
                 }
             }
-            line.calls.retain(|call| !call.reply.is_closed());
+            line.calls.retain(Call::counts);
             // Whoever was here may have gone just when there was news. Then the last question is for
             // nothing: it passes the news on to other clients.
             if line.calls.is_empty() && !rested {
@@ -164,7 +177,7 @@ async fn attend(dispatch: Arc<Dispatch>) {
                 line.lane = Some(lane);
                 return;
             }
-            next_question(&line.calls)
+            Question::next(&mut line.calls)
         };
         let patience = match question.waits {
             true => PATIENCE * (context.waiting_queues.load(Ordering::Relaxed).max(1) as u32),
@@ -173,11 +186,11 @@ async fn attend(dispatch: Arc<Dispatch>) {
         let sent = Instant::now();
         let until = match question.since {
             Some(since) => since + context.timeout,
-            None if question.calls > 0 => sent + context.timeout,
-            None => sent + PASS_ON.min(context.timeout),
+            None if question.is_empty() => sent + PASS_ON.min(context.timeout),
+            None => sent + context.timeout,
         };
         let stamp = lane.next(until);
-        match context.engine.lease(&dispatch.queue, &question.wanted, patience, &stamp).await {
+        match ask(&dispatch, &mut question, patience, &stamp).await {
             Ok(leased) => {
                 let look_in = leased.look_in.unwrap_or(patience).min(patience);
                 rested = !hand_out(&dispatch, leased, &question, sent);
@@ -190,9 +203,11 @@ async fn attend(dispatch: Arc<Dispatch>) {
                 if error.outcome_unknown() {
                     // Items may have been leased to nobody. The lane stays as it is until that is
                     // known; others go on with a new one.
-                    if question.items > 0 {
+                    if !question.is_empty() {
                         context.lanes.keep(&stamp);
-                        recover(&dispatch, stamp);
+                    }
+                    if question.items > 0 {
+                        recover(&dispatch, stamp, !question.completes.is_empty());
                     }
                     lane = context.lanes.make();
                 }
@@ -204,42 +219,28 @@ async fn attend(dispatch: Arc<Dispatch>) {
     }
 }
 
-/// What the line wants.
-struct Question {
-    /// What the first calls in line want together, at most [`MAX_BATCH`] items.
-    wanted: Vec<Wanted>,
-    items: usize,
-    calls: usize,
-    /// How many calls are in line altogether. If there is not even enough for the first ones, there
-    /// is nothing for the others.
-    in_line: usize,
-    /// Whether any of them stays in line if there is nothing for it.
-    waits: bool,
-    /// When the last of them came, if the engine was asked for none of them before.
-    since: Option<Instant>,
-}
-
-fn next_question(line: &VecDeque<Call>) -> Question {
-    let waits = line.iter().any(Call::waits_on);
-    let (wanted, items, calls) = (Vec::new(), 0, 0);
-    let new = !line.iter().any(|call| call.asked.load(Ordering::Relaxed));
-    let since = line.back().map(|call| call.since).filter(|_| new);
-    let mut question = Question { wanted, items, calls, in_line: line.len(), waits, since };
-    for call in line {
-        if question.items + call.count > MAX_BATCH {
-            break;
-        }
-        question.items += call.count;
-        question.calls += 1;
-        match question.wanted.last_mut() {
-            Some(last) if last.duration_ms == call.duration_ms => last.count += call.count,
-            _ => {
-                let Call { count, duration_ms, .. } = *call;
-                question.wanted.push(Wanted { count, duration_ms });
-            }
-        }
+/// Asks the engine. Whoever completes something has the answer to that when this returns, whatever
+/// became of the leasing.
+async fn ask(
+    dispatch: &Dispatch,
+    question: &mut Question,
+    patience: Duration,
+    stamp: &Stamp,
+) -> Result<Leased> {
+    let (engine, queue) = (&dispatch.context.engine, &dispatch.queue);
+    let Question { completes, wanted, .. } = &*question;
+    if completes.is_empty() {
+        return engine.lease(queue, wanted, patience, stamp).await;
     }
-    question
+    let (completed, leased) = if wanted.is_empty() {
+        let completed = engine.complete(queue, completes, stamp).await?;
+        (completed, Ok(Leased { items: Vec::new(), look_in: Some(Duration::ZERO) }))
+    } else {
+        let done = engine.complete_and_lease(queue, completes, wanted, patience, stamp).await?;
+        (done.completed, done.leased)
+    };
+    question.completed(&completed);
+    leased
 }
 
 /// Gives the leases to the first in line. True if the engine should be asked again at once.
@@ -299,13 +300,20 @@ async fn rest(dispatch: &Dispatch, look_in: Duration) {
 /// Asks for the lost answer of a lease request until it comes, and gives back what it names. Not
 /// only for as long as those leases would last: a server that hung may execute the request later.
 /// It asks for nothing itself: a request that was never executed leases nothing now.
-fn recover(dispatch: &Arc<Dispatch>, stamp: Stamp) {
+fn recover(dispatch: &Arc<Dispatch>, stamp: Stamp, completed_too: bool) {
     let this = dispatch.clone();
     dispatch.context.spawn(async move {
         let context = &this.context;
         while !context.closed.is_cancelled() {
             let stamp = Stamp { until: context.until(), ..stamp.clone() };
-            match context.engine.lease(&this.queue, &[], Duration::ZERO, &stamp).await {
+            let (engine, none) = (&context.engine, Duration::ZERO);
+            let lost = if completed_too {
+                let both = engine.complete_and_lease(&this.queue, &[], &[], none, &stamp).await;
+                both.and_then(|both| both.leased)
+            } else {
+                engine.lease(&this.queue, &[], none, &stamp).await
+            };
+            match lost {
                 Ok(Leased { items, .. }) => {
                     let tokens = items.iter().map(|item: &LeasedItem| item.token).collect();
                     return this.give_back(tokens);

@@ -6,8 +6,6 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use rand::RngCore;
-
 use crate::engine::Stamp;
 
 /// One lane. It has one operation in flight at a time; each has the next number.
@@ -36,10 +34,10 @@ pub(crate) struct Lanes {
 
 impl Lanes {
     pub(crate) fn new() -> Self {
-        let mut bytes = [0u8; 8];
-        rand::rng().fill_bytes(&mut bytes);
+        // From the operating system: a forked child would repeat what a generator in memory gives.
+        let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
         Lanes {
-            prefix: format!("{:016x}", u64::from_le_bytes(bytes)),
+            prefix: format!("{random:016x}"),
             made: AtomicUsize::new(0),
             names: Mutex::default(),
             idle: Mutex::default(),

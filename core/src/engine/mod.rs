@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
+use crate::doctor::Diagnosis;
 use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
 use crate::name::QueueName;
 use crate::options::ConnectOptions;
@@ -72,6 +74,13 @@ pub(crate) struct Complete {
     pub(crate) strict: bool,
 }
 
+#[derive(Debug)]
+pub(crate) struct BothHalves {
+    pub(crate) completed: Vec<bool>,
+    /// What was leased may be unreadable. The others are completed all the same.
+    pub(crate) leased: Result<Leased>,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Extend {
     pub(crate) token: Token,
@@ -89,6 +98,30 @@ pub(crate) struct Fail {
     pub(crate) token: Token,
     pub(crate) delay_ms: u64,
     pub(crate) error: String,
+}
+
+/// A turn at cleaning a queue deeply. It ends by itself after a minute unless it is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Turn {
+    /// If nobody has it, and the last one that was done is this long ago.
+    Take {
+        interval: Duration,
+    },
+    Keep,
+    Done,
+    /// Given back unfinished.
+    Drop,
+}
+
+impl Turn {
+    pub(crate) const LASTS: Duration = Duration::from_secs(60);
+}
+
+/// Leaves the engine to others for `pace` times as long as a step took that began then.
+pub(crate) async fn pause(begun: Instant, pace: u32) {
+    if pace > 0 {
+        tokio::time::sleep((begun.elapsed() * pace).min(Duration::from_millis(200))).await;
+    }
 }
 
 /// Batches have 1 to [`MAX_BATCH`](crate::options::MAX_BATCH) entries, already validated; answers
@@ -118,6 +151,16 @@ pub(crate) trait Engine: Send + Sync + 'static {
         leases: &[Complete],
         stamp: &Stamp,
     ) -> Result<Vec<bool>>;
+
+    /// Completes, then leases, in one atomic step. The stamp stands for both halves.
+    async fn complete_and_lease(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        wanted: &[Wanted],
+        patience: Duration,
+        stamp: &Stamp,
+    ) -> Result<BothHalves>;
 
     /// New deadlines in ms since 1970; `None`: lost.
     async fn extend(
@@ -160,8 +203,26 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// One bounded step; true if there is more to do at once.
     async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)>;
 
-    /// Finds, and with `mend` repairs, broken invariants, in bounded steps.
-    async fn audit(&self, queue: &QueueName, mend: bool) -> Result<DeepReport>;
+    /// Finds, and with `mend` repairs, broken invariants, in bounded steps. `pace`: see [`pause`].
+    async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport>;
+
+    /// When the next item is due or its lease expires; zero: now; `None`: there is none. The caller
+    /// looks again by then, and after `rest` at the latest.
+    async fn next_due(&self, queue: &QueueName, rest: Duration) -> Result<Option<Duration>>;
+
+    /// Returns when something may be due or expire earlier than the last
+    /// [`next_due`](Engine::next_due) of this client has promised to look again. Early and late
+    /// as [`wait`](Engine::wait) is.
+    async fn wait_due(&self, queue: &QueueName);
+
+    /// Whose turn it is to clean deeply. Zero, or, when it is taken, how long until it can be.
+    async fn deep_turn(&self, queue: &QueueName, turn: Turn) -> Result<Duration>;
+
+    /// What the user lacks for a role, in the server's words; nothing where there are no users.
+    async fn missing_rights(&self, queue: &QueueName, role: Role) -> Result<Vec<String>>;
+
+    /// Reads the settings on which the guarantees stand.
+    async fn diagnose(&self) -> Result<Diagnosis>;
 
     async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()>;
 
@@ -227,8 +288,8 @@ pub(crate) async fn connect(
         _ => Err(Error::invalid(format_args!(
             "unknown url scheme {:?}: known are redis, rediss, redis+unix, redis+sentinel, \
              redis+cluster, sqlite, memory",
-            // Not more: what is no URL may be a password.
-            scheme.chars().take(20).collect::<String>()
+            // Not more, and no login: what is no URL may be a password.
+            scheme.chars().take(if scheme.contains('@') { 0 } else { 20 }).collect::<String>()
         ))),
     }
 }

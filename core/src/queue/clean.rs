@@ -1,8 +1,38 @@
 //! Light and deep cleans.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use super::WorkQueue;
-use crate::Result;
-use crate::clean::{DeepReport, LightReport};
+use crate::access::Role;
+use crate::clean::{DeepClean, DeepReport, LightReport};
+use crate::dispatch::Dispatch;
+use crate::engine::Turn;
+use crate::options::{MAX_DELAY, MIN_LEASE, check_duration};
+use crate::{Error, Result};
+
+const HOUR: Duration = Duration::from_secs(3600);
+/// A deep clean that nobody waits for rests this many times as long as it works.
+const PACE: u32 = 4;
+
+/// The turn at a deep clean. One that was not finished goes back at once, for another to take.
+struct Held {
+    dispatch: Arc<Dispatch>,
+    ended: bool,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let dispatch = self.dispatch.clone();
+        self.dispatch.context.spawn(async move {
+            // Else it ends by itself, in a minute.
+            let _ = dispatch.context.engine.deep_turn(&dispatch.queue, Turn::Drop).await;
+        });
+    }
+}
 
 impl WorkQueue {
     /// Makes due items ready and reclaims expired leases, for queues that nobody is waiting on.
@@ -37,7 +67,7 @@ impl WorkQueue {
     /// See [`WorkQueue`].
     pub async fn deep_clean(&self) -> Result<DeepReport> {
         self.dispatch.open().await?;
-        self.dispatch.context.engine.audit(&self.dispatch.queue, true).await
+        self.dispatch.context.engine.audit(&self.dispatch.queue, true, 0).await
     }
 
     /// [`deep_clean`](WorkQueue::deep_clean) that only looks.
@@ -46,6 +76,84 @@ impl WorkQueue {
     /// See [`WorkQueue`].
     pub async fn check(&self) -> Result<DeepReport> {
         self.dispatch.open().await?;
-        self.dispatch.context.engine.audit(&self.dispatch.queue, false).await
+        self.dispatch.context.engine.audit(&self.dispatch.queue, false, 0).await
+    }
+
+    /// Waits until an item is due or a lease expires, so that a [`light_clean`] has something to do:
+    /// for a cleaner to call again and again. It sleeps until then, without asking, and is told of
+    /// items that are due or expire earlier. It looks when it is called, so news that were lost are
+    /// made up for after a `rest`, 1 ms to an hour. False: the rest is over.
+    ///
+    /// May be dropped at any point.
+    ///
+    /// [`light_clean`]: WorkQueue::light_clean
+    ///
+    /// # Errors
+    /// `Invalid` for a rest outside 1 ms to an hour; else see [`WorkQueue`].
+    pub async fn wait_until_due(&self, rest: Duration) -> Result<bool> {
+        check_duration("a rest", rest, MIN_LEASE, HOUR)?;
+        self.dispatch.open().await?;
+        let context = &self.dispatch.context;
+        let (engine, queue) = (&context.engine, &self.dispatch.queue);
+        let until = Instant::now() + rest;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let next = engine.next_due(queue, left).await?;
+            if next == Some(Duration::ZERO) {
+                return Ok(true);
+            }
+            let known = next.filter(|next| *next < left);
+            tokio::select! {
+                () = tokio::time::sleep(known.unwrap_or(left)) => if known.is_none() {
+                    return Ok(false);
+                },
+                () = engine.wait_due(queue) => {}
+                () = context.closed.cancelled() => return Err(Error::closed()),
+            }
+        }
+    }
+
+    /// A [`deep_clean`](WorkQueue::deep_clean), unless one was done within this interval, or another
+    /// cleaner is doing it: any number of cleaners together do it once. It takes its time, so that
+    /// workers keep most of the engine for themselves. Dropped or killed, it may be done by another a
+    /// minute later. An interval of at most 366 days; zero only asks whether somebody is at it.
+    ///
+    /// # Errors
+    /// `Invalid` for a longer interval; else see [`WorkQueue`].
+    pub async fn deep_clean_if_due(&self, interval: Duration) -> Result<DeepClean> {
+        check_duration("an interval", interval, Duration::ZERO, MAX_DELAY)?;
+        self.dispatch.open().await?;
+        let (engine, queue) = (&self.dispatch.context.engine, &self.dispatch.queue);
+        let wait = engine.deep_turn(queue, Turn::Take { interval }).await?;
+        if !wait.is_zero() {
+            return Ok(DeepClean::NotYet(wait));
+        }
+        let mut held = Held { dispatch: self.dispatch.clone(), ended: false };
+        let audit = engine.audit(queue, true, PACE);
+        tokio::pin!(audit);
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut audit => break outcome,
+                () = tokio::time::sleep(Turn::LASTS / 3) => {
+                    engine.deep_turn(queue, Turn::Keep).await?;
+                }
+            }
+        };
+        let report = outcome?;
+        engine.deep_turn(queue, Turn::Done).await?;
+        held.ended = true;
+        Ok(DeepClean::Done(report))
+    }
+
+    /// Which rights the user that this client has logged in as lacks on this queue, as words for
+    /// the server's `ACL SETUSER`: `+hset`. Empty if nothing is missing, and always on the embedded
+    /// engine. Nothing is touched. Without `+eval` nothing else can be told.
+    ///
+    /// # Errors
+    /// `Unavailable`, `Closed`.
+    pub async fn missing_rights(&self, role: Role) -> Result<Vec<String>> {
+        let context = &self.dispatch.context;
+        context.check_open()?;
+        context.engine.missing_rights(&self.dispatch.queue, role).await
     }
 }

@@ -10,6 +10,8 @@ mod settle;
 use std::fmt;
 use std::sync::Arc;
 
+pub use self::lease::CompletedAndLeased;
+pub use self::settle::Hold;
 use crate::dispatch::Dispatch;
 use crate::{Client, Error, Result};
 

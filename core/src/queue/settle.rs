@@ -3,11 +3,19 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use super::{WorkQueue, only};
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
 use crate::engine::{Complete, Extend, Fail, Release};
 use crate::item::State;
-use crate::lease::{Lease, from_ms};
+use crate::lease::{Lease, from_ms, local_deadline};
 use crate::options::{CompleteOptions, MAX_BATCH, MAX_ERROR_TEXT, check_delay, check_lease};
 use crate::{Error, Result};
+
+/// See [`WorkQueue::hold`].
+#[derive(Debug)]
+pub struct Hold {
+    _token: TaskTrackerToken,
+}
 
 impl WorkQueue {
     /// Completes the item: it is gone. True for exactly one caller in a generation. A holder whose
@@ -52,14 +60,9 @@ impl WorkQueue {
         self.dispatch.open().await?;
         let mut completed = Vec::with_capacity(leases.len());
         for chunk in leases.chunks(MAX_BATCH) {
-            let call = chunk.iter().map(|lease| Complete {
-                token: lease.token(),
-                id: lease.item.id.clone(),
-                strict: options.strict,
-            });
-            let answers = self.dispatch.complete.call(call.collect()).await?;
+            let answers = self.dispatch.complete.call(completes(chunk, &options)).await?;
             for (lease, done) in chunk.iter().zip(&answers) {
-                if *done || !options.strict { lease.shared.settle() } else { lease.shared.lose() }
+                lease.shared.completed(*done, options.strict);
             }
             completed.extend(answers);
         }
@@ -95,7 +98,7 @@ impl WorkQueue {
             let answers = self.dispatch.extend.call(call.collect()).await?;
             extended.extend(chunk.iter().zip(answers).map(|(lease, answer)| match answer {
                 Some(deadline_ms) => {
-                    lease.shared.extended(deadline_ms, asked + duration);
+                    lease.shared.extended(deadline_ms, local_deadline(asked, duration));
                     Ok(from_ms(deadline_ms))
                 }
                 None => Err(lost(lease)),
@@ -140,6 +143,24 @@ impl WorkQueue {
         Ok(released)
     }
 
+    /// Gives back, in the background, leases that reached nobody after all, as those of a face whose
+    /// caller is gone when the answer comes. Returns at once, and
+    /// [`close`](crate::Client::close) waits for it. Leases of other queues are left alone.
+    pub fn give_back<'a>(&self, leases: impl IntoIterator<Item = &'a Lease>) {
+        let leases = leases.into_iter().filter(|lease| lease.queue == self.dispatch.queue);
+        let tokens = leases.map(|lease| {
+            lease.shared.settle();
+            lease.token()
+        });
+        self.dispatch.give_back(tokens.collect());
+    }
+
+    /// [`close`](crate::Client::close) waits until this is dropped, for the client's time-out at
+    /// most: what is given back before goes out in time.
+    pub fn hold(&self) -> Hold {
+        Hold { _token: self.dispatch.context.tasks.token() }
+    }
+
     /// Counts a failure of the item: it goes to the back of its priority, at once or when the
     /// delay ends, or is dead when its limit of attempts is reached. Returns the state it is in
     /// now. The error text is kept with the item, its first 1,024 bytes.
@@ -181,7 +202,10 @@ impl WorkQueue {
     }
 
     /// The leases as a list, if they are all of this queue.
-    fn own<'a>(&self, leases: impl IntoIterator<Item = &'a Lease>) -> Result<Vec<&'a Lease>> {
+    pub(super) fn own<'a>(
+        &self,
+        leases: impl IntoIterator<Item = &'a Lease>,
+    ) -> Result<Vec<&'a Lease>> {
         let leases: Vec<&Lease> = leases.into_iter().collect();
         match leases.iter().find(|lease| lease.queue != self.dispatch.queue) {
             Some(lease) => Err(Error::invalid(format_args!(
@@ -191,6 +215,15 @@ impl WorkQueue {
             None => Ok(leases),
         }
     }
+}
+
+pub(super) fn completes(leases: &[&Lease], options: &CompleteOptions) -> Vec<Complete> {
+    let complete = |lease: &&Lease| Complete {
+        token: lease.token(),
+        id: lease.item.id.clone(),
+        strict: options.strict,
+    };
+    leases.iter().map(complete).collect()
 }
 
 fn lost(lease: &Lease) -> Error {

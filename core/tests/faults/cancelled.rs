@@ -77,6 +77,42 @@ async fn a_lease_dropped_after_each_poll_does_not_keep_a_later_item() {
     drop_after_each_poll(false, false).await;
 }
 
+/// The item of the lease is gone or leased to its holder, the other one ready.
+#[tokio::test]
+async fn completing_and_leasing_dropped_after_each_poll_strands_nothing() {
+    let server = RedisServer::start();
+    let (mut answered, mut known) = (0, [0; 2]);
+    for polls in 0..2_000 {
+        let client = client(&server.url(), 5_000).await;
+        let queue = client.queue(&format!("q{polls}")).unwrap();
+        let items = ["a", "b"].map(|id| Item::new("data").with_id(id));
+        assert_eq!(queue.add_items(items).await.unwrap(), [true; 2]);
+        let lease = queue.lease(wait()).await.unwrap().unwrap();
+        let call = queue.complete_and_lease([&lease], 1, wait());
+        if let Some(done) = poll_times(call, polls, polls % 2 == 1).await {
+            let done = done.unwrap();
+            assert_eq!((done.completed, done.leases[0].id()), (vec![true], &b"b"[..]));
+            queue.release(&done.leases[0], Duration::ZERO).await.unwrap();
+            answered += 1;
+        }
+        // Whatever is on its way comes to its end.
+        client.close().await;
+        let other = crate::support::client(&server.url(), 5_000).await;
+        let other = other.queue(&format!("q{polls}")).unwrap();
+        let completed = other.counts().await.unwrap().totals.completed as usize;
+        known[completed] += 1;
+        assert_eq!(lease.is_settled(), completed == 1, "after {polls} polls");
+        if completed == 0 {
+            assert!(other.remove("a").await.unwrap());
+        }
+        all_at_once(&other, 1).await;
+        if answered == 3 {
+            break;
+        }
+    }
+    assert!(answered == 3 && known[0] > 0 && known[1] > 3, "{answered} {known:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn timeouts_around_waiting_leases_strand_nothing() {
     let seed: u64 = rand::rng().random();

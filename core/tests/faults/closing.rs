@@ -35,6 +35,7 @@ async fn waiting_calls_end_and_later_ones_are_refused() {
         queue.add_item(Item::new("data")).await.unwrap_err(),
         queue.lease(at_once()).await.unwrap_err(),
         queue.complete(&lease).await.unwrap_err(),
+        queue.complete_and_lease([&lease], 1, at_once()).await.unwrap_err(),
         queue.extend(&lease, SOON).await.unwrap_err(),
         queue.release(&lease, Duration::ZERO).await.unwrap_err(),
         queue.fail(&lease, "no", Duration::ZERO).await.unwrap_err(),

@@ -42,6 +42,69 @@ async fn a_lease_executed_after_its_future_was_dropped_goes_back() {
 }
 
 #[tokio::test]
+async fn what_is_completed_and_leased_after_its_caller_was_told_is_completed_and_goes_back() {
+    let server = RedisServer::start();
+    let client = client(&server.url(), 300).await;
+    warm_up(&client).await;
+    let queue = client.queue("q").unwrap();
+    add(&queue, 3).await;
+    let lease = lease_now(&queue).await;
+    server.pause();
+    let error = queue.complete_and_lease([&lease], 2, at_once()).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Unavailable, true));
+    assert!(!lease.is_settled());
+    server.resume();
+    // The request in the server's socket is executed, or its number is taken before that.
+    let completed = u64::from(!queue.complete(&lease).await.unwrap());
+    println!("completed by the first request: {completed}");
+    assert_eq!(queue.counts().await.unwrap().totals.completed, 1);
+    all_at_once(&queue, 2).await;
+}
+
+#[tokio::test]
+async fn a_completion_whose_call_was_dropped_is_done_and_what_it_leased_goes_back() {
+    let server = RedisServer::start();
+    let client = client(&server.url(), 5_000).await;
+    warm_up(&client).await;
+    let queue = client.queue("q").unwrap();
+    add(&queue, 3).await;
+    let lease = lease_now(&queue).await;
+    server.pause();
+    let call = queue.complete_and_lease([&lease], 2, wait());
+    assert!(tokio::time::timeout(ms(50), call).await.is_err());
+    server.resume();
+    assert!(eventually(SOON, async || lease.is_settled()).await);
+    assert_eq!(queue.counts().await.unwrap().totals.completed, 1);
+    all_at_once(&queue, 2).await;
+}
+
+#[tokio::test]
+async fn a_completion_in_line_is_done_although_its_call_is_gone() {
+    let server = RedisServer::start();
+    let client = client(&server.url(), 5_000).await;
+    warm_up(&client).await;
+    let queue = client.queue("q").unwrap();
+    add(&queue, 3).await;
+    let (first, second) = (lease_now(&queue).await, lease_now(&queue).await);
+    server.pause();
+    let call = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.complete_and_lease([&first], 1, at_once()).await.unwrap() }
+    });
+    // One request at a time: the first is under way, and this one stays in line.
+    tokio::time::sleep(ms(50)).await;
+    let gone = queue.complete_and_lease([&second], 1, at_once());
+    assert!(tokio::time::timeout(ms(50), gone).await.is_err());
+    server.resume();
+    let done = call.await.unwrap();
+    assert_eq!((done.completed, done.leases.len()), (vec![true], 1));
+    assert!(eventually(SOON, async || second.is_settled()).await);
+    assert_eq!(queue.counts().await.unwrap().totals.completed, 2);
+    queue.release(&done.leases[0], Duration::ZERO).await.unwrap();
+    all_at_once(&queue, 1).await;
+}
+
+#[tokio::test]
 async fn a_short_lease_executed_long_after_goes_back_without_an_attempt() {
     let server = RedisServer::start();
     let client = client(&server.url(), 200).await;

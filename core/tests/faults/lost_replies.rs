@@ -11,10 +11,11 @@ use crate::support::{at_once, behind_proxy, is_script, lease_now, ms, sound};
 
 /// How replies are lost, and how often in a row.
 const LOSSES: [(Then, usize); 3] = [(Then::Close, 1), (Then::Close, 4), (Then::KeepOpen, 1)];
-const OPERATIONS: [&str; 10] = [
+const OPERATIONS: [&str; 11] = [
     "add",
     "lease",
     "complete",
+    "complete_and_lease",
     "extend",
     "release",
     "fail",
@@ -88,6 +89,18 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
             assert!(queue.complete(&lease).await.unwrap());
             assert_eq!(queue.counts().await.unwrap().totals.completed, 1);
             assert!(!queue.complete(&lease).await.unwrap());
+        }
+        "complete_and_lease" => {
+            queue.add_items(["b", "c"].map(|id| Item::new("other").with_id(id))).await.unwrap();
+            let lease = lease_now(queue).await;
+            cut();
+            let done = queue.complete_and_lease([&lease], 1, at_once()).await.unwrap();
+            assert_eq!((&done.completed[..], done.leases[0].id()), (&[true][..], &b"b"[..]));
+            assert_eq!(done.leases[0].attempt(), 1);
+            let counts = queue.counts().await.unwrap();
+            assert_eq!((counts.leased, counts.ready, counts.totals.completed), (1, 1, 1));
+            assert_eq!(counts.totals.leased, 2);
+            assert!(queue.complete(&done.leases[0]).await.unwrap());
         }
         "extend" => {
             let lease = lease_now(queue).await;

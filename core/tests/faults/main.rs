@@ -16,6 +16,8 @@ mod lost_replies;
 mod places;
 mod replica;
 mod restart;
+mod rights;
+mod rolled_back;
 mod sentinel;
 mod stolen_token;
 mod support;

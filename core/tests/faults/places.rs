@@ -32,7 +32,7 @@ async fn tls_works_with_the_right_authority_only() {
     options.ca_file = Some(server.ca_file());
     let client = Client::connect_with(&server.url(), options).await.unwrap();
     // And goes on after a restart.
-    server.server().restart();
+    server.server_mut().restart();
     let queue = client.queue("q").unwrap();
     assert!(queue.add_item(Item::new("data")).await.unwrap());
 

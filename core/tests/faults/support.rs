@@ -107,6 +107,8 @@ pub(crate) async fn warm_up(client: &Client) {
     queue.extend(&leases[0], LONG).await.unwrap();
     queue.release(&leases[0], Duration::ZERO).await.unwrap();
     assert!(queue.complete(&leases[1]).await.unwrap());
+    let both = queue.complete_and_lease([&leases[1]], 1, at_once()).await.unwrap();
+    queue.release(&both.leases[0], Duration::ZERO).await.unwrap();
 }
 
 /// A server, a proxy in front of it, and a client behind that.

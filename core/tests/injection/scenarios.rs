@@ -61,6 +61,14 @@ async fn lease() {
     };
     let act = async |queue: &WorkQueue, _: &Leases| queue.lease_many(3, at_once()).await.map(drop);
     stage.acts("lease", &[], plain, act).await;
+    // So many that they are put into a tree.
+    let many = async |_: &Bench, queue: &WorkQueue| {
+        let others = (0..40).map(|n| item(format!("other-{n}")));
+        queue.add_items(others.chain(["ready", "ready-too"].map(item))).await.unwrap();
+        Leases::new()
+    };
+    let act = async |queue: &WorkQueue, _: &Leases| queue.lease_many(50, at_once()).await.map(drop);
+    stage.acts("lease", &[], many, act).await;
 }
 
 #[tokio::test]
@@ -92,6 +100,21 @@ async fn complete() {
         queue.complete(&leases["leased"]).await.map(drop)
     };
     stage.acts("complete", &["leased"], plain, act).await;
+}
+
+#[tokio::test]
+async fn complete_and_lease() {
+    let mut stage = Stage::new().await;
+    for (count, wait) in [(20, 0), (2, 1)] {
+        let act = async |queue: &WorkQueue, leases: &Leases| {
+            let options = LeaseOptions::new(secs(60)).wait(ms(wait));
+            let mut many = of(leases, &LEASED);
+            many.push(&leases["stale:s-leased"]);
+            queue.complete_and_lease(many, count, options).await.map(drop)
+        };
+        let ends: Vec<&str> = LEASED.iter().chain(&["s-leased"]).copied().collect();
+        stage.furnished("complete_and_lease", &ends, act).await;
+    }
 }
 
 #[tokio::test]

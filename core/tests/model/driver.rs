@@ -87,7 +87,8 @@ impl Driver<'_> {
         match self.rng.random_range(0..100) {
             0..20 => self.add(&queue).await,
             20..42 => self.lease(&queue).await,
-            42..54 => self.complete(&queue).await,
+            42..48 => self.complete(&queue).await,
+            48..54 => self.complete_and_lease(&queue).await,
             54..64 => self.fail(&queue).await,
             64..72 => self.release(&queue).await,
             72..80 => self.extend(&queue).await,

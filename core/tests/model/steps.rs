@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::{CompleteOptions, Item, ItemInfo, LeaseOptions, State, WorkQueue};
+use leaseq::{CompleteOptions, Item, ItemInfo, Lease, LeaseOptions, State, WorkQueue};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
@@ -43,6 +43,27 @@ impl Driver<'_> {
         let options = LeaseOptions::new(ms(duration)).wait(Duration::ZERO);
         let leases = queue.lease_many(count, options).await.unwrap();
         let expected = self.model.lease(count, duration);
+        self.leased(leases, expected);
+    }
+
+    pub(crate) async fn complete_and_lease(&mut self, queue: &WorkQueue) {
+        let (some, strict) = (self.some_handles(), self.rng.random_bool(0.2));
+        let tokens: Vec<Token> = some.iter().map(|i| self.handles[*i].1).collect();
+        let (count, duration) = (self.rng.random_range(1..6), self.duration());
+        self.note(format!("complete {tokens:?}, strict {strict}, lease {count} for {duration}"));
+        let complete = CompleteOptions::new();
+        let complete = if strict { complete.strict() } else { complete };
+        let options = LeaseOptions::new(ms(duration)).wait(Duration::ZERO);
+        let leases = some.iter().map(|i| &self.handles[*i].0);
+        let done = queue.complete_and_lease_with(leases, complete, count, options).await.unwrap();
+        let completed: Vec<bool> =
+            tokens.iter().map(|token| self.model.complete(*token, strict)).collect();
+        assert_eq!(done.completed, completed);
+        let expected = self.model.lease(count, duration);
+        self.leased(done.leases, expected);
+    }
+
+    fn leased(&mut self, leases: Vec<Lease>, expected: Vec<(Token, Entry)>) {
         let seen: Vec<_> = leases.iter().map(|lease| lease.id()).collect();
         assert_eq!(seen, expected.iter().map(|(_, e)| &e.id[..]).collect::<Vec<_>>());
         for (lease, (token, entry)) in leases.into_iter().zip(expected) {

@@ -1,4 +1,4 @@
-//! Data of another version.
+//! Data of another version, and the shape of what is stored.
 
 use ::redis::Commands;
 use leaseq::{ErrorKind, State};
@@ -33,4 +33,25 @@ async fn a_newer_storage_format_is_incompatible() {
     assert_eq!(bench.backend().dump(), before);
     set_format("1");
     assert_eq!(drain(&queue).await, ["a"]);
+}
+
+/// A sorted set of up to 128 numbers is a list, in which the server looks for each of them one by one.
+#[tokio::test]
+async fn many_leases_at_once_are_kept_where_they_are_found_fast() {
+    let redis = Redis::start();
+    let mut raw = redis.server().connection();
+    let bench = Bench::new(redis);
+    let queue = bench.queue().await;
+    queue.add_items((0..60).map(|n| item(n.to_string()))).await.unwrap();
+    let mut kept = || {
+        let encoding =
+            ::redis::cmd("OBJECT").arg("ENCODING").arg("leaseq:{jobs}:leased").query(&mut raw);
+        (encoding.unwrap(), raw.zcard::<_, u64>("leaseq:{jobs}:leased").unwrap())
+    };
+    let few = queue.lease_many(20, at_once()).await.unwrap();
+    assert_eq!(kept(), ("listpack".to_owned(), 20));
+    let many = queue.lease_many(40, at_once()).await.unwrap();
+    assert_eq!(kept(), ("skiplist".to_owned(), 60));
+    assert_eq!(queue.complete_many(few.iter().chain(&many)).await.unwrap(), [true; 60]);
+    assert!(queue.check().await.unwrap().is_sound());
 }

@@ -35,6 +35,22 @@ impl Address {
     /// part of the URL in which a password may stand.
     pub(super) fn parse(url: &str, options: &mut ConnectOptions) -> Result<Address> {
         let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+        Self::read(url, options).map_err(|error| {
+            // Then the login may end later than it seems, and messages quote what follows it.
+            let rest = rest.trim_start_matches('/');
+            let after = rest.find(['/', '?']).map(|at| &rest[at..]);
+            if !after.is_some_and(|after| after.contains('@')) {
+                return error;
+            }
+            Error::invalid(format_args!(
+                "{scheme} url: it cannot be read, and has an @ behind a / or ?: in a user or \
+                 password they are written %40, %2F and %3F"
+            ))
+        })
+    }
+
+    fn read(url: &str, options: &mut ConnectOptions) -> Result<Address> {
+        let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
         let invalid = |what: &str| Error::invalid(format_args!("{scheme} url: {what}"));
         let Some(rest) = rest.strip_prefix("//") else {
             return Err(invalid("// is missing after the scheme"));
@@ -213,5 +229,41 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Invalid, "{url}");
             assert!(!error.to_string().contains("hunter2"), "{error}");
         }
+    }
+
+    #[test]
+    fn passwords_that_were_not_encoded_are_not_shown() {
+        for url in [
+            "redis://user:hunter2/x@h",
+            "redis://user:hunter2?x@h",
+            "redis://user:x/hunter2@h",
+            "redis://user:x@y/hunter2@h",
+            "redis+cluster://user:x?hunter2=y@h,i",
+            "redis+sentinel://user:x/hunter2/y@h/main",
+        ] {
+            let error = parse(url).err().unwrap_or_else(|| panic!("{url}"));
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{url}");
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn urls_with_accidents_are_read_or_invalid_and_show_no_password() {
+        let urls = [
+            "redis://user:hunter2@h:6379/0?timeout_ms=1500&namespace=x",
+            "rediss://user:hunter2@[::1]:6379/3?ca_file=/etc/ca.pem&max_data=9",
+            "redis+unix:///run/redis.sock?db=2&user=u&password=p",
+            "redis+sentinel://user:hunter2@a,b:5/main/4?connect_timeout_ms=50",
+            "redis+cluster://user:hunter2@a:1,b:2",
+        ];
+        leaseq_test_support::with_accidents(&urls, 50_000, |url| {
+            let Err(error) = parse(url) else { return };
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{url:?}");
+            let shown = error.to_string();
+            // As long as it stands where a password does, and nowhere else.
+            let is_password = url.matches("hunter2").count() == 1
+                && url.split_once("://user:hunter2").is_some_and(|(_, after)| after.contains('@'));
+            assert!(!is_password || !shown.contains("hunter2"), "{url:?}: {shown}");
+        });
     }
 }

@@ -8,7 +8,7 @@
 //! not seen, is in no state at all.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::{Cmd, Value};
 
@@ -18,6 +18,7 @@ use super::reply;
 use super::scripts::Script;
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
+use crate::engine::pause;
 use crate::name::QueueName;
 use crate::options::{MAX_DELAY, MAX_LEASE, MAX_PRIORITY};
 
@@ -28,6 +29,8 @@ pub(super) struct Audit<'a> {
     engine: &'a RedisEngine,
     queue: &'a QueueName,
     mend: bool,
+    /// After each step the server is left alone for so many times as long as the step took.
+    pace: u32,
     report: DeepReport,
     /// Items that must be ready: number and delivery.
     candidates: HashMap<u64, u64>,
@@ -36,11 +39,17 @@ pub(super) struct Audit<'a> {
 }
 
 impl<'a> Audit<'a> {
-    pub(super) fn new(engine: &'a RedisEngine, queue: &'a QueueName, mend: bool) -> Self {
+    pub(super) fn new(
+        engine: &'a RedisEngine,
+        queue: &'a QueueName,
+        mend: bool,
+        pace: u32,
+    ) -> Self {
         Audit {
             engine,
             queue,
             mend,
+            pace,
             report: DeepReport::default(),
             candidates: HashMap::new(),
             seen: HashMap::new(),
@@ -82,7 +91,10 @@ impl<'a> Audit<'a> {
         key_count: usize,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        self.engine.look(self.queue, script, key_count, fill).await
+        let begun = Instant::now();
+        let reply = self.engine.look(self.queue, script, key_count, fill).await;
+        pause(begun, self.pace).await;
+        reply
     }
 
     /// A key of a wrong type makes every script fail: it is reported, and nothing else is done.

@@ -62,6 +62,34 @@ impl Opener {
         }
     }
 
+    /// Whether connections choose a database other than the first.
+    pub(super) fn selects(&self) -> bool {
+        self.address.db != 0
+    }
+
+    /// Whether another server may take over.
+    pub(super) fn fails_over(&self) -> bool {
+        matches!(self.address.place, Place::Sentinel { .. } | Place::Cluster(_))
+    }
+
+    /// Whether it logs in without a password.
+    pub(super) fn is_anonymous(&self) -> bool {
+        self.address.password.is_none()
+    }
+
+    /// Whether a network is crossed without encryption.
+    pub(super) fn is_plain(&self) -> bool {
+        let near = |(host, _): &Node| matches!(&**host, "localhost" | "127.0.0.1" | "::1");
+        let far = match &self.address.place {
+            Place::Node(node) => !near(node),
+            Place::Unix(_) => false,
+            Place::Sentinel { sentinels: nodes, .. } | Place::Cluster(nodes) => {
+                !nodes.iter().all(near)
+            }
+        };
+        far && !self.address.tls
+    }
+
     /// Where the server is, for people; never with a password.
     pub(super) fn describe(&self, spot: &Spot) -> String {
         match (spot, &self.address.place) {

@@ -1,14 +1,17 @@
-//! Leasing.
+//! Leasing, also with completing before it.
 
 use std::time::Duration;
+
+use redis::{Cmd, Value};
 
 use super::keys::ALL;
 use super::record::{read_extra, read_record};
 use super::reply;
 use super::scripts::Script;
+use super::settle::{add_completes, count_completes};
 use super::{RedisEngine, bad_record};
 use crate::Result;
-use crate::engine::{Leased, LeasedItem, Stamp, Token, Wanted};
+use crate::engine::{BothHalves, Complete, Leased, LeasedItem, Stamp, Token, Wanted};
 use crate::name::QueueName;
 
 pub(super) async fn lease(
@@ -18,18 +21,56 @@ pub(super) async fn lease(
     patience: Duration,
     stamp: &Stamp,
 ) -> Result<Leased> {
+    let fill = |command: &mut Cmd| add_wanted(command, wanted, patience);
+    let reply = engine.run(queue, Script::Lease, ALL, stamp, fill).await?;
+    read(queue, wanted, reply::array(reply)?)
+}
+
+pub(super) async fn complete_and_lease(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    leases: &[Complete],
+    wanted: &[Wanted],
+    patience: Duration,
+    stamp: &Stamp,
+) -> Result<BothHalves> {
+    /// The argument in front of those about completing.
+    const BEFORE: usize = 3;
     let reply = engine
-        .run(queue, Script::Lease, ALL, stamp, |command| {
-            command.arg(patience.as_millis() as u64);
-            for group in wanted {
-                command.arg(group.count).arg(group.duration_ms);
+        .run(queue, Script::CompleteAndLease, ALL, stamp, |command| {
+            if leases.is_empty() {
+                command.arg(BEFORE);
+            } else {
+                command.arg(BEFORE + count_completes(leases));
+                add_completes(command, leases);
             }
-            if wanted.is_empty() {
-                command.arg(0).arg(0);
-            }
+            add_wanted(command, wanted, patience);
         })
         .await?;
-    let [now, look_in, numbers, records, extras] = reply::array(reply)?;
+    let [now, look_in, numbers, records, extras, completed] = reply::array(reply)?;
+    let completed = reply::text(completed)?;
+    // Whoever asks for a lost answer names nothing.
+    let completed = match leases {
+        [] => Vec::new(),
+        leases => reply::bools(&completed, leases.len())?,
+    };
+    let leased = read(queue, wanted, [now, look_in, numbers, records, extras]);
+    Ok(BothHalves { completed, leased })
+}
+
+/// What `scripts/parts/lease.lua` reads.
+fn add_wanted(command: &mut Cmd, wanted: &[Wanted], patience: Duration) {
+    command.arg(patience.as_millis() as u64);
+    for group in wanted {
+        command.arg(group.count).arg(group.duration_ms);
+    }
+    if wanted.is_empty() {
+        command.arg(0).arg(0);
+    }
+}
+
+fn read(queue: &QueueName, wanted: &[Wanted], reply: [Value; 5]) -> Result<Leased> {
+    let [now, look_in, numbers, records, extras] = reply;
     let now: u64 = reply::number(now)?;
     let look_in: i64 = reply::number(look_in)?;
     let mut extras = reply::list(extras)?.into_iter();

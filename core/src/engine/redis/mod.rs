@@ -1,10 +1,13 @@
 //! The engine on Redis and Valkey: one Lua script for each operation. `core/docs/protocol.md` has
 //! the keys, the scripts and the reasons.
 
+mod access;
 mod add;
 mod address;
 mod audit;
 mod connection;
+mod doctor;
+mod due;
 mod keys;
 mod lease;
 mod link;
@@ -30,9 +33,11 @@ use self::connection::Opener;
 use self::keys::Keys;
 use self::link::Link;
 use self::scripts::{Script, Scripts};
-use self::wake::Wake;
-use super::{Complete, Engine, Extend, Fail, Leased, Release, Stamp, Wanted};
+use self::wake::{News, Wake};
+use super::{BothHalves, Complete, Engine, Extend, Fail, Leased, Release, Stamp, Turn, Wanted};
+use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
+use crate::doctor::Diagnosis;
 use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
 use crate::name::QueueName;
 use crate::options::ConnectOptions;
@@ -47,6 +52,7 @@ pub(crate) use self::scripts::texts as script_texts;
 pub(crate) struct RedisEngine {
     link: Arc<Link>,
     wake: Wake,
+    due: Wake,
     namespace: String,
     timeout: Duration,
     keys: Mutex<HashMap<QueueName, Arc<Keys>>>,
@@ -66,7 +72,8 @@ impl RedisEngine {
         let link = Arc::new(Link::new(opener, scripts, options.timeout));
         link.probe().await?;
         let engine = RedisEngine {
-            wake: Wake::new(link.clone(), &options.namespace),
+            wake: Wake::new(News::Ready, link.clone(), &options.namespace),
+            due: Wake::new(News::Due, link.clone(), &options.namespace),
             link,
             namespace: options.namespace.clone(),
             timeout: options.timeout,
@@ -96,6 +103,7 @@ impl RedisEngine {
         stamp: &Stamp,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
+        access::check(self, queue, script).await?;
         let keys = self.keys(queue);
         self.link
             .run(queue, script, stamp.until, |command| {
@@ -114,6 +122,7 @@ impl RedisEngine {
         key_count: usize,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
+        access::check(self, queue, script).await?;
         let keys = self.keys(queue);
         self.link
             .run(queue, script, self.until(), |command| {
@@ -158,6 +167,7 @@ impl Drop for RedisEngine {
 #[async_trait]
 impl Engine for RedisEngine {
     async fn open_queue(&self, queue: &QueueName) -> Result<()> {
+        access::learn(self, queue).await?;
         let mut command = cmd("HGET");
         command.arg(self.keys(queue).meta()).arg("format");
         let found = reply::optional_text(self.link.command(queue, self.until(), command).await?)?;
@@ -199,6 +209,17 @@ impl Engine for RedisEngine {
         stamp: &Stamp,
     ) -> Result<Vec<bool>> {
         settle::complete(self, queue, leases, stamp).await
+    }
+
+    async fn complete_and_lease(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        wanted: &[Wanted],
+        patience: Duration,
+        stamp: &Stamp,
+    ) -> Result<BothHalves> {
+        lease::complete_and_lease(self, queue, leases, wanted, patience, stamp).await
     }
 
     async fn extend(
@@ -250,8 +271,28 @@ impl Engine for RedisEngine {
         operate::light_clean(self, queue, stamp).await
     }
 
-    async fn audit(&self, queue: &QueueName, mend: bool) -> Result<DeepReport> {
-        audit::Audit::new(self, queue, mend).run().await
+    async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport> {
+        audit::Audit::new(self, queue, mend, pace).run().await
+    }
+
+    async fn next_due(&self, queue: &QueueName, rest: Duration) -> Result<Option<Duration>> {
+        due::next_due(self, queue, rest).await
+    }
+
+    async fn wait_due(&self, queue: &QueueName) {
+        self.due.wait(queue).await;
+    }
+
+    async fn deep_turn(&self, queue: &QueueName, turn: Turn) -> Result<Duration> {
+        due::deep_turn(self, queue, turn).await
+    }
+
+    async fn missing_rights(&self, queue: &QueueName, role: Role) -> Result<Vec<String>> {
+        access::missing_rights(self, queue, role).await
+    }
+
+    async fn diagnose(&self) -> Result<Diagnosis> {
+        doctor::diagnose(self).await
     }
 
     async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {

@@ -1,5 +1,8 @@
 //! The Lua scripts: one file for each operation, put together with the parts it uses.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use redis::{Cmd, cmd};
 
 /// Puts parts and body together. The first line says what a server that is full must allow: all
@@ -22,16 +25,19 @@ macro_rules! script {
 /// Every script: name and text.
 #[rustfmt::skip]
 const TEXTS: [(&str, &str); Script::COUNT] = [
-    script!("add", "", ["lane", "wake", "extra", "push"]),
-    script!("lease", " flags=allow-oom", ["lane", "wake", "extra", "push", "due", "take"]),
-    script!("complete", " flags=allow-oom", ["lane", "extra", "forget"]),
+    script!("add", "", ["lane", "wake", "tell", "extra", "push"]),
+    script!("lease", " flags=allow-oom", ["lane", "wake", "tell", "extra", "push", "due", "next_due", "take", "lease"]),
+    script!("complete", " flags=allow-oom", ["lane", "extra", "forget", "complete"]),
+    script!("complete_and_lease", " flags=allow-oom", ["lane", "wake", "tell", "extra", "push", "due", "next_due", "take", "lease", "forget", "complete"]),
     script!("extend", " flags=allow-oom", ["lane", "extra", "current"]),
-    script!("release", " flags=allow-oom", ["lane", "wake", "extra", "push", "current"]),
-    script!("fail", " flags=allow-oom", ["lane", "wake", "extra", "push", "current"]),
+    script!("release", " flags=allow-oom", ["lane", "wake", "tell", "extra", "push", "current"]),
+    script!("fail", " flags=allow-oom", ["lane", "wake", "tell", "extra", "push", "current"]),
     script!("remove", " flags=allow-oom", ["lane", "forget"]),
     script!("requeue", " flags=allow-oom", ["lane", "wake", "extra", "push"]),
     script!("purge", " flags=allow-oom", ["lane", "forget"]),
-    script!("light_clean", " flags=allow-oom", ["lane", "wake", "extra", "push", "due"]),
+    script!("light_clean", " flags=allow-oom", ["lane", "wake", "extra", "push", "due", "next_due"]),
+    script!("next_due", " flags=allow-oom", ["next_due"]),
+    script!("deep_turn", " flags=allow-oom", []),
     script!("pause", " flags=allow-oom", []),
     script!("resume", " flags=allow-oom", ["wake"]),
     script!("counts", " flags=no-writes,allow-oom", ["extra"]),
@@ -44,14 +50,17 @@ const TEXTS: [(&str, &str); Script::COUNT] = [
     script!("audit_counts", " flags=allow-oom", []),
     script!("mend_stray", " flags=allow-oom", ["wake", "extra", "push", "leads"]),
     script!("mend_doubled", " flags=allow-oom", ["extra"]),
+    // Without the parts that all others have: it must run whatever the user may not do.
+    ("rights", concat!("#!lua flags=no-writes,allow-oom\n", include_str!("scripts/rights.lua"))),
 ];
 
 /// A script, by its place in [`TEXTS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Script {
     Add,
     Lease,
     Complete,
+    CompleteAndLease,
     Extend,
     Release,
     Fail,
@@ -59,6 +68,8 @@ pub(super) enum Script {
     Requeue,
     Purge,
     LightClean,
+    NextDue,
+    DeepTurn,
     Pause,
     Resume,
     Counts,
@@ -71,14 +82,66 @@ pub(super) enum Script {
     AuditCounts,
     MendStray,
     MendDoubled,
+    Rights,
 }
 
 impl Script {
-    const COUNT: usize = Script::MendDoubled as usize + 1;
+    const COUNT: usize = Script::Rights as usize + 1;
+
+    /// All that the operations run.
+    pub(super) fn all() -> impl Iterator<Item = Script> {
+        use Script::*;
+        [
+            Add,
+            Lease,
+            Complete,
+            CompleteAndLease,
+            Extend,
+            Release,
+            Fail,
+            Remove,
+            Requeue,
+            Purge,
+            LightClean,
+            NextDue,
+            DeepTurn,
+            Pause,
+            Resume,
+            Counts,
+            Get,
+            List,
+            AuditTypes,
+            AuditItems,
+            AuditReady,
+            AuditIndex,
+            AuditCounts,
+            MendStray,
+            MendDoubled,
+        ]
+        .into_iter()
+    }
 
     pub(super) fn name(self) -> &'static str {
         TEXTS[self as usize].0
     }
+}
+
+/// The commands that a script may run, in lower case: read from its text, so that a list of rights
+/// cannot be out of date.
+pub(super) fn commands(script: Script) -> BTreeSet<&'static str> {
+    static COMMANDS: LazyLock<Vec<BTreeSet<String>>> =
+        LazyLock::new(|| TEXTS.iter().map(|(_, text)| commands_in(text)).collect());
+    COMMANDS[script as usize].iter().map(String::as_str).collect()
+}
+
+fn commands_in(text: &str) -> BTreeSet<String> {
+    let calls = text.split("redis.call(").skip(1);
+    // A call may choose between commands: `redis.call(hash and 'HDEL' or 'ZREM', …`.
+    let first = calls.map(|call| call.split([',', ')']).next().unwrap_or(""));
+    first
+        .flat_map(|first| first.split('\'').skip(1).step_by(2))
+        .map(str::to_ascii_lowercase)
+        .collect()
 }
 
 /// The texts as this client sends them, with their digests.
@@ -121,4 +184,22 @@ impl Scripts {
 #[cfg(feature = "testing")]
 pub(crate) fn texts() -> &'static [(&'static str, &'static str)] {
     &TEXTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_script_is_listed_and_every_call_names_its_command() {
+        assert_eq!(Script::all().count() + 1, Script::COUNT);
+        for (name, text) in TEXTS {
+            for call in text.split("redis.call(").skip(1) {
+                let first = call.split([',', ')']).next().unwrap();
+                assert!(first.contains('\''), "{name}: redis.call({first}");
+            }
+        }
+        let index = commands(Script::AuditIndex);
+        assert!(["hdel", "zrem", "hscan", "zscan", "time"].iter().all(|name| index.contains(name)));
+    }
 }

@@ -1,5 +1,7 @@
 //! Completing, extending, releasing and failing.
 
+use redis::Cmd;
+
 use super::RedisEngine;
 use super::keys::{ALL, UP_TO_DEAD, UP_TO_EXTRA};
 use super::record::store_id;
@@ -18,24 +20,35 @@ pub(super) async fn complete(
 ) -> Result<Vec<bool>> {
     let reply = engine
         .run(queue, Script::Complete, UP_TO_DEAD, stamp, |command| {
-            command.arg(leases.len());
-            for lease in leases {
-                command.arg(lease.token.number);
-            }
-            for lease in leases {
-                command.arg(store_id(&lease.id));
-            }
-            let later = || leases.iter().enumerate().filter(|(_, lease)| lease.token.delivery > 0);
-            command.arg(later().count());
-            for (i, lease) in later() {
-                command.arg(i + 1).arg(lease.token.delivery);
-            }
-            for (i, _) in leases.iter().enumerate().filter(|(_, lease)| lease.strict) {
-                command.arg(i + 1);
-            }
+            add_completes(command, leases);
         })
         .await?;
     reply::bools(&reply::text(reply)?, leases.len())
+}
+
+/// What `scripts/parts/complete.lua` reads.
+pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
+    command.arg(leases.len());
+    for lease in leases {
+        command.arg(lease.token.number);
+    }
+    for lease in leases {
+        command.arg(store_id(&lease.id));
+    }
+    let later = || leases.iter().enumerate().filter(|(_, lease)| lease.token.delivery > 0);
+    command.arg(later().count());
+    for (i, lease) in later() {
+        command.arg(i + 1).arg(lease.token.delivery);
+    }
+    for (i, _) in leases.iter().enumerate().filter(|(_, lease)| lease.strict) {
+        command.arg(i + 1);
+    }
+}
+
+/// How many arguments that are.
+pub(super) fn count_completes(leases: &[Complete]) -> usize {
+    let later = leases.iter().filter(|lease| lease.token.delivery > 0).count();
+    2 + 2 * (leases.len() + later) + leases.iter().filter(|lease| lease.strict).count()
 }
 
 pub(super) async fn extend(

@@ -1,5 +1,6 @@
-//! Waiting without polling: one connection blocks on the wake lists of all queues that are waited
-//! on, and on nothing else, so that a lost answer loses a token and never an item.
+//! Waiting without polling: one connection blocks on the token lists of all queues that are waited
+//! on, and on nothing else, so that a lost answer loses a token and never an item. Workers wait on
+//! `wake`, cleaners on `due`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,17 +16,44 @@ use super::link::Link;
 use super::verdict::{Verdict, verdict};
 use crate::name::QueueName;
 
-/// How long one blocking command lasts.
-const BLOCK: Duration = Duration::from_secs(5);
-/// After this much more without an answer the connection is given up.
+/// After this much more than the block without an answer the connection is given up.
 const SLACK: Duration = Duration::from_secs(2);
 /// How long to rest after a connection failed, at first.
 const MIN_REST: Duration = Duration::from_millis(20);
 /// How long to rest when no connection can be had; the queues are looked at now and then anyway.
 const REST: Duration = Duration::from_secs(1);
 
-/// All waiting of a client. On a Cluster every queue has a connection of its own.
+/// What is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum News {
+    /// Something may be ready.
+    Ready,
+    /// Something is due or expires earlier than a cleaner knows.
+    Due,
+}
+
+impl News {
+    /// How long one blocking command lasts. Cleaners listen to all queues, on a Cluster with a
+    /// connection for each: less often, to stay quiet.
+    fn block(self) -> Duration {
+        match self {
+            News::Ready => Duration::from_secs(5),
+            News::Due => Duration::from_secs(30),
+        }
+    }
+
+    fn key(self, keys: &Keys) -> Vec<u8> {
+        match self {
+            News::Ready => keys.wake().to_vec(),
+            News::Due => keys.due().to_vec(),
+        }
+    }
+}
+
+/// All waiting of a client for one kind of news. On a Cluster every queue has a connection of its
+/// own.
 pub(super) struct Wake {
+    kind: News,
     link: Arc<Link>,
     namespace: String,
     hubs: Mutex<HashMap<Option<QueueName>, Arc<Hub>>>,
@@ -40,7 +68,7 @@ struct Hub {
 
 struct Waiting {
     count: usize,
-    wake_key: Vec<u8>,
+    key: Vec<u8>,
     news: Arc<Notify>,
 }
 
@@ -67,18 +95,18 @@ impl Drop for Ticket<'_> {
 }
 
 impl Wake {
-    pub(super) fn new(link: Arc<Link>, namespace: &str) -> Self {
-        Wake { link, namespace: namespace.to_owned(), hubs: Mutex::default() }
+    pub(super) fn new(kind: News, link: Arc<Link>, namespace: &str) -> Self {
+        Wake { kind, link, namespace: namespace.to_owned(), hubs: Mutex::default() }
     }
 
-    /// Returns when a token for the queue came.
+    /// Returns when a token for the queue came, or may have been lost with a connection.
     pub(super) async fn wait(&self, queue: &QueueName) {
         let hub = self.hub(queue);
         let news = {
             let mut waiting = lock(&hub.waiting);
             let entry = waiting.entry(queue.clone()).or_insert_with(|| Waiting {
                 count: 0,
-                wake_key: Keys::new(&self.namespace, queue).wake().to_vec(),
+                key: self.kind.key(&Keys::new(&self.namespace, queue)),
                 news: Arc::default(),
             });
             entry.count += 1;
@@ -100,13 +128,15 @@ impl Wake {
         }
         let hub = Arc::<Hub>::default();
         hubs.insert(name, hub.clone());
-        let listener = Listener { link: self.link.clone(), hub: hub.clone() };
+        let block = self.kind.block();
+        let listener = Listener { block, link: self.link.clone(), hub: hub.clone() };
         tokio::spawn(listener.run());
         hub
     }
 }
 
 struct Listener {
+    block: Duration,
     link: Arc<Link>,
     hub: Arc<Hub>,
 }
@@ -123,10 +153,11 @@ impl Listener {
         let mut line: Option<Line> = None;
         let mut turn = 0;
         let mut pause = MIN_REST;
+        let mut broken = false;
         while !closed.is_cancelled() {
             let mut listening: Vec<(QueueName, Vec<u8>)> = lock(&self.hub.waiting)
                 .iter()
-                .map(|(queue, waiting)| (queue.clone(), waiting.wake_key.clone()))
+                .map(|(queue, waiting)| (queue.clone(), waiting.key.clone()))
                 .collect();
             if listening.is_empty() {
                 tokio::select! {
@@ -141,6 +172,12 @@ impl Listener {
             listening.rotate_left(turn);
             if line.is_none() {
                 line = self.connect(&listening[0].0).await;
+            }
+            if line.is_some() && std::mem::take(&mut broken) {
+                // Tokens, and the promise to send any, may be gone with the old server.
+                for waiting in lock(&self.hub.waiting).values() {
+                    waiting.news.notify_one();
+                }
             }
             let Some(open) = &line else {
                 tokio::select! {
@@ -166,6 +203,7 @@ impl Listener {
                     }
                     // Whatever else it was: the next connection goes to the right server.
                     line = None;
+                    broken = true;
                     tokio::select! {
                         () = tokio::time::sleep(pause) => {}
                         () = closed.cancelled() => {}
@@ -203,10 +241,10 @@ impl Listener {
         for (_, key) in listening {
             command.arg(key);
         }
-        command.arg(BLOCK.as_secs());
+        command.arg(self.block.as_secs());
         let mut connection = line.connection.clone();
         let answer = connection.send_packed_command(&command);
-        let answer = tokio::time::timeout(BLOCK + SLACK, answer);
+        let answer = tokio::time::timeout(self.block + SLACK, answer);
         tokio::pin!(answer);
         let answer = loop {
             tokio::select! {
@@ -254,7 +292,7 @@ impl Listener {
     }
 
     async fn deliver(&self, listening: &[(QueueName, Vec<u8>)], key: &[u8]) {
-        let Some((queue, key)) = listening.iter().find(|(_, wake_key)| wake_key == key) else {
+        let Some((queue, key)) = listening.iter().find(|(_, listened)| listened == key) else {
             return;
         };
         let news = lock(&self.hub.waiting).get(queue).map(|waiting| waiting.news.clone());

@@ -45,7 +45,7 @@ pub(super) fn anything_due(db: &mut Database, name: &QueueName) -> Result<Result
 }
 
 /// A deadline or due time that no lease and no delay can have.
-const FAR: &str = "CASE state WHEN 2 THEN ?3 ELSE ?4 END";
+const FAR: &str = "CASE state WHEN 1 THEN ?3 ELSE ?4 END";
 
 /// Looks at the next items after number `from`, and mends them. Returns where to go on.
 pub(super) fn audit_items(
@@ -61,7 +61,7 @@ pub(super) fn audit_items(
     let sql = format!(
         "SELECT number, state, length(id), data IS NULL AND NOT EXISTS
             (SELECT 1 FROM large WHERE large.number = item.number),
-            state IN (1, 2) AND at > {FAR}
+            state IN (1, 2) AND rank > {FAR}
             , queue = ?1
          FROM item WHERE number > ?2 ORDER BY number LIMIT {AUDIT_STEP}"
     );
@@ -84,7 +84,9 @@ pub(super) fn audit_items(
         if *too_far {
             report.note(Damage::BadTime, 1, mend, &what);
             if mend {
-                db.run("UPDATE item SET at = ?2 WHERE number = ?1", |s| s.execute([*number, now]))?;
+                db.run("UPDATE item SET rank = ?2 WHERE number = ?1", |s| {
+                    s.execute([*number, now])
+                })?;
             }
         }
     }

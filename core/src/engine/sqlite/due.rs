@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use super::database::Database;
-use super::row::{COLUMNS, Stored};
+use super::row::{COLUMNS, DELAYED, LEASED, Stored, rank, state_number};
 use super::tally::Tally;
 use crate::Result;
 use crate::item::State;
@@ -15,9 +15,10 @@ pub(super) struct Moved {
     pub(super) died: u64,
 }
 
-const RECLAIM: &str = "UPDATE item SET state = ?2, place = ?3, at = ?4, expiries = expiries + 1,
+const RECLAIM: &str = "UPDATE item SET state = ?2, rank = ?3, place = ?4, expiries = expiries + 1,
     deliveries = deliveries + 1 WHERE number = ?1";
-const PROMOTE: &str = "UPDATE item SET state = 0, place = ?2, front = 0 WHERE number = ?1";
+const PROMOTE: &str =
+    "UPDATE item SET state = 0, rank = -priority, place = ?2, front = 0 WHERE number = ?1";
 
 /// At most `limit` items of each kind, oldest first. Expired leases count an expiry and become
 /// ready at the front, or dead at their limit of attempts; due items become ready.
@@ -46,8 +47,9 @@ pub(super) fn move_due(
     // gets the last, and so the lowest, place.
     for item in at_most(db, queue, State::Leased, limit)?.into_iter().rev() {
         let state = if item.ends_with_next() { State::Dead } else { State::Ready };
-        let place = -db.next_number();
-        db.run(RECLAIM, |s| s.execute(params![item.number, state as i64, place, now]))?;
+        let rank = rank(state, item.priority, now);
+        let place = if state == State::Ready { -db.next_number() } else { 0 };
+        db.run(RECLAIM, |s| s.execute(params![item.number, state_number(state), rank, place]))?;
         tally.count(State::Leased, item.priority, -1);
         tally.count(state, item.priority, 1);
         moved.expired += 1;
@@ -74,9 +76,9 @@ fn at_most(db: &Database, queue: i64, state: State, limit: usize) -> Result<Vec<
     // The data is not needed here.
     let columns = COLUMNS.replace(", data", ", NULL");
     let sql = format!(
-        "SELECT {columns}, front FROM item WHERE queue = ?1 AND state = {} AND at <= ?2 \
-         ORDER BY at, number LIMIT ?3",
-        state as i64
+        "SELECT {columns}, front FROM item WHERE queue = ?1 AND state = {} AND rank <= ?2 \
+         ORDER BY rank, place, number LIMIT ?3",
+        state_number(state)
     );
     db.rows(&sql, params![queue, db.now as i64, limit as i64], |row| {
         Ok(Due { stored: Stored::read(row)?, front: row.get(13)? })
@@ -85,12 +87,10 @@ fn at_most(db: &Database, queue: i64, state: State, limit: usize) -> Result<Vec<
 
 /// When the next item is due or expires, in ms since 1970.
 pub(super) fn next_due(db: &Database, queue: i64) -> Result<Option<i64>> {
-    let next = |state: State| {
-        let sql = match state {
-            State::Leased => "SELECT min(at) FROM item WHERE queue = ?1 AND state = 2",
-            _ => "SELECT min(at) FROM item WHERE queue = ?1 AND state = 1",
-        };
-        db.run(sql, |s| s.query_row([queue], |row| row.get::<_, Option<i64>>(0)))
+    let next = |state: i64| {
+        db.run("SELECT min(rank) FROM item WHERE queue = ?1 AND state = ?2", |s| {
+            s.query_row([queue, state], |row| row.get::<_, Option<i64>>(0))
+        })
     };
-    Ok([next(State::Leased)?, next(State::Delayed)?].into_iter().flatten().min())
+    Ok([next(LEASED)?, next(DELAYED)?].into_iter().flatten().min())
 }

@@ -1,19 +1,9 @@
 //! The files beside the database, and whether they are still the ones that were opened.
 
-use std::fs::File;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Result};
-
-/// The file that writers take turns with, beside the database. The database file itself must not be
-/// opened a second time: closing that would drop SQLite's locks on it.
-pub(super) fn open_turn(path: &Path) -> Result<File> {
-    let name = beside(path, "-turn");
-    // Reading is enough for a lock, and possible where another user has made the file.
-    File::open(&name)
-        .or_else(|_| File::options().create(true).truncate(false).write(true).open(&name))
-        .map_err(|error| unusable(&name, &error))
-}
+use crate::Error;
 
 pub(super) fn unusable(path: &Path, error: &std::io::Error) -> Error {
     use std::io::ErrorKind;
@@ -33,28 +23,42 @@ pub(super) fn unusable(path: &Path, error: &std::io::Error) -> Error {
 /// Device and number of a file.
 pub(super) type Identity = (u64, u64);
 
-pub(super) fn identities(path: &Path) -> Option<[Identity; 2]> {
+/// Which files stand at the path of the database, and at that of its log.
+pub(super) fn identities(path: &Path, log: &Path) -> Option<[Identity; 2]> {
     // SQLite keeps the same log for as long as anybody has the database open.
-    Some([identity(path)?, identity(&beside(path, "-wal"))?])
+    Some([identity(path)?, identity(log)?])
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Which file stands at this path.
-fn identity(path: &Path) -> Option<Identity> {
-    let found = std::fs::metadata(path).ok()?;
+/// Which file stands at this path. Without its times: a file whose times were asked for gets a new one
+/// with every write, and a commit that waits for the disk then waits for that as well.
+pub(super) fn identity(path: &Path) -> Option<Identity> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
+        // Some containers forbid this call, with one error or another: then the usual one tells.
+        if let Ok(found) = statx(CWD, path, AtFlags::empty(), StatxFlags::INO) {
+            let device = makedev(found.stx_dev_major, found.stx_dev_minor);
+            return Some((device, found.stx_ino));
+        }
+    }
+    std::fs::metadata(path).ok().map(|found| identity_of(&found))
+}
+
+pub(super) fn identity_of(found: &Metadata) -> Identity {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        Some((found.dev(), found.ino()))
+        (found.dev(), found.ino())
     }
     #[cfg(not(unix))]
     {
         let _ = found;
-        Some((0, 0))
+        (0, 0)
     }
 }

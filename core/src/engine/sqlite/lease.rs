@@ -8,11 +8,11 @@ use super::database::Database;
 use super::due::{move_due, next_due};
 use super::row::Stored;
 use super::tally::Tally;
-use crate::Result;
 use crate::engine::{Leased, LeasedItem, Token, Wanted};
 use crate::item::State;
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
+use crate::{Error, Result};
 
 /// Most items of each kind that are moved on the way.
 const MOVE_STEP: usize = 500;
@@ -27,8 +27,8 @@ struct Outlook {
 
 fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
     const OUTLOOK: &str = "SELECT paused, largest,
-            (SELECT min(at) FROM item WHERE queue = ?1 AND state = 1),
-            (SELECT min(at) FROM item WHERE queue = ?1 AND state = 2)
+            (SELECT min(rank) FROM item WHERE queue = ?1 AND state = 1),
+            (SELECT min(rank) FROM item WHERE queue = ?1 AND state = 2)
         FROM queue WHERE queue = ?1";
     db.run(OUTLOOK, |s| {
         s.query_row([queue], |row| {
@@ -93,11 +93,11 @@ pub(super) fn lease(db: &mut Database, name: &QueueName, wanted: &[Wanted]) -> R
     Ok(Leased { items, look_in })
 }
 
-const TAKE: &str = "UPDATE item SET state = 2, at = ?3 WHERE number IN
-        (SELECT number FROM item WHERE queue = ?1 AND state = 0
-         ORDER BY priority DESC, place LIMIT ?2)
-    RETURNING number, state, priority, place, at, max_attempts, failures, expiries, deliveries,
-        added_at, error, id, data";
+const FIRST: &str = "SELECT number, state, rank, place, priority, max_attempts, failures, expiries,
+        deliveries, added_at, error, id, data
+    FROM item WHERE queue = ?1 AND state = 0 ORDER BY rank, place LIMIT ?2";
+const TAKE: &str = "UPDATE item SET state = 1, rank = ?3, place = 0 WHERE number IN
+    (SELECT number FROM item WHERE queue = ?1 AND state = 0 ORDER BY rank, place LIMIT ?2)";
 
 fn take(
     db: &mut Database,
@@ -112,10 +112,18 @@ fn take(
     while items.len() < group.count && *room > 0 {
         // No more at a time than surely fit into what is left of the answer.
         let step = (group.count - items.len()).min((*room / largest).max(1) as usize);
-        let mut rows =
-            db.rows(TAKE, params![queue, step as i64, deadline_ms as i64], Stored::read)?;
-        rows.sort_unstable_by_key(|row| (u8::MAX - row.priority, row.place));
+        // Reading first: what a change returns, SQLite would copy to another table before.
+        let rows = db.rows(FIRST, params![queue, step as i64], Stored::read)?;
         let got = rows.len();
+        if got == 0 {
+            break;
+        }
+        let taken = db.run(TAKE, |s| s.execute(params![queue, step as i64, deadline_ms as i64]))?;
+        if taken != got {
+            return Err(Error::internal(format_args!(
+                "queue {queue}: {taken} items were taken instead of {got}: run check"
+            )));
+        }
         for mut row in rows {
             let data = row.data(db)?;
             *room -= data.len() as i64;

@@ -62,6 +62,17 @@ impl Location {
     pub(super) fn describe(&self) -> String {
         self.path.as_ref().map_or_else(|| "memory".into(), |path| path.display().to_string())
     }
+
+    /// A file that was removed or replaced would go on taking items that nobody will ever see.
+    pub(super) fn replaced(&self) -> Error {
+        Error::unavailable(
+            format_args!(
+                "{}: the file was removed or replaced while it was in use",
+                self.describe()
+            ),
+            false,
+        )
+    }
 }
 
 /// Refuses file systems of other machines: their locks do not keep two writers apart.
@@ -131,5 +142,19 @@ mod tests {
         ] {
             assert_eq!(parse(url).unwrap_err().kind(), ErrorKind::Invalid, "{url}");
         }
+    }
+
+    #[test]
+    fn urls_with_accidents_are_read_or_invalid() {
+        let urls = [
+            "sqlite:a.db?synchronous=normal&timeout_ms=100",
+            "sqlite:///var/lib/a%20b.db?max_data=9&namespace=x",
+            "memory:?timeout_ms=10000",
+        ];
+        leaseq_test_support::with_accidents(&urls, 50_000, |url| {
+            if let Err(error) = parse(url) {
+                assert_eq!(error.kind(), ErrorKind::Invalid, "{url:?}");
+            }
+        });
     }
 }

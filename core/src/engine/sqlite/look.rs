@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
-use super::row::{COLUMNS, Stored};
+use super::row::{COLUMNS, Stored, state_number};
 use crate::item::{Counts, Cursor, ItemInfo, Page, State, Totals};
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
@@ -43,8 +43,8 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
     let mut oldest: Option<i64> = None;
     for priority in (0..10i64).filter(|p| counts.ready_by_priority[*p as usize] > 0) {
         let heads = db.rows(
-            "SELECT since FROM item WHERE queue = ?1 AND state = 0 AND priority = ?2 ORDER BY place LIMIT 16",
-            [queue, priority],
+            "SELECT CASE since WHEN 0 THEN added_at ELSE since END FROM item WHERE queue = ?1 AND state = 0 AND rank = ?2 ORDER BY place LIMIT 16",
+            [queue, -priority],
             |row| row.get(0),
         )?;
         oldest = heads.into_iter().chain(oldest).min();
@@ -70,28 +70,23 @@ pub(super) fn list(
 ) -> Result<Page> {
     let end = Page { items: Vec::new(), cursor: None };
     let Some(queue) = db.queue(name)? else { return Ok(end) };
-    let (first, second) = match cursor {
-        None if state == State::Ready => (9, i64::MIN),
+    let (rank, second) = match cursor {
         None => (i64::MIN, i64::MIN),
-        Some(Cursor(first, second)) => match (first.parse(), second.parse()) {
-            (Ok(first), Ok(second)) => (first, second),
-            _ => return Err(Error::invalid(format_args!("a cursor of another engine: {first:?}"))),
+        Some(Cursor(rank, second)) => match (rank.parse(), second.parse()) {
+            (Ok(rank), Ok(second)) => (rank, second),
+            _ => return Err(Error::invalid(format_args!("a cursor of another engine: {rank:?}"))),
         },
     };
-    let sql = if state == State::Ready {
-        format!(
-            "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = 0 AND (priority < ?2 OR priority = ?2 \
-             AND place > ?3) ORDER BY priority DESC, place LIMIT ?4"
-        )
-    } else {
-        format!(
-            "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = {} AND (at, number) > (?2, ?3) \
-             ORDER BY at, number LIMIT ?4",
-            state as i64
-        )
-    };
+    // Ready items stand in places of their own, all others in place 0.
+    let ready = state == State::Ready;
+    let (place, number) = if ready { (second, i64::MAX) } else { (0, second) };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = ?2 \
+         AND (rank, place, number) > (?3, ?4, ?5) ORDER BY rank, place, number LIMIT ?6"
+    );
+    let after = params![queue, state_number(state), rank, place, number, limit as i64];
     // A page of large items is cut short.
-    let rows = db.rows(&sql, params![queue, first, second, limit as i64], Stored::read)?;
+    let rows = db.rows(&sql, after, Stored::read)?;
     let mut page = end;
     let (mut room, mut whole) = (MAX_BATCH_BYTES as i64, rows.len() < limit);
     for item in rows {
@@ -99,11 +94,8 @@ pub(super) fn list(
             whole = false;
             break;
         }
-        let place = match state {
-            State::Ready => (i64::from(item.priority), item.place),
-            _ => (item.at, item.number),
-        };
-        page.cursor = Some(Cursor(place.0.to_string(), place.1.to_string()));
+        let second = if ready { item.place } else { item.number };
+        page.cursor = Some(Cursor(item.rank.to_string(), second.to_string()));
         let item = item.info(db)?;
         room -= item.data.len() as i64;
         page.items.push(item);

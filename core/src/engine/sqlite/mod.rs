@@ -4,22 +4,31 @@
 //! the stamps of the operations are not needed here.
 
 mod add;
+mod audit;
 mod clean;
 mod clock;
 mod database;
 mod due;
 mod error;
 mod files;
+mod job;
 mod lease;
 mod location;
+mod log;
 mod look;
+mod news;
+mod opening;
 mod operate;
+mod park;
 #[cfg(test)]
 mod plans;
 mod process;
 mod row;
+mod seat;
 mod settle;
 mod tally;
+mod tend;
+mod turn;
 mod worker;
 
 use std::collections::HashMap;
@@ -33,9 +42,16 @@ use tokio::sync::watch;
 
 use self::database::Database;
 use self::location::Location;
+use self::opening::Opening;
+pub(crate) use self::park::{
+    after_in_child as after_fork_in_child, after_in_parent as after_fork_in_parent,
+    before as before_fork,
+};
 use self::worker::Worker;
-use super::{Complete, Engine, Extend, Fail, Leased, Release, Stamp, Wanted};
-use crate::clean::{Damage, DeepReport, LightReport};
+use super::{BothHalves, Complete, Engine, Extend, Fail, Leased, Release, Stamp, Turn, Wanted};
+use crate::access::Role;
+use crate::clean::{DeepReport, LightReport};
+use crate::doctor::Diagnosis;
 use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
 use crate::name::QueueName;
 use crate::options::ConnectOptions;
@@ -48,6 +64,7 @@ pub(crate) struct SqliteEngine {
     process: u32,
     worker: Mutex<Option<Worker>>,
     looked: Mutex<HashMap<QueueName, Looked>>,
+    due: tend::Due,
 }
 
 /// The last look of a queue's calls for an item.
@@ -56,6 +73,20 @@ struct Looked {
     seen: watch::Receiver<u64>,
     /// There were fewer items than wanted: the next look is one that needs no lock.
     in_vain: bool,
+}
+
+fn how_many(wanted: &[Wanted]) -> usize {
+    wanted.iter().map(|wanted| wanted.count).sum()
+}
+
+/// Completes and leases in one transaction.
+fn both(
+    db: &mut Database,
+    queue: &QueueName,
+    leases: &[Complete],
+    wanted: &[Wanted],
+) -> Result<(Vec<bool>, Leased)> {
+    Ok((settle::complete(db, queue, leases)?, lease::lease(db, queue, wanted)?))
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -76,7 +107,7 @@ impl SqliteEngine {
         #[cfg(not(feature = "testing"))]
         let clock: clock::Source = Arc::new(clock::machine);
         let timeout = options.timeout;
-        let (worker, opened) = start(&location, &clock, timeout);
+        let (worker, opened) = Worker::start(Opening::new(location, clock, timeout));
         opened.await.map_err(|_| Error::internal("no thread for the database"))??;
         let engine = SqliteEngine {
             timeout,
@@ -84,8 +115,15 @@ impl SqliteEngine {
             process: std::process::id(),
             worker: Mutex::new(Some(worker)),
             looked: Mutex::default(),
+            due: tend::Due::default(),
         };
         Ok((engine, options))
+    }
+
+    /// From now on changes of the queue are noticed. What is known of the look before.
+    fn begin_look(&self, queue: &QueueName) -> Result<Option<Looked>> {
+        let seen = self.worker()?.news().subscribe(queue);
+        Ok(locked(&self.looked).insert(queue.clone(), Looked { seen, in_vain: false }))
     }
 
     fn looked_in_vain(&self, queue: &QueueName) {
@@ -94,45 +132,74 @@ impl SqliteEngine {
         }
     }
 
-    /// The thread that serves this process.
+    /// What serves this process.
     fn worker(&self) -> Result<Worker> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::closed());
         }
         // The thread is not there in a child process.
         if self.process != std::process::id() {
-            return Err(process::after_fork());
+            return Err(process::of_parent());
         }
         locked(&self.worker).clone().ok_or_else(Error::closed)
     }
 
-    async fn write<T: Send + 'static>(
+    /// Runs one operation on a batch, on the caller's thread if that can be.
+    async fn write<I: Clone + Send + 'static, T: Send + 'static>(
         &self,
         queue: &QueueName,
+        inputs: &[I],
+        size: usize,
         stamp: &Stamp,
-        work: impl FnMut(&mut Database) -> Result<T> + Send + 'static,
+        operation: fn(&mut Database, &QueueName, &[I]) -> Result<T>,
     ) -> Result<T> {
         let worker = self.worker()?;
-        let done = worker.run(true, stamp.until, work).await?;
-        worker.news().changed(queue);
+        if let Some(done) = worker.run_here(true, size, |db| operation(db, queue, inputs)) {
+            return done;
+        }
+        let (name, inputs) = (queue.clone(), inputs.to_vec());
+        worker.run(true, stamp.until, move |db| operation(db, &name, &inputs)).await
+    }
+
+    /// The same for an operation that may make something ready.
+    async fn write_and_tell<I: Clone + Send + 'static, T: Send + 'static>(
+        &self,
+        queue: &QueueName,
+        inputs: &[I],
+        size: usize,
+        stamp: &Stamp,
+        operation: fn(&mut Database, &QueueName, &[I]) -> Result<T>,
+    ) -> Result<T> {
+        let done = self.write(queue, inputs, size, stamp, operation).await?;
+        self.worker()?.news().changed(queue);
         Ok(done)
+    }
+
+    /// Looks; cheap looks are had on the caller's thread.
+    async fn look<T: Send + 'static>(
+        &self,
+        queue: &QueueName,
+        until: Instant,
+        operation: fn(&mut Database, &QueueName) -> Result<T>,
+    ) -> Result<T> {
+        let worker = self.worker()?;
+        if let Some(done) = worker.run_here(false, 1, |db| operation(db, queue)) {
+            return done;
+        }
+        let name = queue.clone();
+        worker.run(false, until, move |db| operation(db, &name)).await
     }
 
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut Database) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.worker()?.run(false, Instant::now() + self.timeout, work).await
+        self.worker()?.run(false, self.until(), work).await
     }
-}
 
-fn start(
-    location: &Location,
-    clock: &clock::Source,
-    timeout: Duration,
-) -> (Worker, tokio::sync::oneshot::Receiver<Result<()>>) {
-    let (location, clock) = (location.clone(), clock.clone());
-    Worker::start(move || Database::open(&location, clock, timeout))
+    fn until(&self) -> Instant {
+        Instant::now() + self.timeout
+    }
 }
 
 #[async_trait]
@@ -143,8 +210,8 @@ impl Engine for SqliteEngine {
     }
 
     async fn add(&self, queue: &QueueName, items: &[Item], stamp: &Stamp) -> Result<Vec<bool>> {
-        let (name, items) = (queue.clone(), items.to_vec());
-        self.write(queue, stamp, move |db| add::add(db, &name, &items)).await
+        let size = items.iter().map(|item| 1 + item.data.len() / 1_024).sum();
+        self.write_and_tell(queue, items, size, stamp, add::add).await
     }
 
     async fn lease(
@@ -154,21 +221,15 @@ impl Engine for SqliteEngine {
         _patience: Duration,
         stamp: &Stamp,
     ) -> Result<Leased> {
-        let worker = self.worker()?;
-        let seen = worker.news().subscribe(queue);
-        let before = locked(&self.looked).insert(queue.clone(), Looked { seen, in_vain: false });
-        if before.is_none_or(|before| before.in_vain) {
-            let name = queue.clone();
-            let look = worker.run(false, stamp.until, move |db| lease::look(db, &name)).await?;
-            if let Err(nothing) = look {
-                self.looked_in_vain(queue);
-                return Ok(nothing);
-            }
+        let before = self.begin_look(queue)?;
+        if before.is_none_or(|before| before.in_vain)
+            && let Err(nothing) = self.look(queue, stamp.until, lease::look).await?
+        {
+            self.looked_in_vain(queue);
+            return Ok(nothing);
         }
-        let count: usize = wanted.iter().map(|wanted| wanted.count).sum();
-        let (name, wanted) = (queue.clone(), wanted.to_vec());
-        let work = move |db: &mut Database| lease::lease(db, &name, &wanted);
-        let leased = worker.run(true, stamp.until, work).await?;
+        let count = how_many(wanted);
+        let leased = self.write(queue, wanted, count, stamp, lease::lease).await?;
         if leased.items.len() < count {
             self.looked_in_vain(queue);
         }
@@ -181,8 +242,33 @@ impl Engine for SqliteEngine {
         leases: &[Complete],
         stamp: &Stamp,
     ) -> Result<Vec<bool>> {
-        let (name, leases) = (queue.clone(), leases.to_vec());
-        self.worker()?.run(true, stamp.until, move |db| settle::complete(db, &name, &leases)).await
+        self.write(queue, leases, leases.len(), stamp, settle::complete).await
+    }
+
+    async fn complete_and_lease(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        wanted: &[Wanted],
+        _patience: Duration,
+        stamp: &Stamp,
+    ) -> Result<BothHalves> {
+        self.begin_look(queue)?;
+        let (worker, count) = (self.worker()?, how_many(wanted));
+        let here = |db: &mut Database| both(db, queue, leases, wanted);
+        let done = match worker.run_here(true, leases.len() + count, here) {
+            Some(done) => done,
+            None => {
+                let (name, leases, wanted) = (queue.clone(), leases.to_vec(), wanted.to_vec());
+                let there = move |db: &mut Database| both(db, &name, &leases, &wanted);
+                worker.run(true, stamp.until, there).await
+            }
+        };
+        let (completed, leased) = done?;
+        if leased.items.len() < count {
+            self.looked_in_vain(queue);
+        }
+        Ok(BothHalves { completed, leased: Ok(leased) })
     }
 
     async fn extend(
@@ -191,8 +277,7 @@ impl Engine for SqliteEngine {
         leases: &[Extend],
         stamp: &Stamp,
     ) -> Result<Vec<Option<u64>>> {
-        let (name, leases) = (queue.clone(), leases.to_vec());
-        self.worker()?.run(true, stamp.until, move |db| settle::extend(db, &name, &leases)).await
+        self.write(queue, leases, leases.len(), stamp, settle::extend).await
     }
 
     async fn release(
@@ -201,8 +286,7 @@ impl Engine for SqliteEngine {
         leases: &[Release],
         stamp: &Stamp,
     ) -> Result<Vec<bool>> {
-        let (name, leases) = (queue.clone(), leases.to_vec());
-        self.write(queue, stamp, move |db| settle::release(db, &name, &leases)).await
+        self.write_and_tell(queue, leases, leases.len(), stamp, settle::release).await
     }
 
     async fn fail(
@@ -211,18 +295,15 @@ impl Engine for SqliteEngine {
         leases: &[Fail],
         stamp: &Stamp,
     ) -> Result<Vec<Option<State>>> {
-        let (name, leases) = (queue.clone(), leases.to_vec());
-        self.write(queue, stamp, move |db| settle::fail(db, &name, &leases)).await
+        self.write_and_tell(queue, leases, leases.len(), stamp, settle::fail).await
     }
 
     async fn remove(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        let (name, ids) = (queue.clone(), ids.to_vec());
-        self.worker()?.run(true, stamp.until, move |db| operate::remove(db, &name, &ids)).await
+        self.write(queue, ids, ids.len(), stamp, operate::remove).await
     }
 
     async fn requeue(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        let (name, ids) = (queue.clone(), ids.to_vec());
-        self.write(queue, stamp, move |db| operate::requeue(db, &name, &ids)).await
+        self.write_and_tell(queue, ids, ids.len(), stamp, operate::requeue).await
     }
 
     async fn purge(
@@ -239,73 +320,57 @@ impl Engine for SqliteEngine {
     }
 
     async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)> {
-        let name = queue.clone();
-        let worker = self.worker()?;
-        let look = worker.run(false, stamp.until, move |db| clean::anything_due(db, &name)).await?;
-        if let Err(nothing) = look {
+        if let Err(nothing) = self.look(queue, stamp.until, clean::anything_due).await? {
             return Ok((nothing, false));
         }
-        let name = queue.clone();
-        self.write(queue, stamp, move |db| clean::light_clean(db, &name)).await
+        let (worker, name) = (self.worker()?, queue.clone());
+        let done = worker.run(true, stamp.until, move |db| clean::light_clean(db, &name)).await?;
+        worker.news().changed(queue);
+        Ok(done)
     }
 
-    async fn audit(&self, queue: &QueueName, mend: bool) -> Result<DeepReport> {
-        let worker = self.worker()?;
-        let until = || Instant::now() + self.timeout;
-        let mut report = DeepReport::default();
-        let mut from = Some(i64::MIN);
-        while let Some(after) = from {
-            let (name, so_far) = (queue.clone(), report.clone());
-            let step = worker.run(mend, until(), move |db| {
-                let mut report = so_far.clone();
-                let next = clean::audit_items(db, &name, after, mend, &mut report)?;
-                Ok((next, report))
-            });
-            (from, report) = step.await?;
-        }
+    async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport> {
+        audit::audit(&self.worker()?, self.timeout, queue, mend, pace).await
+    }
+
+    async fn next_due(&self, queue: &QueueName, _rest: Duration) -> Result<Option<Duration>> {
+        self.due.looks(queue);
         let name = queue.clone();
-        let wrong = worker.run(false, until(), move |db| clean::wrong_counts(db, &name)).await?;
-        if let Some(by) = wrong {
-            report.note(Damage::BadCount, 1, mend, format_args!("off by {by:?}"));
-            if mend {
-                let name = queue.clone();
-                worker.run(true, until(), move |db| clean::correct_counts(db, &name, &by)).await?;
-            }
+        self.read(move |db| tend::next_due(db, &name)).await
+    }
+
+    async fn wait_due(&self, queue: &QueueName) {
+        match self.worker() {
+            Ok(worker) => self.due.wait(&worker, queue).await,
+            // Closed, which the caller notices by itself.
+            Err(_) => std::future::pending().await,
         }
-        let so_far = report;
-        let find = move |mend: bool| {
-            let so_far = so_far.clone();
-            move |db: &mut Database| {
-                let mut report = so_far.clone();
-                clean::dangling_data(db, mend, &mut report)?;
-                Ok(report)
-            }
-        };
-        // The search takes a while: with the lock only if there is something to mend.
-        let mut so_far = worker.run(false, until(), find(false)).await?;
-        if mend && so_far.found.contains_key(&Damage::DanglingDetails) {
-            so_far = worker.run(true, until(), find(true)).await?;
-        }
-        self.read(move |db| {
-            let mut report = so_far.clone();
-            clean::file_damage(db, &mut report)?;
-            Ok(report)
-        })
-        .await
+    }
+
+    async fn deep_turn(&self, queue: &QueueName, turn: Turn) -> Result<Duration> {
+        let name = queue.clone();
+        let until = Instant::now() + self.timeout;
+        self.worker()?.run(true, until, move |db| tend::deep_turn(db, &name, turn)).await
+    }
+
+    async fn missing_rights(&self, _: &QueueName, _: Role) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    async fn diagnose(&self) -> Result<Diagnosis> {
+        self.read(tend::diagnose).await
     }
 
     async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {
-        let name = queue.clone();
-        let worker = self.worker()?;
-        let until = Instant::now() + self.timeout;
-        worker.run(true, until, move |db| operate::set_paused(db, &name, paused)).await?;
+        let (worker, name) = (self.worker()?, queue.clone());
+        let pause = move |db: &mut Database| operate::set_paused(db, &name, paused);
+        worker.run(true, self.until(), pause).await?;
         worker.news().changed(queue);
         Ok(())
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {
-        let name = queue.clone();
-        self.read(move |db| look::counts(db, &name)).await
+        self.look(queue, self.until(), look::counts).await
     }
 
     async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {

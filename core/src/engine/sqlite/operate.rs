@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
-use super::row::read_state;
+use super::row::{read_state, state_number};
 use super::settle::forget_large;
 use super::tally::Tally;
 use crate::Result;
@@ -48,7 +48,7 @@ fn remove_one(db: &Database, number: i64, tally: &mut Tally) -> Result<bool> {
 
 pub(super) fn requeue(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Result<Vec<bool>> {
     const REQUEUE: &str =
-        "UPDATE item SET state = 0, place = ?3, failures = 0, expiries = 0, front = 0,
+        "UPDATE item SET state = 0, rank = -priority, place = ?3, failures = 0, expiries = 0, front = 0,
         since = ?4 WHERE queue = ?1 AND id = ?2 AND state = 3 RETURNING priority";
     let Some(queue) = db.queue(name)? else { return Ok(vec![false; ids.len()]) };
     let now = db.now as i64;
@@ -76,12 +76,11 @@ pub(super) fn purge(
     limit: u64,
 ) -> Result<(u64, u64)> {
     let Some(queue) = db.queue(name)? else { return Ok((0, 0)) };
-    let order = if state == State::Ready { "priority DESC, place" } else { "at, number" };
-    let sql = format!(
-        "SELECT number FROM item WHERE queue = ?1 AND state = {} ORDER BY {order} LIMIT ?2",
-        state as i64
-    );
-    let numbers = db.rows(&sql, params![queue, limit as i64], |row| row.get(0))?;
+    let numbers = db.rows(
+        "SELECT number FROM item WHERE queue = ?1 AND state = ?2 ORDER BY rank, place, number LIMIT ?3",
+        params![queue, state_number(state), limit as i64],
+        |row| row.get(0),
+    )?;
     let mut tally = Tally::default();
     for number in numbers {
         remove_one(db, number, &mut tally)?;

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::database::Database;
-use super::{add, clean, clock, lease, location::Location, look, operate, settle};
-use crate::engine::{Complete, Extend, Fail, Release, Wanted};
+use super::opening::Opening;
+use super::{add, clean, clock, lease, location::Location, look, operate, settle, tend};
+use crate::engine::{Complete, Extend, Fail, Release, Turn, Wanted};
 use crate::item::{Cursor, Item, State};
 use crate::name::QueueName;
 
@@ -42,6 +43,10 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     operate::remove(db, &name, &[Bytes::from_static(&[9])]).unwrap();
     operate::requeue(db, &name, &[Bytes::from_static(&[8])]).unwrap();
     clean::audit_items(db, &name, 0, true, &mut Default::default()).unwrap();
+    tend::next_due(db, &name).unwrap();
+    for turn in [Turn::Take { interval: Duration::ZERO }, Turn::Keep, Turn::Done, Turn::Drop] {
+        tend::deep_turn(db, &name, turn).unwrap();
+    }
     db.statements.take()
 }
 
@@ -49,7 +54,7 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
 fn statements_use_indexes() {
     let location = Location { path: None, full: true };
     let mut db =
-        Database::open(&location, Arc::new(clock::machine), Duration::from_secs(1)).unwrap();
+        Opening::new(location, Arc::new(clock::machine), Duration::from_secs(1)).open().unwrap();
     db.begin_write(Instant::now() + Duration::from_secs(1)).unwrap();
     let statements = statements(&mut db);
     db.end_write(Ok(())).unwrap();

@@ -8,8 +8,12 @@ use crate::Result;
 use crate::item::{ItemInfo, State};
 use crate::lease::from_ms;
 
+/// Numbers begin with 2026, in ms since 1970, and follow the clock, so many to a millisecond.
+pub(super) const EPOCH: u64 = 1_767_225_600_000;
+pub(super) const PER_MS: i64 = 256;
+
 /// Columns of an item, in the order that [`Stored::read`] expects.
-pub(super) const COLUMNS: &str = "number, state, priority, place, at, max_attempts, failures, \
+pub(super) const COLUMNS: &str = "number, state, rank, place, priority, max_attempts, failures, \
      expiries, deliveries, added_at, error, id, data";
 
 /// An item as it stands in its row.
@@ -17,9 +21,10 @@ pub(super) const COLUMNS: &str = "number, state, priority, place, at, max_attemp
 pub(super) struct Stored {
     pub(super) number: i64,
     pub(super) state: State,
-    pub(super) priority: u8,
+    /// When it expires, is due or died; of a ready item the negative of its priority.
+    pub(super) rank: i64,
     pub(super) place: i64,
-    pub(super) at: i64,
+    pub(super) priority: u8,
     pub(super) max_attempts: u32,
     pub(super) failures: u32,
     pub(super) expiries: u32,
@@ -32,11 +37,30 @@ pub(super) struct Stored {
 
 pub(super) fn read_state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
     Ok(match row.get::<_, i64>(column)? {
-        0 => State::Ready,
-        1 => State::Delayed,
-        2 => State::Leased,
+        READY => State::Ready,
+        LEASED => State::Leased,
+        DELAYED => State::Delayed,
         _ => State::Dead,
     })
+}
+
+pub(super) const READY: i64 = 0;
+pub(super) const LEASED: i64 = 1;
+pub(super) const DELAYED: i64 = 2;
+pub(super) const DEAD: i64 = 3;
+
+pub(super) fn state_number(state: State) -> i64 {
+    match state {
+        State::Ready => READY,
+        State::Leased => LEASED,
+        State::Delayed => DELAYED,
+        State::Dead => DEAD,
+    }
+}
+
+/// Where an item stands among those of its state: by priority if it is ready, else by time.
+pub(super) fn rank(state: State, priority: u8, at: i64) -> i64 {
+    if state == State::Ready { -i64::from(priority) } else { at }
 }
 
 impl Stored {
@@ -44,9 +68,9 @@ impl Stored {
         Ok(Stored {
             number: row.get(0)?,
             state: read_state(row, 1)?,
-            priority: row.get(2)?,
+            rank: row.get(2)?,
             place: row.get(3)?,
-            at: row.get(4)?,
+            priority: row.get(4)?,
             max_attempts: row.get(5)?,
             failures: row.get(6)?,
             expiries: row.get(7)?,
@@ -94,8 +118,8 @@ impl Stored {
             max_attempts: self.max_attempts(),
             failures: self.failures,
             expiries: self.expiries,
-            added_at: from_ms(self.added_at as u64),
-            at: (self.state != State::Ready).then(|| from_ms(self.at as u64)),
+            added_at: from_ms(self.added_at.max(0) as u64),
+            at: (self.state != State::Ready).then(|| from_ms(self.rank.max(0) as u64)),
             last_error: self.error,
             id: self.id,
         })

@@ -3,25 +3,28 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
-use super::row::read_state;
+use super::row::{rank, read_state, state_number};
 use super::tally::Tally;
 use crate::Result;
 use crate::engine::{Complete, Extend, Fail, Release, Token};
 use crate::item::State;
 use crate::name::QueueName;
 
+/// The usual case, without a look at the item: its lease is current.
+const COMPLETE_CURRENT: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2 AND state = 1
+    AND deliveries = ?3 AND data IS NOT NULL";
 const COMPLETE: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2
     RETURNING state, priority, data IS NULL";
 const COMPLETE_STRICT: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2
-    AND state = 2 AND deliveries = ?3 RETURNING state, priority, data IS NULL";
-const EXTEND: &str = "UPDATE item SET at = max(at, ?4) WHERE number = ?1 AND queue = ?2
-    AND state = 2 AND deliveries = ?3 RETURNING at";
-const RELEASE: &str = "UPDATE item SET state = ?4, place = ?5, at = ?6, front = ?7, since = ?8,
-    deliveries = deliveries + 1 WHERE number = ?1 AND queue = ?2 AND state = 2 AND deliveries = ?3";
+    AND state = 1 AND deliveries = ?3 RETURNING state, priority, data IS NULL";
+const EXTEND: &str = "UPDATE item SET rank = max(rank, ?4) WHERE number = ?1 AND queue = ?2
+    AND state = 1 AND deliveries = ?3 RETURNING rank";
+const RELEASE: &str = "UPDATE item SET state = ?4, rank = ?5, place = ?6, front = ?7, since = ?8,
+    deliveries = deliveries + 1 WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
 const FAIL: &str =
-    "UPDATE item SET state = ?4, place = ?5, at = ?6, front = 0, since = ?6, error = ?7,
+    "UPDATE item SET state = ?4, rank = ?5, place = ?6, front = 0, since = ?7, error = ?8,
     failures = failures + 1, deliveries = deliveries + 1
-    WHERE number = ?1 AND queue = ?2 AND state = 2 AND deliveries = ?3";
+    WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
 
 pub(super) fn complete(
     db: &mut Database,
@@ -31,25 +34,43 @@ pub(super) fn complete(
     let Some(queue) = db.queue(name)? else { return Ok(vec![false; leases.len()]) };
     let mut tally = Tally::default();
     let mut answers = Vec::with_capacity(leases.len());
-    for lease in leases {
-        let (number, delivery) = numbers(lease.token);
-        let read = |row: &rusqlite::Row<'_>| {
-            Ok((read_state(row, 0)?, row.get::<_, u8>(1)?, row.get::<_, bool>(2)?))
-        };
-        let gone = if lease.strict {
-            db.run(COMPLETE_STRICT, |s| s.query_row([number, queue, delivery], read).optional())?
-        } else {
-            db.run(COMPLETE, |s| s.query_row([number, queue], read).optional())?
-        };
-        answers.push(gone.is_some());
-        if let Some((state, priority, large)) = gone {
-            forget_large(db, number, large)?;
-            tally.count(state, priority, -1);
-            tally.completed += 1;
+    while answers.len() < leases.len() {
+        db.run(COMPLETE_CURRENT, |current| {
+            for lease in &leases[answers.len()..] {
+                let (number, delivery) = numbers(lease.token);
+                if current.execute([number, queue, delivery])? == 0 {
+                    break;
+                }
+                answers.push(true);
+                tally.leased -= 1;
+                tally.completed += 1;
+            }
+            Ok(())
+        })?;
+        if let Some(lease) = leases.get(answers.len()) {
+            answers.push(complete_any(db, queue, lease, &mut tally)?);
         }
     }
     db.count(queue, &tally)?;
     Ok(answers)
+}
+
+/// Completes what is large, or not leased to this caller any more.
+fn complete_any(db: &Database, queue: i64, lease: &Complete, tally: &mut Tally) -> Result<bool> {
+    let (number, delivery) = numbers(lease.token);
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok((read_state(row, 0)?, row.get::<_, u8>(1)?, row.get::<_, bool>(2)?))
+    };
+    let gone = if lease.strict {
+        db.run(COMPLETE_STRICT, |s| s.query_row([number, queue, delivery], read).optional())?
+    } else {
+        db.run(COMPLETE, |s| s.query_row([number, queue], read).optional())?
+    };
+    let Some((state, priority, large)) = gone else { return Ok(false) };
+    forget_large(db, number, large)?;
+    tally.count(state, priority, -1);
+    tally.completed += 1;
+    Ok(true)
 }
 
 pub(super) fn forget_large(db: &Database, number: i64, large: bool) -> Result<()> {
@@ -99,16 +120,17 @@ pub(super) fn release(
         let (number, delivery) = numbers(lease.token);
         let delay = lease.delay_ms as i64;
         let state = if delay > 0 { State::Delayed } else { State::Ready };
-        let place = -db.next_number();
+        let place = if delay > 0 { 0 } else { -db.next_number() };
         let since = if delay > 0 { now + delay } else { found.since };
+        let rank = rank(state, found.priority, now + delay);
         db.run(RELEASE, |s| {
             s.execute(params![
                 number,
                 queue,
                 delivery,
-                state as i64,
+                state_number(state),
+                rank,
                 place,
-                now + delay,
                 delay > 0,
                 since
             ])
@@ -142,9 +164,11 @@ pub(super) fn fail(
             0 => (State::Ready, now),
             delay => (State::Delayed, now + delay),
         };
-        let place = db.next_number();
+        let rank = rank(state, found.priority, at);
+        let place = if state == State::Ready { db.next_number() } else { 0 };
+        let state_number = state_number(state);
         db.run(FAIL, |s| {
-            s.execute(params![number, queue, delivery, state as i64, place, at, lease.error])
+            s.execute(params![number, queue, delivery, state_number, rank, place, at, lease.error])
         })?;
         tally.count(State::Leased, found.priority, -1);
         tally.count(state, found.priority, 1);
@@ -166,7 +190,7 @@ struct Held {
 fn held(db: &Database, queue: i64, token: Token) -> Result<Option<Held>> {
     const HELD: &str =
         "SELECT priority, since, max_attempts > 0 AND failures + expiries + 1 >= max_attempts
-        FROM item WHERE number = ?1 AND queue = ?2 AND state = 2 AND deliveries = ?3";
+        FROM item WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
     let (number, delivery) = numbers(token);
     db.run(HELD, |s| {
         s.query_row([number, queue, delivery], |row| {

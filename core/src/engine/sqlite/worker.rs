@@ -1,11 +1,10 @@
-//! The thread that owns the database. Operations that wait for it at the same time share a
-//! transaction, and so a commit. While somebody waits for an item, it also looks whether another
-//! process has written.
+//! Who runs an operation: its caller, if the database is free and the operation is short; else a
+//! thread, for which those that wait at the same time share a transaction, and so a commit. While
+//! somebody waits for an item, the thread also looks whether another process has written.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,56 +12,26 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
-use crate::name::QueueName;
+use super::job::Job;
+use super::log::Log;
+use super::news::News;
+use super::opening::Opening;
+use super::park;
+use super::process::FILES;
+use super::seat::Seat;
+use super::turn::Turns;
 use crate::{Error, Result};
 
 /// Operations that share a transaction at most.
 const MAX_SHARED: usize = 64;
-/// How often to look for writes of other processes, while anybody waits. SQLite tells by a number
-/// that needs no lock; a look costs some microseconds.
-const LOOK_EVERY: Duration = Duration::from_millis(5);
-
-/// A call: what to do, and whom to tell.
-trait Call: Send {
-    /// May run twice: alone, if another call of its transaction failed.
-    fn run(&mut self, database: &mut Database) -> Result<()>;
-    fn reply(self: Box<Self>, outcome: Result<()>);
-}
-
-struct TypedCall<T, F> {
-    work: F,
-    done: Option<T>,
-    reply: oneshot::Sender<Result<T>>,
-}
-
-impl<T: Send, F: FnMut(&mut Database) -> Result<T> + Send> Call for TypedCall<T, F> {
-    fn run(&mut self, database: &mut Database) -> Result<()> {
-        self.done = Some((self.work)(database)?);
-        Ok(())
-    }
-
-    fn reply(self: Box<Self>, outcome: Result<()>) {
-        let TypedCall { done, reply, .. } = *self;
-        let nothing = || Error::internal("the work left no result");
-        let _ = reply.send(outcome.and_then(|()| done.ok_or_else(nothing)));
-    }
-}
-
-struct Job {
-    call: Box<dyn Call>,
-    writes: bool,
-    /// When the caller gives up, unless it was begun.
-    until: Instant,
-    /// Set by whoever comes first: the thread that begins, or the caller who gives up.
-    claimed: Arc<AtomicBool>,
-}
-
-impl Job {
-    /// True if the caller still waits: from now on it does so until the end.
-    fn claim(&self) -> bool {
-        !self.claimed.swap(true, Ordering::AcqRel)
-    }
-}
+/// An operation runs on its caller's thread if writes take less than this of late, in ns: for that
+/// long a thread of a runtime may be held up. Where the disk is slower, the way to the thread does
+/// not count beside it.
+const SHORT: u64 = 1_000_000;
+/// And if it is of no more items than this, and as many KiB of data.
+const FEW: usize = 256;
+/// How often to look for writes of other processes, while anybody waits.
+const LOOK_EVERY: Duration = Duration::from_millis(7);
 
 enum Message {
     Job(Job),
@@ -74,69 +43,111 @@ enum Message {
 #[derive(Clone)]
 pub(super) struct Worker {
     messages: Sender<Message>,
-    news: Arc<News>,
+    shared: Arc<Shared>,
     ended: CancellationToken,
 }
 
-/// How often each queue has changed, for those that wait.
-#[derive(Default)]
-pub(super) struct News {
-    queues: Mutex<HashMap<QueueName, watch::Sender<u64>>>,
-    waiting: AtomicUsize,
+fn in_the_way(error: &Error) -> bool {
+    error.kind().is_retryable() && !error.outcome_unknown()
 }
 
-impl News {
-    fn lock(&self) -> MutexGuard<'_, HashMap<QueueName, watch::Sender<u64>>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+struct Shared {
+    seat: Arc<Seat>,
+    news: News,
+    /// Operations sent to the thread that are not done.
+    sent: AtomicUsize,
+    /// How long a write takes of late, in ns.
+    typical: AtomicU64,
+}
 
-    /// This process has changed the queue.
-    pub(super) fn changed(&self, queue: &QueueName) {
-        if let Some(sender) = self.lock().get(queue) {
-            sender.send_modify(|count| *count += 1);
+impl Shared {
+    /// Nothing is waited for but the disk. `None`: somebody else is in the way, or there is no room.
+    fn run_now<T>(
+        &self,
+        database: &mut Database,
+        writes: bool,
+        work: impl FnOnce(&mut Database) -> Result<T>,
+    ) -> Option<Result<T>> {
+        let begun = Instant::now();
+        if !writes {
+            let done = database.read(begun, work);
+            return Some(done).filter(|done| !matches!(done, Err(error) if in_the_way(error)));
+        }
+        if !database.try_turn() {
+            return None;
+        }
+        let done = match database.begin_write(begun) {
+            Ok(()) => {
+                let mut done = work(database);
+                let outcome = match &mut done {
+                    Ok(_) => database.end_write(Ok(())),
+                    Err(error) => database.end_write(Err(error.clone())),
+                };
+                Some(outcome.and(done))
+            }
+            // The thread has the patience.
+            Err(error) if in_the_way(&error) => None,
+            Err(error) => Some(Err(error)),
+        };
+        database.pass_turn();
+        self.took(begun.elapsed());
+        match done {
+            Some(Err(error)) if !error.outcome_unknown() && database.make_room() => None,
+            done => done,
         }
     }
 
-    /// Another process has changed something.
-    fn all_changed(&self) {
-        for sender in self.lock().values() {
-            sender.send_modify(|count| *count += 1);
+    /// The job is done, or was not begun since its caller has given up.
+    fn done(&self, job: Job, outcome: Option<Result<()>>) {
+        // Before its caller comes with the next one.
+        self.sent.fetch_sub(1, Ordering::AcqRel);
+        if let Some(outcome) = outcome {
+            job.call.reply(outcome);
         }
     }
 
-    /// What the queue's count is before looking at it.
-    pub(super) fn subscribe(&self, queue: &QueueName) -> watch::Receiver<u64> {
-        let mut queues = self.lock();
-        queues.entry(queue.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
+    fn took(&self, time: Duration) {
+        let before = self.typical.load(Ordering::Relaxed);
+        let now = (time.as_nanos() as u64).min(u64::MAX / 16);
+        self.typical.store((before * 7 + now) / 8, Ordering::Relaxed);
     }
 }
 
 impl Worker {
-    /// Starts the thread with a database opened by `open`; the answer says whether that went well.
-    pub(super) fn start(
-        open: impl FnOnce() -> Result<Database> + Send + 'static,
-    ) -> (Worker, oneshot::Receiver<Result<()>>) {
+    /// Starts the thread, which opens the database; the answer says whether that went well.
+    pub(super) fn start(opening: Opening) -> (Worker, oneshot::Receiver<Result<()>>) {
         let (messages, queue) = channel();
         let (opened, answer) = oneshot::channel();
-        let news = Arc::<News>::default();
         let ended = CancellationToken::new();
-        let (shared, guard) = (news.clone(), ended.clone().drop_guard());
+        let path = opening.location.path.clone();
+        let file = path.is_some();
+        let shared = Arc::new(Shared {
+            seat: Seat::new(opening),
+            news: News::default(),
+            sent: AtomicUsize::new(0),
+            typical: AtomicU64::new(0),
+        });
+        let (worker, guard) = (shared.clone(), ended.clone().drop_guard());
         let named = thread::Builder::new().name("leaseq-sqlite".into());
         let started = named.spawn(move || {
             let _guard = guard;
-            match open() {
-                Ok(database) => {
-                    let _ = opened.send(Ok(()));
-                    Thread { database, queue, news: shared, version: None }.run();
-                }
-                Err(error) => {
-                    let _ = opened.send(Err(error));
-                }
+            park::register(&worker.seat);
+            let log = path.as_deref().map(Log::new);
+            let mut thread = Thread { shared: worker, queue, turns: Turns::new(path), log };
+            // First of all: a parent may have the turn and wait for this child.
+            let done = FILES
+                .check(std::process::id(), file)
+                .and_then(|()| thread.turns.with(&thread.shared.seat, |_| ()));
+            let well = done.is_ok();
+            let _ = opened.send(done);
+            if well {
+                thread.run();
             }
+            thread.shared.seat.end();
         });
         // Without a thread, `opened` is dropped, which says the same.
         drop(started);
-        (Worker { messages, news, ended }, answer)
+        (Worker { messages, shared, ended }, answer)
     }
 
     /// Ends the thread when nobody else uses it, and waits until the file is closed, but no longer
@@ -148,7 +159,25 @@ impl Worker {
     }
 
     pub(super) fn news(&self) -> &News {
-        &self.news
+        &self.shared.news
+    }
+
+    /// Runs `work` in a transaction on the caller's thread, if nobody is in the way and it is likely
+    /// to be short. `None`: it was not run, and is for [`run`](Worker::run).
+    pub(super) fn run_here<T>(
+        &self,
+        writes: bool,
+        size: usize,
+        work: impl FnOnce(&mut Database) -> Result<T>,
+    ) -> Option<Result<T>> {
+        let shared = &self.shared;
+        // Who has waited for the thread has come first.
+        let free = shared.sent.load(Ordering::Acquire) == 0;
+        let short = shared.typical.load(Ordering::Relaxed) < SHORT;
+        if !free || !short || size > FEW {
+            return None;
+        }
+        shared.seat.try_use(|database| shared.run_now(database, writes, work)).flatten()
     }
 
     /// Runs `work` in a transaction before `until`; afterwards it is not begun any more.
@@ -160,8 +189,8 @@ impl Worker {
     ) -> Result<T> {
         let claimed = Arc::new(AtomicBool::new(false));
         let (reply, mut answer) = oneshot::channel();
-        let call = Box::new(TypedCall { work, done: None, reply });
-        let job = Job { call, writes, until, claimed: claimed.clone() };
+        let job = Job::new(writes, until, &claimed, reply, work);
+        self.shared.sent.fetch_add(1, Ordering::AcqRel);
         self.messages.send(Message::Job(job)).map_err(|_| Error::closed())?;
         let answered = tokio::select! {
             biased;
@@ -185,8 +214,8 @@ impl Worker {
                 self.0.waiting.fetch_sub(1, Ordering::AcqRel);
             }
         }
-        let first = self.news.waiting.fetch_add(1, Ordering::AcqRel) == 0;
-        let _waiting = Waiting(&self.news);
+        let first = self.shared.news.waiting.fetch_add(1, Ordering::AcqRel) == 0;
+        let _waiting = Waiting(&self.shared.news);
         if first {
             // The thread may be asleep: from now on it looks for writes of others.
             let _ = self.messages.send(Message::Look);
@@ -196,20 +225,20 @@ impl Worker {
 }
 
 struct Thread {
-    database: Database,
+    shared: Arc<Shared>,
     queue: Receiver<Message>,
-    news: Arc<News>,
-    /// SQLite's number of the last state that others have written.
-    version: Option<i64>,
+    turns: Turns,
+    /// `None` in memory, where there are no others.
+    log: Option<Log>,
 }
 
 impl Thread {
-    fn run(mut self) {
+    fn run(&mut self) {
         loop {
-            let first = if self.news.waiting.load(Ordering::Acquire) == 0 {
-                self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
+            let first = if self.looks() {
                 self.queue.recv_timeout(LOOK_EVERY)
+            } else {
+                self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
             };
             match first {
                 Ok(Message::Job(job)) if job.writes => self.write(job),
@@ -217,76 +246,96 @@ impl Thread {
                 Ok(Message::Look) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if self.news.waiting.load(Ordering::Acquire) > 0 {
+            if self.looks() {
                 self.look_for_others();
             }
         }
     }
 
+    fn looks(&self) -> bool {
+        self.log.is_some() && self.shared.news.waiting.load(Ordering::Acquire) > 0
+    }
+
     fn look_for_others(&mut self) {
-        let version = self.database.foreign_version();
-        if version != self.version {
-            self.version = version;
-            self.news.all_changed();
+        let may_have = self.log.as_mut().is_some_and(Log::may_have_changed);
+        if may_have && let Ok(true) = self.shared.seat.use_it(Database::others_wrote) {
+            self.shared.news.all_changed();
         }
     }
 
-    fn read(&mut self, mut job: Job) {
-        if job.claim() {
-            let outcome = self.database.read(job.until, |db| job.call.run(db));
-            job.call.reply(outcome);
-        }
+    fn read(&self, mut job: Job) {
+        let outcome = job.claim().then(|| {
+            let run = |database: &mut Database| database.read(job.until, |db| job.call.run(db));
+            self.shared.seat.use_it(run).flatten()
+        });
+        self.shared.done(job, outcome);
     }
 
-    /// Runs this job, and with it every other one that has come by the time the lock is had.
+    /// Runs this job, and with it every other one that has come by the time it may write.
     fn write(&mut self, first: Job) {
         if first.claimed.load(Ordering::Acquire) {
-            return;
+            return self.shared.done(first, None);
         }
-        // As long as this takes, callers may still give up.
-        if let Err(error) = self.database.begin_write(first.until) {
-            if first.claim() {
-                first.call.reply(Err(error));
+        let (queue, shared) = (&self.queue, &self.shared);
+        let (mut waiting, mut reads) = (Some(first), Vec::new());
+        let written = self.turns.with(&shared.seat, |database| {
+            let Some(first) = waiting.take() else { return Vec::new() };
+            // As long as this takes, callers may still give up.
+            if let Err(error) = database.begin_write(first.until) {
+                let outcome = first.claim().then_some(Err(error));
+                return vec![(first, outcome)];
             }
-            return;
-        }
-        let (mut jobs, mut reads) = (vec![first], Vec::new());
-        while jobs.len() < MAX_SHARED
-            && let Ok(message) = self.queue.try_recv()
-        {
-            match message {
-                Message::Job(job) if job.writes => jobs.push(job),
-                Message::Job(job) => reads.push(job),
-                Message::Look => {}
+            let begun = Instant::now();
+            let (mut jobs, mut gone) = (Vec::new(), Vec::new());
+            let mut sort = |job: Job| {
+                if job.claim() { jobs.push(job) } else { gone.push((job, None)) }
+            };
+            sort(first);
+            for _ in 1..MAX_SHARED {
+                match queue.try_recv() {
+                    Ok(Message::Job(job)) if job.writes => sort(job),
+                    Ok(Message::Job(job)) => reads.push(job),
+                    Ok(Message::Look) => {}
+                    Err(_) => break,
+                }
+            }
+            gone.extend(run_together(database, jobs));
+            shared.took(begun.elapsed());
+            gone
+        });
+        match written {
+            // When they come again, the database is free.
+            Ok(written) => written.into_iter().for_each(|(job, outcome)| shared.done(job, outcome)),
+            Err(error) => {
+                if let Some(first) = waiting {
+                    let outcome = first.claim().then_some(Err(error));
+                    shared.done(first, outcome);
+                }
             }
         }
-        jobs.retain(Job::claim);
-        self.run_together(jobs);
         for job in reads {
             self.read(job);
         }
     }
+}
 
-    /// In the transaction that has been begun.
-    fn run_together(&mut self, mut jobs: Vec<Job>) {
-        let database = &mut self.database;
-        let done = jobs.iter_mut().try_for_each(|job| job.call.run(database));
-        match database.end_write(done) {
-            // Nothing happened. One of them may be at fault: each by itself.
-            Err(error) if !error.outcome_unknown() && (database.make_room() || jobs.len() > 1) => {
-                for mut job in jobs {
-                    let done = database.begin_write(job.until).and_then(|()| {
-                        let done = job.call.run(database);
-                        database.end_write(done)
-                    });
-                    job.call.reply(done);
-                }
-            }
-            outcome => {
-                for job in jobs {
-                    job.call.reply(outcome.clone());
-                }
-            }
-        }
-    }
+/// In the transaction that has been begun.
+fn run_together(database: &mut Database, mut jobs: Vec<Job>) -> Vec<(Job, Option<Result<()>>)> {
+    let done = jobs.iter_mut().try_for_each(|job| job.call.run(database));
+    let outcome = database.end_write(done);
+    // Nothing happened. One of them may be at fault: each by itself.
+    let again = matches!(&outcome, Err(error) if !error.outcome_unknown()
+        && (database.make_room() || jobs.len() > 1));
+    let each = jobs.into_iter().map(|mut job| {
+        let outcome = if again {
+            database.begin_write(job.until).and_then(|()| {
+                let done = job.call.run(database);
+                database.end_write(done)
+            })
+        } else {
+            outcome.clone()
+        };
+        (job, Some(outcome))
+    });
+    each.collect()
 }

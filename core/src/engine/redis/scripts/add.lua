@@ -9,7 +9,7 @@ if done then return done end
 
 local count = tonumber(ARGV[3])
 local known = redis.call('HMGET', IDS, unpack(ARGV, 4, 3 + count))
-local meta = redis.call('HMGET', META, 'last', 'waiting', 'largest', 'added', 'format')
+local meta = redis.call('HMGET', META, 'last', 'waiting', 'largest', 'added', 'format', 'watched')
 if meta[5] and meta[5] ~= '1' then return redis.error_reply('FORMAT ' .. meta[5]) end
 local options = {}
 for i = 4 + 2 * count, #ARGV, 4 do options[tonumber(ARGV[i])] = i end
@@ -21,7 +21,7 @@ local largest = tonumber(meta[3]) or 0
 local records, names, ready, extras = {}, {}, {}, {}
 local DIGITS = { [0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' }
 local tens -- the text of all but the last digit of `last`: formatting each number would cost more
-local added, plain, soonest = 0, 0, nil
+local added, plain, soonest, first_due = 0, 0, nil, nil
 for i = 1, count do
   if not known[i] then
     local record, option = ARGV[3 + count + i], options[i]
@@ -44,6 +44,7 @@ for i = 1, count do
         failures = 0, expiries = 0, deliveries = 0, front = 0, since = due, error = '' })
       if delay > 0 then
         push_at(DELAYED, due, number)
+        if not first_due or due < first_due then first_due = due end
       elseif priority == 0 then
         plain = plain + 1 -- in one list with those that have no options, to keep their order
         ready[plain] = number
@@ -69,6 +70,7 @@ if added > 0 then
   if plain > 0 then redis.call('LPUSH', KEYS[READY], unpack(ready)) end
   push_all()
   wake_before(meta[2], plain > 0 and now or math.max(soonest, now))
+  if first_due then tell_before(meta[6], first_due) end
   if not meta[5] then
     redis.call('HSET', META, 'format', 1)
     answer = answer .. 'n'

@@ -7,7 +7,7 @@ local done = recall()
 if done then return done end
 
 local leases, deadlines, extras = read_current(4)
-local answers, removed, changed, soonest, died = {}, {}, {}, nil, 0
+local answers, removed, changed, soonest, first_due, died = {}, {}, {}, nil, nil, 0
 for i, number in ipairs(leases) do
   answers[i] = '0'
   if deadlines[i] then
@@ -22,6 +22,7 @@ for i, number in ipairs(leases) do
       push_at(DEAD, now, number)
     elseif delay > 0 then
       push_at(DELAYED, now + delay, number)
+      if not first_due or now + delay < first_due then first_due = now + delay end
     else
       push_back(x.priority, number)
     end
@@ -37,7 +38,9 @@ if #removed > 0 then
   push_all()
   redis.call('HINCRBY', META, 'failed', #removed)
   if died > 0 then redis.call('HINCRBY', META, 'died', died) end
-  wake_before(redis.call('HGET', META, 'waiting'), now + soonest)
+  local meta = redis.call('HMGET', META, 'waiting', 'watched')
+  wake_before(meta[1], now + soonest)
+  if first_due then tell_before(meta[2], first_due) end
 end
 local answer = table.concat(answers)
 remember(answer)

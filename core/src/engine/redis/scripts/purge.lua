@@ -12,8 +12,8 @@ local numbers, ready
 if sets[ARGV[3]] then
   numbers = redis.call('ZRANGE', sets[ARGV[3]], 0, chunk - 1)
 else
-  local popped = redis.call('LMPOP', 10, KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15],
-    KEYS[16], KEYS[17], KEYS[18], KEYS[19], 'RIGHT', 'COUNT', chunk)
+  local popped = redis.call('LMPOP', 10, KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16],
+    KEYS[17], KEYS[18], KEYS[19], KEYS[20], 'RIGHT', 'COUNT', chunk)
   numbers = popped and popped[2] or {}
   ready = popped and (string.match(popped[1], ':ready:(%d)$') or '0')
 end

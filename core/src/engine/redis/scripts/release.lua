@@ -6,7 +6,7 @@ local done = recall()
 if done then return done end
 
 local leases, deadlines, extras = read_current(3)
-local answers, removed, changed, soonest = {}, {}, {}, nil
+local answers, removed, changed, soonest, first_due = {}, {}, {}, nil, nil
 for i, number in ipairs(leases) do
   answers[i] = deadlines[i] and '1' or '0'
   if deadlines[i] then
@@ -16,6 +16,7 @@ for i, number in ipairs(leases) do
     if delay > 0 then
       x.front, x.since = 1, now + delay
       push_at(DELAYED, now + delay, number)
+      if not first_due or now + delay < first_due then first_due = now + delay end
     else
       push_front(x.priority, number)
     end
@@ -29,7 +30,9 @@ if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
   redis.call('HSET', EXTRA, unpack(changed))
   push_all()
-  wake_before(redis.call('HGET', META, 'waiting'), now + soonest)
+  local meta = redis.call('HMGET', META, 'waiting', 'watched')
+  wake_before(meta[1], now + soonest)
+  if first_due then tell_before(meta[2], first_due) end
 end
 local answer = table.concat(answers)
 remember(answer)

@@ -1,8 +1,8 @@
 -- Pops ready numbers and leases those whose item exists; the others are tombstones.
--- ARGV from [4]: groups of how many items, duration in ms. What was taken, in order:
+-- Groups in ARGV: how many items, duration in ms. What was taken, in order:
 local numbers, records, extras, held = {}, {}, {}, {}
 local soonest -- the earliest deadline given
-local group, left, deadline = 2, 0, nil
+local group, left, deadline -- the place of the group in ARGV, and what is left of it
 
 local function keep(number, record, extra)
   local n = #numbers + 1
@@ -54,20 +54,35 @@ local function drop_doubles(popped, found, leases, doubled)
   end
 end
 
--- Takes up to `target` items; a reply carries about 16 MiB at most, told by `largest`, the size of
--- the largest record ever added. Returns true if it stopped before it had seen all.
-local function take(target, largest)
+-- Leases those that are not leased already; returns how many. The server keeps a sorted set of up to
+-- 128 numbers as a list, and looks through all of it for each of them. A longer name than fits into such
+-- a list turns it into a tree, which it then stays until it is empty. For a few it is not worth it.
+local LONG_NAME, WORTH_A_TREE = string.rep('0', 65), 32
+local function put(leases, count)
+  if count == 0 then return 0 end
+  if count < WORTH_A_TREE then return redis.call('ZADD', LEASED, 'NX', unpack(leases)) end
+  redis.call('ZADD', LEASED, deadline, LONG_NAME)
+  local added = redis.call('ZADD', LEASED, 'NX', unpack(leases))
+  redis.call('ZREM', LEASED, LONG_NAME)
+  return added
+end
+
+-- Takes up to `target` items for the groups behind ARGV[at]; a reply carries about 16 MiB at most, told
+-- by `largest`, the size of the largest record ever added. Returns true if it stopped before it had
+-- seen all.
+local function take(at, target, largest)
+  group, left = at - 1, 0
   local room, touched = 16777216, 0
   while #numbers < target do
     if touched >= 1000 or (room < largest and #numbers > 0) then return true end
     local chunk = math.min(target - #numbers, 1000 - touched, math.max(1, math.floor(room / largest)))
-    local reply = redis.call('LMPOP', 10, KEYS[19], KEYS[18], KEYS[17], KEYS[16], KEYS[15], KEYS[14],
-      KEYS[13], KEYS[12], KEYS[11], KEYS[10], 'RIGHT', 'COUNT', chunk)
+    local reply = redis.call('LMPOP', 10, KEYS[20], KEYS[19], KEYS[18], KEYS[17], KEYS[16], KEYS[15],
+      KEYS[14], KEYS[13], KEYS[12], KEYS[11], 'RIGHT', 'COUNT', chunk)
     if not reply then return false end
     local popped = reply[2]
     local found, known = redis.call('HMGET', ITEMS, unpack(popped)), read_extras(popped)
     local leases, count = deadlines_for(popped, found)
-    local added = count > 0 and redis.call('ZADD', LEASED, 'NX', unpack(leases)) or 0
+    local added = put(leases, count)
     if added < count then drop_doubles(popped, found, leases, count - added) end
     if added == #popped and not known and #numbers == 0 and largest * added <= room then
       numbers, records, held = popped, found, popped

@@ -1,0 +1,144 @@
+//! The runtime of callers that wait. Whoever waits for a call drives it, sockets and timers included:
+//! a call then needs no other thread to be woken, there and back, which is most of what a call to a
+//! server nearby takes. Between calls a thread of its own, the keeper, does the background work.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
+
+use super::own::PerProcess;
+use crate::{Error, Result};
+
+static DRIVEN: PerProcess<Driven> = PerProcess::new();
+
+/// Callers that come again within this time drive by themselves. As long as that, background work
+/// may wait between two calls.
+const SOON: Duration = Duration::from_millis(1);
+
+pub(super) struct Driven {
+    runtime: Runtime,
+    begun: Instant,
+    /// How many callers are inside, how many came, and when the last one left, in ns since `begun`.
+    inside: AtomicUsize,
+    came: AtomicUsize,
+    left: AtomicU64,
+    /// When a caller let background work go first for the last time, in ns since `begun`.
+    yielded: AtomicU64,
+    keeper: Thread,
+    /// The keeper drives, until it is told to leave it to the callers.
+    keeps: AtomicBool,
+    leave: Notify,
+    /// The keeper sleeps until the last caller has left.
+    sleeps: AtomicBool,
+}
+
+/// This process's.
+///
+/// # Errors
+/// `Unavailable` if the operating system gives no threads.
+pub(super) fn driven() -> Result<&'static Driven> {
+    if let Some(driven) = DRIVEN.get() {
+        return Ok(driven);
+    }
+    let none = |error: std::io::Error| {
+        Error::unavailable(format_args!("no threads to be had: {error}"), false)
+    };
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(none)?;
+    let (driven, given) = mpsc::channel::<&'static Driven>();
+    let keep = move || given.recv().map(Driven::keep).unwrap_or_default();
+    let keeper = thread::Builder::new().name("leaseq".into()).spawn(keep).map_err(none)?;
+    let (here, spare) = DRIVEN.set(Driven {
+        runtime,
+        begun: Instant::now(),
+        inside: AtomicUsize::new(0),
+        came: AtomicUsize::new(0),
+        left: AtomicU64::new(0),
+        yielded: AtomicU64::new(0),
+        keeper: keeper.thread().clone(),
+        keeps: AtomicBool::new(false),
+        leave: Notify::new(),
+        sleeps: AtomicBool::new(false),
+    });
+    let here = here.ok_or_else(|| Error::internal("the runtime is of no process"))?;
+    if spare.is_none() {
+        // Of two that were made at the same time, one has a keeper; the other one's ends.
+        let _ = driven.send(here);
+    }
+    Ok(here)
+}
+
+/// A caller that is inside.
+struct Inside<'a>(&'a Driven);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        let driven = self.0;
+        driven.left.store(driven.now(), Ordering::Relaxed);
+        if driven.inside.fetch_sub(1, Ordering::SeqCst) == 1
+            && driven.sleeps.swap(false, Ordering::SeqCst)
+        {
+            driven.keeper.unpark();
+        }
+    }
+}
+
+impl Driven {
+    fn now(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
+    /// Runs a call to its end, and whatever else is to be done meanwhile.
+    pub(super) fn run<T>(&self, call: impl Future<Output = T>) -> T {
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        let _inside = Inside(self);
+        self.came.fetch_add(1, Ordering::SeqCst);
+        let now = self.now();
+        let soon_after = |time: &AtomicU64| {
+            u128::from(now.saturating_sub(time.load(Ordering::Relaxed))) < SOON.as_nanos()
+        };
+        // One that comes now and then is served faster by a thread that stands ready.
+        if soon_after(&self.left) && self.keeps.swap(false, Ordering::SeqCst) {
+            self.leave.notify_one();
+        }
+        let yields = !soon_after(&self.yielded);
+        if yields {
+            self.yielded.store(now, Ordering::Relaxed);
+        }
+        self.runtime.block_on(async {
+            // A call that has its answer at once drives nothing, and many of them keep the keeper away.
+            if yields {
+                tokio::task::yield_now().await;
+            }
+            call.await
+        })
+    }
+
+    /// The keeper's life.
+    fn keep(&self) {
+        loop {
+            self.keeps.store(true, Ordering::SeqCst);
+            self.runtime.block_on(self.leave.notified());
+            while self.callers_drive() {}
+        }
+    }
+
+    /// Rests; false if no caller came meanwhile, and none is inside.
+    fn callers_drive(&self) -> bool {
+        let came = self.came.load(Ordering::SeqCst);
+        thread::park_timeout(SOON);
+        let others = self.came.load(Ordering::SeqCst) != came;
+        if !others && self.inside.load(Ordering::SeqCst) > 0 {
+            // One that stays: it drives for as long as it does.
+            self.sleeps.store(true, Ordering::SeqCst);
+            while self.inside.load(Ordering::SeqCst) > 0 && self.sleeps.load(Ordering::SeqCst) {
+                thread::park();
+            }
+            self.sleeps.store(false, Ordering::SeqCst);
+        }
+        others || self.inside.load(Ordering::SeqCst) > 0
+    }
+}

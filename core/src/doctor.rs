@@ -1,0 +1,107 @@
+//! How durable a queue is where it is kept, and what to change about it.
+
+use std::collections::BTreeMap;
+
+/// What a crash of the server may cost. The guarantees are those of the README.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Durability {
+    /// Nothing that was acknowledged.
+    Full,
+    /// The operations of the last window: with `appendfsync everysec` or `synchronous=normal`, or
+    /// when another server takes over.
+    Window,
+    /// The server did not let its settings be read.
+    Unknown,
+    /// All operations since the last snapshot.
+    Snapshot,
+    /// Everything.
+    Nothing,
+}
+
+impl Durability {
+    /// The level as a word: `full`, `window`, `unknown`, `snapshot`, `nothing`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Durability::Full => "full",
+            Durability::Window => "window",
+            Durability::Unknown => "unknown",
+            Durability::Snapshot => "snapshot",
+            Durability::Nothing => "nothing",
+        }
+    }
+
+    /// The level as a sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Durability::Full => "guarantees 1–5 hold across a crash of the server",
+            Durability::Window => {
+                "after a crash of the server, or when another takes over, at most the operations of \
+                 the last window are lost or repeated"
+            }
+            Durability::Unknown => {
+                "the server does not tell how often it writes to the disk, so nothing can be said"
+            }
+            Durability::Snapshot => {
+                "a crash of the server loses or repeats all operations since its last snapshot"
+            }
+            Durability::Nothing => "a crash or restart of the server loses everything",
+        }
+    }
+}
+
+/// Something to change, or to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Advice {
+    /// True if a guarantee is at stake; false if it is only good to know.
+    pub problem: bool,
+    /// What was found.
+    pub found: String,
+    /// What to do about it.
+    pub change: String,
+}
+
+/// What [`Client::doctor`](crate::Client::doctor) found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Diagnosis {
+    /// The engine and its version: `Redis 7.0.15`. On a Cluster, that of its first node.
+    pub engine: String,
+    /// What a crash may cost: the least that any of the servers keeps.
+    pub durability: Durability,
+    /// What was read, by name. Never a password.
+    pub settings: BTreeMap<String, String>,
+    /// What to change, the worst first; empty if nothing.
+    pub advice: Vec<Advice>,
+}
+
+impl Diagnosis {
+    pub(crate) fn new(engine: String) -> Self {
+        let (settings, advice) = (BTreeMap::new(), Vec::new());
+        Diagnosis { engine, durability: Durability::Full, settings, advice }
+    }
+
+    /// True if no guarantee is at stake.
+    pub fn is_fine(&self) -> bool {
+        self.advice.iter().all(|advice| !advice.problem)
+    }
+
+    pub(crate) fn at_most(&mut self, durability: Durability) {
+        self.durability = self.durability.max(durability);
+    }
+
+    pub(crate) fn problem(&mut self, found: impl Into<String>, change: impl Into<String>) {
+        let (found, change) = (found.into(), change.into());
+        self.advice.push(Advice { problem: true, found, change });
+    }
+
+    pub(crate) fn hint(&mut self, found: impl Into<String>, change: impl Into<String>) {
+        let (found, change) = (found.into(), change.into());
+        self.advice.push(Advice { problem: false, found, change });
+    }
+
+    pub(crate) fn sort(&mut self) {
+        self.advice.sort_by_key(|advice| !advice.problem);
+    }
+}

@@ -1,0 +1,228 @@
+//! What the user may do: a right that is missing is named before a script comes upon it, because a
+//! script that is stopped in the middle leaves what it has written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{LazyLock, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use super::keys::{self, Keys};
+use super::scripts::{Script, commands};
+use super::{RedisEngine, reply};
+use crate::access::Role;
+use crate::fork;
+use crate::name::QueueName;
+use crate::{Error, ErrorKind, Result};
+
+/// How long to ask: a user who may not ask at all is told so again and again.
+const ASK: Duration = Duration::from_secs(1);
+
+impl Role {
+    fn scripts(self) -> &'static [Script] {
+        use Script::*;
+        match self {
+            Role::Producer => &[Add],
+            Role::Worker => &[Lease, Complete, CompleteAndLease, Extend, Release, Fail],
+            Role::Cleaner => &[
+                LightClean,
+                NextDue,
+                DeepTurn,
+                Counts,
+                AuditTypes,
+                AuditItems,
+                AuditReady,
+                AuditIndex,
+                AuditCounts,
+                MendStray,
+                MendDoubled,
+            ],
+            Role::Monitor => &[Counts, Get, List],
+            Role::Operator => &[Counts, Get, List, Remove, Requeue, Purge, Pause, Resume],
+        }
+    }
+
+    /// What is sent besides scripts.
+    fn plain(self) -> &'static [&'static str] {
+        match self {
+            Role::Producer => &["hdel", "sadd"],
+            Role::Worker => &["hdel", "sadd", "blpop", "rpush", "client|id", "client|unblock"],
+            Role::Cleaner => {
+                &["hdel", "sadd", "smembers", "blpop", "rpush", "client|id", "client|unblock"]
+            }
+            Role::Monitor => &["smembers"],
+            Role::Operator => &["hdel", "sadd", "smembers"],
+        }
+    }
+
+    /// Every command that a client of this role sends, or has its scripts run.
+    pub(crate) fn commands(self) -> BTreeSet<&'static str> {
+        let scripts = self.scripts().iter().flat_map(|script| commands(*script));
+        let always = ["info", "eval", "evalsha", "hget", "sismember"];
+        always.into_iter().chain(self.plain().iter().copied()).chain(scripts).collect()
+    }
+}
+
+static IN_SCRIPTS: LazyLock<BTreeSet<&'static str>> =
+    LazyLock::new(|| Script::all().flat_map(commands).collect());
+
+/// The scripts that the user cannot run to their end, with what is missing.
+#[derive(Debug, Default)]
+pub(super) struct Denied(RwLock<BTreeMap<Script, String>>);
+
+impl Denied {
+    fn of(&self, script: Script) -> Option<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&script).cloned()
+    }
+}
+
+/// Notes which scripts must not be run on this queue.
+pub(super) async fn learn(engine: &RedisEngine, queue: &QueueName) -> Result<()> {
+    let in_scripts = {
+        // A child could not finish what another thread of its parent has begun to read.
+        let _gate = fork::hold();
+        LazyLock::force(&IN_SCRIPTS)
+    };
+    let missing = missing(engine, queue, in_scripts.iter().copied()).await?;
+    let denied = Script::all().filter_map(|script| {
+        let lacks = if missing.all { missing.list() } else { missing.among(&commands(script)) };
+        (!lacks.is_empty()).then(|| (script, lacks.join(" ")))
+    });
+    let keys = engine.keys(queue);
+    *keys.denied.0.write().unwrap_or_else(PoisonError::into_inner) = denied.collect();
+    Ok(())
+}
+
+/// Refuses a script that would be stopped in the middle. Rights may have been granted since.
+pub(super) async fn check(engine: &RedisEngine, queue: &QueueName, script: Script) -> Result<()> {
+    let denied = &engine.keys(queue).denied;
+    if denied.of(script).is_none() {
+        return Ok(());
+    }
+    learn(engine, queue).await?;
+    match denied.of(script) {
+        None => Ok(()),
+        Some(lacks) => Err(Error::invalid(format_args!(
+            "queue {queue}, {}: the user may not run all of it, so nothing was begun; grant {lacks}",
+            script.name()
+        ))),
+    }
+}
+
+/// What to grant so that the user can do all that the role does.
+pub(super) async fn missing_rights(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    role: Role,
+) -> Result<Vec<String>> {
+    let mut commands = role.commands();
+    if engine.link.opener.seeds().is_some() {
+        commands.insert("asking");
+    }
+    if engine.link.opener.selects() {
+        commands.insert("select");
+    }
+    Ok(missing(engine, queue, commands.into_iter()).await?.list())
+}
+
+/// As the client library and the server put it.
+fn is_refusal(message: &str) -> bool {
+    message.contains("NoPerm") || message.contains("NOPERM")
+}
+
+struct Missing {
+    commands: BTreeSet<&'static str>,
+    /// None of the keys may be touched, whatever the command.
+    all: bool,
+    keys: String,
+}
+
+impl Missing {
+    fn among(&self, commands: &BTreeSet<&'static str>) -> Vec<String> {
+        commands.intersection(&self.commands).map(|name| format!("+{name}")).collect()
+    }
+
+    fn list(&self) -> Vec<String> {
+        let mut list = if self.all { vec![self.keys.clone()] } else { Vec::new() };
+        list.extend(self.commands.iter().map(|name| format!("+{name}")));
+        list
+    }
+}
+
+/// Commands that touch no key.
+fn is_keyless(name: &str) -> bool {
+    matches!(name, "info" | "time" | "asking" | "select") || name.starts_with("client|")
+}
+
+/// A command with as much behind it as the server needs to see which keys it touches.
+fn words(name: &'static str, keys: &Keys, directory: &[u8]) -> Vec<Vec<u8>> {
+    let mut words: Vec<Vec<u8>> = name.split('|').map(|word| word.into()).collect();
+    match name {
+        _ if is_keyless(name) => {}
+        "sadd" | "smembers" | "sismember" => words.push(directory.to_vec()),
+        "lmpop" => words.extend([b"1".to_vec(), keys.meta().to_vec(), b"RIGHT".to_vec()]),
+        "eval" | "evalsha" => words.extend([Vec::new(), b"1".to_vec(), keys.meta().to_vec()]),
+        "blpop" => words.extend([keys.wake().to_vec(), b"1".to_vec()]),
+        _ => words.push(keys.meta().to_vec()),
+    }
+    words
+}
+
+async fn missing(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    names: impl Iterator<Item = &'static str> + Send,
+) -> Result<Missing> {
+    let names: Vec<&'static str> = names.collect();
+    let own = engine.keys(queue);
+    let directory = keys::queues(&engine.namespace);
+    let mut command = engine.link.scripts.by_text(Script::Rights);
+    command.arg(0);
+    for name in &names {
+        let words = words(name, &own, &directory);
+        command.arg(words.len()).arg(words);
+    }
+    let until = Instant::now() + engine.timeout.min(ASK);
+    let answer = match engine.link.command(queue, until, command).await {
+        // Whoever may not ask may not do anything.
+        Err(error) if error.kind() == ErrorKind::Unavailable && is_refusal(&error.to_string()) => {
+            return Ok(Missing { commands: ["eval"].into(), all: false, keys: String::new() });
+        }
+        answer => reply::text(answer?)?,
+    };
+    let allowed = reply::bools(&answer, names.len())?;
+    let denied = names.iter().zip(allowed).filter(|(_, allowed)| !allowed).map(|(name, _)| *name);
+    let mut commands: BTreeSet<&'static str> = denied.collect();
+    let keyed: Vec<&str> = names.iter().copied().filter(|name| !is_keyless(name)).collect();
+    let all = !keyed.is_empty() && keyed.iter().all(|name| commands.contains(name));
+    if all {
+        // It is the keys, more likely than every single command.
+        commands.retain(|name| is_keyless(name));
+    }
+    let keys = format!("~{}:*", engine.namespace);
+    Ok(Missing { commands, all, keys })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The file as it must be: the rights that the scripts and clients of this version need.
+    fn users() -> String {
+        let mut file = String::from("user default on >CHANGE-ME ~* &* +@all\n");
+        for role in Role::ALL {
+            let rights: Vec<_> = role.commands().iter().map(|name| format!("+{name}")).collect();
+            file += &format!(
+                "user leaseq-{} on >CHANGE-ME resetkeys ~leaseq:* resetchannels -@all {}\n",
+                role.as_str(),
+                rights.join(" ")
+            );
+        }
+        file
+    }
+
+    #[test]
+    fn the_file_of_users_has_the_rights_that_are_needed() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/users.acl");
+        let found = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(found == users(), "{path} should be:\n{}", users());
+    }
+}

@@ -1,0 +1,43 @@
+//! What cleaners need besides cleaning: when to do it, and whose turn it is.
+
+use std::time::Duration;
+
+use super::keys::{UP_TO_DELAYED, UP_TO_META};
+use super::scripts::Script;
+use super::{RedisEngine, reply};
+use crate::Result;
+use crate::engine::Turn;
+use crate::name::QueueName;
+
+pub(super) async fn next_due(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    rest: Duration,
+) -> Result<Option<Duration>> {
+    let reply = engine
+        .look(queue, Script::NextDue, UP_TO_DELAYED, |command| {
+            command.arg(rest.as_millis() as u64);
+        })
+        .await?;
+    let ms: i64 = reply::number(reply)?;
+    Ok(u64::try_from(ms).ok().map(Duration::from_millis))
+}
+
+pub(super) async fn deep_turn(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    turn: Turn,
+) -> Result<Duration> {
+    let (word, interval) = match turn {
+        Turn::Take { interval } => ("take", interval),
+        Turn::Keep => ("keep", Duration::ZERO),
+        Turn::Done => ("done", Duration::ZERO),
+        Turn::Drop => ("drop", Duration::ZERO),
+    };
+    let reply = engine
+        .look(queue, Script::DeepTurn, UP_TO_META, |command| {
+            command.arg(word).arg(interval.as_millis() as u64).arg(Turn::LASTS.as_millis() as u64);
+        })
+        .await?;
+    Ok(Duration::from_millis(reply::number(reply)?))
+}

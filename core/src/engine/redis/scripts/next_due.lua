@@ -1,0 +1,11 @@
+-- When the next item is due or its lease expires. If not now, the caller promises to look again then, or
+-- after a rest: who makes something due earlier than that puts a token into DUE.
+-- KEYS  see parts/keys.lua, up to DELAYED
+-- ARGV  [1] the longest rest, in ms
+-- Reply ms until something is due or expires (-1: nothing; 0: now)
+local due = next_due()
+if due and due <= now then return 0 end
+local look = now + ARGV[1]
+if due and due < look then look = due end
+redis.call('HSET', META, 'watched', text(look))
+return due and due - now or -1

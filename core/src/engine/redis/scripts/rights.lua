@@ -1,0 +1,12 @@
+-- Which commands the user may not run: a script that comes upon one of them stops half-way.
+-- KEYS  none: nothing is touched
+-- ARGV  for each command how many words it has, then the words
+-- Reply for each command 1 (allowed) or 0
+local answers, at = {}, 1
+while at <= #ARGV do
+  local words = tonumber(ARGV[at])
+  local known, allowed = pcall(redis.acl_check_cmd, unpack(ARGV, at + 1, at + words))
+  answers[#answers + 1] = known and allowed and '1' or '0'
+  at = at + 1 + words
+end
+return table.concat(answers)

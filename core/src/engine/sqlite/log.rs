@@ -1,0 +1,105 @@
+//! Whether another process may have written, as far as the log's size and time tell: one call to the
+//! system. SQLite's own answer takes locks, and needs to be asked for only when these have changed.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::files::{Identity, beside, identity_of};
+
+/// Times of file systems that are multiples of this tell nothing: writes after one another leave the same.
+/// Others are at most as far apart.
+const TICK: Duration = Duration::from_millis(10);
+/// What was written to the log is there for others only later, when the disk has it and its writer goes
+/// on: until then SQLite must be asked again. Who takes longer than this is found by those who look
+/// without any news.
+const SETTLES_IN: Duration = Duration::from_secs(2);
+
+/// The write-ahead log of a database, as it was when it was looked at last.
+pub(super) struct Log {
+    path: PathBuf,
+    seen: Option<State>,
+}
+
+#[derive(PartialEq, Eq)]
+struct State {
+    file: Identity,
+    size: u64,
+    written: SystemTime,
+}
+
+impl Log {
+    pub(super) fn new(database: &Path) -> Log {
+        Log { path: beside(database, "-wal"), seen: None }
+    }
+
+    /// False only if nobody has written since this was asked last, nor shortly before.
+    pub(super) fn may_have_changed(&mut self) -> bool {
+        let now = State::of(&self.path).filter(State::has_settled);
+        let same = now.is_some() && now == self.seen;
+        self.seen = now;
+        !same
+    }
+}
+
+impl State {
+    fn of(path: &Path) -> Option<State> {
+        let found = std::fs::metadata(path).ok()?;
+        let (file, size) = (identity_of(&found), found.len());
+        Some(State { file, size, written: found.modified().ok()? })
+    }
+
+    fn has_settled(&self) -> bool {
+        let since = self.written.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let fine = !since.as_nanos().is_multiple_of(TICK.as_nanos());
+        // A time to come is one of a clock that was set back.
+        fine && self.written.elapsed().is_ok_and(|age| age > SETTLES_IN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write;
+
+    use super::*;
+
+    /// A log with a time of long ago, or of another moment.
+    fn write(path: &Path, written: SystemTime) {
+        let mut file = File::options().create(true).append(true).open(path).unwrap();
+        file.write_all(b"frame").unwrap();
+        file.set_modified(written).unwrap();
+    }
+
+    #[test]
+    fn what_was_written_is_noticed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = Log::new(&folder.path().join("queue.db"));
+        let path = folder.path().join("queue.db-wal");
+        assert!(log.may_have_changed() && log.may_have_changed(), "there is no log yet");
+        let long_ago = SystemTime::now() - Duration::from_nanos(60_000_000_001);
+        for n in 0..3 {
+            write(&path, long_ago + Duration::from_nanos(n * 1_000_003));
+            assert!(log.may_have_changed());
+            assert!(!log.may_have_changed());
+        }
+        // Its size alone tells too.
+        let times = std::fs::metadata(&path).unwrap().modified().unwrap();
+        write(&path, times);
+        assert!(log.may_have_changed() && !log.may_have_changed());
+    }
+
+    #[test]
+    fn times_that_tell_nothing_are_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = Log::new(&folder.path().join("queue.db"));
+        let path = folder.path().join("queue.db-wal");
+        let now = SystemTime::now();
+        let (soon, second) =
+            (Duration::from_secs(60), SystemTime::UNIX_EPOCH + Duration::from_secs(1));
+        let just_now = now - Duration::from_nanos(1_000_000_001);
+        for written in [now + soon, second, just_now] {
+            write(&path, written);
+            assert!(log.may_have_changed() && log.may_have_changed(), "{written:?}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Opening the database: for the first time, and again after a fork.
+
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use super::clock::Source;
+use super::database::{Database, Numbers};
+use super::error::explain_opening;
+use super::files::{Identity, beside, identities, identity};
+use super::location::{Location, check_file_system};
+use super::process::FILES;
+use super::turn::Turn;
+use crate::{Error, ErrorKind, Result};
+
+/// Number of the storage format, kept as SQLite's `user_version`.
+const FORMAT: i64 = 1;
+/// Pages are kept in memory up to this much, if so many are used: ids are random, so in a deep queue
+/// each one stands on another page of its index.
+const CACHE_KIB: usize = 16_384;
+/// Marks our files, as SQLite's `application_id`: "lsq" and 0.
+const APPLICATION: i64 = 0x6C73_7100;
+
+/// A database that is not open: what is needed to open it.
+pub(super) struct Opening {
+    pub(super) location: Location,
+    pub(super) clock: Source,
+    pub(super) timeout: Duration,
+    /// The file that it was, if it was open before.
+    pub(super) known: Option<Identity>,
+    pub(super) numbers: Numbers,
+}
+
+impl Opening {
+    pub(super) fn new(location: Location, clock: Source, timeout: Duration) -> Opening {
+        Opening { location, clock, timeout, known: None, numbers: Numbers::default() }
+    }
+
+    /// For the first time this needs the turn: making the tables and switching to the write-ahead
+    /// log must not race with another process.
+    pub(super) fn open(&self) -> Result<Database> {
+        let place = self.location.describe();
+        let explained = |error: &rusqlite::Error| explain_opening(&place, error);
+        let mut database = match &self.location.path {
+            None => {
+                let connection = Connection::open_in_memory().map_err(|e| explained(&e))?;
+                Database::new(self, connection)
+            }
+            Some(path) => {
+                let mut flags = OpenFlags::default();
+                if self.known.is_some() {
+                    // What is not there any more must not be made anew.
+                    flags.remove(OpenFlags::SQLITE_OPEN_CREATE);
+                    if identity(path) != self.known {
+                        return Err(self.location.replaced());
+                    }
+                } else {
+                    check_file_system(path)?;
+                    if path.is_dir() {
+                        return Err(Error::invalid(format_args!(
+                            "{place}: it is a folder, not a file"
+                        )));
+                    }
+                }
+                let token = FILES.open(std::process::id())?;
+                let turn = Turn::open(path)?;
+                let connection =
+                    Connection::open_with_flags(path, flags).map_err(|e| explained(&e))?;
+                let mut database = Database::new(self, connection);
+                database.file = Some(token);
+                database.turn = Some(turn);
+                database
+            }
+        };
+        self.prepare(&database.connection)?;
+        if let Some(path) = &self.location.path {
+            let log = beside(path, "-wal");
+            database.opened = identities(path, &log);
+            database.log = log;
+            if self.known.is_some() && database.opened.map(|files| files[0]) != self.known {
+                return Err(self.location.replaced());
+            }
+        }
+        Ok(database)
+    }
+
+    fn prepare(&self, connection: &Connection) -> Result<()> {
+        let place = self.location.describe();
+        let explained = |error: rusqlite::Error| explain_opening(&place, &error);
+        // Only programs that do not take turns, such as the sqlite3 shell, are waited for here.
+        connection.busy_timeout(self.timeout).map_err(explained)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        // Else SQLite would prepare most statements anew at every call, to plan them for its values.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(explained)?;
+        let pragma =
+            |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0));
+        let format: i64 = pragma("user_version").map_err(explained)?;
+        let application: i64 = pragma("application_id").map_err(explained)?;
+        let tables: i64 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .map_err(explained)?;
+        if application != APPLICATION && tables > 0 {
+            return Err(Error::invalid(format_args!(
+                "{place}: the database belongs to another program"
+            )));
+        }
+        if tables > 0 && format != FORMAT {
+            return Err(Error::new(
+                ErrorKind::Incompatible,
+                format_args!(
+                    "{place}: the file has storage format {format}, this version of leaseq reads \
+                     {FORMAT}: upgrade the older one of the two"
+                ),
+            ));
+        }
+        // SQLite opens what it cannot write for reading.
+        if connection.is_readonly("main").map_err(explained)? {
+            return Err(Error::invalid(format_args!("{place}: the file cannot be written")));
+        }
+        let mode: String = connection
+            .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+            .map_err(explained)?;
+        if self.location.path.is_some() && mode != "wal" {
+            return Err(Error::invalid(format_args!(
+                "{place}: the file system does not support a write-ahead log"
+            )));
+        }
+        let synchronous = if self.location.full { "FULL" } else { "NORMAL" };
+        connection
+            .execute_batch(&format!(
+                "PRAGMA synchronous = {synchronous}; PRAGMA temp_store = MEMORY;
+                PRAGMA cache_size = -{CACHE_KIB};"
+            ))
+            .map_err(explained)?;
+        if tables == 0 {
+            let schema = include_str!("schema.sql");
+            connection
+                .execute_batch(&format!(
+                    "BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; \
+                     {schema} COMMIT;"
+                ))
+                .map_err(explained)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn the_url_decides_whether_commits_wait_for_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queue.db");
+        for (mode, number) in [("", 2), ("?synchronous=full", 2), ("?synchronous=normal", 1)] {
+            let url = format!("sqlite:{}{mode}", path.display());
+            let location = Location::parse(&url, &mut Default::default()).unwrap();
+            let clock = Arc::new(super::super::clock::machine);
+            let db = Opening::new(location, clock, Duration::from_secs(1)).open().unwrap();
+            let set: Vec<i64> = db.rows("PRAGMA synchronous", [], |row| row.get(0)).unwrap();
+            assert_eq!(set, [number], "{url}");
+        }
+    }
+}

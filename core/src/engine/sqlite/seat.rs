@@ -1,0 +1,128 @@
+//! Who uses the database of a client: one at a time, and nobody while the process forks.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::database::Database;
+use super::opening::Opening;
+use crate::{Error, Result};
+
+/// Holds the database while nobody uses it. Whoever does has taken it out, so that no lock is held
+/// meanwhile that a fork could leave behind.
+pub(super) struct Seat {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    slot: Slot,
+    /// The process forks: nothing is taken out.
+    parked: bool,
+}
+
+enum Slot {
+    Open(Box<Database>),
+    /// To be opened by the next who uses it.
+    Closed(Box<Opening>),
+    Taken,
+    /// The client is closed.
+    Gone,
+}
+
+/// Puts back what was taken out, whatever happens.
+struct Taken<'a> {
+    seat: &'a Seat,
+    back: Slot,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.seat.lock().slot = std::mem::replace(&mut self.back, Slot::Gone);
+        self.seat.changed.notify_all();
+    }
+}
+
+impl Seat {
+    pub(super) fn new(opening: Opening) -> Arc<Seat> {
+        let state = State { slot: Slot::Closed(Box::new(opening)), parked: false };
+        Arc::new(Seat { state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Uses the database if that is possible at once.
+    pub(super) fn try_use<T>(&self, work: impl FnOnce(&mut Database) -> T) -> Option<T> {
+        let mut taken = {
+            let mut state = self.lock();
+            if state.parked || !matches!(state.slot, Slot::Open(_)) {
+                return None;
+            }
+            Taken { seat: self, back: std::mem::replace(&mut state.slot, Slot::Taken) }
+        };
+        match &mut taken.back {
+            Slot::Open(database) => Some(work(database)),
+            _ => None,
+        }
+    }
+
+    /// Waits until the database is free, opens it if it is closed, and uses it.
+    pub(super) fn use_it<T>(&self, work: impl FnOnce(&mut Database) -> T) -> Result<T> {
+        let mut taken = self.take();
+        if let Slot::Closed(opening) = &taken.back {
+            taken.back = Slot::Open(Box::new(opening.open()?));
+        }
+        match &mut taken.back {
+            Slot::Open(database) => Ok(work(database)),
+            _ => Err(Error::closed()),
+        }
+    }
+
+    /// Closes it for good.
+    pub(super) fn end(&self) {
+        let mut taken = self.take();
+        taken.back = Slot::Gone;
+    }
+
+    fn take(&self) -> Taken<'_> {
+        let mut state = self.lock();
+        while state.parked || matches!(state.slot, Slot::Taken) {
+            state = self.wait(state);
+        }
+        Taken { seat: self, back: std::mem::replace(&mut state.slot, Slot::Taken) }
+    }
+
+    /// From now on nobody uses it until [`unpark`](Seat::unpark); a file is closed. False: somebody
+    /// still did when the time was over.
+    pub(super) fn park(&self, until: Instant) -> bool {
+        let mut state = self.lock();
+        state.parked = true;
+        while matches!(state.slot, Slot::Taken) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let mut taken = Taken { seat: self, back: std::mem::replace(&mut state.slot, Slot::Taken) };
+        drop(state);
+        if let Slot::Open(database) = &taken.back
+            && database.file.is_some()
+            && let Slot::Open(database) = std::mem::replace(&mut taken.back, Slot::Gone)
+        {
+            taken.back = Slot::Closed(Box::new(database.park()));
+        }
+        true
+    }
+
+    pub(super) fn unpark(&self) {
+        self.lock().parked = false;
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,368 @@
+//! A process that forks while its threads work: with the hooks of `leaseq::fork` a child may use the
+//! file anew, and the parent goes on.
+
+use std::ffi::c_int;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use leaseq::{Client, ConnectOptions, ErrorKind, Lease, LeaseOptions, WorkQueue};
+
+use crate::support::{Place, Process, assert_sound, at_once, item, ms, queue};
+
+const URL: &str = "LEASEQ_FORKS_URL";
+
+#[allow(unsafe_code)]
+mod libc_calls {
+    //! What has no safe form: registering the hooks as a binding does, forking, and leaving a child.
+
+    use std::ffi::c_int;
+
+    unsafe extern "C" {
+        fn pthread_atfork(
+            before: extern "C" fn(),
+            parent: extern "C" fn(),
+            child: extern "C" fn(),
+        ) -> c_int;
+        fn fork() -> c_int;
+        fn _exit(status: c_int) -> !;
+        fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
+        fn alarm(seconds: u32) -> u32;
+    }
+
+    extern "C" fn before() {
+        leaseq::fork::before();
+    }
+
+    extern "C" fn parent() {
+        leaseq::fork::after_in_parent();
+    }
+
+    extern "C" fn child() {
+        leaseq::fork::after_in_child();
+    }
+
+    pub(super) fn register_hooks() {
+        // SAFETY: the functions live as long as the program.
+        assert_eq!(unsafe { pthread_atfork(before, parent, child) }, 0);
+    }
+
+    /// Runs `work` in a child, which ends with 0 if it returns; gives the child's pid.
+    pub(super) fn forked(work: impl FnOnce()) -> c_int {
+        // SAFETY: the child uses the C library and what the hooks make usable, and never returns.
+        match unsafe { fork() } {
+            0 => {
+                // SAFETY: a child that hangs is killed, so that the test fails and does not hang.
+                unsafe { alarm(30) };
+                let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+                // SAFETY: nothing of the parent's is to be cleaned up here.
+                unsafe { _exit(c_int::from(done.is_err())) }
+            }
+            pid => pid,
+        }
+    }
+
+    /// Waits for a child; how it ended, 0 if well.
+    pub(super) fn ended(pid: c_int) -> c_int {
+        let mut status = -1;
+        // SAFETY: the status is written to a variable of that type.
+        assert_eq!(unsafe { waitpid(pid, &raw mut status, 0) }, pid);
+        status
+    }
+}
+
+use libc_calls::{ended, forked, register_hooks};
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+/// Adds an item of its own, leases some item and completes it.
+async fn one_cycle(queue: &WorkQueue, id: &str) {
+    assert!(queue.add_item(item(id)).await.unwrap());
+    let options = LeaseOptions::new(Duration::from_secs(60)).wait(Duration::from_secs(20));
+    let lease = queue.lease(options).await.unwrap().unwrap();
+    assert!(queue.complete(&lease).await.unwrap());
+}
+
+/// What a child does: a client of its own on the same file.
+fn child(url: &str, id: &str) {
+    block_on(async { one_cycle(&queue(url).await, id).await });
+}
+
+/// Runs a test of this module in a process of its own, where the hooks are registered.
+fn in_own_process(test: &str, place: &Place) {
+    let mut process = Process::start(&format!("forks::{test}"), &[(URL, &place.url())]);
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = process.0.try_wait().unwrap() {
+            break status;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "{test} does not end");
+        std::thread::sleep(ms(10));
+    };
+    assert!(status.success(), "{test}: {status}: see its message above");
+}
+
+#[test]
+fn children_use_the_file_while_the_parents_threads_work() {
+    for mode in ["full", "normal"] {
+        let place = Place::new();
+        let url = format!("{}?synchronous={mode}", place.url());
+        let mut process = Process::start("forks::forking", &[(URL, &url)]);
+        assert!(process.0.wait().unwrap().success(), "see its message above");
+        block_on(async {
+            let queue = queue(&place.url()).await;
+            assert_sound(&queue).await;
+            let counts = queue.counts().await.unwrap();
+            assert_eq!((counts.ready, counts.leased, counts.delayed, counts.dead), (0, 0, 0, 0));
+            assert_eq!(counts.totals.added, counts.totals.completed);
+            println!("{mode}: {} items", counts.totals.added);
+        });
+    }
+}
+
+const FORKS: usize = 220;
+const THREADS: usize = 4;
+
+#[test]
+#[ignore = "started as a process by the test above"]
+fn forking() {
+    let Ok(url) = std::env::var(URL) else { return };
+    register_hooks();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    // Two clients of one file, and one in memory that works too.
+    let clients: Vec<Client> = [url.as_str(), &url, "memory:"]
+        .map(|url| runtime.block_on(Client::connect(url)).unwrap())
+        .to_vec();
+    let (stop, cycles) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let threads: Vec<_> = (0..THREADS)
+        .map(|thread| {
+            let queue = clients[thread % clients.len()].queue("jobs").unwrap();
+            let (stop, cycles, handle) = (stop.clone(), cycles.clone(), runtime.handle().clone());
+            std::thread::spawn(move || {
+                let mut n = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    handle.block_on(one_cycle(&queue, &format!("{thread}.{n}")));
+                    n += 1;
+                    cycles.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    let mut children = Vec::new();
+    for fork in 0..FORKS {
+        let before = cycles.load(Ordering::Relaxed);
+        children.push(forked(|| {
+            // Of what came across the fork nothing works, and says so.
+            let old = clients[0].queue("jobs").unwrap();
+            let error = block_on(old.counts()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert!(error.to_string().contains("connect anew"), "{error}");
+            child(&url, &format!("child {fork}"));
+            if fork % 10 == 0 {
+                let grandchild = forked(|| child(&url, &format!("grandchild {fork}")));
+                assert_eq!(ended(grandchild), 0);
+                child(&url, &format!("again {fork}"));
+            }
+        }));
+        if children.len() >= 4 {
+            assert_eq!(ended(children.remove(0)), 0, "a child has failed: see above");
+        }
+        // The threads get on between two forks.
+        let begun = Instant::now();
+        while cycles.load(Ordering::Relaxed) == before {
+            assert!(begun.elapsed() < Duration::from_secs(20), "nothing goes on in the parent");
+            std::thread::yield_now();
+        }
+    }
+    for child in children {
+        assert_eq!(ended(child), 0, "a child has failed: see above");
+    }
+    stop.store(true, Ordering::Relaxed);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    for client in clients {
+        runtime.block_on(client.close());
+    }
+}
+
+#[test]
+fn a_lease_call_that_waits_across_a_fork_gets_its_item() {
+    in_own_process("waiting_across_forks", &Place::new());
+}
+
+#[test]
+#[ignore = "started as a process by the test above"]
+fn waiting_across_forks() {
+    let Ok(url) = std::env::var(URL) else { return };
+    register_hooks();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let waiter = runtime.block_on(queue(&url));
+    for round in 0..20 {
+        let waiting = runtime.spawn({
+            let waiter = waiter.clone();
+            async move {
+                let options = LeaseOptions::new(Duration::from_secs(60));
+                let lease: Lease = waiter.lease(options).await.unwrap().unwrap();
+                let at = Instant::now();
+                assert!(waiter.complete(&lease).await.unwrap());
+                (lease.id().to_vec(), at)
+            }
+        });
+        std::thread::sleep(ms(round % 7));
+        let id = format!("item {round}");
+        // The child adds what the parent waits for.
+        let pid = forked(|| {
+            block_on(async { assert!(queue(&url).await.add_item(item(&id)).await.unwrap()) });
+        });
+        assert_eq!(ended(pid), 0);
+        let begun = Instant::now();
+        let (leased, at) = runtime.block_on(waiting).unwrap();
+        assert_eq!(leased, id.as_bytes());
+        let late = at.saturating_duration_since(begun);
+        assert!(late < ms(1_000), "round {round}: the news came late: {late:?}");
+    }
+}
+
+#[test]
+fn a_child_outlives_a_parent_that_waited_for_its_turn() {
+    in_own_process("waiting_for_a_turn", &Place::new());
+}
+
+#[test]
+#[ignore = "started as a process by the test above"]
+fn waiting_for_a_turn() {
+    let Ok(url) = std::env::var(URL) else { return };
+    register_hooks();
+    let file = Path::new(url.strip_prefix("sqlite:").unwrap());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let parent = runtime.block_on(queue(&url));
+    let turn = std::fs::File::open(format!("{}-turn", file.display())).unwrap();
+    turn.lock().unwrap();
+    let adding = runtime.spawn({
+        let parent = parent.clone();
+        async move { parent.add_item(item("late")).await }
+    });
+    // It waits in the kernel by then, most likely; if not, that is right as well.
+    std::thread::sleep(ms(100));
+    let begun = Instant::now();
+    let pid = forked(|| {
+        let url = format!("{url}?timeout_ms=10000");
+        child(&url, "of the child");
+    });
+    assert!(begun.elapsed() < ms(1_000), "the fork has waited for a turn: {:?}", begun.elapsed());
+    turn.unlock().unwrap();
+    drop(turn);
+    assert!(runtime.block_on(adding).unwrap().unwrap());
+    assert_eq!(ended(pid), 0);
+    let left = runtime.block_on(parent.lease(at_once())).unwrap().unwrap();
+    assert!(runtime.block_on(parent.complete(&left)).unwrap());
+}
+
+#[test]
+fn a_file_that_is_replaced_during_a_fork_is_unavailable() {
+    in_own_process("replaced_during_a_fork", &Place::new());
+}
+
+#[test]
+#[ignore = "started as a process by the test above"]
+fn replaced_during_a_fork() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let file = Path::new(url.strip_prefix("sqlite:").unwrap());
+    let parent = queue(&url);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let parent = runtime.block_on(parent);
+    assert!(runtime.block_on(parent.add_item(item("a"))).unwrap());
+    for round in 0..3 {
+        leaseq::fork::before();
+        // As by two bindings that have both registered.
+        leaseq::fork::before();
+        if round == 1 {
+            std::fs::rename(file, file.with_extension("old")).unwrap();
+        }
+        leaseq::fork::after_in_parent();
+        leaseq::fork::after_in_parent();
+        let counts = runtime.block_on(parent.counts());
+        if round == 0 {
+            assert_eq!(counts.unwrap().ready, 1);
+        } else {
+            let error = counts.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable);
+            assert!(error.to_string().contains("removed or replaced"), "{error}");
+            assert!(!file.exists());
+        }
+    }
+}
+
+#[test]
+fn a_fork_does_not_wait_for_ever_for_somebody_inside() {
+    in_own_process("somebody_inside", &Place::new());
+}
+
+#[test]
+#[ignore = "started as a process by the test above"]
+fn somebody_inside() {
+    let Ok(url) = std::env::var(URL) else { return };
+    register_hooks();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (hold, inside) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let mut options = ConnectOptions::default();
+    options.clock = Some({
+        let (hold, inside) = (hold.clone(), inside.clone());
+        // Asked for the time in a transaction.
+        let clock = move || {
+            inside.store(hold.load(Ordering::SeqCst), Ordering::SeqCst);
+            while hold.load(Ordering::SeqCst) {
+                std::thread::sleep(ms(1));
+            }
+            1_800_000_000_000
+        };
+        clock.into()
+    });
+    let parent = runtime.block_on(Client::connect_with(&url, options)).unwrap();
+    let parent = parent.queue("jobs").unwrap();
+    hold.store(true, Ordering::SeqCst);
+    let adding = runtime.spawn({
+        let parent = parent.clone();
+        async move { parent.add_item(item("a")).await }
+    });
+    while !inside.load(Ordering::SeqCst) {
+        std::thread::sleep(ms(1));
+    }
+    let begun = Instant::now();
+    let pid = forked(|| {
+        for url in [url.as_str(), "memory:"] {
+            let error = block_on(Client::connect(url)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+        }
+    });
+    let took = begun.elapsed();
+    assert!(took >= ms(5_000) && took < ms(15_000), "{took:?}");
+    assert_eq!(ended(pid), 0);
+    hold.store(false, Ordering::SeqCst);
+    assert!(runtime.block_on(adding).unwrap().unwrap());
+    assert_eq!(runtime.block_on(parent.counts()).unwrap().ready, 1);
+}
+
+#[test]
+fn without_the_hooks_a_child_is_refused() {
+    in_own_process("forking_without_hooks", &Place::new());
+}
+
+#[test]
+#[ignore = "started as a process by the test above"]
+fn forking_without_hooks() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let parent = runtime.block_on(queue(&url));
+    let pid: c_int = forked(|| {
+        let error = block_on(Client::connect(&url)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+    });
+    assert_eq!(ended(pid), 0);
+    assert!(runtime.block_on(parent.add_item(item("a"))).unwrap());
+}

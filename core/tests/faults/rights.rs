@@ -1,0 +1,156 @@
+//! The access-control file: its rights are enough, each of them is needed, and one that is missing
+//! is named before a script comes upon it.
+
+use leaseq::{Client, ErrorKind, LeaseOptions, Role, State};
+use leaseq_test_support::RedisServer;
+
+use crate::support::{ms, sound};
+
+const USERS: &str = include_str!("../../docs/users.acl");
+
+/// Name, and rules without the password.
+fn user(line: &str) -> (&str, Vec<&str>) {
+    let mut words = line.split(' ').skip(1);
+    (words.next().unwrap(), words.filter(|word| !word.starts_with('>')).collect())
+}
+
+fn role(role: Role) -> (&'static str, Vec<&'static str>) {
+    let name = format!("leaseq-{}", role.as_str());
+    USERS.lines().map(user).find(|(user, _)| *user == name).unwrap()
+}
+
+fn grant(server: &RedisServer, user: &str, rules: &[&str]) -> String {
+    server.cli(&[&["ACL", "SETUSER", user, "reset", ">pw"], rules].concat());
+    format!("redis://{user}:pw@127.0.0.1:{}/?timeout_ms=2000", server.port())
+}
+
+#[test]
+fn a_server_takes_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("users.acl");
+    std::fs::write(&path, USERS).unwrap();
+    let server = RedisServer::builder()
+        .password("CHANGE-ME")
+        .arg("--aclfile", path.to_str().unwrap())
+        .start();
+    let users = server.cli(&["ACL", "USERS"]);
+    assert!(Role::ALL.iter().all(|role| users.contains(role.as_str())), "{users}");
+}
+
+#[tokio::test]
+async fn the_rights_of_a_role_are_enough() {
+    let server = RedisServer::start();
+    let clients = async |wanted: Role| {
+        let (user, rules) = role(wanted);
+        let client = Client::connect(&grant(&server, user, &rules)).await.unwrap();
+        let queue = client.queue("q").unwrap();
+        let missing = queue.missing_rights(wanted).await.unwrap();
+        assert!(missing.is_empty(), "{user}: {missing:?}");
+        (client, queue)
+    };
+    let (producer, adds) = clients(Role::Producer).await;
+    let (worker, works) = clients(Role::Worker).await;
+    let (cleaner, cleans) = clients(Role::Cleaner).await;
+    let (monitor, looks) = clients(Role::Monitor).await;
+    let (operator, operates) = clients(Role::Operator).await;
+    for i in 0..7u8 {
+        let item = leaseq::Item::new([i]).with_id([b'a' + i]).max_attempts(2).priority(i);
+        assert!(adds.add_item(item.delay(ms(u64::from(i / 6)))).await.unwrap());
+    }
+    let waits = LeaseOptions::new(ms(60_000)).wait(ms(5_000));
+    let held = works.lease_many(5, waits.clone()).await.unwrap();
+    assert!(works.complete(&held[0]).await.unwrap());
+    works.extend(&held[1], ms(90_000)).await.unwrap();
+    works.release(&held[1], ms(0)).await.unwrap();
+    works.fail(&held[2], "x", ms(1)).await.unwrap();
+    let short = works.lease(LeaseOptions::new(ms(1))).await.unwrap().unwrap();
+    assert!(cleans.wait_until_due(ms(5_000)).await.unwrap());
+    cleans.light_clean().await.unwrap();
+    assert!(
+        cleans.check().await.unwrap().is_sound() && cleans.deep_clean().await.unwrap().is_sound()
+    );
+    cleans.deep_clean_if_due(ms(1)).await.unwrap();
+    assert_eq!(cleaner.queues().await.unwrap(), ["q"]);
+    assert!(looks.get(short.id()).await.unwrap().is_some());
+    for state in State::ALL {
+        looks.list(state, None, 10).await.unwrap();
+    }
+    assert_eq!(
+        (monitor.queues().await.unwrap().len(), looks.counts().await.unwrap().leased),
+        (1, 2)
+    );
+    operates.pause().await.unwrap();
+    operates.resume().await.unwrap();
+    operates.requeue([b"a"]).await.unwrap();
+    assert!(operates.remove(short.id()).await.unwrap());
+    assert_eq!(operates.purge(State::Leased).await.unwrap(), 2);
+    // A call that waits, and one that wakes it.
+    operates.purge(State::Ready).await.unwrap();
+    let waiting = tokio::spawn(async move { works.lease(waits).await });
+    adds.add_item(leaseq::Item::new("late")).await.unwrap();
+    assert!(waiting.await.unwrap().unwrap().is_some());
+    sound(&looks_as_admin(&server).await).await;
+    for client in [producer, worker, cleaner, monitor, operator] {
+        client.close().await;
+    }
+    let denied = server.cli(&["ACL", "LOG"]);
+    assert!(!denied.contains("command"), "something was refused:\n{denied}");
+}
+
+async fn looks_as_admin(server: &RedisServer) -> leaseq::WorkQueue {
+    Client::connect(&server.url()).await.unwrap().queue("q").unwrap()
+}
+
+#[tokio::test]
+async fn each_right_is_needed_and_named() {
+    let server = RedisServer::start();
+    for wanted in Role::ALL {
+        let (user, rules) = role(wanted);
+        for right in rules.iter().filter(|rule| rule.starts_with('+')) {
+            let without: Vec<&str> = rules.iter().copied().filter(|rule| rule != right).collect();
+            let url = grant(&server, user, &without);
+            match Client::connect(&url).await {
+                Err(error) => assert!(error.to_string().contains(right), "{user} {right}: {error}"),
+                Ok(client) => {
+                    let missing = client.queue("q").unwrap().missing_rights(wanted).await.unwrap();
+                    assert_eq!(missing, [*right], "{user}");
+                }
+            }
+        }
+        // What is needed only on another database, or in a Cluster.
+        let other = grant(&server, user, &rules).replace("/?", "/1?");
+        let missing = match Client::connect(&other).await {
+            Err(error) => error.to_string(),
+            Ok(client) => client.queue("q").unwrap().missing_rights(wanted).await.unwrap().concat(),
+        };
+        assert!(missing.contains("select"), "{missing}");
+        // Other keys than those of the namespace.
+        let others: Vec<&str> = rules.iter().copied().filter(|rule| *rule != "~leaseq:*").collect();
+        let url = grant(&server, user, &[&others[..], &["~other:*"]].concat());
+        let client = Client::connect(&url).await.unwrap();
+        let missing = client.queue("q").unwrap().missing_rights(wanted).await.unwrap();
+        assert!(missing.contains(&"~leaseq:*".to_owned()), "{user}: {missing:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_would_be_stopped_half_way_is_not_begun() {
+    let server = RedisServer::start();
+    let admin = looks_as_admin(&server).await;
+    admin.add_item(leaseq::Item::new("x").with_id("a")).await.unwrap();
+    let (user, rules) = role(Role::Producer);
+    for right in ["+hset", "+zadd", "+lpush", "+hrandfield"] {
+        let without: Vec<&str> = rules.iter().copied().filter(|rule| *rule != right).collect();
+        let client = Client::connect(&grant(&server, user, &without)).await.unwrap();
+        let queue = client.queue("q").unwrap();
+        let error = queue.add_item(leaseq::Item::new("x").with_id("b")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains(right), "{error}");
+        assert!(admin.get("b").await.unwrap().is_none());
+        sound(&admin).await;
+        // Once it is granted, the same client goes on.
+        grant(&server, user, &rules);
+        assert!(queue.add_item(leaseq::Item::new("x").with_id(right)).await.unwrap());
+    }
+    assert_eq!(admin.counts().await.unwrap().ready, 5);
+}
