@@ -1,0 +1,139 @@
+//! Prometheus metrics. Names are an interface: the dashboard and the alerts use them.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use leaseq::{Counts, DeepReport};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::overview::Snapshot;
+
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Damage by queue and kind.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DamageLabels {
+    queue: String,
+    damage: &'static str,
+}
+
+/// What this process counts, and the way to what the queues count themselves.
+pub(crate) struct Metrics {
+    registry: Registry,
+    queues: Queues,
+    pub(crate) light_seconds: Histogram,
+    pub(crate) deep_seconds: Histogram,
+    pub(crate) errors: Counter,
+    found: Family<DamageLabels, Counter>,
+    mended: Family<DamageLabels, Counter>,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Metrics {
+        let light_seconds = Histogram::new([0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0]);
+        let deep_seconds = Histogram::new([0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0]);
+        let (found, mended) = (Family::default(), Family::default());
+        let (errors, queues) = (Counter::default(), Queues::default());
+        let mut registry = Registry::with_prefix("leaseq");
+        let light = "Seconds that light cleans took that moved anything";
+        registry.register("light_clean_seconds", light, light_seconds.clone());
+        let deep = "Seconds that deep cleans took";
+        registry.register("deep_clean_seconds", deep, deep_seconds.clone());
+        registry.register("damage_found", "Damage found by deep cleans", found.clone());
+        registry.register("damage_mended", "Damage mended by deep cleans", mended.clone());
+        registry.register("cleaner_errors", "Failed steps of the cleaner", errors.clone());
+        registry.register_collector(Box::new(queues.clone()));
+        Metrics { registry, queues, light_seconds, deep_seconds, errors, found, mended }
+    }
+
+    pub(crate) fn deeply_cleaned(&self, queue: &str, report: &DeepReport) {
+        for (family, counts) in [(&self.found, &report.found), (&self.mended, &report.mended)] {
+            for (damage, count) in counts {
+                let labels = DamageLabels { queue: queue.to_owned(), damage: damage.as_str() };
+                family.get_or_create(&labels).inc_by(*count);
+            }
+        }
+    }
+
+    /// As text, with these counts.
+    pub(crate) fn encode(&self, snapshot: Arc<Snapshot>) -> Result<String, fmt::Error> {
+        *self.queues.0.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        let mut out = String::new();
+        text::encode(&mut out, &self.registry)?;
+        Ok(out)
+    }
+}
+
+/// What the queues themselves count.
+#[derive(Debug, Clone, Default)]
+struct Queues(Arc<Mutex<Arc<Snapshot>>>);
+
+type Count = fn(&Counts) -> u64;
+
+const STATES: [(&str, Count); 4] = [
+    ("ready", |counts| counts.ready),
+    ("delayed", |counts| counts.delayed),
+    ("leased", |counts| counts.leased),
+    ("dead", |counts| counts.dead),
+];
+
+const TOTALS: [(&str, &str, Count); 7] = [
+    ("added", "Items added", |counts| counts.totals.added),
+    ("leased", "Leases given", |counts| counts.totals.leased),
+    ("completed", "Items completed", |counts| counts.totals.completed),
+    ("expired", "Leases that expired and were reclaimed", |counts| counts.totals.expired),
+    ("failed", "Failures that workers told", |counts| counts.totals.failed),
+    ("dead", "Items that ran out of attempts", |counts| counts.totals.died),
+    ("removed", "Items removed or purged", |counts| counts.totals.removed),
+];
+
+impl Collector for Queues {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let snapshot = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let kind = MetricType::Gauge;
+        let up = "1 if the server answers, 0 if not; then the counts of queues are missing";
+        let up = encoder.encode_descriptor("up", up, None, kind)?;
+        ConstGauge::new(i64::from(snapshot.error.is_none())).encode(up)?;
+        let mut items =
+            encoder.encode_descriptor("items", "Items by queue and state", None, kind)?;
+        for (queue, counts) in &snapshot.counts {
+            for (state, count) in STATES {
+                let labels = [("queue", queue.as_str()), ("state", state)];
+                ConstGauge::new(count(counts) as i64).encode(items.encode_family(&labels)?)?;
+            }
+        }
+        let age = "Age of the oldest ready item; 0 if none is ready";
+        let mut ages = encoder.encode_descriptor("oldest_ready_seconds", age, None, kind)?;
+        for (queue, counts) in &snapshot.counts {
+            let seconds = counts.oldest_ready.map_or(0.0, |age| age.as_secs_f64());
+            ConstGauge::new(seconds).encode(ages.encode_family(&[("queue", queue.as_str())])?)?;
+        }
+        let paused = "1 if leasing is paused";
+        let mut paused = encoder.encode_descriptor("paused", paused, None, kind)?;
+        for (queue, counts) in &snapshot.counts {
+            let gauge = ConstGauge::new(i64::from(counts.paused));
+            gauge.encode(paused.encode_family(&[("queue", queue.as_str())])?)?;
+        }
+        for (name, help, count) in TOTALS {
+            let mut total = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for (queue, counts) in &snapshot.counts {
+                let labels = [("queue", queue.as_str())];
+                ConstCounter::new(count(counts)).encode(total.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}

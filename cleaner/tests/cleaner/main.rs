@@ -1,0 +1,17 @@
+//! The cleaner as it is shipped: the binary, beside real servers.
+
+// A failed step must stop the test and say where.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod access;
+mod big;
+mod daemon;
+mod damage;
+mod idle;
+mod modes;
+mod outages;
+mod packaging;
+mod prompt;
+mod readme;
+mod side_by_side;
+mod support;

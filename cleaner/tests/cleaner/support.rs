@@ -1,0 +1,197 @@
+//! Starting the binary, and asking it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use leaseq::{Client, Item, Lease, LeaseOptions, WorkQueue};
+use leaseq_test_support::{RedisServer, eventually_blocking};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// How long anything may take that should happen soon; a busy machine is slow.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+pub(crate) fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub(crate) fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+/// The binary with nothing of this environment.
+pub(crate) fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_leaseq-cleaner"));
+    for name in ["LEASEQ_URL", "REDIS_URL", "NOTIFY_SOCKET"] {
+        command.env_remove(name);
+    }
+    command.args(args);
+    command
+}
+
+/// What a run to the end gave: status, standard output, standard error.
+pub(crate) fn run(args: &[&str]) -> (i32, String, String) {
+    ended(command(args))
+}
+
+pub(crate) fn ended(mut command: Command) -> (i32, String, String) {
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// A cleaner that runs until it is dropped.
+pub(crate) struct Cleaner {
+    pub(crate) child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Cleaner {
+    /// On this URL, listening on a port of its own, with more arguments.
+    pub(crate) fn start(url: &str, more: &[&str]) -> Cleaner {
+        let mut all = vec!["--url", url, "--listen", "127.0.0.1:0", "--log-format", "json"];
+        all.extend(more);
+        Cleaner::spawn(command(&all))
+    }
+
+    pub(crate) fn spawn(mut command: Command) -> Cleaner {
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let lines = Arc::<Mutex<Vec<String>>>::default();
+        let (from, to) = (child.stderr.take().unwrap(), lines.clone());
+        std::thread::spawn(move || {
+            for line in BufReader::new(from).lines().map_while(Result::ok) {
+                to.lock().unwrap().push(line);
+            }
+        });
+        let cleaner = Cleaner { child, lines };
+        cleaner.wait_for_log("cleaner started");
+        cleaner
+    }
+
+    pub(crate) fn logs(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
+    }
+
+    /// The first line with this text.
+    pub(crate) fn wait_for_log(&self, text: &str) -> String {
+        let mut found = None;
+        let _ = eventually_blocking(SOON, || {
+            found = self.logs().into_iter().find(|line| line.contains(text));
+            found.is_some()
+        });
+        found.unwrap_or_else(|| panic!("no {text:?} in the log: {:#?}", self.logs()))
+    }
+
+    /// Where it listens since it last read its configuration.
+    pub(crate) fn address(&self) -> SocketAddr {
+        let logs = self.logs();
+        let line = logs.iter().rfind(|line| line.contains("cleaner started")).unwrap();
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["listen"].as_str().unwrap().parse().unwrap()
+    }
+
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
+        get(self.address(), path).unwrap()
+    }
+
+    pub(crate) fn json(&self, path: &str) -> Value {
+        serde_json::from_str(&self.get(path).1).unwrap()
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        get(self.address(), "/readyz").is_some_and(|(status, _)| status == 200)
+    }
+
+    pub(crate) fn wait_ready(&self) {
+        assert!(eventually_blocking(SOON, || self.is_ready()), "{:#?}", self.logs());
+    }
+
+    /// Ready, and looking after all of these.
+    pub(crate) fn wait_for_queues(&self, names: &[&str]) {
+        let found = || {
+            let json: Option<Value> = get(self.address(), "/queues.json")
+                .and_then(|(_, text)| serde_json::from_str(&text).ok());
+            json.is_some_and(|json| names.iter().all(|name| json["queues"][*name].is_object()))
+        };
+        assert!(eventually_blocking(SOON, found), "{names:?}: {:#?}", self.logs());
+        self.wait_ready();
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends it as systemd would.
+    pub(crate) fn stop(&mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        self.wait_end()
+    }
+
+    pub(crate) fn wait_end(&mut self) -> ExitStatus {
+        let mut status = None;
+        let ended = eventually_blocking(SOON, || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(ended, "it goes on: {:#?}", self.logs());
+        status.unwrap()
+    }
+}
+
+impl Drop for Cleaner {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Status and body, if anybody answers.
+pub(crate) fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect_timeout(&address, secs(5)).ok()?;
+    stream.set_read_timeout(Some(secs(10))).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+}
+
+/// A place for queues, on either engine.
+pub(crate) enum Place {
+    Redis(RedisServer),
+    File(tempfile::TempDir),
+}
+
+impl Place {
+    pub(crate) fn both() -> [Place; 2] {
+        [Place::Redis(RedisServer::start()), Place::File(tempfile::tempdir().unwrap())]
+    }
+
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Place::Redis(server) => server.url(),
+            Place::File(folder) => file_url(folder.path()),
+        }
+    }
+
+    pub(crate) async fn client(&self) -> Client {
+        Client::connect(&self.url()).await.unwrap()
+    }
+}
+
+pub(crate) fn file_url(folder: &Path) -> String {
+    format!("sqlite:{}/queue.db", folder.display())
+}
+
+pub(crate) fn item(id: &str) -> Item {
+    Item::new(id.as_bytes()).with_id(id)
+}
+
+pub(crate) async fn lease(queue: &WorkQueue, duration: Duration) -> Lease {
+    let options = LeaseOptions::new(duration).wait(Duration::ZERO);
+    queue.lease(options).await.unwrap().expect("an item is ready")
+}
