@@ -1,0 +1,82 @@
+"""Runs leaseq once: `python ours.py SYSTEM URL ITEMS`; says its rates as JSON.
+
+It adds ITEMS items of 100 bytes, and then processes them with a handler that does nothing. What
+others do in the same run is in `peers/`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+
+from peers.shape import AT_ONCE, BATCH, DATA, LEASE, Rates, at_once
+
+import leaseq
+
+
+def with_asyncio(url: str, items: int) -> Rates:
+    async def main() -> Rates:
+        async with await leaseq.asyncio.connect(url) as client:
+            queue = client.queue("bench")
+
+            async def add(count: int) -> None:
+                for _ in range(count):
+                    await queue.add_item(DATA)
+
+            async def process(_: int) -> None:
+                async for lease in queue.leases(LEASE, wait=0):
+                    await queue.complete(lease)
+
+            rates = {"add": await at_once(items, add), "process": await at_once(items, process)}
+            assert (await queue.counts()).totals.completed == items
+            return rates
+
+    return asyncio.run(main())
+
+
+def one_at_a_time(url: str, items: int) -> Rates:
+    with leaseq.connect(url) as client:
+        queue = client.queue("bench")
+        begun = time.perf_counter()
+        for _ in range(items):
+            queue.add_item(DATA)
+        added = time.perf_counter()
+        while lease := queue.lease(LEASE, wait=0):
+            queue.complete(lease)
+        done = time.perf_counter()
+        assert queue.counts().totals.completed == items
+    return {"add": items / (added - begun), "process": items / (done - added)}
+
+
+def batches(url: str, items: int) -> Rates:
+    with leaseq.connect(url) as client:
+        queue = client.queue("bench")
+        begun = time.perf_counter()
+        for _ in range(items // BATCH):
+            queue.add_items([DATA] * BATCH)
+        added = time.perf_counter()
+        while leases := queue.lease_many(BATCH, LEASE, wait=0):
+            queue.complete_many(leases)
+        done = time.perf_counter()
+        assert queue.counts().totals.completed == items
+    return {"add": items / (added - begun), "process": items / (done - added)}
+
+
+SYSTEMS = {
+    "leaseq-asyncio": (with_asyncio, f"{AT_ONCE} at once"),
+    "leaseq-one": (one_at_a_time, "one at a time"),
+    "leaseq-batches": (batches, f"batches of {BATCH}"),
+}
+
+if __name__ == "__main__":
+    _, name, url, items = sys.argv
+    run, concurrency = SYSTEMS[name]
+    said = {
+        "version": leaseq.__version__,
+        "concurrency": {"add": concurrency, "process": concurrency},
+        "how": "one process",
+        "rates": run(url, int(items)),
+    }
+    print(json.dumps(said))

@@ -1,0 +1,51 @@
+# Python: an environment with the package built in it, and one each for other queues to measure beside.
+.PHONY: python test-python bench-python peers-python fmt-python lint-python
+
+PYTHON_VENV := $(CURDIR)/build/python
+PYTHON := $(PYTHON_VENV)/bin/python
+PYTHON_TESTEES := ../integration-tests/testees/python
+# All else in Python that is formatted and checked here.
+PYTHON_OTHERS := $(PYTHON_TESTEES) ../core/benches/chart.py
+PYTHON_PEERS := $(CURDIR)/build/peers-python
+PYTHON_PEER_NAMES := $(patsubst bindings-python/bench/peers/%.txt,%,$(wildcard bindings-python/bench/peers/*.txt))
+PYTHON_BENCH := $(PYTHON) bindings-python/bench/run.py
+# Builds with what the environment has.
+PYTHON_INSTALL := PATH="$(PYTHON_VENV)/bin:$$PATH" $(PYTHON) -m pip install -q \
+	--disable-pip-version-check --no-build-isolation --force-reinstall --no-deps ./bindings-python
+
+DEMO_WORKERS += 'python=$(PYTHON) -m leaseq.demo'
+TESTEES += 'python=$(PYTHON) integration-tests/testees/python/testee.py'
+TESTEES += 'asyncio=$(PYTHON) integration-tests/testees/python/testee_asyncio.py'
+
+python: setup $(PYTHON_VENV)/ready ## build the Python package into build/python, ready to import
+	$(PYTHON_INSTALL)
+
+$(PYTHON_VENV)/ready: bindings-python/requirements.txt
+	python3 -m venv $(PYTHON_VENV)
+	$(PYTHON) -m pip install -q --disable-pip-version-check -r $<
+	touch $@
+
+# An environment for each. One that cannot be made is reported by the benchmark, with the end of its
+# log, and does not keep the others away.
+$(PYTHON_PEERS)/%/ready: bindings-python/bench/peers/%.txt
+	@mkdir -p $(PYTHON_PEERS)
+	@{ python3 -m venv --clear $(@D) && $(@D)/bin/python -m pip install -q --disable-pip-version-check \
+		-r $< && touch $@; } > $(PYTHON_PEERS)/$*.log 2>&1 || echo "$* could not be installed: $(PYTHON_PEERS)/$*.log"
+
+test-python: setup lint-python ## what must hold for Python
+	MATURIN_PEP517_ARGS="--profile dev" $(PYTHON_INSTALL)
+	cd bindings-python && $(PYTHON) -m pytest -q
+
+bench-python: python
+	$(PYTHON_BENCH) --json build/bench-python.json
+
+peers-python: python $(PYTHON_PEER_NAMES:%=$(PYTHON_PEERS)/%/ready)
+	$(PYTHON_BENCH) --peers $(PYTHON_PEERS) --json build/bench-peers-python.json
+
+fmt-python: $(PYTHON_VENV)/ready
+	cd bindings-python && $(PYTHON) -m ruff format -q . $(PYTHON_OTHERS) && $(PYTHON) -m ruff check -q --fix . $(PYTHON_OTHERS)
+
+lint-python: setup $(PYTHON_VENV)/ready
+	cd bindings-python && $(PYTHON) -m ruff format -q --check . $(PYTHON_OTHERS) \
+		&& $(PYTHON) -m ruff check -q . $(PYTHON_OTHERS)
+	cd bindings-python && $(PYTHON) -m mypy --strict python bench ../core/benches/chart.py

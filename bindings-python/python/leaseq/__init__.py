@@ -1,0 +1,103 @@
+"""A work queue for work that must not be lost.
+
+A producer adds items; a worker leases one for a time, does the work and completes it. If the worker
+dies, the lease expires and another worker gets the item.
+
+>>> import leaseq
+>>> with leaseq.connect("memory:") as client:  # or sqlite:jobs.db, or redis://127.0.0.1/
+...     queue = client.queue("emails")
+...     queue.add_item(b"hello")
+...     for lease in queue.leases(30, wait=0.1):
+...         with lease:  # completes it; an exception fails it, and goes on
+...             print(lease.data)
+True
+b'hello'
+
+`leaseq.asyncio` is the same for asyncio. Errors are below `LeaseqError`. Warnings go to the logger
+`leaseq`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from . import exceptions
+from ._blocking import Client, Lease, Queue, connect
+from ._leaseq import Item, __version__
+from ._values import (
+    Counts,
+    Data,
+    DeepReport,
+    ItemId,
+    ItemInfo,
+    LightReport,
+    Page,
+    Seconds,
+    State,
+    Totals,
+)
+from .exceptions import (
+    ClosedError,
+    IncompatibleError,
+    InternalError,
+    InvalidError,
+    LeaseLostError,
+    LeaseqError,
+    UnavailableError,
+)
+
+if TYPE_CHECKING:
+    from . import asyncio
+
+__all__ = [
+    "Client",
+    "ClosedError",
+    "Counts",
+    "Data",
+    "DeepReport",
+    "IncompatibleError",
+    "InternalError",
+    "InvalidError",
+    "Item",
+    "ItemId",
+    "ItemInfo",
+    "Lease",
+    "LeaseLostError",
+    "LeaseqError",
+    "LightReport",
+    "Page",
+    "Queue",
+    "Seconds",
+    "State",
+    "Totals",
+    "UnavailableError",
+    "__version__",
+    "asyncio",
+    "connect",
+    "exceptions",
+]
+
+for _public in (
+    Client,
+    Lease,
+    Queue,
+    connect,
+    Counts,
+    DeepReport,
+    ItemInfo,
+    LightReport,
+    Page,
+    State,
+    Totals,
+):
+    # Where users find it, in messages and pickles.
+    _public.__module__ = __name__
+
+
+def __getattr__(name: str) -> ModuleType:
+    # At first use: importing asyncio takes longer than the rest of the package.
+    if name == "asyncio":
+        return importlib.import_module(".asyncio", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

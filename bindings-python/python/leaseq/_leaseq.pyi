@@ -1,0 +1,355 @@
+# The native part. Users see it through leaseq and leaseq.asyncio; of what is here, Item is public.
+# Whoever waits gives None as port; asyncio gives the port of its loop, and gets futures, with a
+# handle for what can be abandoned.
+
+import os
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, final, overload
+
+from typing_extensions import disjoint_base
+
+from . import _blocking, asyncio
+from ._values import (
+    Counts,
+    Data,
+    DeepReport,
+    ItemId,
+    ItemInfo,
+    LightReport,
+    Page,
+    Seconds,
+    State,
+)
+
+__all__ = [
+    "Client",
+    "Given",
+    "Item",
+    "Lease",
+    "Logs",
+    "Port",
+    "Queue",
+    "Started",
+    "__version__",
+    "connect",
+    "exiting",
+]
+
+__version__: str
+
+@final
+class Item:
+    def __new__(
+        cls,
+        data: Data,
+        *,
+        id: ItemId | None = None,
+        priority: int | None = None,
+        delay: Seconds | None = None,
+        max_attempts: int | None = None,
+    ) -> Item: ...
+    @classmethod
+    def json(
+        cls,
+        value: object,
+        *,
+        id: ItemId | None = None,
+        priority: int | None = None,
+        delay: Seconds | None = None,
+        max_attempts: int | None = None,
+    ) -> Item: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def id_bytes(self) -> bytes: ...
+    @property
+    def data(self) -> bytes: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def delay(self) -> float: ...
+    @property
+    def max_attempts(self) -> int | None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[bytes], dict[str, Any]]: ...
+
+@final
+class Given: ...
+
+@disjoint_base
+class Lease:
+    def __new__(cls, given: Given) -> Lease: ...
+    @property
+    def id(self) -> str: ...
+    @property
+    def id_bytes(self) -> bytes: ...
+    @property
+    def data(self) -> bytes: ...
+    def json(self) -> Any: ...
+    @property
+    def queue(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def failures(self) -> int: ...
+    @property
+    def expiries(self) -> int: ...
+    @property
+    def max_attempts(self) -> int | None: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def last_error(self) -> str: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def deadline(self) -> datetime: ...
+    @property
+    def remaining(self) -> float: ...
+    @property
+    def lost(self) -> bool: ...
+    @property
+    def settled(self) -> bool: ...
+    @property
+    def _held(self) -> bool: ...
+    @property
+    def _queue(self) -> Queue: ...
+
+@final
+class Started:
+    def abandon(self) -> None: ...
+
+@final
+class Port:
+    def __new__(cls, event_loop: AbstractEventLoop) -> Port: ...
+    def fileno(self) -> int: ...
+    def drain(self) -> None: ...
+
+@final
+class Logs:
+    def __new__(cls) -> Logs: ...
+    def next(self) -> tuple[int, str] | None: ...
+    def stop(self) -> None: ...
+
+def exiting() -> None: ...
+@overload
+def connect(
+    port: None,
+    url: str | None,
+    namespace: str | None,
+    timeout: Seconds | None,
+    connect_timeout: Seconds | None,
+    max_data: int | None,
+    ca_file: str | os.PathLike[str] | None,
+) -> Client: ...
+@overload
+def connect(
+    port: Port,
+    url: str | None,
+    namespace: str | None,
+    timeout: Seconds | None,
+    connect_timeout: Seconds | None,
+    max_data: int | None,
+    ca_file: str | os.PathLike[str] | None,
+) -> tuple[Future[Client], Started]: ...
+
+@final
+class Client:
+    def queue(self, name: str) -> Queue: ...
+    @overload
+    def queues(self, port: None) -> list[str]: ...
+    @overload
+    def queues(self, port: Port) -> Future[list[str]]: ...
+    @overload
+    def close(self, port: None, within: float | None = None) -> None: ...
+    @overload
+    def close(self, port: Port, within: float | None = None) -> Future[None]: ...
+
+# In the class, list is the operation.
+_list = list
+
+@final
+class Queue:
+    @property
+    def name(self) -> str: ...
+    def give_back(self, leases: Iterable[Lease]) -> None: ...
+    @overload
+    def add_item(self, port: None, item: Item | Data) -> bool: ...
+    @overload
+    def add_item(self, port: Port, item: Item | Data) -> Future[bool]: ...
+    @overload
+    def add_items(self, port: None, items: Iterable[Item | Data]) -> _list[bool]: ...
+    @overload
+    def add_items(self, port: Port, items: Iterable[Item | Data]) -> Future[_list[bool]]: ...
+    @overload
+    def lease(
+        self,
+        port: None,
+        duration: Seconds,
+        wait: Seconds | None,
+        keep_alive: bool,
+        limit: Seconds | None,
+    ) -> _blocking.Lease | None: ...
+    @overload
+    def lease(
+        self,
+        port: Port,
+        duration: Seconds,
+        wait: Seconds | None,
+        keep_alive: bool,
+        limit: Seconds | None,
+    ) -> tuple[Future[asyncio.Lease | None], Started]: ...
+    @overload
+    def lease_many(
+        self,
+        port: None,
+        count: int,
+        duration: Seconds,
+        wait: Seconds | None,
+        keep_alive: bool,
+        limit: Seconds | None,
+    ) -> _list[_blocking.Lease]: ...
+    @overload
+    def lease_many(
+        self,
+        port: Port,
+        count: int,
+        duration: Seconds,
+        wait: Seconds | None,
+        keep_alive: bool,
+        limit: Seconds | None,
+    ) -> tuple[Future[_list[asyncio.Lease]], Started]: ...
+    @overload
+    def complete(self, port: None, lease: Lease, strict: bool) -> bool: ...
+    @overload
+    def complete(self, port: Port, lease: Lease, strict: bool) -> Future[bool]: ...
+    @overload
+    def complete_many(self, port: None, leases: Iterable[Lease], strict: bool) -> _list[bool]: ...
+    @overload
+    def complete_many(
+        self, port: Port, leases: Iterable[Lease], strict: bool
+    ) -> Future[_list[bool]]: ...
+    @overload
+    def complete_and_lease(
+        self,
+        port: None,
+        leases: Iterable[Lease],
+        strict: bool,
+        count: int,
+        duration: Seconds,
+        wait: Seconds | None,
+        keep_alive: bool,
+        limit: Seconds | None,
+    ) -> tuple[_list[bool], _list[_blocking.Lease]]: ...
+    @overload
+    def complete_and_lease(
+        self,
+        port: Port,
+        leases: Iterable[Lease],
+        strict: bool,
+        count: int,
+        duration: Seconds,
+        wait: Seconds | None,
+        keep_alive: bool,
+        limit: Seconds | None,
+    ) -> tuple[Future[tuple[_list[bool], _list[asyncio.Lease]]], Started]: ...
+    @overload
+    def extend(self, port: None, lease: Lease, duration: Seconds) -> datetime: ...
+    @overload
+    def extend(self, port: Port, lease: Lease, duration: Seconds) -> Future[datetime]: ...
+    @overload
+    def extend_many(
+        self, port: None, leases: Iterable[Lease], duration: Seconds
+    ) -> _list[datetime | None]: ...
+    @overload
+    def extend_many(
+        self, port: Port, leases: Iterable[Lease], duration: Seconds
+    ) -> Future[_list[datetime | None]]: ...
+    @overload
+    def release(self, port: None, lease: Lease, delay: Seconds | None) -> None: ...
+    @overload
+    def release(self, port: Port, lease: Lease, delay: Seconds | None) -> Future[None]: ...
+    @overload
+    def release_many(
+        self, port: None, leases: Iterable[Lease], delay: Seconds | None
+    ) -> _list[bool]: ...
+    @overload
+    def release_many(
+        self, port: Port, leases: Iterable[Lease], delay: Seconds | None
+    ) -> Future[_list[bool]]: ...
+    @overload
+    def fail(self, port: None, lease: Lease, error: str, delay: Seconds | None) -> State: ...
+    @overload
+    def fail(
+        self, port: Port, lease: Lease, error: str, delay: Seconds | None
+    ) -> Future[State]: ...
+    @overload
+    def fail_many(
+        self, port: None, leases: Iterable[Lease], error: str | _list[str], delay: Seconds | None
+    ) -> _list[State | None]: ...
+    @overload
+    def fail_many(
+        self, port: Port, leases: Iterable[Lease], error: str | _list[str], delay: Seconds | None
+    ) -> Future[_list[State | None]]: ...
+    @overload
+    def light_clean(self, port: None) -> LightReport: ...
+    @overload
+    def light_clean(self, port: Port) -> Future[LightReport]: ...
+    @overload
+    def deep_clean(self, port: None) -> DeepReport: ...
+    @overload
+    def deep_clean(self, port: Port) -> Future[DeepReport]: ...
+    @overload
+    def check(self, port: None) -> DeepReport: ...
+    @overload
+    def check(self, port: Port) -> Future[DeepReport]: ...
+    @overload
+    def queue_len(self, port: None) -> int: ...
+    @overload
+    def queue_len(self, port: Port) -> Future[int]: ...
+    @overload
+    def processing(self, port: None) -> int: ...
+    @overload
+    def processing(self, port: Port) -> Future[int]: ...
+    @overload
+    def counts(self, port: None) -> Counts: ...
+    @overload
+    def counts(self, port: Port) -> Future[Counts]: ...
+    @overload
+    def get(self, port: None, id: ItemId) -> ItemInfo | None: ...
+    @overload
+    def get(self, port: Port, id: ItemId) -> Future[ItemInfo | None]: ...
+    @overload
+    def list(self, port: None, state: State | str, cursor: str | None, limit: int) -> Page: ...
+    @overload
+    def list(
+        self, port: Port, state: State | str, cursor: str | None, limit: int
+    ) -> Future[Page]: ...
+    @overload
+    def remove(self, port: None, id: ItemId) -> bool: ...
+    @overload
+    def remove(self, port: Port, id: ItemId) -> Future[bool]: ...
+    @overload
+    def remove_many(self, port: None, ids: Iterable[ItemId]) -> _list[bool]: ...
+    @overload
+    def remove_many(self, port: Port, ids: Iterable[ItemId]) -> Future[_list[bool]]: ...
+    @overload
+    def requeue(self, port: None, ids: Iterable[ItemId]) -> _list[bool]: ...
+    @overload
+    def requeue(self, port: Port, ids: Iterable[ItemId]) -> Future[_list[bool]]: ...
+    @overload
+    def pause(self, port: None) -> None: ...
+    @overload
+    def pause(self, port: Port) -> Future[None]: ...
+    @overload
+    def resume(self, port: None) -> None: ...
+    @overload
+    def resume(self, port: Port) -> Future[None]: ...
+    @overload
+    def purge(self, port: None, state: State | str) -> int: ...
+    @overload
+    def purge(self, port: Port, state: State | str) -> Future[int]: ...

@@ -1,0 +1,127 @@
+"""What belongs to the process: its end, its forks, its log."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterable
+from contextlib import suppress
+
+from . import _leaseq
+from .exceptions import ClosedError, LeaseqError
+
+logger = logging.getLogger("leaseq")
+
+AT_EXIT = 2.0
+"""How long the end of the process waits, in seconds, for what is on its way to the engine."""
+
+_clients: weakref.WeakSet[_leaseq.Client] = weakref.WeakSet()
+
+
+class _Log:
+    """Takes the core's warnings to `logging`, on a thread of its own."""
+
+    def __init__(self) -> None:
+        self.logs = _leaseq.Logs()
+        self.thread = threading.Thread(target=self.run, name="leaseq-log", daemon=True)
+        self.thread.start()
+
+    def run(self) -> None:
+        while (record := self.logs.next()) is not None:
+            level, message = record
+            logger.log(level, "%s", message)
+
+    def stop(self) -> None:
+        self.logs.stop()
+        self.thread.join(AT_EXIT)
+
+
+_log: _Log | None = None
+
+
+def opened(client: _leaseq.Client) -> None:
+    """Have a client closed when the process ends."""
+    global _log
+    _clients.add(client)
+    if _log is None:
+        _log = _Log()
+        atexit.register(_at_exit)
+        _in_multiprocessing()
+
+
+def _close_all() -> None:
+    until = time.monotonic() + AT_EXIT
+    for client in list(_clients):
+        with suppress(LeaseqError):
+            client.close(None, max(0.0, until - time.monotonic()))
+
+
+def _at_exit() -> None:
+    # Daemon threads that wait for a lease wait on: there is nobody left to tell.
+    _leaseq.exiting()
+    _close_all()
+    if _log is not None:
+        _log.stop()
+
+
+def _in_multiprocessing() -> None:
+    """Register with its processes, which end without `atexit`."""
+    if "multiprocessing.util" in sys.modules:
+        from multiprocessing.util import Finalize
+
+        Finalize(None, _close_all, exitpriority=0)
+
+
+_told_multiprocessing = False
+
+
+def _before_fork() -> None:
+    # A child of multiprocessing forgets everything but what was registered like this.
+    global _told_multiprocessing
+    if _log is None or _told_multiprocessing or "multiprocessing.util" not in sys.modules:
+        return
+    from multiprocessing.util import register_after_fork
+
+    register_after_fork(_in_multiprocessing, lambda register: register())
+    _told_multiprocessing = True
+
+
+def _after_fork() -> None:
+    global _log
+    if _log is not None:
+        # The thread is the parent's.
+        _log = _Log()
+
+
+os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+
+
+class _ClosedQueue:
+    """Stands in for the native part of a queue that was closed."""
+
+    def __getattr__(self, name: str) -> object:
+        # Python itself looks for names with two underscores.
+        raise AttributeError(name) if name.startswith("__") else ClosedError("the queue is closed")
+
+
+CLOSED = _ClosedQueue()
+
+
+def describe(error: str | BaseException) -> str:
+    """Write an error as it is kept with an item."""
+    if isinstance(error, str):
+        return error
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def describe_all(errors: str | BaseException | Iterable[str | BaseException]) -> str | list[str]:
+    """Write one error for all items, or one for each."""
+    if isinstance(errors, str | BaseException):
+        return describe(errors)
+    return [describe(error) for error in errors]

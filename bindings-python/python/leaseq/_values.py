@@ -1,0 +1,162 @@
+"""Values that operations take and return. All can be compared, and pickled."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, TypeAlias
+
+from .exceptions import InvalidError
+
+Data: TypeAlias = str | bytes | bytearray | memoryview
+"""Data of an item; text becomes UTF-8."""
+ItemId: TypeAlias = str | bytes
+"""1 to 512 bytes; text becomes UTF-8. Bytes that are not UTF-8 come back as surrogates, as in names
+of files (`os.fsdecode`); `id_bytes` has them as they are."""
+Seconds: TypeAlias = float | timedelta
+"""A time: seconds, or a timedelta."""
+
+
+def to_json(value: object) -> str:
+    """Write a value as data."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidError(f"data cannot be written as json: {error}") from error
+
+
+def from_json(data: bytes, item_id: str) -> Any:  # noqa: ANN401 - JSON is anything
+    """Read data as a value."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InvalidError(f"item {item_id!r}: data cannot be read as json: {error}") from error
+
+
+class State(str, Enum):
+    """The state an item is in; exactly one at a time. Each is also its name as text."""
+
+    READY = "ready"
+    """Can be leased."""
+    DELAYED = "delayed"
+    """Will be ready when its delay ends."""
+    LEASED = "leased"
+    """Leased, or expired and not yet reclaimed."""
+    DEAD = "dead"
+    """Out of attempts; waits for `requeue` or `remove`."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class ItemInfo:
+    """An item as it stands in the queue, looked at without leasing it."""
+
+    id: str
+    data: bytes
+    state: State
+    priority: int
+    """0 to 9; higher ones are leased first."""
+    max_attempts: int | None
+    """The limit of attempts, if there is one."""
+    failures: int
+    """Deliveries that ended with `fail`, since the add or the last `requeue`."""
+    expiries: int
+    """Deliveries that ended with an expired lease, since the add or the last `requeue`."""
+    last_error: str
+    """The text of the last `fail`; empty if there was none."""
+    added_at: datetime
+    """On the server's clock, in UTC."""
+    at: datetime | None
+    """The lease's deadline, the time it is due, or the time of death; `None` for ready items."""
+
+    @property
+    def id_bytes(self) -> bytes:
+        """The id as bytes."""
+        return self.id.encode("utf-8", "surrogateescape")
+
+    def json(self) -> Any:  # noqa: ANN401 - JSON is anything
+        """Read the data as JSON; `InvalidError` if it is none."""
+        return from_json(self.data, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What has happened in a queue since it was new."""
+
+    added: int
+    leased: int
+    completed: int
+    expired: int
+    """Leases that expired and were reclaimed."""
+    failed: int
+    """Calls of `fail` that counted."""
+    died: int
+    """Items that ran out of attempts."""
+    removed: int
+    """Items removed or purged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many items are in each state, and more that operators watch."""
+
+    ready: int
+    ready_by_priority: tuple[int, ...]
+    """Ten numbers, for the priorities 0 to 9."""
+    delayed: int
+    leased: int
+    """Expired ones that nobody has reclaimed yet included."""
+    dead: int
+    oldest_ready: float | None
+    """Seconds for which the oldest ready item has been ready; `None` if none is."""
+    paused: bool
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of `Queue.list`."""
+
+    items: list[ItemInfo]
+    """In the order of leasing (ready ones), or of time (the others)."""
+    cursor: str | None
+    """Where to go on; `None` at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class LightReport:
+    """What a light clean did."""
+
+    promoted: int
+    """Delayed items that became ready."""
+    expired: int
+    """Expired leases that were reclaimed."""
+    died: int
+    """How many of those items are dead now, at their limit of attempts."""
+    next_in: float | None
+    """Seconds until the next item is due or the next lease expires; `None` if there is neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeepReport:
+    """What a deep clean, or a check, found."""
+
+    items: int
+    """Items looked at."""
+    idle_lanes: int
+    """Idle lanes of clients that are gone. Leaving them is no damage."""
+    found: dict[str, int]
+    """How often each damage was found; empty for a sound queue."""
+    mended: dict[str, int]
+    """How often it was mended; always empty for a check."""
+    details: list[str]
+    """The first findings, one line each, at most 100."""
+
+    @property
+    def is_sound(self) -> bool:
+        """True if nothing is wrong."""
+        return not self.found

@@ -1,0 +1,158 @@
+//! What the core answers, as Python values.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use leaseq::{Counts, DeepReport, ItemInfo, LightReport, Page, State, blocking};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyList, PyType};
+
+use crate::client::Client;
+use crate::convert::{id_text, state_member};
+use crate::lease::{Given, Parcel};
+
+/// Whom an answer is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Face {
+    Blocking,
+    Asyncio,
+}
+
+pub(crate) enum Answer {
+    /// What was completed, and what was leased.
+    Both(Vec<bool>, Parcel),
+    Client(Arc<blocking::Client>),
+    Counts(Counts),
+    Deep(DeepReport),
+    Flag(bool),
+    Flags(Vec<bool>),
+    Info(Option<ItemInfo>),
+    /// One, or nothing.
+    Lease(Parcel),
+    Leases(Parcel),
+    Light(LightReport),
+    Names(Vec<String>),
+    Nothing,
+    Number(u64),
+    Page(Page),
+    State(State),
+    /// Nothing for a lease that is lost.
+    States(Vec<Option<State>>),
+    Time(SystemTime),
+    Times(Vec<Option<SystemTime>>),
+}
+
+macro_rules! value {
+    ($py:expr, $name:literal) => {{
+        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        CLASS.import($py, "leaseq._values", $name)
+    }};
+}
+
+impl Answer {
+    pub(crate) fn into_python(self, py: Python<'_>, face: Face) -> PyResult<Bound<'_, PyAny>> {
+        Ok(match self {
+            Answer::Both(completed, parcel) => {
+                (completed, leases(py, parcel, face)?).into_pyobject(py)?.into_any()
+            }
+            Answer::Client(client) => Bound::new(py, Client::new(client))?.into_any(),
+            Answer::Counts(counts) => counts_value(py, counts)?,
+            Answer::Deep(report) => deep_value(py, report)?,
+            Answer::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
+            Answer::Flags(flags) => flags.into_pyobject(py)?,
+            Answer::Info(None) | Answer::Nothing => py.None().into_bound(py),
+            Answer::Info(Some(info)) => info_value(py, info)?,
+            Answer::Lease(parcel) => match leases(py, parcel, face)?.pop() {
+                Some(lease) => lease,
+                None => py.None().into_bound(py),
+            },
+            Answer::Leases(parcel) => leases(py, parcel, face)?.into_pyobject(py)?,
+            Answer::Light(report) => {
+                let next_in = report.next_in.map(|next_in| next_in.as_secs_f64());
+                let numbers = (report.promoted, report.expired, report.died, next_in);
+                value!(py, "LightReport")?.call1(numbers)?
+            }
+            Answer::Names(names) => names.into_pyobject(py)?,
+            Answer::Number(number) => number.into_pyobject(py)?.into_any(),
+            Answer::Page(page) => page_value(py, page)?,
+            Answer::State(state) => state_member(py, state)?,
+            Answer::States(states) => {
+                let members = states.into_iter().map(|state| match state {
+                    Some(state) => state_member(py, state),
+                    None => Ok(py.None().into_bound(py)),
+                });
+                members.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?
+            }
+            Answer::Time(time) => time.into_pyobject(py)?.into_any(),
+            Answer::Times(times) => times.into_pyobject(py)?,
+        })
+    }
+}
+
+fn leases(py: Python<'_>, parcel: Parcel, face: Face) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    static BLOCKING: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static ASYNCIO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let class = match face {
+        Face::Blocking => BLOCKING.import(py, "leaseq._blocking", "Lease")?,
+        Face::Asyncio => ASYNCIO.import(py, "leaseq.asyncio", "Lease")?,
+    };
+    let queue = parcel.queue.clone();
+    parcel.open().into_iter().map(|lease| class.call1((Given::new(lease, &queue),))).collect()
+}
+
+fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {
+    let totals = counts.totals;
+    let totals = value!(py, "Totals")?.call1((
+        totals.added,
+        totals.leased,
+        totals.completed,
+        totals.expired,
+        totals.failed,
+        totals.died,
+        totals.removed,
+    ))?;
+    value!(py, "Counts")?.call1((
+        counts.ready,
+        counts.ready_by_priority.to_vec().into_pyobject(py)?.cast_into::<PyList>()?.to_tuple(),
+        counts.delayed,
+        counts.leased,
+        counts.dead,
+        counts.oldest_ready.map(|age| age.as_secs_f64()),
+        counts.paused,
+        totals,
+    ))
+}
+
+fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {
+    value!(py, "ItemInfo")?.call1((
+        id_text(py, &info.id)?,
+        PyBytes::new(py, &info.data),
+        state_member(py, info.state)?,
+        info.priority,
+        info.max_attempts,
+        info.failures,
+        info.expiries,
+        info.last_error,
+        info.added_at,
+        info.at,
+    ))
+}
+
+fn page_value(py: Python<'_>, page: Page) -> PyResult<Bound<'_, PyAny>> {
+    let items = page.items.into_iter().map(|info| info_value(py, info));
+    let items = PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?;
+    value!(py, "Page")?.call1((items, page.cursor.map(|cursor| cursor.to_string())))
+}
+
+fn deep_value(py: Python<'_>, report: DeepReport) -> PyResult<Bound<'_, PyAny>> {
+    let (found, mended) = (PyDict::new(py), PyDict::new(py));
+    for (damage, times) in &report.found {
+        found.set_item(damage.as_str(), times)?;
+    }
+    for (damage, times) in &report.mended {
+        mended.set_item(damage.as_str(), times)?;
+    }
+    let details = report.details;
+    value!(py, "DeepReport")?.call1((report.items, report.idle_lanes, found, mended, details))
+}

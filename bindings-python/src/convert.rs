@@ -1,0 +1,163 @@
+//! Arguments as the core wants them.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::time::Duration;
+
+use leaseq::State;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDelta, PyFloat, PyInt, PyMemoryView, PyString, PyType,
+};
+
+use crate::error::invalid;
+
+/// Seconds as a number, or a `timedelta`. `what` is for people: "a lease".
+pub(crate) fn duration(what: impl Display, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    let py = value.py();
+    let seconds: f64 = if let Ok(seconds) = value.cast::<PyFloat>() {
+        seconds.extract()?
+    } else if value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
+        value.extract().map_err(|error: PyErr| {
+            match error.is_instance_of::<PyOverflowError>(py) {
+                true => no_duration(&what, value),
+                false => error,
+            }
+        })?
+    } else if value.is_instance_of::<PyDelta>() {
+        value.call_method0(intern!(py, "total_seconds"))?.extract()?
+    } else {
+        return Err(wrong_type(&what, "seconds as a number, or a timedelta", value));
+    };
+    Duration::try_from_secs_f64(seconds).map_err(|_| no_duration(&what, value))
+}
+
+fn no_duration(what: impl Display, value: &Bound<'_, PyAny>) -> PyErr {
+    let shown = value.str().map_or_else(|_| "so many".into(), |text| cut(&text.to_string_lossy()));
+    invalid(value.py(), format_args!("{what} of {shown} seconds is not a time from zero on"))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+fn wrong_type(what: impl Display, wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    match value.get_type().name() {
+        Ok(name) => PyTypeError::new_err(format!("{what} is {wanted}, not {name}")),
+        Err(error) => error,
+    }
+}
+
+/// Data: bytes, or anything that has bytes, or text, which becomes UTF-8.
+pub(crate) fn data<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return match text.to_str() {
+            Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
+            Err(error) => Err(invalid(value.py(), format_args!("data is no text: {error}"))),
+        };
+    }
+    match bytes(value)? {
+        Some(bytes) => Ok(bytes),
+        None => Err(wrong_type("data", "bytes or str", value)),
+    }
+}
+
+/// An id: text, with surrogates for the bytes that are not UTF-8 as in names of files, or bytes.
+pub(crate) fn id<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    if let Ok(text) = value.cast::<PyString>() {
+        if let Ok(text) = text.to_str() {
+            return Ok(Cow::Borrowed(text.as_bytes()));
+        }
+        let py = value.py();
+        let escaped = text.call_method1(intern!(py, "encode"), ("utf-8", "surrogateescape"));
+        let escaped =
+            escaped.map_err(|error| invalid(py, format_args!("an id is no text: {error}")))?;
+        return Ok(Cow::Owned(escaped.extract()?));
+    }
+    match bytes(value)? {
+        Some(bytes) => Ok(bytes),
+        None => Err(wrong_type("an id", "str or bytes", value)),
+    }
+}
+
+/// Several ids. Text is several characters, but one id.
+pub(crate) fn ids(values: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<u8>>> {
+    several("ids", values)?.map(|value| Ok(id(&value?)?.into_owned())).collect()
+}
+
+/// The elements of what is not by mistake a single value.
+pub(crate) fn several<'py>(
+    what: &str,
+    values: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, pyo3::types::PyIterator>> {
+    if values.is_instance_of::<PyString>() || values.is_instance_of::<PyBytes>() {
+        return Err(wrong_type(what, "a list", values));
+    }
+    values.try_iter()
+}
+
+fn bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<Cow<'a, [u8]>>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(Some(Cow::Borrowed(bytes.as_bytes())));
+    }
+    if let Ok(bytes) = value.cast::<PyByteArray>() {
+        return Ok(Some(Cow::Owned(bytes.to_vec())));
+    }
+    // Whatever has a buffer; the stable interface of 3.10 has no other way to it.
+    let Ok(view) = PyMemoryView::from(value) else { return Ok(None) };
+    let bytes = view.call_method0(intern!(value.py(), "tobytes"))?;
+    Ok(Some(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec())))
+}
+
+/// An id for Python: text, with surrogates for what is not UTF-8.
+pub(crate) fn id_text<'py>(py: Python<'py>, id: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    match std::str::from_utf8(id) {
+        Ok(text) => Ok(PyString::new(py, text).into_any()),
+        Err(_) => {
+            PyBytes::new(py, id).call_method1(intern!(py, "decode"), ("utf-8", "surrogateescape"))
+        }
+    }
+}
+
+/// A whole number between limits.
+pub(crate) fn number(
+    what: impl Display,
+    value: &Bound<'_, PyAny>,
+    min: u32,
+    max: u32,
+) -> PyResult<u32> {
+    if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
+        return Err(wrong_type(what, "a whole number", value));
+    }
+    match value.extract::<u32>() {
+        Ok(number) if (min..=max).contains(&number) => Ok(number),
+        _ => {
+            let shown =
+                value.str().map_or_else(|_| String::new(), |text| cut(&text.to_string_lossy()));
+            Err(invalid(value.py(), format_args!("{what} {shown} is not between {min} and {max}")))
+        }
+    }
+}
+
+/// A state by its name, or the member of the enumeration, which is text as well.
+pub(crate) fn state(value: &Bound<'_, PyAny>) -> PyResult<State> {
+    let Ok(text) = value.cast::<PyString>() else {
+        return Err(wrong_type("a state", "a State or its name", value));
+    };
+    let name = text.to_string_lossy();
+    State::ALL.into_iter().find(|state| state.as_str() == name).ok_or_else(|| {
+        invalid(
+            value.py(),
+            format_args!("{:?} is not a state: ready, delayed, leased, dead", cut(&name)),
+        )
+    })
+}
+
+/// The state as the member of the enumeration.
+pub(crate) fn state_member<'py>(py: Python<'py>, state: State) -> PyResult<Bound<'py, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "leaseq._values", "State")?.call1((state.as_str(),))
+}

@@ -1,0 +1,164 @@
+//! An item to add, as a value.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+
+use crate::convert;
+
+/// How much of its data an item shows.
+const SHOWN: usize = 64;
+
+/// An item to add: an id, data and options. A value: it can be compared, hashed and pickled.
+///
+/// - `data`: bytes, or text, which becomes UTF-8; at most 8 MiB unless the client says otherwise.
+/// - `id`: 1 to 512 bytes, or text; default: a random UUID.
+/// - `priority`: 0 to 9, higher ones are leased first; default 0.
+/// - `delay`: makes it ready only after this time, in seconds or as a timedelta, at most 366 days.
+/// - `max_attempts`: after so many failed or expired attempts, 1 to 65,535, it is dead; default: no
+///   limit.
+///
+/// Raises `InvalidError`; what depends on the client is checked when the item is added.
+///
+/// >>> Item("your order", id="order-17", priority=5)
+/// Item(b'your order', id='order-17', priority=5)
+#[pyclass(frozen, eq, module = "leaseq")]
+#[derive(PartialEq, Eq)]
+pub(crate) struct Item {
+    item: leaseq::Item,
+    /// 0 to 9.
+    #[pyo3(get)]
+    priority: u32,
+    delay: Duration,
+    /// The limit of attempts, if there is one.
+    #[pyo3(get)]
+    max_attempts: Option<u32>,
+}
+
+impl Item {
+    /// What was given to `add_item`: an item, or only data.
+    pub(crate) fn from(value: &Bound<'_, PyAny>) -> PyResult<leaseq::Item> {
+        match value.cast::<Item>() {
+            Ok(item) => Ok(item.get().item.clone()),
+            Err(_) => Ok(leaseq::Item::new(convert::data(value)?)),
+        }
+    }
+}
+
+#[pymethods]
+impl Item {
+    #[new]
+    #[pyo3(signature = (data, *, id=None, priority=None, delay=None, max_attempts=None))]
+    fn new(
+        data: &Bound<'_, PyAny>,
+        id: Option<&Bound<'_, PyAny>>,
+        priority: Option<&Bound<'_, PyAny>>,
+        delay: Option<&Bound<'_, PyAny>>,
+        max_attempts: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let mut item = leaseq::Item::new(convert::data(data)?);
+        if let Some(id) = id {
+            item = item.with_id(convert::id(id)?);
+        }
+        let priority = match priority {
+            Some(priority) => {
+                convert::number(format_args!("{item}: priority"), priority, 0, MAX_PRIORITY.into())?
+            }
+            None => 0,
+        };
+        let delay = match delay {
+            Some(delay) => convert::duration(format_args!("{item}: a delay"), delay)?,
+            None => Duration::ZERO,
+        };
+        let limit =
+            |value| convert::number(format_args!("{item}: max_attempts"), value, 1, MAX_ATTEMPTS);
+        let max_attempts = max_attempts.map(limit).transpose()?;
+        item = item.priority(priority as u8).delay(delay);
+        if let Some(max_attempts) = max_attempts {
+            item = item.max_attempts(max_attempts);
+        }
+        Ok(Item { item, priority, delay, max_attempts })
+    }
+
+    /// An item with this value as JSON, and the same options. Raises `InvalidError` if it is none.
+    ///
+    /// >>> Item.json({"to": "you"}, id="1").data
+    /// b'{"to":"you"}'
+    #[classmethod]
+    #[pyo3(signature = (value, **options))]
+    fn json<'py>(
+        class: &Bound<'py, PyType>,
+        value: &Bound<'py, PyAny>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = class.py();
+        let text = py.import("leaseq._values")?.call_method1("to_json", (value,))?;
+        class.call((text,), options)
+    }
+
+    /// The id as text; bytes that are not UTF-8 are surrogates, as in names of files.
+    #[getter]
+    fn id<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::id_text(py, self.item.id())
+    }
+
+    /// The id as bytes.
+    #[getter]
+    fn id_bytes(&self) -> &[u8] {
+        self.item.id()
+    }
+
+    /// The data.
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.item.data())
+    }
+
+    /// The delay, in seconds.
+    #[getter]
+    fn delay(&self) -> f64 {
+        self.delay.as_secs_f64()
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.item.id().hash(&mut hasher);
+        self.item.data().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let data = self.item.data();
+        let shown = PyBytes::new(py, &data[..data.len().min(SHOWN)]).repr()?;
+        let mut text = format!("Item({shown}");
+        if data.len() > SHOWN {
+            text += &format!("... {} bytes", data.len());
+        }
+        text += &format!(", id={}", self.id(py)?.repr()?);
+        if self.priority != 0 {
+            text += &format!(", priority={}", self.priority);
+        }
+        if !self.delay.is_zero() {
+            text += &format!(", delay={:?}", self.delay());
+        }
+        if let Some(max_attempts) = self.max_attempts {
+            text += &format!(", max_attempts={max_attempts}");
+        }
+        Ok(text + ")")
+    }
+
+    fn __getnewargs_ex__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        let options = PyDict::new(py);
+        options.set_item("id", self.id_bytes())?;
+        options.set_item("priority", self.priority)?;
+        options.set_item("delay", self.delay())?;
+        options.set_item("max_attempts", self.max_attempts)?;
+        Ok((PyTuple::new(py, [self.data(py)])?, options))
+    }
+}

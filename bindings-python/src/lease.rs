@@ -1,0 +1,210 @@
+//! A lease; its context managers are written in Python, as two classes below this one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use leaseq::blocking::{self, Own};
+use leaseq::{Hold, WorkQueue};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyBytes;
+
+use crate::convert;
+use crate::error::{exception, internal};
+use crate::queue::Queue;
+
+/// For people.
+pub(crate) const THE_LEASE: &str = "the lease";
+
+/// Leases on their way to a caller. If it is gone, they go back.
+pub(crate) struct Parcel {
+    leases: Vec<leaseq::Lease>,
+    from: Own<WorkQueue>,
+    /// Dropped after the leases went back.
+    _hold: Option<Own<Hold>>,
+    pub(crate) queue: Arc<blocking::Queue>,
+}
+
+impl Parcel {
+    pub(crate) fn new(
+        leases: Vec<leaseq::Lease>,
+        from: WorkQueue,
+        queue: Arc<blocking::Queue>,
+        hold: Option<Hold>,
+    ) -> Self {
+        Parcel { leases, from: Own::new(from), _hold: hold.map(Own::new), queue }
+    }
+
+    pub(crate) fn open(mut self) -> Vec<leaseq::Lease> {
+        std::mem::take(&mut self.leases)
+    }
+}
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        if !self.leases.is_empty()
+            && let Ok(from) = self.from.get("the queue")
+        {
+            from.give_back(&self.leases);
+        }
+    }
+}
+
+/// What the constructor of a lease takes: only this library has it.
+#[pyclass(frozen, module = "leaseq._leaseq")]
+pub(crate) struct Given(Mutex<Option<Lease>>);
+
+impl Given {
+    pub(crate) fn new(lease: leaseq::Lease, queue: &Arc<blocking::Queue>) -> Self {
+        let lease = Arc::new(Own::new(lease));
+        Given(Mutex::new(Some(Lease { lease, queue: queue.clone(), data: PyOnceLock::new() })))
+    }
+}
+
+/// One item, leased.
+#[pyclass(frozen, subclass, weakref, module = "leaseq._leaseq")]
+pub(crate) struct Lease {
+    /// Shared with calls on their way.
+    pub(crate) lease: Arc<Own<leaseq::Lease>>,
+    queue: Arc<blocking::Queue>,
+    data: PyOnceLock<Py<PyBytes>>,
+}
+
+impl Lease {
+    /// For what needs no lock, in any process.
+    fn look(&self, py: Python<'_>) -> PyResult<&leaseq::Lease> {
+        self.lease.peek().ok_or_else(|| internal(py, "the lease is gone"))
+    }
+
+    /// For everything else, in the process that has the lease.
+    fn here(&self, py: Python<'_>) -> PyResult<&leaseq::Lease> {
+        self.lease.get(THE_LEASE).map_err(|error| exception(py, &error))
+    }
+}
+
+#[pymethods]
+impl Lease {
+    #[new]
+    fn new(py: Python<'_>, given: &Given) -> PyResult<Self> {
+        let lease = given.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        lease.ok_or_else(|| internal(py, "a lease was given twice"))
+    }
+
+    /// The id as text; bytes that are not UTF-8 are surrogates, as in names of files.
+    #[getter]
+    fn id<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::id_text(py, self.look(py)?.id())
+    }
+
+    /// The id as bytes.
+    #[getter]
+    fn id_bytes(&self, py: Python<'_>) -> PyResult<&[u8]> {
+        Ok(self.look(py)?.id())
+    }
+
+    /// The data.
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyBytes>> {
+        let lease = self.look(py)?;
+        Ok(self.data.get_or_init(py, || PyBytes::new(py, lease.data()).unbind()).bind(py))
+    }
+
+    /// Reads the data as JSON; `InvalidError` if it is none.
+    fn json<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let from_json = py.import("leaseq._values")?.getattr("from_json")?;
+        from_json.call1((self.data(py)?, self.id(py)?))
+    }
+
+    /// The queue's name.
+    #[getter]
+    fn queue(&self) -> &str {
+        self.queue.name()
+    }
+
+    /// 1 for the first delivery; 1 + failures + expiries after that.
+    #[getter]
+    fn attempt(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.look(py)?.attempt())
+    }
+
+    /// How many earlier deliveries ended with `fail`.
+    #[getter]
+    fn failures(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.look(py)?.failures())
+    }
+
+    /// How many earlier deliveries ended with an expired lease.
+    #[getter]
+    fn expiries(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.look(py)?.expiries())
+    }
+
+    /// The limit of attempts, if there is one.
+    #[getter]
+    fn max_attempts(&self, py: Python<'_>) -> PyResult<Option<u32>> {
+        Ok(self.look(py)?.max_attempts())
+    }
+
+    /// 0 to 9.
+    #[getter]
+    fn priority(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.look(py)?.priority().into())
+    }
+
+    /// The text of the last `fail`; empty if there was none.
+    #[getter]
+    fn last_error(&self, py: Python<'_>) -> PyResult<&str> {
+        Ok(self.look(py)?.last_error())
+    }
+
+    /// One life of the id, from the add to the completion. It goes up with every add of an id, so
+    /// it can fence off writers of an earlier one.
+    #[getter]
+    fn generation(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.look(py)?.generation())
+    }
+
+    /// When the lease expires, on the server's clock, in UTC, as far as this handle knows.
+    #[getter]
+    fn deadline(&self, py: Python<'_>) -> PyResult<SystemTime> {
+        Ok(self.look(py)?.deadline())
+    }
+
+    /// Seconds left, on this process's clock; never more than the server would say.
+    #[getter]
+    fn remaining(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(self.here(py)?.remaining().as_secs_f64())
+    }
+
+    /// True once the item may belong to somebody else: the server said so, or the deadline has
+    /// passed. False for a lease that was completed, released or failed.
+    #[getter]
+    fn lost(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.here(py)?.is_lost())
+    }
+
+    /// True once it was completed, released or failed through this handle.
+    #[getter]
+    fn settled(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.here(py)?.is_settled())
+    }
+
+    /// Whether leaving a `with` block has something to do: neither settled, nor another process's.
+    #[getter]
+    fn _held(&self) -> bool {
+        self.lease.get(THE_LEASE).is_ok_and(|lease| !lease.is_settled())
+    }
+
+    /// Where it came from.
+    #[getter]
+    fn _queue(&self) -> Queue {
+        Queue::new(self.queue.clone())
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let (py, this) = (slf.py(), slf.get());
+        let module = slf.get_type().getattr("__module__")?;
+        let (id, attempt) = (this.id(py)?.repr()?, this.attempt(py)?);
+        Ok(format!("<{module}.Lease of {id} in queue '{}', attempt {attempt}>", this.queue()))
+    }
+}

@@ -1,0 +1,67 @@
+//! leaseq for Python: converts arguments, calls the core, converts answers.
+//!
+//! What users see is written in Python (`python/leaseq`); here are the parts below it. Each operation
+//! is written once, for blocking callers and for asyncio (`call.rs`).
+
+// What is exported is documented where users see it.
+#![allow(missing_docs)]
+
+mod answer;
+mod call;
+mod client;
+mod convert;
+mod error;
+mod item;
+mod lease;
+mod logs;
+mod port;
+mod queue;
+
+use std::sync::Once;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _leaseq {
+    #[pymodule_export]
+    use super::call::exiting;
+    #[pymodule_export]
+    use super::client::{Client, connect};
+    #[pymodule_export]
+    use super::item::Item;
+    #[pymodule_export]
+    use super::lease::{Given, Lease};
+    #[pymodule_export]
+    use super::logs::Logs;
+    #[pymodule_export]
+    use super::port::{Port, Started};
+    #[pymodule_export]
+    use super::queue::Queue;
+    use super::{Bound, PyModule, PyModuleMethods, PyResult};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::watch_forks();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// Has the core told of every fork of this process, also of those that C code makes.
+fn watch_forks() {
+    extern "C" fn before() {
+        leaseq::fork::before();
+    }
+    extern "C" fn after_in_parent() {
+        leaseq::fork::after_in_parent();
+    }
+    extern "C" fn after_in_child() {
+        leaseq::fork::after_in_child();
+    }
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the functions live as long as the process, since Python never unloads a module;
+        // they take no Python lock, so a thread that forks while it holds the GIL cannot deadlock.
+        // It fails only for want of memory, and then a child is as safe as without it.
+        unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
+    });
+}

@@ -1,0 +1,223 @@
+"""Both faces have the same surface, and it is the one that is documented and typed."""
+
+import doctest
+import inspect
+import subprocess
+import sys
+import types
+import typing
+from pathlib import Path
+
+import pytest
+
+import leaseq
+import leaseq.asyncio
+
+HERE = Path(__file__).parent
+# Words of the language: with blocks, and what ends an iteration.
+DUNDERS = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
+CLASSES = ["Client", "Queue", "Lease"]
+
+
+def public(cls):
+    names = [name for name in vars(cls) if not name.startswith("_") or name in DUNDERS]
+    names += [name for name in DUNDERS.values() if name in vars(cls)]
+    own = {DUNDERS.get(name, name): inspect.getattr_static(cls, name) for name in names}
+    return {name: member for name, member in own.items() if name != "__module__"}
+
+
+def shape(function):
+    """Its parameters with names, kinds, defaults and annotations, and what it returns at last."""
+    signature = inspect.signature(function)
+    parameters = [
+        (p.name, p.kind, p.default, str(p.annotation)) for p in signature.parameters.values()
+    ]
+    returns = str(signature.return_annotation).replace(
+        "AsyncGenerator[Lease, None]", "Generator[Lease, None, None]"
+    )
+    return parameters, returns
+
+
+def test_the_modules_export_the_same():
+    exported = set(leaseq.asyncio.__all__)
+    assert exported == {"connect", *CLASSES}
+    assert exported <= set(leaseq.__all__)
+    assert shape(leaseq.connect) == shape(leaseq.asyncio.connect)
+    for name in leaseq.__all__:
+        assert getattr(leaseq, name) is not None
+    with pytest.raises(AttributeError):
+        leaseq.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_classes_have_the_same_members(name):
+    blocking, asynchronous = getattr(leaseq, name), getattr(leaseq.asyncio, name)
+    ours, theirs = public(blocking), public(asynchronous)
+    assert set(ours) == set(theirs)
+    for member, function in ours.items():
+        twin = theirs[member]
+        assert type(function) is type(twin), member
+        if not inspect.isfunction(function):
+            continue
+        assert shape(function) == shape(twin), member
+        # What makes no request needs no awaiting.
+        waits = inspect.iscoroutinefunction(twin) or inspect.isasyncgenfunction(twin)
+        assert waits == (name != "Client" or member != "queue"), member
+        assert not inspect.iscoroutinefunction(function), member
+
+
+def test_leases_are_the_same_but_for_their_blocks():
+    assert leaseq.Lease.__bases__ == leaseq.asyncio.Lease.__bases__
+    assert set(public(leaseq.Lease)) == set(DUNDERS.values())
+
+
+def test_every_operation_of_the_contract_is_there():
+    operations = [
+        "add_item",
+        "add_items",
+        "lease",
+        "lease_many",
+        "leases",
+        "complete",
+        "complete_many",
+        "complete_and_lease",
+        "extend",
+        "extend_many",
+        "release",
+        "release_many",
+        "fail",
+        "fail_many",
+        "light_clean",
+        "deep_clean",
+        "check",
+        "queue_len",
+        "processing",
+        "counts",
+        "get",
+        "list",
+        "remove",
+        "remove_many",
+        "requeue",
+        "pause",
+        "resume",
+        "purge",
+    ]
+    assert set(public(leaseq.Queue)) == {*operations, "name", "close", *DUNDERS.values()}
+
+
+def test_everything_public_is_documented():
+    things = [leaseq, leaseq.asyncio]
+    things += [getattr(leaseq, name) for name in leaseq.__all__ if name != "__version__"]
+    for thing in things:
+        assert thing.__doc__ or isinstance(thing, types.UnionType), thing
+        if inspect.isclass(thing):
+            for name, member in vars(thing).items():
+                if not name.startswith("_") and callable(member):
+                    assert member.__doc__, f"{thing}.{name}"
+    for cls in (leaseq.Item, leaseq.Lease.__base__):
+        for name, member in vars(cls).items():
+            assert name.startswith("_") or member.__doc__, f"{cls}.{name}"
+    for name in CLASSES:
+        for member, function in public(getattr(leaseq.asyncio, name)).items():
+            assert member.startswith("__") or function.__doc__, member
+
+
+def examples():
+    finder = doctest.DocTestFinder()
+    for face in (leaseq, leaseq.asyncio):
+        names = [name for name in face.__all__ if name not in ("__version__", "asyncio")]
+        words = {**vars(leaseq._blocking), **vars(leaseq), **vars(face)}
+        found = finder.find(face, face.__name__, face, globs=dict(words))
+        for name in names:
+            thing = getattr(face, name)
+            # Not by module: classes say that they are of the package.
+            found += finder.find(thing, f"{face.__name__}.{name}", False, globs=dict(words))
+        yield from (each for each in found if each.examples)
+
+
+EXAMPLES = {example.name: example for example in examples()}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_in_the_documentation_work(name):
+    runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
+    assert runner.run(EXAMPLES[name]).failed == 0
+
+
+def test_there_are_examples():
+    assert {"leaseq", "leaseq.Item.json", "leaseq.Queue.lease", "leaseq.asyncio"} <= set(EXAMPLES)
+    assert len(EXAMPLES) > 15
+
+
+def test_annotations_can_be_read_when_the_program_runs():
+    for face in (leaseq, leaseq.asyncio):
+        for member in public(face.Queue).values():
+            if inspect.isfunction(member):
+                assert typing.get_type_hints(
+                    member, vars(sys.modules[member.__globals__["__name__"]])
+                )
+
+
+def tool(*arguments):
+    run = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=HERE.parent,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_stubs_agree_with_what_they_stand_for():
+    allowed = ["--allowlist", "tests/stubtest-allowlist.txt", "--ignore-unused-allowlist"]
+    tool("mypy.stubtest", "leaseq", *allowed)
+
+
+def test_programs_of_users_are_checked_strictly(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+from datetime import timedelta
+from typing import assert_type
+
+import leaseq
+import leaseq.asyncio as aio
+
+
+def work(queue: leaseq.Queue) -> None:
+    assert_type(queue.add_item("x"), bool)
+    assert_type(queue.add_items([b"x", leaseq.Item("x", priority=5)]), list[bool])
+    assert_type(queue.lease(30), leaseq.Lease)
+    assert_type(queue.lease(timedelta(1), wait=5), leaseq.Lease | None)
+    with queue.lease(30, keep_alive=True) as lease:
+        assert_type(lease.data, bytes)
+    for each in queue.leases(30):
+        assert_type(each, leaseq.Lease)
+    assert_type(queue.list("ready"), leaseq.Page)
+    assert_type(queue.fail_many([lease], "x"), list[leaseq.State | None])
+    queue.add_item(5)  # type: ignore[arg-type]
+    queue.lease("30")  # type: ignore[call-overload]
+
+
+async def aiowork(queue: aio.Queue) -> None:
+    assert_type(await queue.add_item("x"), bool)
+    assert_type(await queue.lease(30), aio.Lease)
+    assert_type(await queue.lease(30, 5), aio.Lease | None)
+    async with await queue.lease(30) as lease:
+        assert_type(await queue.complete(lease), bool)
+    async for each in queue.leases(30):
+        assert_type(each, aio.Lease)
+    with await queue.lease(30):  # type: ignore[attr-defined]
+        pass
+
+
+with leaseq.connect("memory:") as client:
+    work(client.queue("q"))
+try:
+    pass
+except leaseq.UnavailableError as error:
+    assert_type(error.outcome_unknown, bool)
+"""
+    )
+    tool("mypy", "--strict", "--python-version", "3.11", str(program))
