@@ -1,0 +1,52 @@
+# Node.js: the package, and other queues to measure beside. Nothing that is installed here runs a
+# script of its own.
+.PHONY: node node-tools node-peers test-node bench-node peers-node fmt-node lint-node
+
+NPM := npm --prefix bindings-node
+NPM_QUIET := --ignore-scripts --no-audit --no-fund --loglevel=error
+NPM_CI := npm ci $(NPM_QUIET)
+NODE_PEERS := $(CURDIR)/build/peers-node
+
+DEMO_WORKERS += 'node=node integration-tests/testees/node/demo_worker.mjs'
+TESTEES += 'node=node --expose-gc integration-tests/testees/node/testee.mjs'
+
+node: node-tools ## build the package for Node.js: bindings-node/, and build/node/leaseq-0.1.0.tgz
+	$(NPM) run --silent build
+	$(NPM) run --silent prepack
+	mkdir -p build/node
+	cd bindings-node && npm pack --silent --ignore-scripts --pack-destination ../build/node
+
+node-tools: setup
+	@if [[ ! bindings-node/node_modules/.package-lock.json -nt bindings-node/package-lock.json ]]; \
+	then cd bindings-node && $(NPM_CI); fi
+
+# Not `npm ci`: it wants packages for every platform to be in the lock file, and not every registry
+# has them.
+node-peers: setup
+	@mkdir -p $(NODE_PEERS) && cmp -s bindings-node/bench/peers/package.json $(NODE_PEERS)/package.json \
+	&& test -d $(NODE_PEERS)/node_modules || { cp bindings-node/bench/peers/package*.json $(NODE_PEERS)/ \
+	&& cd $(NODE_PEERS) && npm install --no-save --omit=optional $(NPM_QUIET); } \
+	|| echo "the peers for Node.js could not be installed; the benchmark will say so"
+
+# A debug build: what is generated beside it must be what is committed.
+test-node: lint-node node-peers ## what must hold for Node.js
+	mkdir -p build/drift && cd bindings-node && cp -r native.js native.d.ts npm ../build/drift/
+	$(NPM) run --silent build:debug
+	$(NPM) run --silent packages
+	@cd bindings-node && for made in native.js native.d.ts npm; do \
+	diff -r $$made ../build/drift/$$made || { echo "$$made is not what was committed"; exit 1; }; done
+	$(NPM) test
+	node bindings-node/bench/leaseq.mjs --quick
+	node bindings-node/bench/peers.mjs --quick --peers $(NODE_PEERS)
+
+bench-node: node
+	node bindings-node/bench/leaseq.mjs --json $(CURDIR)/build/bench-node.json
+
+peers-node: node node-peers
+	node bindings-node/bench/peers.mjs --peers $(NODE_PEERS) --json $(CURDIR)/build/bench-peers-node.json
+
+fmt-node: node-tools
+	$(NPM) run --silent format
+
+lint-node: node-tools
+	$(NPM) run --silent lint

@@ -1,0 +1,95 @@
+import { NativeClient } from '../native.js'
+import { bridge, call } from './calls'
+import { known, number, text } from './check'
+import { invalid, makeError } from './errors'
+import { Queue } from './queue'
+import type { CallOptions, ConnectOptions } from './types'
+
+const CONNECT = new Set([
+  'namespace',
+  'timeoutMs',
+  'connectTimeoutMs',
+  'maxData',
+  'caFile',
+  'signal',
+])
+const CALL = new Set(['signal'])
+
+/**
+ * Owns the connections to one server or file and serves any number of queues. By itself it does not
+ * keep the process running; a pending call does.
+ */
+export class Client {
+  private readonly native: NativeClient
+
+  /** @internal */
+  constructor(native: NativeClient) {
+    this.native = native
+  }
+
+  /**
+   * The queue of this name, `[A-Za-z0-9._-]{1,128}`. It need not exist: it does as soon as it has
+   * items. Throws `INVALID` for a bad name, `CLOSED` after `close`.
+   */
+  queue(name: string): Queue {
+    try {
+      return new Queue(name, this.native.queue(text('name', name)))
+    } catch (error) {
+      const { code, message } = error as { code: string; message: string }
+      throw makeError(code, message)
+    }
+  }
+
+  /** Names of all queues that items were ever added to, sorted. */
+  queues(options?: CallOptions): Promise<string[]> {
+    return call((slot) => this.native.queues(slot), { options, names: CALL })
+  }
+
+  /**
+   * Ends waiting calls with `CLOSED`, finishes what is on its way, gives back leases that reached
+   * nobody, and closes the connections. Leases that are held stay so until their deadline. A second
+   * call does nothing.
+   */
+  close(): Promise<void> {
+    return call((slot) => this.native.close(slot))
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+/**
+ * Connects to `redis://`, `rediss://` (TLS), `redis+unix:///path`,
+ * `redis+sentinel://h1:26379,h2:26379/master-name` or `redis+cluster://h1:7000,h2:7000`, or opens the
+ * embedded engine, `sqlite:path/to/file.db` or `memory:`. Without a URL: the environment variable
+ * `LEASEQ_URL`, or else `REDIS_URL`. What the URL says wins over the options.
+ *
+ * Is rejected with `INVALID` for a URL, an option or credentials that are wrong, `INCOMPATIBLE` for a
+ * server or file of another version, or a server that would throw items away, and `UNAVAILABLE` if
+ * there is no server.
+ */
+export async function connect(url?: string | URL, options: ConnectOptions = {}): Promise<Client> {
+  const { signal: _, ...others } = known(options, 'connect', CONNECT)
+  for (const [name, value] of Object.entries(others)) {
+    if (value === undefined) continue
+    if (name === 'namespace' || name === 'caFile') text(name, value)
+    else number(name, value)
+  }
+  const place = url instanceof URL ? url.href : (url ?? fromEnvironment())
+  const native = new NativeClient(bridge)
+  const begin = (slot: number): void => native.connect(slot, text('url', place), others)
+  const undo = (): void => {
+    call((slot) => native.close(slot)).catch(() => undefined)
+  }
+  return call(begin, { options, read: () => new Client(native), undo })
+}
+
+function fromEnvironment(): string {
+  // Not in the native half: the environment of a worker thread is its own.
+  const url = process.env['LEASEQ_URL'] || process.env['REDIS_URL']
+  if (!url) {
+    throw invalid('no url: give one, or set the environment variable LEASEQ_URL or REDIS_URL')
+  }
+  return url
+}

@@ -1,0 +1,20 @@
+/**
+ * A work queue for work that must not be lost. A producer adds items; a worker leases one for a time,
+ * does the work and completes it. If the worker dies, the lease expires and another worker gets the
+ * item. All times are in milliseconds.
+ */
+export { Client, connect } from './client'
+export {
+  ClosedError,
+  type ErrorCode,
+  IncompatibleError,
+  InternalError,
+  InvalidError,
+  LeaseLostError,
+  LeaseqError,
+  UnavailableError,
+} from './errors'
+export { ItemInfo, type Page } from './item'
+export { Lease } from './lease'
+export { Queue } from './queue'
+export type * from './types'

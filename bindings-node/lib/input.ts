@@ -1,0 +1,64 @@
+// What queues are given, as the native half wants it.
+import { bytes, json, known, list, number, optionalNumber } from './check'
+import { invalid } from './errors'
+import type { Lease } from './lease'
+import type { Data, Id, Item, LeaseOptions } from './types'
+
+const ITEM = new Set(['data', 'json', 'id', 'priority', 'delayMs', 'maxAttempts'])
+const KEEP_ALIVE = new Set(['limitMs'])
+
+/** `keepAlive` as one number: how long at most, without end or not at all. */
+function keepAliveMs(keepAlive: LeaseOptions['keepAlive']): number | undefined {
+  if (keepAlive === undefined || typeof keepAlive === 'boolean') {
+    return keepAlive ? Infinity : undefined
+  }
+  const { limitMs } = known(keepAlive, 'keepAlive', KEEP_ALIVE)
+  return optionalNumber('limitMs', limitMs) ?? Infinity
+}
+
+/** How many leases of which kind, as the native half wants it. */
+export function wanted(
+  count: number,
+  { durationMs, waitMs, keepAlive }: LeaseOptions,
+): [number, number, number | undefined, number | undefined] {
+  return [
+    number('count', count),
+    number('durationMs', durationMs),
+    optionalNumber('waitMs', waitMs),
+    keepAliveMs(keepAlive),
+  ]
+}
+
+function isData(item: Data | Item): item is Data {
+  return typeof item !== 'object' || ArrayBuffer.isView(item)
+}
+
+type Fields = [data: Data, id?: Id, priority?: number, delayMs?: number, maxAttempts?: number]
+
+export function fields(item: Data | Item): Fields {
+  if (isData(item)) return [bytes('data', item)]
+  known(item, 'an item', ITEM)
+  const { id, priority, delayMs, maxAttempts } = item
+  const isJson = 'json' in item && item.json !== undefined
+  if (isJson && item.data !== undefined) throw invalid('an item has data or json, not both')
+  return [
+    isJson ? json(item.json) : bytes('data', item.data),
+    id === undefined ? undefined : bytes('id', id),
+    optionalNumber('priority', priority),
+    optionalNumber('delayMs', delayMs),
+    optionalNumber('maxAttempts', maxAttempts),
+  ] as Fields
+}
+
+export function indexes(leases: Lease[]): number[] {
+  return leases.map((lease) => lease._index)
+}
+
+export function idList(ids: Iterable<Id>): Id[] {
+  return list('ids', ids).map((id) => bytes('id', id))
+}
+
+/** The text of an error that is kept with an item. */
+export function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

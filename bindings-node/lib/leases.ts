@@ -1,0 +1,47 @@
+import { flag } from './check'
+import type { Lease } from './lease'
+import type { Queue } from './queue'
+import type { LeasesOptions } from './types'
+
+/** One lease after the other; see `Queue.leases`. */
+export function leases(
+  queue: Queue,
+  options: LeasesOptions,
+): AsyncGenerator<Lease, void, undefined> {
+  /** Ends the call that waits, if one does. */
+  let stop: (() => void) | undefined
+  let stopped = false
+  async function* one() {
+    const { complete, ...how } = { ...options }
+    const completes = flag('complete', complete)
+    let before: Lease | undefined
+    for (;;) {
+      let lease: Lease | null
+      try {
+        lease = await queue.stoppableLease(how, (way) => (stop = way), before)
+      } finally {
+        // Given up in the moment in which it was to go out: what is done is done all the same.
+        if (before?._open && (stopped || how.signal?.aborted)) await queue.complete(before)
+      }
+      stop = undefined
+      if (lease === null) return
+      let leftEarly = true
+      try {
+        yield lease
+        leftEarly = false
+      } finally {
+        if (leftEarly) await lease[Symbol.asyncDispose]()
+      }
+      before = completes && lease._open ? lease : undefined
+    }
+  }
+  const generator: AsyncGenerator<Lease, void, undefined> = one()
+  const proceed = generator.return.bind(generator)
+  // A generator would only see this after the item that it waits for has come.
+  generator.return = (value) => {
+    stopped = true
+    stop?.()
+    return proceed(value)
+  }
+  return generator
+}

@@ -1,0 +1,88 @@
+//! Values from JavaScript as the core wants them. What they may be beyond that is the core's to say.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
+use leaseq::{Item, KeepAlive, LeaseOptions};
+use napi::bindgen_prelude::Either;
+
+use crate::failure::Failure;
+
+/// Bytes or text, read in the moment of the call.
+pub(crate) type Data<'a> = Either<String, &'a [u8]>;
+
+pub(crate) fn bytes<'a>(data: &'a Data<'a>) -> &'a [u8] {
+    match data {
+        Either::A(text) => text.as_bytes(),
+        Either::B(bytes) => bytes,
+    }
+}
+
+/// Milliseconds, with fractions if need be.
+pub(crate) fn duration(what: impl Display, ms: f64) -> Result<Duration, Failure> {
+    Duration::try_from_secs_f64(ms / 1e3)
+        .map_err(|_| Failure::invalid(format_args!("{what} of {ms} ms: not a length of time")))
+}
+
+/// A whole number of a type that has fewer of them than JavaScript.
+fn whole<T: TryFrom<u64>>(what: impl Display, value: f64, limits: &str) -> Result<T, Failure> {
+    let whole = value >= 0.0 && value.fract() == 0.0 && value <= u64::MAX as f64;
+    let number = if whole { T::try_from(value as u64).ok() } else { None };
+    number.ok_or_else(|| Failure::invalid(format_args!("{what} {value} is not {limits}")))
+}
+
+pub(crate) fn count(what: &str, value: f64) -> Result<usize, Failure> {
+    whole(what, value, "a whole number, 1 or more")
+}
+
+pub(crate) fn size(what: &str, value: f64) -> Result<usize, Failure> {
+    whole(what, value, "a whole number of bytes")
+}
+
+pub(crate) fn lease_options(
+    duration_ms: f64,
+    wait_ms: Option<f64>,
+    keep_alive_ms: Option<f64>,
+) -> Result<LeaseOptions, Failure> {
+    let mut options = LeaseOptions::new(duration("a lease", duration_ms)?);
+    if let Some(wait) = wait_ms.filter(|wait| *wait != f64::INFINITY) {
+        options = options.wait(duration("a wait", wait)?);
+    }
+    if let Some(limit) = keep_alive_ms {
+        let mut keep_alive = KeepAlive::new();
+        if limit != f64::INFINITY {
+            keep_alive = keep_alive.limit(duration("a keep-alive limit", limit)?);
+        }
+        options = options.keep_alive(keep_alive);
+    }
+    Ok(options)
+}
+
+pub(crate) fn item(
+    data: &Data<'_>,
+    id: Option<&Data<'_>>,
+    priority: Option<f64>,
+    delay_ms: Option<f64>,
+    max_attempts: Option<f64>,
+) -> Result<Item, Failure> {
+    let mut item = Item::new(bytes(data));
+    if let Some(id) = id {
+        item = item.with_id(bytes(id));
+    }
+    if let Some(priority) = priority {
+        let limits = format!("a whole number between 0 and {MAX_PRIORITY}");
+        let priority = whole(format_args!("{item}: priority"), priority, &limits)?;
+        item = item.priority(priority);
+    }
+    if let Some(delay) = delay_ms {
+        let delay = duration(format_args!("{item}: a delay"), delay)?;
+        item = item.delay(delay);
+    }
+    if let Some(max_attempts) = max_attempts {
+        let limits = format!("a whole number between 1 and {MAX_ATTEMPTS}");
+        let most = whole(format_args!("{item}: max_attempts"), max_attempts, &limits)?;
+        item = item.max_attempts(most);
+    }
+    Ok(item)
+}

@@ -1,0 +1,130 @@
+//! Leases in JavaScript's hands.
+
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use leaseq::{Lease, WorkQueue};
+use napi::bindgen_prelude::{Buffer, ObjectFinalize};
+use napi::{Env, Result};
+use napi_derive::napi;
+
+use crate::bridge::Bridge;
+use crate::wire::Outcome;
+
+/// Data up to this size, in bytes, crosses with the lease; more waits until it is asked for.
+pub(crate) const SMALL: usize = 16 << 10;
+
+/// A lease, and the queue it goes back to when nobody is there to take it.
+pub(crate) struct Held {
+    pub(crate) queue: WorkQueue,
+    pub(crate) lease: Arc<Lease>,
+}
+
+/// Leases that came together, by number; dropped together when JavaScript has forgotten them all.
+/// A lease that is extended in the background has one for itself: being forgotten ends that.
+#[napi(custom_finalize)]
+pub struct Leases {
+    held: Vec<Held>,
+    bytes: i64,
+}
+
+impl Leases {
+    pub(crate) fn new(held: Vec<Held>, env: &Env) -> Result<Self> {
+        let bytes = held.iter().map(|held| held.lease.data().len() as i64 + 512).sum();
+        // So that the garbage collector knows what depends on it.
+        env.adjust_external_memory(bytes)?;
+        Ok(Leases { held, bytes })
+    }
+
+    pub(crate) fn get(&self, index: u32) -> Result<&Arc<Lease>> {
+        let held = self.held.get(index as usize);
+        held.map(|held| &held.lease).ok_or_else(|| napi::Error::from_reason("no such lease"))
+    }
+}
+
+impl ObjectFinalize for Leases {
+    fn finalize(self, env: Env) -> Result<()> {
+        env.adjust_external_memory(-self.bytes)?;
+        Ok(())
+    }
+}
+
+#[napi]
+impl Leases {
+    /// The id as it is.
+    #[napi]
+    pub fn id(&self, index: u32) -> Result<Buffer> {
+        Ok(self.get(index)?.id().to_vec().into())
+    }
+
+    /// The whole data, as a copy.
+    #[napi]
+    pub fn data(&self, index: u32) -> Result<Buffer> {
+        Ok(self.get(index)?.data().to_vec().into())
+    }
+
+    /// 0 for no limit.
+    #[napi]
+    pub fn max_attempts(&self, index: u32) -> Result<u32> {
+        Ok(self.get(index)?.max_attempts().unwrap_or(0))
+    }
+
+    #[napi]
+    pub fn failures(&self, index: u32) -> Result<u32> {
+        Ok(self.get(index)?.failures())
+    }
+
+    #[napi]
+    pub fn expiries(&self, index: u32) -> Result<u32> {
+        Ok(self.get(index)?.expiries())
+    }
+
+    #[napi]
+    pub fn priority(&self, index: u32) -> Result<u8> {
+        Ok(self.get(index)?.priority())
+    }
+
+    #[napi]
+    pub fn last_error(&self, index: u32) -> Result<&str> {
+        Ok(self.get(index)?.last_error())
+    }
+
+    #[napi]
+    pub fn generation(&self, index: u32) -> Result<f64> {
+        Ok(self.get(index)?.generation() as f64)
+    }
+
+    /// Milliseconds since 1970.
+    #[napi]
+    pub fn deadline(&self, index: u32) -> Result<f64> {
+        let deadline = self.get(index)?.deadline().duration_since(UNIX_EPOCH);
+        Ok(deadline.map_or(0.0, |time| time.as_millis() as f64))
+    }
+
+    /// Milliseconds.
+    #[napi]
+    pub fn remaining(&self, index: u32) -> Result<f64> {
+        Ok(self.get(index)?.remaining().as_secs_f64() * 1e3)
+    }
+
+    #[napi]
+    pub fn is_lost(&self, index: u32) -> Result<bool> {
+        Ok(self.get(index)?.is_lost())
+    }
+
+    #[napi]
+    pub fn is_settled(&self, index: u32) -> Result<bool> {
+        Ok(self.get(index)?.is_settled())
+    }
+
+    /// Answers when the lease is lost; can be cancelled, which it must be for one that is not.
+    #[napi]
+    pub fn lost(&self, bridge: &Bridge, call: u32, index: u32) -> Result<()> {
+        let lease = self.get(index)?.clone();
+        bridge.line.wait(call, async move {
+            lease.lost().await;
+            Ok(Outcome::Done)
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! The operations on a queue, but for those on leases: convert the arguments, call the core,
+//! convert the answer.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use leaseq::{DeepReport, Item, State, WorkQueue};
+use napi::Result;
+use napi::bindgen_prelude::{Array, Either};
+use napi_derive::napi;
+use serde_json::json;
+
+use crate::bridge::Line;
+use crate::failure::Failure;
+use crate::input::{self, Data, bytes};
+use crate::wire::{Answer, Outcome};
+
+/// One queue of a client.
+#[napi]
+pub struct NativeQueue {
+    pub(crate) line: Arc<Line>,
+    pub(crate) queue: WorkQueue,
+}
+
+impl NativeQueue {
+    /// Puts a call in line; what is wrong with its input is its answer.
+    pub(crate) fn call<I, F>(
+        &self,
+        call: u32,
+        input: std::result::Result<I, Failure>,
+        work: impl FnOnce(WorkQueue, I) -> F,
+    ) where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        match input {
+            Ok(input) => self.line.call(call, work(self.queue.clone(), input)),
+            Err(failure) => self.line.call(call, async { Err(failure) }),
+        }
+    }
+}
+
+#[napi]
+impl NativeQueue {
+    /// Answers with a boolean.
+    #[napi]
+    #[allow(clippy::too_many_arguments, reason = "an object would cost more than the call")]
+    pub fn add(
+        &self,
+        call: u32,
+        data: Either<String, &[u8]>,
+        id: Option<Either<String, &[u8]>>,
+        priority: Option<f64>,
+        delay_ms: Option<f64>,
+        max_attempts: Option<f64>,
+    ) {
+        let item = input::item(&data, id.as_ref(), priority, delay_ms, max_attempts);
+        self.call(call, item, |queue, item| async move {
+            Ok(Outcome::Bool(queue.add_item(item).await?))
+        });
+    }
+
+    /// For each item: data, id, priority, delay and limit of attempts. Answers with 0 or 1 for each.
+    #[napi]
+    pub fn add_many(
+        &self,
+        call: u32,
+        #[napi(ts_arg_type = "unknown[]")] fields: Array<'_>,
+    ) -> Result<()> {
+        let items = items(&fields)?;
+        self.call(call, items, |queue, items| async move {
+            let added = queue.add_items(items).await?;
+            Ok(Outcome::Many(added.into_iter().map(f64::from).collect()))
+        });
+        Ok(())
+    }
+
+    /// Answers with leases; can be cancelled. A keep-alive limit of Infinity is none.
+    #[napi]
+    pub fn lease(
+        &self,
+        call: u32,
+        count: f64,
+        duration_ms: f64,
+        wait_ms: Option<f64>,
+        keep_alive_ms: Option<f64>,
+    ) {
+        let options = input::lease_options(duration_ms, wait_ms, keep_alive_ms);
+        let count = input::count("a number of leases,", count);
+        let queue = self.queue.clone();
+        self.line.wait(call, async move {
+            let options = options?;
+            let kept_alive = options.keep_alive.is_some();
+            let leases = queue.lease_many(count?, options).await?;
+            Ok(Outcome::Leases { queue, leases, kept_alive })
+        });
+    }
+
+    /// Answers with counts.
+    #[napi]
+    pub fn counts(&self, call: u32) {
+        self.call(call, Ok(()), |queue, ()| async move {
+            let counts = queue.counts().await?;
+            let totals = counts.totals;
+            Ok(Outcome::Json(json!({
+                "ready": counts.ready,
+                "readyByPriority": counts.ready_by_priority,
+                "delayed": counts.delayed,
+                "leased": counts.leased,
+                "dead": counts.dead,
+                "oldestReadyMs": counts.oldest_ready.map(|age| age.as_millis() as u64),
+                "paused": counts.paused,
+                "totals": {
+                    "added": totals.added,
+                    "leased": totals.leased,
+                    "completed": totals.completed,
+                    "expired": totals.expired,
+                    "failed": totals.failed,
+                    "died": totals.died,
+                    "removed": totals.removed,
+                },
+            })))
+        });
+    }
+
+    /// Answers with no item or one.
+    #[napi]
+    pub fn get(&self, call: u32, id: Either<String, &[u8]>) {
+        let id = bytes(&id).to_vec();
+        self.call(call, Ok(id), |queue, id| async move {
+            let items = queue.get(id).await?.into_iter().collect();
+            Ok(Outcome::Items { items, cursor: None })
+        });
+    }
+
+    /// Answers with items and a cursor.
+    #[napi]
+    pub fn list(&self, call: u32, state: String, cursor: Option<String>, limit: f64) {
+        let state = read_state(&state);
+        self.call(call, state, |queue, state| async move {
+            let cursor = cursor.map(|cursor| cursor.parse()).transpose()?;
+            let page =
+                queue.list(state, cursor.as_ref(), input::count("a limit of", limit)?).await?;
+            let cursor = page.cursor.map(|cursor| cursor.to_string());
+            Ok(Outcome::Items { items: page.items, cursor })
+        });
+    }
+
+    /// Answers with 0 or 1 for each.
+    #[napi]
+    pub fn remove(&self, call: u32, ids: Vec<Either<String, &[u8]>>) {
+        self.call(call, Ok(copied(&ids)), |queue, ids| async move {
+            let removed = queue.remove_many(ids).await?;
+            Ok(Outcome::Many(removed.into_iter().map(f64::from).collect()))
+        });
+    }
+
+    /// Answers with 0 or 1 for each.
+    #[napi]
+    pub fn requeue(&self, call: u32, ids: Vec<Either<String, &[u8]>>) {
+        self.call(call, Ok(copied(&ids)), |queue, ids| async move {
+            let requeued = queue.requeue(ids).await?;
+            Ok(Outcome::Many(requeued.into_iter().map(f64::from).collect()))
+        });
+    }
+
+    /// Answers with nothing.
+    #[napi]
+    pub fn pause(&self, call: u32, pause: bool) {
+        self.call(call, Ok(pause), |queue, pause| async move {
+            match pause {
+                true => queue.pause().await?,
+                false => queue.resume().await?,
+            }
+            Ok(Outcome::Done)
+        });
+    }
+
+    /// Answers with a number.
+    #[napi]
+    pub fn purge(&self, call: u32, state: String) {
+        self.call(call, read_state(&state), |queue, state| async move {
+            Ok(Outcome::Number(queue.purge(state).await? as f64))
+        });
+    }
+
+    /// Answers with a report.
+    #[napi]
+    pub fn light_clean(&self, call: u32) {
+        self.call(call, Ok(()), |queue, ()| async move {
+            let report = queue.light_clean().await?;
+            Ok(Outcome::Json(json!({
+                "promoted": report.promoted,
+                "expired": report.expired,
+                "died": report.died,
+                "nextInMs": report.next_in.map(|time| time.as_millis() as u64),
+            })))
+        });
+    }
+
+    /// Answers with a report.
+    #[napi]
+    pub fn deep_clean(&self, call: u32, mend: bool) {
+        self.call(call, Ok(mend), |queue, mend| async move {
+            let report = if mend { queue.deep_clean().await? } else { queue.check().await? };
+            Ok(Outcome::Json(deep_report(&report)))
+        });
+    }
+}
+
+fn deep_report(report: &DeepReport) -> serde_json::Value {
+    let named = |damage: &std::collections::BTreeMap<leaseq::Damage, u64>| {
+        let named = damage.iter().map(|(damage, times)| (damage.as_str().to_owned(), *times));
+        json!(named.collect::<std::collections::BTreeMap<String, u64>>())
+    };
+    json!({
+        "sound": report.is_sound(),
+        "items": report.items,
+        "idleLanes": report.idle_lanes,
+        "found": named(&report.found),
+        "mended": named(&report.mended),
+        "details": report.details,
+    })
+}
+
+fn copied(ids: &[Data<'_>]) -> Vec<Vec<u8>> {
+    ids.iter().map(|id| bytes(id).to_vec()).collect()
+}
+
+fn read_state(name: &str) -> std::result::Result<State, Failure> {
+    let state = State::ALL.into_iter().find(|state| state.as_str() == name);
+    state.ok_or_else(|| {
+        let names = State::ALL.map(State::as_str).join(", ");
+        Failure::invalid(format_args!("state {name:?} is not one of {names}"))
+    })
+}
+
+fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {
+    let number = |place| Ok::<_, napi::Error>(fields.get::<Option<f64>>(place)?.flatten());
+    let mut items = Vec::with_capacity(fields.len() as usize / 5);
+    for first in (0..fields.len()).step_by(5) {
+        let data = fields.get::<Data<'_>>(first)?.unwrap_or(Data::A(String::new()));
+        let id = fields.get::<Option<Data<'_>>>(first + 1)?.flatten();
+        let (priority, delay) = (number(first + 2)?, number(first + 3)?);
+        match input::item(&data, id.as_ref(), priority, delay, number(first + 4)?) {
+            Ok(item) => items.push(item),
+            Err(failure) => return Ok(Err(failure)),
+        }
+    }
+    Ok(Ok(items))
+}

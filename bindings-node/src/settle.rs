@@ -1,0 +1,214 @@
+//! The operations on leases. Leases come as holders and their numbers in them.
+
+use std::sync::Arc;
+
+use leaseq::{CompleteOptions, ErrorKind, Lease, State};
+use napi::Result;
+use napi::bindgen_prelude::ClassInstance;
+use napi_derive::napi;
+
+use crate::input::{duration, lease_options};
+use crate::lease::Leases;
+use crate::queue::NativeQueue;
+use crate::wire::{Answer, Outcome, ms};
+
+fn options(strict: bool) -> CompleteOptions {
+    if strict { CompleteOptions::new().strict() } else { CompleteOptions::new() }
+}
+
+fn many(holders: &[ClassInstance<'_, Leases>], indexes: &[u32]) -> Result<Vec<Arc<Lease>>> {
+    holders.iter().zip(indexes).map(|(holder, index)| holder.get(*index).cloned()).collect()
+}
+
+/// The answer for each lease; NaN for one that is lost.
+fn answers<T>(results: Vec<leaseq::Result<T>>, number: impl Fn(T) -> f64) -> Answer {
+    let mut numbers = Vec::with_capacity(results.len());
+    for result in results {
+        match result {
+            Ok(value) => numbers.push(number(value)),
+            Err(error) if error.kind() == ErrorKind::LeaseLost => numbers.push(f64::NAN),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Outcome::Many(numbers))
+}
+
+fn state_number(state: State) -> f64 {
+    State::ALL.iter().position(|one| *one == state).map_or(f64::NAN, |place| place as f64)
+}
+
+#[napi]
+impl NativeQueue {
+    /// Answers with a boolean.
+    #[napi]
+    pub fn complete(&self, call: u32, holder: &Leases, index: u32, strict: bool) -> Result<()> {
+        let lease = holder.get(index)?.clone();
+        self.call(call, Ok(lease), |queue, lease| async move {
+            Ok(Outcome::Bool(queue.complete_with(&lease, options(strict)).await?))
+        });
+        Ok(())
+    }
+
+    /// Answers with 0 or 1 for each.
+    #[napi]
+    pub fn complete_many(
+        &self,
+        call: u32,
+        holders: Vec<ClassInstance<'_, Leases>>,
+        indexes: Vec<u32>,
+        strict: bool,
+    ) -> Result<()> {
+        let leases = many(&holders, &indexes)?;
+        self.call(call, Ok(leases), |queue, leases| async move {
+            let leases = leases.iter().map(AsRef::as_ref);
+            let completed = queue.complete_many_with(leases, options(strict)).await?;
+            Ok(Outcome::Many(completed.into_iter().map(f64::from).collect()))
+        });
+        Ok(())
+    }
+
+    /// Answers with 0 or 1 for each, and with leases; can be cancelled.
+    #[napi]
+    #[allow(clippy::too_many_arguments, reason = "an object would cost more than the call")]
+    pub fn complete_and_lease(
+        &self,
+        call: u32,
+        holders: Vec<ClassInstance<'_, Leases>>,
+        indexes: Vec<u32>,
+        strict: bool,
+        count: f64,
+        duration_ms: f64,
+        wait_ms: Option<f64>,
+        keep_alive_ms: Option<f64>,
+    ) -> Result<()> {
+        let before = many(&holders, &indexes)?;
+        let wanted = lease_options(duration_ms, wait_ms, keep_alive_ms);
+        let count = crate::input::count("a number of leases,", count);
+        let queue = self.queue.clone();
+        self.line.wait(call, async move {
+            let (wanted, count) = (wanted?, count?);
+            let kept_alive = wanted.keep_alive.is_some();
+            let before = before.iter().map(AsRef::as_ref);
+            let done =
+                queue.complete_and_lease_with(before, options(strict), count, wanted).await?;
+            let (completed, leases) = (done.completed, done.leases);
+            Ok(Outcome::Both { completed, queue, leases, kept_alive })
+        });
+        Ok(())
+    }
+
+    /// The same for one and one, as loops want it: answers with leases.
+    #[napi]
+    #[allow(clippy::too_many_arguments, reason = "an object would cost more than the call")]
+    pub fn complete_then_lease(
+        &self,
+        call: u32,
+        holder: &Leases,
+        index: u32,
+        duration_ms: f64,
+        wait_ms: Option<f64>,
+        keep_alive_ms: Option<f64>,
+    ) -> Result<()> {
+        let before = holder.get(index)?.clone();
+        let wanted = lease_options(duration_ms, wait_ms, keep_alive_ms);
+        let queue = self.queue.clone();
+        self.line.wait(call, async move {
+            let wanted = wanted?;
+            let kept_alive = wanted.keep_alive.is_some();
+            let done = queue.complete_and_lease([before.as_ref()], 1, wanted).await?;
+            Ok(Outcome::Leases { queue, leases: done.leases, kept_alive })
+        });
+        Ok(())
+    }
+
+    /// Answers with the deadline.
+    #[napi]
+    pub fn extend(&self, call: u32, holder: &Leases, index: u32, duration_ms: f64) -> Result<()> {
+        let input = duration("a lease", duration_ms);
+        let lease = holder.get(index)?.clone();
+        self.call(call, input, |queue, time| async move {
+            Ok(Outcome::Number(ms(queue.extend(&lease, time).await?)))
+        });
+        Ok(())
+    }
+
+    /// Answers with the deadline for each.
+    #[napi]
+    pub fn extend_many(
+        &self,
+        call: u32,
+        holders: Vec<ClassInstance<'_, Leases>>,
+        indexes: Vec<u32>,
+        duration_ms: f64,
+    ) -> Result<()> {
+        let leases = many(&holders, &indexes)?;
+        self.call(call, duration("a lease", duration_ms), |queue, time| async move {
+            answers(queue.extend_many(leases.iter().map(AsRef::as_ref), time).await?, ms)
+        });
+        Ok(())
+    }
+
+    /// Answers with nothing.
+    #[napi]
+    pub fn release(&self, call: u32, holder: &Leases, index: u32, delay_ms: f64) -> Result<()> {
+        let lease = holder.get(index)?.clone();
+        self.call(call, duration("a delay", delay_ms), |queue, delay| async move {
+            queue.release(&lease, delay).await?;
+            Ok(Outcome::Done)
+        });
+        Ok(())
+    }
+
+    /// Answers with 1 for each.
+    #[napi]
+    pub fn release_many(
+        &self,
+        call: u32,
+        holders: Vec<ClassInstance<'_, Leases>>,
+        indexes: Vec<u32>,
+        delay_ms: f64,
+    ) -> Result<()> {
+        let leases = many(&holders, &indexes)?;
+        self.call(call, duration("a delay", delay_ms), |queue, delay| async move {
+            let leases = leases.iter().map(AsRef::as_ref);
+            answers(queue.release_many(leases, delay).await?, |()| 1.0)
+        });
+        Ok(())
+    }
+
+    /// Answers with the number of the state.
+    #[napi]
+    pub fn fail(
+        &self,
+        call: u32,
+        holder: &Leases,
+        index: u32,
+        error: String,
+        delay_ms: f64,
+    ) -> Result<()> {
+        let lease = holder.get(index)?.clone();
+        self.call(call, duration("a delay", delay_ms), |queue, delay| async move {
+            Ok(Outcome::Number(state_number(queue.fail(&lease, &error, delay).await?)))
+        });
+        Ok(())
+    }
+
+    /// Answers with the number of the state for each.
+    #[napi]
+    pub fn fail_many(
+        &self,
+        call: u32,
+        holders: Vec<ClassInstance<'_, Leases>>,
+        indexes: Vec<u32>,
+        errors: Vec<String>,
+        delay_ms: f64,
+    ) -> Result<()> {
+        let leases = many(&holders, &indexes)?;
+        self.call(call, duration("a delay", delay_ms), |queue, delay| async move {
+            let errors = errors.iter().map(String::as_str);
+            let failures = leases.iter().map(AsRef::as_ref).zip(errors);
+            answers(queue.fail_many(failures, delay).await?, state_number)
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! What crosses into JavaScript: the answers to many calls as one list of numbers and one buffer.
+//! `lib/wire.ts` reads it.
+//!
+//! Each answer is the number of the call's slot, what kind of answer it is, and what belongs to it:
+//!
+//! | kind | numbers | bytes |
+//! |---|---|---|
+//! | 0 nothing, 1 false, 2 true | | |
+//! | 3 a number | the number | |
+//! | 4 many | how many, then that many; NaN for none | |
+//! | 5 JSON | its length | the text |
+//! | 6 an error | its length | the text, an object |
+//! | 7 leases | how many; for each: holder, index, length of the id, of the data (-1: not here) | ids and data in turn |
+//! | 8 items | length of the JSON, how many; for each: length of the id, of the data | the JSON, then ids and data in turn |
+//! | 9 cancelled | | |
+//! | 10 completed and leased | how many were completed, 0 or 1 for each; then as 7 | as 7 |
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use leaseq::{ItemInfo, Lease, WorkQueue};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::lease::{Held, SMALL};
+
+/// What a call answers.
+pub(crate) enum Outcome {
+    Done,
+    Bool(bool),
+    Number(f64),
+    Many(Vec<f64>),
+    Json(Value),
+    Leases { queue: WorkQueue, leases: Vec<Lease>, kept_alive: bool },
+    Both { completed: Vec<bool>, queue: WorkQueue, leases: Vec<Lease>, kept_alive: bool },
+    Items { items: Vec<ItemInfo>, cursor: Option<String> },
+    Cancelled,
+}
+
+pub(crate) type Answer = Result<Outcome, Failure>;
+
+#[derive(Default)]
+pub(crate) struct Outbox {
+    pub(crate) numbers: Vec<f64>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) holders: Vec<Vec<Held>>,
+    /// Which holder is for leases that need none for themselves.
+    shared: Option<usize>,
+}
+
+impl Outbox {
+    pub(crate) fn put(&mut self, call: u32, answer: Answer) {
+        self.numbers.push(call.into());
+        match answer {
+            Ok(Outcome::Done) => self.numbers.push(0.0),
+            Ok(Outcome::Bool(answer)) => self.numbers.push(1.0 + f64::from(answer)),
+            Ok(Outcome::Number(number)) => self.numbers.extend([3.0, number]),
+            Ok(Outcome::Many(many)) => {
+                self.numbers.extend([4.0, many.len() as f64]);
+                self.numbers.extend(many);
+            }
+            Ok(Outcome::Json(value)) => self.text(5.0, &value),
+            Ok(Outcome::Leases { queue, leases, kept_alive }) => {
+                self.numbers.push(7.0);
+                self.leases(&queue, leases, kept_alive);
+            }
+            Ok(Outcome::Both { completed, queue, leases, kept_alive }) => {
+                self.numbers.extend([10.0, completed.len() as f64]);
+                self.numbers.extend(completed.into_iter().map(f64::from));
+                self.leases(&queue, leases, kept_alive);
+            }
+            Ok(Outcome::Items { items, cursor }) => self.items(&items, cursor),
+            Ok(Outcome::Cancelled) => self.numbers.push(9.0),
+            Err(Failure { kind, message, outcome_unknown }) => {
+                let unknown = outcome_unknown;
+                let error = json!({ "code": kind.code(), "message": message, "unknown": unknown });
+                self.text(6.0, &error);
+            }
+        }
+    }
+
+    fn text(&mut self, kind: f64, value: &Value) {
+        let text = value.to_string();
+        self.numbers.extend([kind, text.len() as f64]);
+        self.bytes.extend(text.as_bytes());
+    }
+
+    fn leases(&mut self, queue: &WorkQueue, leases: Vec<Lease>, kept_alive: bool) {
+        self.numbers.push(leases.len() as f64);
+        for lease in leases {
+            self.lease(queue, lease, kept_alive);
+        }
+    }
+
+    fn lease(&mut self, queue: &WorkQueue, lease: Lease, kept_alive: bool) {
+        let (id, data) = (lease.id(), lease.data());
+        self.bytes.extend_from_slice(id);
+        let small = data.len() <= SMALL;
+        if small {
+            self.bytes.extend_from_slice(data);
+        }
+        let sizes = [id.len() as f64, if small { data.len() as f64 } else { -1.0 }];
+        let holder = match self.shared {
+            Some(shared) if !kept_alive => shared,
+            _ => {
+                self.holders.push(Vec::new());
+                self.holders.len() - 1
+            }
+        };
+        if !kept_alive {
+            self.shared = Some(holder);
+        }
+        if let Some(held) = self.holders.get_mut(holder) {
+            self.numbers.extend([holder as f64, held.len() as f64]);
+            held.push(Held { queue: queue.clone(), lease: Arc::new(lease) });
+        }
+        self.numbers.extend(sizes);
+    }
+
+    fn items(&mut self, items: &[ItemInfo], cursor: Option<String>) {
+        let about: Vec<Value> = items.iter().map(about).collect();
+        self.text(8.0, &json!({ "items": about, "cursor": cursor }));
+        self.numbers.push(items.len() as f64);
+        for item in items {
+            self.numbers.extend([item.id.len() as f64, item.data.len() as f64]);
+            self.bytes.extend_from_slice(&item.id);
+            self.bytes.extend_from_slice(&item.data);
+        }
+    }
+}
+
+/// All but the bytes.
+fn about(item: &ItemInfo) -> Value {
+    json!({
+        "state": item.state.as_str(),
+        "priority": item.priority,
+        "maxAttempts": item.max_attempts,
+        "failures": item.failures,
+        "expiries": item.expiries,
+        "lastError": item.last_error,
+        "addedAtMs": ms(item.added_at),
+        "atMs": item.at.map(ms),
+    })
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn ms(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_millis() as f64)
+}

@@ -1,0 +1,358 @@
+// Every operation, from JavaScript and back.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+
+import { ItemInfo, Lease } from '../index.mjs'
+import { onEachEngine } from './support/engines.mjs'
+import { eventually } from './support/wait.mjs'
+
+const AT_ONCE = { durationMs: 30_000, waitMs: 0 }
+
+onEachEngine('operations', (place) => {
+  test('data goes in as text, bytes and JSON, and comes out as it was', async () => {
+    const queue = place.queue()
+    const large = Buffer.alloc(1_000_000, 'large')
+    const whole = new Uint8Array([9, 1, 2, 9])
+    const shared = new Uint8Array(new SharedArrayBuffer(2)).fill(7)
+    const given = [
+      ['', ''],
+      ['grüße 🎉 \0', 'grüße 🎉 \0'],
+      [Buffer.from([0, 255, 254]), Buffer.from([0, 255, 254])],
+      [whole.subarray(1, 3), Buffer.from([1, 2])],
+      [shared, Buffer.from([7, 7])],
+      [large, large],
+      [{ data: 'in an item' }, 'in an item'],
+      [{ json: { a: [1, null, 'ü'] } }, '{"a":[1,null,"ü"]}'],
+      [{ json: null }, 'null'],
+    ]
+    for (const [item, expected] of given) {
+      assert.equal(await queue.addItem(item), true)
+      const lease = await queue.lease(AT_ONCE)
+      assert.ok(lease instanceof Lease)
+      assert.ok(Buffer.isBuffer(lease.data))
+      assert.deepEqual(lease.data, Buffer.from(expected))
+      assert.equal(lease.data, lease.data)
+      assert.equal(lease.text(), Buffer.from(expected).toString())
+      assert.equal(await queue.complete(lease), true)
+      assert.deepEqual(lease.data, Buffer.from(expected))
+    }
+    assert.deepEqual(
+      await queue.addItems(given.map(([item]) => item)),
+      given.map(() => true),
+    )
+    const leases = await queue.leaseMany(100, AT_ONCE)
+    assert.deepEqual(
+      leases.map((lease) => lease.data),
+      given.map(([, expected]) => Buffer.from(expected)),
+    )
+    assert.deepEqual(leases[7].json(), { a: [1, null, 'ü'] })
+    assert.equal(leases[8].json(), null)
+    assert.deepEqual(
+      await queue.completeMany(leases),
+      given.map(() => true),
+    )
+  })
+
+  test('the signal of a lease that a strict call finds lost is aborted', async () => {
+    const queue = place.queue()
+    await queue.addItem('x')
+    const lease = await queue.lease(AT_ONCE)
+    const { signal } = lease
+    assert.equal(await queue.remove(lease.id), true)
+    const { completed } = await queue.completeAndLease([lease], 1, { ...AT_ONCE, strict: true })
+    assert.deepEqual(completed, [false])
+    const inTime = { signal: AbortSignal.timeout(10_000) }
+    if (!signal.aborted) await once(signal, 'abort', inTime)
+    assert.deepEqual([signal.reason.code, lease.isSettled], ['LEASE_LOST', false])
+  })
+
+  test('a batch is completed and the next is leased in one call', async () => {
+    const queue = place.queue()
+    await queue.addItems(['0', '1', '2', '3', '4'].map((id) => ({ id, data: id })))
+    const first = await queue.leaseMany(2, AT_ONCE)
+    const { completed, leases } = await queue.completeAndLease(first, 2, AT_ONCE)
+    assert.deepEqual(completed, [true, true])
+    assert.deepEqual(
+      leases.map((lease) => [lease instanceof Lease, lease.text(), lease.isSettled]),
+      [
+        [true, '2', false],
+        [true, '3', false],
+      ],
+    )
+    assert.deepEqual(
+      first.map((lease) => lease.isSettled),
+      [true, true],
+    )
+    const mixed = [first[0], leases[1]]
+    const second = await queue.completeAndLease(mixed, 5, { ...AT_ONCE, strict: true })
+    assert.deepEqual(second.completed, [false, true])
+    assert.deepEqual(
+      second.leases.map((lease) => lease.id),
+      ['4'],
+    )
+    const kept = { durationMs: 300, waitMs: 0, keepAlive: true }
+    await queue.addItem('kept')
+    const third = await queue.completeAndLease(second.leases, 1, kept)
+    const before = third.leases[0].deadlineMs
+    await eventually('it is extended', () => third.leases[0].deadlineMs > before)
+    assert.deepEqual(await queue.completeAndLease([], 1, AT_ONCE), { completed: [], leases: [] })
+    const { leased, totals } = await queue.counts()
+    assert.deepEqual([leased, totals.completed], [2, 4])
+  })
+
+  test('what is wrong in such a call completes nothing', async () => {
+    const queue = place.queue()
+    await queue.addItem('a')
+    const lease = await queue.lease(AT_ONCE)
+    const wrong = [
+      () => queue.completeAndLease(lease, 1, AT_ONCE),
+      () => queue.completeAndLease([{}], 1, AT_ONCE),
+      () => queue.completeAndLease([lease], 0, AT_ONCE),
+      () => queue.completeAndLease([lease], '1', AT_ONCE),
+      () => queue.completeAndLease([lease], 1, {}),
+      () => queue.completeAndLease([lease], 1),
+      () => queue.completeAndLease([lease], 1, { ...AT_ONCE, strictly: true }),
+      () => queue.completeAndLease([lease], 1, { ...AT_ONCE, strict: 1 }),
+      () => place.queue().completeAndLease([lease], 1, AT_ONCE),
+    ]
+    for (const call of wrong) await assert.rejects(call, { code: 'INVALID' }, String(call))
+    assert.equal(lease.isSettled, false)
+    assert.equal(await queue.complete(lease), true)
+  })
+
+  test('what was handed over may be changed afterwards, and what came out too', async () => {
+    const queue = place.queue()
+    const data = Buffer.from('first')
+    const added = queue.addItem(data)
+    data.fill('x')
+    assert.equal(await added, true)
+    assert.equal(await queue.addItem('second'), true)
+    const [first, second] = await queue.leaseMany(2, AT_ONCE)
+    assert.equal(first.text(), 'first')
+    first.data.fill('x')
+    assert.equal(second.text(), 'second')
+    assert.equal(second.id.length, 36)
+  })
+
+  test('ids are any bytes', async () => {
+    const queue = place.queue()
+    const ids = [
+      'a',
+      ' ',
+      '../..',
+      '{tag}:*',
+      "'; DROP TABLE items; --",
+      '__proto__',
+      'ü🎉',
+      'x'.repeat(512),
+      '\0\n\r',
+      Buffer.from([255, 254, 0]),
+      Buffer.from([0xed, 0xa0, 0x80]),
+    ]
+    const items = ids.map((id) => ({ id, data: Buffer.from(id) }))
+    assert.deepEqual(
+      await queue.addItems(items),
+      ids.map(() => true),
+    )
+    assert.deepEqual(
+      await Promise.all(items.map((item) => queue.addItem(item))),
+      ids.map(() => false),
+    )
+    const leases = await queue.leaseMany(100, AT_ONCE)
+    assert.equal(leases.length, ids.length)
+    for (const [i, lease] of leases.entries()) {
+      assert.deepEqual(lease.idBytes, Buffer.from(ids[i]))
+      assert.deepEqual(lease.data, Buffer.from(ids[i]))
+      assert.equal(lease.id, Buffer.from(ids[i]).toString())
+    }
+    for (const id of ids) {
+      const info = await queue.get(id)
+      assert.ok(info instanceof ItemInfo)
+      assert.deepEqual(info.idBytes, Buffer.from(id))
+      assert.equal(await queue.remove(id), true)
+      assert.equal(await queue.remove(id), false)
+      assert.equal(await queue.get(id), null)
+    }
+  })
+
+  test('a lease knows its item', async () => {
+    const queue = place.queue()
+    const item = { id: 'a', data: 'd', priority: 7, maxAttempts: 3 }
+    assert.equal(await queue.addItem(item), true)
+    const before = Date.now()
+    const first = await queue.lease({ durationMs: 60_000 })
+    assert.equal(first.queue, queue.name)
+    assert.deepEqual(
+      [first.id, first.priority, first.attempt, first.failures, first.expiries],
+      ['a', 7, 1, 0, 0],
+    )
+    assert.deepEqual([first.maxAttempts, first.lastError, first.isLost], [3, '', false])
+    assert.ok(first.remainingMs > 50_000 && first.remainingMs <= 60_000, `${first.remainingMs}`)
+    assert.ok(first.deadlineMs > before + 50_000 && first.deadlineMs < before + 90_000)
+    assert.equal(await queue.fail(first, new Error('no ink')), 'ready')
+    const second = await queue.lease(AT_ONCE)
+    assert.deepEqual(
+      [second.attempt, second.failures, second.expiries, second.lastError],
+      [2, 1, 0, 'no ink'],
+    )
+    assert.equal(second.generation, first.generation)
+    assert.equal(await queue.complete(second), true)
+    assert.equal(await queue.complete(second), false)
+    assert.equal(await queue.addItem('without a limit'), true)
+    assert.equal((await queue.lease(AT_ONCE)).maxAttempts, null)
+  })
+
+  test('priorities, delays and limits of attempts are heeded', async () => {
+    const queue = place.queue()
+    await queue.addItems([
+      { id: 'low', data: '' },
+      { id: 'high', data: '', priority: 9, maxAttempts: 1 },
+      { id: 'late', data: '', delayMs: 86_400_000.5 },
+    ])
+    const counts = await queue.counts()
+    assert.deepEqual([counts.ready, counts.delayed], [2, 1])
+    assert.deepEqual(counts.readyByPriority, [1, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+    assert.equal(typeof counts.oldestReadyMs, 'number')
+    const high = await queue.lease(AT_ONCE)
+    assert.equal(high.id, 'high')
+    assert.equal(await queue.fail(high, 'why', { delayMs: 5 }), 'dead')
+    assert.equal((await queue.list('dead')).items[0].lastError, 'why')
+    assert.deepEqual(await queue.requeue(['high', 'low', 'none']), [true, false, false])
+    const late = await queue.get('late')
+    assert.equal(late.state, 'delayed')
+    assert.ok(late.atMs > Date.now() + 80_000_000 && late.atMs < Date.now() + 90_000_000)
+    assert.equal((await queue.get('high')).atMs, null)
+  })
+
+  test('leases are extended, given back and failed, singly and together', async () => {
+    const queue = place.queue()
+    await queue.addItems(['a', 'b', 'c', 'd'].map((id) => ({ id, data: '' })))
+    const leases = await queue.leaseMany(4, { durationMs: 1_000 })
+    const [a, b, c, d] = leases
+    const deadline = await queue.extend(a, 60_000)
+    assert.equal(deadline, a.deadlineMs)
+    assert.ok(a.remainingMs > 50_000)
+    const deadlines = await queue.extendMany(leases, 120_000)
+    assert.deepEqual(
+      deadlines,
+      leases.map((lease) => lease.deadlineMs),
+    )
+    assert.equal(await queue.release(a), undefined)
+    assert.equal((await queue.get('a')).state, 'ready')
+    await queue.release(b, { delayMs: 60_000 })
+    assert.equal((await queue.get('b')).state, 'delayed')
+    assert.equal(a.isLost, false)
+    assert.deepEqual(await queue.extendMany([a, c], 60_000), [null, c.deadlineMs])
+    assert.deepEqual(
+      await queue.failMany([
+        [b, 'gone'],
+        [c, 'x'.repeat(2_000)],
+      ]),
+      [null, 'ready'],
+    )
+    assert.equal((await queue.get('c')).lastError.length, 1_024)
+    assert.deepEqual(await queue.releaseMany([c, d]), [false, true])
+    assert.equal(c.isLost, false)
+    assert.deepEqual(await queue.completeMany([d], { strict: true }), [false])
+    assert.deepEqual(await queue.releaseMany([]), [])
+  })
+
+  test('batches larger than a step are split', async () => {
+    const queue = place.queue()
+    const count = 2_500
+    const added = await queue.addItems(Array.from({ length: count }, (_, i) => `${i}`))
+    assert.equal(added.filter(Boolean).length, count)
+    let seen = 0
+    for (;;) {
+      const leases = await queue.leaseMany(5_000, AT_ONCE)
+      if (leases.length === 0) break
+      assert.ok(leases.length <= 1_000)
+      for (const lease of leases) assert.equal(lease.text(), `${seen++}`)
+      await queue.completeMany(leases)
+    }
+    assert.equal(seen, count)
+    assert.deepEqual(await queue.addItems([]), [])
+  })
+
+  test('a listing is read page by page', async () => {
+    const queue = place.queue()
+    await queue.addItems(Array.from({ length: 25 }, (_, i) => ({ id: `${i}`, json: { i } })))
+    const seen = []
+    let cursor = null
+    do {
+      const page = await queue.list('ready', { cursor, limit: 10 })
+      assert.ok(page.items.length <= 10)
+      for (const item of page.items) {
+        assert.equal(item.json().i, Number(item.id))
+        assert.deepEqual([item.state, item.priority, item.maxAttempts], ['ready', 0, null])
+        assert.ok(Math.abs(item.addedAtMs - Date.now()) < 60_000)
+        seen.push(item.id)
+      }
+      cursor = page.cursor
+    } while (cursor !== null)
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 25 }, (_, i) => `${i}`),
+    )
+    assert.deepEqual(await queue.list('dead'), { items: [], cursor: null })
+  })
+
+  test('operators look, remove, purge and pause', async () => {
+    const queue = place.queue()
+    await queue.addItems(['a', 'b', 'c'].map((id) => ({ id, data: '' })))
+    assert.deepEqual(await queue.removeMany(['a', 'none']), [true, false])
+    assert.deepEqual([await queue.queueLen(), await queue.processing()], [2, 0])
+    await queue.pause()
+    assert.equal((await queue.counts()).paused, true)
+    assert.equal(await queue.lease(AT_ONCE), null)
+    assert.deepEqual(await queue.leaseMany(5, { durationMs: 1, waitMs: 1 }), [])
+    const waiting = queue.lease({ durationMs: 30_000 })
+    await queue.resume()
+    assert.equal((await waiting).id, 'b')
+    assert.equal(await queue.processing(), 1)
+    assert.equal(await queue.purge('ready'), 1)
+    assert.equal(await queue.purge('dead'), 0)
+    assert.ok((await place.client.queues()).includes(queue.name))
+  })
+
+  test('cleans report what they did', async () => {
+    const queue = place.queue()
+    await queue.addItem('a')
+    const lease = await queue.lease({ durationMs: 1 })
+    await eventually('the lease is lost', () => lease.isLost)
+    const report = await eventually('it is reclaimed', async () => {
+      const report = await queue.lightClean()
+      return report.expired > 0 && report
+    })
+    assert.deepEqual(report, { promoted: 0, expired: 1, died: 0, nextInMs: null })
+    const sound = await queue.check()
+    assert.deepEqual([sound.sound, sound.items, sound.found], [true, 1, {}])
+    assert.equal((await queue.deepClean()).sound, true)
+    assert.equal(await queue.complete(lease), true)
+    const { totals } = await queue.counts()
+    assert.deepEqual([totals.added, totals.expired, totals.completed], [1, 1, 1])
+  })
+
+  test('calls made together are answered each with its own', async () => {
+    const queue = place.queue()
+    const ids = Array.from({ length: 500 }, (_, i) => `id-${i % 250}`)
+    const added = await Promise.all(ids.map((id) => queue.addItem({ id, data: id })))
+    assert.deepEqual(
+      added,
+      ids.map((_, i) => i < 250),
+    )
+    const calls = Array.from({ length: 300 }, () => queue.lease(AT_ONCE))
+    const leases = (await Promise.all(calls)).filter((lease) => lease !== null)
+    assert.deepEqual(
+      leases.map((lease) => lease.id),
+      ids.slice(0, 250),
+    )
+    for (const lease of leases) assert.equal(lease.text(), lease.id)
+    const done = await Promise.all(leases.map((lease) => queue.complete(lease)))
+    assert.deepEqual(
+      done,
+      leases.map(() => true),
+    )
+  })
+})

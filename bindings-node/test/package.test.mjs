@@ -1,0 +1,117 @@
+// What is packed installs and runs in an empty folder, and does what the README shows.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+import { startRedis } from './support/redis.mjs'
+
+const PACKAGE = fileURLToPath(new URL('..', import.meta.url))
+const README = readFileSync(join(PACKAGE, '../README.md'), 'utf8')
+const NODE = README.slice(
+  README.indexOf('\n## Node.js\n'),
+  README.indexOf('\n## Where the queue is\n'),
+)
+/** The examples in their order: two commands, ESM, CommonJS, TypeScript, three commands. */
+const [INSTALL, ESM, COMMONJS, TYPESCRIPT, COMPILE] = Array.from(
+  NODE.matchAll(/^```\w+\n(.*?)^```$/gms),
+  ([, code]) => code,
+)
+
+let folder, empty, tarball, server
+
+/** Runs lines of a shell in the folder; what they print. */
+async function sh(lines) {
+  const env = { ...process.env, npm_config_prefer_offline: 'true', LEASEQ_URL: '', REDIS_URL: '' }
+  const options = { cwd: empty, env, timeout: 120_000 }
+  return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', lines], options)).stdout
+}
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'leaseq-package-'))
+  empty = join(folder, 'first-steps')
+  const packed = join(folder, 'leaseq/build/node')
+  await mkdir(packed, { recursive: true })
+  await mkdir(empty)
+  tarball = join(packed, 'leaseq-0.1.0.tgz')
+  await sh(`cd ${PACKAGE} && npm run -s prepack && npm pack --ignore-scripts --silent \
+    --pack-destination ${packed}`)
+  server = await startRedis()
+  await sh(INSTALL)
+})
+
+after(async () => {
+  await server?.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+test('the package has what it needs, and nothing else', async () => {
+  const listed = (await sh(`tar -tzf ${tarball}`)).trim().split('\n').sort()
+  const face =
+    'calls check client errors index input item lease leases queue signals types wire'.split(' ')
+  const native = listed.filter((name) => /\/leaseq\.[a-z0-9-]+\.node$/.test(name))
+  assert.equal(native.length, 1, `${native}`)
+  const expected = [
+    ...native,
+    ...face.flatMap((name) => [`package/dist/${name}.d.ts`, `package/dist/${name}.js`]),
+    ...['LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'index.d.mts', 'index.mjs'].map(
+      (name) => `package/${name}`,
+    ),
+    ...['native.d.ts', 'native.js', 'package.json'].map((name) => `package/${name}`),
+  ]
+  assert.deepEqual(listed, expected.sort())
+  assert.deepEqual(await readdir(join(empty, 'node_modules')), ['.package-lock.json', 'leaseq'])
+})
+
+const urls = () => ['sqlite:jobs.db', 'memory:', server.url]
+
+/** Runs an example on every engine; where it names one, it is the file. */
+async function runs(name, code, expected) {
+  assert.ok(code.includes("'sqlite:jobs.db'"))
+  for (const url of urls()) {
+    await writeFile(join(empty, name), code.replace('sqlite:jobs.db', url))
+    assert.equal(await sh(`node ${name}`), expected, url)
+  }
+  assert.ok(existsSync(join(empty, 'jobs.db')))
+}
+
+test('the example for ECMAScript modules', async () => {
+  await runs('send.mjs', ESM, 'sending your order\nsending hello\n')
+})
+
+test('the example for CommonJS', async () => {
+  await runs('send.cjs', COMMONJS, 'sending to you\n')
+})
+
+test('the example in TypeScript', async () => {
+  assert.match(COMPILE, /^npm install .*\nnpx tsc --strict .* send\.mts\nnode send\.mjs\n$/)
+  const [install, ...compile] = COMPILE.trim().split('\n')
+  await sh(install)
+  for (const url of urls()) {
+    await writeFile(join(empty, 'send.mts'), TYPESCRIPT.replace('sqlite:jobs.db', url))
+    assert.equal(await sh(compile.join('\n')), 'sending order 17 to you\n', url)
+  }
+})
+
+test('the example on the page of the package', async () => {
+  const page = readFileSync(join(PACKAGE, 'README.md'), 'utf8')
+  const [, code] = /^```js\n(.*?)^```$/ms.exec(page)
+  await runs('page.mjs', code, 'sending hello\n')
+})
+
+test('both module systems have the same classes', async () => {
+  const script = `
+    import * as esm from 'leaseq'
+    import { createRequire } from 'node:module'
+    const commonjs = createRequire(import.meta.url)('leaseq')
+    const names = Object.keys(commonjs).sort()
+    console.log(names.every((name) => esm[name] === commonjs[name]), names.length)
+    console.log(Object.keys(esm).sort().join() === names.join())`
+  await writeFile(join(empty, 'same.mjs'), script)
+  assert.equal(await sh('node same.mjs'), 'true 12\ntrue\n')
+})

@@ -1,0 +1,87 @@
+// What users write has to compile, and what is wrong must not.
+import {
+  type Client,
+  ClosedError,
+  type CompleteAndLeaseOptions,
+  type CompletedAndLeased,
+  connect,
+  type Counts,
+  type Item,
+  type ItemInfo,
+  type Lease,
+  LeaseqError,
+  type Page,
+  type Queue,
+  type State,
+  UnavailableError,
+} from 'leaseq'
+
+interface Order {
+  number: number
+}
+
+export async function use(): Promise<void> {
+  await using client: Client = await connect(new URL('memory:'), { timeoutMs: 5_000 })
+  const queue: Queue = client.queue('orders')
+  const item: Item = { json: { number: 17 } satisfies Order, id: 'order-17' }
+  const added: boolean = await queue.addItem(item)
+  const all: boolean[] = await queue.addItems(['text', new Uint8Array(1), item])
+  {
+    await using lease: Lease | null = await queue.lease({ durationMs: 1_000, keepAlive: true })
+    if (lease !== null) {
+      const order: Order = lease.json<Order>()
+      const unknown: unknown = lease.json()
+      const state: State = await queue.fail(lease, new Error('x'), { delayMs: 5 })
+      console.log(order.number, unknown, state, lease.data.readUInt8(0), lease.signal.aborted)
+    }
+  }
+  const signal = AbortSignal.timeout(1_000)
+  for await (const lease of queue.leases({ durationMs: 1_000, signal })) {
+    const deadline: number = await queue.extend(lease, 5_000)
+    const deadlines: (number | null)[] = await queue.extendMany([lease], 5_000)
+    const done: boolean = await queue.complete(lease, { strict: true })
+    console.log(deadline, deadlines, done)
+  }
+  let batch: Lease[] = await queue.leaseMany(10, { durationMs: 1_000 })
+  const options: CompleteAndLeaseOptions = { durationMs: 1_000, waitMs: 0, strict: true, signal }
+  while (batch.length > 0) {
+    const next: CompletedAndLeased = await queue.completeAndLease(batch, 10, options)
+    console.log(next.completed[0] satisfies boolean | undefined, batch[0]?.isSettled)
+    batch = next.leases
+  }
+  for await (const lease of queue.leases({ durationMs: 1_000, complete: true })) lease.text()
+  const counts: Counts = await queue.counts({ signal })
+  const info: ItemInfo | null = await queue.get(Buffer.from('a'))
+  const page: Page = await queue.list('dead', { limit: 5 })
+  console.log(added, all, counts.totals.added, info?.id, page.cursor)
+}
+
+export function explain(error: unknown): string {
+  if (error instanceof UnavailableError) return error.outcomeUnknown ? 'perhaps' : 'no'
+  if (error instanceof ClosedError) return 'CLOSED' satisfies typeof error.code
+  if (error instanceof LeaseqError) return error.code
+  return 'not ours'
+}
+
+export function wrong(queue: Queue, lease: Lease): unknown[] {
+  return [
+    // @ts-expect-error: a number is no data
+    queue.addItem(5),
+    // @ts-expect-error: an item has data or json
+    queue.addItem({ id: 'a' }),
+    // @ts-expect-error: not both
+    queue.addItem({ data: 'a', json: 1 }),
+    // @ts-expect-error: a lease has a duration
+    queue.lease({}),
+    // @ts-expect-error: only a loop completes by itself
+    queue.lease({ durationMs: 5, complete: true }),
+    // @ts-expect-error: there is no such option
+    queue.lease({ durationMs: 5, duration: 5 }),
+    // @ts-expect-error: there is no such state
+    queue.list('done'),
+    // @ts-expect-error: the name cannot be changed
+    (lease.queue = 'another'),
+    // @ts-expect-error: what is internal is not there
+    lease._holder,
+  ]
+}
