@@ -1,0 +1,1326 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ * Made from bindings-c/src by `make generate`; do not edit. */
+
+#ifndef LEASEQ_H
+#define LEASEQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * @file leaseq.h
+ * A work queue for work that must not be lost.
+ *
+ * A producer adds items; a worker leases one for a time, does the work and completes it. If the
+ * worker dies, its lease expires and another worker gets the item. The queue is kept in a file,
+ * without a server, or in Redis or Valkey.
+ *
+ * @code
+ * leaseq_client *client = NULL;
+ * leaseq_queue *queue = NULL;
+ * leaseq_lease *lease = NULL;
+ * leaseq_error *error = NULL;
+ * if (leaseq_connect("sqlite:jobs.db", &client, &error) != LEASEQ_OK ||
+ *     leaseq_client_queue(client, "emails", &queue, &error) != LEASEQ_OK) {
+ *     fprintf(stderr, "%s\n", leaseq_error_message(error));
+ *     exit(1);
+ * }
+ * leaseq_queue_add_item(queue, "hello", 5, NULL, NULL, &error);
+ * while (leaseq_queue_lease(queue, 30000, 5000, &lease, &error) == LEASEQ_OK && lease != NULL) {
+ *     send(leaseq_lease_data(lease), leaseq_lease_data_len(lease));
+ *     leaseq_queue_complete(queue, lease, NULL, &error);
+ *     leaseq_lease_free(&lease);
+ * }
+ * @endcode
+ *
+ * # Conventions
+ *
+ * **Status.** A function that can fail returns a ::leaseq_status; `LEASEQ_OK` is 0. The numbers
+ * never change their meaning. Where a page says "an error of every operation", it is
+ * `LEASEQ_INVALID` for a wrong argument, `LEASEQ_UNAVAILABLE` when there was no answer within the
+ * client's timeout, `LEASEQ_CLOSED` after leaseq_client_close(), `LEASEQ_INCOMPATIBLE` for a queue
+ * written by a version with another storage format, and `LEASEQ_INTERNAL` for damage or a bug.
+ *
+ * **Errors.** The last parameter of such a function is the address of a `leaseq_error *`, or NULL.
+ * It is set to NULL at first, whatever was there, and to an error if the call fails; that one is
+ * the caller's, and is freed by leaseq_error_free() before the variable is used again. Nothing is
+ * kept per thread.
+ *
+ * **Results** come through out-parameters, which are set to NULL, false or zero at first: after an
+ * error they can be relied on as well. Where a page says so, NULL tells that a result is not wanted.
+ *
+ * **Wrong use** that can be noticed is `LEASEQ_INVALID`, and nothing was touched: NULL where
+ * something is needed, a handle that was freed (its variable is NULL then), a length or a count that
+ * cannot be, a number that is no state. What cannot be noticed is undefined, as everywhere in C: a
+ * pointer to something else, a length beyond the data, a handle that another variable still names
+ * after it was freed.
+ *
+ * **Ownership.** Handles are opaque. What a function gives through a `T **` is the caller's, until
+ * `leaseq_…_free(T **)`, which makes the caller's variable NULL and does nothing for NULL. Handles
+ * may be freed in any order: a queue keeps its connections, a lease needs neither queue nor client.
+ *
+ * **Borrowed pointers.** What a function returns as a plain pointer belongs to its handle and lives
+ * as long as that; its page says so. What a caller passes in is read during the call, and copied if
+ * it is kept.
+ *
+ * **Text and bytes.** Names, URLs and messages are UTF-8 with a NUL at the end. Ids and data are
+ * arbitrary bytes, NUL included, with their length beside them; nothing is appended to them.
+ *
+ * **Time** is in milliseconds, as int64_t. Durations are not negative, but for
+ * `LEASEQ_WAIT_FOREVER`. The server's clock decides; points of time are ms since 1970 on it.
+ *
+ * **Threads.** Any function may be called from any thread, and threads may share clients, queues,
+ * leases and waiters. Only freeing a handle, and setting an option, must not happen while another
+ * thread uses it. Calls that are made at the same time on one queue travel in one request. No
+ * function may be called from a signal handler.
+ *
+ * **Blocking.** A call that talks to the engine blocks its thread until it is answered or the
+ * client's timeout (10 s by default) is over; leasing for its time to wait on top of that.
+ * leaseq_client_cancel_waits() ends waiting from another thread; leaseq_waiter_new() waits for an
+ * event loop. Two threads of the library do the background work; like any thread they have the
+ * signal mask of the one that starts them, the first to connect: block there what they must not take.
+ *
+ * **Fork.** A child may go on using clients and queues of its parent: it opens connections of its
+ * own at first use. Leases and waiters stay the parent's: in the child every use of them is
+ * `LEASEQ_INVALID`, and freeing them does nothing to the parent's. Queues of `memory:` do not follow
+ * into a child. A child of a program with threads may run only async-signal-safe functions before
+ * exec(), by POSIX; this library is safe beyond that as far as its C library's malloc() is, as
+ * glibc's is. vfork() and clone() are not noticed.
+ *
+ * **Versions.** A program runs with every library of the same leaseq_abi_version(), which the soname
+ * carries, and which is as new as the header it was compiled with. Functions, options, kinds of
+ * status and fields at the end of structs that are passed with their size may be added; nothing else
+ * changes.
+ */
+
+
+/**
+ * Version of the binary interface that this header describes. It goes up when a program has to be
+ * compiled anew; the shared library's soname carries it.
+ */
+#define LEASEQ_ABI_VERSION 1
+
+/**
+ * As a time to wait: until there is something.
+ */
+#define LEASEQ_WAIT_FOREVER -1
+
+/**
+ * Longest id, in bytes.
+ */
+#define LEASEQ_MAX_ID 512
+
+/**
+ * Most leases that one call gives.
+ */
+#define LEASEQ_MAX_LEASES 1000
+
+/**
+ * Size of the text of a random id, its NUL included.
+ */
+#define LEASEQ_NEW_ID_SIZE 37
+
+/**
+ * What became of a call: success, or one of six kinds of errors that say what to do. Messages may
+ * change, kinds do not.
+ */
+typedef enum {
+    /**
+     * Success. Nothing to lease, and no such item, are no errors.
+     */
+    LEASEQ_OK = 0,
+    /**
+     * Fix the argument or the configuration. Nothing was touched.
+     */
+    LEASEQ_INVALID = 1,
+    /**
+     * Stop working on the item: the lease is no longer the current one.
+     */
+    LEASEQ_LEASE_LOST = 2,
+    /**
+     * Back off and retry. leaseq_error_outcome_unknown() says whether it may have been executed.
+     */
+    LEASEQ_UNAVAILABLE = 3,
+    /**
+     * Upgrade or reconfigure: data or a server of another version.
+     */
+    LEASEQ_INCOMPATIBLE = 4,
+    /**
+     * Open a new client: this one was closed.
+     */
+    LEASEQ_CLOSED = 5,
+    /**
+     * Report a bug, or run leaseq_queue_check(): something is not as this library left it.
+     */
+    LEASEQ_INTERNAL = 6,
+} leaseq_status;
+
+/**
+ * State of an item; exactly one at a time.
+ */
+typedef enum {
+    /**
+     * No state: the item does not exist, or the operation did not tell.
+     */
+    LEASEQ_STATE_NONE = 0,
+    /**
+     * Can be leased.
+     */
+    LEASEQ_STATE_READY = 1,
+    /**
+     * Will be ready when its delay ends.
+     */
+    LEASEQ_STATE_DELAYED = 2,
+    /**
+     * Leased, or expired and not yet reclaimed.
+     */
+    LEASEQ_STATE_LEASED = 3,
+    /**
+     * Out of attempts; waits for leaseq_queue_requeue() or leaseq_queue_remove().
+     */
+    LEASEQ_STATE_DEAD = 4,
+} leaseq_state;
+
+/**
+ * Owns the connections to one server, or an embedded queue, and serves any number of queues.
+ */
+typedef struct leaseq_client leaseq_client;
+
+/**
+ * How items are completed.
+ */
+typedef struct leaseq_complete_options leaseq_complete_options;
+
+/**
+ * How a client connects; what the URL says wins over what is set here.
+ */
+typedef struct leaseq_connect_options leaseq_connect_options;
+
+/**
+ * An error: a kind that is part of the interface, and a message that is not.
+ */
+typedef struct leaseq_error leaseq_error;
+
+/**
+ * An item as it stands in the queue, looked at without leasing it.
+ */
+typedef struct leaseq_item_info leaseq_item_info;
+
+/**
+ * How an item is added.
+ */
+typedef struct leaseq_item_options leaseq_item_options;
+
+/**
+ * A claim on one item until a deadline. Freeing it does not give the item back: the lease then runs
+ * out and the item is delivered again.
+ */
+typedef struct leaseq_lease leaseq_lease;
+
+/**
+ * How items are leased.
+ */
+typedef struct leaseq_lease_options leaseq_lease_options;
+
+/**
+ * Texts of a result.
+ */
+typedef struct leaseq_names leaseq_names;
+
+/**
+ * A page of leaseq_queue_list().
+ */
+typedef struct leaseq_page leaseq_page;
+
+/**
+ * One queue. May be used by any number of threads at the same time.
+ */
+typedef struct leaseq_queue leaseq_queue;
+
+/**
+ * What a deep clean, or a check, found.
+ */
+typedef struct leaseq_report leaseq_report;
+
+/**
+ * Waits for leases in the background, and tells an event loop by a file descriptor.
+ */
+typedef struct leaseq_waiter leaseq_waiter;
+
+/**
+ * An item to add. Set it to zero before filling it in: `leaseq_item item = {0};`
+ */
+typedef struct {
+    /**
+     * The data: arbitrary bytes.
+     */
+    const void *data;
+    /**
+     * Their number, at most 8 MiB unless the client is configured otherwise.
+     */
+    size_t data_len;
+    /**
+     * The id, 1 to 512 arbitrary bytes; NULL for that of the options, or else a random UUID.
+     */
+    const void *id;
+    /**
+     * Their number.
+     */
+    size_t id_len;
+    /**
+     * NULL for the defaults. Many items may share options.
+     */
+    const leaseq_item_options *options;
+} leaseq_item;
+
+/**
+ * What a light clean did. Later versions may append to it.
+ */
+typedef struct {
+    /**
+     * Delayed items that became ready.
+     */
+    uint64_t promoted;
+    /**
+     * Expired leases that were reclaimed.
+     */
+    uint64_t expired;
+    /**
+     * How many of those items are dead now, at their limit of attempts.
+     */
+    uint64_t died;
+    /**
+     * When the next item is due or the next lease expires, in ms from now; -1 if there is neither.
+     */
+    int64_t next_in_ms;
+} leaseq_light_report;
+
+/**
+ * How many items are in each state, and more that operators watch. Later versions may append to it.
+ */
+typedef struct {
+    /**
+     * Ready items.
+     */
+    uint64_t ready;
+    /**
+     * Ready items by priority, 0 to 9.
+     */
+    uint64_t ready_by_priority[10];
+    /**
+     * Items whose delay has not ended, or that nobody has promoted yet.
+     */
+    uint64_t delayed;
+    /**
+     * Leased items, expired ones that nobody has reclaimed yet included.
+     */
+    uint64_t leased;
+    /**
+     * Dead items.
+     */
+    uint64_t dead;
+    /**
+     * How long the oldest ready item has been ready, in ms; -1 if none is. A reclaimed or released
+     * item keeps its age; one that failed, or was delayed or requeued, counts from then.
+     */
+    int64_t oldest_ready_ms;
+    /**
+     * Items added since the queue was new.
+     */
+    uint64_t total_added;
+    /**
+     * Leases given since then.
+     */
+    uint64_t total_leased;
+    /**
+     * Items completed since then.
+     */
+    uint64_t total_completed;
+    /**
+     * Leases that expired and were reclaimed since then.
+     */
+    uint64_t total_expired;
+    /**
+     * Failures that counted since then.
+     */
+    uint64_t total_failed;
+    /**
+     * Items that ran out of attempts since then.
+     */
+    uint64_t total_died;
+    /**
+     * Items removed or purged since then.
+     */
+    uint64_t total_removed;
+    /**
+     * Whether leasing is paused: 1 or 0.
+     */
+    uint64_t paused;
+} leaseq_counts;
+
+/**
+ * Bytes that belong to the caller.
+ */
+typedef struct {
+    /**
+     * The first of them; may be NULL if there are none.
+     */
+    const void *data;
+    /**
+     * How many.
+     */
+    size_t len;
+} leaseq_bytes;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Adds an item with a copy of this data; `options` may be NULL. `*added` is true if it is stored
+ * and will be delivered, false if an item with this id exists in some state: then nothing changed,
+ * its data was not overwritten. `added` may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id, data or option outside its limits; an error of
+ * every operation.
+ */
+leaseq_status leaseq_queue_add_item(const leaseq_queue *queue,
+                                    const void *data,
+                                    size_t data_len,
+                                    const leaseq_item_options *options,
+                                    bool *added,
+                                    leaseq_error **error);
+
+/**
+ * Adds `count` items; `added`, an array of `count` or NULL, has the answers in their order. Each
+ * chunk of at most 1,000 items and 16 MiB is one atomic step. Of two items with the same id only
+ * the first can be true.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` if any of them is outside its limits, and then none is
+ * added; an error of every operation, after which earlier chunks have been added.
+ */
+leaseq_status leaseq_queue_add_items(const leaseq_queue *queue,
+                                     const leaseq_item *items,
+                                     size_t count,
+                                     bool *added,
+                                     leaseq_error **error);
+
+/**
+ * Writes a random UUID as text with a NUL behind it, as ids are that nobody gives: for a caller that
+ * wants to know the id of what it adds. `size` is that of `id`, at least `LEASEQ_NEW_ID_SIZE`.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or too small a size.
+ */
+leaseq_status leaseq_new_id(char *id,
+                            size_t size,
+                            leaseq_error **error);
+
+/**
+ * Completes `count` items, as leaseq_queue_complete_many() does, then leases up to `capacity` others
+ * into `next`, as leaseq_queue_lease_many() does, in one round trip unless it has to wait. Both options
+ * may be NULL. `next` is another array than `leases`, whose handles must still be freed.
+ *
+ * The items are completed at once, before this waits for the next, and `completed` has the answers
+ * then, also if the waiting ends with an error. After any error, an item was completed if
+ * leaseq_lease_is_settled() is true of its lease; else leaseq_error_outcome_unknown() says whether it
+ * may have been.
+ * @return as both, and `LEASEQ_INVALID` if one of the leases is NULL: then nothing is done.
+ */
+leaseq_status leaseq_queue_complete_and_lease(const leaseq_queue *queue,
+                                              leaseq_lease *const *leases,
+                                              size_t count,
+                                              const leaseq_complete_options *complete_options,
+                                              bool *completed,
+                                              int64_t duration_ms,
+                                              int64_t wait_ms,
+                                              const leaseq_lease_options *lease_options,
+                                              leaseq_lease **next,
+                                              size_t capacity,
+                                              size_t *next_count,
+                                              leaseq_error **error);
+
+/**
+ * Makes due items ready and reclaims expired leases, for queues that nobody is waiting on. Costs by
+ * what is due or expired, not by what is queued or leased. `size` is `sizeof *report`.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_light_clean(const leaseq_queue *queue,
+                                       leaseq_light_report *report,
+                                       size_t size,
+                                       leaseq_error **error);
+
+/**
+ * Finds and mends every broken invariant, in small atomic steps: safe under full load and beside
+ * other cleaners. On a sound queue it changes nothing. Takes about as long as reading the whole
+ * queue, and 8 bytes of memory for each ready item.
+ * @return `LEASEQ_OK`, also if something was broken; or an error of every operation.
+ */
+leaseq_status leaseq_queue_deep_clean(const leaseq_queue *queue,
+                                      leaseq_report **report,
+                                      leaseq_error **error);
+
+/**
+ * leaseq_queue_deep_clean() that only looks.
+ * @return as leaseq_queue_deep_clean().
+ */
+leaseq_status leaseq_queue_check(const leaseq_queue *queue,
+                                 leaseq_report **report,
+                                 leaseq_error **error);
+
+/**
+ * Items looked at; 0 for NULL.
+ */
+uint64_t leaseq_report_items(const leaseq_report *report);
+
+/**
+ * Idle lanes of clients that are gone. Leaving them is no damage.
+ */
+uint64_t leaseq_report_idle_lanes(const leaseq_report *report);
+
+/**
+ * True if nothing was wrong. False for NULL.
+ */
+bool leaseq_report_is_sound(const leaseq_report *report);
+
+/**
+ * Number of kinds of damage that were found; 0 for a sound queue.
+ */
+size_t leaseq_report_kinds(const leaseq_report *report);
+
+/**
+ * One of those kinds, counted from 0, in a few words; NULL if there are not so many. Lives as long
+ * as the report.
+ */
+const char *leaseq_report_kind(const leaseq_report *report, size_t index);
+
+/**
+ * How often that kind was found.
+ */
+uint64_t leaseq_report_found(const leaseq_report *report, size_t index);
+
+/**
+ * How often that kind was mended; always 0 for a check.
+ */
+uint64_t leaseq_report_mended(const leaseq_report *report, size_t index);
+
+/**
+ * Number of the first findings that are described, at most 100.
+ */
+size_t leaseq_report_details(const leaseq_report *report);
+
+/**
+ * One of those descriptions, counted from 0: a line of text; NULL if there are not so many. Lives as
+ * long as the report.
+ */
+const char *leaseq_report_detail(const leaseq_report *report,
+                                 size_t index);
+
+/**
+ * Frees a report and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ */
+void leaseq_report_free(leaseq_report **report);
+
+/**
+ * Connects to `redis://`, `rediss://` (TLS), `redis+unix:///path`, `redis+sentinel://…`,
+ * `redis+cluster://…`, or opens `sqlite:path/to/file.db` or `memory:`. User, password, database
+ * number and options stand in the URL: `redis://user:password@host:6379/0?timeout_ms=10000`.
+ * Without a URL (NULL) it is that of the environment variable `LEASEQ_URL`, or else `REDIS_URL`.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a URL, an option or credentials that are wrong;
+ * `LEASEQ_INCOMPATIBLE` for a server or file of another version, or a server that would throw items
+ * away; `LEASEQ_UNAVAILABLE` if there is no server.
+ */
+leaseq_status leaseq_connect(const char *url, leaseq_client **client, leaseq_error **error);
+
+/**
+ * leaseq_connect() with options; NULL for the defaults.
+ * @return as leaseq_connect().
+ */
+leaseq_status leaseq_connect_with(const char *url,
+                                  const leaseq_connect_options *options,
+                                  leaseq_client **client,
+                                  leaseq_error **error);
+
+/**
+ * The queue of this name, `[A-Za-z0-9._-]{1,128}`. It need not exist: it does as soon as it has
+ * items. It may outlive the client's handle: the connections stay open for it.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a bad name; `LEASEQ_CLOSED`.
+ */
+leaseq_status leaseq_client_queue(const leaseq_client *client,
+                                  const char *name,
+                                  leaseq_queue **queue,
+                                  leaseq_error **error);
+
+/**
+ * Names of all queues that items were ever added to, sorted.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_client_queues(const leaseq_client *client,
+                                   leaseq_names **names,
+                                   leaseq_error **error);
+
+/**
+ * Number of names; 0 for NULL.
+ */
+size_t leaseq_names_len(const leaseq_names *names);
+
+/**
+ * One of the names, counted from 0; NULL if there are not so many. Lives as long as `names`.
+ */
+const char *leaseq_names_get(const leaseq_names *names, size_t index);
+
+/**
+ * Frees names and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ */
+void leaseq_names_free(leaseq_names **names);
+
+/**
+ * Ends all waits for leases of this client, in every thread, as if their time were over; what they
+ * would have leased is given back. Later calls do not wait either, until
+ * leaseq_client_allow_waits(): a thread that is just about to wait is not missed. For shutting
+ * down. It takes locks: a signal handler writes to a pipe, or sets a flag, for a thread that calls it.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_client_cancel_waits(const leaseq_client *client,
+                                         leaseq_error **error);
+
+/**
+ * Lets calls wait again after leaseq_client_cancel_waits().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_client_allow_waits(const leaseq_client *client, leaseq_error **error);
+
+/**
+ * Ends waiting calls with `LEASEQ_CLOSED`, finishes what is on its way, gives back leases that
+ * reached nobody, and closes the connections. Leases that the caller holds stay valid until their
+ * deadline. A second call does nothing. The handle must still be freed.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_client_close(const leaseq_client *client, leaseq_error **error);
+
+/**
+ * Frees a client and makes the pointer NULL. NULL, and a pointer to NULL, are fine. It does not
+ * wait: leaseq_client_close() does. Queues of the client stay usable.
+ */
+void leaseq_client_free(leaseq_client **client);
+
+/**
+ * Kind of the error; `LEASEQ_OK` for NULL.
+ */
+leaseq_status leaseq_error_status(const leaseq_error *error);
+
+/**
+ * What went wrong, for people: UTF-8, lower case, no final dot, never a password. Empty for NULL.
+ * Lives as long as the error.
+ */
+const char *leaseq_error_message(const leaseq_error *error);
+
+/**
+ * Whether the operation may have been executed although no answer came. False for NULL.
+ */
+bool leaseq_error_outcome_unknown(const leaseq_error *error);
+
+/**
+ * Whether the same call may succeed later without any change. False for NULL.
+ */
+bool leaseq_error_retryable(const leaseq_error *error);
+
+/**
+ * Frees an error and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ */
+void leaseq_error_free(leaseq_error **error);
+
+/**
+ * The item's id: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as `info`.
+ */
+const char *leaseq_item_info_id(const leaseq_item_info *info);
+
+/**
+ * Number of bytes of the id.
+ */
+size_t leaseq_item_info_id_len(const leaseq_item_info *info);
+
+/**
+ * The item's data: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as `info`.
+ */
+const char *leaseq_item_info_data(const leaseq_item_info *info);
+
+/**
+ * Number of bytes of the data.
+ */
+size_t leaseq_item_info_data_len(const leaseq_item_info *info);
+
+/**
+ * The state; `LEASEQ_STATE_NONE` for NULL.
+ */
+leaseq_state leaseq_item_info_state(const leaseq_item_info *info);
+
+/**
+ * Priority, 0 to 9.
+ */
+int32_t leaseq_item_info_priority(const leaseq_item_info *info);
+
+/**
+ * The limit of attempts; 0: there is none.
+ */
+uint32_t leaseq_item_info_max_attempts(const leaseq_item_info *info);
+
+/**
+ * Deliveries so far that ended with leaseq_queue_fail(), since the add or the last requeue.
+ */
+uint32_t leaseq_item_info_failures(const leaseq_item_info *info);
+
+/**
+ * Deliveries so far that ended with an expired lease, since the add or the last requeue.
+ */
+uint32_t leaseq_item_info_expiries(const leaseq_item_info *info);
+
+/**
+ * The text of the last leaseq_queue_fail(), with a NUL behind it; empty if there was none. NULL for
+ * NULL. Lives as long as `info`.
+ */
+const char *leaseq_item_info_last_error(const leaseq_item_info *info);
+
+/**
+ * Number of bytes of that text, its NUL not counted.
+ */
+size_t leaseq_item_info_last_error_len(const leaseq_item_info *info);
+
+/**
+ * When it was added, in ms since 1970 on the server's clock.
+ */
+int64_t leaseq_item_info_added_at_ms(const leaseq_item_info *info);
+
+/**
+ * The lease's deadline, the time it is due, or the time of death, in ms since 1970 on the server's
+ * clock; -1 for ready items and for NULL.
+ */
+int64_t leaseq_item_info_at_ms(const leaseq_item_info *info);
+
+/**
+ * Frees what leaseq_queue_get() gave and makes the pointer NULL. NULL, and a pointer to NULL, are
+ * fine. Items of a page are the page's.
+ */
+void leaseq_item_info_free(leaseq_item_info **info);
+
+/**
+ * Number of items of the page; 0 for NULL.
+ */
+size_t leaseq_page_len(const leaseq_page *page);
+
+/**
+ * One of its items, counted from 0; NULL if there are not so many. Lives as long as the page.
+ */
+const leaseq_item_info *leaseq_page_item(const leaseq_page *page, size_t index);
+
+/**
+ * Where to go on; NULL at the end. Opaque text, which can be kept, or handed to another process;
+ * good for the queue and state it came from. Lives as long as the page.
+ */
+const char *leaseq_page_cursor(const leaseq_page *page);
+
+/**
+ * Frees a page and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ */
+void leaseq_page_free(leaseq_page **page);
+
+/**
+ * Leases the oldest ready item of the highest priority for `duration_ms`, 1 ms to 30 days. Waits
+ * for one for `wait_ms`: 0 does not wait, `LEASEQ_WAIT_FOREVER` waits until there is one. `*lease`
+ * is NULL if there was none, which is not an error.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a duration outside its limits or another negative wait;
+ * an error of every operation.
+ */
+leaseq_status leaseq_queue_lease(const leaseq_queue *queue,
+                                 int64_t duration_ms,
+                                 int64_t wait_ms,
+                                 leaseq_lease **lease,
+                                 leaseq_error **error);
+
+/**
+ * leaseq_queue_lease() with options; NULL for the defaults.
+ * @return as leaseq_queue_lease().
+ */
+leaseq_status leaseq_queue_lease_with(const leaseq_queue *queue,
+                                      int64_t duration_ms,
+                                      int64_t wait_ms,
+                                      const leaseq_lease_options *options,
+                                      leaseq_lease **lease,
+                                      leaseq_error **error);
+
+/**
+ * Leases up to `capacity` items, at least 1: waits for the first, then takes what is there, at most
+ * 1,000 and about 16 MiB. The first `*count` of `leases`, an array of `capacity`, are leases then,
+ * the others NULL. `options` may be NULL.
+ * @return as leaseq_queue_lease(), and `LEASEQ_INVALID` for a capacity of 0.
+ */
+leaseq_status leaseq_queue_lease_many(const leaseq_queue *queue,
+                                      int64_t duration_ms,
+                                      int64_t wait_ms,
+                                      const leaseq_lease_options *options,
+                                      leaseq_lease **leases,
+                                      size_t capacity,
+                                      size_t *count,
+                                      leaseq_error **error);
+
+/**
+ * The item's id: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as the lease.
+ */
+const char *leaseq_lease_id(const leaseq_lease *lease);
+
+/**
+ * Number of bytes of the item's id.
+ */
+size_t leaseq_lease_id_len(const leaseq_lease *lease);
+
+/**
+ * The item's data: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as the lease.
+ */
+const char *leaseq_lease_data(const leaseq_lease *lease);
+
+/**
+ * Number of bytes of the item's data.
+ */
+size_t leaseq_lease_data_len(const leaseq_lease *lease);
+
+/**
+ * 1 for the first delivery; 1 + failures + expiries after that. 0 for NULL.
+ */
+uint32_t leaseq_lease_attempt(const leaseq_lease *lease);
+
+/**
+ * How many earlier deliveries ended with leaseq_queue_fail().
+ */
+uint32_t leaseq_lease_failures(const leaseq_lease *lease);
+
+/**
+ * How many earlier deliveries ended with an expired lease.
+ */
+uint32_t leaseq_lease_expiries(const leaseq_lease *lease);
+
+/**
+ * The limit of attempts; 0: there is none.
+ */
+uint32_t leaseq_lease_max_attempts(const leaseq_lease *lease);
+
+/**
+ * Priority, 0 to 9.
+ */
+int32_t leaseq_lease_priority(const leaseq_lease *lease);
+
+/**
+ * The text of the last leaseq_queue_fail(), with a NUL behind it; empty if there was none. NULL for
+ * NULL. Lives as long as the lease.
+ */
+const char *leaseq_lease_last_error(const leaseq_lease *lease);
+
+/**
+ * Number of bytes of that text, its NUL not counted.
+ */
+size_t leaseq_lease_last_error_len(const leaseq_lease *lease);
+
+/**
+ * Generation of the item: one life of its id, from the add to the completion. It goes up with every
+ * add of an id, so it can fence off writers of an earlier generation.
+ */
+uint64_t leaseq_lease_generation(const leaseq_lease *lease);
+
+/**
+ * When the lease expires, in ms since 1970 on the server's clock, as far as this handle knows.
+ */
+int64_t leaseq_lease_deadline_ms(const leaseq_lease *lease);
+
+/**
+ * Time left in ms, counted so that it never says more than the server would. 0 for NULL, and in a
+ * forked child.
+ */
+int64_t leaseq_lease_remaining_ms(const leaseq_lease *lease);
+
+/**
+ * True once the item may belong to somebody else: the server said so, or the deadline has passed.
+ * False for a lease that was completed, released or failed. True for NULL, and in a forked child:
+ * the lease is its parent's. With leaseq_lease_options_set_keep_alive() it is true at once when the
+ * background extension finds that the lease is lost.
+ */
+bool leaseq_lease_is_lost(const leaseq_lease *lease);
+
+/**
+ * True once the item was completed, released or failed through this handle. False for NULL, and in
+ * a forked child.
+ */
+bool leaseq_lease_is_settled(const leaseq_lease *lease);
+
+/**
+ * Frees a lease and makes the pointer NULL. NULL, and a pointer to NULL, are fine. An item that was
+ * not completed, released or failed is delivered again when the lease has run out.
+ */
+void leaseq_lease_free(leaseq_lease **lease);
+
+/**
+ * Frees the leases of an array, and makes its pointers NULL. NULL, and NULL among them, are fine.
+ */
+void leaseq_leases_free(leaseq_lease **leases, size_t count);
+
+/**
+ * How many items are ready.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_len(const leaseq_queue *queue, uint64_t *len, leaseq_error **error);
+
+/**
+ * How many items are leased, expired ones that nobody has reclaimed yet included.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_processing(const leaseq_queue *queue,
+                                      uint64_t *len,
+                                      leaseq_error **error);
+
+/**
+ * How many items are in each state, the age of the oldest ready one, and totals. `size` is
+ * `sizeof *counts`.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_counts(const leaseq_queue *queue,
+                                  leaseq_counts *counts,
+                                  size_t size,
+                                  leaseq_error **error);
+
+/**
+ * Looks at an item without leasing it. `*info` is NULL if there is no item with this id.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_get(const leaseq_queue *queue,
+                               const void *id,
+                               size_t id_len,
+                               leaseq_item_info **info,
+                               leaseq_error **error);
+
+/**
+ * Looks at up to `limit` items, 1 to 1,000, of a ::leaseq_state: ready ones in the order of
+ * leasing, the others by time. NULL as cursor begins, leaseq_page_cursor() goes on. Not a snapshot:
+ * items that move while pages are turned may be missed or shown twice. A page may hold fewer items
+ * than the limit, also if it is not the last one.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a limit outside 1 to 1,000, or something that is no
+ * state or cursor; an error of every operation.
+ */
+leaseq_status leaseq_queue_list(const leaseq_queue *queue,
+                                int32_t state,
+                                const char *cursor,
+                                size_t limit,
+                                leaseq_page **page,
+                                leaseq_error **error);
+
+/**
+ * Removes an item in whatever state it is. `*removed` is false if there is no item with this id; it
+ * may be NULL. A holder of its lease gets false or `LEASEQ_LEASE_LOST` from then on.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_remove(const leaseq_queue *queue,
+                                  const void *id,
+                                  size_t id_len,
+                                  bool *removed,
+                                  leaseq_error **error);
+
+/**
+ * Removes `count` items; `removed`, an array of `count` or NULL, has the answers in their order.
+ * @return as leaseq_queue_remove().
+ */
+leaseq_status leaseq_queue_remove_many(const leaseq_queue *queue,
+                                       const leaseq_bytes *ids,
+                                       size_t count,
+                                       bool *removed,
+                                       leaseq_error **error);
+
+/**
+ * Makes a dead item ready again, at the back of its priority and with its attempts counted anew.
+ * `*requeued` is false if the item is not there, or not dead; it may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_requeue(const leaseq_queue *queue,
+                                   const void *id,
+                                   size_t id_len,
+                                   bool *requeued,
+                                   leaseq_error **error);
+
+/**
+ * Requeues `count` items; `requeued`, an array of `count` or NULL, has the answers in their order.
+ * @return as leaseq_queue_requeue().
+ */
+leaseq_status leaseq_queue_requeue_many(const leaseq_queue *queue,
+                                        const leaseq_bytes *ids,
+                                        size_t count,
+                                        bool *requeued,
+                                        leaseq_error **error);
+
+/**
+ * Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing
+ * and reclaiming go on; calls that lease wait, or get nothing.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_pause(const leaseq_queue *queue, leaseq_error **error);
+
+/**
+ * Goes on leasing after leaseq_queue_pause(); waiting calls wake.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_resume(const leaseq_queue *queue, leaseq_error **error);
+
+/**
+ * Removes every item of a ::leaseq_state, as many as there are when it begins. `*removed` says how
+ * many; it may be NULL. In steps: other clients go on meanwhile.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for something that is no state; an error of every
+ * operation, after which some have been removed.
+ */
+leaseq_status leaseq_queue_purge(const leaseq_queue *queue,
+                                 int32_t state,
+                                 uint64_t *removed,
+                                 leaseq_error **error);
+
+/**
+ * The default options for connecting.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_connect_options_new(leaseq_connect_options **options, leaseq_error **error);
+
+/**
+ * First part of every key in Redis, `[A-Za-z0-9._-]{1,64}`. Default: `leaseq`.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or text that is not UTF-8.
+ */
+leaseq_status leaseq_connect_options_set_namespace(leaseq_connect_options *options,
+                                                   const char *name_space,
+                                                   leaseq_error **error);
+
+/**
+ * How long an operation is tried before it is `LEASEQ_UNAVAILABLE`: 50 ms to 10 minutes.
+ * Default: 10,000 ms.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_connect_options_set_timeout_ms(leaseq_connect_options *options,
+                                                    int64_t timeout_ms,
+                                                    leaseq_error **error);
+
+/**
+ * How long opening one connection may take: 10 ms to 10 minutes. Default: 2,000 ms.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_connect_options_set_connect_timeout_ms(leaseq_connect_options *options,
+                                                            int64_t timeout_ms,
+                                                            leaseq_error **error);
+
+/**
+ * Largest data of an item that this client adds, in bytes, at most 256 MiB. Default: 8 MiB.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_connect_options_set_max_data(leaseq_connect_options *options,
+                                                  size_t max_data,
+                                                  leaseq_error **error);
+
+/**
+ * PEM file with the certificate authorities trusted for TLS. Default: the system's.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or text that is not UTF-8.
+ */
+leaseq_status leaseq_connect_options_set_ca_file(leaseq_connect_options *options,
+                                                 const char *path,
+                                                 leaseq_error **error);
+
+/**
+ * Frees options and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ */
+void leaseq_connect_options_free(leaseq_connect_options **options);
+
+/**
+ * The default options for adding.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_item_options_new(leaseq_item_options **options, leaseq_error **error);
+
+/**
+ * Gives the item this id: 1 to 512 arbitrary bytes, which are copied. Default: a random UUID as
+ * text. NULL with length 0 goes back to that.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or an id over 512 bytes.
+ */
+leaseq_status leaseq_item_options_set_id(leaseq_item_options *options,
+                                         const void *id,
+                                         size_t id_len,
+                                         leaseq_error **error);
+
+/**
+ * Priority 0 to 9; higher ones are leased first. Default: 0.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a priority outside 0 to 9.
+ */
+leaseq_status leaseq_item_options_set_priority(leaseq_item_options *options,
+                                               int32_t priority,
+                                               leaseq_error **error);
+
+/**
+ * Makes the item ready only after this time, at most 366 days. Default: 0 ms.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_item_options_set_delay_ms(leaseq_item_options *options,
+                                               int64_t delay_ms,
+                                               leaseq_error **error);
+
+/**
+ * After this many failed or expired attempts, 1 to 65,535, the item is dead. Default: no limit.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_item_options_set_max_attempts(leaseq_item_options *options,
+                                                   uint32_t max_attempts,
+                                                   leaseq_error **error);
+
+/**
+ * Frees options and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ */
+void leaseq_item_options_free(leaseq_item_options **options);
+
+/**
+ * The default options for leasing.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_lease_options_new(leaseq_lease_options **options, leaseq_error **error);
+
+/**
+ * Has leases extended by a thread of the library, each time a third of their duration has passed,
+ * until they are completed, released, failed, freed or lost, or `limit_ms` have passed since they
+ * were given (0: no limit; not shorter than the lease). Default: no extension.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_lease_options_set_keep_alive(leaseq_lease_options *options,
+                                                  int64_t limit_ms,
+                                                  leaseq_error **error);
+
+/**
+ * Frees options and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ */
+void leaseq_lease_options_free(leaseq_lease_options **options);
+
+/**
+ * The default options for completing.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_complete_options_new(leaseq_complete_options **options, leaseq_error **error);
+
+/**
+ * Whether to complete only while the lease is current: nobody was given the item since, and it was
+ * not reclaimed. Default: false, the work is done whoever holds the item by now.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_complete_options_set_strict(leaseq_complete_options *options,
+                                                 bool strict,
+                                                 leaseq_error **error);
+
+/**
+ * Frees options and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ */
+void leaseq_complete_options_free(leaseq_complete_options **options);
+
+/**
+ * The queue's name; NULL for NULL. Lives as long as the queue's handle.
+ */
+const char *leaseq_queue_name(const leaseq_queue *queue);
+
+/**
+ * Frees a queue's handle, not the queue, and makes the pointer NULL. NULL, and a pointer to NULL,
+ * are fine.
+ */
+void leaseq_queue_free(leaseq_queue **queue);
+
+/**
+ * Completes the item: it is gone. `*completed` is true for exactly one caller. A holder whose lease
+ * has expired may still be that caller, wherever the item is by then; whoever has leased it
+ * meanwhile gets false. `completed` may be NULL. The handle must still be freed.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a lease of another queue or process; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_complete(const leaseq_queue *queue,
+                                    const leaseq_lease *lease,
+                                    bool *completed,
+                                    leaseq_error **error);
+
+/**
+ * leaseq_queue_complete() with options; NULL for the defaults.
+ * @return as leaseq_queue_complete().
+ */
+leaseq_status leaseq_queue_complete_with(const leaseq_queue *queue,
+                                         const leaseq_lease *lease,
+                                         const leaseq_complete_options *options,
+                                         bool *completed,
+                                         leaseq_error **error);
+
+/**
+ * Completes `count` items; `completed`, an array of `count` or NULL, has the answers in their
+ * order. `options` may be NULL.
+ * @return as leaseq_queue_complete(), and `LEASEQ_INVALID` if one of the leases is NULL: then none
+ * is completed.
+ */
+leaseq_status leaseq_queue_complete_many(const leaseq_queue *queue,
+                                         leaseq_lease *const *leases,
+                                         size_t count,
+                                         const leaseq_complete_options *options,
+                                         bool *completed,
+                                         leaseq_error **error);
+
+/**
+ * Extends the lease: its deadline becomes the later of the old one and now + `duration_ms` (1 ms to
+ * 30 days), on the server's clock. Works after the deadline too, as long as nobody has reclaimed
+ * the item. `*deadline_ms` is the deadline, in ms since 1970; it may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a duration outside its limits or a
+ * lease of another queue or process; an error of every operation.
+ */
+leaseq_status leaseq_queue_extend(const leaseq_queue *queue,
+                                  const leaseq_lease *lease,
+                                  int64_t duration_ms,
+                                  int64_t *deadline_ms,
+                                  leaseq_error **error);
+
+/**
+ * Extends `count` leases. `statuses` and `deadlines_ms`, arrays of `count` or NULL, have for each of
+ * them `LEASEQ_OK` and its deadline, or `LEASEQ_LEASE_LOST` and 0.
+ * @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_extend().
+ */
+leaseq_status leaseq_queue_extend_many(const leaseq_queue *queue,
+                                       leaseq_lease *const *leases,
+                                       size_t count,
+                                       int64_t duration_ms,
+                                       leaseq_status *statuses,
+                                       int64_t *deadlines_ms,
+                                       leaseq_error **error);
+
+/**
+ * Gives the item back without counting an attempt: to the front of its priority, at once or after
+ * `delay_ms`, at most 366 days.
+ * @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
+ * lease of another queue or process; an error of every operation.
+ */
+leaseq_status leaseq_queue_release(const leaseq_queue *queue,
+                                   const leaseq_lease *lease,
+                                   int64_t delay_ms,
+                                   leaseq_error **error);
+
+/**
+ * Gives `count` items back. `statuses`, an array of `count` or NULL, has for each of them
+ * `LEASEQ_OK` or `LEASEQ_LEASE_LOST`.
+ * @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_release().
+ */
+leaseq_status leaseq_queue_release_many(const leaseq_queue *queue,
+                                        leaseq_lease *const *leases,
+                                        size_t count,
+                                        int64_t delay_ms,
+                                        leaseq_status *statuses,
+                                        leaseq_error **error);
+
+/**
+ * Counts a failure of the item: it goes to the back of its priority, at once or after `delay_ms`
+ * (at most 366 days), or is dead when its limit of attempts is reached. `*state` is the state it is
+ * in now; it may be NULL. The first 1,024 bytes of the text are kept with the item; what is not
+ * UTF-8 in it is replaced. It may be NULL with length 0.
+ * @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
+ * lease of another queue or process; an error of every operation.
+ */
+leaseq_status leaseq_queue_fail(const leaseq_queue *queue,
+                                const leaseq_lease *lease,
+                                const void *text,
+                                size_t text_len,
+                                int64_t delay_ms,
+                                leaseq_state *state,
+                                leaseq_error **error);
+
+/**
+ * Counts failures of `count` items; `texts` is an array of `count`, or NULL for no text.
+ * `statuses` and `states`, arrays of `count` or NULL, have for each of them `LEASEQ_OK` and its state
+ * now, or `LEASEQ_LEASE_LOST` and `LEASEQ_STATE_NONE`.
+ * @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_fail().
+ */
+leaseq_status leaseq_queue_fail_many(const leaseq_queue *queue,
+                                     leaseq_lease *const *leases,
+                                     const leaseq_bytes *texts,
+                                     size_t count,
+                                     int64_t delay_ms,
+                                     leaseq_status *statuses,
+                                     leaseq_state *states,
+                                     leaseq_error **error);
+
+/**
+ * Version of the binary interface of the library that runs, to be compared with
+ * `LEASEQ_ABI_VERSION`.
+ */
+uint32_t leaseq_abi_version(void);
+
+/**
+ * Version of the library that runs, like `1.2.3`. Never NULL; lives for ever.
+ */
+const char *leaseq_version(void);
+
+/**
+ * Name of a ::leaseq_status: `OK`, `INVALID`, `LEASE_LOST`, …, or `UNKNOWN`. Never NULL; lives for
+ * ever.
+ */
+const char *leaseq_status_name(int32_t status);
+
+/**
+ * Name of a ::leaseq_state: `none`, `ready`, `delayed`, `leased`, `dead`, or `unknown`. Never NULL;
+ * lives for ever.
+ */
+const char *leaseq_state_name(int32_t state);
+
+/**
+ * A waiter for leases of this queue, which has not begun to wait. It may outlive the handle of the
+ * queue.
+ * @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left;
+ * `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_waiter_new(const leaseq_queue *queue,
+                                leaseq_waiter **waiter,
+                                leaseq_error **error);
+
+/**
+ * The file descriptor for `poll`, `epoll` or `select`: readable while leaseq_waiter_take() has an
+ * answer. Belongs to the waiter: do not read, write or close it. -1 for NULL, and in a forked child.
+ */
+int32_t leaseq_waiter_fd(const leaseq_waiter *waiter);
+
+/**
+ * Begins to lease up to `count` items in the background, with the arguments of
+ * leaseq_queue_lease_many(), and returns at once. Leases run from when they are given, not from when
+ * they are taken.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a duration or a wait outside its limits, or if it has
+ * begun already and the answer is not taken.
+ */
+leaseq_status leaseq_waiter_begin(const leaseq_waiter *waiter,
+                                  size_t count,
+                                  int64_t duration_ms,
+                                  int64_t wait_ms,
+                                  const leaseq_lease_options *options,
+                                  leaseq_error **error);
+
+/**
+ * Takes the answer, without waiting for it: the first `*count` of `leases`, an array of `capacity`,
+ * are leases then, the others NULL. None if there is no answer yet, and if there was nothing to
+ * lease in the time to wait. While leases are left the file descriptor stays readable; after the last
+ * of them, or an error, leaseq_waiter_begin() can be called again.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL or a capacity of 0; what leaseq_queue_lease_many()
+ * would have returned.
+ */
+leaseq_status leaseq_waiter_take(const leaseq_waiter *waiter,
+                                 leaseq_lease **leases,
+                                 size_t capacity,
+                                 size_t *count,
+                                 leaseq_error **error);
+
+/**
+ * True from leaseq_waiter_begin() until its answer is taken. False for NULL, and in a forked child.
+ */
+bool leaseq_waiter_has_begun(const leaseq_waiter *waiter);
+
+/**
+ * Frees a waiter and makes the pointer NULL. NULL, and a pointer to NULL, are fine. A call that it
+ * has begun ends, and leases that were not taken are given back. Take the file descriptor out of the
+ * event loop before.
+ */
+void leaseq_waiter_free(leaseq_waiter **waiter);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* LEASEQ_H */

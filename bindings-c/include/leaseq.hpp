@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * @file leaseq.hpp
+ * leaseq.h for C++17: handles that free themselves, and errors that are thrown.
+ *
+ * The operations of a worker and a producer are here by name. For everything else, each handle
+ * gives what leaseq.h takes by get(), and leaseq::check() throws what it answers:
+ *
+ * @code
+ * leaseq::check([&](leaseq_error **error) { return leaseq_queue_pause(queue.get(), error); });
+ * @endcode
+ */
+#ifndef LEASEQ_HPP
+#define LEASEQ_HPP
+
+#include "leaseq.h"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace leaseq {
+
+using milliseconds = std::chrono::milliseconds;
+
+/** Waits until there is something. */
+inline constexpr milliseconds forever{LEASEQ_WAIT_FOREVER};
+
+/** What every call throws that fails. */
+class Error : public std::runtime_error {
+  public:
+    /** Takes over the error. */
+    Error(leaseq_status status, leaseq_error *error)
+        : std::runtime_error(leaseq_error_message(error)), status_(status),
+          outcome_unknown_(leaseq_error_outcome_unknown(error)),
+          retryable_(leaseq_error_retryable(error)) {
+        leaseq_error_free(&error);
+    }
+    leaseq_status status() const noexcept { return status_; }
+    bool outcome_unknown() const noexcept { return outcome_unknown_; }
+    bool retryable() const noexcept { return retryable_; }
+
+  private:
+    leaseq_status status_;
+    bool outcome_unknown_, retryable_;
+};
+
+/** Calls `call(&error)`, and throws what it answers unless that is `LEASEQ_OK`. */
+template <typename Call> void check(Call &&call) {
+    leaseq_error *error = nullptr;
+    leaseq_status status = std::forward<Call>(call)(&error);
+    if (status != LEASEQ_OK) throw Error(status, error);
+}
+
+/** A handle of leaseq.h that frees itself. */
+template <typename T, void (*Free)(T **)> struct Freed {
+    void operator()(T *handle) const noexcept { Free(&handle); }
+};
+template <typename T, void (*Free)(T **)> using Handle = std::unique_ptr<T, Freed<T, Free>>;
+
+/** A claim on one item until a deadline; see ::leaseq_lease. */
+class Lease {
+  public:
+    explicit Lease(leaseq_lease *lease) noexcept : handle_(lease) {}
+    leaseq_lease *get() const noexcept { return handle_.get(); }
+    /** Lives as long as the lease, as data() does. */
+    std::string_view id() const noexcept {
+        return {leaseq_lease_id(get()), leaseq_lease_id_len(get())};
+    }
+    std::string_view data() const noexcept {
+        return {leaseq_lease_data(get()), leaseq_lease_data_len(get())};
+    }
+    std::string_view last_error() const noexcept {
+        return {leaseq_lease_last_error(get()), leaseq_lease_last_error_len(get())};
+    }
+    unsigned attempt() const noexcept { return leaseq_lease_attempt(get()); }
+    std::uint64_t generation() const noexcept { return leaseq_lease_generation(get()); }
+    milliseconds remaining() const noexcept {
+        return milliseconds(leaseq_lease_remaining_ms(get()));
+    }
+    bool is_lost() const noexcept { return leaseq_lease_is_lost(get()); }
+    bool is_settled() const noexcept { return leaseq_lease_is_settled(get()); }
+
+  private:
+    Handle<leaseq_lease, leaseq_lease_free> handle_;
+};
+
+/** How an item is added; see ::leaseq_item_options. */
+struct ItemOptions {
+    /** Without one: a random UUID. */
+    std::optional<std::string_view> id = std::nullopt;
+    int priority = 0;
+    milliseconds delay{0};
+    std::optional<std::uint32_t> max_attempts = std::nullopt;
+};
+
+/** How items are leased; see ::leaseq_lease_options. */
+struct LeaseOptions {
+    milliseconds duration{30000};
+    milliseconds wait = forever;
+    bool keep_alive = false;
+    /** Zero: no limit. */
+    milliseconds keep_alive_limit{0};
+};
+
+/** What Queue::complete_and_lease() has done. */
+struct CompletedAndLeased {
+    /** For each lease, in their order. */
+    std::vector<bool> completed;
+    std::vector<Lease> leases;
+};
+
+/** One queue; see ::leaseq_queue. */
+class Queue {
+  public:
+    explicit Queue(leaseq_queue *queue) noexcept : handle_(queue) {}
+    leaseq_queue *get() const noexcept { return handle_.get(); }
+
+    /** True: it is stored and will be delivered. False: an item with this id exists. */
+    bool add_item(std::string_view data, const ItemOptions &options = {}) {
+        leaseq_item_options *made = nullptr;
+        check([&](leaseq_error **error) { return leaseq_item_options_new(&made, error); });
+        Handle<leaseq_item_options, leaseq_item_options_free> all(made);
+        if (options.id) {
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_id(made, options.id->data(), options.id->size(),
+                                                  error);
+            });
+        }
+        check([&](leaseq_error **error) {
+            return leaseq_item_options_set_priority(made, options.priority, error);
+        });
+        check([&](leaseq_error **error) {
+            return leaseq_item_options_set_delay_ms(made, options.delay.count(), error);
+        });
+        if (options.max_attempts) {
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_max_attempts(made, *options.max_attempts, error);
+            });
+        }
+        bool added = false;
+        check([&](leaseq_error **error) {
+            return leaseq_queue_add_item(get(), data.data(), data.size(), made, &added, error);
+        });
+        return added;
+    }
+
+    /** Nothing: there was none in the time to wait. */
+    std::optional<Lease> lease(const LeaseOptions &options = {}) {
+        std::vector<Lease> leases = lease_many(1, options);
+        if (leases.empty()) return std::nullopt;
+        return std::move(leases.front());
+    }
+
+    /** Up to `count` leases: waits for the first, then takes what is there. */
+    std::vector<Lease> lease_many(std::size_t count, const LeaseOptions &options = {}) {
+        if (count > LEASEQ_MAX_LEASES) count = LEASEQ_MAX_LEASES;
+        const auto made = kept_alive(options);
+        std::vector<Lease> leases;
+        leases.reserve(count);
+        std::vector<leaseq_lease *> taken(count);
+        std::size_t given = 0;
+        check([&](leaseq_error **error) {
+            return leaseq_queue_lease_many(get(), options.duration.count(), options.wait.count(),
+                                           made.get(), taken.data(), count, &given, error);
+        });
+        for (std::size_t i = 0; i < given; i++) leases.emplace_back(taken[i]);
+        return leases;
+    }
+
+    /** Completes the items, then leases up to `count` others, in one round trip. After an error, an
+     * item whose lease says is_settled() was completed. */
+    CompletedAndLeased complete_and_lease(const std::vector<Lease> &before, std::size_t count,
+                                          const LeaseOptions &options = {}) {
+        if (count > LEASEQ_MAX_LEASES) count = LEASEQ_MAX_LEASES;
+        const auto made = kept_alive(options);
+        CompletedAndLeased done;
+        done.leases.reserve(count);
+        done.completed.reserve(before.size());
+        std::vector<leaseq_lease *> settled, taken(count);
+        settled.reserve(before.size());
+        for (const Lease &lease : before) settled.push_back(lease.get());
+        const auto completed = std::make_unique<bool[]>(before.size());
+        std::size_t given = 0;
+        check([&](leaseq_error **error) {
+            return leaseq_queue_complete_and_lease(get(), settled.data(), settled.size(), nullptr,
+                                                   completed.get(), options.duration.count(),
+                                                   options.wait.count(), made.get(), taken.data(),
+                                                   count, &given, error);
+        });
+        for (std::size_t i = 0; i < given; i++) done.leases.emplace_back(taken[i]);
+        done.completed.assign(completed.get(), completed.get() + before.size());
+        return done;
+    }
+
+    /** True for exactly one caller. */
+    bool complete(const Lease &lease) {
+        bool completed = false;
+        check([&](leaseq_error **error) {
+            return leaseq_queue_complete(get(), lease.get(), &completed, error);
+        });
+        return completed;
+    }
+
+    /** Throws `LEASEQ_LEASE_LOST` if it is lost, as release() and fail() do. */
+    void extend(const Lease &lease, milliseconds duration) {
+        check([&](leaseq_error **error) {
+            return leaseq_queue_extend(get(), lease.get(), duration.count(), nullptr, error);
+        });
+    }
+
+    /** Gives the item back without counting an attempt. */
+    void release(const Lease &lease, milliseconds delay = milliseconds(0)) {
+        check([&](leaseq_error **error) {
+            return leaseq_queue_release(get(), lease.get(), delay.count(), error);
+        });
+    }
+
+    /** Counts a failure. Returns the state that the item is in now. */
+    leaseq_state fail(const Lease &lease, std::string_view text,
+                      milliseconds delay = milliseconds(0)) {
+        leaseq_state state = LEASEQ_STATE_NONE;
+        check([&](leaseq_error **error) {
+            return leaseq_queue_fail(get(), lease.get(), text.data(), text.size(), delay.count(),
+                                     &state, error);
+        });
+        return state;
+    }
+
+    leaseq_counts counts() const {
+        leaseq_counts counts;
+        check([&](leaseq_error **error) {
+            return leaseq_queue_counts(get(), &counts, sizeof counts, error);
+        });
+        return counts;
+    }
+
+  private:
+    static Handle<leaseq_lease_options, leaseq_lease_options_free>
+    kept_alive(const LeaseOptions &options) {
+        leaseq_lease_options *made = nullptr;
+        check([&](leaseq_error **error) { return leaseq_lease_options_new(&made, error); });
+        Handle<leaseq_lease_options, leaseq_lease_options_free> all(made);
+        if (options.keep_alive) {
+            check([&](leaseq_error **error) {
+                return leaseq_lease_options_set_keep_alive(made, options.keep_alive_limit.count(),
+                                                           error);
+            });
+        }
+        return all;
+    }
+
+    Handle<leaseq_queue, leaseq_queue_free> handle_;
+};
+
+/** Owns the connections, and closes them at its end; see ::leaseq_client. */
+class Client {
+  public:
+    /** Without a URL: that of the environment. */
+    explicit Client(const char *url = nullptr, const leaseq_connect_options *options = nullptr) {
+        leaseq_client *client = nullptr;
+        check([&](leaseq_error **error) {
+            return leaseq_connect_with(url, options, &client, error);
+        });
+        handle_.reset(client);
+    }
+    Client(Client &&) = default;
+    Client &operator=(Client &&) = delete;
+    ~Client() { leaseq_client_close(get(), nullptr); }
+    leaseq_client *get() const noexcept { return handle_.get(); }
+
+    Queue queue(const std::string &name) const {
+        leaseq_queue *queue = nullptr;
+        check([&](leaseq_error **error) {
+            return leaseq_client_queue(get(), name.c_str(), &queue, error);
+        });
+        return Queue(queue);
+    }
+
+    /** Ends all waits for leases, now and later. */
+    void cancel_waits() const {
+        check([&](leaseq_error **error) { return leaseq_client_cancel_waits(get(), error); });
+    }
+
+  private:
+    Handle<leaseq_client, leaseq_client_free> handle_;
+};
+
+} // namespace leaseq
+
+#endif

@@ -1,0 +1,132 @@
+//! Adding items.
+
+use std::ffi::{c_char, c_void};
+
+use leaseq::Item;
+use leaseq::options::MAX_MAX_DATA;
+
+use crate::error::{leaseq_error, leaseq_status};
+use crate::guard::{Result, status};
+use crate::options::{leaseq_item_options, optional_id};
+use crate::pointer::{Out, array, bytes, given};
+use crate::queue::leaseq_queue;
+use crate::version::LEASEQ_NEW_ID_SIZE;
+
+/// An item to add. Set it to zero before filling it in: `leaseq_item item = {0};`
+#[repr(C)]
+pub struct leaseq_item {
+    /// The data: arbitrary bytes.
+    pub data: *const c_void,
+    /// Their number, at most 8 MiB unless the client is configured otherwise.
+    pub data_len: usize,
+    /// The id, 1 to 512 arbitrary bytes; NULL for that of the options, or else a random UUID.
+    pub id: *const c_void,
+    /// Their number.
+    pub id_len: usize,
+    /// NULL for the defaults. Many items may share options.
+    pub options: *const leaseq_item_options,
+}
+
+impl leaseq_item {
+    /// The item as the core has it.
+    ///
+    /// # Safety
+    /// The conventions of the header.
+    unsafe fn read(&self) -> Result<Item> {
+        // SAFETY: the conventions of the header.
+        let (data, id, options) = unsafe {
+            (
+                bytes(self.data, self.data_len, MAX_MAX_DATA, "data")?,
+                optional_id(self.id, self.id_len)?,
+                self.options.as_ref(),
+            )
+        };
+        let mut item = Item::new(data);
+        if let Some(options) = options {
+            item = item.priority(options.priority).delay(options.delay);
+            item = options.max_attempts.into_iter().fold(item, Item::max_attempts);
+        }
+        let id = id.or_else(|| options.and_then(|options| options.id.as_deref()));
+        Ok(id.into_iter().fold(item, Item::with_id))
+    }
+}
+
+/// Adds an item with a copy of this data; `options` may be NULL. `*added` is true if it is stored
+/// and will be delivered, false if an item with this id exists in some state: then nothing changed,
+/// its data was not overwritten. `added` may be NULL.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id, data or option outside its limits; an error of
+/// every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_add_item(
+    queue: Option<&leaseq_queue>,
+    data: *const c_void,
+    data_len: usize,
+    options: Option<&leaseq_item_options>,
+    added: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let added = Out::wanted(added, false);
+            let queue = given(queue, "queue")?;
+            let options = options.map_or(std::ptr::null(), std::ptr::from_ref);
+            let item = leaseq_item { data, data_len, id: std::ptr::null(), id_len: 0, options };
+            let item = item.read()?;
+            added.set(queue.run(async |queue| queue.add_item(item).await)?);
+            Ok(())
+        })
+    }
+}
+
+/// Adds `count` items; `added`, an array of `count` or NULL, has the answers in their order. Each
+/// chunk of at most 1,000 items and 16 MiB is one atomic step. Of two items with the same id only
+/// the first can be true.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` if any of them is outside its limits, and then none is
+/// added; an error of every operation, after which earlier chunks have been added.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_add_items(
+    queue: Option<&leaseq_queue>,
+    items: *const leaseq_item,
+    count: usize,
+    added: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let items = array(items, count, "items")?;
+            let added = Out::many(added, count, false, "added")?;
+            let queue = given(queue, "queue")?;
+            let items = items.iter().map(|item| item.read()).collect::<Result<Vec<_>>>()?;
+            added.set_all(queue.run(async |queue| queue.add_items(items).await)?);
+            Ok(())
+        })
+    }
+}
+
+/// Writes a random UUID as text with a NUL behind it, as ids are that nobody gives: for a caller that
+/// wants to know the id of what it adds. `size` is that of `id`, at least `LEASEQ_NEW_ID_SIZE`.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or too small a size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_new_id(
+    id: *mut c_char,
+    size: usize,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let place = Out::one(id, 0, "id").and_then(|_| {
+                let wrong = format_args!("id: {size} bytes are less than {LEASEQ_NEW_ID_SIZE}");
+                if size < LEASEQ_NEW_ID_SIZE {
+                    return Err(crate::guard::Failure::invalid(wrong));
+                }
+                Out::many(id, LEASEQ_NEW_ID_SIZE, 0, "id")
+            })?;
+            let item = Item::new([]);
+            place.set_all(item.id().iter().map(|byte| *byte as c_char));
+            Ok(())
+        })
+    }
+}

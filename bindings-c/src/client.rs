@@ -1,0 +1,192 @@
+//! Clients.
+
+use std::ffi::{CString, c_char};
+use std::sync::Arc;
+
+use leaseq::ConnectOptions;
+use leaseq::blocking::{self, run};
+
+use crate::error::{leaseq_error, leaseq_status};
+use crate::guard::{self, look, status};
+use crate::options::leaseq_connect_options;
+use crate::pointer::{Out, give, given, text};
+use crate::queue::leaseq_queue;
+use crate::waits::Waits;
+use crate::{fork, queue};
+
+/// Owns the connections to one server, or an embedded queue, and serves any number of queues.
+pub struct leaseq_client {
+    client: Arc<blocking::Client>,
+    waits: Arc<Waits>,
+}
+
+/// Texts of a result.
+pub struct leaseq_names(pub(crate) Vec<CString>);
+
+/// Connects to `redis://`, `rediss://` (TLS), `redis+unix:///path`, `redis+sentinel://…`,
+/// `redis+cluster://…`, or opens `sqlite:path/to/file.db` or `memory:`. User, password, database
+/// number and options stand in the URL: `redis://user:password@host:6379/0?timeout_ms=10000`.
+/// Without a URL (NULL) it is that of the environment variable `LEASEQ_URL`, or else `REDIS_URL`.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a URL, an option or credentials that are wrong;
+/// `LEASEQ_INCOMPATIBLE` for a server or file of another version, or a server that would throw items
+/// away; `LEASEQ_UNAVAILABLE` if there is no server.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_connect(
+    url: *const c_char,
+    client: *mut *mut leaseq_client,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe { leaseq_connect_with(url, None, client, error) }
+}
+
+/// leaseq_connect() with options; NULL for the defaults.
+/// @return as leaseq_connect().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_connect_with(
+    url: *const c_char,
+    options: Option<&leaseq_connect_options>,
+    client: *mut *mut leaseq_client,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let place = Out::one(client, std::ptr::null_mut(), "client")?;
+            let url = if url.is_null() { None } else { Some(text(url, "url")?) };
+            let options = options.map_or_else(ConnectOptions::default, |given| given.0.clone());
+            fork::watch();
+            let client = run(blocking::Client::connect(url, options))?;
+            place.set(give(leaseq_client { client, waits: Arc::default() }));
+            Ok(())
+        })
+    }
+}
+
+/// The queue of this name, `[A-Za-z0-9._-]{1,128}`. It need not exist: it does as soon as it has
+/// items. It may outlive the client's handle: the connections stay open for it.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a bad name; `LEASEQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_client_queue(
+    client: Option<&leaseq_client>,
+    name: *const c_char,
+    queue: *mut *mut leaseq_queue,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let place = Out::one(queue, std::ptr::null_mut(), "queue")?;
+            let client = given(client, "client")?;
+            let queue = client.client.queue(text(name, "name")?)?;
+            place.set(give(queue::new(queue, client.waits.clone())));
+            Ok(())
+        })
+    }
+}
+
+/// Names of all queues that items were ever added to, sorted.
+/// @return `LEASEQ_OK`, or an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_client_queues(
+    client: Option<&leaseq_client>,
+    names: *mut *mut leaseq_names,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let place = Out::one(names, std::ptr::null_mut(), "names")?;
+            let client = given(client, "client")?;
+            let names = run(async { client.client.here().await?.queues().await })?;
+            let names = names.into_iter().map(|name| CString::new(name).unwrap_or_default());
+            place.set(give(leaseq_names(names.collect())));
+            Ok(())
+        })
+    }
+}
+
+/// Number of names; 0 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_names_len(names: Option<&leaseq_names>) -> usize {
+    look(names, 0, |names| names.0.len())
+}
+
+/// One of the names, counted from 0; NULL if there are not so many. Lives as long as `names`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_names_get(names: Option<&leaseq_names>, index: usize) -> *const c_char {
+    let nothing = std::ptr::null();
+    look(names, nothing, |names| names.0.get(index).map_or(nothing, |name| name.as_ptr()))
+}
+
+/// Frees names and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_names_free(names: *mut *mut leaseq_names) {
+    // SAFETY: made by leaseq_client_queues.
+    unsafe { guard::free(names) }
+}
+
+/// Ends all waits for leases of this client, in every thread, as if their time were over; what they
+/// would have leased is given back. Later calls do not wait either, until
+/// leaseq_client_allow_waits(): a thread that is just about to wait is not missed. For shutting
+/// down. It takes locks: a signal handler writes to a pipe, or sets a flag, for a thread that calls it.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_client_cancel_waits(
+    client: Option<&leaseq_client>,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            given(client, "client")?.waits.cancel();
+            Ok(())
+        })
+    }
+}
+
+/// Lets calls wait again after leaseq_client_cancel_waits().
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_client_allow_waits(
+    client: Option<&leaseq_client>,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            given(client, "client")?.waits.allow();
+            Ok(())
+        })
+    }
+}
+
+/// Ends waiting calls with `LEASEQ_CLOSED`, finishes what is on its way, gives back leases that
+/// reached nobody, and closes the connections. Leases that the caller holds stay valid until their
+/// deadline. A second call does nothing. The handle must still be freed.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_client_close(
+    client: Option<&leaseq_client>,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let client = given(client, "client")?;
+            run(async {
+                client.client.close().await;
+                Ok(())
+            })?;
+            Ok(())
+        })
+    }
+}
+
+/// Frees a client and makes the pointer NULL. NULL, and a pointer to NULL, are fine. It does not
+/// wait: leaseq_client_close() does. Queues of the client stay usable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_client_free(client: *mut *mut leaseq_client) {
+    // SAFETY: made by leaseq_connect.
+    unsafe { guard::free(client) }
+}

@@ -1,0 +1,180 @@
+//! What an item looks like from outside.
+
+use std::ffi::{CString, c_char};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use leaseq::{ItemInfo, State};
+
+use crate::guard::{self, look};
+use crate::pointer::ms;
+use crate::version::leaseq_state;
+
+/// An item as it stands in the queue, looked at without leasing it.
+pub struct leaseq_item_info {
+    info: ItemInfo,
+    last_error: Text,
+}
+
+impl leaseq_item_info {
+    pub(crate) fn new(info: ItemInfo) -> Self {
+        let last_error = Text::new(&info.last_error);
+        leaseq_item_info { info, last_error }
+    }
+}
+
+/// Text with a NUL behind it, and perhaps inside.
+pub(crate) struct Text(Option<Box<[u8]>>);
+
+impl Text {
+    pub(crate) fn new(text: &str) -> Self {
+        Text((!text.is_empty()).then(|| [text.as_bytes(), b"\0"].concat().into()))
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const c_char {
+        self.0.as_ref().map_or(c"".as_ptr(), |text| text.as_ptr().cast())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |text| text.len() - 1)
+    }
+}
+
+pub(crate) fn state_of(state: State) -> leaseq_state {
+    match state {
+        State::Ready => leaseq_state::LEASEQ_STATE_READY,
+        State::Delayed => leaseq_state::LEASEQ_STATE_DELAYED,
+        State::Leased => leaseq_state::LEASEQ_STATE_LEASED,
+        State::Dead => leaseq_state::LEASEQ_STATE_DEAD,
+        _ => leaseq_state::LEASEQ_STATE_NONE,
+    }
+}
+
+/// A time as ms since 1970.
+pub(crate) fn since_epoch(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, ms)
+}
+
+/// The item's id: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_id(info: Option<&leaseq_item_info>) -> *const c_char {
+    look(info, std::ptr::null(), |item| item.info.id.as_ptr().cast())
+}
+
+/// Number of bytes of the id.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_id_len(info: Option<&leaseq_item_info>) -> usize {
+    look(info, 0, |item| item.info.id.len())
+}
+
+/// The item's data: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_data(info: Option<&leaseq_item_info>) -> *const c_char {
+    look(info, std::ptr::null(), |item| item.info.data.as_ptr().cast())
+}
+
+/// Number of bytes of the data.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_data_len(info: Option<&leaseq_item_info>) -> usize {
+    look(info, 0, |item| item.info.data.len())
+}
+
+/// The state; `LEASEQ_STATE_NONE` for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_state(info: Option<&leaseq_item_info>) -> leaseq_state {
+    look(info, leaseq_state::LEASEQ_STATE_NONE, |item| state_of(item.info.state))
+}
+
+/// Priority, 0 to 9.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_priority(info: Option<&leaseq_item_info>) -> i32 {
+    look(info, 0, |item| item.info.priority.into())
+}
+
+/// The limit of attempts; 0: there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_max_attempts(info: Option<&leaseq_item_info>) -> u32 {
+    look(info, 0, |item| item.info.max_attempts.unwrap_or(0))
+}
+
+/// Deliveries so far that ended with leaseq_queue_fail(), since the add or the last requeue.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_failures(info: Option<&leaseq_item_info>) -> u32 {
+    look(info, 0, |item| item.info.failures)
+}
+
+/// Deliveries so far that ended with an expired lease, since the add or the last requeue.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_expiries(info: Option<&leaseq_item_info>) -> u32 {
+    look(info, 0, |item| item.info.expiries)
+}
+
+/// The text of the last leaseq_queue_fail(), with a NUL behind it; empty if there was none. NULL for
+/// NULL. Lives as long as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_last_error(info: Option<&leaseq_item_info>) -> *const c_char {
+    look(info, std::ptr::null(), |item| item.last_error.as_ptr())
+}
+
+/// Number of bytes of that text, its NUL not counted.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_last_error_len(info: Option<&leaseq_item_info>) -> usize {
+    look(info, 0, |item| item.last_error.len())
+}
+
+/// When it was added, in ms since 1970 on the server's clock.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_added_at_ms(info: Option<&leaseq_item_info>) -> i64 {
+    look(info, 0, |item| since_epoch(item.info.added_at))
+}
+
+/// The lease's deadline, the time it is due, or the time of death, in ms since 1970 on the server's
+/// clock; -1 for ready items and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_at_ms(info: Option<&leaseq_item_info>) -> i64 {
+    look(info, -1, |item| item.info.at.map_or(-1, since_epoch))
+}
+
+/// Frees what leaseq_queue_get() gave and makes the pointer NULL. NULL, and a pointer to NULL, are
+/// fine. Items of a page are the page's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_info_free(info: *mut *mut leaseq_item_info) {
+    // SAFETY: made by leaseq_queue_get.
+    unsafe { guard::free(info) }
+}
+
+/// A page of leaseq_queue_list().
+pub struct leaseq_page {
+    pub(crate) items: Vec<leaseq_item_info>,
+    pub(crate) cursor: Option<CString>,
+}
+
+/// Number of items of the page; 0 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_page_len(page: Option<&leaseq_page>) -> usize {
+    look(page, 0, |page| page.items.len())
+}
+
+/// One of its items, counted from 0; NULL if there are not so many. Lives as long as the page.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_page_item(
+    page: Option<&leaseq_page>,
+    index: usize,
+) -> *const leaseq_item_info {
+    let nothing = std::ptr::null();
+    look(page, nothing, |page| page.items.get(index).map_or(nothing, std::ptr::from_ref))
+}
+
+/// Where to go on; NULL at the end. Opaque text, which can be kept, or handed to another process;
+/// good for the queue and state it came from. Lives as long as the page.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_page_cursor(page: Option<&leaseq_page>) -> *const c_char {
+    let nothing = std::ptr::null();
+    look(page, nothing, |page| page.cursor.as_ref().map_or(nothing, |cursor| cursor.as_ptr()))
+}
+
+/// Frees a page and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_page_free(page: *mut *mut leaseq_page) {
+    // SAFETY: made by leaseq_queue_list.
+    unsafe { guard::free(page) }
+}

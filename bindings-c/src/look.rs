@@ -1,0 +1,196 @@
+//! Looking at a queue without changing it.
+
+use std::ffi::{CString, c_char, c_void};
+
+use leaseq::{Counts, Cursor, WorkQueue};
+
+use crate::error::{leaseq_error, leaseq_status};
+use crate::guard::{Failure, Result, status};
+use crate::info::{leaseq_item_info, leaseq_page};
+use crate::operate::state;
+use crate::pointer::{Grown, Out, give, given, id, ms, text};
+use crate::queue::leaseq_queue;
+
+/// How many items are in each state, and more that operators watch. Later versions may append to it.
+// What is appended must not fit into the padding at the end.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct leaseq_counts {
+    /// Ready items.
+    pub ready: u64,
+    /// Ready items by priority, 0 to 9.
+    pub ready_by_priority: [u64; 10],
+    /// Items whose delay has not ended, or that nobody has promoted yet.
+    pub delayed: u64,
+    /// Leased items, expired ones that nobody has reclaimed yet included.
+    pub leased: u64,
+    /// Dead items.
+    pub dead: u64,
+    /// How long the oldest ready item has been ready, in ms; -1 if none is. A reclaimed or released
+    /// item keeps its age; one that failed, or was delayed or requeued, counts from then.
+    pub oldest_ready_ms: i64,
+    /// Items added since the queue was new.
+    pub total_added: u64,
+    /// Leases given since then.
+    pub total_leased: u64,
+    /// Items completed since then.
+    pub total_completed: u64,
+    /// Leases that expired and were reclaimed since then.
+    pub total_expired: u64,
+    /// Failures that counted since then.
+    pub total_failed: u64,
+    /// Items that ran out of attempts since then.
+    pub total_died: u64,
+    /// Items removed or purged since then.
+    pub total_removed: u64,
+    /// Whether leasing is paused: 1 or 0.
+    pub paused: u64,
+}
+
+impl From<Counts> for leaseq_counts {
+    fn from(counts: Counts) -> Self {
+        leaseq_counts {
+            ready: counts.ready,
+            ready_by_priority: counts.ready_by_priority,
+            delayed: counts.delayed,
+            leased: counts.leased,
+            dead: counts.dead,
+            oldest_ready_ms: counts.oldest_ready.map_or(-1, ms),
+            total_added: counts.totals.added,
+            total_leased: counts.totals.leased,
+            total_completed: counts.totals.completed,
+            total_expired: counts.totals.expired,
+            total_failed: counts.totals.failed,
+            total_died: counts.totals.died,
+            total_removed: counts.totals.removed,
+            paused: counts.paused.into(),
+        }
+    }
+}
+
+/// How many items are ready.
+/// @return `LEASEQ_OK`, or an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_len(
+    queue: Option<&leaseq_queue>,
+    len: *mut u64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe { number(queue, len, error, async |queue| queue.queue_len().await) }
+}
+
+/// How many items are leased, expired ones that nobody has reclaimed yet included.
+/// @return `LEASEQ_OK`, or an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_processing(
+    queue: Option<&leaseq_queue>,
+    len: *mut u64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe { number(queue, len, error, async |queue| queue.processing().await) }
+}
+
+/// Hands out a number.
+///
+/// # Safety
+/// The conventions of the header.
+unsafe fn number(
+    queue: Option<&leaseq_queue>,
+    len: *mut u64,
+    error: *mut *mut leaseq_error,
+    count: impl AsyncFnOnce(&WorkQueue) -> leaseq::Result<u64>,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let len = Out::one(len, 0, "len")?;
+            len.set(given(queue, "queue")?.run(count)?);
+            Ok(())
+        })
+    }
+}
+
+/// How many items are in each state, the age of the oldest ready one, and totals. `size` is
+/// `sizeof *counts`.
+/// @return `LEASEQ_OK`, or an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_counts(
+    queue: Option<&leaseq_queue>,
+    counts: *mut leaseq_counts,
+    size: usize,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let counts = Grown::new(counts, size, "counts")?;
+            let queue = given(queue, "queue")?;
+            counts.set(queue.run(async |queue| queue.counts().await)?.into());
+            Ok(())
+        })
+    }
+}
+
+/// Looks at an item without leasing it. `*info` is NULL if there is no item with this id.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+/// operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_get(
+    queue: Option<&leaseq_queue>,
+    id: *const c_void,
+    id_len: usize,
+    info: *mut *mut leaseq_item_info,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let info = Out::one(info, std::ptr::null_mut(), "info")?;
+            let queue = given(queue, "queue")?;
+            let id = self::id(id, id_len)?;
+            let item = queue.run(async |queue| queue.get(id).await)?;
+            info.set_all(item.map(|item| give(leaseq_item_info::new(item))));
+            Ok(())
+        })
+    }
+}
+
+/// Looks at up to `limit` items, 1 to 1,000, of a ::leaseq_state: ready ones in the order of
+/// leasing, the others by time. NULL as cursor begins, leaseq_page_cursor() goes on. Not a snapshot:
+/// items that move while pages are turned may be missed or shown twice. A page may hold fewer items
+/// than the limit, also if it is not the last one.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a limit outside 1 to 1,000, or something that is no
+/// state or cursor; an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_list(
+    queue: Option<&leaseq_queue>,
+    state: i32,
+    cursor: *const c_char,
+    limit: usize,
+    page: *mut *mut leaseq_page,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let place = Out::one(page, std::ptr::null_mut(), "page")?;
+            let (queue, state) = (given(queue, "queue")?, self::state(state)?);
+            let cursor = match cursor.is_null() {
+                true => None,
+                false => Some(self::cursor(text(cursor, "cursor")?)?),
+            };
+            let page = queue.run(async |q| q.list(state, cursor.as_ref(), limit).await)?;
+            let cursor = page.cursor.map(|cursor| CString::new(cursor.to_string()));
+            let items = page.items.into_iter().map(leaseq_item_info::new).collect();
+            let cursor = cursor.transpose().map_err(Failure::invalid)?;
+            place.set(give(leaseq_page { items, cursor }));
+            Ok(())
+        })
+    }
+}
+
+fn cursor(text: &str) -> Result<Cursor> {
+    Ok(text.parse::<Cursor>()?)
+}

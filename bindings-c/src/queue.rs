@@ -1,0 +1,66 @@
+//! Queues.
+
+use std::ffi::{CString, c_char};
+use std::sync::Arc;
+
+use leaseq::blocking::{Queue, run};
+use leaseq::{Lease, LeaseOptions, WorkQueue};
+
+use crate::guard::{self, Result, look};
+use crate::waits::Waits;
+
+/// One queue. May be used by any number of threads at the same time.
+#[derive(Clone)]
+pub struct leaseq_queue(Arc<Inner>);
+
+struct Inner {
+    queue: Queue,
+    name: CString,
+    waits: Arc<Waits>,
+}
+
+pub(crate) fn new(queue: Queue, waits: Arc<Waits>) -> leaseq_queue {
+    let name = CString::new(queue.name()).unwrap_or_default();
+    leaseq_queue(Arc::new(Inner { queue, name, waits }))
+}
+
+impl leaseq_queue {
+    /// Runs an operation to its end on the calling thread.
+    pub(crate) fn run<T>(
+        &self,
+        operation: impl AsyncFnOnce(&WorkQueue) -> leaseq::Result<T>,
+    ) -> Result<T> {
+        Ok(run(async { operation(self.0.queue.here().await?).await })?)
+    }
+
+    /// Leases, and waits as long as the client's waits are allowed.
+    pub(crate) async fn lease(
+        &self,
+        count: usize,
+        options: LeaseOptions,
+    ) -> leaseq::Result<Vec<Lease>> {
+        self.0.waits.lease(self.0.queue.here().await?, count, options).await
+    }
+
+    /// Gives leases back that reached nobody.
+    pub(crate) async fn give_back(&self, leases: &[Lease]) {
+        if let Ok(queue) = self.0.queue.here().await {
+            // If it cannot be reached, they expire.
+            let _ = queue.release_many(leases, std::time::Duration::ZERO).await;
+        }
+    }
+}
+
+/// The queue's name; NULL for NULL. Lives as long as the queue's handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_queue_name(queue: Option<&leaseq_queue>) -> *const c_char {
+    look(queue, std::ptr::null(), |queue| queue.0.name.as_ptr())
+}
+
+/// Frees a queue's handle, not the queue, and makes the pointer NULL. NULL, and a pointer to NULL,
+/// are fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_free(queue: *mut *mut leaseq_queue) {
+    // SAFETY: made by leaseq_client_queue.
+    unsafe { guard::free(queue) }
+}

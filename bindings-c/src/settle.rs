@@ -1,0 +1,276 @@
+//! Completing, extending, releasing and failing leases.
+
+use std::borrow::Cow;
+use std::ffi::c_void;
+
+use leaseq::{Error, ErrorKind, State};
+
+use crate::error::{leaseq_error, leaseq_status};
+use crate::guard::status;
+use crate::info::{since_epoch, state_of};
+use crate::lease::{all, leaseq_lease};
+use crate::operate::leaseq_bytes;
+use crate::options::leaseq_complete_options;
+use crate::pointer::{Out, array, bytes, duration, given};
+use crate::queue::leaseq_queue;
+use crate::version::leaseq_state;
+
+/// Longest error text that is read; the core keeps its beginning.
+const MOST_TEXT: usize = isize::MAX as usize;
+
+/// Completes the item: it is gone. `*completed` is true for exactly one caller. A holder whose lease
+/// has expired may still be that caller, wherever the item is by then; whoever has leased it
+/// meanwhile gets false. `completed` may be NULL. The handle must still be freed.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a lease of another queue or process; an error of every
+/// operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_complete(
+    queue: Option<&leaseq_queue>,
+    lease: Option<&leaseq_lease>,
+    completed: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe { leaseq_queue_complete_with(queue, lease, None, completed, error) }
+}
+
+/// leaseq_queue_complete() with options; NULL for the defaults.
+/// @return as leaseq_queue_complete().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_complete_with(
+    queue: Option<&leaseq_queue>,
+    lease: Option<&leaseq_lease>,
+    options: Option<&leaseq_complete_options>,
+    completed: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let completed = Out::wanted(completed, false);
+            let queue = given(queue, "queue")?;
+            let lease = given(lease, "lease")?.get()?;
+            let options = options.map(|options| options.0.clone()).unwrap_or_default();
+            completed.set(queue.run(async |queue| queue.complete_with(lease, options).await)?);
+            Ok(())
+        })
+    }
+}
+
+/// Completes `count` items; `completed`, an array of `count` or NULL, has the answers in their
+/// order. `options` may be NULL.
+/// @return as leaseq_queue_complete(), and `LEASEQ_INVALID` if one of the leases is NULL: then none
+/// is completed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_complete_many(
+    queue: Option<&leaseq_queue>,
+    leases: *const *mut leaseq_lease,
+    count: usize,
+    options: Option<&leaseq_complete_options>,
+    completed: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let leases = all(leases, count);
+            let completed = Out::many(completed, count, false, "completed")?;
+            let (queue, leases) = (given(queue, "queue")?, leases?);
+            let options = options.map(|options| options.0.clone()).unwrap_or_default();
+            let answers =
+                async |queue: &leaseq::WorkQueue| queue.complete_many_with(leases, options).await;
+            completed.set_all(queue.run(answers)?);
+            Ok(())
+        })
+    }
+}
+
+/// Extends the lease: its deadline becomes the later of the old one and now + `duration_ms` (1 ms to
+/// 30 days), on the server's clock. Works after the deadline too, as long as nobody has reclaimed
+/// the item. `*deadline_ms` is the deadline, in ms since 1970; it may be NULL.
+/// @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a duration outside its limits or a
+/// lease of another queue or process; an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_extend(
+    queue: Option<&leaseq_queue>,
+    lease: Option<&leaseq_lease>,
+    duration_ms: i64,
+    deadline_ms: *mut i64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let deadline = Out::wanted(deadline_ms, 0);
+            let queue = given(queue, "queue")?;
+            let lease = given(lease, "lease")?.get()?;
+            let duration = duration(duration_ms, "a lease")?;
+            let at = queue.run(async |queue| queue.extend(lease, duration).await)?;
+            deadline.set(since_epoch(at));
+            Ok(())
+        })
+    }
+}
+
+/// Extends `count` leases. `statuses` and `deadlines_ms`, arrays of `count` or NULL, have for each of
+/// them `LEASEQ_OK` and its deadline, or `LEASEQ_LEASE_LOST` and 0.
+/// @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_extend().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_extend_many(
+    queue: Option<&leaseq_queue>,
+    leases: *const *mut leaseq_lease,
+    count: usize,
+    duration_ms: i64,
+    statuses: *mut leaseq_status,
+    deadlines_ms: *mut i64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let leases = all(leases, count);
+            let statuses = Out::many(statuses, count, leaseq_status::LEASEQ_OK, "statuses")?;
+            let deadlines = Out::many(deadlines_ms, count, 0, "deadlines_ms")?;
+            let (queue, leases) = (given(queue, "queue")?, leases?);
+            let duration = duration(duration_ms, "a lease")?;
+            let answers = queue.run(async |queue| queue.extend_many(leases, duration).await)?;
+            let at = |answer: &leaseq::Result<_>| answer.as_ref().map_or(0, |at| since_epoch(*at));
+            deadlines.set_all(answers.iter().map(at));
+            statuses.set_all(answers.iter().map(of_one));
+            Ok(())
+        })
+    }
+}
+
+/// Gives the item back without counting an attempt: to the front of its priority, at once or after
+/// `delay_ms`, at most 366 days.
+/// @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
+/// lease of another queue or process; an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_release(
+    queue: Option<&leaseq_queue>,
+    lease: Option<&leaseq_lease>,
+    delay_ms: i64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let queue = given(queue, "queue")?;
+            let lease = given(lease, "lease")?.get()?;
+            let delay = duration(delay_ms, "a delay")?;
+            queue.run(async |queue| queue.release(lease, delay).await)
+        })
+    }
+}
+
+/// Gives `count` items back. `statuses`, an array of `count` or NULL, has for each of them
+/// `LEASEQ_OK` or `LEASEQ_LEASE_LOST`.
+/// @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_release().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_release_many(
+    queue: Option<&leaseq_queue>,
+    leases: *const *mut leaseq_lease,
+    count: usize,
+    delay_ms: i64,
+    statuses: *mut leaseq_status,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let leases = all(leases, count);
+            let statuses = Out::many(statuses, count, leaseq_status::LEASEQ_OK, "statuses")?;
+            let (queue, leases) = (given(queue, "queue")?, leases?);
+            let delay = duration(delay_ms, "a delay")?;
+            let answers = queue.run(async |queue| queue.release_many(leases, delay).await)?;
+            statuses.set_all(answers.iter().map(of_one));
+            Ok(())
+        })
+    }
+}
+
+/// Counts a failure of the item: it goes to the back of its priority, at once or after `delay_ms`
+/// (at most 366 days), or is dead when its limit of attempts is reached. `*state` is the state it is
+/// in now; it may be NULL. The first 1,024 bytes of the text are kept with the item; what is not
+/// UTF-8 in it is replaced. It may be NULL with length 0.
+/// @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
+/// lease of another queue or process; an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_fail(
+    queue: Option<&leaseq_queue>,
+    lease: Option<&leaseq_lease>,
+    text: *const c_void,
+    text_len: usize,
+    delay_ms: i64,
+    state: *mut leaseq_state,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let state = Out::wanted(state, leaseq_state::LEASEQ_STATE_NONE);
+            let text = kept(bytes(text, text_len, MOST_TEXT, "text")?);
+            let queue = given(queue, "queue")?;
+            let lease = given(lease, "lease")?.get()?;
+            let delay = duration(delay_ms, "a delay")?;
+            let now = queue.run(async |queue| queue.fail(lease, &text, delay).await)?;
+            state.set(state_of(now));
+            Ok(())
+        })
+    }
+}
+
+/// Counts failures of `count` items; `texts` is an array of `count`, or NULL for no text.
+/// `statuses` and `states`, arrays of `count` or NULL, have for each of them `LEASEQ_OK` and its state
+/// now, or `LEASEQ_LEASE_LOST` and `LEASEQ_STATE_NONE`.
+/// @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_fail().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_fail_many(
+    queue: Option<&leaseq_queue>,
+    leases: *const *mut leaseq_lease,
+    texts: *const leaseq_bytes,
+    count: usize,
+    delay_ms: i64,
+    statuses: *mut leaseq_status,
+    states: *mut leaseq_state,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let leases = all(leases, count);
+            let none = leaseq_state::LEASEQ_STATE_NONE;
+            let statuses = Out::many(statuses, count, leaseq_status::LEASEQ_OK, "statuses")?;
+            let states = Out::many(states, count, none, "states")?;
+            let (queue, leases) = (given(queue, "queue")?, leases?);
+            let mut kept_texts = vec![Cow::Borrowed(""); leases.len()];
+            if !texts.is_null() {
+                let texts = array(texts, count, "texts")?;
+                for (place, text) in kept_texts.iter_mut().zip(texts) {
+                    *place = kept(bytes(text.data, text.len, MOST_TEXT, "text")?);
+                }
+            }
+            let delay = duration(delay_ms, "a delay")?;
+            let failures = leases.into_iter().zip(kept_texts.iter().map(|text| &**text));
+            let answers = queue.run(async |queue| queue.fail_many(failures, delay).await)?;
+            let now = |answer: &leaseq::Result<State>| {
+                answer.as_ref().map_or(none, |state| state_of(*state))
+            };
+            states.set_all(answers.iter().map(now));
+            statuses.set_all(answers.iter().map(of_one));
+            Ok(())
+        })
+    }
+}
+
+/// The beginning of an error text, as much as may be kept, as UTF-8.
+fn kept(text: &[u8]) -> Cow<'_, str> {
+    // A character that the cut tears apart is beyond what the core keeps.
+    String::from_utf8_lossy(&text[..text.len().min(leaseq::options::MAX_ERROR_TEXT + 4)])
+}
+
+/// The status of one lease among many.
+fn of_one<T>(answer: &leaseq::Result<T>) -> leaseq_status {
+    answer.as_ref().err().map(Error::kind).map_or(leaseq_status::LEASEQ_OK, ErrorKind::into)
+}

@@ -1,0 +1,239 @@
+//! Leasing for event loops: a call in the background, and a file descriptor that says when it is
+//! answered.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use leaseq::blocking::{Own, runtime};
+use leaseq::{Error, Lease, LeaseOptions};
+use tokio::sync::Notify;
+
+use crate::error::{leaseq_error, leaseq_status};
+use crate::guard::{self, Failure, Result, look, status};
+use crate::lease::{leaseq_lease, options, places};
+use crate::options::leaseq_lease_options;
+use crate::pointer::{Out, give, given};
+use crate::queue::leaseq_queue;
+
+/// Waits for leases in the background, and tells an event loop by a file descriptor.
+pub struct leaseq_waiter(Own<Handle>);
+
+struct Handle(Arc<Waiter>);
+
+struct Waiter {
+    queue: leaseq_queue,
+    /// An eventfd: readable while there is an answer.
+    event: File,
+    state: Mutex<State>,
+    freed: Notify,
+}
+
+enum State {
+    Idle,
+    Waiting,
+    Answered(leaseq::Result<Vec<Lease>>),
+    Freed,
+}
+
+impl Waiter {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(self: &Arc<Self>, count: usize, options: LeaseOptions) -> Result {
+        let runtime = runtime()?;
+        let mut state = self.lock();
+        if !matches!(*state, State::Idle) {
+            return Err(Failure::invalid("the waiter has begun already: take the answer first"));
+        }
+        *state = State::Waiting;
+        runtime.spawn(self.clone().wait(count, options));
+        Ok(())
+    }
+
+    async fn wait(self: Arc<Self>, count: usize, options: LeaseOptions) {
+        let answer = tokio::select! {
+            biased;
+            // What the call would have leased is given back.
+            () = self.freed.notified() => return,
+            answer = self.queue.lease(count, options) => answer,
+        };
+        let unwanted = {
+            let mut state = self.lock();
+            match *state {
+                State::Freed => answer.unwrap_or_default(),
+                _ => {
+                    *state = State::Answered(answer);
+                    // Cannot block: the count is 0.
+                    let _ = (&self.event).write(&1_u64.to_ne_bytes());
+                    Vec::new()
+                }
+            }
+        };
+        if !unwanted.is_empty() {
+            self.queue.give_back(&unwanted).await;
+        }
+    }
+
+    /// At most `most` leases of the answer; none while there is no answer.
+    fn take(&self, most: usize) -> leaseq::Result<Vec<Lease>> {
+        let mut state = self.lock();
+        let mut answer = match std::mem::replace(&mut *state, State::Idle) {
+            State::Answered(answer) => answer,
+            other => {
+                *state = other;
+                return Ok(Vec::new());
+            }
+        };
+        if let Ok(leases) = &mut answer
+            && leases.len() > most
+        {
+            let left = leases.split_off(most);
+            *state = State::Answered(Ok(left));
+            return answer;
+        }
+        // Cannot block: the count is 1.
+        let _ = (&self.event).read(&mut [0; 8]);
+        answer
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let state = std::mem::replace(&mut *self.0.lock(), State::Freed);
+        self.0.freed.notify_one();
+        if let State::Answered(Ok(leases)) = state
+            && !leases.is_empty()
+            && let Ok(runtime) = runtime()
+        {
+            let queue = self.0.queue.clone();
+            runtime.spawn(async move { queue.give_back(&leases).await });
+        }
+    }
+}
+
+impl leaseq_waiter {
+    fn get(&self) -> Result<&Arc<Waiter>> {
+        Ok(&self.0.get("the waiter")?.0)
+    }
+}
+
+/// A waiter for leases of this queue, which has not begun to wait. It may outlive the handle of the
+/// queue.
+/// @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left;
+/// `LEASEQ_INVALID` for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_waiter_new(
+    queue: Option<&leaseq_queue>,
+    waiter: *mut *mut leaseq_waiter,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let place = Out::one(waiter, std::ptr::null_mut(), "waiter")?;
+            let queue = given(queue, "queue")?.clone();
+            let waiter = Waiter {
+                queue,
+                event: event()?,
+                state: Mutex::new(State::Idle),
+                freed: Notify::new(),
+            };
+            place.set(give(leaseq_waiter(Own::new(Handle(Arc::new(waiter))))));
+            Ok(())
+        })
+    }
+}
+
+fn event() -> Result<File> {
+    // SAFETY: a plain system call.
+    let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    if event < 0 {
+        let why = std::io::Error::last_os_error();
+        let message = format!("no file descriptor for a waiter: {why}; nothing was executed");
+        let kind = leaseq::ErrorKind::Unavailable;
+        return Err(Failure { kind, message, outcome_unknown: false });
+    }
+    // SAFETY: just opened, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(event) }.into())
+}
+
+/// The file descriptor for `poll`, `epoll` or `select`: readable while leaseq_waiter_take() has an
+/// answer. Belongs to the waiter: do not read, write or close it. -1 for NULL, and in a forked child.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_waiter_fd(waiter: Option<&leaseq_waiter>) -> i32 {
+    look(waiter, -1, |waiter| waiter.get().map_or(-1, |waiter| waiter.event.as_raw_fd()))
+}
+
+/// Begins to lease up to `count` items in the background, with the arguments of
+/// leaseq_queue_lease_many(), and returns at once. Leases run from when they are given, not from when
+/// they are taken.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a duration or a wait outside its limits, or if it has
+/// begun already and the answer is not taken.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_waiter_begin(
+    waiter: Option<&leaseq_waiter>,
+    count: usize,
+    duration_ms: i64,
+    wait_ms: i64,
+    options: Option<&leaseq_lease_options>,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let options = self::options(duration_ms, wait_ms, options)?;
+            given(waiter, "waiter")?.get()?.begin(count, options)
+        })
+    }
+}
+
+/// Takes the answer, without waiting for it: the first `*count` of `leases`, an array of `capacity`,
+/// are leases then, the others NULL. None if there is no answer yet, and if there was nothing to
+/// lease in the time to wait. While leases are left the file descriptor stays readable; after the last
+/// of them, or an error, leaseq_waiter_begin() can be called again.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL or a capacity of 0; what leaseq_queue_lease_many()
+/// would have returned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_waiter_take(
+    waiter: Option<&leaseq_waiter>,
+    leases: *mut *mut leaseq_lease,
+    capacity: usize,
+    count: *mut usize,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let count = Out::one(count, 0, "count")?;
+            let places = places(leases, capacity, "leases")?;
+            let waiter = given(waiter, "waiter")?.get()?;
+            if capacity == 0 {
+                return Err(Failure::invalid("a capacity of 0 leases: the least is 1"));
+            }
+            let taken = waiter.take(capacity).map_err(|error: Error| Failure::from(error))?;
+            count.set(taken.len());
+            places.set_all(taken.into_iter().map(leaseq_lease::give));
+            Ok(())
+        })
+    }
+}
+
+/// True from leaseq_waiter_begin() until its answer is taken. False for NULL, and in a forked child.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_waiter_has_begun(waiter: Option<&leaseq_waiter>) -> bool {
+    look(waiter, false, |waiter| {
+        waiter.get().is_ok_and(|waiter| !matches!(*waiter.lock(), State::Idle))
+    })
+}
+
+/// Frees a waiter and makes the pointer NULL. NULL, and a pointer to NULL, are fine. A call that it
+/// has begun ends, and leases that were not taken are given back. Take the file descriptor out of the
+/// event loop before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_waiter_free(waiter: *mut *mut leaseq_waiter) {
+    // SAFETY: made by leaseq_waiter_new.
+    unsafe { guard::free(waiter) }
+}

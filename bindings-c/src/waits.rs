@@ -1,0 +1,56 @@
+//! Leasing that can be told to stop waiting.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use leaseq::blocking::PerProcess;
+use leaseq::{Lease, LeaseOptions, Result, WorkQueue};
+use tokio::sync::Notify;
+
+/// What the waiting calls of one client listen to.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    cancelled: AtomicBool,
+    bell: PerProcess<Notify>,
+}
+
+impl Waits {
+    /// Ends the waits of now and later.
+    pub(crate) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::SeqCst);
+        if let Some(bell) = self.bell() {
+            bell.notify_waiters();
+        }
+    }
+
+    pub(crate) fn allow(&self) {
+        self.cancelled.store(false, Ordering::SeqCst);
+    }
+
+    fn bell(&self) -> Option<&Notify> {
+        self.bell.get().or_else(|| self.bell.set(Notify::new()).0)
+    }
+
+    /// Leases; a cancelled wait ends as one whose time is over.
+    pub(crate) async fn lease(
+        &self,
+        queue: &WorkQueue,
+        count: usize,
+        options: LeaseOptions,
+    ) -> Result<Vec<Lease>> {
+        let Some(bell) = self.bell() else { return queue.lease_many(count, options).await };
+        let mut rung = pin!(bell.notified());
+        // Listens before it looks: a bell that rings between the two is heard.
+        rung.as_mut().enable();
+        if self.cancelled.load(Ordering::SeqCst) {
+            return queue.lease_many(count, options.wait(Duration::ZERO)).await;
+        }
+        tokio::select! {
+            biased;
+            leases = queue.lease_many(count, options) => leases,
+            // What the call would have leased is given back.
+            () = rung => Ok(Vec::new()),
+        }
+    }
+}

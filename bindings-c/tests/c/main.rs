@@ -1,0 +1,12 @@
+//! The C interface, tested from C: programs are compiled against an installed prefix, as users'
+//! are, and run.
+// A failed step must stop the test and say where.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod consumers;
+mod header;
+mod installed;
+mod nulls;
+mod programs;
+mod readme;
+mod sources;

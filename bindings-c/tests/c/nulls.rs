@@ -1,0 +1,167 @@
+//! NULL for every parameter of every function: the program is made from the header, so that none can
+//! be forgotten.
+
+use std::fmt::Write;
+use std::process::Command;
+
+use crate::header::{Function, functions};
+use crate::installed::{HERE, STRICT, prefix, succeed};
+
+/// What a caller would pass who does it right, as far as the first check goes.
+fn sane(parameter: &str) -> String {
+    let name = parameter.rsplit([' ', '*']).next().unwrap();
+    let kind = parameter[..parameter.len() - name.len()].trim();
+    match (kind, name) {
+        (_, "error") => "&error".into(),
+        ("const char *", "url") => "\"memory:\"".into(),
+        ("const char *" | "const void *", _) => "\"x\"".into(),
+        ("char *", _) => "text".into(),
+        ("size_t", "size") => "SIZE".into(),
+        ("size_t" | "int32_t" | "uint32_t" | "int64_t", _) => "1".into(),
+        ("bool", _) => "true".into(),
+        ("leaseq_lease *const *", _) => "&some_lease".into(),
+        ("const leaseq_item *", _) => "&item".into(),
+        ("const leaseq_bytes *", _) => "&bytes".into(),
+        (kind, _) => {
+            // A handle, or a place for one: `const leaseq_x *`, `leaseq_x *`, `leaseq_x **`, `bool *`.
+            let base = kind.trim_start_matches("const ").trim_end_matches([' ', '*']);
+            let known = ["queue", "client", "lease", "waiter", "item_options", "lease_options"];
+            let known = known.iter().chain(&["complete_options", "connect_options"]);
+            match (kind.ends_with("**"), base.strip_prefix("leaseq_")) {
+                (true, Some(handle)) => format!("&new_{handle}"),
+                (false, Some(handle)) if known.clone().any(|known| *known == handle) => {
+                    format!("some_{handle}")
+                }
+                (false, Some(handle)) => format!("any_{handle}"),
+                _ => format!("&a_{base}"),
+            }
+        }
+    }
+}
+
+fn is_pointer(parameter: &str) -> bool {
+    parameter.contains('*')
+}
+
+/// Parameters that may be NULL by their page: the call must succeed then.
+fn may_be_null(function: &Function, parameter: &str) -> bool {
+    let name = parameter.rsplit([' ', '*']).next().unwrap();
+    match name {
+        "complete_options" | "lease_options" => true,
+        "error" | "options" => !function.name.contains("_options_"),
+        "added" | "completed" | "deadline_ms" | "statuses" | "deadlines_ms" | "state"
+        | "states" | "texts" | "removed" | "requeued" => true,
+        "url" => true,
+        "cursor" => true,
+        _ => false,
+    }
+}
+
+fn program() -> String {
+    let functions = functions();
+    let mut text =
+        String::from("#include \"check.h\"\n\nenum { SIZE = sizeof(leaseq_light_report) };\n");
+    let mut handles = std::collections::BTreeSet::new();
+    for function in &functions {
+        for parameter in function.parameters.iter().filter(|p| p.contains("leaseq_")) {
+            let words = parameter.trim_start_matches("const ");
+            let base = words.split([' ', '*']).next().unwrap();
+            handles.insert(base.strip_prefix("leaseq_").unwrap().to_owned());
+        }
+    }
+    for plain in ["status", "state", "item", "bytes", "counts", "light_report", "error"] {
+        handles.remove(plain);
+    }
+    text.push_str("int main(void) {\n    char text[64];\n");
+    for handle in &handles {
+        writeln!(text, "    leaseq_{handle} *some_{handle} = NULL, *new_{handle} = NULL;").unwrap();
+    }
+    text.push_str(
+        "    leaseq_counts storage; leaseq_counts *any_counts = &storage;
+    leaseq_light_report report_storage; leaseq_light_report *any_light_report = &report_storage;
+    leaseq_names *any_names = NULL; leaseq_page *any_page = NULL; leaseq_report *any_report = NULL;
+    leaseq_item_info *any_item_info = NULL; leaseq_error *any_error = NULL;
+    leaseq_status a_leaseq_status = LEASEQ_OK; leaseq_status *any_status = &a_leaseq_status;
+    leaseq_state a_leaseq_state; leaseq_state *any_state = &a_leaseq_state;
+    bool a_bool; uint64_t a_uint64_t; int64_t a_int64_t; size_t a_size_t;
+    leaseq_item item = {.data = \"x\", .data_len = 1};
+    leaseq_bytes bytes = {.data = \"x\", .len = 1};
+    some_client = connected();
+    some_queue = queue_of(some_client, \"nulls\");
+    OK(leaseq_item_options_new(&some_item_options, &error));
+    OK(leaseq_lease_options_new(&some_lease_options, &error));
+    OK(leaseq_complete_options_new(&some_complete_options, &error));
+    OK(leaseq_connect_options_new(&some_connect_options, &error));
+    OK(leaseq_waiter_new(some_queue, &some_waiter, &error));
+    add(some_queue, \"leased\", \"x\");
+    some_lease = leased(some_queue, 1000000);
+    (void)any_item_info; (void)any_names; (void)any_page; (void)any_report; (void)any_error;
+    (void)any_state; (void)any_status; (void)any_counts; (void)any_light_report;
+    (void)some_names; (void)some_page; (void)some_report; (void)some_item_info;
+    (void)a_uint64_t; (void)a_int64_t; (void)a_size_t; (void)a_bool; (void)a_leaseq_state;
+    (void)bytes; (void)text;
+",
+    );
+    // NULL, 0 and false everywhere first, then one NULL at a time.
+    for function in &functions {
+        let fallible =
+            function.parameters.last().is_some_and(|last| last == "leaseq_error **error");
+        let zeros = function.parameters.iter().map(|p| if is_pointer(p) { "NULL" } else { "0" });
+        writeln!(text, "    {}({});", function.name, zeros.collect::<Vec<_>>().join(", ")).unwrap();
+        writeln!(text, "    checks++;").unwrap();
+        if !fallible || function.name.ends_with("_free") || function.name.ends_with("_close") {
+            continue;
+        }
+        for (at, parameter) in function.parameters.iter().enumerate() {
+            if !is_pointer(parameter) {
+                continue;
+            }
+            let mut all: Vec<String> = function.parameters.iter().map(|p| sane(p)).collect();
+            all[at] = "NULL".into();
+            let call = format!("{}({})", function.name, all.join(", "));
+            if parameter.ends_with("**error") {
+                writeln!(text, "    {call}; checks++;").unwrap();
+            } else if may_be_null(function, parameter) {
+                // Whatever becomes of it, NULL was not the reason.
+                writeln!(
+                    text,
+                    "    {call}; CHECK(strstr(leaseq_error_message(error), \" is NULL\") == NULL); \
+                     leaseq_error_free(&error);"
+                )
+                .unwrap();
+            } else {
+                writeln!(text, "    FAILS(LEASEQ_INVALID, {call});").unwrap();
+            }
+            for handle in &handles {
+                if all.iter().any(|argument| *argument == format!("&new_{handle}")) {
+                    let free = match handle.as_str() {
+                        "lease" | "client" | "queue" | "waiter" | "item_info" | "page"
+                        | "names" | "report" => format!("leaseq_{handle}_free"),
+                        options => format!("leaseq_{options}_free"),
+                    };
+                    writeln!(text, "    {free}(&new_{handle});").unwrap();
+                }
+            }
+        }
+    }
+    text.push_str("    end(some_queue, some_client);\n    return done();\n}\n");
+    text
+}
+
+#[test]
+fn null_is_noticed_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("nulls.c");
+    std::fs::write(&source, program()).unwrap();
+    let path = folder.path().join("nulls");
+    let mut compiler = Command::new("cc");
+    compiler.args(STRICT).args(["-fsanitize=address,undefined", "-pthread", "-I"]);
+    compiler.arg(prefix().join("include")).arg(format!("-I{HERE}/tests/programs")).arg(&source);
+    compiler.arg("-o").arg(&path).arg("-L").arg(prefix().join("lib")).arg("-lleaseq");
+    succeed(compiler.arg(format!("-Wl,-rpath,{}", prefix().join("lib").display())));
+    let mut command = Command::new(path);
+    command.env("LEASEQ_URL", "memory:").env("ASAN_OPTIONS", "detect_leaks=0");
+    let printed = succeed(&mut command);
+    let checks: u32 = printed.trim().strip_suffix(" checks").unwrap().parse().unwrap();
+    assert!(checks > 200, "{printed}");
+}
