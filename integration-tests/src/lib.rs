@@ -2,4 +2,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod conformance;
 pub mod demo;
+pub mod faults;

@@ -18,8 +18,10 @@ use std::process::ExitCode;
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs the demo: exit status 0 if the queue kept its promises, 1 if not or if it could not be told.
+/// Each argument, `LANGUAGE=COMMAND ARGUMENT…`, is one more worker.
 pub fn main() -> ExitCode {
-    match run::run() {
+    let others: Vec<String> = std::env::args().skip(1).collect();
+    match run::run(&others) {
         Ok((screen, faults)) => {
             println!("{screen}");
             if faults.is_empty() {

@@ -17,14 +17,14 @@ use super::place::Place;
 use super::screen::Screen;
 use super::verdict::{Record, judge};
 use super::wait;
-use super::worker::{self, BATCH, Worker};
+use super::worker::{self, BATCH, Kind, Worker};
 use super::{Error, digests};
 
 /// In the first half each worker can take a batch; in the second, those do that will hold one.
 const MIN_FILES: usize = 6 * BATCH;
 
-/// Runs the demo. What to show, and what is wrong.
-pub(super) fn run() -> Result<(Screen, Vec<String>), Error> {
+/// Runs the demo with these workers beside those in Rust. What to show, and what is wrong.
+pub(super) fn run(others: &[String]) -> Result<(Screen, Vec<String>), Error> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let files = files::read(root)?;
     if files.files.len() < MIN_FILES {
@@ -34,18 +34,20 @@ pub(super) fn run() -> Result<(Screen, Vec<String>), Error> {
     let folder = tempfile::Builder::new().prefix("leaseq-demo-").tempdir()?;
     let place = Place::choose(folder.path())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(in_place(&place, folder.path(), &files))
+    let fleet = worker::fleet(others)?;
+    runtime.block_on(in_place(&place, folder.path(), &fleet, &files))
 }
 
 async fn in_place(
     place: &Place,
     folder: &Path,
+    fleet: &[Kind],
     files: &Files,
 ) -> Result<(Screen, Vec<String>), Error> {
     let client = Client::connect(&place.url).await?;
     // The place may be somebody's: a queue that nobody else has, and nothing is left in it.
     let queue = client.queue(&format!("demo-{:016x}", rand::random::<u64>()))?;
-    let result = on_queue(place, folder, &queue, files).await;
+    let result = on_queue(place, folder, fleet, &queue, files).await;
     for state in State::ALL {
         let purged = queue.purge(state).await;
         if result.is_ok() {
@@ -59,11 +61,12 @@ async fn in_place(
 async fn on_queue(
     place: &Place,
     folder: &Path,
+    fleet: &[Kind],
     queue: &WorkQueue,
     files: &Files,
 ) -> Result<(Screen, Vec<String>), Error> {
     let mut workers = Vec::new();
-    for (i, kind) in worker::fleet()?.iter().enumerate() {
+    for (i, kind) in fleet.iter().enumerate() {
         let name = queue.name();
         workers.push(Worker::start(i + 1, kind, &place.url, name, folder)?);
     }
@@ -96,7 +99,11 @@ async fn on_queue(
         files: files.files.len(),
         bytes: files.files.iter().map(|file| file.data.len()).sum(),
         skipped: files.skipped,
-        workers: workers.iter().map(|worker| worker.language).zip(verdict.completed).collect(),
+        workers: workers
+            .iter()
+            .map(|worker| worker.language.clone())
+            .zip(verdict.completed)
+            .collect(),
         killed: (workers[KILLED].name(), story.killed_held),
         stopped: (workers[STOPPED].name(), story.stopped_held),
         late: story.late,

@@ -9,7 +9,7 @@ pub(super) struct Screen {
     pub(super) bytes: usize,
     pub(super) skipped: usize,
     /// The language of each worker, and how many items it completed.
-    pub(super) workers: Vec<(&'static str, usize)>,
+    pub(super) workers: Vec<(String, usize)>,
     /// Who was killed, holding how many leases.
     pub(super) killed: (String, u64),
     /// Who was stopped, holding how many leases.
@@ -36,7 +36,11 @@ impl fmt::Display for Screen {
             let each: Vec<String> = completed.iter().map(usize::to_string).collect();
             let processes = completed.len();
             let each = each.join(" + ");
-            line("completions", format!("{language} {sum} ({processes} processes: {each})"))?;
+            let text = match processes {
+                1 => format!("{language} {sum}"),
+                _ => format!("{language} {sum} ({processes} processes: {each})"),
+            };
+            line("completions", text)?;
         }
         let (who, held) = &self.killed;
         line("killed", format!("{who}, holding at least {held} leases"))?;

@@ -28,24 +28,43 @@ const LEASE: Duration = Duration::from_secs(1);
 /// How many items a worker takes at once.
 pub(super) const BATCH: usize = 8;
 
-/// How to start the workers of one language.
+/// How to start a worker.
 pub(super) struct Kind {
-    pub(super) language: &'static str,
+    pub(super) language: String,
     command: PathBuf,
+    arguments: Vec<String>,
 }
 
-/// One worker for each entry.
-pub(super) fn fleet() -> Result<Vec<Kind>, Error> {
+/// One worker for each entry: `others`, given as `LANGUAGE=COMMAND ARGUMENT…`, and enough in Rust
+/// that there are three at least. Others come first: they are killed and stopped.
+pub(super) fn fleet(others: &[String]) -> Result<Vec<Kind>, Error> {
+    let mut fleet = Vec::new();
+    for other in others {
+        let (language, command) = other.split_once('=').unwrap_or_default();
+        let mut words = command.split_whitespace().map(str::to_owned);
+        match words.next() {
+            Some(command) if !language.is_empty() => fleet.push(Kind {
+                language: language.to_owned(),
+                command: command.into(),
+                arguments: words.collect(),
+            }),
+            _ => return Err(format!("{other:?} is not LANGUAGE=COMMAND").into()),
+        }
+    }
     // Built beside this program.
     let mut command = std::env::current_exe()?;
     command.set_file_name("demo-worker-rust");
-    Ok((0..3).map(|_| Kind { language: "rust", command: command.clone() }).collect())
+    for _ in 0..3_usize.saturating_sub(fleet.len()).max(1) {
+        let language = "rust".to_owned();
+        fleet.push(Kind { language, command: command.clone(), arguments: Vec::new() });
+    }
+    Ok(fleet)
 }
 
 pub(super) struct Worker {
     /// For people: from 1.
     pub(super) number: usize,
-    pub(super) language: &'static str,
+    pub(super) language: String,
     pub(super) results: PathBuf,
     child: Child,
     input: ChildStdin,
@@ -62,6 +81,7 @@ impl Worker {
     ) -> Result<Self, Error> {
         let results = folder.join(format!("worker-{number}-{}.jsonl", kind.language));
         let mut child = Command::new(&kind.command)
+            .args(&kind.arguments)
             .arg(queue)
             .arg(&results)
             .args([LEASE.as_millis().to_string(), BATCH.to_string()])
@@ -75,7 +95,7 @@ impl Worker {
             return Err("a worker has no stdin or stdout".into());
         };
         let lines = BufReader::new(output).lines();
-        Ok(Worker { number, language: kind.language, results, child, input, lines })
+        Ok(Worker { number, language: kind.language.clone(), results, child, input, lines })
     }
 
     /// For people.

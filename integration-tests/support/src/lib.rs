@@ -10,13 +10,17 @@
 //! | slots that move | [`Cluster`] |
 //! | a master that changes | [`Sentinel`] |
 //! | `rediss://` | [`TlsServer`] |
+//! | what a process costs | [`cpu_time`] |
 //! | waiting without sleeping | [`eventually`] |
+//! | texts with something wrong in them | [`with_accidents`] |
 
 #![forbid(unsafe_code)]
 // Test-only code: a failed step must stop the test at once and say where.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod accidents;
 mod cluster;
+mod cpu;
 mod port;
 mod proxy;
 mod sentinel;
@@ -24,7 +28,9 @@ mod server;
 mod tls;
 mod wait;
 
+pub use accidents::with_accidents;
 pub use cluster::Cluster;
+pub use cpu::cpu_time;
 pub use proxy::{Proxy, Then};
 pub use sentinel::Sentinel;
 pub use server::{RedisServer, RedisServerBuilder};

@@ -6,7 +6,7 @@ use crate::{RedisServer, RedisServerBuilder, eventually_blocking};
 
 /// The name under which the sentinels know the master.
 const NAME: &str = "master0";
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How often sentinels look and talk, in ms; by default every 1 to 10 s. Much less is unsafe:
 /// a sentinel makes a new master it has not heard of a replica again after four
 /// publish-periods, and noticing a promotion takes 1 s.

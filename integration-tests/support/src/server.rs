@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use crate::eventually_blocking;
 use crate::port::{self, Port};
 
-/// How long a server may take until it answers.
-const START: Duration = Duration::from_secs(10);
+/// How long a server may take until it answers, on a machine that is busy.
+const START: Duration = Duration::from_secs(60);
 /// Starts tried, each on another port, before giving up.
 const TRIES: usize = 5;
 
@@ -132,6 +132,17 @@ impl RedisServer {
         command.query(&mut self.setup.connect(self.port())?)
     }
 
+    /// Whether a replica has all that was written so far, within a second. Writes this key.
+    pub fn is_replicated(&self, key: &str) -> bool {
+        let Ok(mut connection) = self.setup.connect(self.port()) else { return false };
+        // WAIT is about the writes of its own connection.
+        let mut pipe = redis::pipe();
+        pipe.cmd("SET").arg(key).arg(1).ignore();
+        pipe.cmd("WAIT").arg(1).arg(1_000);
+        let replicas: redis::RedisResult<(u64,)> = pipe.query(&mut connection);
+        replicas.is_ok_and(|(replicas,)| replicas > 0)
+    }
+
     /// A new blocking connection.
     pub fn connection(&self) -> redis::Connection {
         self.setup.connect(self.port()).expect("the server accepts connections")
@@ -162,9 +173,23 @@ pub struct RedisServerBuilder {
     password: Option<String>,
     unix_socket: bool,
     tls_files: Option<PathBuf>,
+    environment: Vec<(String, PathBuf)>,
+    binary: Option<PathBuf>,
 }
 
 impl RedisServerBuilder {
+    /// Sets an environment variable of the server.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<PathBuf>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Runs this server instead of the usual one.
+    pub fn binary(mut self, path: impl Into<PathBuf>) -> Self {
+        self.binary = Some(path.into());
+        self
+    }
+
     /// Adds a setting: `arg("--appendonly", "yes")`. Later settings win.
     pub fn arg(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.args.extend([name.into(), value.into()]);
@@ -201,7 +226,7 @@ impl RedisServerBuilder {
         self
     }
 
-    /// Starts the server and waits (10 s at most) until it answers.
+    /// Starts the server and waits (60 s at most) until it answers.
     pub fn start(self) -> RedisServer {
         let mut log = String::new();
         for _ in 0..TRIES {
@@ -221,9 +246,11 @@ impl RedisServerBuilder {
     }
 
     fn spawn(&self, dir: &Path, port: u16) -> Child {
-        let binary = std::env::var_os("LEASEQ_REDIS_SERVER");
-        let binary = binary.as_deref().unwrap_or(OsStr::new("redis-server"));
+        let named = std::env::var_os("LEASEQ_REDIS_SERVER");
+        let named = self.binary.as_deref().map(Path::as_os_str).or(named.as_deref());
+        let binary = named.unwrap_or(OsStr::new("redis-server"));
         let mut command = Command::new(binary);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if self.config.is_some() {
             command.arg(dir.join("redis.conf"));
         }

@@ -51,7 +51,12 @@ impl TlsServer {
     }
 
     /// The process behind it, reachable without TLS.
-    pub fn server(&mut self) -> &mut RedisServer {
+    pub fn server(&self) -> &RedisServer {
+        &self.server
+    }
+
+    /// The same, to kill or restart it.
+    pub fn server_mut(&mut self) -> &mut RedisServer {
         &mut self.server
     }
 }

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use leaseq_test_support::{Proxy, RedisServer, Then, eventually};
+use leaseq_test_support::{Proxy, RedisServer, Then, TlsServer, eventually};
 use redis::aio::MultiplexedConnection;
 
 const SOON: Duration = Duration::from_secs(5);
@@ -209,6 +209,54 @@ async fn replies_can_be_slow_and_in_crumbs() {
     let start = Instant::now();
     assert_eq!(incr(&mut connection, "a").await.unwrap(), 1);
     assert!(start.elapsed() >= 2 * SHORT);
+}
+
+#[tokio::test]
+async fn a_muted_connection_is_heard_and_hears_nothing() {
+    let (server, proxy) = both().await;
+    let mut muted = connect_impatient(&proxy).await;
+    proxy.mute();
+    assert!(incr(&mut muted, "a").await.unwrap_err().is_timeout());
+    assert_eq!(server.cli(&["GET", "a"]), "1");
+    assert_eq!(proxy.replies_dropped(), 1);
+    assert_eq!(incr(&mut connect(&proxy).await, "a").await.unwrap(), 2);
+    proxy.heal();
+    assert!(incr(&mut muted, "a").await.unwrap_err().is_timeout(), "for good");
+    proxy.close_all();
+    assert!(eventually(SOON, async || proxy.connections_open() == 0).await);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_passes_in_crumbs_and_is_lost_as_well() {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let mut server = TlsServer::start();
+    let proxy = Proxy::start_opaque(server.port());
+    let url = proxy.url().replacen("redis:", "rediss:", 1);
+    let certificates = redis::TlsCertificates {
+        client_tls: None,
+        root_cert: Some(std::fs::read(server.ca_file()).unwrap()),
+    };
+    let client = redis::Client::build_with_tls(url, certificates).unwrap();
+    let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(SHORT));
+    let connect = async || client.get_multiplexed_async_connection_with_config(&config).await;
+    let mut muted = connect().await.unwrap();
+    assert_eq!(incr(&mut muted, "a").await.unwrap(), 1);
+    assert_eq!(proxy.commands(), 0, "what is in it is nobody's business");
+
+    proxy.mute();
+    assert!(incr(&mut muted, "a").await.unwrap_err().is_timeout());
+    let executed = async || server.server().cli(&["GET", "a"]) == "2";
+    assert!(eventually(SOON, executed).await);
+    assert!(proxy.replies_dropped() > 0);
+
+    proxy.split_bytes(true);
+    let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(SOON));
+    let slow = client.get_multiplexed_async_connection_with_config(&config).await;
+    assert_eq!(incr(&mut slow.unwrap(), "a").await.unwrap(), 3);
+    proxy.close_all();
+    assert!(eventually(SOON, async || proxy.connections_open() == 0).await);
+    server.server_mut().kill();
+    assert!(connect().await.is_err(), "no server, no service");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq_test_support::{Cluster, Sentinel, TlsServer, eventually_blocking};
+use leaseq_test_support::{Cluster, RedisServer, Sentinel, TlsServer, eventually_blocking};
 
 #[test]
 fn a_slot_moves_between_cluster_nodes() {
@@ -61,4 +61,20 @@ fn a_client_that_trusts_the_authority_gets_through_tls() {
 
     let stranger = redis::Client::open(server.url()).unwrap();
     assert!(stranger.get_connection().is_err());
+}
+
+#[test]
+fn a_replica_takes_over_by_hand_and_by_election() {
+    let mut cluster = Cluster::start_with_replicas(RedisServer::builder());
+    let slot = cluster.slot_of("{q}");
+    let old = cluster.slot_owner(slot);
+    cluster.node(old).cli(&["SET", "{q}", "kept"]);
+    let new = cluster.fail_over(slot);
+    assert_eq!(cluster.node(new).cli(&["GET", "{q}"]), "kept");
+    assert!(new != old && cluster.node(new).is_replicated("{q}mark"));
+    cluster.node_mut(new).kill();
+    assert_eq!(cluster.wait_for_owner_other_than(slot, new), old);
+    cluster.node_mut(new).restart();
+    cluster.wait_for_replica(new);
+    assert_eq!(cluster.node(old).cli(&["GET", "{q}"]), "kept");
 }

@@ -86,6 +86,10 @@ impl Connection {
     async fn read_commands(&self, mut from: ReadHalf<'_>, to: Sender, open: Open) {
         let mut splitter = Splitter::default();
         while let Ok(bytes) = read(&mut from).await {
+            if self.faults.opaque {
+                self.send(&to, Piece::Forward(bytes));
+                continue;
+            }
             splitter.push(&bytes);
             while let Some(command) = splitter.next() {
                 let args = strings(&command);
@@ -116,6 +120,10 @@ impl Connection {
     async fn read_replies(&self, mut from: ReadHalf<'_>, to: Sender) {
         let mut splitter = Splitter::default();
         while let Ok(bytes) = read(&mut from).await {
+            if self.faults.opaque {
+                self.send(&to, Piece::Forward(bytes));
+                continue;
+            }
             splitter.push(&bytes);
             while let Some(reply) = splitter.next() {
                 let expected = match self.is_message(&reply) {
@@ -131,6 +139,9 @@ impl Connection {
     async fn write_replies(&self, mut to: WriteHalf<'_>, mut from: Receiver) -> bool {
         while let Some(piece) = self.receive(&mut from).await {
             match piece {
+                Piece::Forward(_) if self.faults.mutes(self.id) => {
+                    self.faults.dropped.send_modify(|dropped| *dropped += 1);
+                }
                 Piece::Forward(bytes) => {
                     if self.write_reply(&mut to, &bytes).await.is_err() {
                         return false;

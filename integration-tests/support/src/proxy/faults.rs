@@ -21,6 +21,8 @@ pub(super) type Predicate = Box<dyn Fn(&[Vec<u8>]) -> bool + Send>;
 /// The faults and figures of one proxy.
 #[derive(Default)]
 pub(super) struct Faults {
+    /// Bytes are no commands and replies, or none that anybody could read.
+    pub(super) opaque: bool,
     state: Mutex<State>,
     /// Faults that running connections must notice by themselves.
     pub(super) reach: watch::Sender<Reach>,
@@ -55,6 +57,8 @@ pub(super) struct Reach {
     pub(super) hole_from: Option<u64>,
     /// Those below are to be reset.
     pub(super) reset_below: u64,
+    /// Of those below nothing comes back any more.
+    pub(super) mute_below: u64,
 }
 
 impl Reach {
@@ -64,6 +68,10 @@ impl Reach {
 }
 
 impl Faults {
+    pub(super) fn new(opaque: bool) -> Self {
+        Faults { opaque, ..Faults::default() }
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
@@ -90,6 +98,11 @@ impl Faults {
     pub(super) async fn pass(&self, id: u64) {
         let mut reach = self.reach.subscribe();
         reach.wait_for(|reach| !reach.holds(id)).await.expect("the proxy's state exists");
+    }
+
+    /// Whether what the server says on connection `id` is lost.
+    pub(super) fn mutes(&self, id: u64) -> bool {
+        id < self.reach.borrow().mute_below
     }
 
     /// Waits until connection `id` is to be reset.

@@ -21,8 +21,9 @@ use crate::port::Port;
 ///
 /// It runs on a thread of its own, so it goes on while a test blocks its thread or stops the
 /// clock of its runtime. Faults take effect for every byte that is handed on after the call
-/// returns. Plain RESP 2 and 3 only: no TLS, no `MONITOR`, no `CLIENT REPLY OFF`; the
-/// confirmations of `SUBSCRIBE` and its like are never swallowed.
+/// returns. Plain RESP 2 and 3 only: no `MONITOR`, no `CLIENT REPLY OFF`; the confirmations of
+/// `SUBSCRIBE` and its like are never swallowed. For all else, TLS above all, there is
+/// [`start_opaque`](Self::start_opaque).
 pub struct Proxy {
     faults: Arc<Faults>,
     port: Port,
@@ -39,6 +40,17 @@ impl Proxy {
 
     /// [`start`](Self::start) for code without a runtime.
     pub fn start_blocking(upstream_port: u16) -> Self {
+        Self::start_as(upstream_port, false)
+    }
+
+    /// A proxy that hands on bytes as they are, for code without a runtime: it knows no commands,
+    /// so it counts none and can [`drop_replies`](Self::drop_replies) of none. What else there is
+    /// reaches bytes as it does commands and replies.
+    pub fn start_opaque(upstream_port: u16) -> Self {
+        Self::start_as(upstream_port, true)
+    }
+
+    fn start_as(upstream_port: u16, opaque: bool) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("proxy")
@@ -47,7 +59,7 @@ impl Proxy {
             .expect("a thread can be started");
         let (port, listener) = Port::listen();
         let proxy = Self {
-            faults: Arc::default(),
+            faults: Arc::new(Faults::new(opaque)),
             port,
             upstream: upstream_port,
             accepting: Mutex::default(),
@@ -103,8 +115,16 @@ impl Proxy {
     /// Ends every black hole. As after a network partition, what was sent meanwhile arrives.
     pub fn heal(&self) {
         self.faults.reach.send_modify(|reach| {
-            *reach = Reach { reset_below: reach.reset_below, ..Reach::default() }
+            *reach = Reach { hole_below: 0, hole_from: None, ..*reach };
         });
+    }
+
+    /// From now on nothing that the server says on the connections that exist comes back, while
+    /// what clients say arrives and is executed. They stay so until they are closed, as a stream
+    /// with a hole in it is worth nothing. New connections work.
+    pub fn mute(&self) {
+        let opened = self.connections_opened();
+        self.faults.reach.send_modify(|reach| reach.mute_below = opened);
     }
 
     /// Resets every connection that exists.
@@ -166,7 +186,8 @@ impl Proxy {
         self.faults.state().by_name.get(&name.to_ascii_uppercase()).copied().unwrap_or(0)
     }
 
-    /// Replies swallowed by [`drop_replies`](Self::drop_replies) so far.
+    /// Replies swallowed by [`drop_replies`](Self::drop_replies) so far, and those, or pieces of
+    /// them, that [`mute`](Self::mute) has.
     pub fn replies_dropped(&self) -> u64 {
         *self.faults.dropped.borrow()
     }

@@ -1,0 +1,203 @@
+//! Conformance: every scenario with every language on every engine.
+//!
+//! A scenario is a file in `scenarios/`, a testee a small program in a language that is told by
+//! lines what to do; see the READMEs of `scenarios/` and `testees/`.
+
+pub(crate) mod clock;
+pub(crate) mod engines;
+mod expect;
+mod run;
+mod scenario;
+mod table;
+pub(crate) mod testee;
+pub mod value;
+pub mod wire;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use tokio::task::block_in_place;
+
+use self::clock::Clock;
+use self::engines::Engine;
+use self::run::Team;
+use self::scenario::Scenario;
+use self::table::{Mark, Table};
+use self::testee::{Language, Testee};
+
+pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Failures that are known, as `SCENARIO TEAM ENGINE`. One that passes fails the run: take it out.
+const KNOWN_FAILURES: &[&str] = &[];
+
+/// Runs every scenario with every language on every engine.
+#[derive(Parser)]
+struct Arguments {
+    /// Testees besides that in Rust, each `LANGUAGE=COMMAND ARGUMENT…`
+    testees: Vec<String>,
+    /// Scenarios of this folder instead
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios"))]
+    scenarios: PathBuf,
+    /// Only scenarios whose name has this in it
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Only these engines
+    #[arg(long, value_delimiter = ',')]
+    engines: Vec<String>,
+    /// Only these teams: a language, or `mixed`
+    #[arg(long, value_delimiter = ',')]
+    teams: Vec<String>,
+    /// Print the failures and the counts only
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// Runs what the arguments say: exit status 0 if all is as it must be.
+pub fn main() -> ExitCode {
+    let result = tokio::runtime::Runtime::new()
+        .map_err(Error::from)
+        .and_then(|runtime| runtime.block_on(run(Arguments::parse())));
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("the scenarios did not come to an end: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> Result<bool, Error> {
+    let mut scenarios = scenario::read_all(&arguments.scenarios)?;
+    scenarios.retain(|scenario| scenario.name.contains(&arguments.only));
+    if scenarios.is_empty() {
+        return Err(format!("no scenario is called like {:?}", arguments.only).into());
+    }
+    let mut languages = vec![Language::rust()?];
+    for testee in &arguments.testees {
+        languages.push(Language::parse(testee)?);
+    }
+    for name in &arguments.engines {
+        if !engines::NAMES.contains(&name.as_str()) {
+            return Err(format!("unknown engine {name}: known are {:?}", engines::NAMES).into());
+        }
+    }
+    let wanted = |name: &&str| {
+        arguments.engines.is_empty() || arguments.engines.iter().any(|engine| engine == name)
+    };
+    let plan = Arc::new(Plan { scenarios, languages, teams: arguments.teams.clone() });
+    // At the same time, as much of it is waiting; each has a clock of its own.
+    let mut games = Vec::new();
+    for name in engines::NAMES.into_iter().filter(wanted) {
+        games.push(tokio::spawn(play_all(name, plan.clone())));
+    }
+    let mut table = Table::default();
+    for game in games {
+        for (place, mark) in game.await?? {
+            table.note(&place.scenario, &place.team, place.engine, mark);
+        }
+    }
+    for failure in table.failures() {
+        eprintln!("FAILED: {failure}");
+    }
+    if arguments.quiet {
+        println!("{}", table.counts())
+    } else {
+        println!("{table}")
+    }
+    Ok(table.is_good())
+}
+
+/// What is to be played.
+struct Plan {
+    scenarios: Vec<Scenario>,
+    languages: Vec<Language>,
+    /// Only these; all if it is empty.
+    teams: Vec<String>,
+}
+
+/// Where in the table a mark belongs.
+struct Place {
+    scenario: String,
+    team: String,
+    engine: &'static str,
+}
+
+/// Every scenario with every team on one engine; nothing if the engine is not there.
+async fn play_all(name: &'static str, plan: Arc<Plan>) -> Result<Vec<(Place, Mark)>, Error> {
+    let folder = tempfile::Builder::new().prefix("leaseq-conformance-").tempdir()?;
+    let clock = Clock::new(folder.path())?;
+    let started = block_in_place(|| Engine::start(name, folder.path(), &clock))?;
+    let Some(engine) = started else {
+        eprintln!("{name}: not there ({} names its server)", engines::VALKEY);
+        return Ok(Vec::new());
+    };
+    let mut marks = Vec::new();
+    let mut number = 0;
+    for mut team in teams(&plan.languages, &plan.teams, &clock).await? {
+        let name = team.name.clone();
+        let mut note = |scenario: &str, mark: Mark| {
+            let (scenario, team) = (scenario.to_owned(), name.clone());
+            marks.push((Place { scenario, team, engine: engine.name() }, mark));
+        };
+        for scenario in &plan.scenarios {
+            number += 1;
+            note(&scenario.name, play(scenario, &engine, &clock, &mut team, number).await);
+        }
+        for testee in team.testees {
+            let mark = match testee.end().await {
+                Ok(()) => Mark::Passed,
+                Err(error) => Mark::Failed(error.to_string()),
+            };
+            note("(end of the testees)", mark);
+        }
+    }
+    Ok(marks)
+}
+
+/// One for each language, and one of all if there are several.
+async fn teams(
+    languages: &[Language],
+    wanted: &[String],
+    clock: &Clock,
+) -> Result<Vec<Team>, Error> {
+    let mut rosters: Vec<(String, Vec<&Language>)> =
+        languages.iter().map(|language| (language.name.clone(), vec![language])).collect();
+    if languages.len() > 1 {
+        rosters.push(("mixed".into(), languages.iter().collect()));
+    }
+    let mut teams = Vec::new();
+    for (name, roster) in rosters {
+        if !wanted.is_empty() && !wanted.contains(&name) {
+            continue;
+        }
+        let mut testees = Vec::new();
+        for language in roster {
+            testees.push(Testee::start(language, &clock.environment()).await?);
+        }
+        teams.push(Team { name, testees });
+    }
+    Ok(teams)
+}
+
+async fn play(
+    scenario: &Scenario,
+    engine: &Engine,
+    clock: &Clock,
+    team: &mut Team,
+    number: usize,
+) -> Mark {
+    if !run::is_meant(scenario, team, engine) {
+        return Mark::NotMeant;
+    }
+    let place = format!("{} {} {}", scenario.name, team.name, engine.name());
+    let known = KNOWN_FAILURES.contains(&place.as_str());
+    match (run::play(scenario, engine, clock, team, number).await, known) {
+        (Ok(()), false) => Mark::Passed,
+        (Ok(()), true) => Mark::Cured,
+        (Err(_), true) => Mark::Known,
+        (Err(error), false) => Mark::Failed(error.to_string()),
+    }
+}

@@ -1,0 +1,289 @@
+//! One scenario, with one team of testees, on one engine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::Error;
+use super::clock::Clock;
+use super::engines::Engine;
+use super::expect::Expect;
+use super::scenario::{ClockMode, Scenario, Step, applies};
+use super::testee::{Answer, Pending, Testee};
+use super::value;
+
+/// How far a time may be off on a clock that runs.
+const WITHIN_MS: u64 = 1_000;
+
+/// Between two questions of a step that may be asked again.
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// Testees that play together: each client of a scenario is given to one of them.
+pub(super) struct Team {
+    /// `rust`, or `mixed`.
+    pub(super) name: String,
+    pub(super) testees: Vec<Testee>,
+}
+
+pub(super) struct Run<'a> {
+    scenario: &'a Scenario,
+    engine: &'a Engine,
+    clock: &'a Clock,
+    team: &'a mut Team,
+    /// Which run this is: another run gives another testee to a client.
+    number: usize,
+    place: String,
+    /// The clients so far, each with its testee.
+    clients: BTreeMap<String, usize>,
+    queues: BTreeSet<String>,
+    begun: BTreeMap<String, Pending>,
+    kept: Map<String, Value>,
+    by_hand: bool,
+}
+
+/// Whether the team can play the scenario on the engine at all.
+pub(super) fn is_meant(scenario: &Scenario, team: &Team, engine: &Engine) -> bool {
+    applies(scenario.only.as_ref(), engine.name(), engine.family())
+        && scenario
+            .needs
+            .iter()
+            .all(|need| team.testees.iter().all(|testee| testee.abilities.contains(need)))
+}
+
+/// What is wrong, if anything is: the step, and what it gave.
+pub(super) async fn play(
+    scenario: &Scenario,
+    engine: &Engine,
+    clock: &Clock,
+    team: &mut Team,
+    number: usize,
+) -> Result<(), Error> {
+    clock.begin(scenario.clock == ClockMode::Runs)?;
+    engine.catch_up(clock.now_ms())?;
+    let mut run = Run {
+        scenario,
+        engine,
+        clock,
+        place: format!("run{number}"),
+        team,
+        number,
+        clients: BTreeMap::new(),
+        queues: BTreeSet::new(),
+        begun: BTreeMap::new(),
+        kept: Map::new(),
+        by_hand: false,
+    };
+    let result = run.steps().await;
+    let ended = run.end(result.is_ok()).await;
+    result.and(ended)
+}
+
+impl Run<'_> {
+    async fn steps(&mut self) -> Result<(), Error> {
+        let scenario = self.scenario;
+        for (i, step) in scenario.steps.iter().enumerate() {
+            if !applies(step.only.as_ref(), self.engine.name(), self.engine.family()) {
+                continue;
+            }
+            let (name, _) = step.operation()?;
+            let done = self.until_right(step).await;
+            done.map_err(|error| format!("step {} ({name}): {error}", i + 1))?;
+        }
+        if let Some(name) = self.begun.keys().next() {
+            return Err(format!("{name} was begun and never ended").into());
+        }
+        Ok(())
+    }
+
+    /// Again, if the step allows it, until the answer is right.
+    async fn until_right(&mut self, step: &Step) -> Result<(), Error> {
+        let end = Instant::now() + Duration::from_millis(step.within_ms);
+        loop {
+            let done = self.step(step).await;
+            if done.is_ok() || Instant::now() >= end {
+                return done;
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    async fn step(&mut self, step: &Step) -> Result<(), Error> {
+        let (name, written) = step.operation()?;
+        let arguments = &value::fill(written, &self.kept)?;
+        match name {
+            "advance_ms" => {
+                self.clock.advance(arguments.as_u64().ok_or("advance_ms is a whole number")?)?;
+                self.engine.catch_up(self.clock.now_ms())
+            }
+            "redis" => {
+                self.by_hand = true;
+                let words = arguments.as_array().ok_or("redis is a list of words")?;
+                let words: Vec<String> = words
+                    .iter()
+                    .map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned))
+                    .map(|word| word.replace("NAMESPACE", &self.place))
+                    .collect();
+                self.engine.command(&words.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            "sql" => {
+                self.by_hand = true;
+                self.engine.sql(&self.place, arguments.as_str().ok_or("sql is text")?)
+            }
+            "end" => {
+                let begun = arguments.as_str().and_then(|name| self.begun.remove(name));
+                let answer = begun.ok_or("nothing was begun by this name")?.answer().await?;
+                self.judge(step, answer)
+            }
+            "cancel" => {
+                let request = json!({ "op": "cancel", "call": arguments });
+                let answer = self.ask(&step.by, request).await?.answer().await?;
+                self.judge(step, answer)
+            }
+            "connect" => {
+                let answer = self.connect(&step.by, arguments).await?;
+                self.judge(step, answer)
+            }
+            operation => {
+                let pending = self.operate(step, operation, arguments).await?;
+                match &step.begin {
+                    Some(name) => {
+                        self.begun.insert(name.clone(), pending);
+                        Ok(())
+                    }
+                    None => {
+                        let answer = pending.answer().await?;
+                        self.judge(step, answer)
+                    }
+                }
+            }
+        }
+    }
+
+    /// On `memory:` all clients are one: another would have queues of its own.
+    fn client(&self, by: &str) -> String {
+        if matches!(self.engine, Engine::Memory) { "one".into() } else { by.to_owned() }
+    }
+
+    async fn connect(&mut self, by: &str, arguments: &Value) -> Result<Answer, Error> {
+        let mut url = match arguments.get("url").and_then(Value::as_str) {
+            Some(url) => url.to_owned(),
+            None => self.engine.url(&self.place),
+        };
+        if let Some(options) = arguments.get("options").and_then(Value::as_str) {
+            url.push(if url.contains('?') { '&' } else { '?' });
+            url.push_str(&options.replace("NAMESPACE", &self.place));
+        }
+        let name = self.client(by);
+        // Not all the same one in a mixed team, and each in turn.
+        let testee = (self.number + self.clients.len()) % self.team.testees.len();
+        let known = self.clients.contains_key(&name);
+        self.clients.entry(name.clone()).or_insert(testee);
+        let answer = self.ask(by, json!({ "op": "connect", "url": url })).await?.answer().await?;
+        if answer.is_err() && !known {
+            self.clients.remove(&name);
+        }
+        Ok(answer)
+    }
+
+    async fn ask(&mut self, by: &str, mut request: Value) -> Result<Pending, Error> {
+        let name = self.client(by);
+        let testee = self.clients.get(&name).copied().ok_or("the client has not connected")?;
+        request["client"] = name.into();
+        self.team.testees[testee].ask(request).await
+    }
+
+    async fn operate(
+        &mut self,
+        step: &Step,
+        operation: &str,
+        arguments: &Value,
+    ) -> Result<Pending, Error> {
+        if !self.clients.contains_key(&self.client(&step.by)) {
+            let connected = self.connect(&step.by, &Value::Null).await?;
+            connected.map_err(|failure| format!("connect: {}", failure.message))?;
+        }
+        self.queues.insert(step.queue.clone());
+        let mut request = value::to_wire(arguments)?;
+        if !request.is_object() {
+            request = json!({});
+        }
+        request["op"] = operation.into();
+        request["queue"] = step.queue.clone().into();
+        if let Some(name) = &step.named {
+            request["as"] = name.clone().into();
+        }
+        if let Some(name) = &step.begin {
+            request["call"] = name.clone().into();
+        }
+        self.ask(&step.by, request).await
+    }
+
+    /// Compares the answer with what the step expects, and keeps what it keeps.
+    fn judge(&mut self, step: &Step, answer: Answer) -> Result<(), Error> {
+        let answer = match (answer, &step.fails) {
+            (Err(failure), Some(kind)) if failure.kind == *kind => {
+                let message = &failure.message;
+                let wrong =
+                    |part: &str, does: &str| Err(format!("{message:?} {does} {part}").into());
+                if let Some(part) = step.says.iter().find(|part| !message.contains(*part)) {
+                    return wrong(part, "does not say");
+                }
+                if let Some(part) = step.hides.iter().find(|part| message.contains(*part)) {
+                    return wrong(part, "says");
+                }
+                return Ok(());
+            }
+            (Err(failure), _) => {
+                return Err(format!("failed: {}: {}", failure.kind, failure.message).into());
+            }
+            (Ok(answer), Some(kind)) => {
+                return Err(format!("did not fail with {kind}, but gave {answer}").into());
+            }
+            (Ok(answer), None) => value::from_wire(&answer)?,
+        };
+        if let Some(pattern) = &step.gives {
+            let runs = self.scenario.clock == ClockMode::Runs;
+            let expect = Expect {
+                now_ms: self.clock.now_ms(),
+                within_ms: if runs { WITHIN_MS } else { 0 },
+                kept: &self.kept,
+            };
+            if let Some(fault) = expect.fault(pattern, &answer) {
+                return Err(fault.into());
+            }
+        }
+        for (name, pointer) in &step.keep {
+            let found = pointer.as_str().and_then(|pointer| answer.pointer(pointer));
+            let found = found.ok_or_else(|| format!("nothing to keep at {pointer}: {answer}"))?;
+            self.kept.insert(name.clone(), found.clone());
+        }
+        Ok(())
+    }
+
+    /// Whatever a scenario did, `check` finds nothing; then the clients are closed.
+    async fn end(&mut self, well: bool) -> Result<(), Error> {
+        let mut result = Ok(());
+        if well && !self.by_hand {
+            for queue in std::mem::take(&mut self.queues) {
+                let Some(by) = self.clients.keys().next_back().cloned() else { break };
+                let check = json!({ "op": "check", "queue": queue });
+                match self.ask(&by, check).await?.answer().await? {
+                    Ok(report) if report["sound"] != json!(true) => {
+                        result = Err(format!("check of {queue} found {report}").into());
+                    }
+                    // A scenario may close its clients, or name a queue that cannot be.
+                    Ok(_) | Err(_) => {}
+                }
+            }
+        }
+        for name in std::mem::take(&mut self.clients).into_iter() {
+            let close = json!({ "op": "close", "client": name.0 });
+            let answer = self.team.testees[name.1].ask(close).await?.answer().await?;
+            if let Err(failure) = answer {
+                result = result.and(Err(format!("close: {}", failure.message).into()));
+            }
+        }
+        result
+    }
+}

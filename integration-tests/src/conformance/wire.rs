@@ -1,0 +1,177 @@
+//! The values of the core as a testee in Rust tells them: see `testees/README.md`.
+
+#![allow(clippy::missing_panics_doc, clippy::expect_used, reason = "a testee may stop")]
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use leaseq::{
+    CompleteOptions, Counts, Damage, DeepReport, Error, Item, ItemInfo, KeepAlive, Lease,
+    LeaseOptions, LightReport, Page, Result, State,
+};
+use serde_json::{Map, Value, json};
+
+use super::value::{hex, unhex};
+
+/// The texts of a list.
+pub fn strings(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Bytes as they come.
+pub fn bytes(digits: &str) -> Vec<u8> {
+    unhex(digits).expect("the runner sends hexadecimal")
+}
+
+/// An item to add.
+pub fn item(fields: &Value) -> Item {
+    let number = |name: &str| fields[name].as_u64();
+    let mut item = Item::new(bytes(fields["data"].as_str().unwrap_or_default()));
+    if let Some(id) = fields["id"].as_str() {
+        item = item.with_id(bytes(id));
+    }
+    if let Some(most) = number("max_attempts") {
+        item = item.max_attempts(most.try_into().unwrap_or(u32::MAX));
+    }
+    item = item.priority(number("priority").unwrap_or(0).try_into().unwrap_or(u8::MAX));
+    item.delay(Duration::from_millis(number("delay_ms").unwrap_or(0)))
+}
+
+/// How to lease.
+pub fn lease_options(request: &Value) -> LeaseOptions {
+    let ms = |name: &str| request[name].as_u64().map(Duration::from_millis);
+    let mut options = LeaseOptions::new(ms("duration_ms").unwrap_or_default());
+    options.wait = ms("wait_ms");
+    if request["keep_alive"].as_bool() == Some(true) {
+        let mut keep_alive = KeepAlive::new();
+        keep_alive.limit = ms("keep_alive_limit_ms");
+        options.keep_alive = Some(keep_alive);
+    }
+    options
+}
+
+/// How to complete.
+pub fn complete_options(request: &Value) -> CompleteOptions {
+    let mut options = CompleteOptions::new();
+    options.strict = request["strict"].as_bool() == Some(true);
+    options
+}
+
+/// A state by its name.
+pub fn state(name: &str) -> State {
+    State::ALL.into_iter().find(|state| state.as_str() == name).unwrap_or(State::Ready)
+}
+
+/// An error.
+pub fn failure(error: &Error) -> Value {
+    let unknown = error.outcome_unknown();
+    json!({ "kind": error.kind().code(), "message": error.to_string(), "unknown": unknown })
+}
+
+/// A point in time.
+pub fn ms_of(time: SystemTime) -> Value {
+    ms(time.duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+fn ms(duration: Duration) -> Value {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).into()
+}
+
+/// Answers of which each may be an error.
+pub fn each<T>(answers: Vec<Result<T>>, value: impl Fn(T) -> Value) -> Value {
+    let one = |answer: Result<T>| {
+        answer.map_or_else(|error| json!({ "fails": error.kind().code() }), &value)
+    };
+    answers.into_iter().map(one).collect()
+}
+
+/// What a light clean did.
+pub fn light_report(report: &LightReport) -> Value {
+    json!({
+        "promoted": report.promoted,
+        "expired": report.expired,
+        "died": report.died,
+        "next_in_ms": report.next_in.map(ms),
+    })
+}
+
+/// What a deep clean or a check found.
+pub fn report(report: &DeepReport) -> Value {
+    let words = |of: &BTreeMap<Damage, u64>| -> Map<String, Value> {
+        of.iter().map(|(damage, times)| (damage.as_str().to_owned(), (*times).into())).collect()
+    };
+    json!({
+        "sound": report.is_sound(),
+        "items": report.items,
+        "found": words(&report.found),
+        "mended": words(&report.mended),
+    })
+}
+
+/// How many items are where.
+pub fn counts(counts: &Counts) -> Value {
+    let totals = &counts.totals;
+    json!({
+        "ready": counts.ready,
+        "ready_by_priority": counts.ready_by_priority,
+        "delayed": counts.delayed,
+        "leased": counts.leased,
+        "dead": counts.dead,
+        "paused": counts.paused,
+        "oldest_ready_ms": counts.oldest_ready.map(ms),
+        "totals": {
+            "added": totals.added,
+            "leased": totals.leased,
+            "completed": totals.completed,
+            "expired": totals.expired,
+            "failed": totals.failed,
+            "died": totals.died,
+            "removed": totals.removed,
+        },
+    })
+}
+
+/// An item, looked at.
+pub fn info(item: &ItemInfo) -> Value {
+    json!({
+        "id": hex(&item.id),
+        "data": hex(&item.data),
+        "state": item.state.as_str(),
+        "priority": item.priority,
+        "max_attempts": item.max_attempts,
+        "failures": item.failures,
+        "expiries": item.expiries,
+        "last_error": item.last_error,
+        "added_at_ms": ms_of(item.added_at),
+        "at_ms": item.at.map(ms_of),
+    })
+}
+
+/// An item, if there is one.
+pub fn maybe(item: Option<&ItemInfo>) -> Value {
+    item.map_or(Value::Null, info)
+}
+
+/// A page of items.
+pub fn page(page: &Page) -> Value {
+    let items: Vec<Value> = page.items.iter().map(info).collect();
+    json!({ "items": items, "cursor": page.cursor.as_ref().map(ToString::to_string) })
+}
+
+/// A lease.
+pub fn lease(lease: &Lease) -> Value {
+    json!({
+        "queue": lease.queue(),
+        "id": hex(lease.id()),
+        "data": hex(lease.data()),
+        "attempt": lease.attempt(),
+        "failures": lease.failures(),
+        "expiries": lease.expiries(),
+        "max_attempts": lease.max_attempts(),
+        "priority": lease.priority(),
+        "last_error": lease.last_error(),
+        "generation": lease.generation(),
+        "deadline_ms": ms_of(lease.deadline()),
+        "lost": lease.is_lost(),
+    })
+}

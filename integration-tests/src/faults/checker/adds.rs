@@ -1,0 +1,144 @@
+//! Nothing that was added is lost, doubled, changed or invented.
+
+use super::{Book, Violation, violation};
+use crate::faults::history::{Add, Outcome};
+
+pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
+    delivered(book, found);
+    for add in &book.history.adds {
+        kept(book, add, found);
+    }
+    for adds in book.by_id.values() {
+        for add in adds {
+            match add.outcome {
+                Outcome::Yes => new(book, add, adds, found),
+                Outcome::No => refused(book, add, adds, found),
+                _ => {}
+            }
+        }
+    }
+    totals(book, found);
+}
+
+/// What is leased, or left, is what somebody has added, to the byte.
+fn delivered(book: &Book<'_>, found: &mut Vec<Violation>) {
+    let leases = book.history.leases.iter().map(|lease| (&lease.id, lease.data, lease.span.ended));
+    let left = book.history.left.iter().map(|left| (&left.id, left.data, None));
+    for (id, data, ended) in leases.chain(left) {
+        let Some(add) = book.adds.get(&data) else {
+            found.push(violation(id, "has data that nobody has added"));
+            continue;
+        };
+        if add.id != *id {
+            found.push(violation(id, format!("has the data of {}", add.id)));
+        }
+        if matches!(add.outcome, Outcome::No | Outcome::NotDone) {
+            found.push(violation(id, format!("is there, but its add was {:?}", add.outcome)));
+        }
+        if ended.is_some_and(|ended| ended < add.span.began) {
+            found.push(violation(id, "was there before its add"));
+        }
+    }
+    for (data, generations) in &book.of_add {
+        if generations.len() > 1
+            && let Some(add) = book.adds.get(data)
+        {
+            let what = format!("one add made several generations: {generations:?}");
+            found.push(violation(&add.id, what));
+        }
+    }
+    for (number, leases) in &book.generations {
+        let data = book.history.leases[leases[0]].data;
+        if leases.iter().any(|i| book.history.leases[*i].data != data) {
+            // Never excused: a number is not used twice, whatever was lost.
+            let what = format!("generation {number} has two lives, or its data has changed");
+            found.push(Violation { id: None, what });
+        }
+    }
+}
+
+/// An item whose add was acknowledged, or that was seen, is completed or still there.
+fn kept(book: &Book<'_>, add: &Add, found: &mut Vec<Violation>) {
+    let was_there = add.outcome == Outcome::Yes || book.of_add.contains_key(&add.data);
+    let completed = book.completes_of(add.data).any(|settle| settle.outcome.may_be_done());
+    let left = book.history.left.iter().any(|left| left.data == add.data);
+    if was_there && !completed && !left {
+        found.push(violation(&add.id, "is lost: nobody completed it, and it is gone"));
+    }
+}
+
+/// An add is true only if there is nothing of this id: what was added before is gone by then.
+fn new(book: &Book<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violation>) {
+    for before in others.iter().filter(|other| other.outcome == Outcome::Yes) {
+        let gone = book.completes_of(before.data).any(|settle| {
+            settle.outcome.may_be_done()
+                && add.span.ended.is_none_or(|ended| settle.span.began <= ended)
+        });
+        if before.span.before(add.span) && !gone {
+            found.push(violation(&add.id, "was added again while it was there"));
+        }
+    }
+}
+
+/// An add is false only if there is an item of this id, which is not its own.
+fn refused(book: &Book<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violation>) {
+    let there = others.iter().any(|other| {
+        let added = other.data != add.data
+            && other.outcome.may_be_done()
+            && add.span.ended.is_none_or(|ended| other.span.began <= ended);
+        let gone = book
+            .completes_of(other.data)
+            .any(|settle| settle.outcome == Outcome::Yes && settle.span.before(add.span));
+        added && !gone
+    });
+    if !there {
+        found.push(violation(&add.id, "was refused, but no other of its id was there"));
+    }
+}
+
+/// What the queue counts is what was answered, but for what is unknown.
+fn totals(book: &Book<'_>, found: &mut Vec<Violation>) {
+    let Some(totals) = book.history.totals else { return };
+    let count = |outcomes: &mut dyn Iterator<Item = Outcome>| {
+        outcomes.fold((0, 0), |(yes, unknown), outcome| match outcome {
+            Outcome::Yes => (yes + 1, unknown),
+            Outcome::Unknown => (yes, unknown + 1),
+            _ => (yes, unknown),
+        })
+    };
+    let settles = &book.history.settles;
+    let counted = [
+        ("added", totals.added, count(&mut book.history.adds.iter().map(|add| add.outcome))),
+        (
+            "completed",
+            totals.completed,
+            count(&mut settles.iter().filter(|s| s.how.completes()).map(|s| s.outcome)),
+        ),
+        (
+            "failed",
+            totals.failed,
+            count(
+                &mut settles
+                    .iter()
+                    .filter(|s| s.how == crate::faults::history::How::Fail)
+                    .map(|s| s.outcome),
+            ),
+        ),
+        ("leased", totals.leased, {
+            let asks: u64 = book.history.asks.iter().map(|ask| ask.most).sum();
+            // A call that was given what had expired asks again, any number of times.
+            (book.history.leases.len() as u64, asks + totals.expired)
+        }),
+    ];
+    let mut wrong = |what: String| found.push(Violation { id: None, what });
+    for (what, total, (yes, unknown)) in counted {
+        if total < yes || total > yes + unknown {
+            wrong(format!("{total} {what} by its count, but {yes} to {} told", yes + unknown));
+        }
+    }
+    let left = book.history.left.len() as u64;
+    if totals.added != totals.completed + left {
+        let (added, completed) = (totals.added, totals.completed);
+        wrong(format!("{added} added are not {completed} completed and {left} left"));
+    }
+}

@@ -1,0 +1,185 @@
+//! Leases of one generation: no overlap, attempts one by one, and stale ones without effect.
+
+use super::{Book, CLOCK_MS, Violation, violation};
+use crate::faults::history::{How, Lease, Outcome, ServerClock, Settle, Time};
+
+pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
+    let mut surplus = 0;
+    for leases in book.generations.values() {
+        for (at, b) in leases.iter().enumerate() {
+            for a in &leases[..at] {
+                overlap(book, *a, *b, found);
+                stale(book, *a, *b, found);
+            }
+        }
+        surplus += attempts(book, leases, found);
+        for lease in leases {
+            lost_too_early(book, *lease, found);
+            after_giving_back(book, *lease, found);
+        }
+    }
+    // Each lease that nobody was told of explains one attempt, and no more.
+    let told = book.history.leases.len() as u64;
+    let hidden = book.history.totals.map_or(u64::MAX, |totals| totals.leased.saturating_sub(told));
+    if surplus > hidden {
+        let what = format!("{surplus} attempts too many, {hidden} leases that nobody was told of");
+        found.push(Violation { id: None, what });
+    }
+}
+
+/// The latest deadline that the holder was told of.
+fn deadline(book: &Book<'_>, lease: usize) -> u64 {
+    let extended = book.settles[lease].iter().filter(|settle| settle.outcome == Outcome::Yes);
+    let latest = extended.filter_map(|settle| settle.deadline_ms).max().unwrap_or(0);
+    latest.max(book.history.leases[lease].deadline_ms)
+}
+
+fn overlap(book: &Book<'_>, a: usize, b: usize, found: &mut Vec<Violation>) {
+    let (first, second) = (&book.history.leases[a], &book.history.leases[b]);
+    let (from, until) =
+        (first.span.began.min(second.span.began), first.span.ended.max(second.span.ended));
+    // Whether the deadline had passed before the clock was set back cannot be told.
+    let set_back = book.history.set_back.iter().any(|at| *at >= from && Some(*at) <= until);
+    if set_back || follows(book, a, second) || follows(book, b, first) {
+        return;
+    }
+    let what = format!("{} and {} had it at the same time", first.who, second.who);
+    found.push(violation(&first.id, what));
+}
+
+/// Whether `then` may be given although lease `a` was given before.
+fn follows(book: &Book<'_>, a: usize, then: &Lease) -> bool {
+    let first = &book.history.leases[a];
+    if then.span.before(first.span) {
+        return false;
+    }
+    let ended = |began: Time| then.span.ended.is_none_or(|ended| began <= ended);
+    let given_back = book.settles[a].iter().any(|settle| {
+        settle.how.gives_back() && settle.outcome.may_be_done() && ended(settle.span.began)
+    });
+    given_back || then.given_ms() >= deadline(book, a)
+}
+
+/// Once another lease of the generation has been given, the first can do nothing but complete.
+fn stale(book: &Book<'_>, a: usize, b: usize, found: &mut Vec<Violation>) {
+    for (old, new) in [(a, b), (b, a)] {
+        let new = &book.history.leases[new];
+        if !book.history.leases[old].span.before(new.span) {
+            continue;
+        }
+        for settle in &book.settles[old] {
+            let acts = !matches!(settle.how, How::Complete | How::Look);
+            if acts && settle.outcome == Outcome::Yes && new.span.before(settle.span) {
+                let what = format!(
+                    "{} could {:?} a lease after {} was given the next",
+                    settle.who, settle.how, new.who
+                );
+                found.push(violation(&new.id, what));
+            }
+        }
+    }
+}
+
+/// A lease that was given back is over for its holder.
+fn after_giving_back(book: &Book<'_>, lease: usize, found: &mut Vec<Violation>) {
+    let acts = |settle: &&&Settle| {
+        settle.outcome == Outcome::Yes && !matches!(settle.how, How::Complete | How::Look)
+    };
+    let done: Vec<_> = book.settles[lease].iter().filter(acts).collect();
+    for back in done.iter().filter(|settle| settle.how.gives_back()) {
+        if done.iter().any(|later| back.span.before(later.span)) {
+            found.push(violation(book.id_of(back), "was given back and held all the same"));
+        }
+    }
+}
+
+/// Nobody loses a lease before its deadline, but by giving it back or when the item is completed.
+fn lost_too_early(book: &Book<'_>, i: usize, found: &mut Vec<Violation>) {
+    let lease = &book.history.leases[i];
+    let ServerClock::Runs { from_ms } = book.history.clock else { return };
+    if lease.keep_alive {
+        return; // its holder is told a little early
+    }
+    for lost in &book.settles[i] {
+        let (
+            How::Extend | How::Release | How::Fail | How::CompleteStrict,
+            Outcome::No,
+            Some(ended),
+        ) = (lost.how, lost.outcome, lost.span.ended)
+        else {
+            continue;
+        };
+        let known = book.settles[i]
+            .iter()
+            .filter(|settle| settle.outcome == Outcome::Yes && settle.span.before(lost.span))
+            .filter_map(|settle| settle.deadline_ms);
+        let deadline = known.max().unwrap_or(0).max(lease.deadline_ms);
+        let in_time = from_ms + ended.as_millis() as u64 + CLOCK_MS < deadline;
+        let began = |settle: &&Settle| settle.outcome.may_be_done() && settle.span.began <= ended;
+        let own =
+            book.settles[i].iter().copied().filter(began).any(|settle| settle.how.gives_back());
+        let done = book.completes(lease.generation).any(|settle| began(&settle));
+        if in_time && !own && !done {
+            let what = format!("{} lost its lease before the deadline ({:?})", lost.who, lost.how);
+            found.push(violation(&lease.id, what));
+        }
+    }
+}
+
+/// An attempt more for each failure and each expiry. How many more there are than are explained.
+fn attempts(book: &Book<'_>, leases: &[usize], found: &mut Vec<Violation>) -> u64 {
+    let all = &book.history.leases;
+    let mut surplus = 0;
+    let mut before: Option<usize> = None;
+    for i in leases {
+        let lease = &all[*i];
+        let mut wrong = |what: String| found.push(violation(&lease.id, what));
+        if lease.attempt != 1 + lease.failures + lease.expiries {
+            wrong(format!("attempt {} is not 1 and what is counted", lease.attempt));
+        }
+        let (expected, known) = match before {
+            None => (1..=1, 0),
+            Some(before) => next_attempt(book, before),
+        };
+        if lease.attempt < *expected.start() {
+            wrong(format!("attempt {} was counted twice", lease.attempt));
+        }
+        let more = lease.attempt.saturating_sub(*expected.end());
+        surplus += more;
+        if more > hidden(book, lease) {
+            wrong(format!("attempt {} comes after {}", lease.attempt, expected.end() - known));
+        }
+        if let Some(before) = before.map(|before| &all[before]) {
+            if lease.span.before(before.span) {
+                wrong(format!("attempt {} came before {}", lease.attempt, before.attempt));
+            }
+            if lease.failures < before.failures || lease.expiries < before.expiries {
+                wrong("its failures or expiries went down".into());
+            }
+        }
+        before = Some(*i);
+    }
+    surplus
+}
+
+/// What the attempt after this lease may be, and what the end of this lease adds at most.
+fn next_attempt(book: &Book<'_>, before: usize) -> (std::ops::RangeInclusive<u64>, u64) {
+    let attempt = book.history.leases[before].attempt;
+    let ends = |how: How, outcome: Outcome| {
+        book.settles[before].iter().any(|settle| settle.how == how && settle.outcome == outcome)
+    };
+    if ends(How::Release, Outcome::Yes) {
+        (attempt..=attempt, 0)
+    } else if ends(How::Release, Outcome::Unknown) {
+        (attempt..=attempt + 1, 1)
+    } else {
+        (attempt + 1..=attempt + 1, 1)
+    }
+}
+
+/// Lease calls that may have leased it without anybody being told. When: a call may be over before
+/// its request is executed, and what that leases is given back, or expires.
+fn hidden(book: &Book<'_>, then: &Lease) -> u64 {
+    let asks = book.history.asks.iter();
+    asks.filter(|ask| then.span.ended.is_none_or(|ended| ask.span.began <= ended)).count() as u64
+}

@@ -1,0 +1,167 @@
+//! The judge: a history, against what the contract promises. It knows nothing of servers, and
+//! takes no call's word for more than it says: what is unknown may have happened or not.
+
+mod adds;
+mod completes;
+mod leases;
+#[cfg(test)]
+mod story;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::history::{Add, History, How, Id, Outcome, ServerClock, Settle, Time};
+
+/// How far the server's clock may be from ours, by rounding and slewing.
+const CLOCK_MS: u64 = 50;
+
+/// A promise that was not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Violation {
+    /// Nothing if it concerns the whole queue.
+    pub(super) id: Option<Id>,
+    pub(super) what: String,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Verdict {
+    pub(super) violations: Vec<Violation>,
+    /// Those that the loss of the last window explains.
+    pub(super) excused: usize,
+}
+
+/// Judges a history.
+pub(super) fn check(history: &History) -> Verdict {
+    let book = Book::new(history);
+    let mut found = Vec::new();
+    adds::check(&book, &mut found);
+    leases::check(&book, &mut found);
+    completes::check(&book, &mut found);
+    let all = found.len();
+    let excuses = excuses(history);
+    found
+        .retain(|violation| !violation.id.as_ref().is_some_and(|id| excuses.contains(id.as_str())));
+    Verdict { excused: all - found.len(), violations: found }
+}
+
+/// Items that had anything to do with a window in which operations may be lost or repeated.
+fn excuses(history: &History) -> BTreeSet<&str> {
+    let within = |began: Time, ended: Option<Time>| {
+        history
+            .windows
+            .iter()
+            .any(|(from, until)| began <= *until && ended.is_none_or(|ended| ended >= *from))
+    };
+    let adds = history.adds.iter().filter(|add| within(add.span.began, add.span.ended));
+    // A lease call may have waited for long before it was given anything.
+    let leases = history.leases.iter().filter(|lease| {
+        lease
+            .span
+            .ended
+            .is_some_and(|ended| within(history.given_at(lease).min(ended), Some(ended)))
+    });
+    let settles = history
+        .settles
+        .iter()
+        .filter(|settle| within(settle.span.began, settle.span.ended))
+        .map(|settle| history.leases[settle.lease].id.as_str());
+    adds.map(|add| add.id.as_str())
+        .chain(leases.map(|lease| lease.id.as_str()))
+        .chain(settles)
+        .collect()
+}
+
+impl History {
+    /// A time of the server's clock as one of the run, if that can be told.
+    fn time_of(&self, server_ms: u64) -> Option<Time> {
+        let ServerClock::Runs { from_ms } = self.clock else { return None };
+        Some(Time::from_millis(server_ms.saturating_sub(from_ms)))
+    }
+
+    /// When a lease was given, at the earliest.
+    fn given_at(&self, lease: &super::history::Lease) -> Time {
+        let given = self.time_of(lease.given_ms()).filter(|_| !lease.keep_alive);
+        let margin = Time::from_millis(CLOCK_MS);
+        given.map_or(lease.span.began, |at| at.saturating_sub(margin).max(lease.span.began))
+    }
+}
+
+/// The history, by what belongs together.
+struct Book<'a> {
+    history: &'a History,
+    /// By digest of the data: each add has its own.
+    adds: BTreeMap<u64, &'a Add>,
+    by_id: BTreeMap<&'a str, Vec<&'a Add>>,
+    /// Leases of each generation, in the order in which they were given.
+    generations: BTreeMap<u64, Vec<usize>>,
+    /// Of each generation.
+    completes: BTreeMap<u64, Vec<&'a Settle>>,
+    /// What was done with each lease.
+    settles: Vec<Vec<&'a Settle>>,
+    /// Generations of each add: one, or none yet.
+    of_add: BTreeMap<u64, BTreeSet<u64>>,
+}
+
+impl<'a> Book<'a> {
+    fn new(history: &'a History) -> Self {
+        let mut book = Book {
+            history,
+            adds: history.adds.iter().map(|add| (add.data, add)).collect(),
+            by_id: BTreeMap::new(),
+            generations: BTreeMap::new(),
+            completes: BTreeMap::new(),
+            settles: vec![Vec::new(); history.leases.len()],
+            of_add: BTreeMap::new(),
+        };
+        for add in &history.adds {
+            book.by_id.entry(&add.id).or_default().push(add);
+        }
+        for (i, lease) in history.leases.iter().enumerate() {
+            book.generations.entry(lease.generation).or_default().push(i);
+            book.of_add.entry(lease.data).or_default().insert(lease.generation);
+        }
+        let mut released = vec![false; history.leases.len()];
+        for settle in &history.settles {
+            book.settles[settle.lease].push(settle);
+            released[settle.lease] |= settle.how == How::Release && settle.outcome.may_be_done();
+            if settle.how.completes() {
+                let generation = history.leases[settle.lease].generation;
+                book.completes.entry(generation).or_default().push(settle);
+            }
+        }
+        for leases in book.generations.values_mut() {
+            // Attempts never go down. Of those with the same, all but the last were released, and
+            // the server's clock tells, if it was not set back.
+            leases.sort_by_key(|i| {
+                let lease = &history.leases[*i];
+                let by_clock = history.set_back.is_empty().then(|| lease.given_ms());
+                (lease.attempt, !released[*i], by_clock, lease.span.ended)
+            });
+        }
+        book
+    }
+
+    /// All that was tried to complete what an add has put in.
+    fn completes_of(&self, data: u64) -> impl Iterator<Item = &'a Settle> {
+        let generations = self.of_add.get(&data).into_iter().flatten();
+        generations.filter_map(|generation| self.completes.get(generation)).flatten().copied()
+    }
+
+    fn completes(&self, generation: u64) -> impl Iterator<Item = &'a Settle> {
+        self.completes.get(&generation).into_iter().flatten().copied()
+    }
+
+    /// Those with a certain `true`.
+    fn trues(&self, generation: u64) -> impl Iterator<Item = &'a Settle> {
+        self.completes(generation).filter(|settle| settle.outcome == Outcome::Yes)
+    }
+
+    fn id_of(&self, settle: &Settle) -> &'a str {
+        &self.history.leases[settle.lease].id
+    }
+}
+
+fn violation(id: &str, what: impl Into<String>) -> Violation {
+    Violation { id: Some(id.to_owned()), what: what.into() }
+}

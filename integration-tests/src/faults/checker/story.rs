@@ -1,0 +1,107 @@
+//! Writes histories for tests, and says what the judge makes of them.
+
+use std::time::Duration;
+
+use super::super::history::{
+    Add, History, How, Lease, Left, Outcome, ServerClock, Settle, Span, Time,
+};
+use super::check;
+
+/// Where the server's clock stands when the history begins.
+pub(super) const CLOCK: u64 = 1_000_000;
+
+pub(super) fn ms(ms: u64) -> Time {
+    Duration::from_millis(ms)
+}
+
+pub(super) fn span(began: u64, ended: u64) -> Span {
+    Span { began: ms(began), ended: Some(ms(ended)) }
+}
+
+/// Writes histories down. Everything happens at 1 ms, and takes as long.
+pub(super) struct Story(pub(super) History);
+
+impl Story {
+    pub(super) fn new() -> Self {
+        let clock = ServerClock::Runs { from_ms: CLOCK };
+        Story(History { clock, ..History::default() })
+    }
+
+    pub(super) fn add(&mut self, at: u64, id: &str, data: u64, outcome: Outcome) -> &mut Self {
+        let (who, id, span) = ("producer".into(), id.into(), span(at, at + 1));
+        self.0.adds.push(Add { who, span, id, data, outcome });
+        self
+    }
+
+    /// Attempt 1 of a generation that has the number of its data, for 100 ms.
+    pub(super) fn lease(&mut self, at: u64, id: &str, data: u64) -> usize {
+        self.0.leases.push(Lease {
+            who: format!("worker {}", self.0.leases.len()),
+            span: span(at, at + 1),
+            id: id.into(),
+            data,
+            generation: data,
+            attempt: 1,
+            failures: 0,
+            expiries: 0,
+            duration_ms: 100,
+            deadline_ms: CLOCK + at + 100,
+            keep_alive: false,
+        });
+        self.0.leases.len() - 1
+    }
+
+    /// The same after so many expiries.
+    pub(super) fn again(&mut self, at: u64, id: &str, data: u64, expiries: u64) -> usize {
+        let lease = self.lease(at, id, data);
+        self.0.leases[lease].attempt = 1 + expiries;
+        self.0.leases[lease].expiries = expiries;
+        lease
+    }
+
+    pub(super) fn settle(
+        &mut self,
+        at: u64,
+        lease: usize,
+        how: How,
+        outcome: Outcome,
+    ) -> &mut Self {
+        let (who, span) = (format!("worker {lease}"), span(at, at + 1));
+        self.0.settles.push(Settle {
+            who,
+            span,
+            lease,
+            how,
+            outcome,
+            deadline_ms: None,
+            said: None,
+        });
+        self
+    }
+
+    pub(super) fn left(&mut self, id: &str, data: u64) -> &mut Self {
+        self.0.left.push(Left { id: id.into(), data, state: "dead".into() });
+        self
+    }
+
+    #[track_caller]
+    pub(super) fn is_clean(&self) {
+        let verdict = check(&self.0);
+        assert!(verdict.violations.is_empty(), "{:?}", verdict.violations);
+    }
+
+    /// There is this violation, and no other.
+    #[track_caller]
+    pub(super) fn is_caught(&self, says: &str) {
+        let found = check(&self.0).violations;
+        assert!(!found.is_empty(), "nothing was caught");
+        assert!(found.iter().all(|violation| violation.what.contains(says)), "{found:?}");
+    }
+
+    /// There is this violation, and perhaps what follows from it.
+    #[track_caller]
+    pub(super) fn is_among(&self, says: &str) {
+        let found = check(&self.0).violations;
+        assert!(found.iter().any(|violation| violation.what.contains(says)), "{found:?}");
+    }
+}

@@ -1,0 +1,209 @@
+//! The processes that produce and work: one for each seat, in all languages, and killed at will.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::history::Outcome;
+use super::recorder::Recorder;
+use crate::conformance::Error;
+use crate::conformance::testee::{Answer, Failure, Language, Testee};
+
+/// How long a call may take that is retried for 10 s at most, on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_secs(60);
+/// The name of the one client of each process.
+const CLIENT: &str = "w";
+pub(super) const QUEUE: &str = "q";
+
+/// What a process is started with.
+#[derive(Clone)]
+pub(super) struct Outfit {
+    pub(super) language: Language,
+    pub(super) url: String,
+    pub(super) environment: Vec<(&'static str, PathBuf)>,
+}
+
+/// A place for a process; one that was killed is followed by another.
+pub(super) struct Seat {
+    /// `python 2`.
+    pub(super) name: String,
+    outfit: std::sync::Mutex<Outfit>,
+    process: watch::Sender<Option<Arc<Testee>>>,
+}
+
+pub(super) struct Crew {
+    pub(super) seats: Vec<Arc<Seat>>,
+}
+
+/// What a process says; nothing if it died before it could.
+pub(super) type Told = Option<Answer>;
+
+impl Crew {
+    pub(super) async fn start(outfits: Vec<Outfit>) -> Result<Self, Error> {
+        let mut seats = Vec::new();
+        for (i, outfit) in outfits.into_iter().enumerate() {
+            let name = format!("{} {}", outfit.language.name, i + 1);
+            let (process, _) = watch::channel(None);
+            seats.push(Arc::new(Seat { name, outfit: outfit.into(), process }));
+        }
+        // All at once: most of it is waiting for interpreters.
+        let starts: Vec<_> = seats
+            .iter()
+            .map(|seat| {
+                let seat = seat.clone();
+                tokio::spawn(async move { seat.fill().await })
+            })
+            .collect();
+        for start in starts {
+            start.await??;
+        }
+        Ok(Crew { seats })
+    }
+
+    /// Those whose process can do this.
+    pub(super) fn able(&self, what: &str) -> Vec<Arc<Seat>> {
+        let able = |seat: &&Arc<Seat>| {
+            let process = seat.process.borrow().clone();
+            process.is_some_and(|process| process.abilities.iter().any(|can| can == what))
+        };
+        self.seats.iter().filter(able).cloned().collect()
+    }
+
+    /// Ends every process; each must do so by itself and well.
+    pub(super) async fn end(self) -> Result<(), Error> {
+        for seat in self.seats {
+            let Some(process) = seat.process.send_replace(None) else { continue };
+            let mut process = Some(process);
+            let end = Instant::now() + START;
+            // The last answer may still be on its way to whoever asked.
+            let whole = loop {
+                match Arc::try_unwrap(process.take().ok_or("a process was used twice")?) {
+                    Ok(whole) => break whole,
+                    Err(shared) if Instant::now() < end => process = Some(shared),
+                    Err(_) => return Err(format!("{} is still in use", seat.name).into()),
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            };
+            whole.end().await?;
+        }
+        Ok(())
+    }
+}
+
+impl Seat {
+    /// Starts a process, which connects. It tries for as long as the server refuses.
+    pub(super) async fn fill(&self) -> Result<(), Error> {
+        let outfit = self.outfit();
+        let process = Testee::start(&outfit.language, &outfit.environment).await?;
+        let end = Instant::now() + START;
+        loop {
+            let connect = json!({ "op": "connect", "client": CLIENT, "url": outfit.url });
+            match process.ask(connect).await?.answer().await? {
+                Ok(_) => break,
+                Err(failure) if Instant::now() >= end => {
+                    return Err(format!("{} cannot connect: {}", self.name, failure.message).into());
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+        self.process.send_replace(Some(Arc::new(process)));
+        Ok(())
+    }
+
+    pub(super) fn outfit(&self) -> Outfit {
+        self.outfit.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// For the next process in this seat.
+    pub(super) fn set_url(&self, url: String) {
+        self.outfit.lock().unwrap_or_else(std::sync::PoisonError::into_inner).url = url;
+    }
+
+    /// The process, as soon as there is one; nothing when all is over.
+    pub(super) async fn process(&self) -> Option<Arc<Testee>> {
+        let mut process = self.process.subscribe();
+        let filled = process.wait_for(Option::is_some);
+        timeout(START, filled).await.ok()?.ok()?.clone()
+    }
+
+    /// Ends the process at once. The seat is empty until it is filled again.
+    pub(super) fn kill(&self) -> Result<(), Error> {
+        self.signal(Signal::KILL)?;
+        self.process.send_replace(None);
+        Ok(())
+    }
+
+    pub(super) fn signal(&self, signal: Signal) -> Result<(), Error> {
+        let process = self.process.borrow().clone();
+        if let Some(pid) = process.as_ref().and_then(|process| process.pid()) {
+            kill_process(pid, signal)?;
+        }
+        Ok(())
+    }
+
+    /// What its process holds open, to find leaks: file descriptors and threads.
+    pub(super) fn holds(&self) -> Option<(usize, usize)> {
+        let process = self.process.borrow().clone()?;
+        let of = |what: &str| {
+            let folder = format!("/proc/{}/{what}", process.pid()?.as_raw_nonzero());
+            Some(std::fs::read_dir(folder).ok()?.count())
+        };
+        Some((of("fd")?, of("task")?))
+    }
+}
+
+/// Of a call for one, or of the `i`-th of many.
+pub(super) fn outcome_of(told: &Told, i: usize) -> Outcome {
+    match told {
+        None => Outcome::Unknown,
+        Some(Err(failure)) if failure.kind == "LEASE_LOST" => Outcome::No,
+        Some(Err(failure)) if failure.unknown => Outcome::Unknown,
+        Some(Err(_)) => Outcome::NotDone,
+        Some(Ok(value)) => match value.get(i).unwrap_or(value) {
+            Value::Bool(false) => Outcome::No,
+            Value::Object(fields) if fields.contains_key("fails") => Outcome::No,
+            _ => Outcome::Yes,
+        },
+    }
+}
+
+/// Asks a process to do something on the queue.
+pub(super) async fn ask(process: &Testee, recorder: &Recorder, mut request: Value) -> Told {
+    request["client"] = CLIENT.into();
+    request["queue"] = QUEUE.into();
+    let pending = process.ask(request.clone()).await.ok()?;
+    match timeout(PATIENCE, pending.until_ended()).await {
+        Ok(told) => told,
+        Err(_) => {
+            let language = &process.language;
+            recorder.fault(format!("{language} gave no answer in {PATIENCE:?}: {request}"));
+            None
+        }
+    }
+}
+
+/// Waits until a process answers, however often it must be asked; for `check` and the like.
+pub(super) async fn insist(
+    process: &Testee,
+    recorder: &Recorder,
+    request: Value,
+    for_: Duration,
+) -> Result<Value, Error> {
+    let end = Instant::now() + for_;
+    loop {
+        match ask(process, recorder, request.clone()).await {
+            Some(Ok(value)) => return Ok(value),
+            Some(Err(Failure { kind, message, .. })) if Instant::now() >= end => {
+                return Err(format!("{request}: {kind}: {message}").into());
+            }
+            Some(Err(_)) => tokio::time::sleep(Duration::from_millis(50)).await,
+            None => return Err(format!("{request}: the process has ended").into()),
+        }
+    }
+}

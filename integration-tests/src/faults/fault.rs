@@ -1,0 +1,98 @@
+//! All that can go wrong, and on which engines.
+
+use std::pin::Pin;
+
+use super::kinds::{
+    cleaners, clocks, commands, connections, disks, failover, processes, servers, slots, workers,
+};
+use super::load::{MIX, Mix};
+use super::place::Setup;
+use super::scene::Scene;
+use crate::conformance::Error;
+
+type Injecting<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
+pub(super) struct Fault {
+    pub(super) name: &'static str,
+    pub(super) engines: &'static [&'static str],
+    pub(super) setup: Setup,
+    pub(super) mix: Mix,
+    /// How long operations are retried, to choose from for each process.
+    pub(super) timeouts_ms: &'static [u64],
+    /// Whether its processes can be compared before and after.
+    pub(super) leaks: bool,
+    /// What at least one of its processes must be able to do.
+    pub(super) needs: Option<&'static str>,
+    /// Breaks things until the time of the scene is over, and leaves all of them whole.
+    pub(super) inject: for<'a, 'b> fn(&'a mut Scene<'b>) -> Injecting<'a>,
+}
+
+const NONE: Setup =
+    Setup { settings: &[], proxy: false, clock: false, disk_mib: None, replicas: false };
+const PROXY: Setup = Setup { proxy: true, ..NONE };
+const ALWAYS: Setup =
+    Setup { settings: &[("--appendonly", "yes"), ("--appendfsync", "always")], ..NONE };
+const EVERYSEC: Setup =
+    Setup { settings: &[("--appendonly", "yes"), ("--appendfsync", "everysec")], ..NONE };
+
+/// Of most: some give up soon, so that outcomes are left open, and some never do.
+const TIMEOUTS: &[u64] = &[400, 10_000, 10_000];
+/// Leases that end while they are answered.
+const SHORT: Mix = Mix { leases_ms: &[1, 2, 3, 5], keep_alive: 0 };
+
+macro_rules! faults {
+    ($($name:literal on $engines:expr, $inject:expr $(, $field:ident: $value:expr)*;)*) => {
+        &[$(Fault {
+            name: $name,
+            engines: &$engines,
+            inject: |scene| Box::pin($inject(scene)),
+            $($field: $value,)*
+            ..DEFAULT
+        }),*]
+    };
+}
+
+const DEFAULT: Fault = Fault {
+    name: "",
+    engines: &[],
+    setup: NONE,
+    mix: MIX,
+    timeouts_ms: TIMEOUTS,
+    leaks: false,
+    needs: None,
+    inject: |_| Box::pin(async { Ok(()) }),
+};
+
+#[rustfmt::skip]
+pub(super) const FAULTS: &[Fault] = faults![
+    "workers killed" on ["sqlite", "redis", "valkey", "tls", "cluster"], workers::kill;
+    "workers stopped" on ["memory", "sqlite", "redis"], workers::stop;
+    "loops blocked" on ["memory", "sqlite", "redis"], processes::block, needs: Some("block");
+    "forks" on ["sqlite", "redis"], processes::fork, needs: Some("fork");
+    "cleaners race" on ["memory"], cleaners::race, mix: SHORT;
+    "cleaners race" on ["sqlite", "redis", "cluster"], cleaners::race_programs, mix: SHORT;
+    "replies lost" on ["redis", "valkey"], connections::lose_replies, setup: PROXY, leaks: true;
+    "replies lost" on ["tls"], connections::mute, setup: PROXY, leaks: true;
+    "connections reset" on ["redis", "tls"], connections::reset, setup: PROXY, leaks: true;
+    "connections half-open" on ["redis", "tls"], connections::half_open, setup: PROXY, leaks: true;
+    "bytes split" on ["redis", "tls"], connections::split, setup: PROXY;
+    "scripts forgotten" on ["redis", "valkey", "cluster"], commands::flush_scripts;
+    "clients killed" on ["redis", "tls", "cluster"], commands::kill_clients, leaks: true;
+    "clients paused" on ["redis"], commands::pause_clients;
+    "server stopped" on ["redis", "cluster"], servers::stop;
+    "server killed, always" on ["redis", "valkey", "tls"], servers::kill, setup: ALWAYS;
+    "server killed, everysec" on ["redis"], servers::kill_everysec, setup: EVERYSEC;
+    "server killed, snapshots" on ["redis"], servers::kill_snapshots;
+    "memory full" on ["redis", "valkey"], servers::fill_memory;
+    "disk full" on ["sqlite"], disks::fill, setup: Setup { disk_mib: Some(64), ..NONE };
+    "disk full, always" on ["redis"], disks::fill_always, setup: Setup { disk_mib: Some(64), ..ALWAYS };
+    "disk full, everysec" on ["redis"], disks::fill, setup: Setup { disk_mib: Some(64), ..EVERYSEC };
+    "made a replica" on ["redis"], servers::make_replica;
+    "password changed" on ["redis"], servers::change_password;
+    "clock jumps" on ["memory", "sqlite", "redis"], clocks::jump, setup: Setup { clock: true, ..NONE };
+    "failover" on ["sentinel"], failover::sentinel;
+    "failover by hand" on ["cluster"], failover::by_hand, setup: Setup { replicas: true, ..NONE };
+    "master killed" on ["sentinel", "cluster"], failover::kill_master, setup: Setup { replicas: true, ..NONE };
+    "slots move" on ["cluster"], slots::move_about;
+    "slots stay half moved" on ["cluster"], slots::leave_half;
+];

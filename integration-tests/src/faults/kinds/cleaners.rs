@@ -1,0 +1,83 @@
+//! Cleaners in all languages, light and deep, and programs, beside workers whose leases last
+//! milliseconds.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::conformance::Error;
+use crate::faults::cleaner::Cleaner;
+use crate::faults::crew::ask;
+use crate::faults::dice::Dice;
+use crate::faults::recorder::Recorder;
+use crate::faults::scene::Scene;
+
+/// Of each process, and programs of their own.
+const EACH: usize = 2;
+const PROGRAMS: usize = 3;
+
+/// By calls of the workers' own processes.
+pub(in crate::faults) async fn race(scene: &mut Scene<'_>) -> Result<(), Error> {
+    let mut cleaners = JoinSet::new();
+    for seat in scene.crew.seats.iter().flat_map(|seat| [seat; EACH]) {
+        let (seat, recorder, until) = (seat.clone(), scene.recorder.clone(), scene.until);
+        let mut dice = Dice::new(scene.dice.number(0..u64::MAX), &seat.name);
+        cleaners.spawn(async move {
+            let mut times = 0;
+            while times == 0 || Instant::now() < until {
+                let Some(process) = seat.process().await else { break };
+                let op = *dice.pick(&["light_clean", "light_clean", "deep_clean", "check"]);
+                if let Some(Ok(report)) = ask(&process, &recorder, json!({ "op": op })).await {
+                    times += 1;
+                    // Nothing is ever broken here, however much is going on.
+                    if report.get("sound").is_some_and(|sound| *sound != true) {
+                        recorder.fault(format!("{op} by {} found {}", seat.name, report["found"]));
+                    }
+                }
+                tokio::time::sleep(dice.ms(0..10)).await;
+            }
+            times
+        });
+    }
+    while let Some(times) = cleaners.join_next().await {
+        scene.times += times?;
+    }
+    Ok(())
+}
+
+/// The same beside programs that clean, come and go, and are killed now and then.
+pub(in crate::faults) async fn race_programs(scene: &mut Scene<'_>) -> Result<(), Error> {
+    let mut programs = JoinSet::new();
+    for i in 0..PROGRAMS {
+        let url = format!("{}timeout_ms=10000", scene.place.url());
+        let dice = Dice::new(scene.dice.number(0..u64::MAX), &format!("cleaner {i}"));
+        programs.spawn(come_and_go(url, scene.until, scene.recorder.clone(), dice));
+    }
+    race(scene).await?;
+    while let Some(times) = programs.join_next().await {
+        scene.times += times?;
+    }
+    Ok(())
+}
+
+/// How often it went; that it went badly is in the records.
+async fn come_and_go(url: String, until: Instant, recorder: Arc<Recorder>, mut dice: Dice) -> u64 {
+    let mut times = 0;
+    while times == 0 || Instant::now() < until {
+        let (works, killed, rests) = (dice.ms(50..1_000), dice.chance(30), dice.ms(0..200));
+        let gone = async {
+            let cleaner = Cleaner::start(&url).await?;
+            tokio::time::sleep(works).await;
+            if killed { cleaner.kill().await } else { cleaner.stop().await }
+        };
+        if let Err(error) = gone.await {
+            recorder.fault(error.to_string());
+            break;
+        }
+        times += 1;
+        tokio::time::sleep(rests).await;
+    }
+    times
+}

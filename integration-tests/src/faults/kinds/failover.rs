@@ -1,0 +1,105 @@
+//! Another server becomes the master.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use leaseq_test_support::RedisServer;
+use tokio::task::block_in_place;
+
+use crate::conformance::Error;
+use crate::faults::crew::QUEUE;
+use crate::faults::history::Time;
+use crate::faults::place::Servers;
+use crate::faults::scene::Scene;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A time before which nothing was written that a replica does not have.
+async fn replicated(scene: &Scene<'_>, master: &RedisServer) -> Result<Time, Error> {
+    let key = format!("{{{QUEUE}}}mark");
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        let from = scene.now();
+        if block_in_place(|| master.is_replicated(&key)) {
+            return Ok(from);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Err("no replica keeps up".into())
+}
+
+/// Sentinels make the replica the master, and the master a replica.
+pub(in crate::faults) async fn sentinel(scene: &mut Scene<'_>) -> Result<(), Error> {
+    while scene.goes_on() {
+        let Servers::Sentinel(set) = &scene.place.servers else { return Err(NO.into()) };
+        let master = set.master().ok_or("the sentinels disagree")?;
+        let from = replicated(scene, set.node(master)).await?;
+        block_in_place(|| {
+            set.failover();
+            set.wait_for_replica(master);
+        });
+        scene.times += 1;
+        scene.lost_since(from);
+        scene.rest(300..800).await;
+    }
+    Ok(())
+}
+
+/// A replica of a Cluster takes over from a master that waits for it: nothing is lost. The two take
+/// turns, and neither is elected twice within 8 s (see [`leaseq_test_support::Cluster::fail_over`]).
+pub(in crate::faults) async fn by_hand(scene: &mut Scene<'_>) -> Result<(), Error> {
+    const APART: Range<u64> = 4_500..5_500;
+    loop {
+        let Servers::Cluster(cluster) = &scene.place.servers else { return Err(NO.into()) };
+        block_in_place(|| {
+            let slot = cluster.slot_of(format!("{{{QUEUE}}}"));
+            cluster.fail_over(slot);
+        });
+        scene.times += 1;
+        if Instant::now() + Duration::from_millis(APART.end) > scene.until {
+            scene.rest(300..800).await;
+            return Ok(());
+        }
+        scene.rest(APART).await;
+    }
+}
+
+/// The master dies, and a replica is elected; later the old master comes back as a replica.
+pub(in crate::faults) async fn kill_master(scene: &mut Scene<'_>) -> Result<(), Error> {
+    scene.rest(200..500).await;
+    let from = match &scene.place.servers {
+        Servers::Sentinel(set) => {
+            let master = set.master().ok_or("the sentinels disagree")?;
+            replicated(scene, set.node(master)).await?
+        }
+        Servers::Cluster(cluster) => {
+            let owner = cluster.slot_owner(cluster.slot_of(format!("{{{QUEUE}}}")));
+            replicated(scene, cluster.node(owner)).await?
+        }
+        _ => return Err(NO.into()),
+    };
+    scene.rest(50..200).await;
+    block_in_place(|| match &mut scene.place.servers {
+        Servers::Sentinel(set) => {
+            let old = set.kill_master();
+            set.wait_for_master_other_than(old);
+            set.node_mut(old).restart();
+            set.wait_for_replica(old);
+        }
+        Servers::Cluster(cluster) => {
+            let slot = cluster.slot_of(format!("{{{QUEUE}}}"));
+            let old = cluster.slot_owner(slot);
+            cluster.node_mut(old).kill();
+            cluster.wait_for_owner_other_than(slot, old);
+            cluster.node_mut(old).restart();
+            cluster.wait_for_replica(old);
+        }
+        _ => {}
+    });
+    scene.times += 1;
+    scene.lost_since(from);
+    scene.rest(300..800).await;
+    Ok(())
+}
+
+const NO: &str = "there is nobody to take over";

@@ -1,0 +1,141 @@
+//! What processes do to themselves: fork, and hold up all that runs on one loop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::conformance::Error;
+use crate::conformance::testee::Testee;
+use crate::faults::crew::{QUEUE, Seat, ask};
+use crate::faults::history::How;
+use crate::faults::scene::Scene;
+use crate::faults::worker::Worker;
+
+/// A lease that is kept alive, while nothing else in its process runs for twice as long.
+const LEASE_MS: u64 = 1_500;
+const BLOCKED_MS: u64 = 3_000;
+
+/// Python holds its lock, asyncio and Node.js their loops. Leases go on without them.
+pub(in crate::faults) async fn block(scene: &mut Scene<'_>) -> Result<(), Error> {
+    let seats = scene.crew.able("block");
+    while scene.goes_on() {
+        // All at once, as each takes its time.
+        let mut blocked = Vec::new();
+        for seat in &seats {
+            let process = seat.process().await.ok_or("the process is gone")?;
+            let load = scene.load.clone();
+            let lease = json!({
+                "op": "lease", "duration_ms": LEASE_MS, "wait_ms": 5_000, "keep_alive": true,
+                "as": "blocked",
+            });
+            let worker = Worker { load: &load, seat, process: &process };
+            let held = worker.lease_as(lease, None, "blocked").await.unwrap_or_default();
+            let Some(held) = held.into_iter().next() else { continue };
+            let recorder = scene.recorder.clone();
+            let block = json!({ "op": "block", "ms": BLOCKED_MS });
+            let asked = process.clone();
+            let task = tokio::spawn(async move { ask(&asked, &recorder, block).await });
+            blocked.push((seat, process, held, task));
+        }
+        for (seat, process, held, task) in blocked {
+            task.await?;
+            let load = scene.load.clone();
+            let worker = Worker { load: &load, seat, process: &process };
+            worker.one(held.lease, &held.handle, How::Look, &mut scene.dice).await;
+            worker.one(held.lease, &held.handle, How::CompleteStrict, &mut scene.dice).await;
+            still_held(scene, &seat.name, held.lease);
+            scene.times += 1;
+        }
+    }
+    Ok(())
+}
+
+fn still_held(scene: &Scene<'_>, who: &str, lease: usize) {
+    let history = scene.recorder.history();
+    let own = &history.leases[lease];
+    // Whoever had it before may complete it all the same; nobody may be given it.
+    let lost = history
+        .leases
+        .iter()
+        .any(|other| other.generation == own.generation && other.attempt > own.attempt);
+    if lost {
+        let id = &history.leases[lease].id;
+        let told = history.of(id);
+        let what =
+            format!("{who} was blocked for {BLOCKED_MS} ms and lost its lease: {id}\n{told}");
+        scene.recorder.fault(what);
+    }
+}
+
+/// Python forks in the middle of everything; the child works with what it has inherited.
+pub(in crate::faults) async fn fork(scene: &mut Scene<'_>) -> Result<(), Error> {
+    let seats = scene.crew.able("fork");
+    while scene.goes_on() {
+        for seat in &seats {
+            fork_one(scene, seat).await?;
+        }
+        scene.rest(0..50).await;
+    }
+    Ok(())
+}
+
+async fn fork_one(scene: &mut Scene<'_>, seat: &Arc<Seat>) -> Result<(), Error> {
+    let process = seat.process().await.ok_or("the process is gone")?;
+    let load = scene.load.clone();
+    let worker = Worker { load: &load, seat, process: &process };
+    let lease =
+        |name: &str| json!({ "op": "lease", "duration_ms": 1_000, "wait_ms": 500, "as": name });
+    // Of the parent; the child may complete it too.
+    let held = worker.lease_as(lease("parents"), None, "parents").await.unwrap_or_default();
+    let recorder = scene.recorder.clone();
+    let mut requests = vec![Value::Null; 2];
+    requests[0] = lease("childs");
+    requests[1] = match held.first() {
+        Some(held) => json!({ "op": "complete", "lease": held.handle }),
+        None => json!({ "op": "counts" }),
+    };
+    let began = recorder.now();
+    let (status, answers) = forked(&process, requests).await?;
+    if status != json!(0) {
+        recorder.fault(format!("a child of {} ended with {status}", seat.name));
+    }
+    worker.note_leases(answers[0].clone(), began, 1_000, false, None, "childs");
+    if let Some(held) = held.first() {
+        worker.note(answers[1].clone(), began, &[held.lease], How::Complete, false);
+        worker.one(held.lease, &held.handle, How::Complete, &mut scene.dice).await;
+    }
+    scene.times += 1;
+    Ok(())
+}
+
+type Told = crate::faults::crew::Told;
+
+/// The exit status of a child, and what it said to these requests.
+async fn forked(process: &Testee, requests: Vec<Value>) -> Result<(Value, Vec<Told>), Error> {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let mut asked = Vec::new();
+    let mut pending = Vec::new();
+    for mut request in requests {
+        request["client"] = "w".into();
+        request["queue"] = QUEUE.into();
+        pending.push(process.expect(&mut request));
+        asked.push(request);
+    }
+    let fork = json!({ "op": "fork", "requests": asked });
+    let status = process.ask(fork).await?;
+    let status = tokio::time::timeout(PATIENCE, status.until_ended()).await;
+    let status = status.map_err(|_| "a forked child does not end")?.ok_or("it died of a fork")?;
+    let status = status.map_err(|failure| failure.message)?;
+    let mut answers = Vec::new();
+    for pending in pending {
+        // What it did not say before its end it never will.
+        answers.push(
+            tokio::time::timeout(Duration::from_secs(2), pending.until_ended())
+                .await
+                .ok()
+                .flatten(),
+        );
+    }
+    Ok((status, answers))
+}

@@ -1,0 +1,57 @@
+//! The slot of the queue moves from node to node of a Cluster, key by key, while it is used.
+
+use tokio::task::block_in_place;
+
+use crate::conformance::Error;
+use crate::faults::crew::QUEUE;
+use crate::faults::scene::Scene;
+
+/// Moves it there, with a rest between two keys; `some` of the keys only, if it is to stay so a while.
+async fn move_slot(scene: &mut Scene<'_>, stay_ms: Option<u64>) -> Result<(), Error> {
+    let (slot, from, to) = block_in_place(|| -> Result<_, Error> {
+        let cluster = scene.place.cluster()?;
+        let slot = cluster.slot_of(format!("{{{QUEUE}}}"));
+        let from = cluster.slot_owner(slot);
+        let to = cluster.other_than(from);
+        cluster.begin_migration(slot, from, to);
+        Ok((slot, from, to))
+    })?;
+    let mut half = stay_ms;
+    loop {
+        let cluster = scene.place.cluster()?;
+        let keys = block_in_place(|| cluster.keys_in_slot(slot, from));
+        if keys.is_empty() {
+            break;
+        }
+        for (i, key) in keys.iter().enumerate() {
+            if i >= keys.len() / 2
+                && let Some(ms) = half.take()
+            {
+                tokio::time::sleep(std::time::Duration::from_millis(ms)).await;
+            }
+            block_in_place(|| scene.place.cluster().map(|nodes| nodes.migrate_key(key, from, to)))?;
+            scene.rest(0..30).await;
+        }
+    }
+    block_in_place(|| scene.place.cluster().map(|nodes| nodes.finish_migration(slot, from, to)))?;
+    scene.times += 1;
+    Ok(())
+}
+
+pub(in crate::faults) async fn move_about(scene: &mut Scene<'_>) -> Result<(), Error> {
+    while scene.goes_on() {
+        move_slot(scene, None).await?;
+        scene.rest(100..400).await;
+    }
+    Ok(())
+}
+
+/// Half of the keys are there and half here, for longer than many clients have patience.
+pub(in crate::faults) async fn leave_half(scene: &mut Scene<'_>) -> Result<(), Error> {
+    while scene.goes_on() {
+        let stay_ms = scene.dice.number(500..2_000);
+        move_slot(scene, Some(stay_ms)).await?;
+        scene.rest(300..600).await;
+    }
+    Ok(())
+}

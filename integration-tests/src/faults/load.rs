@@ -1,0 +1,188 @@
+//! The load: what producers and workers ask for, and how they write down what comes of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::crew::{Seat, Told, ask, outcome_of};
+use super::dice::{Dice, digest};
+use super::history::{Add, How, Id, Outcome, Span, Time};
+use super::recorder::Recorder;
+use super::worker::Worker;
+use crate::conformance::testee::Testee;
+use crate::conformance::value::hex;
+
+/// What producers and workers do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Load,
+    /// Nothing is added any more; workers complete what there is.
+    Drain,
+    End,
+}
+
+/// How they do it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mix {
+    /// Lengths of leases to choose from, in ms.
+    pub(super) leases_ms: &'static [u64],
+    /// How many in a hundred leases are kept alive; not of those shorter than 300 ms.
+    pub(super) keep_alive: u32,
+}
+
+pub(super) const MIX: Mix = Mix { leases_ms: &[40, 150, 400, 1_000], keep_alive: 15 };
+
+/// Enough to be busy, few enough to be drained soon.
+const BACKLOG: i64 = 300;
+/// Handles of each worker that are used again when they are stale.
+const SLOTS: u64 = 4;
+
+/// What they share.
+pub(super) struct Load {
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) stage: watch::Sender<Stage>,
+    pub(super) mix: Mix,
+    next_add: AtomicU64,
+    backlog: AtomicI64,
+    completed: AtomicU64,
+}
+
+impl Load {
+    pub(super) fn new(recorder: Arc<Recorder>, mix: Mix) -> Self {
+        Load {
+            recorder,
+            stage: watch::channel(Stage::Load).0,
+            mix,
+            next_add: AtomicU64::new(0),
+            backlog: AtomicI64::new(0),
+            completed: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn note_completed(&self) {
+        self.backlog.fetch_sub(1, Ordering::Relaxed);
+        self.completed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn completed(&self) -> u64 {
+        self.completed.load(Ordering::Relaxed)
+    }
+
+    /// For when the server has lost items: what is not there cannot be completed.
+    pub(super) fn forget_backlog(&self) {
+        self.backlog.store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn stage(&self) -> Stage {
+        *self.stage.borrow()
+    }
+
+    /// Adds until it is told to stop.
+    pub(super) async fn produce(self: Arc<Self>, seat: Arc<Seat>, mut dice: Dice) {
+        while self.stage() == Stage::Load {
+            if self.backlog.load(Ordering::Relaxed) > BACKLOG {
+                tokio::time::sleep(dice.ms(1..20)).await;
+                continue;
+            }
+            let Some(process) = seat.process().await else { continue };
+            let many = dice.chance(40);
+            let count = if many { dice.number(2..20) } else { 1 };
+            let items: Vec<(Id, u64, Value)> = (0..count).map(|_| self.item(&mut dice)).collect();
+            let request = if many {
+                json!({ "op": "add_items", "items": items.iter().map(|item| item.2.clone()).collect::<Value>() })
+            } else {
+                let mut request = items[0].2.clone();
+                request["op"] = "add_item".into();
+                request
+            };
+            let began = self.recorder.now();
+            let told = ask(&process, &self.recorder, request).await;
+            let (span, failed) = self.span(began, &told);
+            for (i, (id, data, _)) in items.into_iter().enumerate() {
+                let outcome = outcome_of(&told, i);
+                if outcome == Outcome::Yes {
+                    self.backlog.fetch_add(1, Ordering::Relaxed);
+                }
+                let who = seat.name.clone();
+                self.recorder.history().adds.push(Add { who, span, id, data, outcome });
+            }
+            rest(&mut dice, failed).await;
+        }
+    }
+
+    /// A new item; now and then with an id that was there before.
+    fn item(&self, dice: &mut Dice) -> (Id, u64, Value) {
+        let number = self.next_add.fetch_add(1, Ordering::Relaxed);
+        let again = number > 20 && dice.chance(10);
+        let id = if again { number - dice.number(1..20) } else { number };
+        let id = format!("item-{id}");
+        let size = *dice.pick(&[0, 0, 0, 50, 1_500, 20_000]);
+        let data = format!("{number}:{}", "x".repeat(size)).into_bytes();
+        let mut item = json!({ "id": hex(id.as_bytes()), "data": hex(&data) });
+        if dice.chance(20) {
+            item["priority"] = dice.number(0..4).into();
+        }
+        if dice.chance(10) {
+            item["delay_ms"] = dice.number(1..80).into();
+        }
+        if dice.chance(5) {
+            item["max_attempts"] = dice.number(1..4).into();
+        }
+        (id, digest(&data), item)
+    }
+
+    /// Leases and settles until it is told to stop.
+    pub(super) async fn work(self: Arc<Self>, seat: Arc<Seat>, name: String, mut dice: Dice) {
+        let mut slot = 0;
+        // Leases of earlier rounds whose handles the process still has.
+        let mut old: Vec<(usize, String)> = Vec::new();
+        let mut last: Option<Arc<Testee>> = None;
+        while self.stage() != Stage::End {
+            let Some(process) = seat.process().await else { continue };
+            if !last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &process)) {
+                old.clear(); // another process, with no handles
+                last = Some(process.clone());
+            }
+            slot = (slot + 1) % SLOTS;
+            let handle = format!("{name}.{slot}");
+            old.retain(|(_, of)| !of.starts_with(&handle));
+            let worker = Worker { load: &self, seat: &seat, process: &process };
+            let Some(held) = worker.lease(&handle, &mut dice).await else {
+                rest(&mut dice, true).await;
+                continue;
+            };
+            let mut held = held;
+            if self.stage() == Stage::Load && !held.is_empty() && dice.chance(15) {
+                slot = (slot + 1) % SLOTS;
+                let handle = format!("{name}.{slot}");
+                old.retain(|(_, of)| !of.starts_with(&handle));
+                let next = worker.complete_and_lease(&held, &handle, &mut dice).await;
+                old.extend(held.into_iter().map(|held| (held.lease, held.handle)));
+                held = next.unwrap_or_default();
+            }
+            if self.stage() == Stage::Load {
+                worker.use_leases(&held, &old, &mut dice).await;
+            } else {
+                worker.settle(&held, How::Complete, &mut dice).await;
+            }
+            old.extend(held.into_iter().map(|held| (held.lease, held.handle)));
+        }
+    }
+
+    /// When a call was, and whether it failed. A killed process ends no call.
+    pub(super) fn span(&self, began: Time, told: &Told) -> (Span, bool) {
+        let ended = told.is_some().then(|| self.recorder.now());
+        (Span { began, ended }, !matches!(told, Some(Ok(_))))
+    }
+}
+
+/// So that a process that is refused does not ask all the time.
+async fn rest(dice: &mut Dice, failed: bool) {
+    if failed {
+        tokio::time::sleep(dice.ms(2..15)).await;
+    } else if dice.chance(20) {
+        tokio::time::sleep(dice.ms(0..4)).await;
+    }
+}

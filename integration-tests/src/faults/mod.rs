@@ -1,0 +1,155 @@
+//! The faults: producers and workers in every language, as processes of their own; something that
+//! breaks while they work; and a judge of what every one of them was told.
+//!
+//! See `FAULTS.md`.
+
+mod checker;
+mod cleaner;
+mod crew;
+mod dice;
+mod disk;
+mod fault;
+mod history;
+mod kinds;
+mod load;
+mod place;
+mod recorder;
+mod report;
+mod rows;
+mod run;
+mod scene;
+mod worker;
+
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use self::fault::FAULTS;
+use self::place::ENGINES;
+use self::run::Terms;
+use crate::conformance::Error;
+use crate::conformance::engines::VALKEY;
+use crate::conformance::testee::Language;
+
+/// Breaks what can break while every language works on a queue, and judges the answers.
+#[derive(Parser)]
+struct Arguments {
+    /// Testees besides that in Rust, each `LANGUAGE=COMMAND ARGUMENT…`
+    testees: Vec<String>,
+    /// How long each fault lasts on each engine: in rounds of 20 s, each with servers, a queue and
+    /// choices of its own
+    #[arg(long, default_value_t = 3)]
+    seconds: u64,
+    /// How many of them run at the same time
+    #[arg(long, default_value = "2")]
+    jobs: NonZeroUsize,
+    /// What all choices follow from; by default another one each time
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Only faults whose name has this in it
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Only these engines
+    #[arg(long = "engine", value_delimiter = ',')]
+    engines: Vec<String>,
+    /// Only these languages
+    #[arg(long = "language", value_delimiter = ',')]
+    languages: Vec<String>,
+}
+
+/// Runs what the arguments say: exit status 0 if all is as it must be.
+pub fn main() -> ExitCode {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
+    let arguments = Arguments::parse();
+    let result = runtime.map_err(Error::from).and_then(|runtime| {
+        // What is under way goes away with the runtime: processes, servers, disks, folders.
+        runtime.block_on(async {
+            tokio::select! {
+                result = run(&arguments) => result,
+                stopped = told_to_stop() => stopped.and(Err("it was told to stop".into())),
+            }
+        })
+    });
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("the faults did not come to an end: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn told_to_stop() -> Result<(), Error> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        _ = interrupt.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+async fn run(arguments: &Arguments) -> Result<bool, Error> {
+    let languages = languages(arguments)?;
+    if let Some(name) = arguments.engines.iter().find(|name| !ENGINES.contains(&name.as_str())) {
+        return Err(format!("unknown engine {name}: known are {ENGINES:?}").into());
+    }
+    let seed = arguments.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
+    println!("seed {seed}");
+    let jobs = Arc::new(Semaphore::new(arguments.jobs.get()));
+    let mut runs = JoinSet::new();
+    for fault in FAULTS.iter().filter(|fault| fault.name.contains(&arguments.only)) {
+        for engine in fault.engines {
+            if !arguments.engines.is_empty() && !arguments.engines.iter().any(|name| name == engine)
+            {
+                continue;
+            }
+            if *engine == "valkey" && std::env::var_os(VALKEY).is_none() {
+                continue; // conformance says so; that Redis is here is enough
+            }
+            let (jobs, languages, at) = (jobs.clone(), languages.clone(), runs.len());
+            let terms = Terms { languages, time: Duration::from_secs(arguments.seconds), seed };
+            runs.spawn(async move {
+                let _job = jobs.acquire().await;
+                (at, rows::play(fault, engine, terms).await)
+            });
+        }
+    }
+    if runs.is_empty() {
+        return Err(format!("no fault is called like {:?}", arguments.only).into());
+    }
+    let (all, mut rows) = (runs.len(), Vec::new());
+    while let Some(row) = runs.join_next().await {
+        rows.push(row?);
+        if let Some((_, row)) = rows.last() {
+            println!("{} of {all}: {}", rows.len(), report::line(row));
+        }
+    }
+    rows.sort_by_key(|(at, _)| *at);
+    let rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
+    println!("{}", report::table(&rows));
+    Ok(rows.iter().all(|row| row.sum.faults.is_empty()))
+}
+
+fn languages(arguments: &Arguments) -> Result<Vec<Language>, Error> {
+    let mut languages = vec![Language::rust()?];
+    for testee in &arguments.testees {
+        languages.push(Language::parse(testee)?);
+    }
+    for name in &arguments.languages {
+        if !languages.iter().any(|language| language.name == *name) {
+            return Err(format!("unknown language {name}").into());
+        }
+    }
+    languages.retain(|language| {
+        arguments.languages.is_empty() || arguments.languages.contains(&language.name)
+    });
+    Ok(languages)
+}

@@ -1,0 +1,157 @@
+//! Where a queue is, with what can go wrong there.
+
+use std::path::PathBuf;
+
+use leaseq_test_support::{Cluster, Proxy, RedisServer, RedisServerBuilder, Sentinel, TlsServer};
+
+use super::disk::Disk;
+use crate::conformance::Error;
+use crate::conformance::clock::Clock;
+use crate::conformance::engines::VALKEY;
+
+/// What a fault needs of its place.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Setup {
+    /// Settings of the servers.
+    pub(super) settings: &'static [(&'static str, &'static str)],
+    /// Clients come through a proxy.
+    pub(super) proxy: bool,
+    /// The clock can be set.
+    pub(super) clock: bool,
+    /// Data stands on a disk that is this small.
+    pub(super) disk_mib: Option<u32>,
+    /// Each master of a Cluster has a replica.
+    pub(super) replicas: bool,
+}
+
+/// Names of all engines, in the order of the table.
+pub(super) const ENGINES: [&str; 7] =
+    ["memory", "sqlite", "redis", "valkey", "tls", "cluster", "sentinel"];
+
+/// Whether a queue of this engine is in one process, and all others have another.
+pub(super) fn is_private(engine: &str) -> bool {
+    engine == "memory"
+}
+
+pub(super) enum Servers {
+    One(RedisServer),
+    Tls(TlsServer),
+    Cluster(Cluster),
+    Sentinel(Sentinel),
+    File(PathBuf),
+    Memory,
+}
+
+// In the order in which they go away.
+pub(super) struct Place {
+    pub(super) proxy: Option<Proxy>,
+    pub(super) servers: Servers,
+    pub(super) clock: Option<Clock>,
+    pub(super) disk: Option<Disk>,
+    _folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// Starts what there must be; the reason if that cannot be had on this machine.
+    pub(super) fn start(engine: &str, setup: &Setup) -> Result<Result<Self, String>, Error> {
+        let folder = tempfile::Builder::new().prefix("leaseq-faults-").tempdir()?;
+        let clock = setup.clock.then(|| Clock::new(folder.path())).transpose()?;
+        if let Some(clock) = &clock {
+            clock.run_ahead(AHEAD_MS)?;
+        }
+        let disk = match setup.disk_mib.map(Disk::mount).transpose() {
+            Ok(disk) => disk,
+            Err(why) => return Ok(Err(why.to_string())),
+        };
+        let mut builder = RedisServer::builder().arg("--appendonly", "no");
+        for (name, value) in clock.iter().flat_map(Clock::environment) {
+            builder = builder.env(name, value);
+        }
+        for (name, value) in setup.settings {
+            builder = builder.arg(*name, *value);
+        }
+        if let Some(disk) = &disk {
+            builder = builder.arg("--dir", disk.folder().display().to_string());
+        }
+        let servers = match engine {
+            "memory" => Servers::Memory,
+            "sqlite" => {
+                let folder = disk.as_ref().map_or(folder.path(), Disk::folder);
+                Servers::File(folder.join("queue.db"))
+            }
+            "redis" => Servers::One(builder.start()),
+            "valkey" => match std::env::var_os(VALKEY) {
+                Some(binary) => Servers::One(builder.binary(binary).start()),
+                None => return Ok(Err(format!("{VALKEY} names no server"))),
+            },
+            "tls" => Servers::Tls(TlsServer::start_with(builder)),
+            "cluster" => Servers::Cluster(cluster(setup, builder)),
+            "sentinel" => Servers::Sentinel(Sentinel::start_with(1, builder)),
+            _ => return Err(format!("unknown engine {engine}: known are {ENGINES:?}").into()),
+        };
+        let proxy = match (&servers, setup.proxy) {
+            (Servers::One(server), true) => Some(Proxy::start_blocking(server.port())),
+            (Servers::Tls(server), true) => Some(Proxy::start_opaque(server.port())),
+            (_, true) => return Err(format!("no proxy in front of {engine}").into()),
+            _ => None,
+        };
+        Ok(Ok(Place { proxy, servers, clock, disk, _folder: folder }))
+    }
+
+    /// For clients; it ends where options begin.
+    pub(super) fn url(&self) -> String {
+        let proxy = self.proxy.as_ref().map(Proxy::url);
+        match &self.servers {
+            Servers::One(server) => format!("{}?", proxy.unwrap_or_else(|| server.url())),
+            Servers::Tls(server) => {
+                let url = proxy.map(|url| url.replacen("redis:", "rediss:", 1));
+                let url = url.unwrap_or_else(|| server.url());
+                format!("{url}?ca_file={}&", server.ca_file().display())
+            }
+            Servers::Cluster(cluster) => format!("{}?", cluster.url()),
+            Servers::Sentinel(set) => format!("{}?", set.url()),
+            Servers::File(path) => format!("sqlite:{}?", path.display()),
+            Servers::Memory => "memory:?".into(),
+        }
+    }
+
+    /// The one server.
+    pub(super) fn server(&mut self) -> Result<&mut RedisServer, Error> {
+        match &mut self.servers {
+            Servers::One(server) => Ok(server),
+            Servers::Tls(server) => Ok(server.server_mut()),
+            _ => Err("there is not one server".into()),
+        }
+    }
+
+    pub(super) fn cluster(&mut self) -> Result<&mut Cluster, Error> {
+        match &mut self.servers {
+            Servers::Cluster(cluster) => Ok(cluster),
+            _ => Err("there is no cluster".into()),
+        }
+    }
+
+    /// Every server that clients may be sent to.
+    pub(super) fn all(&self) -> Vec<&RedisServer> {
+        match &self.servers {
+            Servers::One(server) => vec![server],
+            Servers::Tls(server) => vec![server.server()],
+            Servers::Cluster(cluster) => {
+                cluster.ports().iter().map(|port| cluster.node(*port)).collect()
+            }
+            Servers::Sentinel(set) => set.ports().iter().map(|port| set.node(*port)).collect(),
+            Servers::File(_) | Servers::Memory => Vec::new(),
+        }
+    }
+}
+
+/// How late a clock that can be set begins, so that there is room to set it back.
+pub(super) const AHEAD_MS: i64 = 86_400_000;
+
+fn cluster(setup: &Setup, builder: RedisServerBuilder) -> Cluster {
+    if setup.replicas {
+        Cluster::start_with_replicas(builder)
+    } else {
+        Cluster::start_with(builder)
+    }
+}

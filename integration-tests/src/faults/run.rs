@@ -1,0 +1,288 @@
+//! One fault on one engine: load, break, heal, drain, judge.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::task::{JoinHandle, block_in_place};
+
+use super::checker;
+use super::crew::{Crew, Outfit, insist};
+use super::dice::{Dice, digest};
+use super::fault::Fault;
+use super::history::{History, Left, Totals};
+use super::load::{Load, Stage};
+use super::place::{Place, Servers};
+use super::recorder::Recorder;
+use super::scene::Scene;
+use crate::conformance::Error;
+use crate::conformance::testee::{Language, Testee};
+use crate::conformance::value::unhex;
+
+/// How long healing and draining may take on a machine that is busy. They take seconds.
+const HEALED: Duration = Duration::from_secs(60);
+/// Completes that the load has to its name before anything is broken.
+const WARM: u64 = 30;
+/// Calls at the same time: of each process to add, and to lease.
+const PRODUCERS: usize = 1;
+const WORKERS: usize = 2;
+/// Keys of a drained queue, and of all others in the namespace.
+const FEW_KEYS: u64 = 20;
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub(super) adds: usize,
+    pub(super) leases: usize,
+    pub(super) completes: usize,
+    pub(super) unknown: usize,
+    /// How often something was broken.
+    pub(super) times: u64,
+    /// Promises not kept within a window in which that may be.
+    pub(super) excused: usize,
+    /// What is wrong, each with the history of the item concerned.
+    pub(super) faults: Vec<String>,
+    /// Why it was not run.
+    pub(super) skipped: Option<String>,
+}
+
+/// How long, with whom, by which choices.
+#[derive(Clone)]
+pub(super) struct Terms {
+    pub(super) languages: Vec<Language>,
+    pub(super) time: Duration,
+    pub(super) seed: u64,
+}
+
+pub(super) async fn play(
+    fault: &Fault,
+    engine: &'static str,
+    terms: &Terms,
+) -> Result<Report, Error> {
+    let mut place = match block_in_place(|| Place::start(engine, &fault.setup))? {
+        Ok(place) => place,
+        Err(why) => return Ok(Report { skipped: Some(why), ..Report::default() }),
+    };
+    let dice = |name: &str| Dice::new(terms.seed, &format!("{} {engine} {name}", fault.name));
+    let outfits = outfits(fault, &place, terms, &mut dice("outfits"));
+    let crew = Crew::start(outfits).await?;
+    if let Some(ability) = fault.needs.filter(|ability| crew.able(ability).is_empty()) {
+        crew.end().await?;
+        let why = format!("no language here can {ability}");
+        return Ok(Report { skipped: Some(why), ..Report::default() });
+    }
+    let recorder = Arc::new(Recorder::new());
+    let load = Arc::new(Load::new(recorder.clone(), fault.mix));
+    let mut producers: Vec<JoinHandle<()>> = Vec::new();
+    let mut workers: Vec<JoinHandle<()>> = Vec::new();
+    for seat in &crew.seats {
+        for i in 0..PRODUCERS {
+            let dice = dice(&format!("{} producer {i}", seat.name));
+            producers.push(tokio::spawn(load.clone().produce(seat.clone(), dice)));
+        }
+        for i in 0..WORKERS {
+            let (name, dice) = (format!("d{i}"), dice(&format!("{} worker {i}", seat.name)));
+            workers.push(tokio::spawn(load.clone().work(seat.clone(), name, dice)));
+        }
+    }
+    let end = Instant::now() + HEALED;
+    while load.completed() < WARM {
+        if Instant::now() >= end {
+            return Err("nothing was completed before anything was broken".into());
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let held: Vec<_> = crew.seats.iter().map(|seat| seat.holds()).collect();
+    let (until, dice) = (Instant::now() + terms.time, dice("fault"));
+    let mut scene = Scene {
+        place: &mut place,
+        crew: &crew,
+        load: load.clone(),
+        recorder: recorder.clone(),
+        dice,
+        until,
+        times: 0,
+    };
+    (fault.inject)(&mut scene).await?;
+    let times = scene.times;
+    load.stage.send_replace(Stage::Drain);
+    // What is on its way is added yet, up to the time limit of its call.
+    for producer in producers {
+        producer.await?;
+    }
+    let drained = drain(&crew, &load).await;
+    load.stage.send_replace(Stage::End);
+    // Somebody may still complete an item that is dead.
+    for worker in workers {
+        worker.await?;
+    }
+    let ended = match drained {
+        Ok(()) => take_stock(&place, &crew, &recorder).await,
+        stuck => stuck,
+    };
+    if let Err(error) = ended {
+        recorder.fault(error.to_string());
+    }
+    if fault.leaks {
+        for (seat, before) in crew.seats.iter().zip(held) {
+            leak(&seat.name, before, seat.holds(), &recorder);
+        }
+    }
+    if let Err(error) = crew.end().await {
+        recorder.fault(error.to_string());
+    }
+    let (mut history, faults) = recorder.finish(fault.setup.clock);
+    if !history.windows.is_empty() {
+        history.totals = None; // the server may have lost its count
+    }
+    let mut report = judge(&history, faults);
+    if times == 0 {
+        report.faults.push("nothing was broken: the run has proved nothing".into());
+    }
+    report.times = times;
+    Ok(report)
+}
+
+/// One process for each language; some of them give up early, so that unknown outcomes come about.
+fn outfits(fault: &Fault, place: &Place, terms: &Terms, dice: &mut Dice) -> Vec<Outfit> {
+    let environment: Vec<_> = place.clock.iter().flat_map(|clock| clock.environment()).collect();
+    let outfit = |language: &Language| {
+        let timeout_ms = dice.pick(fault.timeouts_ms);
+        Outfit {
+            language: language.clone(),
+            url: format!("{}timeout_ms={timeout_ms}", place.url()),
+            environment: environment.clone(),
+        }
+    };
+    terms.languages.iter().map(outfit).collect()
+}
+
+/// After the fault: the queue is drained by those who have lived through it.
+async fn drain(crew: &Crew, load: &Load) -> Result<(), Error> {
+    let recorder = &load.recorder;
+    // Everybody gets through again, and learns that some time.
+    for seat in &crew.seats {
+        let process = seat.process().await.ok_or_else(|| format!("{} is gone", seat.name))?;
+        let asked = insist(&process, recorder, json!({ "op": "counts" }), HEALED).await;
+        asked.map_err(|error| format!("{} is stuck: {error}", seat.name))?;
+    }
+    let judge = crew.seats[0].process().await.ok_or("the first process is gone")?;
+    if let Err(error) = until_drained(&judge, recorder).await {
+        recorder.fault(error.to_string());
+    }
+    Ok(())
+}
+
+/// When nobody does anything any more: what is left, and that it is sound.
+async fn take_stock(place: &Place, crew: &Crew, recorder: &Recorder) -> Result<(), Error> {
+    let judge = crew.seats[0].process().await.ok_or("the first process is gone")?;
+    let counts = insist(&judge, recorder, json!({ "op": "counts" }), HEALED).await?;
+    let check = insist(&judge, recorder, json!({ "op": "check" }), HEALED).await?;
+    if check["sound"] != true {
+        recorder.fault(format!("check found {}", check["found"]));
+    }
+    let left = left(&judge, recorder).await?;
+    let total = |name: &str| counts["totals"][name].as_u64().unwrap_or_default();
+    let mut history = recorder.history();
+    history.left = left;
+    history.totals = Some(Totals {
+        added: total("added"),
+        leased: total("leased"),
+        completed: total("completed"),
+        failed: total("failed"),
+        expired: total("expired"),
+    });
+    drop(history);
+    if let Servers::One(_) | Servers::Tls(_) = &place.servers
+        && let [server] = place.all()[..]
+    {
+        let keys: u64 = block_in_place(|| server.cli(&["DBSIZE"])).parse()?;
+        if keys > FEW_KEYS {
+            recorder.fault(format!("{keys} keys are left of a drained queue"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns when there is nothing left to do.
+pub(super) async fn until_drained(judge: &Testee, recorder: &Recorder) -> Result<(), Error> {
+    let end = Instant::now() + HEALED;
+    loop {
+        let counts = insist(judge, recorder, json!({ "op": "counts" }), HEALED).await?;
+        if ["ready", "delayed", "leased"].iter().all(|state| counts[state] == 0) {
+            return Ok(());
+        }
+        if Instant::now() >= end {
+            return Err(format!("not drained in {HEALED:?}: {counts}").into());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Whatever is still there: items that are dead, if all is well.
+async fn left(judge: &Testee, recorder: &Recorder) -> Result<Vec<Left>, Error> {
+    let mut all = Vec::new();
+    for state in ["ready", "delayed", "leased", "dead"] {
+        let mut list = json!({ "op": "list", "state": state, "limit": 500 });
+        loop {
+            let page = insist(judge, recorder, list.clone(), HEALED).await?;
+            for item in page["items"].as_array().into_iter().flatten() {
+                let bytes = |name: &str| unhex(item[name].as_str().unwrap_or_default());
+                all.push(Left {
+                    id: String::from_utf8_lossy(&bytes("id")?).into_owned(),
+                    data: digest(&bytes("data")?),
+                    state: state.to_owned(),
+                });
+            }
+            list["cursor"] = page["cursor"].clone();
+            if list["cursor"].is_null() {
+                break;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A process may grow while it works, but not with each thing that is broken.
+fn leak(
+    who: &str,
+    before: Option<(usize, usize)>,
+    after: Option<(usize, usize)>,
+    recorder: &Recorder,
+) {
+    const MORE: usize = 40;
+    let (Some((files, threads)), Some((files_now, threads_now))) = (before, after) else { return };
+    if files_now > files + MORE || threads_now > threads + MORE {
+        recorder.fault(format!(
+            "{who} leaks: {files} files and {threads} threads became {files_now} and {threads_now}"
+        ));
+    }
+}
+
+fn judge(history: &History, mut faults: Vec<String>) -> Report {
+    let verdict = checker::check(history);
+    for violation in &verdict.violations {
+        faults.push(match &violation.id {
+            Some(id) => format!("{id} {}\n{}", violation.what, history.of(id)),
+            None => violation.what.clone(),
+        });
+    }
+    let adds = history.adds.iter().map(|add| add.outcome);
+    let settles = history.settles.iter().map(|settle| settle.outcome);
+    let unknown = |outcome: &super::history::Outcome| *outcome == super::history::Outcome::Unknown;
+    Report {
+        adds: history.adds.iter().filter(|add| add.outcome == super::history::Outcome::Yes).count(),
+        leases: history.leases.len(),
+        completes: history
+            .settles
+            .iter()
+            .filter(|settle| {
+                settle.how.completes() && settle.outcome == super::history::Outcome::Yes
+            })
+            .count(),
+        unknown: adds.chain(settles).filter(unknown).count() + history.asks.len(),
+        excused: verdict.excused,
+        faults,
+        ..Report::default()
+    }
+}

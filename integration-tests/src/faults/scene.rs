@@ -1,0 +1,45 @@
+//! What a fault has in its hands while the load goes on.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::crew::Crew;
+use super::dice::Dice;
+use super::history::Time;
+use super::load::Load;
+use super::place::Place;
+use super::recorder::Recorder;
+
+pub(super) struct Scene<'a> {
+    pub(super) place: &'a mut Place,
+    pub(super) crew: &'a Crew,
+    pub(super) load: Arc<Load>,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) dice: Dice,
+    /// When the fault is to be over.
+    pub(super) until: Instant,
+    /// How often something was broken.
+    pub(super) times: u64,
+}
+
+impl Scene<'_> {
+    /// False when the time is over, once something was broken.
+    pub(super) fn goes_on(&self) -> bool {
+        self.times == 0 || Instant::now() < self.until
+    }
+
+    pub(super) async fn rest(&mut self, ms: std::ops::Range<u64>) {
+        tokio::time::sleep(self.dice.ms(ms)).await;
+    }
+
+    /// What was executed from then to now may be lost, or be repeated.
+    pub(super) fn lost_since(&self, from: Time) {
+        self.recorder.window_since(from);
+        self.load.forget_backlog();
+    }
+
+    /// When something happened, for the history.
+    pub(super) fn now(&self) -> Time {
+        self.recorder.now()
+    }
+}

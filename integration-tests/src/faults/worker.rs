@@ -1,0 +1,290 @@
+//! One process at work: leases, and what is done with them, written down.
+
+use serde_json::{Value, json};
+
+use super::crew::{Seat, Told, ask, outcome_of};
+use super::dice::{Dice, digest};
+use super::history::{Ask, How, Lease, Outcome, Settle, Span, Time};
+use super::load::{Load, Stage};
+use crate::conformance::testee::{Failure, Testee};
+use crate::conformance::value::unhex;
+
+/// A handle that nobody has settled ends its lease by this, if the language forgets it late.
+const KEEP_ALIVE_LIMIT_MS: u64 = 3_000;
+
+/// A lease that a process has.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    /// Where it stands in the history.
+    pub(super) lease: usize,
+    pub(super) handle: String,
+    keep_alive: bool,
+    duration_ms: u64,
+}
+
+/// One process at work.
+pub(super) struct Worker<'a> {
+    pub(super) load: &'a Load,
+    pub(super) seat: &'a Seat,
+    pub(super) process: &'a Testee,
+}
+
+impl Worker<'_> {
+    /// Nothing if the call failed.
+    pub(super) async fn lease(&self, handle: &str, dice: &mut Dice) -> Option<Vec<Held>> {
+        let drains = self.load.stage() == Stage::Drain;
+        let duration_ms = if drains { 2_000 } else { *dice.pick(self.load.mix.leases_ms) };
+        let keep_alive = duration_ms >= 300 && !drains && dice.chance(self.load.mix.keep_alive);
+        let many = dice.chance(50).then(|| dice.number(2..12));
+        let wait_ms = if drains { 50 } else { *dice.pick(&[0, 30, 300]) };
+        let request = json!({
+            "op": if many.is_some() { "lease_many" } else { "lease" },
+            "count": many,
+            "duration_ms": duration_ms,
+            "wait_ms": wait_ms,
+            "keep_alive": keep_alive,
+            "keep_alive_limit_ms": keep_alive.then_some(KEEP_ALIVE_LIMIT_MS),
+            "as": handle,
+        });
+        self.lease_as(request, many, handle).await
+    }
+
+    /// As this request says.
+    pub(super) async fn lease_as(
+        &self,
+        request: Value,
+        many: Option<u64>,
+        handle: &str,
+    ) -> Option<Vec<Held>> {
+        let recorder = &self.load.recorder;
+        let duration_ms = request["duration_ms"].as_u64().unwrap_or_default();
+        let keep_alive = request["keep_alive"].as_bool().unwrap_or_default();
+        let began = recorder.now();
+        let told = ask(self.process, recorder, request).await;
+        self.note_leases(told, began, duration_ms, keep_alive, many, handle)
+    }
+
+    /// Writes down what leasing came to; nothing if it failed.
+    pub(super) fn note_leases(
+        &self,
+        told: Told,
+        began: Time,
+        duration_ms: u64,
+        keep_alive: bool,
+        many: Option<u64>,
+        handle: &str,
+    ) -> Option<Vec<Held>> {
+        let recorder = &self.load.recorder;
+        let (span, failed) = self.load.span(began, &told);
+        let who = self.seat.name.clone();
+        let leases = match &told {
+            Some(Ok(Value::Array(leases))) => leases.as_slice(),
+            Some(Ok(one)) if !one.is_null() => std::slice::from_ref(one),
+            _ => &[],
+        };
+        // What comes too late for a call is given back, or expires before that. One that took longer than
+        // its leases may have been given some that were over, and have asked again: any number of times.
+        let took = span.ended.map_or(Time::MAX, |ended| ended.saturating_sub(began));
+        let asked_once = took < Time::from_millis(duration_ms);
+        let told_of = if asked_once { leases.len() as u64 } else { 0 };
+        let most = many.unwrap_or(1).saturating_sub(told_of);
+        if most > 0 && !(asked_once && outcome_of(&told, 0) == Outcome::NotDone) {
+            recorder.history().asks.push(Ask { span, most });
+        }
+        if failed {
+            return None;
+        }
+        let mut held = Vec::new();
+        for (i, told) in leases.iter().enumerate() {
+            let handle = if many.is_some() { format!("{handle}/{i}") } else { handle.to_owned() };
+            let Some(lease) = read_lease(told, &who, span, duration_ms, keep_alive) else {
+                recorder.fault(format!("{who} was given a lease that cannot be read: {told}"));
+                continue;
+            };
+            let mut history = recorder.history();
+            history.leases.push(lease);
+            held.push(Held { lease: history.leases.len() - 1, handle, keep_alive, duration_ms });
+        }
+        Some(held)
+    }
+
+    /// Completes these and leases others, in one call; nothing if it failed.
+    pub(super) async fn complete_and_lease(
+        &self,
+        held: &[Held],
+        handle: &str,
+        dice: &mut Dice,
+    ) -> Option<Vec<Held>> {
+        let recorder = &self.load.recorder;
+        let (duration_ms, count) = (*dice.pick(self.load.mix.leases_ms), dice.number(1..8));
+        let request = json!({
+            "op": "complete_and_lease",
+            "leases": held.iter().map(|one| one.handle.clone()).collect::<Vec<_>>(),
+            "count": count,
+            "duration_ms": duration_ms,
+            "wait_ms": dice.pick(&[0, 0, 50]),
+            "as": handle,
+        });
+        let began = recorder.now();
+        let told = ask(self.process, recorder, request).await;
+        let part = |name: &str| -> Told {
+            told.clone().map(|told| told.map(|both| both.get(name).cloned().unwrap_or_default()))
+        };
+        let leases: Vec<_> = held.iter().map(|one| one.lease).collect();
+        // An error is about the leasing, if the completing was done before; that only handles know.
+        let completed = match part("completed") {
+            Some(Err(failure)) => Some(Err(Failure { unknown: true, ..failure })),
+            told => told,
+        };
+        self.note(completed, began, &leases, How::Complete, true);
+        self.note_leases(part("leases"), began, duration_ms, false, Some(count), handle)
+    }
+
+    /// What workers do, good and bad, by chance.
+    pub(super) async fn use_leases(&self, held: &[Held], old: &[(usize, String)], dice: &mut Dice) {
+        let Some(first) = held.first() else { return };
+        let longest = if dice.chance(10) { first.duration_ms + 30 } else { 4 };
+        tokio::time::sleep(dice.ms(0..longest + 1)).await;
+        let kept_alive = first.keep_alive;
+        if kept_alive {
+            for one in held {
+                self.one(one.lease, &one.handle, How::Look, dice).await;
+            }
+        }
+        match dice.number(0..100) {
+            0..=6 => self.settle(held, How::Release, dice).await,
+            7..=12 => self.settle(held, How::Fail, dice).await,
+            13..=20 => {
+                self.settle(held, How::Extend, dice).await;
+                self.settle(held, How::Complete, dice).await;
+            }
+            21..=25 => {
+                self.settle(held, How::Complete, dice).await;
+                self.settle(held, How::Complete, dice).await;
+            }
+            26..=30 => self.settle(held, How::CompleteStrict, dice).await,
+            // A lease that is kept alive ends with its handle, which may take its time.
+            31..=34 if !kept_alive => {}
+            _ => self.settle(held, How::Complete, dice).await,
+        }
+        // What was held before, and is stale by now, or not.
+        if !old.is_empty() && dice.chance(15) {
+            let (lease, handle) = dice.pick(old).clone();
+            let how = *dice.pick(&[
+                How::Complete,
+                How::CompleteStrict,
+                How::Extend,
+                How::Release,
+                How::Fail,
+            ]);
+            self.one(lease, &handle, how, dice).await;
+        }
+    }
+
+    /// All of them: in one call, or each in its own.
+    pub(super) async fn settle(&self, held: &[Held], how: How, dice: &mut Dice) {
+        if held.len() < 2 || dice.chance(20) {
+            for one in held {
+                self.one(one.lease, &one.handle, how, dice).await;
+            }
+            return;
+        }
+        let mut request = words(how, true, dice);
+        request["leases"] = held.iter().map(|one| one.handle.clone()).collect();
+        self.record(request, &held.iter().map(|one| one.lease).collect::<Vec<_>>(), how).await;
+    }
+
+    pub(super) async fn one(&self, lease: usize, handle: &str, how: How, dice: &mut Dice) {
+        let mut request = words(how, false, dice);
+        request["lease"] = handle.into();
+        self.record(request, &[lease], how).await;
+    }
+
+    async fn record(&self, request: Value, leases: &[usize], how: How) {
+        let many = request.get("leases").is_some();
+        let began = self.load.recorder.now();
+        let told = ask(self.process, &self.load.recorder, request).await;
+        self.note(told, began, leases, how, many);
+    }
+
+    /// Writes down what came of a call.
+    pub(super) fn note(&self, told: Told, began: Time, leases: &[usize], how: How, many: bool) {
+        let recorder = &self.load.recorder;
+        let (span, _) = self.load.span(began, &told);
+        if let Some(Ok(Value::Array(answers))) = &told
+            && answers.len() != leases.len()
+        {
+            recorder.fault(format!("{} answers for {} leases", answers.len(), leases.len()));
+        }
+        for (i, lease) in leases.iter().enumerate() {
+            let mut outcome = outcome_of(&told, i);
+            let value = told.as_ref().and_then(|told| told.as_ref().ok());
+            let value = value.and_then(|value| if many { value.get(i) } else { Some(value) });
+            let mut deadline_ms = None;
+            match how {
+                How::Extend => deadline_ms = value.and_then(Value::as_u64),
+                How::Look if outcome == Outcome::Yes => {
+                    deadline_ms = value.and_then(|value| value["deadline_ms"].as_u64());
+                    if value.is_some_and(|value| value["lost"] == true) {
+                        (outcome, deadline_ms) = (Outcome::No, None);
+                    }
+                }
+                _ => {}
+            }
+            if how.completes() && outcome == Outcome::Yes {
+                self.load.note_completed();
+            }
+            let (who, lease) = (self.seat.name.clone(), *lease);
+            let said = match &told {
+                Some(Err(failure)) => Some(format!("{}: {}", failure.kind, failure.message)),
+                _ => None,
+            };
+            let settle = Settle { who, span, lease, how, outcome, deadline_ms, said };
+            recorder.history().settles.push(settle);
+        }
+    }
+}
+
+fn words(how: How, many: bool, dice: &mut Dice) -> Value {
+    let (op, op_many) = match how {
+        How::Complete | How::CompleteStrict => ("complete", "complete_many"),
+        How::Extend => ("extend", "extend_many"),
+        How::Release => ("release", "release_many"),
+        How::Fail => ("fail", "fail_many"),
+        How::Look => ("look", "look"),
+    };
+    let mut request = json!({ "op": if many { op_many } else { op } });
+    match how {
+        How::CompleteStrict => request["strict"] = true.into(),
+        How::Extend => request["duration_ms"] = dice.number(20..600).into(),
+        How::Release | How::Fail if dice.chance(30) => {
+            request["delay_ms"] = dice.number(1..60).into();
+        }
+        _ => {}
+    }
+    request
+}
+
+fn read_lease(
+    told: &Value,
+    who: &str,
+    span: Span,
+    duration_ms: u64,
+    keep_alive: bool,
+) -> Option<Lease> {
+    let number = |name: &str| told[name].as_u64();
+    let bytes = |name: &str| unhex(told[name].as_str()?).ok();
+    Some(Lease {
+        who: who.to_owned(),
+        span,
+        id: String::from_utf8(bytes("id")?).ok()?,
+        data: digest(&bytes("data")?),
+        generation: number("generation")?,
+        attempt: number("attempt")?,
+        failures: number("failures")?,
+        expiries: number("expiries")?,
+        duration_ms,
+        deadline_ms: number("deadline_ms")?,
+        keep_alive,
+    })
+}

@@ -1,0 +1,56 @@
+/* Reads requests. */
+#include "testee.h"
+
+#include <string.h>
+
+const char *text(const cJSON *request, const char *name) {
+    return cJSON_GetStringValue(cJSON_GetObjectItem(request, name));
+}
+
+int64_t number(const cJSON *request, const char *name, int64_t otherwise) {
+    const cJSON *field = cJSON_GetObjectItem(request, name);
+    return cJSON_IsNumber(field) ? (int64_t)field->valuedouble : otherwise;
+}
+
+static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
+
+leaseq_bytes bytes(cJSON *digits) {
+    char *at = cJSON_GetStringValue(digits);
+    if (at == NULL) return (leaseq_bytes){0};
+    size_t len = strlen(at) / 2;
+    for (size_t i = 0; i < len; i++) at[i] = (char)(digit(at[2 * i]) << 4 | digit(at[2 * i + 1]));
+    return (leaseq_bytes){at, len};
+}
+
+leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
+    leaseq_item_options *options = NULL;
+    leaseq_bytes id = bytes(cJSON_GetObjectItem(request, "id"));
+    int64_t priority = number(request, "priority", -1), delay = number(request, "delay_ms", -1),
+            attempts = number(request, "max_attempts", -1);
+    leaseq_status status = leaseq_item_options_new(&options, error);
+    if (!status && id.data != NULL)
+        status = leaseq_item_options_set_id(options, id.data, id.len, error);
+    if (!status && priority >= 0)
+        status = leaseq_item_options_set_priority(options, (int32_t)priority, error);
+    if (!status && delay >= 0) status = leaseq_item_options_set_delay_ms(options, delay, error);
+    if (!status && attempts >= 0)
+        status = leaseq_item_options_set_max_attempts(options, (uint32_t)attempts, error);
+    if (status) leaseq_item_options_free(&options);
+    return options;
+}
+
+leaseq_lease_options *lease_options(const cJSON *request, leaseq_error **error) {
+    leaseq_lease_options *options = NULL;
+    int64_t limit = number(request, "keep_alive_limit_ms", 0);
+    leaseq_status status = leaseq_lease_options_new(&options, error);
+    if (!status && cJSON_IsTrue(cJSON_GetObjectItem(request, "keep_alive")))
+        status = leaseq_lease_options_set_keep_alive(options, limit, error);
+    if (status) leaseq_lease_options_free(&options);
+    return options;
+}
+
+leaseq_state state_of(const char *word) {
+    leaseq_state state = LEASEQ_STATE_DEAD;
+    while (state != LEASEQ_STATE_NONE && strcmp(leaseq_state_name(state), word) != 0) state--;
+    return state;
+}

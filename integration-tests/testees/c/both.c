@@ -1,0 +1,28 @@
+/* Completing and leasing in one call. */
+#include "testee.h"
+
+cJSON *both(Call *call, const char *op) {
+    const cJSON *names = cJSON_GetObjectItem(call->request, "leases"), *name = NULL;
+    size_t before = (size_t)cJSON_GetArraySize(names), i = 0,
+           count = (size_t)number(call->request, "count", 0);
+    int64_t duration = number(call->request, "duration_ms", 0),
+            wait = number(call->request, "wait_ms", LEASEQ_WAIT_FOREVER);
+    leaseq_lease *all[before + 1], *next[count + 1];
+    bool done[before + 1], strict = cJSON_IsTrue(cJSON_GetObjectItem(call->request, "strict"));
+    leaseq_complete_options *complete = NULL;
+    leaseq_lease_options *options = lease_options(call->request, &call->error);
+    (void)op;
+    if (options == NULL) return NULL;
+    cJSON_ArrayForEach(name, names) all[i++] = held(name->valuestring);
+    leaseq_complete_options_new(&complete, &call->error);
+    leaseq_complete_options_set_strict(complete, strict, &call->error);
+    leaseq_queue_complete_and_lease(call->queue, all, before, complete, done, duration, wait,
+                                    options, next, count, &count, &call->error);
+    leaseq_complete_options_free(&complete);
+    leaseq_lease_options_free(&options);
+    const char *queue = leaseq_queue_name(call->queue);
+    cJSON *said = cJSON_CreateObject();
+    cJSON_AddItemToObject(said, "completed", say_bools(done, before));
+    cJSON_AddItemToObject(said, "leases", keep_all(text(call->request, "as"), next, count, queue));
+    return said;
+}

@@ -1,0 +1,137 @@
+/* Dispatch, and what operators do. */
+#include "testee.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static cJSON *count(Call *call, const char *op) {
+    leaseq_counts counts;
+    uint64_t number = 0;
+    if (strcmp(op, "counts") == 0) {
+        leaseq_queue_counts(call->queue, &counts, sizeof counts, &call->error);
+        return say_counts(&counts);
+    }
+    if (strcmp(op, "queue_len") == 0) {
+        leaseq_queue_len(call->queue, &number, &call->error);
+    } else {
+        leaseq_queue_processing(call->queue, &number, &call->error);
+    }
+    return say_number((int64_t)number);
+}
+
+static cJSON *clean(Call *call, const char *op) {
+    leaseq_light_report light;
+    leaseq_report *report = NULL;
+    if (strcmp(op, "light_clean") == 0) {
+        leaseq_queue_light_clean(call->queue, &light, sizeof light, &call->error);
+        return say_light_report(&light);
+    }
+    if (strcmp(op, "deep_clean") == 0) {
+        leaseq_queue_deep_clean(call->queue, &report, &call->error);
+    } else {
+        leaseq_queue_check(call->queue, &report, &call->error);
+    }
+    cJSON *said = say_report(report);
+    leaseq_report_free(&report);
+    return said;
+}
+
+static cJSON *look(Call *call, const char *op) {
+    leaseq_item_info *item = NULL;
+    leaseq_page *page = NULL;
+    cJSON *said;
+    if (strcmp(op, "get") == 0) {
+        leaseq_bytes id = bytes(cJSON_GetObjectItem(call->request, "id"));
+        leaseq_queue_get(call->queue, id.data, id.len, &item, &call->error);
+        said = say_item(item);
+        leaseq_item_info_free(&item);
+    } else {
+        leaseq_state state = state_of(text(call->request, "state"));
+        size_t limit = (size_t)number(call->request, "limit", 100);
+        leaseq_queue_list(call->queue, state, text(call->request, "cursor"), limit, &page,
+                          &call->error);
+        said = say_page(page);
+        leaseq_page_free(&page);
+    }
+    return said;
+}
+
+/* What is done by ids: one, or many. */
+static cJSON *by_id(Call *call, const char *op) {
+    cJSON *list = cJSON_GetObjectItem(call->request, "ids"), *id = NULL;
+    size_t len = (size_t)cJSON_GetArraySize(list), i = 0;
+    leaseq_bytes ids[len + 1];
+    bool done[len + 1];
+    cJSON_ArrayForEach(id, list) ids[i++] = bytes(id);
+    if (strcmp(op, "remove") == 0) {
+        ids[0] = bytes(cJSON_GetObjectItem(call->request, "id"));
+        leaseq_queue_remove(call->queue, ids[0].data, ids[0].len, done, &call->error);
+        return cJSON_CreateBool(done[0]);
+    }
+    if (strcmp(op, "remove_many") == 0) {
+        leaseq_queue_remove_many(call->queue, ids, len, done, &call->error);
+    } else if (len == 1) {
+        leaseq_queue_requeue(call->queue, ids[0].data, ids[0].len, done, &call->error);
+    } else {
+        leaseq_queue_requeue_many(call->queue, ids, len, done, &call->error);
+    }
+    return say_bools(done, len);
+}
+
+static cJSON *purge(Call *call, const char *op) {
+    uint64_t removed = 0;
+    leaseq_state state = state_of(text(call->request, "state"));
+    (void)op;
+    leaseq_queue_purge(call->queue, state, &removed, &call->error);
+    return say_number((int64_t)removed);
+}
+
+static cJSON *pause_or_resume(Call *call, const char *op) {
+    if (strcmp(op, "pause") == 0) {
+        leaseq_queue_pause(call->queue, &call->error);
+    } else {
+        leaseq_queue_resume(call->queue, &call->error);
+    }
+    return NULL;
+}
+
+static const struct {
+    const char *op;
+    cJSON *(*serve)(Call *call, const char *op);
+} operations[] = {
+    {"add_item", add},
+    {"add_items", add},
+    {"lease", lease},
+    {"lease_many", lease},
+    {"complete", settle},
+    {"complete_many", settle},
+    {"complete_and_lease", both},
+    {"extend", settle},
+    {"extend_many", settle},
+    {"release", settle},
+    {"release_many", settle},
+    {"fail", settle},
+    {"fail_many", settle},
+    {"light_clean", clean},
+    {"deep_clean", clean},
+    {"check", clean},
+    {"queue_len", count},
+    {"processing", count},
+    {"counts", count},
+    {"get", look},
+    {"list", look},
+    {"remove", by_id},
+    {"remove_many", by_id},
+    {"requeue", by_id},
+    {"purge", purge},
+    {"pause", pause_or_resume},
+    {"resume", pause_or_resume},
+};
+
+cJSON *operate(Call *call, const char *op) {
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (strcmp(op, operations[i].op) == 0) return operations[i].serve(call, op);
+    fprintf(stderr, "unknown operation %s\n", op);
+    exit(1);
+}

@@ -1,0 +1,124 @@
+// The testee in Node.js. What it is told and answers: `testees/README.md`.
+
+import { createInterface } from 'node:readline'
+import { setImmediate } from 'node:timers/promises'
+
+import { Lease, LeaseqError, connect } from '../../../bindings-node/index.mjs'
+import { bytes, failure, given, info, item, lease, lost, snake } from './wire.mjs'
+
+const clients = new Map()
+const leases = new Map()
+const calls = new Map()
+
+function keep(name, given) {
+  if (given instanceof Lease) {
+    leases.set(name, given)
+    return lease(given)
+  }
+  return given.map((one, i) => keep(`${name}/${i}`, one))
+}
+
+/** In JavaScript a handle is forgotten when it is collected, in its own time. */
+async function drop(name) {
+  leases.delete(name)
+  await setImmediate()
+  globalThis.gc() // with --expose-gc
+}
+
+/** Holds up the event loop. */
+const block = (ms) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+
+async function obey(request, signal) {
+  const { op, client: name } = request
+  if (op === 'hello') return { can: ['block', 'cancel', 'nul', 'order'] }
+  if (op === 'block') return block(request.ms)
+  if (op === 'connect') return void clients.set(name, await connect(request.url))
+  if (op === 'cancel') return calls.get(request.call)?.abort()
+  if (op === 'drop') return drop(request.lease)
+  if (op === 'look') return lease(leases.get(request.lease))
+  const client = clients.get(name)
+  if (op === 'close') return client.close()
+  if (op === 'queues') return client.queues()
+  return operate(client.queue(request.queue), request, signal)
+}
+
+async function operate(queue, request, signal) {
+  const one = leases.get(request.lease)
+  const many = (request.leases ?? []).map((name) => leases.get(name))
+  const ids = (request.ids ?? []).map(bytes)
+  const keepAlive = request.keep_alive ? given({ limitMs: request.keep_alive_limit_ms }) : undefined
+  const [durationMs, waitMs] = [request.duration_ms, request.wait_ms]
+  const how = given({ durationMs, waitMs, keepAlive, signal })
+  const strict = given({ strict: request.strict })
+  const delay = given({ delayMs: request.delay_ms })
+  const error = request.error ?? ''
+  const failures = many.map((one) => [one, error])
+  switch (request.op) {
+    case 'add_item':
+      return queue.addItem(item(request))
+    case 'add_items':
+      return queue.addItems(request.items.map(item))
+    case 'lease': {
+      const got = await queue.lease(how)
+      return got && keep(request.as, got)
+    }
+    case 'lease_many':
+      return keep(request.as, await queue.leaseMany(request.count, how))
+    case 'complete_and_lease': {
+      const both = await queue.completeAndLease(many, request.count, { ...how, ...strict })
+      return { completed: both.completed, leases: keep(request.as, both.leases) }
+    }
+    case 'complete':
+      return queue.complete(one, strict)
+    case 'complete_many':
+      return queue.completeMany(many, strict)
+    case 'extend':
+      return queue.extend(one, durationMs)
+    case 'extend_many':
+      return (await queue.extendMany(many, durationMs)).map((at) => at ?? lost)
+    case 'release':
+      return queue.release(one, delay)
+    case 'release_many':
+      return (await queue.releaseMany(many, delay)).map((done) => (done ? null : lost))
+    case 'fail':
+      return queue.fail(one, error, delay)
+    case 'fail_many':
+      return (await queue.failMany(failures, delay)).map((state) => state ?? lost)
+    case 'light_clean':
+      return snake(await queue.lightClean())
+    case 'counts':
+      return snake(await queue.counts())
+    case 'get':
+      return info(await queue.get(bytes(request.id)))
+    case 'remove':
+      return queue.remove(bytes(request.id))
+    case 'remove_many':
+      return queue.removeMany(ids)
+    case 'requeue':
+      return queue.requeue(ids)
+    case 'list': {
+      const { state, cursor, limit } = request
+      const page = await queue.list(state, given({ cursor, limit }))
+      return { items: page.items.map(info), cursor: page.cursor }
+    }
+    case 'purge':
+      return queue.purge(request.state)
+    default: // queue_len, processing, deep_clean, check, pause, resume
+      return queue[request.op.replace(/_(.)/, (_, letter) => letter.toUpperCase())]()
+  }
+}
+
+createInterface({ input: process.stdin }).on('line', async (line) => {
+  const request = JSON.parse(line)
+  const abort = new AbortController()
+  if (request.call && request.op !== 'cancel') calls.set(request.call, abort)
+  const answer = await obey(request, abort.signal).then(
+    (gives) => ({ gives: gives ?? null }),
+    (error) => {
+      if (error instanceof LeaseqError) return { fails: failure(error) }
+      if (error === abort.signal.reason) return { gives: 'cancelled' }
+      throw error
+    },
+  )
+  process.stdout.write(`${JSON.stringify({ n: request.n, ...answer })}\n`)
+})

@@ -1,0 +1,39 @@
+// Values as `testees/README.md` has them.
+
+export const bytes = (digits) => Buffer.from(digits ?? '', 'hex')
+const hex = (buffer) => buffer.toString('hex')
+/** Without what is not there: the language's own default stands for it. */
+export const given = (fields) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => (value ?? null) !== null))
+/** The same with names as the protocol spells them. */
+export const snake = (fields) =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [underscored(name), value]))
+const underscored = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+export const item = (fields) =>
+  given({
+    data: bytes(fields.data),
+    id: fields.id === undefined ? undefined : bytes(fields.id),
+    priority: fields.priority,
+    delayMs: fields.delay_ms,
+    maxAttempts: fields.max_attempts,
+  })
+
+const TOLD =
+  'queue attempt failures expiries maxAttempts priority lastError generation deadlineMs'.split(' ')
+export const lease = (held) => ({
+  ...snake(Object.fromEntries(TOLD.map((name) => [name, held[name]]))),
+  id: hex(held.idBytes),
+  data: hex(held.data),
+  lost: held.isLost,
+})
+
+export const info = (found) =>
+  found && { ...snake(found), id: hex(found.idBytes), data: hex(found.data), id_bytes: undefined }
+
+export const lost = { fails: 'LEASE_LOST' }
+export const failure = ({ code, message, outcomeUnknown }) => ({
+  kind: code,
+  message,
+  unknown: outcomeUnknown,
+})

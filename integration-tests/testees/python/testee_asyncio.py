@@ -1,0 +1,77 @@
+"""The testee in Python, with asyncio. What it is told and answers: `testees/README.md`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from typing import Any
+
+import leaseq.asyncio
+import wire
+from say import say
+
+clients: dict[str, leaseq.asyncio.Client] = {}
+leases: dict[str, leaseq.asyncio.Lease] = {}
+calls: dict[str, asyncio.Task[None]] = {}
+
+
+async def obey(request: wire.Request) -> Any:
+    match request["op"]:
+        case "hello":
+            return {"can": ["block", "cancel", "nul", "order"]}
+        case "block":
+            time.sleep(request["ms"] / 1000)  # and with it the event loop
+        case "connect":
+            clients[request["client"]] = await leaseq.asyncio.connect(request["url"])
+        case "close":
+            await clients[request["client"]].close()
+        case "cancel":
+            calls.pop(request["call"]).cancel()
+        case "drop":
+            del leases[request["lease"]]
+        case "look":
+            return wire.lease(leases[request["lease"]])
+        case "queues":
+            return await clients[request["client"]].queues()
+        case _:
+            queue = clients[request["client"]].queue(request["queue"])
+            begun, tell = wire.call(queue, request, leases.__getitem__)
+            return keep(request.get("as", ""), await begun, tell)
+    return None
+
+
+def keep(name: str, answer: Any, tell: Any) -> Any:
+    if isinstance(answer, leaseq.asyncio.Lease):
+        leases[name] = answer
+        return wire.lease(answer)
+    if isinstance(answer, tuple):
+        return {"completed": answer[0], "leases": keep(name, answer[1], tell)}
+    if isinstance(answer, list) and answer and isinstance(answer[0], leaseq.asyncio.Lease):
+        return [keep(f"{name}/{i}", lease, tell) for i, lease in enumerate(answer)]
+    return tell(answer)
+
+
+async def serve(request: wire.Request) -> None:
+    try:
+        answer = {"n": request["n"], "gives": await obey(request)}
+    except leaseq.LeaseqError as error:
+        answer = {"n": request["n"], "fails": wire.failure(error)}
+    except asyncio.CancelledError:
+        answer = {"n": request["n"], "gives": "cancelled"}
+    say(answer)
+
+
+async def main() -> None:
+    loop, tasks = asyncio.get_running_loop(), set()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        request = json.loads(line)
+        task = loop.create_task(serve(request))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        if "call" in request and request["op"] != "cancel":
+            calls[request["call"]] = task
+
+
+asyncio.run(main())

@@ -1,0 +1,146 @@
+//! The testee in Rust. What it is told and answers: `testees/README.md`.
+#![allow(clippy::expect_used, clippy::panic, clippy::unit_arg, reason = "a testee may stop")]
+
+mod leases;
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use leaseq::{Client, Lease, Result};
+use leaseq_conformance::conformance::wire;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::task::AbortHandle;
+
+use self::leases::Leases;
+
+#[derive(Default)]
+struct Testee {
+    clients: Mutex<HashMap<String, Client>>,
+    leases: Leases,
+    calls: Mutex<HashMap<String, AbortHandle>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> std::io::Result<()> {
+    let testee = Arc::new(Testee::default());
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        let request: Value = serde_json::from_str(&line)?;
+        let (n, call) = (request["n"].clone(), request["call"].as_str().map(str::to_owned));
+        let this = testee.clone();
+        let work = tokio::spawn(async move { this.obey(&request).await });
+        if let Some(call) = call.filter(|_| !line.contains(r#""op":"cancel""#)) {
+            lock(&testee.calls).insert(call, work.abort_handle());
+        }
+        tokio::spawn(async move {
+            let answer = match work.await {
+                Ok(Ok(value)) => json!({ "n": n, "gives": value }),
+                Ok(Err(error)) => json!({ "n": n, "fails": wire::failure(&error) }),
+                Err(end) if end.is_cancelled() => json!({ "n": n, "gives": "cancelled" }),
+                Err(_) => std::process::exit(1), // it has panicked, and said why
+            };
+            let mut output = std::io::stdout().lock();
+            let _ = writeln!(output, "{answer}").and_then(|()| output.flush());
+        });
+    }
+    Ok(())
+}
+
+impl Testee {
+    async fn obey(&self, request: &Value) -> Result<Value> {
+        let text = |name: &str| request[name].as_str().unwrap_or_default();
+        let number = |name: &str| request[name].as_u64();
+        let ms = |name: &str| number(name).map(Duration::from_millis);
+        let duration = ms("duration_ms").unwrap_or_default();
+        let delay = ms("delay_ms").unwrap_or_default();
+        let client = text("client");
+        match text("op") {
+            "hello" => return Ok(json!({ "can": ["cancel", "nul", "order"] })),
+            "connect" => {
+                let opened = Client::connect(text("url")).await?;
+                return Ok(lock(&self.clients).insert(client.to_owned(), opened).is_some().into());
+            }
+            "cancel" => {
+                lock(&self.calls).remove(text("call")).iter().for_each(AbortHandle::abort);
+                return Ok(Value::Null);
+            }
+            "drop" => return Ok(self.leases.drop(text("lease")).into()),
+            "look" => return Ok(wire::lease(&self.leases.get(text("lease")))),
+            _ => {}
+        }
+        let client = lock(&self.clients).get(client).cloned();
+        let client = client.expect("the runner connects first");
+        match text("op") {
+            "close" => return Ok(client.close().await.into()),
+            "queues" => return Ok(client.queues().await?.into()),
+            _ => {}
+        }
+        let queue = client.queue(text("queue"))?;
+        let (options, complete) = (wire::lease_options(request), wire::complete_options(request));
+        let one = || self.leases.get(text("lease"));
+        let names = wire::strings(&request["leases"]);
+        let held: Vec<Arc<Lease>> = names.map(|name| self.leases.get(name)).collect();
+        let many = || held.iter().map(AsRef::as_ref);
+        let ids = || wire::strings(&request["ids"]).map(wire::bytes);
+        let state = wire::state(text("state"));
+        let count = number("count").unwrap_or_default() as usize;
+        Ok(match text("op") {
+            "add_item" => queue.add_item(wire::item(request)).await?.into(),
+            "add_items" => {
+                let items = request["items"].as_array().into_iter().flatten().map(wire::item);
+                queue.add_items(items).await?.into()
+            }
+            "lease" => match queue.lease(options).await? {
+                Some(lease) => self.leases.keep(text("as").to_owned(), lease),
+                None => Value::Null,
+            },
+            "lease_many" => {
+                self.leases.keep_all(text("as"), queue.lease_many(count, options).await?)
+            }
+            "complete_and_lease" => {
+                let done = queue.complete_and_lease_with(many(), complete, count, options).await?;
+                let leases = self.leases.keep_all(text("as"), done.leases);
+                json!({ "completed": done.completed, "leases": leases })
+            }
+            "complete" => queue.complete_with(&one(), complete).await?.into(),
+            "complete_many" => queue.complete_many_with(many(), complete).await?.into(),
+            "extend" => wire::ms_of(queue.extend(&one(), duration).await?),
+            "extend_many" => wire::each(queue.extend_many(many(), duration).await?, wire::ms_of),
+            "release" => queue.release(&one(), delay).await?.into(),
+            "release_many" => {
+                wire::each(queue.release_many(many(), delay).await?, |()| Value::Null)
+            }
+            "fail" => queue.fail(&one(), text("error"), delay).await?.as_str().into(),
+            "fail_many" => {
+                let failures = many().map(|lease| (lease, text("error")));
+                wire::each(queue.fail_many(failures, delay).await?, |state| state.as_str().into())
+            }
+            "light_clean" => wire::light_report(&queue.light_clean().await?),
+            "deep_clean" => wire::report(&queue.deep_clean().await?),
+            "check" => wire::report(&queue.check().await?),
+            "queue_len" => queue.queue_len().await?.into(),
+            "processing" => queue.processing().await?.into(),
+            "counts" => wire::counts(&queue.counts().await?),
+            "get" => wire::maybe(queue.get(wire::bytes(text("id"))).await?.as_ref()),
+            "list" => {
+                let cursor = request["cursor"].as_str().map(str::parse).transpose()?;
+                let limit = number("limit").unwrap_or(100) as usize;
+                wire::page(&queue.list(state, cursor.as_ref(), limit).await?)
+            }
+            "remove" => queue.remove(wire::bytes(text("id"))).await?.into(),
+            "remove_many" => queue.remove_many(ids()).await?.into(),
+            "requeue" => queue.requeue(ids()).await?.into(),
+            "pause" => queue.pause().await?.into(),
+            "resume" => queue.resume().await?.into(),
+            "purge" => queue.purge(state).await?.into(),
+            op => panic!("unknown operation {op}"),
+        })
+    }
+}
