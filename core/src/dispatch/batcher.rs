@@ -1,15 +1,16 @@
 //! Many calls, one request: for operations that the engine answers at once.
 
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
 
 use super::flight::{Flight, drive};
-use super::{Context, Lane};
+use super::{Context, Lane, board};
 use crate::engine::{Engine, Stamp};
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
@@ -17,9 +18,9 @@ use crate::{Error, Result};
 
 /// Requests in flight at the same time. While one travels the next one fills.
 const MAX_FLIGHTS: usize = 2;
-/// A second request leaves only when it is at least this full; else calls made in a row by many
-/// tasks would fall apart into many small requests, which cost the server several times as much.
-const WORTH_A_FLIGHT: usize = 256;
+/// A second request leaves only when it is at least this full: one of few items costs the server several
+/// times as much for each. With more, a second one is worth it: the server works while the client does.
+const WORTH_A_FLIGHT: usize = 32;
 
 type Answer<O> = Pin<Box<dyn Future<Output = Result<Vec<O>>> + Send>>;
 type Run<I, O> = fn(Arc<dyn Engine>, QueueName, Vec<I>, Stamp) -> Answer<O>;
@@ -33,12 +34,17 @@ struct Inner<I, O> {
     run: Run<I, O>,
     weigh: fn(&I) -> usize,
     state: Mutex<Waiting<I, O>>,
+    /// Held from taking calls to sending them, so that requests leave in the order of the calls.
+    door: tokio::sync::Mutex<()>,
 }
 
 struct Waiting<I, O> {
     calls: VecDeque<Call<I, O>>,
     inputs: usize,
     flights: usize,
+    /// Until there was an answer, requests go one by one: the engine may have to send the first one
+    /// again, since a server learns its script, and the next would overtake it.
+    answered: bool,
     /// The one that its first call drives, if there is one.
     driven: Option<Arc<Flight>>,
     idle_lanes: Vec<Lane>,
@@ -58,6 +64,7 @@ impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
             calls: VecDeque::new(),
             inputs: 0,
             flights: 0,
+            answered: false,
             driven: None,
             idle_lanes: Vec::new(),
         };
@@ -67,6 +74,7 @@ impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
             run,
             weigh: |_| 0,
             state: Mutex::new(state),
+            door: tokio::sync::Mutex::default(),
         }))
     }
 
@@ -85,30 +93,28 @@ impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
         let bytes = inputs.iter().map(inner.weigh).sum();
         let until = inner.context.until();
         let (reply, mut answer) = oneshot::channel();
-        let (alone, flight) = {
+        let (alone, flights) = {
             let mut state = inner.lock();
             state.inputs += inputs.len();
             state.calls.push_back(Call { inputs, bytes, until, reply });
-            let depart = state.flights == 0
-                || (state.flights < MAX_FLIGHTS && state.inputs >= WORTH_A_FLIGHT);
             let alone = state.flights == 0;
-            if depart {
+            let full =
+                state.answered && state.flights < MAX_FLIGHTS && state.inputs >= WORTH_A_FLIGHT;
+            let own = (alone || full).then(|| {
                 state.flights += 1;
                 let inner = inner.clone();
-                let flight = Flight::new(&inner.context.clone(), async move { inner.fly().await });
-                state.driven = alone.then(|| flight.clone());
-                (alone, Some(flight))
-            } else {
-                (false, state.driven.take())
-            }
+                Flight::new(&inner.context.clone(), async move { inner.fly().await })
+            });
+            // What the first call drives is no longer for that one alone.
+            let first = std::mem::replace(&mut state.driven, own.clone().filter(|_| alone));
+            (alone, [first, own])
         };
-        let answer = match flight {
-            Some(flight) if alone => drive(flight, &mut answer).await,
-            Some(flight) => {
-                flight.launch();
+        let answer = match flights {
+            [_, Some(own)] if alone => drive(own, &mut answer).await,
+            flights => {
+                flights.iter().flatten().for_each(|flight| flight.launch());
                 answer.await
             }
-            None => answer.await,
         };
         // The sender is dropped only when the runtime shuts down.
         answer.unwrap_or_else(|_| Err(Error::closed()))
@@ -124,8 +130,8 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
     async fn fly(&self) {
         let mut lane = self.lock().idle_lanes.pop().unwrap_or_else(|| self.context.lanes.make());
         loop {
-            // Tasks that are about to make the same call get on board; with none, this is nothing.
-            tokio::task::yield_now().await;
+            let door = self.door.lock().await;
+            board(|| self.lock().calls.len()).await;
             let mut batch = Vec::new();
             let mut callers = Vec::new();
             let now = Instant::now();
@@ -163,8 +169,20 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
             let stamp = lane.next(until);
             let sent = stamp.clone();
             let engine = self.context.engine.clone();
-            match (self.run)(engine, self.queue.clone(), batch, stamp).await {
+            let mut answers = (self.run)(engine, self.queue.clone(), batch, stamp);
+            // To the point where it waits for the answer, whatever else this task has done by now.
+            let sending = tokio::task::unconstrained(poll_fn(|task| {
+                Poll::Ready(answers.as_mut().poll(task))
+            }));
+            let answered = sending.await;
+            drop(door);
+            let answers = match answered {
+                Poll::Ready(answers) => answers,
+                Poll::Pending => answers.await,
+            };
+            match answers {
                 Ok(answers) => {
+                    self.lock().answered = true;
                     let mut answers = answers.into_iter();
                     for (count, reply) in callers {
                         let _ = reply.send(Ok(answers.by_ref().take(count).collect()));

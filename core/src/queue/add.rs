@@ -9,6 +9,9 @@ impl WorkQueue {
     /// Adds an item. True: it is stored and will be delivered. False: an item with this id exists
     /// in some state; nothing changed, its data was not overwritten.
     ///
+    /// Calls that one client makes together are carried out in the order in which they were first
+    /// polled, unless a request has to be sent again after a failure.
+    ///
     /// # Errors
     /// `Invalid` for an id, data or option outside its limits.
     pub async fn add_item(&self, item: Item) -> Result<bool> {

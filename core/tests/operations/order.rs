@@ -1,5 +1,7 @@
 //! Who is next.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use leaseq::WorkQueue;
@@ -16,6 +18,35 @@ async fn first_in_first_out(bench: &Bench) {
     bench.advance(ms(1));
     add(&queue, &["c"]).await;
     assert_eq!(drain(&queue).await, ["a", "b", "c"]);
+}
+
+/// More of them than go into one request: requests that are on their way at the same time must not
+/// change places.
+async fn calls_made_together_are_executed_in_the_order_of_the_calls(bench: &Bench) {
+    let ids: Vec<String> = (0..2500).map(|i| i.to_string()).collect();
+    let client = bench.client().await;
+    for round in 0..10 {
+        let queue = client.queue(&format!("round-{round}")).unwrap();
+        let add = |id: &String| Box::pin(queue.add_item(item(id)));
+        let mut calls: Vec<_> = ids.iter().map(add).collect();
+        poll_fn(|task| {
+            calls.retain_mut(|call| match call.as_mut().poll(task) {
+                Poll::Ready(added) => {
+                    assert!(added.unwrap());
+                    false
+                }
+                Poll::Pending => true,
+            });
+            if calls.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        let mut order = Vec::new();
+        while order.len() < ids.len() {
+            order.extend(drain(&queue).await);
+        }
+        let wrong = (0..ids.len()).find(|&i| order[i] != ids[i]);
+        assert_eq!(wrong, None, "round {round}: {:?}", wrong.map(|i| &order[i..][..5]));
+    }
 }
 
 async fn items_with_options_keep_their_place_in_a_batch(bench: &Bench) {
@@ -143,3 +174,19 @@ on_every_engine!(
     what_comes_back_stays_within_its_priority,
     the_requeued_go_to_the_back,
 );
+
+/// With threads that can overtake one another.
+mod on_threads {
+    use super::calls_made_together_are_executed_in_the_order_of_the_calls as ordered;
+    use crate::support::{redis, sqlite};
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn calls_made_together_on_redis() {
+        ordered(&redis::bench()).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn calls_made_together_on_sqlite() {
+        ordered(&sqlite::bench()).await;
+    }
+}
