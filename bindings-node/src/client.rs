@@ -72,7 +72,7 @@ impl NativeClient {
     #[napi]
     pub fn queue(&self, name: String) -> Result<NativeQueue, &'static str> {
         let client = self.client.get().ok_or_else(not_connected)?;
-        let queue = client.queue(&name).map_err(Failure::from)?;
+        let queue = Arc::new(client.queue(&name).map_err(Failure::from)?);
         Ok(NativeQueue { line: self.line.clone(), queue })
     }
 

@@ -16,8 +16,15 @@ pub(crate) const SMALL: usize = 16 << 10;
 
 /// A lease, and the queue it goes back to when nobody is there to take it.
 pub(crate) struct Held {
-    pub(crate) queue: WorkQueue,
+    pub(crate) queue: Arc<WorkQueue>,
     pub(crate) lease: Arc<Lease>,
+}
+
+impl Held {
+    pub(crate) fn all(queue: &Arc<WorkQueue>, leases: Vec<Lease>) -> Vec<Held> {
+        let held = |lease| Held { queue: queue.clone(), lease: Arc::new(lease) };
+        leases.into_iter().map(held).collect()
+    }
 }
 
 /// Leases that came together, by number; dropped together when JavaScript has forgotten them all.

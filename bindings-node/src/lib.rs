@@ -2,7 +2,8 @@
 //!
 //! A call crosses from JavaScript with the number of its slot and is put in line. The line goes to
 //! the driver (`bridge.rs`), a task on a runtime of its own, at the end of each turn of the event
-//! loop, and earlier when it is long: the server then works while JavaScript does. What the calls
+//! loop, and earlier when it is long: the server then works while JavaScript does. Calls of one kind in
+//! a line are one call of the core (`group.rs`). What the calls
 //! answer goes into an outbox (`wire.rs`) that JavaScript empties at one go. So many calls made
 //! together cost two switches of threads, not two each, and the core sees them together.
 
@@ -14,6 +15,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod bridge;
 mod client;
 mod failure;
+mod group;
 mod input;
 mod lease;
 mod queue;

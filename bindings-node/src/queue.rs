@@ -12,14 +12,16 @@ use serde_json::json;
 
 use crate::bridge::Line;
 use crate::failure::Failure;
+use crate::group::Groups;
 use crate::input::{self, Data, bytes};
+use crate::lease::Held;
 use crate::wire::{Answer, Outcome};
 
 /// One queue of a client.
 #[napi]
 pub struct NativeQueue {
     pub(crate) line: Arc<Line>,
-    pub(crate) queue: WorkQueue,
+    pub(crate) queue: Arc<WorkQueue>,
 }
 
 impl NativeQueue {
@@ -28,14 +30,18 @@ impl NativeQueue {
         &self,
         call: u32,
         input: std::result::Result<I, Failure>,
-        work: impl FnOnce(WorkQueue, I) -> F,
+        work: impl FnOnce(Arc<WorkQueue>, I) -> F,
     ) where
         F: Future<Output = Answer> + Send + 'static,
     {
         match input {
             Ok(input) => self.line.call(call, work(self.queue.clone(), input)),
-            Err(failure) => self.line.call(call, async { Err(failure) }),
+            Err(failure) => self.refuse(call, failure),
         }
+    }
+
+    pub(crate) fn refuse(&self, call: u32, failure: Failure) {
+        self.line.call(call, async { Err(failure) });
     }
 }
 
@@ -54,9 +60,10 @@ impl NativeQueue {
         max_attempts: Option<f64>,
     ) {
         let item = input::item(&data, id.as_ref(), priority, delay_ms, max_attempts);
-        self.call(call, item, |queue, item| async move {
-            Ok(Outcome::Bool(queue.add_item(item).await?))
-        });
+        match item.and_then(|item| Ok(self.queue.accepts(&item).map(|()| item)?)) {
+            Ok(item) => self.line.groups().add(&self.queue, call, item),
+            Err(failure) => self.refuse(call, failure),
+        }
     }
 
     /// For each item: data, id, priority, delay and limit of attempts. Answers with 0 or 1 for each.
@@ -86,12 +93,18 @@ impl NativeQueue {
     ) {
         let options = input::lease_options(duration_ms, wait_ms, keep_alive_ms);
         let count = input::count("a number of leases,", count);
+        let (options, count) = match (options, count) {
+            (Ok(options), Ok(count)) => (options, count),
+            (Err(failure), _) | (_, Err(failure)) => return self.refuse(call, failure),
+        };
+        if count == 1 {
+            return self.line.groups().lease(&self.queue, call, None, options);
+        }
         let queue = self.queue.clone();
         self.line.wait(call, async move {
-            let options = options?;
             let kept_alive = options.keep_alive.is_some();
-            let leases = queue.lease_many(count?, options).await?;
-            Ok(Outcome::Leases { queue, leases, kept_alive })
+            let leases = queue.lease_many(count, options).await?;
+            Ok(Outcome::Leases { leases: Held::all(&queue, leases), kept_alive })
         });
     }
 

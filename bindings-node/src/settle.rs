@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use leaseq::{CompleteOptions, ErrorKind, Lease, State};
+use leaseq::{ErrorKind, Lease, State};
 use napi::Result;
 use napi::bindgen_prelude::ClassInstance;
 use napi_derive::napi;
 
+use crate::group::{Groups, complete_options};
 use crate::input::{duration, lease_options};
-use crate::lease::Leases;
+use crate::lease::{Held, Leases};
 use crate::queue::NativeQueue;
 use crate::wire::{Answer, Outcome, ms};
-
-fn options(strict: bool) -> CompleteOptions {
-    if strict { CompleteOptions::new().strict() } else { CompleteOptions::new() }
-}
 
 fn many(holders: &[ClassInstance<'_, Leases>], indexes: &[u32]) -> Result<Vec<Arc<Lease>>> {
     holders.iter().zip(indexes).map(|(holder, index)| holder.get(*index).cloned()).collect()
@@ -43,8 +40,13 @@ impl NativeQueue {
     #[napi]
     pub fn complete(&self, call: u32, holder: &Leases, index: u32, strict: bool) -> Result<()> {
         let lease = holder.get(index)?.clone();
+        if lease.queue() == self.queue.name() {
+            self.line.groups().complete(&self.queue, call, lease, strict);
+            return Ok(());
+        }
+        // Whoever is with it in a group would be refused too.
         self.call(call, Ok(lease), |queue, lease| async move {
-            Ok(Outcome::Bool(queue.complete_with(&lease, options(strict)).await?))
+            Ok(Outcome::Bool(queue.complete_with(&lease, complete_options(strict)).await?))
         });
         Ok(())
     }
@@ -61,7 +63,7 @@ impl NativeQueue {
         let leases = many(&holders, &indexes)?;
         self.call(call, Ok(leases), |queue, leases| async move {
             let leases = leases.iter().map(AsRef::as_ref);
-            let completed = queue.complete_many_with(leases, options(strict)).await?;
+            let completed = queue.complete_many_with(leases, complete_options(strict)).await?;
             Ok(Outcome::Many(completed.into_iter().map(f64::from).collect()))
         });
         Ok(())
@@ -89,10 +91,11 @@ impl NativeQueue {
             let (wanted, count) = (wanted?, count?);
             let kept_alive = wanted.keep_alive.is_some();
             let before = before.iter().map(AsRef::as_ref);
-            let done =
-                queue.complete_and_lease_with(before, options(strict), count, wanted).await?;
-            let (completed, leases) = (done.completed, done.leases);
-            Ok(Outcome::Both { completed, queue, leases, kept_alive })
+            let done = queue
+                .complete_and_lease_with(before, complete_options(strict), count, wanted)
+                .await?;
+            let leases = Held::all(&queue, done.leases);
+            Ok(Outcome::Both { completed: done.completed, leases, kept_alive })
         });
         Ok(())
     }
@@ -110,14 +113,10 @@ impl NativeQueue {
         keep_alive_ms: Option<f64>,
     ) -> Result<()> {
         let before = holder.get(index)?.clone();
-        let wanted = lease_options(duration_ms, wait_ms, keep_alive_ms);
-        let queue = self.queue.clone();
-        self.line.wait(call, async move {
-            let wanted = wanted?;
-            let kept_alive = wanted.keep_alive.is_some();
-            let done = queue.complete_and_lease([before.as_ref()], 1, wanted).await?;
-            Ok(Outcome::Leases { queue, leases: done.leases, kept_alive })
-        });
+        match lease_options(duration_ms, wait_ms, keep_alive_ms) {
+            Ok(options) => self.line.groups().lease(&self.queue, call, Some(before), options),
+            Err(failure) => self.refuse(call, failure),
+        }
         Ok(())
     }
 

@@ -15,10 +15,9 @@
 //! | 9 cancelled | | |
 //! | 10 completed and leased | how many were completed, 0 or 1 for each; then as 7 | as 7 |
 
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use leaseq::{ItemInfo, Lease, WorkQueue};
+use leaseq::ItemInfo;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -31,8 +30,8 @@ pub(crate) enum Outcome {
     Number(f64),
     Many(Vec<f64>),
     Json(Value),
-    Leases { queue: WorkQueue, leases: Vec<Lease>, kept_alive: bool },
-    Both { completed: Vec<bool>, queue: WorkQueue, leases: Vec<Lease>, kept_alive: bool },
+    Leases { leases: Vec<Held>, kept_alive: bool },
+    Both { completed: Vec<bool>, leases: Vec<Held>, kept_alive: bool },
     Items { items: Vec<ItemInfo>, cursor: Option<String> },
     Cancelled,
 }
@@ -60,14 +59,14 @@ impl Outbox {
                 self.numbers.extend(many);
             }
             Ok(Outcome::Json(value)) => self.text(5.0, &value),
-            Ok(Outcome::Leases { queue, leases, kept_alive }) => {
+            Ok(Outcome::Leases { leases, kept_alive }) => {
                 self.numbers.push(7.0);
-                self.leases(&queue, leases, kept_alive);
+                self.leases(leases, kept_alive);
             }
-            Ok(Outcome::Both { completed, queue, leases, kept_alive }) => {
+            Ok(Outcome::Both { completed, leases, kept_alive }) => {
                 self.numbers.extend([10.0, completed.len() as f64]);
                 self.numbers.extend(completed.into_iter().map(f64::from));
-                self.leases(&queue, leases, kept_alive);
+                self.leases(leases, kept_alive);
             }
             Ok(Outcome::Items { items, cursor }) => self.items(&items, cursor),
             Ok(Outcome::Cancelled) => self.numbers.push(9.0),
@@ -85,15 +84,15 @@ impl Outbox {
         self.bytes.extend(text.as_bytes());
     }
 
-    fn leases(&mut self, queue: &WorkQueue, leases: Vec<Lease>, kept_alive: bool) {
+    fn leases(&mut self, leases: Vec<Held>, kept_alive: bool) {
         self.numbers.push(leases.len() as f64);
         for lease in leases {
-            self.lease(queue, lease, kept_alive);
+            self.lease(lease, kept_alive);
         }
     }
 
-    fn lease(&mut self, queue: &WorkQueue, lease: Lease, kept_alive: bool) {
-        let (id, data) = (lease.id(), lease.data());
+    fn lease(&mut self, lease: Held, kept_alive: bool) {
+        let (id, data) = (lease.lease.id(), lease.lease.data());
         self.bytes.extend_from_slice(id);
         let small = data.len() <= SMALL;
         if small {
@@ -112,7 +111,7 @@ impl Outbox {
         }
         if let Some(held) = self.holders.get_mut(holder) {
             self.numbers.extend([holder as f64, held.len() as f64]);
-            held.push(Held { queue: queue.clone(), lease: Arc::new(lease) });
+            held.push(lease);
         }
         self.numbers.extend(sizes);
     }

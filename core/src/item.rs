@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::show_id;
 use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY, check_delay};
-use crate::{Error, Result};
+use crate::{Error, Result, random};
 
 /// An item to add: an id, data and options.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,11 +123,8 @@ impl fmt::Display for Item {
 /// Without a counter in memory, as most makers of version 7 have: a forked child would go on with it.
 fn random_id() -> uuid::Uuid {
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let random = uuid::Uuid::new_v4().into_bytes();
-    // Those of its bytes that are wholly random.
-    let [a, b, c, d, e, f, _, g, _, h, i, j, ..] = random;
-    let bits = [a, b, c, d, e, f, g, h, i, j];
-    uuid::Builder::from_unix_timestamp_millis(time.as_millis() as u64, &bits).into_uuid()
+    let random = random::bytes();
+    uuid::Builder::from_unix_timestamp_millis(time.as_millis() as u64, &random).into_uuid()
 }
 
 pub(crate) fn check_id(id: &[u8]) -> Result<()> {

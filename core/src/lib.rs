@@ -51,6 +51,7 @@ mod lease;
 mod name;
 pub mod options;
 mod queue;
+mod random;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;

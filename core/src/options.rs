@@ -27,7 +27,7 @@ pub const MAX_BATCH: usize = 1_000;
 /// Longest error text that is kept with a failed item, in bytes; more is cut off.
 pub const MAX_ERROR_TEXT: usize = 1_024;
 /// Most data that one request carries, in bytes: 16 MiB, or a single item that is larger.
-pub(crate) const MAX_BATCH_BYTES: usize = 16 << 20;
+pub const MAX_BATCH_BYTES: usize = 16 << 20;
 
 pub(crate) fn check_duration(
     what: &str,

@@ -20,6 +20,15 @@ impl WorkQueue {
         only(self.dispatch.add.call(vec![item]).await?)
     }
 
+    /// Whether the item is within its limits, for faces in other languages that add what several
+    /// callers give them as one batch: a bad item must spoil its own call alone.
+    ///
+    /// # Errors
+    /// `Invalid`, as [`add_item`](WorkQueue::add_item) gives it.
+    pub fn accepts(&self, item: &Item) -> Result<()> {
+        item.validate(self.dispatch.context.max_data)
+    }
+
     /// Adds many items; the answers stand in their order. Each chunk of at most 1,000 items and
     /// 16 MiB is one atomic step. Of two items with the same id only the first can be true.
     ///
