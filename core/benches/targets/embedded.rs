@@ -39,8 +39,8 @@ async fn compare(mode: &str, folder: &Path, scale: Scale, report: &mut Report) {
     let client = Client::connect(&url).await.unwrap();
     let mut plain = Plain::new(&folder.join("plain.db"), mode, false);
     let mut lean = Plain::new(&folder.join("lean.db"), mode, true);
-    let mut figures: [Vec<f64>; 7] = Default::default();
-    let mut ratios: [Vec<f64>; 5] = Default::default();
+    let mut figures: [Vec<f64>; 8] = Default::default();
+    let mut ratios: [Vec<f64>; 6] = Default::default();
     // Short rounds, one after the other, so that both have the same disk.
     let (singles, batches) = (scale.batches * 2, scale.batches);
     for round in 0..scale.rounds * 2 {
@@ -49,14 +49,19 @@ async fn compare(mode: &str, folder: &Path, scale: Scale, report: &mut Report) {
         let batched = [plain.cycles(batches, BATCH), cycles(&queue, batches, BATCH).await];
         let leanest = [lean.cycles(singles, 1), lean.cycles(batches, BATCH)];
         let shared = at_the_same_time(&queue, scale).await;
-        let all = [singly[0], singly[1], batched[0], batched[1], shared, leanest[0], leanest[1]];
+        let on_one_thread = on_one_thread(&url, queue.name(), scale).await;
+        let [plain_batched, batched_here] = batched;
+        let shares = [shared, on_one_thread];
+        let all = [singly[0], singly[1], plain_batched, batched_here, shared, on_one_thread];
+        let all = all.into_iter().chain(leanest);
         for (figures, figure) in figures.iter_mut().zip(all) {
             figures.push(figure);
         }
         let all = [
             singly[1] / singly[0],
             batched[1] / batched[0],
-            shared / batched[1],
+            shares[0] / batched[1],
+            shares[1] / batched[1],
             singly[1] / leanest[0],
             batched[1] / leanest[1],
         ];
@@ -64,9 +69,10 @@ async fn compare(mode: &str, folder: &Path, scale: Scale, report: &mut Report) {
             ratios.push(ratio);
         }
     }
-    let [plain_singly, singly, plain_batched, batched, shared, lean_singly, lean_batched] =
+    let [plain_singly, singly, plain_batched, batched, shared, on_one, lean_singly, lean_batched] =
         figures.map(median);
-    let [single_ratio, batch_ratio, shared_ratio, single_lean, batch_lean] = ratios.map(median);
+    let [single_ratio, batch_ratio, shared_ratio, on_one_ratio, single_lean, batch_lean] =
+        ratios.map(median);
     let what = |rest: &str| format!("embedded, synchronous={mode}: {rest}");
     report.scene(Scene::embedded(mode, "one at a time"));
     let at_least = (Bound::AtLeast, 0.8);
@@ -84,6 +90,14 @@ async fn compare(mode: &str, folder: &Path, scale: Scale, report: &mut Report) {
     report.scene(Scene::embedded(mode, format!("{CALLERS} at once")));
     let note = format!("{shared:.0} cycles/s");
     report.info("10", &what("singly, 100 at once / batches"), shared_ratio, "×", note);
+    let note = format!("{on_one:.0} cycles/s");
+    report.info(
+        "10",
+        &what("singly, 100 at once on one thread / batches"),
+        on_one_ratio,
+        "×",
+        note,
+    );
 }
 
 /// Adds, leases and completes, in batches of this size; cycles of one item a second.
@@ -114,6 +128,21 @@ async fn at_the_same_time(queue: &WorkQueue, scale: Scale) -> f64 {
         caller.await.unwrap();
     }
     (CALLERS * each) as f64 / begun.elapsed().as_secs_f64()
+}
+
+/// The same on a runtime of one thread.
+async fn on_one_thread(url: &str, queue: &str, scale: Scale) -> f64 {
+    let (url, queue) = (url.to_owned(), queue.to_owned());
+    let measured = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let client = Client::connect(&url).await.unwrap();
+            let rate = at_the_same_time(&client.queue(&queue).unwrap(), scale).await;
+            client.close().await;
+            rate
+        })
+    });
+    tokio::task::spawn_blocking(|| measured.join().unwrap()).await.unwrap()
 }
 
 struct Plain {
