@@ -52,9 +52,9 @@ struct Arguments {
     /// What all choices follow from; by default another one each time
     #[arg(long)]
     seed: Option<u64>,
-    /// Only faults whose name has this in it
-    #[arg(long, default_value = "")]
-    only: String,
+    /// Only faults whose name has this in it, or another that is given so
+    #[arg(long)]
+    only: Vec<String>,
     /// Only these engines
     #[arg(long = "engine", value_delimiter = ',')]
     engines: Vec<String>,
@@ -105,7 +105,9 @@ async fn run(arguments: &Arguments) -> Result<bool, Error> {
     println!("seed {seed}");
     let jobs = Arc::new(Semaphore::new(arguments.jobs.get()));
     let mut runs = JoinSet::new();
-    for fault in FAULTS.iter().filter(|fault| fault.name.contains(&arguments.only)) {
+    let wanted =
+        |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|it| name.contains(it));
+    for fault in FAULTS.iter().filter(|fault| wanted(fault.name)) {
         for engine in fault.engines {
             if !arguments.engines.is_empty() && !arguments.engines.iter().any(|name| name == engine)
             {
