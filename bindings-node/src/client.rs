@@ -6,9 +6,10 @@ use leaseq::ConnectOptions;
 use napi::Result;
 use napi_derive::napi;
 
-use crate::bridge::{Bridge, Line};
+use crate::bridge::Bridge;
 use crate::failure::Failure;
 use crate::input::{duration, size};
+use crate::line::Line;
 use crate::queue::NativeQueue;
 use crate::wire::Outcome;
 

@@ -1,7 +1,7 @@
 //! leaseq for Node.js, the native half: `lib/` is the face that people use.
 //!
-//! A call crosses from JavaScript with the number of its slot and is put in line. The line goes to
-//! the driver (`bridge.rs`), a task on a runtime of its own, at the end of each turn of the event
+//! A call crosses from JavaScript with the number of its slot and is put in line (`line.rs`). The line
+//! goes to the driver (`driver.rs`), a task on a runtime of its own, at the end of each turn of the event
 //! loop, and earlier when it is long: the server then works while JavaScript does. Calls of one kind in
 //! a line are one call of the core (`group.rs`). What the calls
 //! answer goes into an outbox (`wire.rs`) that JavaScript empties at one go. So many calls made
@@ -14,10 +14,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod bridge;
 mod client;
+mod driver;
 mod failure;
 mod group;
 mod input;
 mod lease;
+mod line;
 mod queue;
 mod runtime;
 mod settle;

@@ -10,11 +10,11 @@ use napi::bindgen_prelude::{Array, Either};
 use napi_derive::napi;
 use serde_json::json;
 
-use crate::bridge::Line;
 use crate::failure::Failure;
 use crate::group::Groups;
 use crate::input::{self, Data, bytes};
 use crate::lease::Held;
+use crate::line::Line;
 use crate::wire::{Answer, Outcome};
 
 /// One queue of a client.

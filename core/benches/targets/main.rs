@@ -5,6 +5,7 @@
 //! figures to a file as well, `--only PART` measures one part, one of `PARTS`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark may stop")]
 
+mod bare;
 mod cleaning;
 mod depth;
 mod embedded;

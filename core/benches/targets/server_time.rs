@@ -1,27 +1,31 @@
 //! Target 1: what a full cycle costs the server, beside raw commands that move the same data.
 //!
 //! Raw is what a program without scripts sends: HSET, LPUSH / LMPOP, HMGET, ZADD / ZREM, HDEL for
-//! each item, pipelined by 100. The same with one command for a whole batch is shown as well: it is
+//! each item, pipelined by 100. Scripts that do no more than our commands ([`bare`](mod@crate::bare))
+//! show what an atomic step costs by itself. The same with one command for a whole batch is shown as well: it is
 //! the floor, for a queue that keeps no ids apart, gives no token and no answer for each item.
 
 use redis::{Pipeline, Value, cmd};
 
-use crate::Scale;
 use crate::report::{Bound, Report, Scene};
 use crate::setup::{BATCH, DATA, RAW, Setup, at_once, batch, median};
+use crate::{Scale, bare};
 
 pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     let setup = Setup::new().await;
     let cycles = (scale.batches * BATCH) as f64;
     let mut ratios = Vec::new();
-    let mut floor_ratios = Vec::new();
+    let (mut floor_ratios, mut bare_ratios, mut bare_shares) = (vec![], vec![], vec![]);
     let (mut add, mut lease, mut complete, mut raws) = (vec![], vec![], vec![], vec![]);
     for round in 0..scale.rounds {
         let [a, l, c] = ours(&setup, round, scale).await.map(|usec| usec / cycles);
         let raw = raw(&setup, scale) / cycles;
         let floor = raw_floor(&setup, scale) / cycles;
         ratios.push((a + l + c) / raw);
+        let bare = bare::measure(&setup, scale) / cycles;
         floor_ratios.push((a + l + c) / floor);
+        bare_ratios.push((a + l + c) / bare);
+        bare_shares.push(bare / raw);
         add.push(a);
         lease.push(l);
         complete.push(c);
@@ -39,6 +43,9 @@ pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     report.target("1", what, median(ratios), "×", (Bound::AtMost, 1.3), note);
     let what = "server time per cycle / one raw command per batch";
     report.info("1", what, median(floor_ratios), "×", "the floor: no ids, tokens or answers");
+    let what = "server time per cycle / the same commands in bare scripts";
+    let note = format!("bare scripts / raw commands {:.2} ×", median(bare_shares));
+    report.info("1", what, median(bare_ratios), "×", note);
 }
 
 async fn ours(setup: &Setup, round: usize, scale: Scale) -> [f64; 3] {

@@ -1,0 +1,122 @@
+//! Runs the calls of one event loop, beside it.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::future::AbortHandle;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::bridge::Shared;
+use crate::group::{Done, Group, Waiting};
+use crate::line::{Call, Ending, Order, abortable};
+use crate::wire::{Answer, Outcome};
+
+/// What can be cancelled, by slot.
+#[derive(Default)]
+enum Slot {
+    #[default]
+    Free,
+    Waiting(AbortHandle),
+    /// It may have to wait when its group has its answer. True: not any more.
+    Grouped(bool),
+}
+
+/// What the driver has begun.
+#[derive(Default)]
+struct Running {
+    calls: FuturesUnordered<Call>,
+    slots: Vec<Slot>,
+    answers: Vec<(u32, Answer)>,
+}
+
+impl Running {
+    fn slot(&mut self, number: u32) -> &mut Slot {
+        let number = number as usize;
+        if number >= self.slots.len() {
+            self.slots.resize_with(number + 1, Slot::default);
+        }
+        &mut self.slots[number]
+    }
+
+    fn begin(&mut self, order: Order) {
+        match order {
+            Order::Call(call) => self.calls.push(call),
+            Order::Wait(number, abort, call) => {
+                *self.slot(number) = Slot::Waiting(abort);
+                self.calls.push(call);
+            }
+            Order::Group(group) => match group.alone() {
+                Ok(waiting) => self.wait(waiting),
+                Err(group) => {
+                    if let Group::Lease { calls, .. } = &group {
+                        calls.iter().for_each(|call| *self.slot(call.slot) = Slot::Grouped(false));
+                    }
+                    self.calls.push(Box::pin(async move { Ending::Many(group.run().await) }));
+                }
+            },
+            Order::Cancel(number) => match self.slot(number) {
+                Slot::Free => {}
+                Slot::Waiting(abort) => abort.abort(),
+                Slot::Grouped(cancelled) => *cancelled = true,
+            },
+        }
+    }
+
+    fn wait(&mut self, waiting: Waiting) {
+        let number = waiting.slot;
+        let (abort, call) = abortable(number, waiting.run());
+        *self.slot(number) = Slot::Waiting(abort);
+        self.calls.push(call);
+    }
+
+    fn end(&mut self, ending: Ending) {
+        match ending {
+            Ending::One(number, answer) => self.answer(number, answer),
+            Ending::Many(Done { answers, waiting }) => {
+                for (number, answer) in answers {
+                    self.answer(number, answer);
+                }
+                for waiting in waiting {
+                    match self.slot(waiting.slot) {
+                        Slot::Grouped(true) => self.answer(waiting.slot, Ok(Outcome::Cancelled)),
+                        _ => self.wait(waiting),
+                    }
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, number: u32, answer: Answer) {
+        *self.slot(number) = Slot::Free;
+        self.answers.push((number, answer));
+    }
+}
+
+/// Runs the calls of one event loop until that ends, then drops them, and gives back what they won.
+pub(crate) async fn drive(mut orders: UnboundedReceiver<Vec<Order>>, shared: Arc<Shared>) {
+    let mut running = Running::default();
+    poll_fn(|task: &mut Context<'_>| {
+        while let Poll::Ready(line) = orders.poll_recv(task) {
+            let Some(line) = line else { return Poll::Ready(()) };
+            for order in line {
+                running.begin(order);
+            }
+        }
+        while let Poll::Ready(Some(ending)) = running.calls.poll_next_unpin(task) {
+            running.end(ending);
+        }
+        if !running.answers.is_empty() {
+            shared.put(&mut running.answers);
+        }
+        Poll::Pending
+    })
+    .await;
+    drop(running);
+    let unseen = std::mem::take(&mut shared.outbox().holders);
+    for held in unseen.into_iter().flatten() {
+        // It would expire anyway, only later.
+        tokio::spawn(async move { held.queue.release(&held.lease, Default::default()).await });
+    }
+}

@@ -1,0 +1,104 @@
+//! Calls on their way to the driver: they gather here until JavaScript sends them on.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::{AbortHandle, Abortable};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::group::{Done, Group, Groups};
+use crate::wire::{Answer, Outcome};
+
+pub(crate) type Call = Pin<Box<dyn Future<Output = Ending> + Send>>;
+
+pub(crate) enum Order {
+    Call(Call),
+    /// A call that may have to wait for long, and can be cancelled.
+    Wait(u32, AbortHandle, Call),
+    Group(Group),
+    Cancel(u32),
+}
+
+/// What a call, or a group of calls, results in.
+pub(crate) enum Ending {
+    One(u32, Answer),
+    Many(Done),
+}
+
+/// How many groups a call looks back for one to join.
+const NEAR: usize = 4;
+
+/// Calls that were not sent yet, and where they go. Only what JavaScript holds may hold
+/// it: the driver ends with the last one.
+pub(crate) struct Line {
+    orders: Mutex<Vec<Order>>,
+    driver: UnboundedSender<Vec<Order>>,
+}
+
+impl Line {
+    pub(crate) fn new() -> (Line, UnboundedReceiver<Vec<Order>>) {
+        let (driver, orders) = unbounded_channel();
+        (Line { orders: Mutex::default(), driver }, orders)
+    }
+
+    /// Puts a call in line that the engine answers soon.
+    pub(crate) fn call(&self, call: u32, work: impl Future<Output = Answer> + Send + 'static) {
+        self.push(Order::Call(Box::pin(async move { Ending::One(call, work.await) })));
+    }
+
+    /// Puts a call in line that may wait for long. Cancelling it drops it.
+    pub(crate) fn wait(&self, call: u32, work: impl Future<Output = Answer> + Send + 'static) {
+        let (abort, work) = abortable(call, work);
+        self.push(Order::Wait(call, abort, work));
+    }
+
+    /// For calls that go together with others.
+    pub(crate) fn groups(&self) -> impl Groups {
+        Open(self.orders())
+    }
+
+    pub(crate) fn cancel(&self, call: u32) {
+        self.push(Order::Cancel(call));
+    }
+
+    pub(crate) fn send(&self) {
+        let orders = std::mem::take(&mut *self.orders());
+        // The driver ends later than this.
+        let _ = self.driver.send(orders);
+    }
+
+    fn push(&self, order: Order) {
+        self.orders().push(order);
+    }
+
+    fn orders(&self) -> MutexGuard<'_, Vec<Order>> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Open<'a>(MutexGuard<'a, Vec<Order>>);
+
+impl Groups for Open<'_> {
+    /// No further back than the last call that is in no group: what is added stays in order.
+    fn newest(&mut self) -> impl Iterator<Item = &mut Group> {
+        self.0.iter_mut().rev().take(NEAR).map_while(|order| match order {
+            Order::Group(group) => Some(group),
+            _ => None,
+        })
+    }
+
+    fn begin(&mut self, group: Group) {
+        self.0.push(Order::Group(group));
+    }
+}
+
+pub(crate) fn abortable(
+    call: u32,
+    work: impl Future<Output = Answer> + Send + 'static,
+) -> (AbortHandle, Call) {
+    let (abort, registration) = AbortHandle::new_pair();
+    let work = Abortable::new(work, registration);
+    let cancelled = Ok(Outcome::Cancelled);
+    (abort, Box::pin(async move { Ending::One(call, work.await.unwrap_or(cancelled)) }))
+}
