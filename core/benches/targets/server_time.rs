@@ -2,7 +2,7 @@
 //!
 //! Raw is what a program without scripts sends: HSET, LPUSH / LMPOP, HMGET, ZADD / ZREM, HDEL for
 //! each item, pipelined by 100. Scripts that do no more than our commands ([`bare`](mod@crate::bare))
-//! show what an atomic step costs by itself. The same with one command for a whole batch is shown as well: it is
+//! show what an atomic step costs by itself. One raw command for a whole batch is shown as well: it is
 //! the floor, for a queue that keeps no ids apart, gives no token and no answer for each item.
 
 use redis::{Pipeline, Value, cmd};

@@ -136,6 +136,50 @@ async fn a_migration_stalls(cluster: &Cluster) {
     sound(&queue).await;
 }
 
+/// A script that takes the last of a key, which is then gone, must not be stopped where it looks at
+/// that key again, because the node takes it for one that has moved.
+async fn a_key_is_emptied_while_its_slot_is_on_its_way(cluster: &Cluster) {
+    let slot = slot(cluster, "emptied");
+    let near = client(&cluster.url(), 10_000).await;
+    let queue = near.queue("emptied").unwrap();
+    // Everything that `complete` looks at is there: a dead item, a delayed one, details, a wake token.
+    queue.add_item(Item::new("dead").max_attempts(1)).await.unwrap();
+    queue.fail(&lease_now(&queue).await, "", Duration::ZERO).await.unwrap();
+    queue.add_item(Item::new("delayed").delay(Duration::from_secs(3600))).await.unwrap();
+    add(&queue, 2).await;
+    let released = lease_now(&queue).await;
+    let leased = lease_now(&queue).await;
+    queue.release(&released, Duration::ZERO).await.unwrap();
+    let (from, to) = block_in_place(|| {
+        let from = cluster.slot_owner(slot);
+        let to = cluster.other_than(from);
+        cluster.node(from).cli(&["LPUSH", "leaseq:{emptied}:wake", "1"]);
+        cluster.begin_migration(slot, from, to);
+        cluster.node(from).cli(&["CONFIG", "RESETSTAT"]);
+        (from, to)
+    });
+    let completing = {
+        let queue = queue.clone();
+        // Of these two one is leased: after it, no lease is left.
+        tokio::spawn(async move { queue.complete_many([&leased, &released]).await })
+    };
+    block_in_place(|| {
+        let refused = |errors: String| errors.contains("errorstat_TRYAGAIN");
+        while !completing.is_finished() && !refused(cluster.node(from).cli(&["INFO", "errorstats"]))
+        {
+            std::thread::sleep(ms(5));
+        }
+        for key in cluster.keys_in_slot(slot, from) {
+            cluster.migrate_key(&key, from, to);
+        }
+        cluster.finish_migration(slot, from, to);
+    });
+    assert_eq!(completing.await.unwrap().unwrap(), [true, true]);
+    let counts = queue.counts().await.unwrap();
+    assert_eq!((counts.ready, counts.leased, counts.delayed, counts.dead), (0, 0, 1, 1));
+    sound(&queue).await;
+}
+
 /// While a slot is on its way, waiting for its queue must not flood the nodes with connections.
 async fn waiting_on_a_moving_slot_is_quiet(cluster: &Cluster) {
     let slot = slot(cluster, "quiet");
@@ -183,6 +227,7 @@ async fn waiting_on_a_moving_slot_is_quiet(cluster: &Cluster) {
 async fn a_cluster_serves_many_queues_while_slots_move() {
     let cluster = block_in_place(Cluster::start);
     tokio::join!(many_queues(&cluster), a_migration_stalls(&cluster));
+    a_key_is_emptied_while_its_slot_is_on_its_way(&cluster).await;
     slots_move(&cluster).await;
     waiting_on_a_moving_slot_is_quiet(&cluster).await;
 }

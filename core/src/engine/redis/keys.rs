@@ -1,5 +1,7 @@
 //! The only place where a key is spelled.
 
+use redis::Cmd;
+
 use super::access::Denied;
 use crate::name::QueueName;
 
@@ -8,6 +10,10 @@ use crate::name::QueueName;
 #[derive(Debug)]
 pub(super) struct Keys {
     names: [Vec<u8>; 20],
+    /// Never exists. A Cluster refuses a script that names it while the slot is on its way, before the
+    /// script begins. Otherwise one that empties a key, which then is gone, would be stopped half-way
+    /// when it comes back to it.
+    absent: Vec<u8>,
     /// What the user may not do with them.
     pub(super) denied: Denied,
 }
@@ -34,11 +40,16 @@ impl Keys {
             }
             .into_bytes()
         });
-        Keys { names, denied: Denied::default() }
+        let absent = format!("{namespace}:{{{queue}}}:absent").into_bytes();
+        Keys { names, absent, denied: Denied::default() }
     }
 
-    pub(super) fn first(&self, count: usize) -> &[Vec<u8>] {
-        &self.names[..count]
+    /// The first keys, as many as a script uses, and their number before them.
+    pub(super) fn declare(&self, command: &mut Cmd, count: usize, in_a_cluster: bool) {
+        command.arg(count + usize::from(in_a_cluster)).arg(&self.names[..count]);
+        if in_a_cluster {
+            command.arg(&self.absent);
+        }
     }
 
     pub(super) fn lanes(&self) -> &[u8] {
@@ -81,5 +92,6 @@ mod tests {
         assert_eq!(keys.names[10], b"leaseq:{emails}:ready");
         assert_eq!(keys.names[19], b"leaseq:{emails}:ready:9");
         assert!(keys.names.iter().all(|key| key.starts_with(b"leaseq:{emails}:")));
+        assert_eq!(keys.absent, b"leaseq:{emails}:absent");
     }
 }

@@ -281,6 +281,10 @@ impl Link {
         }
     }
 
+    pub(super) fn in_a_cluster(&self) -> bool {
+        self.opener.seeds().is_some()
+    }
+
     /// The server to ask for a queue.
     pub(super) fn spot(&self, queue: &QueueName) -> Spot {
         let Some(seeds) = self.opener.seeds() else { return Spot::Main };
@@ -298,7 +302,7 @@ impl Link {
 
     /// The server was no good: the next attempt asks another node.
     pub(super) fn forget_route(&self, queue: &QueueName) {
-        if self.opener.seeds().is_some() && lock(&self.routes).remove(queue).is_none() {
+        if self.in_a_cluster() && lock(&self.routes).remove(queue).is_none() {
             self.next_seed.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -104,10 +104,10 @@ impl RedisEngine {
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
         access::check(self, queue, script).await?;
-        let keys = self.keys(queue);
+        let (keys, in_a_cluster) = (self.keys(queue), self.link.in_a_cluster());
         self.link
             .run(queue, script, stamp.until, |command| {
-                command.arg(key_count).arg(keys.first(key_count));
+                keys.declare(command, key_count, in_a_cluster);
                 command.arg(&*stamp.lane).arg(stamp.number);
                 fill(command);
             })
@@ -123,10 +123,10 @@ impl RedisEngine {
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
         access::check(self, queue, script).await?;
-        let keys = self.keys(queue);
+        let (keys, in_a_cluster) = (self.keys(queue), self.link.in_a_cluster());
         self.link
             .run(queue, script, self.until(), |command| {
-                command.arg(key_count).arg(keys.first(key_count));
+                keys.declare(command, key_count, in_a_cluster);
                 fill(command);
             })
             .await

@@ -2,5 +2,5 @@
 -- KEYS  see parts/keys.lua, all
 -- Reply the type of each key, `none` if it does not exist
 local types = {}
-for i, key in ipairs(KEYS) do types[i] = redis.call('TYPE', key).ok end
+for i = 1, READY + 9 do types[i] = redis.call('TYPE', KEYS[i]).ok end
 return types
