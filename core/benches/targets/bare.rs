@@ -38,7 +38,7 @@ pub(crate) fn measure(setup: &Setup, scale: Scale) -> f64 {
     let total = scale.batches * BATCH;
     let numbers: Vec<String> = (0..total).map(|i| (7_000_000_000_000 + i).to_string()).collect();
     // As ours are stored: a UUID in 17 bytes, and a record that begins with it.
-    let id = |_: &String| [&[b'u'], &uuid::Uuid::new_v4().into_bytes()[..]].concat();
+    let id = |_: &String| [b"u", &uuid::Uuid::new_v4().into_bytes()[..]].concat();
     let ids: Vec<Vec<u8>> = numbers.iter().map(id).collect();
     setup.reset_stats();
     for (numbers, ids) in numbers.chunks(BATCH).zip(ids.chunks(BATCH)) {
