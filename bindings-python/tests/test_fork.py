@@ -59,6 +59,15 @@ def test_a_child_connects_anew(url, queue):
     assert cycle(queue)
 
 
+def test_ids_that_are_made_up_are_not_those_of_the_parent(queue):
+    """Random bytes are fetched for many ids at once: a child has a copy of those that are left."""
+    assert queue.add_item("x")
+    in_child(lambda: all(queue.add_items(["x"] * 50)))
+    assert all(queue.add_items(["x"] * 50))
+    # Without the time at which they were made.
+    assert len({item.id[14:] for item in queue.list("ready", limit=200).items}) == 101
+
+
 def test_a_child_of_a_child(queue):
     def child():
         in_child(lambda: cycle(queue))
