@@ -11,8 +11,9 @@ use crate::{Error, Result};
 
 static RUNTIME: PerProcess<Runtime> = PerProcess::new();
 
-/// More would only compete with the threads of the program.
-const THREADS: usize = 2;
+/// Calls are begun in the order in which they are handed over. With a second thread, one that is held
+/// up would be overtaken by the next; and more would only compete with the threads of the program.
+const THREADS: usize = 1;
 
 /// This process's runtime for work in the background, as for an event loop that must not wait.
 ///
