@@ -156,42 +156,33 @@ async fn lease(queue: Arc<WorkQueue>, options: LeaseOptions, mut calls: Vec<Leas
     let now = options.clone().wait(Duration::ZERO);
     let before: Vec<Arc<Lease>> = calls.iter_mut().filter_map(|call| call.before.take()).collect();
     let mut done = Done { answers: Vec::with_capacity(calls.len()), waiting: Vec::new() };
-    let mut calls = calls.into_iter();
-    let mut taken = if before.is_empty() {
-        queue.lease_many(calls.len(), now.clone()).await
+    let taken = if before.is_empty() {
+        queue.lease_many(calls.len(), now).await
     } else {
         let before = before.iter().map(AsRef::as_ref);
-        let both = queue.complete_and_lease(before, calls.len(), now.clone()).await;
+        let both = queue.complete_and_lease(before, calls.len(), now).await;
         both.map(|done| done.leases)
     };
-    loop {
-        match taken {
-            Ok(leases) if leases.is_empty() => break,
-            Ok(leases) => {
-                for (lease, call) in leases.into_iter().zip(calls.by_ref()) {
-                    let outcome =
-                        Outcome::Leases { leases: Held::all(&queue, vec![lease]), kept_alive };
-                    done.answers.push((call.slot, Ok(outcome)));
-                }
-            }
-            Err(error) => {
-                done.answers.extend(failed(calls.map(|call| call.slot), &error));
-                return done;
-            }
-        }
-        if calls.len() == 0 {
+    // From here on nothing is waited for: nobody would give back what was taken.
+    let leases = match taken {
+        Ok(leases) => leases,
+        Err(error) => {
+            done.answers = failed(calls.into_iter().map(|call| call.slot), &error);
             return done;
         }
-        // There may be more than fits into one answer.
-        taken = queue.lease_many(calls.len(), now.clone()).await;
+    };
+    let empty = leases.is_empty();
+    let mut calls = calls.into_iter();
+    for (lease, call) in leases.into_iter().zip(calls.by_ref()) {
+        let leases = Held::all(&queue, vec![lease]);
+        done.answers.push((call.slot, Ok(Outcome::Leases { leases, kept_alive })));
     }
     for LeaseCall { slot, since, wait, .. } in calls {
         let left = wait.map(|wait| wait.saturating_sub(since.elapsed()));
-        if left == Some(Duration::ZERO) {
-            done.answers.push((
-                slot,
-                Ok(Outcome::Leases { leases: Held::all(&queue, Vec::new()), kept_alive }),
-            ));
+        // If some were there, there may be more than fit into one answer.
+        if empty && left == Some(Duration::ZERO) {
+            let none = Outcome::Leases { leases: Vec::new(), kept_alive };
+            done.answers.push((slot, Ok(none)));
         } else {
             let mut options = options.clone();
             options.wait = left;
