@@ -73,6 +73,7 @@ impl Client {
             timeout: options.timeout,
             max_data: options.max_data,
             lanes: Lanes::new(),
+            turn: tokio::sync::Mutex::default(),
             waiting_queues: 0.into(),
         };
         Ok(Client(Arc::new(Inner { context: Arc::new(context), queues: Mutex::default() })))

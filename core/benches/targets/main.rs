@@ -81,7 +81,7 @@ fn main() {
         let report = &mut report;
         match part {
             "server" => one.block_on(server_time::measure(scale, report)),
-            "throughput" => many.block_on(throughput::measure(scale, report)),
+            "throughput" => throughput::measure(scale, report, &one, &many),
             "memory" => one.block_on(memory::measure(scale, report)),
             "latency" => many.block_on(latency::measure(scale, report)),
             "depth" => one.block_on(depth::measure(scale, report)),

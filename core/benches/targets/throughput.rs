@@ -3,7 +3,8 @@
 
 use std::time::Instant;
 
-use leaseq::{Item, WorkQueue};
+use leaseq::{Client, Item, WorkQueue};
+use tokio::runtime::Runtime;
 
 use crate::Scale;
 use crate::report::{Bound, Report, Scene};
@@ -14,39 +15,62 @@ const TASKS: usize = 4;
 /// Tasks that make single calls at the same time.
 const CALLERS: usize = 100;
 
-pub(crate) async fn measure(scale: Scale, report: &mut Report) {
-    let setup = Setup::new().await;
-    let (mut shares, mut rates, mut single_shares) = (vec![], vec![], vec![]);
-    let (mut adds, mut processes) = (vec![], vec![]);
+pub(crate) fn measure(scale: Scale, report: &mut Report, one: &Runtime, many: &Runtime) {
+    let setup = many.block_on(Setup::new());
+    let client = one.block_on(Client::connect(&setup.server.url())).unwrap();
+    let (mut shares, mut rates) = (vec![], vec![]);
+    let (mut on_one, mut on_many) = (Singles::default(), Singles::default());
     for round in 0..scale.rounds {
         setup.reset_stats();
         let begun = Instant::now();
-        let cycles = batched(&setup, round, scale).await;
+        let cycles = many.block_on(batched(&setup, round, scale));
         let rate = cycles / begun.elapsed().as_secs_f64();
         let allowed = cycles / (setup.usec(&["evalsha", "eval"]) / 1e6);
         rates.push(rate);
         shares.push(rate / allowed);
 
-        let (add, process) = singly(&setup.queue(&format!("single-{round}")), scale).await;
-        let single_rate = 1.0 / (1.0 / add + 1.0 / process);
-        single_shares.push(single_rate / rate);
-        adds.push(add);
-        processes.push(process);
+        let name = format!("single-{round}");
+        on_many.add(many.block_on(singly(&setup.queue(&name), scale)), rate);
+        on_one.add(one.block_on(singly(&client.queue(&name).unwrap(), scale)), rate);
     }
     report.scene(Scene::redis(format!("{TASKS} × batches of {BATCH}")));
     let note = format!("{:.0} cycles/s, wall clock", median(rates));
     let what = "batches from Rust / what the server's time allows";
     report.target("2", what, median(shares), "×", (Bound::AtLeast, 0.8), note);
-    report.scene(Scene::redis(format!("{CALLERS} at once")));
-    let note = format!("add {:.0}/s, lease and complete {:.0}/s", median(adds), median(processes));
-    let what = "single calls from Rust, 100 at once / batches";
-    report.target("3", what, median(single_shares), "×", (Bound::AtLeast, 0.5), note);
+    report.scene(Scene::redis(format!("{CALLERS} at once, on a runtime of one thread")));
+    on_one.tell(report);
+    report.scene(Scene::redis(format!("{CALLERS} at once, on a runtime of two threads")));
+    on_many.tell(report);
 
     report.scene(Scene::redis("one at a time"));
-    let one = one_at_a_time(&setup.queue("one"), scale).await;
-    let raw = raw_round_trips(&setup, scale).await;
+    let one = many.block_on(one_at_a_time(&setup.queue("one"), scale));
+    let raw = many.block_on(raw_round_trips(&setup, scale));
     let note = format!("raw round trips (PING) {raw:.0}/s by the same client library");
     report.info("4", "single calls from Rust, one after the other", one, "calls/s", note);
+}
+
+/// The rounds of single calls on one runtime.
+#[derive(Default)]
+struct Singles {
+    adds: Vec<f64>,
+    processes: Vec<f64>,
+    shares: Vec<f64>,
+}
+
+impl Singles {
+    /// Adds a second and items processed a second, beside the cycles a second of batches.
+    fn add(&mut self, (add, process): (f64, f64), batches: f64) {
+        self.adds.push(add);
+        self.processes.push(process);
+        self.shares.push(1.0 / (1.0 / add + 1.0 / process) / batches);
+    }
+
+    fn tell(self, report: &mut Report) {
+        let (adds, processes) = (median(self.adds), median(self.processes));
+        let note = format!("add {adds:.0}/s, lease and complete {processes:.0}/s");
+        let what = "single calls from Rust, 100 at once / batches";
+        report.target("3", what, median(self.shares), "×", (Bound::AtLeast, 0.5), note);
+    }
 }
 
 async fn batched(setup: &Setup, round: usize, scale: Scale) -> f64 {

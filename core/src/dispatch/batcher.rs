@@ -10,7 +10,8 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 use super::flight::{Flight, drive};
-use super::{Context, Lane, board};
+use super::pace::{board, hand_over};
+use super::{Context, Lane};
 use crate::engine::{Engine, Stamp};
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
@@ -18,9 +19,6 @@ use crate::{Error, Result};
 
 /// Requests in flight at the same time. While one travels the next one fills.
 const MAX_FLIGHTS: usize = 2;
-/// A second request leaves only when it is at least this full: one of few items costs the server several
-/// times as much for each. With more, a second one is worth it: the server works while the client does.
-const WORTH_A_FLIGHT: usize = 32;
 
 type Answer<O> = Pin<Box<dyn Future<Output = Result<Vec<O>>> + Send>>;
 type Run<I, O> = fn(Arc<dyn Engine>, QueueName, Vec<I>, Stamp) -> Answer<O>;
@@ -42,12 +40,23 @@ struct Waiting<I, O> {
     calls: VecDeque<Call<I, O>>,
     inputs: usize,
     flights: usize,
+    /// How many of them were sent and not answered.
+    away: usize,
     /// Until there was an answer, requests go one by one: the engine may have to send the first one
     /// again, since a server learns its script, and the next would overtake it.
     answered: bool,
     /// The one that its first call drives, if there is one.
     driven: Option<Arc<Flight>>,
     idle_lanes: Vec<Lane>,
+}
+
+impl<I, O> Waiting<I, O> {
+    /// How many calls a request would carry now; `None` if it need not wait for more, because the
+    /// engine has nothing to do.
+    fn aboard(&self, worth_a_request: usize) -> Option<usize> {
+        let enough = self.away == 0 && self.inputs >= worth_a_request;
+        (!enough).then_some(self.calls.len())
+    }
 }
 
 struct Call<I, O> {
@@ -64,6 +73,7 @@ impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
             calls: VecDeque::new(),
             inputs: 0,
             flights: 0,
+            away: 0,
             answered: false,
             driven: None,
             idle_lanes: Vec::new(),
@@ -98,8 +108,8 @@ impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
             state.inputs += inputs.len();
             state.calls.push_back(Call { inputs, bytes, until, reply });
             let alone = state.flights == 0;
-            let full =
-                state.answered && state.flights < MAX_FLIGHTS && state.inputs >= WORTH_A_FLIGHT;
+            let worth = state.inputs >= inner.context.engine.worth_a_request();
+            let full = state.answered && state.flights < MAX_FLIGHTS && worth;
             let own = (alone || full).then(|| {
                 state.flights += 1;
                 let inner = inner.clone();
@@ -128,10 +138,11 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
 
     /// Sends one request after the other until no call is left.
     async fn fly(&self) {
+        let worth = self.context.engine.worth_a_request();
         let mut lane = self.lock().idle_lanes.pop().unwrap_or_else(|| self.context.lanes.make());
         loop {
             let door = self.door.lock().await;
-            board(|| self.lock().calls.len()).await;
+            board(|| self.lock().aboard(worth)).await;
             let mut batch = Vec::new();
             let mut callers = Vec::new();
             let now = Instant::now();
@@ -175,18 +186,21 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
                 Poll::Ready(answers.as_mut().poll(task))
             }));
             let answered = sending.await;
+            self.lock().away += 1;
             drop(door);
             let answers = match answered {
                 Poll::Ready(answers) => answers,
                 Poll::Pending => answers.await,
             };
+            self.lock().away -= 1;
             match answers {
                 Ok(answers) => {
                     self.lock().answered = true;
                     let mut answers = answers.into_iter();
-                    for (count, reply) in callers {
-                        let _ = reply.send(Ok(answers.by_ref().take(count).collect()));
-                    }
+                    let each = callers
+                        .into_iter()
+                        .map(|(count, reply)| (reply, Ok(answers.by_ref().take(count).collect())));
+                    hand_over(&self.context, each.collect());
                 }
                 Err(error) => {
                     if error.outcome_unknown() {

@@ -3,15 +3,16 @@
 //! goes along with the next request.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, SetOnce, oneshot};
 
 use super::flight::{Flight, drive};
 use super::line::{Call, Completing, Question};
-use super::{Dispatch, Lane, board};
+use super::pace::{Answered, board, hand_over};
+use super::{Dispatch, Lane};
 use crate::engine::{Complete, Leased, LeasedItem, Stamp};
 use crate::lease::{Lease, Shared};
 use crate::{Error, Result};
@@ -104,7 +105,7 @@ async fn stand_in_line(
 ) -> Result<Vec<Lease>> {
     // A wait too long for the clock is a wait without end.
     let until = wait.and_then(|wait| Instant::now().checked_add(wait));
-    let asked = Arc::new(AtomicBool::new(false));
+    let asked = Arc::new(SetOnce::new());
     let (reply, mut answer) = oneshot::channel();
     let desk = &dispatch.desk;
     let (alone, flight) = {
@@ -134,14 +135,19 @@ async fn stand_in_line(
         };
         tokio::pin!(answered);
         match until {
-            Some(until) => tokio::select! {
-                biased;
-                parcel = &mut answered => Some(parcel),
-                () = tokio::time::sleep_until(until.into()) => {
-                    // An answer to the first question, even if it is late: nothing, or an error.
-                    if asked.load(Ordering::Acquire) { None } else { Some(answered.await) }
+            Some(until) => {
+                let over = async {
+                    // An answer to the first question, even if it is late: nothing, or an error. Most
+                    // calls get a lease then, and need no timer: a new one may wake the whole runtime.
+                    asked.wait().await;
+                    tokio::time::sleep_until(until.into()).await;
+                };
+                tokio::select! {
+                    biased;
+                    parcel = &mut answered => Some(parcel),
+                    () = over => None,
                 }
-            },
+            }
             None => Some(answered.await),
         }
     };
@@ -157,10 +163,11 @@ async fn stand_in_line(
 async fn attend(dispatch: Arc<Dispatch>) {
     let desk = &dispatch.desk;
     let context = &dispatch.context;
+    let worth_a_request = context.engine.worth_a_request();
     let mut lane = desk.lock().lane.take().unwrap_or_else(|| context.lanes.make());
     let mut rested = false;
     loop {
-        board(|| desk.lock().calls.len()).await;
+        board(|| Some(desk.lock().calls.len()).filter(|&calls| calls < worth_a_request)).await;
         let mut question = {
             let mut line = desk.lock();
             if context.closed.is_cancelled() {
@@ -193,7 +200,9 @@ async fn attend(dispatch: Arc<Dispatch>) {
         match ask(&dispatch, &mut question, patience, &stamp).await {
             Ok(leased) => {
                 let look_in = leased.look_in.unwrap_or(patience).min(patience);
-                rested = !hand_out(&dispatch, leased, &question, sent);
+                let (parcels, again) = allot(&dispatch, leased, &question, sent);
+                rested = !again;
+                hand_over(context, parcels);
                 if rested {
                     rest(&dispatch, look_in).await;
                 }
@@ -243,15 +252,20 @@ async fn ask(
     leased
 }
 
-/// Gives the leases to the first in line. True if the engine should be asked again at once.
-fn hand_out(dispatch: &Arc<Dispatch>, leased: Leased, question: &Question, sent: Instant) -> bool {
+/// Who gets which leases: the first in line. True if the engine should be asked again at once.
+fn allot(
+    dispatch: &Arc<Dispatch>,
+    leased: Leased,
+    question: &Question,
+    sent: Instant,
+) -> (Vec<Answered<Result<Parcel>>>, bool) {
     // Fewer items than wanted, and not because the answer would have been too large.
     let drained = leased.items.len() < question.items && leased.look_in != Some(Duration::ZERO);
     let mut items = leased.items.into_iter().peekable();
     let mut line = dispatch.desk.lock();
     let answered = if drained { question.in_line } else { question.calls };
     let mut asked: VecDeque<Call> = line.calls.drain(..answered).collect();
-    let mut waiting = VecDeque::new();
+    let (mut parcels, mut waiting) = (Vec::with_capacity(asked.len()), VecDeque::new());
     while let Some(call) = asked.pop_front() {
         if call.reply.is_closed() {
             continue;
@@ -266,14 +280,14 @@ fn hand_out(dispatch: &Arc<Dispatch>, leased: Leased, question: &Question, sent:
             waiting.push_back(call);
         } else {
             // A caller that is gone drops the parcel, and with it goes back what is in it.
-            let _ = call.reply.send(Ok(Parcel { leases, dispatch: dispatch.clone() }));
+            parcels.push((call.reply, Ok(Parcel { leases, dispatch: dispatch.clone() })));
         }
     }
     if drained {
         for call in &waiting {
             // From here on its caller may go with nothing when its time is over; before, it would
             // miss an answer that is being sent in this moment.
-            call.asked.store(true, Ordering::Release);
+            let _ = call.asked.set(());
         }
     }
     dispatch.give_back(items.map(|item| item.token).collect());
@@ -281,7 +295,7 @@ fn hand_out(dispatch: &Arc<Dispatch>, leased: Leased, question: &Question, sent:
     for call in waiting.into_iter().rev() {
         line.calls.push_front(call);
     }
-    new_calls || !drained || line.calls.is_empty()
+    (parcels, new_calls || !drained || line.calls.is_empty())
 }
 
 /// Until there is news: of the engine, of the clock, or of another call.

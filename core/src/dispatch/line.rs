@@ -2,10 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use tokio::sync::oneshot;
+use tokio::sync::{SetOnce, oneshot};
 
 use super::desk::Parcel;
 use crate::Result;
@@ -21,7 +20,7 @@ pub(super) struct Call {
     /// What is completed before anything is leased for the call, until the engine was asked to.
     pub(super) completing: Option<Completing>,
     /// The engine was asked for this call at least once, and had nothing for it.
-    pub(super) asked: Arc<AtomicBool>,
+    pub(super) asked: Arc<SetOnce<()>>,
     pub(super) reply: oneshot::Sender<Result<Parcel>>,
 }
 
@@ -66,7 +65,7 @@ pub(super) struct Question {
 
 impl Question {
     pub(super) fn next(line: &mut VecDeque<Call>) -> Question {
-        let new = !line.iter().any(|call| call.asked.load(Ordering::Relaxed));
+        let new = !line.iter().any(|call| call.asked.initialized());
         let mut question = Question {
             completes: Vec::new(),
             completing: Vec::new(),

@@ -1,13 +1,15 @@
 //! Coalescing: calls made at the same time become one request, and the answers find their callers.
 //!
 //! [`batcher`] does it for operations that are answered at once, [`desk`] for leasing, which may
-//! have to wait in [`line`](mod@line). [`lane`] names the requests, so that the engine can tell a retry.
+//! have to wait in [`line`](mod@line). [`pace`] says when a request leaves and when callers are
+//! answered. [`lane`] names the requests, so that the engine can tell a retry.
 
 mod batcher;
 mod desk;
 mod flight;
 mod lane;
 mod line;
+mod pace;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -27,23 +29,7 @@ use crate::item::{Item, State};
 use crate::name::QueueName;
 use crate::{Error, Result};
 
-/// How often a request steps back for others at most. Each time a runtime runs 60 tasks or so, and
-/// [`MAX_BATCH`](crate::options::MAX_BATCH) calls are as many as go along.
-const STEPS_BACK: usize = 16;
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// Before a request leaves: tasks that are about to make the same call get on board, as long as more
-/// come. With none, this is nothing.
-async fn board(waiting: impl Fn() -> usize) {
-    let mut aboard = waiting();
-    for _ in 0..STEPS_BACK {
-        tokio::task::yield_now().await;
-        let before = std::mem::replace(&mut aboard, waiting());
-        if aboard <= before {
-            return;
-        }
-    }
-}
 
 /// What all queues of a client share.
 pub(crate) struct Context {
@@ -54,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) timeout: Duration,
     pub(crate) max_data: usize,
     pub(crate) lanes: Lanes,
+    /// Held while many callers are given their answers.
+    pub(crate) turn: tokio::sync::Mutex<()>,
     /// Queues with calls that wait for an item, to bound how often they all look.
     pub(crate) waiting_queues: AtomicUsize,
 }
@@ -169,30 +157,5 @@ impl Dispatch {
                 }
             }
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::Ordering::Relaxed;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_request_waits_for_all_that_are_about_to_call() {
-        let calls = Arc::new(AtomicUsize::new(1));
-        for _ in 0..300 {
-            let calls = calls.clone();
-            tokio::spawn(async move { calls.fetch_add(1, Relaxed) });
-        }
-        board(|| calls.load(Relaxed)).await;
-        assert_eq!(calls.load(Relaxed), 301);
-    }
-
-    #[tokio::test]
-    async fn a_request_leaves_even_if_calls_never_cease() {
-        let looks = AtomicUsize::new(0);
-        board(|| looks.fetch_add(1, Relaxed)).await;
-        assert_eq!(looks.load(Relaxed), 1 + STEPS_BACK);
     }
 }

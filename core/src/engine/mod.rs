@@ -129,6 +129,9 @@ pub(crate) async fn pause(begun: Instant, pace: u32) {
 /// engine until the stamp's deadline.
 #[async_trait]
 pub(crate) trait Engine: Send + Sync + 'static {
+    /// How many items are worth a request of their own while more are about to come.
+    fn worth_a_request(&self) -> usize;
+
     /// Checks that this library can work with the queue's storage format.
     async fn open_queue(&self, queue: &QueueName) -> Result<()>;
 

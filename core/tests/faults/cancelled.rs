@@ -2,6 +2,8 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -9,6 +11,7 @@ use leaseq::Item;
 use leaseq_test_support::{RedisServer, eventually};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use tokio::task::JoinSet;
 
 use crate::support::{SOON, all_at_once, client, ms, wait};
 
@@ -77,6 +80,50 @@ async fn a_lease_dropped_after_each_poll_does_not_keep_a_later_item() {
     drop_after_each_poll(false, false).await;
 }
 
+/// So many that they are answered in turns: calls are aborted before, between and after these.
+#[tokio::test]
+async fn many_leases_aborted_after_each_turn_strand_nothing() {
+    const CALLS: usize = 100;
+    let server = RedisServer::start();
+    let client = client(&server.url(), 5_000).await;
+    let mut answered = Vec::new();
+    for turns in 0..40 {
+        let queue = client.queue(&format!("q{turns}")).unwrap();
+        let items = (0..CALLS).map(|_| Item::new("data"));
+        assert_eq!(queue.add_items(items).await.unwrap(), [true; CALLS]);
+        let given = Arc::new(AtomicUsize::new(0));
+        let mut calls = JoinSet::new();
+        for _ in 0..CALLS {
+            let (queue, given) = (queue.clone(), given.clone());
+            calls.spawn(async move {
+                let lease = queue.lease(wait()).await;
+                given.fetch_add(1, Relaxed);
+                lease
+            });
+        }
+        // Half of the time counted from the first that is given.
+        while turns % 2 == 1 && given.load(Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..turns / 2 {
+            tokio::task::yield_now().await;
+        }
+        calls.abort_all();
+        let mut leases = Vec::new();
+        while let Some(call) = calls.join_next().await {
+            leases.extend(call.ok().and_then(|lease| lease.unwrap()));
+        }
+        answered.push(leases.len());
+        if !leases.is_empty() {
+            queue.release_many(&leases, Duration::ZERO).await.unwrap();
+        }
+        all_at_once(&queue, CALLS as u64).await;
+    }
+    for some in [0..1, 1..CALLS, CALLS..CALLS + 1] {
+        assert!(answered.iter().any(|answered| some.contains(answered)), "{some:?}: {answered:?}");
+    }
+}
+
 /// The item of the lease is gone or leased to its holder, the other one ready.
 #[tokio::test]
 async fn completing_and_leasing_dropped_after_each_poll_strands_nothing() {
@@ -123,7 +170,7 @@ async fn timeouts_around_waiting_leases_strand_nothing() {
     let producer = client(&server.url(), 5_000).await;
     const ITEMS: u64 = 600;
 
-    let mut tasks = tokio::task::JoinSet::new();
+    let mut tasks = JoinSet::new();
     for _ in 0..16 {
         let queue = workers.queue("q").unwrap();
         let mut random = StdRng::seed_from_u64(random.random());

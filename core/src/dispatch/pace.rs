@@ -1,0 +1,96 @@
+//! Keeps client and server at work at the same time: when a request leaves, and when those who called
+//! together are answered. Left alone they get into step: all call, and wait; the server answers all, and
+//! waits.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio::task::yield_now;
+
+use super::Context;
+
+/// How often a request steps back for others at most. Each time a runtime runs 60 tasks or so, and
+/// [`MAX_BATCH`](crate::options::MAX_BATCH) calls are as many as go along.
+const STEPS_BACK: usize = 16;
+/// How often to step back for callers that were answered: for their next calls, for the request that
+/// these make, and for the connection to write it.
+const STEPS_ASIDE: usize = 3;
+
+/// What one call is told, and where.
+pub(super) type Answered<T> = (oneshot::Sender<T>, T);
+
+/// Before a request leaves: tasks that are about to make the same call get on board, as long as more
+/// come. With none, this is nothing. `aboard`: how many there are; `None` if they are enough.
+pub(super) async fn board(aboard: impl Fn() -> Option<usize>) {
+    let Some(mut before) = aboard() else { return };
+    for _ in 0..STEPS_BACK {
+        yield_now().await;
+        match aboard() {
+            Some(now) if now > before => before = now,
+            _ => return,
+        }
+    }
+}
+
+/// Gives callers their answers. So many that two requests could come of them get them in two turns, and
+/// those of another request have to wait for theirs: what the first ones call next is on its way when
+/// the others go on.
+pub(super) fn hand_over<T: Send + 'static>(context: &Arc<Context>, answers: Vec<Answered<T>>) {
+    fn tell<T>((reply, answer): Answered<T>) {
+        // A caller that is gone drops it.
+        let _ = reply.send(answer);
+    }
+    let turns = (answers.len() / context.engine.worth_a_request()).min(2);
+    if turns == 0 {
+        return answers.into_iter().for_each(tell);
+    }
+    let each = answers.len().div_ceil(turns);
+    let shared = context.clone();
+    context.spawn(async move {
+        let _turn = shared.turn.lock().await;
+        let mut answers = answers.into_iter();
+        for _ in 0..turns {
+            answers.by_ref().take(each).for_each(tell);
+            for _ in 0..STEPS_ASIDE {
+                yield_now().await;
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_waits_for_all_that_are_about_to_call() {
+        let calls = Arc::new(AtomicUsize::new(1));
+        for _ in 0..300 {
+            let calls = calls.clone();
+            tokio::spawn(async move { calls.fetch_add(1, Relaxed) });
+        }
+        board(|| Some(calls.load(Relaxed))).await;
+        assert_eq!(calls.load(Relaxed), 301);
+    }
+
+    #[tokio::test]
+    async fn a_request_leaves_even_if_calls_never_cease() {
+        let looks = AtomicUsize::new(0);
+        board(|| Some(looks.fetch_add(1, Relaxed))).await;
+        assert_eq!(looks.load(Relaxed), 1 + STEPS_BACK);
+    }
+
+    #[tokio::test]
+    async fn a_request_waits_for_no_more_when_they_are_enough() {
+        let calls = Arc::new(AtomicUsize::new(1));
+        for _ in 0..10 {
+            let calls = calls.clone();
+            tokio::spawn(async move { calls.fetch_add(1, Relaxed) });
+        }
+        board(|| None).await;
+        assert_eq!(calls.load(Relaxed), 1);
+    }
+}
