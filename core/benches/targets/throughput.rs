@@ -1,9 +1,11 @@
 //! Target 2: the Rust client in batches beside what the server's own time allows.
-//! Target 3 for Rust: single calls, 100 at once, beside batches.
+//! Target 3 for Rust: single calls, 100 at once, beside batches, on runtimes of one and of two threads;
+//! and what the CPU time of client and server would allow on two cores, if none of them ever waited.
 
 use std::time::Instant;
 
 use leaseq::{Client, Item, WorkQueue};
+use leaseq_test_support::cpu_time;
 use tokio::runtime::Runtime;
 
 use crate::Scale;
@@ -19,7 +21,7 @@ pub(crate) fn measure(scale: Scale, report: &mut Report, one: &Runtime, many: &R
     let setup = many.block_on(Setup::new());
     let client = one.block_on(Client::connect(&setup.server.url())).unwrap();
     let (mut shares, mut rates) = (vec![], vec![]);
-    let (mut on_one, mut on_many) = (Singles::default(), Singles::default());
+    let (mut on_one, mut on_many) = (Singles::on(1.0), Singles::on(2.0));
     for round in 0..scale.rounds {
         setup.reset_stats();
         let begun = Instant::now();
@@ -30,8 +32,8 @@ pub(crate) fn measure(scale: Scale, report: &mut Report, one: &Runtime, many: &R
         shares.push(rate / allowed);
 
         let name = format!("single-{round}");
-        on_many.add(many.block_on(singly(&setup.queue(&name), scale)), rate);
-        on_one.add(one.block_on(singly(&client.queue(&name).unwrap(), scale)), rate);
+        on_many.round(&setup, many, &setup.queue(&name), scale, rate);
+        on_one.round(&setup, one, &client.queue(&name).unwrap(), scale, rate);
     }
     report.scene(Scene::redis(format!("{TASKS} × batches of {BATCH}")));
     let note = format!("{:.0} cycles/s, wall clock", median(rates));
@@ -52,17 +54,44 @@ pub(crate) fn measure(scale: Scale, report: &mut Report, one: &Runtime, many: &R
 /// The rounds of single calls on one runtime.
 #[derive(Default)]
 struct Singles {
+    threads: f64,
+    /// Items a second.
     adds: Vec<f64>,
     processes: Vec<f64>,
+    /// Of the rate of batches.
     shares: Vec<f64>,
+    bounds: Vec<f64>,
+    /// CPU time of a cycle, in µs.
+    clients: Vec<f64>,
+    servers: Vec<f64>,
 }
 
 impl Singles {
-    /// Adds a second and items processed a second, beside the cycles a second of batches.
-    fn add(&mut self, (add, process): (f64, f64), batches: f64) {
+    fn on(threads: f64) -> Self {
+        Singles { threads, ..Singles::default() }
+    }
+
+    /// `batches`: cycles a second in batches.
+    fn round(
+        &mut self,
+        setup: &Setup,
+        runtime: &Runtime,
+        queue: &WorkQueue,
+        scale: Scale,
+        batches: f64,
+    ) {
+        let before = cpu(setup);
+        let (add, process) = runtime.block_on(singly(queue, scale));
+        let after = cpu(setup);
         self.adds.push(add);
         self.processes.push(process);
         self.shares.push(1.0 / (1.0 / add + 1.0 / process) / batches);
+        let [client, server] = [0, 1].map(|i| (after[i] - before[i]) / items(scale));
+        self.clients.push(client);
+        self.servers.push(server);
+        // The server works on one core, the client on as many as its runtime has threads.
+        let least = server.max((client + server) / 2.0).max(client / self.threads);
+        self.bounds.push(1e6 / least / batches);
     }
 
     fn tell(self, report: &mut Report) {
@@ -70,7 +99,21 @@ impl Singles {
         let note = format!("add {adds:.0}/s, lease and complete {processes:.0}/s");
         let what = "single calls from Rust, 100 at once / batches";
         report.target("3", what, median(self.shares), "×", (Bound::AtLeast, 0.5), note);
+        let (client, server) = (median(self.clients), median(self.servers));
+        let note = format!("CPU time of a cycle: client {client:.1} µs, server {server:.1} µs");
+        let what = "what two cores that never wait would allow / batches";
+        report.info("3", what, median(self.bounds), "×", note);
     }
+}
+
+/// CPU time that this process and the server have used so far, in µs.
+fn cpu(setup: &Setup) -> [f64; 2] {
+    [cpu_time(std::process::id()).as_secs_f64() * 1e6, setup.cpu()]
+}
+
+/// Cycles of a round of single calls.
+fn items(scale: Scale) -> f64 {
+    (scale.batches * BATCH / CALLERS * CALLERS) as f64
 }
 
 async fn batched(setup: &Setup, round: usize, scale: Scale) -> f64 {
@@ -94,8 +137,8 @@ async fn batched(setup: &Setup, round: usize, scale: Scale) -> f64 {
 
 /// Adds a second, and items processed a second.
 async fn singly(queue: &WorkQueue, scale: Scale) -> (f64, f64) {
-    let each = scale.batches * BATCH / CALLERS;
-    let total = (each * CALLERS) as f64;
+    let total = items(scale);
+    let each = total as usize / CALLERS;
     let run = |process: bool| {
         let tasks: Vec<_> = (0..CALLERS)
             .map(|_| {
