@@ -21,4 +21,5 @@ mod rolled_back;
 mod sentinel;
 mod stolen_token;
 mod support;
+mod torn_log;
 mod waiting;

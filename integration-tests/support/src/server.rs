@@ -94,6 +94,20 @@ impl RedisServer {
         panic!("redis-server did not restart on port {port}:\n{}", self.log());
     }
 
+    /// The same, as by an operator who has the append-only file written anew if it ended in the middle of
+    /// a command. Redis, 7.0 at least, leaves the beginning of that transaction in the file, and carries
+    /// it out at the next start.
+    pub fn restart_with_whole_log(&mut self) {
+        let before = self.log().len();
+        self.restart();
+        if self.log()[before..].contains("Truncating the AOF") {
+            self.cli(&["BGREWRITEAOF"]);
+            let done = ["aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0"];
+            let over = || done.iter().all(|part| self.says(&["INFO", "persistence"], part));
+            assert!(eventually_blocking(START, over), "no new append-only file:\n{}", self.log());
+        }
+    }
+
     /// Freezes the process (SIGSTOP): connections stay open, nothing is answered.
     pub fn pause(&self) {
         self.signal(Signal::STOP);

@@ -32,7 +32,7 @@ pub(in crate::faults) async fn fill_always(scene: &mut Scene<'_>) -> Result<(), 
         let server = scene.place.server()?;
         block_in_place(|| {
             if server.try_command(&["PING"]).is_err() {
-                server.restart();
+                server.restart_with_whole_log();
             }
         });
         scene.rest(300..600).await;

@@ -64,7 +64,7 @@ async fn restart(scene: &mut Scene<'_>) -> Result<(), Error> {
     let server = scene.place.server()?;
     block_in_place(|| server.kill());
     tokio::time::sleep(down).await;
-    block_in_place(|| server.restart());
+    block_in_place(|| server.restart_with_whole_log());
     scene.times += 1;
     Ok(())
 }
