@@ -32,9 +32,8 @@ pub(super) async fn board(aboard: impl Fn() -> Option<usize>) {
     }
 }
 
-/// Gives callers their answers. So many that two requests could come of them get them in two turns, and
-/// those of another request have to wait for theirs: what the first ones call next is on its way when
-/// the others go on.
+/// Gives callers their answers. So many that a request could come of them are given theirs in a turn of
+/// their own, twice as many in two: what the first ones call next is on its way when the others go on.
 pub(super) fn hand_over<T: Send + 'static>(context: &Arc<Context>, answers: Vec<Answered<T>>) {
     fn tell<T>((reply, answer): Answered<T>) {
         // A caller that is gone drops it.
