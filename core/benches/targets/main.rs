@@ -7,6 +7,7 @@
 
 mod bare;
 mod cleaning;
+mod coalescing;
 mod depth;
 mod embedded;
 mod latency;
@@ -44,9 +45,10 @@ const FULL: Scale =
 const QUICK: Scale = Scale { rounds: 1, batches: 5, samples: 10, deep: 10_000, leases: 2_000 };
 
 /// The targets first, then scenarios that say more.
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 12] = [
     "server",
     "throughput",
+    "coalescing",
     "memory",
     "latency",
     "depth",
@@ -81,7 +83,8 @@ fn main() {
         let report = &mut report;
         match part {
             "server" => one.block_on(server_time::measure(scale, report)),
-            "throughput" => throughput::measure(scale, report, &one, &many),
+            "throughput" => many.block_on(throughput::measure(scale, report)),
+            "coalescing" => coalescing::measure(scale, report, &one, &many),
             "memory" => one.block_on(memory::measure(scale, report)),
             "latency" => many.block_on(latency::measure(scale, report)),
             "depth" => one.block_on(depth::measure(scale, report)),
