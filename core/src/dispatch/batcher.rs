@@ -1,7 +1,7 @@
 //! Many calls, one request: for operations that the engine answers at once.
 
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 use super::flight::{Flight, drive};
-use super::pace::{board, hand_over};
+use super::pace::{board, depart, hand_over};
 use super::{Context, Lane};
 use crate::engine::{Engine, Stamp};
 use crate::name::QueueName;
@@ -181,11 +181,7 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
             let sent = stamp.clone();
             let engine = self.context.engine.clone();
             let mut answers = (self.run)(engine, self.queue.clone(), batch, stamp);
-            // To the point where it waits for the answer, whatever else this task has done by now.
-            let sending = tokio::task::unconstrained(poll_fn(|task| {
-                Poll::Ready(answers.as_mut().poll(task))
-            }));
-            let answered = sending.await;
+            let answered = depart(answers.as_mut()).await;
             self.lock().away += 1;
             drop(door);
             let answers = match answered {

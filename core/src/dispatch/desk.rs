@@ -1,18 +1,21 @@
-//! Leasing: calls wait in line here, one request at a time asks the engine for all of them, and a
-//! lease that comes for a call that is gone is given back. What a call completes before it leases
-//! goes along with the next request.
+//! Leasing: calls wait in line here, a request asks the engine for all of them, and a lease that
+//! comes for a call that is gone is given back. What a call completes before it leases goes along with
+//! the next request. As long as there is enough for everybody, a second request may leave while the
+//! first is on its way; only one ever waits for an item.
 
-use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, SetOnce, oneshot};
 
+use super::Dispatch;
 use super::flight::{Flight, drive};
-use super::line::{Call, Completing, Question};
-use super::pace::{Answered, board, hand_over};
-use super::{Dispatch, Lane};
+use super::line::{Call, Completing, Line};
+use super::pace::{Answered, board, depart, hand_over};
+use super::question::Question;
 use crate::engine::{Complete, Leased, LeasedItem, Stamp};
 use crate::lease::{Lease, Shared};
 use crate::{Error, Result};
@@ -26,16 +29,9 @@ const PASS_ON: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct Desk {
     line: Mutex<Line>,
+    /// Held from taking calls to sending them, so that requests leave in the order of the calls.
+    door: tokio::sync::Mutex<()>,
     news: Notify,
-}
-
-#[derive(Default)]
-struct Line {
-    calls: VecDeque<Call>,
-    attended: bool,
-    /// What serves the line, while its first call drives it.
-    driven: Option<Arc<Flight>>,
-    lane: Option<Lane>,
 }
 
 /// Leases on their way to a caller. If it is gone, they go back.
@@ -108,27 +104,26 @@ async fn stand_in_line(
     let asked = Arc::new(SetOnce::new());
     let (reply, mut answer) = oneshot::channel();
     let desk = &dispatch.desk;
-    let (alone, flight) = {
+    let attendant = || Flight::new(&dispatch.context, attend(dispatch.clone()));
+    let (alone, flights) = {
         let mut line = desk.lock();
         let (since, asked) = (Instant::now(), asked.clone());
         line.calls.push_back(Call { count, duration_ms, since, until, completing, asked, reply });
-        if std::mem::replace(&mut line.attended, true) {
-            (false, line.driven.take())
-        } else {
-            let flight = Flight::new(&dispatch.context, attend(dispatch.clone()));
-            line.driven = Some(flight.clone());
-            (true, Some(flight))
-        }
+        let alone = line.attendants == 0;
+        let own = (alone || line.needs_another(dispatch.context.engine.worth_a_request()))
+            .then(attendant);
+        line.attendants += usize::from(own.is_some());
+        // What the first call drives is no longer for that one alone.
+        let first = std::mem::replace(&mut line.driven, own.clone().filter(|_| alone));
+        (alone, [first, own])
     };
     let parcel = {
         let answered = async {
-            match flight {
-                Some(flight) if alone => drive(flight, &mut answer).await,
-                others => {
+            match flights {
+                [_, Some(own)] if alone => drive(own, &mut answer).await,
+                flights => {
                     desk.news.notify_one();
-                    if let Some(flight) = others {
-                        flight.launch();
-                    }
+                    flights.iter().flatten().for_each(|flight| flight.launch());
                     (&mut answer).await
                 }
             }
@@ -159,15 +154,16 @@ async fn stand_in_line(
     Ok(parcel.unwrap_or_else(|_| Err(Error::closed()))?.open())
 }
 
-/// Serves the line until it is empty.
+/// Serves the line until it is empty, or until one attendant is enough for it.
 async fn attend(dispatch: Arc<Dispatch>) {
     let desk = &dispatch.desk;
     let context = &dispatch.context;
     let worth_a_request = context.engine.worth_a_request();
-    let mut lane = desk.lock().lane.take().unwrap_or_else(|| context.lanes.make());
+    let mut lane = desk.lock().lanes.pop().unwrap_or_else(|| context.lanes.make());
     let mut rested = false;
     loop {
-        board(|| Some(desk.lock().calls.len()).filter(|&calls| calls < worth_a_request)).await;
+        let door = desk.door.lock().await;
+        board(|| desk.lock().aboard(worth_a_request)).await;
         let mut question = {
             let mut line = desk.lock();
             if context.closed.is_cancelled() {
@@ -176,14 +172,17 @@ async fn attend(dispatch: Arc<Dispatch>) {
                 }
             }
             line.calls.retain(Call::counts);
+            let another = line.attendants > 1;
             // Whoever was here may have gone just when there was news. Then the last question is for
             // nothing: it passes the news on to other clients.
-            if line.calls.is_empty() && !rested {
-                line.attended = false;
-                line.driven = None;
-                line.lane = Some(lane);
-                return;
+            if another && !line.are_worth(worth_a_request) || line.calls.is_empty() && !rested {
+                if !line.calls.is_empty() {
+                    // For the other attendant.
+                    desk.news.notify_one();
+                }
+                return line.leave(lane);
             }
+            line.away += 1;
             Question::next(&mut line.calls)
         };
         let patience = match question.waits {
@@ -197,13 +196,27 @@ async fn attend(dispatch: Arc<Dispatch>) {
             None => sent + context.timeout,
         };
         let stamp = lane.next(until);
-        match ask(&dispatch, &mut question, patience, &stamp).await {
+        let leased = {
+            let mut asking = pin!(ask(&dispatch, &mut question, patience, &stamp));
+            let departed = depart(asking.as_mut()).await;
+            drop(door);
+            match departed {
+                Poll::Ready(leased) => leased,
+                Poll::Pending => asking.await,
+            }
+        };
+        match leased {
             Ok(leased) => {
                 let look_in = leased.look_in.unwrap_or(patience).min(patience);
-                let (parcels, again) = allot(&dispatch, leased, &question, sent);
-                rested = !again;
+                let (parcels, again) = allot(&dispatch, leased, question, sent);
                 hand_over(context, parcels);
+                rested = !again;
                 if rested {
+                    let Some(stays) = desk.lock().leave_to_another(lane) else {
+                        // What the other one was told may be older.
+                        return desk.news.notify_one();
+                    };
+                    lane = stays;
                     rest(&dispatch, look_in).await;
                 }
             }
@@ -220,7 +233,8 @@ async fn attend(dispatch: Arc<Dispatch>) {
                     }
                     lane = context.lanes.make();
                 }
-                for call in desk.lock().calls.drain(..question.in_line) {
+                desk.lock().away -= 1;
+                for call in question.calls {
                     let _ = call.reply.send(Err(error.clone()));
                 }
             }
@@ -256,17 +270,17 @@ async fn ask(
 fn allot(
     dispatch: &Arc<Dispatch>,
     leased: Leased,
-    question: &Question,
+    question: Question,
     sent: Instant,
 ) -> (Vec<Answered<Result<Parcel>>>, bool) {
     // Fewer items than wanted, and not because the answer would have been too large.
     let drained = leased.items.len() < question.items && leased.look_in != Some(Duration::ZERO);
     let mut items = leased.items.into_iter().peekable();
     let mut line = dispatch.desk.lock();
-    let answered = if drained { question.in_line } else { question.calls };
-    let mut asked: VecDeque<Call> = line.calls.drain(..answered).collect();
-    let (mut parcels, mut waiting) = (Vec::with_capacity(asked.len()), VecDeque::new());
-    while let Some(call) = asked.pop_front() {
+    line.away -= 1;
+    line.plenty = !drained && question.items > 0;
+    let (mut parcels, mut waiting) = (Vec::with_capacity(question.calls.len()), Vec::new());
+    for call in question.calls {
         if call.reply.is_closed() {
             continue;
         }
@@ -277,7 +291,7 @@ fn allot(
             leases.push(Lease::new(dispatch.queue.clone(), item, sent));
         }
         if leases.is_empty() && (call.waits_on() || !drained) {
-            waiting.push_back(call);
+            waiting.push(call);
         } else {
             // A caller that is gone drops the parcel, and with it goes back what is in it.
             parcels.push((call.reply, Ok(Parcel { leases, dispatch: dispatch.clone() })));
@@ -293,7 +307,7 @@ fn allot(
     dispatch.give_back(items.map(|item| item.token).collect());
     let new_calls = !line.calls.is_empty();
     for call in waiting.into_iter().rev() {
-        line.calls.push_front(call);
+        line.put_back(call);
     }
     (parcels, new_calls || !drained || line.calls.is_empty())
 }

@@ -1,4 +1,4 @@
-//! The calls that lease, in line, and what they want together.
+//! The calls that lease, in line, and who serves them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,11 +6,74 @@ use std::time::Instant;
 
 use tokio::sync::{SetOnce, oneshot};
 
+use super::Lane;
 use super::desk::Parcel;
+use super::flight::Flight;
 use crate::Result;
-use crate::engine::{Complete, Wanted};
+use crate::engine::Complete;
 use crate::lease::Shared;
-use crate::options::MAX_BATCH;
+
+#[derive(Default)]
+pub(super) struct Line {
+    /// Those who stand in line, in the order in which they came; not those who are asked for now.
+    pub(super) calls: VecDeque<Call>,
+    /// Those who serve it: one, or two as long as there is enough to do for both.
+    pub(super) attendants: usize,
+    /// Requests on their way.
+    pub(super) away: usize,
+    /// All who were asked for last got what they wanted.
+    pub(super) plenty: bool,
+    /// What serves the line, while its first call drives it.
+    pub(super) driven: Option<Arc<Flight>>,
+    /// Those of attendants who have left.
+    pub(super) lanes: Vec<Lane>,
+}
+
+impl Line {
+    /// Whether those in line want enough for a request of their own.
+    pub(super) fn are_worth(&self, worth_a_request: usize) -> bool {
+        let mut wanted = 0;
+        self.calls.iter().any(|call| {
+            wanted += call.count;
+            wanted >= worth_a_request
+        })
+    }
+
+    /// How many there are; `None` if they are enough, because the engine has nothing to do.
+    pub(super) fn aboard(&self, worth_a_request: usize) -> Option<usize> {
+        let enough = self.away == 0 && self.are_worth(worth_a_request);
+        (!enough).then_some(self.calls.len())
+    }
+
+    /// Where some get nothing there is nothing to ask twice for.
+    pub(super) fn needs_another(&self, worth_a_request: usize) -> bool {
+        self.attendants == 1 && self.away == 1 && self.plenty && self.are_worth(worth_a_request)
+    }
+
+    /// An attendant leaves.
+    pub(super) fn leave(&mut self, lane: Lane) {
+        self.lanes.push(lane);
+        self.attendants -= 1;
+        if self.attendants == 0 {
+            self.driven = None;
+        }
+    }
+
+    /// An attendant leaves if there is another, and keeps its lane otherwise.
+    pub(super) fn leave_to_another(&mut self, lane: Lane) -> Option<Lane> {
+        if self.attendants == 1 {
+            return Some(lane);
+        }
+        self.leave(lane);
+        None
+    }
+
+    /// One who got nothing stands where it stood.
+    pub(super) fn put_back(&mut self, call: Call) {
+        let place = self.calls.partition_point(|other| other.since < call.since);
+        self.calls.insert(place, call);
+    }
+}
 
 pub(super) struct Call {
     pub(super) count: usize,
@@ -36,7 +99,7 @@ impl Call {
     }
 }
 
-/// At most [`MAX_BATCH`] leases that a call completes.
+/// At most [`MAX_BATCH`](crate::options::MAX_BATCH) leases that a call completes.
 pub(super) struct Completing {
     pub(super) leases: Vec<Complete>,
     /// Their handles, which are told at once: the call may go on waiting.
@@ -44,97 +107,15 @@ pub(super) struct Completing {
     pub(super) reply: oneshot::Sender<Vec<bool>>,
 }
 
-/// What the line wants.
-pub(super) struct Question {
-    /// What the first calls in line complete, and who they are.
-    pub(super) completes: Vec<Complete>,
-    completing: Vec<Completing>,
-    /// What the first calls in line want to lease together; with the completions, at most
-    /// [`MAX_BATCH`] items.
-    pub(super) wanted: Vec<Wanted>,
-    pub(super) items: usize,
-    pub(super) calls: usize,
-    /// How many calls are in line up to the first that has something left to complete. If there is
-    /// not even enough for the first ones, there is nothing for the others.
-    pub(super) in_line: usize,
-    /// Whether any of them stays in line if there is nothing for it.
-    pub(super) waits: bool,
-    /// When the last of them came, if the engine was asked for none of them before.
-    pub(super) since: Option<Instant>,
-}
-
-impl Question {
-    pub(super) fn next(line: &mut VecDeque<Call>) -> Question {
-        let new = !line.iter().any(|call| call.asked.initialized());
-        let mut question = Question {
-            completes: Vec::new(),
-            completing: Vec::new(),
-            wanted: Vec::new(),
-            items: 0,
-            calls: 0,
-            in_line: 0,
-            waits: line.iter().any(Call::waits_on),
-            since: line.back().map(|call| call.since).filter(|_| new),
-        };
-        // Nobody waits with what is done until others have what they wait for.
-        for call in line.iter_mut() {
-            let more = call.completing.as_ref().map_or(0, |completing| completing.leases.len());
-            if question.completes.len() + more > MAX_BATCH {
-                break;
-            }
-            question.in_line += 1;
-            if let Some(mut completing) = call.completing.take() {
-                question.completes.append(&mut completing.leases);
-                question.completing.push(completing);
-            }
-        }
-        for call in line.iter().take(question.in_line) {
-            let count = if call.reply.is_closed() { 0 } else { call.count };
-            if question.completes.len() + question.items + count > MAX_BATCH {
-                break;
-            }
-            question.calls += 1;
-            question.want(count, call.duration_ms);
-        }
-        question
-    }
-
-    fn want(&mut self, count: usize, duration_ms: u64) {
-        self.items += count;
-        match self.wanted.last_mut() {
-            Some(last) if last.duration_ms == duration_ms => last.count += count,
-            _ if count > 0 => self.wanted.push(Wanted { count, duration_ms }),
-            _ => {}
-        }
-    }
-
-    /// Nothing is asked for anybody: the news is only passed on.
-    pub(super) fn is_empty(&self) -> bool {
-        self.calls == 0 && self.completes.is_empty()
-    }
-
-    /// The engine has completed what was asked of it.
-    pub(super) fn completed(&mut self, answers: &[bool]) {
-        let mut answers = self.completes.iter().zip(answers);
-        for Completing { handles, reply, .. } in self.completing.drain(..) {
-            let answered = handles.iter().zip(answers.by_ref());
-            let completed = answered.map(|(handle, (complete, done))| {
-                handle.completed(*done, complete.strict);
-                *done
-            });
-            let _ = reply.send(completed.collect());
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::engine::Token;
 
-    type Answer = oneshot::Receiver<Result<Parcel>>;
+    pub(crate) type Answer = oneshot::Receiver<Result<Parcel>>;
 
-    fn stand(line: &mut VecDeque<Call>, completes: u64, count: usize) -> Answer {
+    /// A call stands in line.
+    pub(crate) fn stand(line: &mut VecDeque<Call>, completes: u64, count: usize) -> Answer {
         let (reply, answer) = oneshot::channel();
         let complete = |number| Complete {
             token: Token { number, delivery: 0 },
@@ -151,38 +132,43 @@ mod tests {
         answer
     }
 
-    /// How many are completed, and leased for how many calls, of how many that may be answered.
-    fn next(line: &mut VecDeque<Call>) -> (usize, usize, usize, usize) {
-        let question = Question::next(line);
-        let wanted: usize = question.wanted.iter().map(|wanted| wanted.count).sum();
-        assert_eq!(wanted, question.items);
-        (question.completes.len(), question.items, question.calls, question.in_line)
+    #[test]
+    fn who_gets_nothing_stands_where_it_stood_whichever_answer_comes_first() {
+        let mut line = Line::default();
+        let _answers: Vec<Answer> = (1..=5).map(|i| stand(&mut line.calls, 0, i)).collect();
+        let mut others = line.calls.split_off(3);
+        let last = others.pop_back().unwrap();
+        let mut first = std::mem::take(&mut line.calls);
+        line.calls.push_back(last);
+        others.into_iter().rev().for_each(|call| line.put_back(call));
+        // The second of them was answered.
+        first.remove(1);
+        first.into_iter().rev().for_each(|call| line.put_back(call));
+        let counts: Vec<usize> = line.calls.iter().map(|call| call.count).collect();
+        assert_eq!(counts, [1, 3, 4, 5]);
     }
 
     #[test]
-    fn a_request_has_1000_items_of_both_kinds_at_most() {
-        let mut line = VecDeque::new();
-        let sizes = [(700, 200), (50, 300), (400, 1)];
-        let _answers = sizes.map(|(completes, count)| stand(&mut line, completes, count));
-        assert_eq!(next(&mut line), (750, 200, 1, 2));
-        assert_eq!(next(&mut line), (400, 501, 3, 3));
-        assert_eq!(next(&mut line), (0, 501, 3, 3));
-    }
-
-    #[test]
-    fn what_is_done_does_not_wait_behind_those_who_want_much() {
-        let mut line = VecDeque::new();
-        let _answers = [stand(&mut line, 0, MAX_BATCH), stand(&mut line, 1, 1)];
-        assert_eq!(next(&mut line), (1, 0, 0, 2));
-        assert_eq!(next(&mut line), (0, MAX_BATCH, 1, 2));
-    }
-
-    #[test]
-    fn a_call_that_is_gone_completes_and_wants_nothing() {
-        let mut line = VecDeque::new();
-        drop(stand(&mut line, 2, 5));
-        assert!(line[0].counts());
-        assert_eq!(next(&mut line), (2, 0, 1, 1));
-        assert!(!line[0].counts());
+    fn a_second_attendant_comes_only_while_there_is_enough_for_two() {
+        let lanes = super::super::Lanes::new();
+        let mut line = Line { attendants: 1, away: 1, plenty: true, ..Line::default() };
+        let _answers = [stand(&mut line.calls, 0, 30), stand(&mut line.calls, 0, 1)];
+        assert!(!line.needs_another(32));
+        let _answer = stand(&mut line.calls, 0, 1);
+        assert!(line.needs_another(32));
+        for other in [
+            |line: &mut Line| line.plenty = false,
+            |line: &mut Line| line.away = 0,
+            |line: &mut Line| line.attendants = 2,
+        ] {
+            let before = (line.plenty, line.away, line.attendants);
+            other(&mut line);
+            assert!(!line.needs_another(32));
+            (line.plenty, line.away, line.attendants) = before;
+        }
+        line.attendants = 2;
+        assert!(line.leave_to_another(lanes.make()).is_none());
+        assert!(line.leave_to_another(lanes.make()).is_some(), "the last one stays");
+        assert_eq!((line.attendants, line.lanes.len()), (1, 1));
     }
 }

@@ -1,8 +1,9 @@
 //! Coalescing: calls made at the same time become one request, and the answers find their callers.
 //!
 //! [`batcher`] does it for operations that are answered at once, [`desk`] for leasing, which may
-//! have to wait in [`line`](mod@line). [`pace`] says when a request leaves and when callers are
-//! answered. [`lane`] names the requests, so that the engine can tell a retry.
+//! have to wait in [`line`](mod@line); [`question`] is what is asked for those in line. [`pace`] says
+//! when a request leaves and when callers are answered. [`lane`] names the requests, so that the engine
+//! can tell a retry.
 
 mod batcher;
 mod desk;
@@ -10,6 +11,7 @@ mod flight;
 mod lane;
 mod line;
 mod pace;
+mod question;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;

@@ -2,10 +2,13 @@
 //! together are answered. Left alone they get into step: all call, and wait; the server answers all, and
 //! waits.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use tokio::sync::oneshot;
-use tokio::task::yield_now;
+use tokio::task::{unconstrained, yield_now};
 
 use super::Context;
 
@@ -30,6 +33,12 @@ pub(super) async fn board(aboard: impl Fn() -> Option<usize>) {
             _ => return,
         }
     }
+}
+
+/// Sends a request: to the point where it waits for the answer, whatever else this task has done by
+/// now.
+pub(super) async fn depart<R: Future + ?Sized>(mut request: Pin<&mut R>) -> Poll<R::Output> {
+    unconstrained(poll_fn(|task| Poll::Ready(request.as_mut().poll(task)))).await
 }
 
 /// Gives callers their answers. So many that a request could come of them are given theirs in a turn of

@@ -19,6 +19,7 @@ mod restart;
 mod rights;
 mod rolled_back;
 mod sentinel;
+mod slow_network;
 mod stolen_token;
 mod support;
 mod torn_log;

@@ -1,0 +1,175 @@
+//! Where a request takes its time many calls gather meanwhile, and two requests for leases may be on
+//! their way at once.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use leaseq::{Client, Item, Lease, LeaseOptions, WorkQueue};
+use leaseq_test_support::{Proxy, RedisServer};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::support::{at_once, behind_proxy, calls, client, ms, wait};
+
+const CALLERS: usize = 100;
+/// Each way.
+const DELAY: Duration = Duration::from_millis(2);
+/// Whoever waits looks every 2 s anyway: what comes sooner was asked for in time.
+const WOKEN: Duration = Duration::from_millis(1500);
+
+async fn slow() -> (RedisServer, Proxy, Client) {
+    let (server, proxy, client) = behind_proxy(5_000).await;
+    proxy.delay(DELAY);
+    (server, proxy, client)
+}
+
+/// Items whose ids say their order.
+async fn add(queue: &WorkQueue, ids: std::ops::Range<usize>) {
+    let items: Vec<Item> = ids.map(|i| Item::new("data").with_id(format!("{i:06}"))).collect();
+    for items in items.chunks(1000) {
+        assert!(queue.add_items(items.to_vec()).await.unwrap().iter().all(|&added| added));
+    }
+}
+
+fn ids(leases: &[Lease]) -> Vec<usize> {
+    leases.iter().map(|lease| lease.id_str().unwrap().parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_second_request_leaves_while_the_first_is_on_its_way() {
+    const EACH: usize = 40;
+    let (server, _proxy, client) = slow().await;
+    let queue = client.queue("q").unwrap();
+    add(&queue, 0..CALLERS * EACH).await;
+    let begin = Instant::now();
+    for _ in 0..20 {
+        queue.counts().await.unwrap();
+    }
+    let round_trip = begin.elapsed() / 20;
+    let before = calls(&server)["evalsha"];
+    let begin = Instant::now();
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        let queue = queue.clone();
+        callers.spawn(async move {
+            for _ in 0..EACH {
+                assert!(queue.lease(at_once()).await.unwrap().is_some());
+            }
+        });
+    }
+    callers.join_all().await;
+    let (took, requests) = (begin.elapsed(), calls(&server)["evalsha"] - before);
+    let one_by_one = round_trip * requests as u32;
+    assert!(
+        took < one_by_one * 9 / 10,
+        "{requests} requests in {took:?}, a round trip in {round_trip:?}"
+    );
+}
+
+async fn leases_come_in_the_order_of_the_calls() {
+    const CALLS: usize = 25;
+    let (_server, _proxy, client) = slow().await;
+    for round in 0..20 {
+        let queue = client.queue(&format!("q{round}")).unwrap();
+        add(&queue, 0..1000).await;
+        let mut order = ids(&queue.lease_many(40, at_once()).await.unwrap());
+        // A call begins each time that so many turns have gone by.
+        let (mut begun, mut turns) = (Vec::new(), 0);
+        let mut leased = vec![None; CALLS];
+        poll_fn(|task| {
+            if begun.len() < CALLS {
+                if turns % (round + 1) == 0 {
+                    begun.push(Box::pin(queue.lease_many(35, at_once())));
+                }
+                turns += 1;
+                task.waker().wake_by_ref();
+            }
+            for (call, leased) in begun.iter_mut().zip(&mut leased) {
+                if leased.is_none()
+                    && let Poll::Ready(leases) = call.as_mut().poll(task)
+                {
+                    *leased = Some(ids(&leases.unwrap()));
+                }
+            }
+            if leased.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        order.extend(leased.into_iter().flatten().flatten());
+        assert_eq!(order, (0..40 + CALLS * 35).collect::<Vec<_>>(), "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn leases_come_in_the_order_of_the_calls_on_one_thread() {
+    leases_come_in_the_order_of_the_calls().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn leases_come_in_the_order_of_the_calls_on_threads() {
+    leases_come_in_the_order_of_the_calls().await;
+}
+
+/// Either of two requests may find too little: whoever gets nothing then waits as the others do.
+async fn a_crowd_gets_whatever_comes() {
+    let seed = rand::random();
+    let mut rng = StdRng::seed_from_u64(seed);
+    let (server, _proxy, slow) = slow().await;
+    let other = client(&server.url(), 5_000).await.queue("q").unwrap();
+    let queue = slow.queue("q").unwrap();
+    let (leased, mut seen) = watch::channel(0);
+    let mut callers = JoinSet::new();
+    for _ in 0..CALLERS {
+        let (queue, leased) = (queue.clone(), leased.clone());
+        // Most want one item, some many; some complete it with the next call for leases.
+        let most = if rng.random_ratio(1, 4) { rng.random_range(2..=40) } else { 1 };
+        let at_one_go = rng.random_ratio(1, 2);
+        // Not all of them wait without limit.
+        let wait =
+            if rng.random_ratio(1, 4) { wait().wait(ms(rng.random_range(0..30))) } else { wait() };
+        callers.spawn(async move {
+            let mut held: Vec<Lease> = Vec::new();
+            loop {
+                held = next(&queue, &held, at_one_go, most, wait.clone()).await;
+                leased.send_modify(|leased| *leased += held.len());
+            }
+        });
+    }
+    let mut added = 0;
+    for burst in 0..60 {
+        let items = rng.random_range(1..=15 * CALLERS);
+        add(&other, added..added + items).await;
+        added += items;
+        let all = tokio::time::timeout(WOKEN, seen.wait_for(|&leased| leased == added)).await;
+        assert!(all.is_ok(), "burst {burst} of seed {seed}: {items} items, some not leased");
+    }
+}
+
+/// Completes what is held, by itself or with the same call, and leases more.
+async fn next(
+    queue: &WorkQueue,
+    held: &[Lease],
+    at_one_go: bool,
+    most: usize,
+    wait: LeaseOptions,
+) -> Vec<Lease> {
+    if at_one_go {
+        let both = queue.complete_and_lease(held, most, wait).await.unwrap();
+        assert_eq!(both.completed, vec![true; held.len()]);
+        return both.leases;
+    }
+    assert_eq!(queue.complete_many(held).await.unwrap(), vec![true; held.len()]);
+    queue.lease_many(most, wait).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_crowd_on_one_thread_gets_whatever_comes() {
+    a_crowd_gets_whatever_comes().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_crowd_on_threads_gets_whatever_comes() {
+    a_crowd_gets_whatever_comes().await;
+}
