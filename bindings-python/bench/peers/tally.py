@@ -46,8 +46,9 @@ async def handle_async(data: str) -> None:
 
 def read(folder: str) -> tuple[int, int, int]:
     """How many all processes have handled, and when the first and the last one."""
-    each = [FIELDS.unpack(path.read_bytes()) for path in Path(folder).iterdir()]
-    each = [fields for fields in each if fields[0]]
+    files = [path.read_bytes() for path in Path(folder).iterdir()]
+    # That of a process that begins in this moment is still empty.
+    each = [fields for fields in map(FIELDS.unpack, filter(None, files)) if fields[0]]
     if not each:
         return 0, 0, 0
     return sum(one[0] for one in each), min(one[1] for one in each), max(one[2] for one in each)
