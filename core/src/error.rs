@@ -7,6 +7,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 const MAY_BE_EXECUTED: &str = "; the operation may have been executed";
 const NOT_EXECUTED: &str = "; nothing was executed";
+const NOT_LEASED: &str = "; what is settled was completed, nothing was leased";
 
 /// What went wrong, told as what the caller should do about it.
 ///
@@ -98,6 +99,14 @@ impl Error {
         if self.outcome_unknown {
             let message = self.message.trim_end_matches(MAY_BE_EXECUTED);
             self = Error::unavailable(message, false);
+        }
+        self
+    }
+
+    /// The error of what was to follow when something was completed.
+    pub(crate) fn after_completing(mut self) -> Self {
+        if let Some(message) = self.message.strip_suffix(NOT_EXECUTED) {
+            self.message = format!("{message}{NOT_LEASED}");
         }
         self
     }

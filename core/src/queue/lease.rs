@@ -71,8 +71,14 @@ impl WorkQueue {
         let leases = self.own(leases)?;
         let last = leases.len().saturating_sub(1) / MAX_BATCH * MAX_BATCH;
         let (before, last) = leases.split_at(last);
-        let mut completed =
-            self.complete_many_with(before.iter().copied(), complete.clone()).await?;
+        let so_far = |error: Error| {
+            let any = leases.iter().any(|lease| lease.is_settled());
+            if any { error.after_completing() } else { error }
+        };
+        let mut completed = self
+            .complete_many_with(before.iter().copied(), complete.clone())
+            .await
+            .map_err(so_far)?;
         if last.is_empty() {
             return Ok(CompletedAndLeased {
                 completed,
@@ -84,7 +90,7 @@ impl WorkQueue {
         let completes = (completes(last, &complete), handles);
         let count = count.min(MAX_BATCH);
         let done = complete_and_lease(&self.dispatch, completes, count, duration_ms, options.wait);
-        let (answers, leases) = done.await?;
+        let (answers, leases) = done.await.map_err(so_far)?;
         self.keep_alive(&leases, &options);
         completed.extend(answers);
         Ok(CompletedAndLeased { completed, leases })

@@ -62,6 +62,32 @@ async fn what_is_completed_and_leased_after_its_caller_was_told_is_completed_and
 }
 
 #[tokio::test]
+async fn an_error_after_completing_does_not_say_that_nothing_was_executed() {
+    let (_server, proxy, client) = behind_proxy(300).await;
+    let queue = client.queue("q").unwrap();
+    add(&queue, 1).await;
+    let lease = lease_now(&queue).await;
+    let call = queue.complete_and_lease([&lease], 1, wait());
+    let cut = async {
+        assert!(eventually(SOON, async || lease.is_settled()).await);
+        proxy.refuse(true);
+        proxy.close_all();
+    };
+    // Whether its next question has left by then is a matter of chance.
+    let (error, ()) = tokio::join!(call, cut);
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(!error.to_string().contains("nothing was executed"), "{error}");
+    // This one finds no server.
+    let error = queue.complete_and_lease([&lease], 1, at_once()).await.unwrap_err();
+    assert!(!error.outcome_unknown(), "{error}");
+    let told = "what is settled was completed, nothing was leased";
+    assert!(error.to_string().ends_with(told), "{error}");
+    let error = queue.lease(at_once()).await.unwrap_err();
+    assert!(error.to_string().ends_with("nothing was executed"), "{error}");
+}
+
+#[tokio::test]
 async fn a_completion_whose_call_was_dropped_is_done_and_what_it_leased_goes_back() {
     let server = RedisServer::start();
     let client = client(&server.url(), 5_000).await;
