@@ -38,18 +38,16 @@ fn ids(leases: &[Lease]) -> Vec<usize> {
     leases.iter().map(|lease| lease.id_str().unwrap().parse().unwrap()).collect()
 }
 
-#[tokio::test]
-async fn a_second_request_leaves_while_the_first_is_on_its_way() {
+/// How long many single leases took, beside what their requests would take one after the other.
+async fn share_of_one_by_one(server: &RedisServer, queue: &WorkQueue) -> f64 {
     const EACH: usize = 40;
-    let (server, _proxy, client) = slow().await;
-    let queue = client.queue("q").unwrap();
-    add(&queue, 0..CALLERS * EACH).await;
+    add(queue, 0..CALLERS * EACH).await;
     let begin = Instant::now();
     for _ in 0..20 {
         queue.counts().await.unwrap();
     }
     let round_trip = begin.elapsed() / 20;
-    let before = calls(&server)["evalsha"];
+    let before = calls(server)["evalsha"];
     let begin = Instant::now();
     let mut callers = JoinSet::new();
     for _ in 0..CALLERS {
@@ -61,12 +59,20 @@ async fn a_second_request_leaves_while_the_first_is_on_its_way() {
         });
     }
     callers.join_all().await;
-    let (took, requests) = (begin.elapsed(), calls(&server)["evalsha"] - before);
-    let one_by_one = round_trip * requests as u32;
-    assert!(
-        took < one_by_one * 9 / 10,
-        "{requests} requests in {took:?}, a round trip in {round_trip:?}"
-    );
+    let requests = calls(server)["evalsha"] - before;
+    begin.elapsed().as_secs_f64() / (round_trip * requests as u32).as_secs_f64()
+}
+
+#[tokio::test]
+async fn a_second_request_leaves_while_the_first_is_on_its_way() {
+    let (server, _proxy, client) = slow().await;
+    let mut shares = Vec::new();
+    // Other programs may hold one attempt up, not each of them.
+    while shares.last().is_none_or(|&share| share > 0.9) {
+        assert!(shares.len() < 5, "of the time of one after the other: {shares:?}");
+        let queue = client.queue(&format!("q{}", shares.len())).unwrap();
+        shares.push(share_of_one_by_one(&server, &queue).await);
+    }
 }
 
 async fn leases_come_in_the_order_of_the_calls() {
