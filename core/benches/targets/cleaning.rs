@@ -6,7 +6,7 @@ use leaseq::LeaseOptions;
 
 use crate::Scale;
 use crate::report::{Bound, Report, Scene};
-use crate::setup::{Setup, fill, median};
+use crate::setup::{Setup, fill, median, percentile};
 
 pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     let setup = Setup::new().await;
@@ -55,8 +55,14 @@ async fn deep(setup: &Setup, scale: Scale, report: &mut Report) {
     let total = setup.usec(&["evalsha", "eval"]) / 1e6;
     let slow: Vec<(u64, u64, u64, Vec<redis::Value>, String, String)> =
         redis::cmd("SLOWLOG").arg("GET").arg(-1).query(&mut setup.server.connection()).unwrap();
-    let longest = slow.iter().map(|entry| entry.2).max().unwrap_or(100) as f64 / 1e3;
-    let note = format!("{} items in {seconds:.1} s, {total:.1} s of server time", found.items);
+    let times: Vec<f64> = slow.iter().map(|entry| entry.2 as f64 / 1e3).collect();
+    let longest = percentile(times.clone(), 1.0);
+    // By the clock: one that is interrupted by another program counts as long as that took.
+    let most = percentile(times, 0.999);
+    let items = found.items;
+    let note = format!(
+        "{items} items in {seconds:.1} s, {total:.1} s of server time; 999 of 1,000 scripts within {most:.1} ms"
+    );
     report.target(
         "8",
         "longest script of a deep clean of a million items",

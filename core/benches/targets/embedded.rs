@@ -281,13 +281,14 @@ async fn waiting(scale: Scale, report: &mut Report) {
     idle(&same.queue("idle").unwrap(), scale, report).await;
 }
 
-/// What this process uses while one of its tasks waits and nothing comes.
+/// What this process uses while one of its tasks waits and nothing comes. For two seconds after a write
+/// every look asks SQLite whether all of it is there: that is not idle yet.
 async fn idle(queue: &WorkQueue, scale: Scale, report: &mut Report) {
     let waiting = tokio::spawn({
         let queue = queue.clone();
         async move { queue.lease(LeaseOptions::new(Duration::from_secs(60))).await }
     });
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
     let (before, begun) = (cpu_time(std::process::id()), Instant::now());
     tokio::time::sleep(Duration::from_millis(scale.samples as u64 * 3)).await;
     let used = cpu_time(std::process::id()) - before;

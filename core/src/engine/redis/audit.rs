@@ -22,8 +22,7 @@ use crate::engine::pause;
 use crate::name::QueueName;
 use crate::options::{MAX_DELAY, MAX_LEASE, MAX_PRIORITY};
 
-/// Items that one step looks at: 2 ms, at most half of the 5 that a script may take, since other
-/// programs on the server's machine make it take longer by the clock.
+/// Items that one step looks at: about 1 ms of the server's time.
 const STEP: usize = 150;
 
 pub(super) struct Audit<'a> {
