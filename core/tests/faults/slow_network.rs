@@ -2,6 +2,7 @@
 //! their way at once.
 
 use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use rand::{Rng, SeedableRng};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::support::{at_once, behind_proxy, calls, client, ms, wait};
+use crate::support::{all_at_once, at_once, behind_proxy, calls, client, ms, wait};
 
 const CALLERS: usize = 100;
 /// Each way.
@@ -151,6 +152,50 @@ async fn a_crowd_gets_whatever_comes() {
         let all = tokio::time::timeout(WOKEN, seen.wait_for(|&leased| leased == added)).await;
         assert!(all.is_ok(), "burst {burst} of seed {seed}: {items} items, some not leased");
     }
+}
+
+/// Two requests are on their way when those whom they are for give up, and, if `lost`, when the
+/// connection breaks under them.
+async fn callers_that_give_up_strand_nothing(lost: bool) {
+    const ITEMS: usize = 1_000;
+    let (server, proxy, client_behind) = slow().await;
+    let other = client(&server.url(), 5_000).await;
+    for round in 0..10 {
+        let name = format!("q{round}");
+        let (queue, other) = (client_behind.queue(&name).unwrap(), other.queue(&name).unwrap());
+        add(&other, 0..ITEMS).await;
+        let held = Arc::new(Mutex::new(Vec::new()));
+        let mut callers = JoinSet::new();
+        for _ in 0..CALLERS {
+            let (queue, held) = (queue.clone(), held.clone());
+            callers.spawn(async move {
+                while let Some(lease) = queue.lease(at_once()).await.unwrap() {
+                    held.lock().unwrap().push(lease);
+                }
+            });
+        }
+        while held.lock().unwrap().len() < 200 + 40 * round {
+            tokio::task::yield_now().await;
+        }
+        if lost {
+            proxy.close_all();
+        }
+        callers.shutdown().await;
+        let held = std::mem::take(&mut *held.lock().unwrap());
+        assert!(held.len() < ITEMS, "nobody gave up");
+        queue.release_many(&held, Duration::ZERO).await.unwrap();
+        all_at_once(&other, ITEMS as u64).await;
+    }
+}
+
+#[tokio::test]
+async fn two_requests_whose_callers_gave_up_strand_nothing() {
+    callers_that_give_up_strand_nothing(false).await;
+}
+
+#[tokio::test]
+async fn two_requests_whose_answers_are_lost_strand_nothing() {
+    callers_that_give_up_strand_nothing(true).await;
 }
 
 /// Completes what is held, by itself or with the same call, and leases more.
