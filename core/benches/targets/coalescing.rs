@@ -6,16 +6,16 @@
 //! fastest batches, those of target 2, which do the same on queues of their own; and what the CPU time
 //! of client and server would allow then on two cores, if none of them ever waited.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use leaseq::{Client, Item, WorkQueue};
+use leaseq::{Client, WorkQueue};
 use leaseq_test_support::cpu_time;
 use tokio::runtime::Runtime;
 
 use crate::Scale;
-use crate::load::{Calls, MANY};
+use crate::load::{Calls, MANY, by_turns};
 use crate::report::{Bound, Report, Scene};
-use crate::setup::{BATCH, DATA, Setup, at_once, median};
+use crate::setup::{BATCH, DATA, Setup, median};
 use crate::throughput::{TASKS, batched};
 
 const BATCHES: Calls = Calls { at_once: TASKS, items: BATCH };
@@ -68,18 +68,19 @@ impl Figures {
     async fn like_with_like(&mut self, singly: &WorkQueue, batches: &WorkQueue, scale: Scale) {
         let items = items(scale);
         let rate = |time: Duration| items as f64 / time.as_secs_f64();
-        let (batches, _, _) = added_and_processed(BATCHES, batches, items).await;
-        let (both, add, process) = added_and_processed(MANY, singly, items).await;
+        let (add, process) = added_and_processed(BATCHES, batches, items).await;
+        let batches = add + process;
+        let (add, process) = added_and_processed(MANY, singly, items).await;
         self.adds.push(rate(add));
         self.processes.push(rate(process));
         self.batches.push(rate(batches));
-        self.shares.push(batches.as_secs_f64() / both.as_secs_f64());
+        self.shares.push(batches.as_secs_f64() / (add + process).as_secs_f64());
     }
 
     /// `fastest`: cycles a second of the fastest batches.
     async fn by_turns(&mut self, setup: &Setup, queue: &WorkQueue, scale: Scale, fastest: f64) {
         let before = cpu(setup);
-        let time = add_lease_complete(queue, items(scale)).await;
+        let time = by_turns(queue, items(scale) / MANY.at_once).await;
         let after = cpu(setup);
         let items = items(scale) as f64;
         self.by_turns.push(items / time.as_secs_f64() / fastest);
@@ -123,32 +124,14 @@ fn items(scale: Scale) -> usize {
     scale.batches * BATCH / MANY.at_once * MANY.at_once
 }
 
-/// How long both took, and each.
+/// How long adding took, and leasing and completing.
 async fn added_and_processed(
     calls: Calls,
     queue: &WorkQueue,
     items: usize,
-) -> (Duration, Duration, Duration) {
+) -> (Duration, Duration) {
     let add = calls.add(queue, items, DATA).await;
     let (done, process) = calls.process(queue).await;
     assert_eq!(done, items);
-    (add + process, add, process)
-}
-
-async fn add_lease_complete(queue: &WorkQueue, items: usize) -> Duration {
-    let begun = Instant::now();
-    let callers = (0..MANY.at_once).map(|_| {
-        let queue = queue.clone();
-        tokio::spawn(async move {
-            for _ in 0..items / MANY.at_once {
-                assert!(queue.add_item(Item::new([b'x'; DATA])).await.unwrap());
-                let lease = queue.lease(at_once()).await.unwrap().unwrap();
-                assert!(queue.complete(&lease).await.unwrap());
-            }
-        })
-    });
-    for caller in callers.collect::<Vec<_>>() {
-        caller.await.unwrap();
-    }
-    begun.elapsed()
+    (add, process)
 }

@@ -20,11 +20,9 @@ use leaseq_test_support::cpu_time;
 use rusqlite::{Connection, params};
 
 use crate::Scale;
+use crate::load::{MANY, by_turns};
 use crate::report::{Bound, Report, Scene};
 use crate::setup::{BATCH, DATA, at_once, batch, median};
-
-/// Tasks that make single calls at the same time.
-const CALLERS: usize = 100;
 
 pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     for mode in ["full", "normal"] {
@@ -87,7 +85,7 @@ async fn compare(mode: &str, folder: &Path, scale: Scale, report: &mut Report) {
     report.scene(Scene::embedded(mode, format!("batches of {BATCH}")));
     let note = format!("the leanest {lean_batched:.0} cycles/s");
     report.info("10", &what("batches of 100 / the leanest"), batch_lean, "×", note);
-    report.scene(Scene::embedded(mode, format!("{CALLERS} at once")));
+    report.scene(Scene::embedded(mode, MANY.name()));
     let note = format!("{shared:.0} cycles/s");
     report.info("10", &what("singly, 100 at once / batches"), shared_ratio, "×", note);
     let note = format!("{on_one:.0} cycles/s");
@@ -119,15 +117,8 @@ async fn cycles(queue: &WorkQueue, batches: usize, size: usize) -> f64 {
 
 async fn at_the_same_time(queue: &WorkQueue, scale: Scale) -> f64 {
     let each = (scale.batches / 4).max(1);
-    let begun = Instant::now();
-    let callers = (0..CALLERS).map(|_| {
-        let queue = queue.clone();
-        tokio::spawn(async move { cycles(&queue, each, 1).await })
-    });
-    for caller in callers.collect::<Vec<_>>() {
-        caller.await.unwrap();
-    }
-    (CALLERS * each) as f64 / begun.elapsed().as_secs_f64()
+    let time = by_turns(queue, each).await;
+    (MANY.at_once * each) as f64 / time.as_secs_f64()
 }
 
 /// The same on a runtime of one thread.

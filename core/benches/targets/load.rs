@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use leaseq::{Item, WorkQueue};
 
-use crate::setup::at_once;
+use crate::setup::{DATA, at_once};
 
 /// How many calls there are at the same time, and how many items in each.
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +95,20 @@ impl Calls {
         }
         (done, begun.elapsed())
     }
+}
+
+/// Single calls, 100 at once: each caller adds, leases and completes by turns, so many times, so that the
+/// queue stays short.
+pub(crate) async fn by_turns(queue: &WorkQueue, each: usize) -> Duration {
+    let work = |queue: WorkQueue| async move {
+        for _ in 0..each {
+            assert!(queue.add_item(Item::new([b'x'; DATA])).await.unwrap());
+            let lease = queue.lease(at_once()).await.unwrap().unwrap();
+            assert!(queue.complete(&lease).await.unwrap());
+        }
+        each
+    };
+    MANY.run(queue, work).await.1
 }
 
 /// Up to so many of what is left.
