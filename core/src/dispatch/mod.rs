@@ -1,15 +1,16 @@
 //! Coalescing: calls made at the same time become one request, and the answers find their callers.
 //!
 //! [`batcher`] does it for operations that are answered at once, [`desk`] for leasing, which may
-//! have to wait in [`line`](mod@line); [`question`] is what is asked for those in line. [`pace`] says
-//! when a request leaves and when callers are answered. [`lane`] names the requests, so that the engine
-//! can tell a retry.
+//! have to wait in [`line`](mod@line); [`question`] is what is asked for those in line. Calls come in by
+//! [`opening`]. [`pace`] says when a request leaves and when callers are answered. [`lane`] names the
+//! requests, so that the engine can tell a retry.
 
 mod batcher;
 mod desk;
 mod flight;
 mod lane;
 mod line;
+mod opening;
 mod pace;
 mod question;
 
@@ -19,13 +20,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::batcher::Batcher;
 pub(crate) use self::desk::{Desk, complete_and_lease, lease};
 pub(crate) use self::lane::{Lane, Lanes};
+use self::opening::Opening;
 use crate::engine::{Complete, Engine, Extend, Fail, Release, Token};
 use crate::item::{Item, State};
 use crate::name::QueueName;
@@ -75,7 +76,7 @@ impl Context {
 pub(crate) struct Dispatch {
     pub(crate) context: Arc<Context>,
     pub(crate) queue: QueueName,
-    opened: OnceCell<()>,
+    opening: Opening,
     pub(crate) add: Batcher<Item, bool>,
     pub(crate) complete: Batcher<Complete, bool>,
     pub(crate) extend: Batcher<Extend, Option<u64>>,
@@ -89,7 +90,7 @@ pub(crate) struct Dispatch {
 impl Dispatch {
     pub(crate) fn new(context: Arc<Context>, queue: QueueName) -> Self {
         Dispatch {
-            opened: OnceCell::new(),
+            opening: Opening::default(),
             add: Batcher::new(&context, &queue, |engine, queue, items, stamp| {
                 Box::pin(async move { engine.add(&queue, &items, &stamp).await })
             })
@@ -121,11 +122,11 @@ impl Dispatch {
     /// Before the first operation on the queue: is its storage format known?
     pub(crate) async fn open(&self) -> Result<()> {
         self.context.check_open()?;
-        if self.opened.initialized() {
+        if self.opening.is_clear() {
             return Ok(());
         }
         // Calls that come together take turns, and none may wait longer than it would by itself.
-        let opening = self.opened.get_or_try_init(|| self.context.engine.open_queue(&self.queue));
+        let opening = self.opening.pass(self.context.engine.open_queue(&self.queue));
         match tokio::time::timeout_at(self.context.until().into(), opening).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(error.before_execution()),
