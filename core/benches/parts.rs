@@ -21,6 +21,10 @@ const BATCH: usize = 100;
 fn items(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("item");
     group.bench_function("with a random id", |bench| bench.iter(|| Item::new(black_box(DATA))));
+    let data = Bytes::from_static(&DATA);
+    group.bench_function("100 with random ids", |bench| {
+        bench.iter(|| Item::new_many(std::iter::repeat_n(black_box(&data).clone(), BATCH)));
+    });
     group.bench_function("with an id of its own", |bench| {
         bench.iter(|| Item::new(black_box(DATA)).with_id(black_box("order-17")));
     });
@@ -29,9 +33,16 @@ fn items(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("record on Redis");
     let uuid = b"67e55044-10b1-426f-9247-bb680e5fe0c8";
     group.bench_function("written, the id a UUID", |bench| {
-        bench.iter(|| record::write_record(&record::store_id(black_box(uuid)), black_box(&DATA)));
+        let mut record = Vec::new();
+        bench.iter(|| {
+            let id = record::store_id(black_box(uuid));
+            record::write_record(&mut record, &id, black_box(&DATA));
+            black_box(&record);
+        });
     });
-    let record = Bytes::from(record::write_record(&record::store_id(uuid), &DATA));
+    let mut record = Vec::new();
+    record::write_record(&mut record, &record::store_id(uuid), &DATA);
+    let record = Bytes::from(record);
     group.bench_function("read, the id a UUID", |bench| {
         bench.iter(|| record::read_record(black_box(record.clone())));
     });

@@ -26,19 +26,25 @@ thread_local! {
     };
 }
 
-/// Bytes that nobody gets a second time.
-pub(crate) fn bytes() -> [u8; SIZE] {
+/// Gives `each` of so many ids bytes that nobody gets a second time. Which process this is is asked
+/// once for all of them.
+pub(crate) fn bytes(count: usize, mut each: impl FnMut([u8; SIZE])) {
     POOL.with_borrow_mut(|pool| {
         let owner = Some(Process::current());
-        if pool.owner != owner || pool.left == 0 {
-            // Without random bytes no id is safe. No system that runs this refuses them.
-            OsRng.unwrap_err().fill_bytes(pool.bytes.as_flattened_mut());
+        if pool.owner != owner {
             pool.owner = owner;
-            pool.left = IDS;
+            pool.left = 0;
         }
-        pool.left -= 1;
-        std::mem::take(&mut pool.bytes[pool.left])
-    })
+        for _ in 0..count {
+            if pool.left == 0 {
+                // Without random bytes no id is safe. No system that runs this refuses them.
+                OsRng.unwrap_err().fill_bytes(pool.bytes.as_flattened_mut());
+                pool.left = IDS;
+            }
+            pool.left -= 1;
+            each(std::mem::take(&mut pool.bytes[pool.left]));
+        }
+    });
 }
 
 #[cfg(test)]
@@ -47,25 +53,31 @@ mod tests {
 
     use super::*;
 
+    fn taken(count: usize) -> Vec<[u8; SIZE]> {
+        let mut taken = Vec::new();
+        bytes(count, |bytes| taken.push(bytes));
+        taken
+    }
+
     #[test]
     fn never_the_same_on_any_thread() {
-        let some = || (0..10 * IDS).map(|_| bytes()).collect::<Vec<_>>();
+        let some = || (1..50).flat_map(taken).collect::<Vec<_>>();
         let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(some)).collect();
         let mut all = HashSet::new();
         for thread in threads {
             all.extend(thread.join().unwrap());
         }
-        assert_eq!(all.len(), 4 * 10 * IDS);
+        assert_eq!(all.len(), 4 * (1..50).sum::<usize>());
         assert!(!all.contains(&[0; SIZE]));
     }
 
     #[test]
     fn another_process_takes_none_of_what_is_left() {
-        bytes();
+        taken(1);
         let left = POOL.with_borrow_mut(|pool| {
             pool.owner = None;
             pool.bytes
         });
-        assert!(!left.contains(&bytes()));
+        assert!(!left.contains(&taken(1)[0]));
     }
 }

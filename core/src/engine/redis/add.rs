@@ -21,24 +21,19 @@ pub(super) async fn add(
     // Of items with the same id in one batch only the first can be added.
     let mut seen = HashSet::with_capacity(items.len());
     let first: Vec<&Item> = items.iter().filter(|item| seen.insert(&item.id)).collect();
-    let stored: Vec<(Vec<u8>, Vec<u8>)> = first
-        .iter()
-        .map(|item| {
-            let id = store_id(&item.id);
-            let record = write_record(&id, &item.data);
-            (id, record)
-        })
-        .collect();
+    let ids: Vec<_> = first.iter().map(|item| store_id(&item.id)).collect();
     let highest = first.iter().map(|item| item.priority).max().unwrap_or(0);
     let key_count = UP_TO_READY + highest as usize;
     let reply = engine
         .run(queue, Script::Add, key_count, stamp, |command| {
-            command.arg(stored.len());
-            for (id, _) in &stored {
-                command.arg(id);
+            command.arg(ids.len());
+            for id in &ids {
+                command.arg(&**id);
             }
-            for (_, record) in &stored {
-                command.arg(record);
+            let mut record = Vec::new();
+            for (id, item) in ids.iter().zip(&first) {
+                write_record(&mut record, id, &item.data);
+                command.arg(&*record);
             }
             for (i, item) in first.iter().enumerate() {
                 let max_attempts = item.max_attempts.unwrap_or(0);

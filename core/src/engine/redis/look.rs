@@ -52,7 +52,7 @@ pub(super) async fn get(
     let id = store_id(id);
     let reply = engine
         .look(queue, Script::Get, UP_TO_DEAD, |command| {
-            command.arg(&id);
+            command.arg(&*id);
         })
         .await?;
     let parts = reply::list(reply)?;

@@ -48,7 +48,7 @@ async fn by_id(
     let reply = engine
         .run(queue, script, key_count, stamp, |command| {
             for id in ids {
-                command.arg(store_id(id));
+                command.arg(&*store_id(id));
             }
         })
         .await?;

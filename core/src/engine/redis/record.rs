@@ -1,5 +1,7 @@
 //! How an item is written: its id, its record and its extra.
 
+use std::ops::Deref;
+
 use bytes::Bytes;
 use uuid::Uuid;
 
@@ -10,13 +12,33 @@ const ESCAPED: u8 = 1;
 
 /// An id as stored. Ids that are UUIDs as text, 36 bytes, are kept in 17: with ids and data of
 /// usual sizes that is a sixth of the memory of a queued item.
-pub(super) fn store_id(id: &[u8]) -> Vec<u8> {
+pub(super) enum StoredId<'a> {
+    Packed([u8; 17]),
+    Escaped(Vec<u8>),
+    AsItIs(&'a [u8]),
+}
+
+pub(super) fn store_id(id: &[u8]) -> StoredId<'_> {
     if let Some(uuid) = canonical_uuid(id) {
-        return [&[PACKED], uuid.as_bytes().as_slice()].concat();
+        let mut packed = [PACKED; 17];
+        packed[1..].copy_from_slice(uuid.as_bytes());
+        return StoredId::Packed(packed);
     }
     match id.first() {
-        Some(&(PACKED | ESCAPED)) => [&[ESCAPED], id].concat(),
-        _ => id.to_vec(),
+        Some(&(PACKED | ESCAPED)) => StoredId::Escaped([&[ESCAPED], id].concat()),
+        _ => StoredId::AsItIs(id),
+    }
+}
+
+impl Deref for StoredId<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            StoredId::Packed(id) => id,
+            StoredId::Escaped(id) => id,
+            StoredId::AsItIs(id) => id,
+        }
     }
 }
 
@@ -40,13 +62,12 @@ fn canonical_uuid(id: &[u8]) -> Option<Uuid> {
     Uuid::try_parse_ascii(id).ok()
 }
 
-/// A record: length of the stored id (2 bytes), the stored id, the data.
-pub(super) fn write_record(stored_id: &[u8], data: &[u8]) -> Vec<u8> {
-    let mut record = Vec::with_capacity(2 + stored_id.len() + data.len());
+/// A record: length of the stored id (2 bytes), the stored id, the data. In place of what is there.
+pub(super) fn write_record(record: &mut Vec<u8>, stored_id: &[u8], data: &[u8]) {
+    record.clear();
     record.extend_from_slice(&(stored_id.len() as u16).to_be_bytes());
     record.extend_from_slice(stored_id);
     record.extend_from_slice(data);
-    record
 }
 
 /// Id and data of a record; `None` if it is none.
@@ -98,7 +119,7 @@ mod tests {
     #[test]
     fn every_id_comes_back_and_no_two_are_stored_alike() {
         let uuid = "67e55044-10b1-426f-9247-bb680e5fe0c8";
-        let packed = store_id(uuid.as_bytes());
+        let packed = store_id(uuid.as_bytes()).to_vec();
         assert_eq!(packed.len(), 17);
         let ids: Vec<Vec<u8>> = vec![
             uuid.into(),
@@ -114,7 +135,7 @@ mod tests {
             vec![255; 512],
             b"order-17".to_vec(),
         ];
-        let mut stored: Vec<_> = ids.iter().map(|id| store_id(id)).collect();
+        let mut stored: Vec<_> = ids.iter().map(|id| store_id(id).to_vec()).collect();
         for (id, stored) in ids.iter().zip(&stored) {
             assert_eq!(restore_id(stored), id);
         }
@@ -125,7 +146,8 @@ mod tests {
 
     #[test]
     fn records_come_back() {
-        let record = write_record(b"a\0b", b"\0data");
+        let mut record = b"an earlier one".to_vec();
+        write_record(&mut record, b"a\0b", b"\0data");
         assert_eq!(read_record(record.into()), Some(("a\0b".into(), "\0data".into())));
         for broken in [&b""[..], b"\0", b"\0\0abc", b"\0\x05abc"] {
             assert_eq!(read_record(Bytes::copy_from_slice(broken)), None);

@@ -33,7 +33,7 @@ pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
         command.arg(lease.token.number);
     }
     for lease in leases {
-        command.arg(store_id(&lease.id));
+        command.arg(&*store_id(&lease.id));
     }
     let later = || leases.iter().enumerate().filter(|(_, lease)| lease.token.delivery > 0);
     command.arg(later().count());
