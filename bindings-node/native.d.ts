@@ -66,6 +66,12 @@ export declare class NativeClient {
 export declare class NativeQueue {
   /** Answers with a boolean. */
   add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, maxAttempts?: number | undefined | null): void
+  /**
+   * Many calls of `add` for items without options. For each its number, the length of its id
+   * (`u32::MAX`: one is to be made) and that of its data; `bytes` has ids and data in turn. Each
+   * answers with a boolean.
+   */
+  addTogether(sizes: Uint32Array, bytes: Uint8Array): void
   /** For each item: data, id, priority, delay and limit of attempts. Answers with 0 or 1 for each. */
   addMany(call: number, fields: unknown[]): void
   /** Answers with leases; can be cancelled. A keep-alive limit of Infinity is none. */

@@ -1,6 +1,7 @@
 // Calls that are pending, and the bridge to the native half. Each call has a slot; its number goes
 // over with the call and comes back with the answer. A call costs one promise.
 import { Bridge } from '../native.js'
+import { handOver } from './adds'
 import { known, signalOf } from './check'
 import { LeaseqError } from './errors'
 import { onAbort } from './signals'
@@ -29,6 +30,8 @@ export interface Manner<T> {
   /** What it completes or gives back, and whether it surely has when there is an answer. */
   leases?: readonly Settled[] | undefined
   surely?: boolean
+  /** `begin` lets its arguments gather, if it can. */
+  gathers?: boolean
 }
 
 const PLAIN: Manner<never> = {}
@@ -45,6 +48,10 @@ class Pending {
     /** Whether the process waits for it. */
     readonly counts: boolean,
   ) {}
+
+  get gathers(): boolean {
+    return this.manner.gathers === true
+  }
 
   resolve(answer: unknown): void {
     const { read, undo, surely = true } = this.manner
@@ -89,8 +96,10 @@ class Pending {
   private end(settled: boolean): void {
     this.over = true
     this.deafen?.()
+    const { leases } = this.manner
+    if (leases === undefined) return
     // A call that fails while it waits for the next has completed what was before.
-    for (const lease of this.manner.leases ?? []) lease._end(settled || lease.isSettled)
+    for (const lease of leases) lease._end(settled || lease.isSettled)
   }
 }
 
@@ -118,12 +127,17 @@ const bridge = new Bridge(deliver)
 function sendSoon(): void {
   gathered += 1
   if (gathered === 1) process.nextTick(send)
-  else if (gathered % ENOUGH === 0) bridge.send()
+  else if (gathered % ENOUGH === 0) sendNow()
 }
 
 function send(): void {
-  if (gathered % ENOUGH !== 0) bridge.send()
+  if (gathered % ENOUGH !== 0) sendNow()
   gathered = 0
+}
+
+function sendNow(): void {
+  handOver()
+  bridge.send()
 }
 
 function deliver(): void {
@@ -143,6 +157,7 @@ function deliver(): void {
 }
 
 function take(pending: Pending, begin: (slot: number) => void): number {
+  if (!pending.gathers) handOver()
   const slot = free.pop() ?? slots.length
   slots[slot] = pending
   try {

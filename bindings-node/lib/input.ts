@@ -33,21 +33,31 @@ function isData(item: Data | Item): item is Data {
   return typeof item !== 'object' || ArrayBuffer.isView(item)
 }
 
-type Fields = [data: Data, id?: Id, priority?: number, delayMs?: number, maxAttempts?: number]
+type Plain = [data: Data, id?: Id | undefined]
+type Options = [
+  priority?: number | undefined,
+  delayMs?: number | undefined,
+  maxAttempts?: number | undefined,
+]
 
-export function fields(item: Data | Item): Fields {
+/** The rest only if there is something in it. */
+export function fields(item: Data | Item): [...Plain, ...Options] {
   if (isData(item)) return [bytes('data', item)]
   known(item, 'an item', ITEM)
   const { id, priority, delayMs, maxAttempts } = item
   const isJson = 'json' in item && item.json !== undefined
   if (isJson && item.data !== undefined) throw invalid('an item has data or json, not both')
-  return [
+  const plain: Plain = [
     isJson ? json(item.json) : bytes('data', item.data),
     id === undefined ? undefined : bytes('id', id),
+  ]
+  if (priority === undefined && delayMs === undefined && maxAttempts === undefined) return plain
+  return [
+    ...plain,
     optionalNumber('priority', priority),
     optionalNumber('delayMs', delayMs),
     optionalNumber('maxAttempts', maxAttempts),
-  ] as Fields
+  ]
 }
 
 export function indexes(leases: Lease[]): number[] {

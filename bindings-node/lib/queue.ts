@@ -1,4 +1,5 @@
 import type { NativeQueue } from '../native.js'
+import { gather, handOver } from './adds'
 import { call } from './calls'
 import { bytes, flag, list, number, optionalNumber, text } from './check'
 import { invalid } from './errors'
@@ -26,6 +27,7 @@ import type {
 import type { BothParts, ItemsParts, LeaseParts } from './wire'
 
 const CALL = new Set(['signal'])
+const GATHERS = { gathers: true }
 const LEASE = new Set(['durationMs', 'waitMs', 'keepAlive', 'signal'])
 const COMPLETE_AND_LEASE = new Set([...LEASE, 'strict'])
 const COMPLETE = new Set(['strict', 'signal'])
@@ -61,10 +63,13 @@ export class Queue {
    * some state; nothing changed, its data was not overwritten.
    */
   addItem(item: Data | Item, options?: CallOptions): Promise<boolean> {
-    return this.call(options, CALL, (slot) => {
-      const [data, id, priority, delayMs, maxAttempts] = fields(item)
-      this.native.add(slot, data, id, priority, delayMs, maxAttempts)
-    })
+    const begin = (slot: number): void => {
+      const [data, id, ...others] = fields(item)
+      if (others.length === 0 && gather(this.native, slot, data, id)) return
+      handOver()
+      this.native.add(slot, data, id, ...others)
+    }
+    return call(begin, options === undefined ? GATHERS : { ...GATHERS, options, names: CALL })
   }
 
   /**

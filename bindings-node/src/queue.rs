@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use leaseq::{DeepReport, Item, State, WorkQueue};
 use napi::Result;
 use napi::bindgen_prelude::{Array, Either};
@@ -63,6 +64,36 @@ impl NativeQueue {
         match item.and_then(|item| Ok(self.queue.accepts(&item).map(|()| item)?)) {
             Ok(item) => self.line.groups().add(&self.queue, call, item),
             Err(failure) => self.refuse(call, failure),
+        }
+    }
+
+    /// Many calls of `add` for items without options. For each its number, the length of its id
+    /// (`u32::MAX`: one is to be made) and that of its data; `bytes` has ids and data in turn. Each
+    /// answers with a boolean.
+    #[napi]
+    pub fn add_together(&self, sizes: &[u32], bytes: &[u8]) {
+        let mut bytes = Bytes::copy_from_slice(bytes);
+        let mut ids = Vec::with_capacity(sizes.len() / 3);
+        let (each, _) = sizes.as_chunks::<3>();
+        let data = each.iter().map(|[_, id, data]| {
+            ids.push((*id != u32::MAX).then(|| bytes.split_to(*id as usize)));
+            bytes.split_to(*data as usize)
+        });
+        let items = Item::new_many(data);
+        let mut refused = Vec::new();
+        let mut groups = self.line.groups();
+        for (([call, ..], mut item), id) in each.iter().zip(items).zip(ids) {
+            if let Some(id) = id {
+                item = item.with_id(id);
+            }
+            match self.queue.accepts(&item) {
+                Ok(()) => groups.add(&self.queue, *call, item),
+                Err(error) => refused.push((*call, error)),
+            }
+        }
+        drop(groups);
+        for (call, error) in refused {
+            self.refuse(call, error.into());
         }
     }
 

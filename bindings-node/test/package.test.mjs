@@ -53,7 +53,9 @@ after(async () => {
 test('the package has what it needs, and nothing else', async () => {
   const listed = (await sh(`tar -tzf ${tarball}`)).trim().split('\n').sort()
   const face =
-    'calls check client errors index input item lease leases queue signals types wire'.split(' ')
+    'adds calls check client errors index input item lease leases queue signals types wire'.split(
+      ' ',
+    )
   const native = listed.filter((name) => /\/leaseq\.[a-z0-9-]+\.node$/.test(name))
   assert.equal(native.length, 1, `${native}`)
   const expected = [
@@ -114,4 +116,24 @@ test('both module systems have the same classes', async () => {
     console.log(Object.keys(esm).sort().join() === names.join())`
   await writeFile(join(empty, 'same.mjs'), script)
   assert.equal(await sh('node same.mjs'), 'true 12\ntrue\n')
+})
+
+test('two copies of it work in one process', async () => {
+  // As npm installs them when two dependencies want different versions.
+  await sh('mkdir -p other/node_modules && cp -r node_modules/leaseq other/node_modules/')
+  const script = `
+    import { createRequire } from 'node:module'
+    const data = []
+    for (const place of ['./', './other/']) {
+      const { connect } = createRequire(new URL(place, import.meta.url))('leaseq')
+      const client = await connect('memory:')
+      const queue = client.queue('copies')
+      await queue.addItem(place)
+      const lease = await queue.lease({ durationMs: 30_000, waitMs: 0 })
+      data.push(lease.data.toString(), await queue.complete(lease))
+      await client.close()
+    }
+    console.log(data.join())`
+  await writeFile(join(empty, 'copies.mjs'), script)
+  assert.equal(await sh('node copies.mjs'), './,true,./other/,true\n')
 })

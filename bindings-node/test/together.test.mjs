@@ -7,6 +7,7 @@ import { onEachEngine } from './support/engines.mjs'
 import { eventually } from './support/wait.mjs'
 
 const AT_ONCE = { durationMs: 30_000, waitMs: 0 }
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const ids = (leases) => leases.map((lease) => lease?.id ?? null)
 
 onEachEngine('calls made together', (place) => {
@@ -63,6 +64,66 @@ onEachEngine('calls made together', (place) => {
       queue.addItems([id('g')]),
     ])
     assert.deepEqual(ids(await queue.leaseMany(10, AT_ONCE)), ['a', 'b', 'c', 'd', 'e', 'f', 'g'])
+  })
+
+  test('items of every size and kind arrive as they were in the moment of the call', async () => {
+    const queue = place.queue()
+    const shared = new Uint8Array(100)
+    const items = []
+    const calls = []
+    const add = (data, options) => {
+      const expected = Buffer.from(data).toString('hex')
+      items.push({ expected, id: options?.id === undefined ? undefined : Buffer.from(options.id) })
+      calls.push(queue.addItem(options === undefined ? data : { data, ...options }))
+    }
+    // What gathers is bounded by number, by bytes, and by the bytes of one item.
+    for (let i = 0; i < 700; i++) {
+      shared.fill(i)
+      add(shared)
+      add(`${i} € 𝄞 `.repeat(i % 7))
+      if (i % 5 === 0) add('y'.repeat(i * 13), { id: `id ß ${i}` })
+      if (i % 7 === 0) add(Buffer.alloc(1 + 11 * i, i), { id: Uint8Array.of(0, i, i >> 8) })
+      if (i % 50 === 0) add('', { id: `${i}`.padEnd(512, 'x'), priority: 0 })
+      if (i % 90 === 0) add('z'.repeat(70_000))
+      if (i % 110 === 0) add('more', { maxAttempts: 3 })
+    }
+    assert.ok((await Promise.all(calls)).every((added) => added))
+    const leases = []
+    while (leases.length < items.length) leases.push(...(await queue.leaseMany(1000, AT_ONCE)))
+    assert.equal(leases.length, items.length)
+    for (const [i, { expected, id }] of items.entries()) {
+      assert.equal(leases[i].data.toString('hex'), expected)
+      if (id === undefined) assert.match(leases[i].id, UUID)
+      else assert.deepEqual(leases[i].idBytes, id)
+    }
+    assert.equal(new Set(leases.map((lease) => lease.idBytes.toString('hex'))).size, leases.length)
+  })
+
+  test('items of several queues go each to its own, in order', async () => {
+    const queues = [place.queue(), place.queue(), place.queue()]
+    const all = Array.from({ length: 300 }, (_, i) => `${i}`)
+    await Promise.all(all.flatMap((data, i) => queues.slice(i % 3).map((q) => q.addItem(data))))
+    for (const [q, queue] of queues.entries()) {
+      const leases = await queue.leaseMany(1000, AT_ONCE)
+      const expected = all.filter((_, i) => i % 3 <= q)
+      assert.deepEqual(
+        leases.map((lease) => lease.data.toString()),
+        expected,
+      )
+    }
+  })
+
+  test('items that are too large are refused, each by itself', async () => {
+    const client = await connect(place.url, { maxData: 50 })
+    const queue = client.queue(`small-${place.engine}`)
+    const data = [50, 51, 20, 5000].map((size) => 'x'.repeat(size))
+    const added = await Promise.allSettled(data.map((data) => queue.addItem(data)))
+    assert.deepEqual(
+      added.map(({ value, reason }) => value ?? reason.code),
+      [true, 'INVALID', true, 'INVALID'],
+    )
+    assert.match(added[1].reason.message, /data of 51 bytes is over the limit of 50$/)
+    await client.close()
   })
 
   test('each has its own duration, wait and extension', async () => {
