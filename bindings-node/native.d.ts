@@ -74,8 +74,13 @@ export declare class NativeQueue {
   addTogether(sizes: Uint32Array, bytes: Uint8Array): void
   /** For each item: data, id, priority, delay and limit of attempts. Answers with 0 or 1 for each. */
   addMany(call: number, fields: unknown[]): void
-  /** Answers with leases; can be cancelled. A keep-alive limit of Infinity is none. */
-  lease(call: number, count: number, durationMs: number, waitMs?: number | undefined | null, keepAliveMs?: number | undefined | null): void
+  /**
+   * Many calls for one lease. Each answers with leases; can be cancelled. A keep-alive limit of
+   * Infinity is none.
+   */
+  lease(calls: Uint32Array, durationMs: number, waitMs?: number | undefined | null, keepAliveMs?: number | undefined | null): void
+  /** Answers with leases; can be cancelled. */
+  leaseMany(call: number, count: number, durationMs: number, waitMs?: number | undefined | null, keepAliveMs?: number | undefined | null): void
   /** Answers with counts. */
   counts(call: number): void
   /** Answers with no item or one. */
@@ -94,14 +99,17 @@ export declare class NativeQueue {
   lightClean(call: number): void
   /** Answers with a report. */
   deepClean(call: number, mend: boolean): void
-  /** Answers with a boolean. */
-  complete(call: number, holder: Leases, index: number, strict: boolean): void
+  /** Many calls: number of the call, number of the lease. Each answers with a boolean. */
+  complete(calls: Uint32Array, holder: Leases, strict: boolean): void
   /** Answers with 0 or 1 for each. */
   completeMany(call: number, holders: Array<Leases>, indexes: Array<number>, strict: boolean): void
   /** Answers with 0 or 1 for each, and with leases; can be cancelled. */
   completeAndLease(call: number, holders: Array<Leases>, indexes: Array<number>, strict: boolean, count: number, durationMs: number, waitMs?: number | undefined | null, keepAliveMs?: number | undefined | null): void
-  /** The same for one and one, as loops want it: answers with leases. */
-  completeThenLease(call: number, holder: Leases, index: number, durationMs: number, waitMs?: number | undefined | null, keepAliveMs?: number | undefined | null): void
+  /**
+   * Many calls that do the same for one and one, as loops want it: number of the call, number of the
+   * lease. Each answers with leases; can be cancelled.
+   */
+  completeThenLease(calls: Uint32Array, holder: Leases, durationMs: number, waitMs?: number | undefined | null, keepAliveMs?: number | undefined | null): void
   /** Answers with the deadline. */
   extend(call: number, holder: Leases, index: number, durationMs: number): void
   /** Answers with the deadline for each. */

@@ -1,9 +1,9 @@
 // Calls that are pending, and the bridge to the native half. Each call has a slot; its number goes
 // over with the call and comes back with the answer. A call costs one promise.
 import { Bridge } from '../native.js'
-import { handOver } from './adds'
 import { known, signalOf } from './check'
 import { LeaseqError } from './errors'
+import { handOver } from './gather'
 import { onAbort } from './signals'
 import type { CallOptions } from './types'
 import { Reader } from './wire'
@@ -30,7 +30,7 @@ export interface Manner<T> {
   /** What it completes or gives back, and whether it surely has when there is an answer. */
   leases?: readonly Settled[] | undefined
   surely?: boolean
-  /** `begin` lets its arguments gather, if it can. */
+  /** `begin` lets its call gather, or hands over what has gathered. */
   gathers?: boolean
 }
 
@@ -173,6 +173,7 @@ function take(pending: Pending, begin: (slot: number) => void): number {
 }
 
 function cancel(slot: number): void {
+  handOver()
   bridge.cancel(slot)
   sendSoon()
 }

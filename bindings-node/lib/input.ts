@@ -16,13 +16,13 @@ function keepAliveMs(keepAlive: LeaseOptions['keepAlive']): number | undefined {
   return optionalNumber('limitMs', limitMs) ?? Infinity
 }
 
-/** How many leases of which kind, as the native half wants it. */
-export function wanted(
-  count: number,
-  { durationMs, waitMs, keepAlive }: LeaseOptions,
-): [number, number, number | undefined, number | undefined] {
+/** Which kind of leases, as the native half wants it. */
+export function wanted({
+  durationMs,
+  waitMs,
+  keepAlive,
+}: LeaseOptions): [number, number | undefined, number | undefined] {
   return [
-    number('count', count),
     number('durationMs', durationMs),
     optionalNumber('waitMs', waitMs),
     keepAliveMs(keepAlive),

@@ -1,8 +1,8 @@
 import type { NativeQueue } from '../native.js'
-import { gather, handOver } from './adds'
 import { call } from './calls'
 import { bytes, flag, list, number, optionalNumber, text } from './check'
 import { invalid } from './errors'
+import * as gather from './gather'
 import { fields, idList, indexes, message, wanted } from './input'
 import { type ItemInfo, type Page, readPage } from './item'
 import { Lease } from './lease'
@@ -65,11 +65,11 @@ export class Queue {
   addItem(item: Data | Item, options?: CallOptions): Promise<boolean> {
     const begin = (slot: number): void => {
       const [data, id, ...others] = fields(item)
-      if (others.length === 0 && gather(this.native, slot, data, id)) return
-      handOver()
+      if (others.length === 0 && gather.add(slot, this.native, data, id)) return
+      gather.handOver()
       this.native.add(slot, data, id, ...others)
     }
-    return call(begin, options === undefined ? GATHERS : { ...GATHERS, options, names: CALL })
+    return call(begin, options === undefined ? GATHERS : { options, names: CALL, gathers: true })
   }
 
   /**
@@ -108,7 +108,13 @@ export class Queue {
   ): Promise<Lease | null> {
     const read = (parts?: LeaseParts[]): Lease | null =>
       parts?.[0] ? new Lease(this, parts[0]) : null
-    return this.leaseSome(1, options, read, stoppable, before)
+    const begin = (slot: number): void => {
+      const how = wanted(options)
+      if (before === undefined) gather.lease(slot, this.native, ...how)
+      else gather.lease(slot, this.native, ...how, before._holder, before._index)
+    }
+    const leases = before && [before]
+    return this.leaseSome(begin, options, read, leases, stoppable, true)
   }
 
   /**
@@ -117,7 +123,10 @@ export class Queue {
    */
   leaseMany(count: number, options: LeaseOptions): Promise<Lease[]> {
     const read = (parts: LeaseParts[]): Lease[] => parts.map((part) => new Lease(this, part))
-    return this.leaseSome(count, options, read)
+    const begin = (slot: number): void => {
+      this.native.leaseMany(slot, number('count', count), ...wanted(options))
+    }
+    return this.leaseSome(begin, options, read)
   }
 
   /**
@@ -141,9 +150,9 @@ export class Queue {
   complete(lease: Lease, options?: CompleteOptions): Promise<boolean> {
     const begin = (slot: number): void => {
       const { _holder: holder, _index: index } = this.own(lease)
-      this.native.complete(slot, holder, index, flag('strict', options?.strict))
+      gather.complete(slot, this.native, holder, index, flag('strict', options?.strict))
     }
-    return this.call(options, COMPLETE, begin, undefined, [lease])
+    return call(begin, { options, names: COMPLETE, leases: [lease], gathers: true })
   }
 
   /** Completes many items; the answers stand in their order. */
@@ -176,7 +185,8 @@ export class Queue {
         holders,
         indexes(before),
         strict,
-        ...wanted(count, options),
+        number('count', count),
+        ...wanted(options),
       )
     }
     const read = ({ completed, leases }: BothParts): CompletedAndLeased => ({
@@ -382,20 +392,16 @@ export class Queue {
   }
 
   private leaseSome<T>(
-    count: number,
+    begin: (slot: number) => void,
     options: LeaseOptions,
     read: (parts: LeaseParts[]) => T,
+    leases?: Lease[],
     stoppable?: (stop: () => void) => void,
-    before?: Lease,
+    gathers = false,
   ): Promise<T> {
-    const begin = (slot: number): void => {
-      const [number, ...how] = wanted(count, options)
-      if (before === undefined) this.native.lease(slot, number, ...how)
-      else this.native.completeThenLease(slot, before._holder, before._index, ...how)
-    }
     const undo = (parts: LeaseParts[] | undefined): void => this.giveBack(parts)
-    const leases = before && [before]
-    return call(begin, { options, names: LEASE, of: 'a lease', read, undo, stoppable, leases })
+    const names = LEASE
+    return call(begin, { options, names, of: 'a lease', read, undo, stoppable, leases, gathers })
   }
 
   /** What was won by a call that was given up in this moment. */

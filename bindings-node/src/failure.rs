@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use leaseq::{Error, ErrorKind};
 
+#[derive(Clone)]
 pub(crate) struct Failure {
     pub(crate) kind: ErrorKind,
     pub(crate) message: String,

@@ -59,14 +59,14 @@ pub(crate) fn lease_options(
     Ok(options)
 }
 
-pub(crate) fn item(
-    data: &Data<'_>,
+/// The item with what is given of these.
+pub(crate) fn with_options(
+    mut item: Item,
     id: Option<&Data<'_>>,
     priority: Option<f64>,
     delay_ms: Option<f64>,
     max_attempts: Option<f64>,
 ) -> Result<Item, Failure> {
-    let mut item = Item::new(bytes(data));
     if let Some(id) = id {
         item = item.with_id(bytes(id));
     }

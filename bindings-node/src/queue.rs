@@ -60,7 +60,8 @@ impl NativeQueue {
         delay_ms: Option<f64>,
         max_attempts: Option<f64>,
     ) {
-        let item = input::item(&data, id.as_ref(), priority, delay_ms, max_attempts);
+        let item = Item::new(bytes(&data));
+        let item = input::with_options(item, id.as_ref(), priority, delay_ms, max_attempts);
         match item.and_then(|item| Ok(self.queue.accepts(&item).map(|()| item)?)) {
             Ok(item) => self.line.groups().add(&self.queue, call, item),
             Err(failure) => self.refuse(call, failure),
@@ -112,9 +113,30 @@ impl NativeQueue {
         Ok(())
     }
 
-    /// Answers with leases; can be cancelled. A keep-alive limit of Infinity is none.
+    /// Many calls for one lease. Each answers with leases; can be cancelled. A keep-alive limit of
+    /// Infinity is none.
     #[napi]
     pub fn lease(
+        &self,
+        calls: &[u32],
+        duration_ms: f64,
+        wait_ms: Option<f64>,
+        keep_alive_ms: Option<f64>,
+    ) {
+        match input::lease_options(duration_ms, wait_ms, keep_alive_ms) {
+            Ok(options) => {
+                let mut groups = self.line.groups();
+                for call in calls {
+                    groups.lease(&self.queue, *call, None, options.clone());
+                }
+            }
+            Err(failure) => calls.iter().for_each(|call| self.refuse(*call, failure.clone())),
+        }
+    }
+
+    /// Answers with leases; can be cancelled.
+    #[napi]
+    pub fn lease_many(
         &self,
         call: u32,
         count: f64,
@@ -128,9 +150,6 @@ impl NativeQueue {
             (Ok(options), Ok(count)) => (options, count),
             (Err(failure), _) | (_, Err(failure)) => return self.refuse(call, failure),
         };
-        if count == 1 {
-            return self.line.groups().lease(&self.queue, call, None, options);
-        }
         let queue = self.queue.clone();
         self.line.wait(call, async move {
             let kept_alive = options.keep_alive.is_some();
@@ -280,12 +299,18 @@ fn read_state(name: &str) -> std::result::Result<State, Failure> {
 
 fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {
     let number = |place| Ok::<_, napi::Error>(fields.get::<Option<f64>>(place)?.flatten());
-    let mut items = Vec::with_capacity(fields.len() as usize / 5);
-    for first in (0..fields.len()).step_by(5) {
-        let data = fields.get::<Data<'_>>(first)?.unwrap_or(Data::A(String::new()));
+    let firsts = || (0..fields.len()).step_by(5);
+    let mut data = Vec::with_capacity(firsts().len());
+    for first in firsts() {
+        let one = fields.get::<Data<'_>>(first)?;
+        data.push(one.map_or(Bytes::new(), |one| Bytes::copy_from_slice(bytes(&one))));
+    }
+    let mut items = Vec::with_capacity(data.len());
+    for (item, first) in Item::new_many(data).into_iter().zip(firsts()) {
         let id = fields.get::<Option<Data<'_>>>(first + 1)?.flatten();
-        let (priority, delay) = (number(first + 2)?, number(first + 3)?);
-        match input::item(&data, id.as_ref(), priority, delay, number(first + 4)?) {
+        let (priority, delay, attempts) =
+            (number(first + 2)?, number(first + 3)?, number(first + 4)?);
+        match input::with_options(item, id.as_ref(), priority, delay, attempts) {
             Ok(item) => items.push(item),
             Err(failure) => return Ok(Err(failure)),
         }

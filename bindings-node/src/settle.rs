@@ -36,18 +36,20 @@ fn state_number(state: State) -> f64 {
 
 #[napi]
 impl NativeQueue {
-    /// Answers with a boolean.
+    /// Many calls: number of the call, number of the lease. Each answers with a boolean.
     #[napi]
-    pub fn complete(&self, call: u32, holder: &Leases, index: u32, strict: bool) -> Result<()> {
-        let lease = holder.get(index)?.clone();
-        if lease.queue() == self.queue.name() {
-            self.line.groups().complete(&self.queue, call, lease, strict);
-            return Ok(());
+    pub fn complete(&self, calls: &[u32], holder: &Leases, strict: bool) -> Result<()> {
+        for [call, index] in calls.as_chunks().0 {
+            let lease = holder.get(*index)?.clone();
+            if lease.queue() == self.queue.name() {
+                self.line.groups().complete(&self.queue, *call, lease, strict);
+                continue;
+            }
+            // Whoever is with it in a group would be refused too.
+            self.call(*call, Ok(lease), |queue, lease| async move {
+                Ok(Outcome::Bool(queue.complete_with(&lease, complete_options(strict)).await?))
+            });
         }
-        // Whoever is with it in a group would be refused too.
-        self.call(call, Ok(lease), |queue, lease| async move {
-            Ok(Outcome::Bool(queue.complete_with(&lease, complete_options(strict)).await?))
-        });
         Ok(())
     }
 
@@ -100,22 +102,26 @@ impl NativeQueue {
         Ok(())
     }
 
-    /// The same for one and one, as loops want it: answers with leases.
+    /// Many calls that do the same for one and one, as loops want it: number of the call, number of the
+    /// lease. Each answers with leases; can be cancelled.
     #[napi]
-    #[allow(clippy::too_many_arguments, reason = "an object would cost more than the call")]
     pub fn complete_then_lease(
         &self,
-        call: u32,
+        calls: &[u32],
         holder: &Leases,
-        index: u32,
         duration_ms: f64,
         wait_ms: Option<f64>,
         keep_alive_ms: Option<f64>,
     ) -> Result<()> {
-        let before = holder.get(index)?.clone();
-        match lease_options(duration_ms, wait_ms, keep_alive_ms) {
-            Ok(options) => self.line.groups().lease(&self.queue, call, Some(before), options),
-            Err(failure) => self.refuse(call, failure),
+        let options = lease_options(duration_ms, wait_ms, keep_alive_ms);
+        for [call, index] in calls.as_chunks().0 {
+            match &options {
+                Ok(options) => {
+                    let before = Some(holder.get(*index)?.clone());
+                    self.line.groups().lease(&self.queue, *call, before, options.clone());
+                }
+                Err(failure) => self.refuse(*call, failure.clone()),
+            }
         }
         Ok(())
     }

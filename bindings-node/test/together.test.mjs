@@ -126,6 +126,31 @@ onEachEngine('calls made together', (place) => {
     await client.close()
   })
 
+  test('leases that came separately are completed each as it was asked for', async () => {
+    const queue = place.queue()
+    const others = place.queue()
+    await Promise.all([queue.addItems(Array(120).fill('x')), others.addItems(Array(20).fill('y'))])
+    const mine = []
+    for (let i = 0; i < 12; i++) mine.push(...(await queue.leaseMany(10, AT_ONCE)))
+    const foreign = await others.leaseMany(20, AT_ONCE)
+    await queue.releaseMany(mine.slice(60, 70))
+    const order = (i) => [mine[i], mine[119 - i], foreign[i % 20]]
+    const calls = Array.from({ length: 60 }, (_, i) => order(i)).flat()
+    const settled = await Promise.allSettled(
+      calls.map((lease, i) => queue.complete(lease, i % 5 ? undefined : { strict: true })),
+    )
+    for (const [i, { value, reason }] of settled.entries()) {
+      const at = mine.indexOf(calls[i])
+      // One that was given back is still completed by its handle, but not strictly.
+      const expected = at < 0 ? undefined : at < 60 || at >= 70 || i % 5 !== 0
+      assert.equal(value, expected, `call ${i}`)
+      if (at < 0) assert.ok(reason instanceof InvalidError)
+    }
+    const strict = calls.filter((lease, i) => i % 5 === 0 && mine.slice(60, 70).includes(lease))
+    const { ready, leased } = await queue.counts()
+    assert.deepEqual([ready, leased, strict.length > 0], [strict.length, 0, true])
+  })
+
   test('each has its own duration, wait and extension', async () => {
     const queue = place.queue()
     await queue.addItems(['a', 'b', 'c', 'd'].map((id) => ({ data: id, id })))
