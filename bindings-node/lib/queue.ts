@@ -2,7 +2,7 @@ import type { NativeQueue } from '../native.js'
 import { call } from './calls'
 import { bytes, flag, list, number, optionalNumber, text } from './check'
 import { invalid } from './errors'
-import * as gather from './gather'
+import { adds, completes, handOver, leaseCalls } from './gather'
 import { fields, idList, indexes, message, wanted } from './input'
 import { type ItemInfo, type Page, readPage } from './item'
 import { Lease } from './lease'
@@ -65,8 +65,8 @@ export class Queue {
   addItem(item: Data | Item, options?: CallOptions): Promise<boolean> {
     const begin = (slot: number): void => {
       const [data, id, ...others] = fields(item)
-      if (others.length === 0 && gather.add(slot, this.native, data, id)) return
-      gather.handOver()
+      if (others.length === 0 && adds.add(slot, this.native, data, id)) return
+      handOver()
       this.native.add(slot, data, id, ...others)
     }
     return call(begin, options === undefined ? GATHERS : { options, names: CALL, gathers: true })
@@ -110,8 +110,8 @@ export class Queue {
       parts?.[0] ? new Lease(this, parts[0]) : null
     const begin = (slot: number): void => {
       const how = wanted(options)
-      if (before === undefined) gather.lease(slot, this.native, ...how)
-      else gather.lease(slot, this.native, ...how, before._holder, before._index)
+      if (before === undefined) leaseCalls.add(slot, this.native, ...how)
+      else leaseCalls.add(slot, this.native, ...how, before._holder, before._index)
     }
     const leases = before && [before]
     return this.leaseSome(begin, options, read, leases, stoppable, true)
@@ -150,7 +150,7 @@ export class Queue {
   complete(lease: Lease, options?: CompleteOptions): Promise<boolean> {
     const begin = (slot: number): void => {
       const { _holder: holder, _index: index } = this.own(lease)
-      gather.complete(slot, this.native, holder, index, flag('strict', options?.strict))
+      completes.add(slot, this.native, holder, index, flag('strict', options?.strict))
     }
     return call(begin, { options, names: COMPLETE, leases: [lease], gathers: true })
   }

@@ -151,6 +151,25 @@ onEachEngine('calls made together', (place) => {
     assert.deepEqual([ready, leased, strict.length > 0], [strict.length, 0, true])
   })
 
+  test('calls of several kinds in turn are answered each with its own', async () => {
+    const [from, to] = [place.queue(), place.queue()]
+    const all = Array.from({ length: 130 }, (_, i) => `${i}`)
+    await from.addItems(all.map((id) => ({ data: id, id })))
+    const leases = await from.leaseMany(100, AT_ONCE)
+    const each = leases.map((lease) => [
+      to.addItem({ data: lease.data, id: lease.idBytes }),
+      from.complete(lease),
+      from.lease(AT_ONCE),
+    ])
+    for (const [i, calls] of each.entries()) {
+      const [added, completed, next] = await Promise.all(calls)
+      assert.deepEqual([added, completed, next?.id ?? null], [true, true, all[100 + i] ?? null])
+    }
+    assert.deepEqual(ids(await to.leaseMany(1000, AT_ONCE)), all.slice(0, 100))
+    const { leased, totals } = await from.counts()
+    assert.deepEqual([leased, totals.completed], [30, 100])
+  })
+
   test('each has its own duration, wait and extension', async () => {
     const queue = place.queue()
     await queue.addItems(['a', 'b', 'c', 'd'].map((id) => ({ data: id, id })))
