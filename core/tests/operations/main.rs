@@ -12,6 +12,7 @@ mod batches;
 mod complete;
 mod complete_and_lease;
 mod format;
+mod lanes;
 mod lease;
 mod look;
 mod operators;
