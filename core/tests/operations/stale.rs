@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ::redis::Commands;
 use leaseq::{CompleteOptions, Lease, WorkQueue};
 
 use crate::support::*;
@@ -136,6 +137,39 @@ async fn a_lease_of_another_queue_is_refused(bench: &Bench) {
         assert!(error.to_string().contains("one") && error.to_string().contains("two"));
     }
     assert!(one.complete(&lease).await.unwrap());
+}
+
+/// A server that has lost an item may give its number to another one in the same millisecond: the one
+/// that takes over while its master still adds.
+#[tokio::test]
+async fn after_a_server_that_took_over_gave_its_number_to_another_item() {
+    for alone in [true, false] {
+        let redis = redis::Redis::start();
+        let mut raw = redis.server().connection();
+        let bench = Bench::new(redis);
+        let queue = bench.queue().await;
+        queue.add_items(["a", "b", "c"].map(item)).await.unwrap();
+        let lost = queue.lease_many(3, at_once()).await.unwrap();
+        let keys: Vec<String> = raw.keys("leaseq:{jobs}:*").unwrap();
+        raw.del::<_, ()>(keys).unwrap();
+        queue.add_items(["x", "b", "z"].map(item)).await.unwrap();
+        let leases = queue.lease_many(3, at_once()).await.unwrap();
+        let numbers = |leases: &[Lease]| leases.iter().map(Lease::generation).collect::<Vec<_>>();
+        assert_eq!(numbers(&leases), numbers(&lost));
+
+        // The second has the same id as well: it is the same item to whoever asks.
+        if alone {
+            assert!(!queue.complete(&lost[0]).await.unwrap());
+            let next = queue.complete_and_lease([&lost[2]], 1, at_once()).await.unwrap();
+            assert_eq!(next.completed, [false]);
+            assert!(queue.complete(&lost[1]).await.unwrap());
+        } else {
+            assert_eq!(queue.complete_many(&lost).await.unwrap(), [false, true, false]);
+        }
+        assert_eq!(queue.complete_many(&leases).await.unwrap(), [true, false, true]);
+        assert_eq!(queue.counts().await.unwrap().totals.completed, 3);
+        assert_sound(&queue).await;
+    }
 }
 
 on_every_engine!(

@@ -27,8 +27,8 @@ macro_rules! script {
 const TEXTS: [(&str, &str); Script::COUNT] = [
     script!("add", "", ["lane", "wake", "tell", "extra", "push"]),
     script!("lease", " flags=allow-oom", ["lane", "wake", "tell", "extra", "push", "due", "next_due", "take", "lease"]),
-    script!("complete", " flags=allow-oom", ["lane", "extra", "forget", "complete"]),
-    script!("complete_and_lease", " flags=allow-oom", ["lane", "wake", "tell", "extra", "push", "due", "next_due", "take", "lease", "forget", "complete"]),
+    script!("complete", " flags=allow-oom", ["lane", "extra", "leads", "forget", "complete"]),
+    script!("complete_and_lease", " flags=allow-oom", ["lane", "wake", "tell", "extra", "push", "due", "next_due", "take", "lease", "leads", "forget", "complete"]),
     script!("extend", " flags=allow-oom", ["lane", "extra", "current"]),
     script!("release", " flags=allow-oom", ["lane", "wake", "tell", "extra", "push", "current"]),
     script!("fail", " flags=allow-oom", ["lane", "wake", "tell", "extra", "push", "current"]),

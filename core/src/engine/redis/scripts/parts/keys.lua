@@ -5,3 +5,4 @@
 local LANES, META, ITEMS, IDS, LEASED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local EXTRA, WAKE, DELAYED, DEAD, DUE = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local READY = 11
+local ARGV = ARGV -- loops read it for every item, and a global is looked up by its name

@@ -11,8 +11,11 @@ local function recall()
     fresh_lane = true
     return nil
   end
-  local number, at, _, answer = string.match(last, LANE)
-  if number == ARGV[2] then return answer, tonumber(at) end
+  local number = string.match(last, '^%d+')
+  if number == ARGV[2] then
+    local _, at, _, answer = string.match(last, LANE)
+    return answer, tonumber(at)
+  end
   if tonumber(number) > tonumber(ARGV[2]) then
     return redis.error_reply('OVERTAKEN a later operation of this lane was executed before')
   end
