@@ -1,9 +1,12 @@
 //! The least that scripts can cost which do what ours do: the same commands on the same data, with
 //! nothing decided, counted or remembered for a retry. Numbers are made by the caller.
 
+use std::ops::Range;
+
 use redis::{Cmd, Connection, Value, cmd};
 
-use crate::Scale;
+use crate::raw::DEADLINE;
+use crate::server_time::{Side, Step};
 use crate::setup::{BATCH, DATA, Setup};
 
 const KEYS: [&str; 4] = ["bare:ids", "bare:items", "bare:ready", "bare:leased"];
@@ -31,39 +34,52 @@ const COMPLETE: &str = "
     redis.call('HDEL', KEYS[1], unpack(ARGV, 2 + n))
     return string.rep('1', n)";
 
-/// Microseconds of server time for all cycles.
-pub(crate) fn measure(setup: &Setup, scale: Scale) -> f64 {
-    let mut connection = setup.server.connection();
-    let [add, lease, complete] = [ADD, LEASE, COMPLETE].map(|text| load(&mut connection, text));
-    let total = scale.batches * BATCH;
-    let numbers: Vec<String> = (0..total).map(|i| (7_000_000_000_000 + i).to_string()).collect();
-    // As ours are stored: a UUID in 17 bytes, and a record that begins with it.
-    let id = |_: &String| [b"u", &uuid::Uuid::new_v4().into_bytes()[..]].concat();
-    let ids: Vec<Vec<u8>> = numbers.iter().map(id).collect();
-    setup.reset_stats();
-    for (numbers, ids) in numbers.chunks(BATCH).zip(ids.chunks(BATCH)) {
-        let mut call = run(&add);
-        call.arg(BATCH).arg(ids);
-        for (id, number) in ids.iter().zip(numbers) {
-            call.arg(id).arg(number);
+pub(crate) struct Bare {
+    connection: Connection,
+    add: String,
+    lease: String,
+    complete: String,
+    numbers: Vec<String>,
+    /// As ours are stored: a UUID in 17 bytes, and a record that begins with it.
+    ids: Vec<Vec<u8>>,
+}
+
+impl Bare {
+    pub(crate) fn new(setup: &Setup, batches: usize) -> Self {
+        let mut connection = setup.server.connection();
+        let [add, lease, complete] = [ADD, LEASE, COMPLETE].map(|text| load(&mut connection, text));
+        let places = 0..batches * BATCH;
+        let numbers = places.clone().map(|i| (7_000_000_000_000 + i).to_string()).collect();
+        let id = |_| [b"u", &uuid::Uuid::new_v4().into_bytes()[..]].concat();
+        Bare { connection, add, lease, complete, numbers, ids: places.map(id).collect() }
+    }
+}
+
+impl Side for Bare {
+    const COMMANDS: &[&str] = &["evalsha"];
+
+    async fn run(&mut self, step: Step, batches: Range<usize>) {
+        let items = batches.start * BATCH..batches.end * BATCH;
+        let (numbers, ids) = (&self.numbers[items.clone()], &self.ids[items]);
+        for (numbers, ids) in numbers.chunks(BATCH).zip(ids.chunks(BATCH)) {
+            let call = match step {
+                Step::Add => {
+                    let mut call = run(&self.add);
+                    call.arg(BATCH).arg(ids);
+                    for (id, number) in ids.iter().zip(numbers) {
+                        call.arg(id).arg(number);
+                    }
+                    for (id, number) in ids.iter().zip(numbers) {
+                        call.arg(number).arg([&id[..], &[b'x'; DATA]].concat());
+                    }
+                    call.arg(numbers).take()
+                }
+                Step::Lease => run(&self.lease).arg(BATCH).arg(DEADLINE).take(),
+                Step::Complete => run(&self.complete).arg(BATCH).arg(numbers).arg(ids).take(),
+            };
+            let _: Value = call.query(&mut self.connection).unwrap();
         }
-        for (id, number) in ids.iter().zip(numbers) {
-            call.arg(number).arg([&id[..], &[b'x'; DATA]].concat());
-        }
-        let _: Value = call.arg(numbers).query(&mut connection).unwrap();
     }
-    for _ in 0..scale.batches {
-        let mut call = run(&lease);
-        let _: Value = call.arg(BATCH).arg(1_795_000_000_000u64).query(&mut connection).unwrap();
-    }
-    for (numbers, ids) in numbers.chunks(BATCH).zip(ids.chunks(BATCH)) {
-        let mut call = run(&complete);
-        let _: Value = call.arg(BATCH).arg(numbers).arg(ids).query(&mut connection).unwrap();
-    }
-    let spent = setup.usec(&["evalsha"]);
-    let left: usize = cmd("EXISTS").arg(&KEYS).query(&mut connection).unwrap();
-    assert_eq!(left, 0, "everything was completed");
-    spent
 }
 
 fn load(connection: &mut Connection, text: &str) -> String {

@@ -16,6 +16,7 @@ mod memory;
 mod network;
 mod processes;
 mod rates;
+mod raw;
 mod report;
 mod server_time;
 mod setup;

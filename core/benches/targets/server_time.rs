@@ -1,137 +1,130 @@
 //! Target 1: what a full cycle costs the server, beside raw commands that move the same data.
 //!
-//! Raw is what a program without scripts sends: HSET, LPUSH / LMPOP, HMGET, ZADD / ZREM, HDEL for
-//! each item, pipelined by 100. Scripts that do no more than our commands ([`bare`](mod@crate::bare))
-//! show what an atomic step costs by itself. One raw command for a whole batch is shown as well: it is
-//! the floor, for a queue that keeps no ids apart, gives no token and no answer for each item.
+//! [`Pipelined`] is what a program without scripts sends. Scripts that do no more than our commands
+//! ([`Bare`]) show what an atomic step costs by itself. One raw command for a whole
+//! batch, [`Batched`], is the floor, for a queue that keeps no ids apart, gives no token and no answer
+//! for each item.
 
-use redis::{Pipeline, Value, cmd};
+use std::ops::Range;
 
+use leaseq::{Item, Lease, WorkQueue};
+
+use crate::Scale;
+use crate::bare::Bare;
+use crate::raw::{Batched, Pipelined};
 use crate::report::{Bound, Report, Scene};
-use crate::setup::{BATCH, DATA, RAW, Setup, at_once, batch, median};
-use crate::{Scale, bare};
+use crate::setup::{BATCH, Setup, at_once, batch, median};
+
+/// Batches that one side runs before it is the other's turn: a machine that others use changes its
+/// speed from one tenth of a second to the next, and both sides should have the same of it.
+const TURN: usize = 10;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step {
+    Add,
+    Lease,
+    Complete,
+}
+
+/// One way to move all batches through a queue.
+pub(crate) trait Side {
+    /// Those whose time counts.
+    const COMMANDS: &[&str];
+
+    async fn run(&mut self, step: Step, batches: Range<usize>);
+
+    /// Microseconds of server time that these batches take.
+    async fn turn(&mut self, setup: &Setup, step: Step, batches: Range<usize>) -> f64 {
+        setup.reset_stats();
+        self.run(step, batches).await;
+        setup.usec(Self::COMMANDS)
+    }
+}
 
 pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     let setup = Setup::new().await;
-    let cycles = (scale.batches * BATCH) as f64;
-    let mut ratios = Vec::new();
-    let (mut floor_ratios, mut bare_ratios, mut bare_shares) = (vec![], vec![], vec![]);
-    let (mut add, mut lease, mut complete, mut raws) = (vec![], vec![], vec![], vec![]);
+    let (mut to_raw, mut to_floor, mut to_bare) = (vec![], vec![], vec![]);
+    let (mut steps, mut raws) = ([vec![], vec![], vec![]], vec![]);
     for round in 0..scale.rounds {
-        let [a, l, c] = ours(&setup, round, scale).await.map(|usec| usec / cycles);
-        let raw = raw(&setup, scale) / cycles;
-        let floor = raw_floor(&setup, scale) / cycles;
-        ratios.push((a + l + c) / raw);
-        let bare = bare::measure(&setup, scale) / cycles;
-        floor_ratios.push((a + l + c) / floor);
-        bare_ratios.push((a + l + c) / bare);
-        bare_shares.push(bare / raw);
-        add.push(a);
-        lease.push(l);
-        complete.push(c);
+        let raw = Pipelined::new(&setup, scale.batches);
+        let (own, raw) = in_turns(&setup, &format!("cycle-{round}"), raw, scale).await;
+        steps.iter_mut().zip(own).for_each(|(step, usec)| step.push(usec));
+        to_raw.push(own.iter().sum::<f64>() / raw);
         raws.push(raw);
+
+        let floor = Batched::new(&setup, scale.batches);
+        let (own, floor) = in_turns(&setup, &format!("floor-{round}"), floor, scale).await;
+        to_floor.push(own.iter().sum::<f64>() / floor);
+
+        let bare = Bare::new(&setup, scale.batches);
+        let (own, bare) = in_turns(&setup, &format!("bare-{round}"), bare, scale).await;
+        to_bare.push(own.iter().sum::<f64>() / bare);
     }
+    let [add, lease, complete] = steps.map(median);
+    let raw = median(raws);
     let note = format!(
-        "add {:.2} + lease {:.2} + complete {:.2} µs, raw {:.2} µs; INFO commandstats",
-        median(add),
-        median(lease),
-        median(complete),
-        median(raws)
+        "add {add:.2} + lease {lease:.2} + complete {complete:.2} µs, raw {raw:.2} µs; INFO commandstats"
     );
     report.scene(Scene::redis(format!("batches of {BATCH}")));
     let what = "server time per cycle / raw commands, pipelined";
-    report.target("1", what, median(ratios), "×", (Bound::AtMost, 1.3), note);
+    report.target("1", what, median(to_raw), "×", (Bound::AtMost, 1.3), note);
     let what = "server time per cycle / one raw command per batch";
-    report.info("1", what, median(floor_ratios), "×", "the floor: no ids, tokens or answers");
+    report.info("1", what, median(to_floor), "×", "the floor: no ids, tokens or answers");
     let what = "server time per cycle / the same commands in bare scripts";
-    let note = format!("bare scripts / raw commands {:.2} ×", median(bare_shares));
-    report.info("1", what, median(bare_ratios), "×", note);
+    report.info("1", what, median(to_bare), "×", "scripts that decide and keep nothing");
 }
 
-async fn ours(setup: &Setup, round: usize, scale: Scale) -> [f64; 3] {
-    let queue = setup.queue(&format!("cycle-{round}"));
-    let batches: Vec<_> = (0..scale.batches).map(|_| batch()).collect();
-    setup.reset_stats();
-    for items in batches {
-        queue.add_items(items).await.unwrap();
+/// Microseconds of server time for a cycle: ours by its steps, and the other's.
+async fn in_turns(
+    setup: &Setup,
+    queue: &str,
+    mut other: impl Side,
+    scale: Scale,
+) -> ([f64; 3], f64) {
+    let mut ours = Scripts::new(setup.queue(queue), scale.batches);
+    let (mut own, mut others) = ([0.0; 3], 0.0);
+    for (step, own) in [Step::Add, Step::Lease, Step::Complete].into_iter().zip(&mut own) {
+        for first in (0..scale.batches).step_by(TURN) {
+            let batches = first..scale.batches.min(first + TURN);
+            *own += ours.turn(setup, step, batches.clone()).await;
+            others += other.turn(setup, step, batches).await;
+        }
     }
-    let add = setup.usec(&["evalsha", "eval"]);
-    setup.reset_stats();
-    let mut leased = Vec::new();
-    for _ in 0..scale.batches {
-        leased.push(queue.lease_many(BATCH, at_once()).await.unwrap());
-    }
-    let lease = setup.usec(&["evalsha", "eval"]);
-    setup.reset_stats();
-    for leases in &leased {
-        let completed = queue.complete_many(leases).await.unwrap();
-        assert_eq!(completed, [true; BATCH]);
-    }
-    [add, lease, setup.usec(&["evalsha", "eval"])]
+    let cycles = (scale.batches * BATCH) as f64;
+    (own.map(|usec| usec / cycles), others / cycles)
 }
 
-fn raw(setup: &Setup, scale: Scale) -> f64 {
-    let mut connection = setup.server.connection();
-    let ids: Vec<String> =
-        (0..scale.batches * BATCH).map(|_| uuid::Uuid::new_v4().to_string()).collect();
-    let data = [b'x'; DATA];
-    setup.reset_stats();
-    for ids in ids.chunks(BATCH) {
-        let mut pipeline = Pipeline::new();
-        for id in ids {
-            pipeline.hset("raw:items", id, &data).lpush("raw:ready", id);
-        }
-        let _: Vec<Value> = pipeline.query(&mut connection).unwrap();
-    }
-    for ids in ids.chunks(BATCH) {
-        let mut pipeline = Pipeline::new();
-        for id in ids {
-            pipeline.cmd("LMPOP").arg(1).arg("raw:ready").arg("RIGHT").arg("COUNT").arg(1);
-            pipeline.cmd("HMGET").arg("raw:items").arg(id);
-            pipeline.zadd("raw:leased", id, 1_795_000_000_000u64);
-        }
-        let _: Vec<Value> = pipeline.query(&mut connection).unwrap();
-    }
-    for ids in ids.chunks(BATCH) {
-        let mut pipeline = Pipeline::new();
-        for id in ids {
-            pipeline.zrem("raw:leased", id).hdel("raw:items", id);
-        }
-        let _: Vec<Value> = pipeline.query(&mut connection).unwrap();
-    }
-    setup.usec(&RAW)
+/// Our own, through the client.
+struct Scripts {
+    queue: WorkQueue,
+    items: Vec<Vec<Item>>,
+    leased: Vec<Vec<Lease>>,
 }
 
-fn raw_floor(setup: &Setup, scale: Scale) -> f64 {
-    let mut connection = setup.server.connection();
-    let ids: Vec<String> =
-        (0..scale.batches * BATCH).map(|_| uuid::Uuid::new_v4().to_string()).collect();
-    let data = [b'x'; DATA];
-    setup.reset_stats();
-    for ids in ids.chunks(BATCH) {
-        let mut store = cmd("HSET");
-        store.arg("raw:items");
-        for id in ids {
-            store.arg(id).arg(&data);
+impl Scripts {
+    fn new(queue: WorkQueue, batches: usize) -> Self {
+        Scripts { queue, items: (0..batches).map(|_| batch()).collect(), leased: Vec::new() }
+    }
+}
+
+impl Side for Scripts {
+    const COMMANDS: &[&str] = &["evalsha", "eval"];
+
+    async fn run(&mut self, step: Step, batches: Range<usize>) {
+        for batch in batches {
+            match step {
+                Step::Add => {
+                    let items = std::mem::take(&mut self.items[batch]);
+                    self.queue.add_items(items).await.unwrap();
+                }
+                Step::Lease => {
+                    self.leased.push(self.queue.lease_many(BATCH, at_once()).await.unwrap());
+                }
+                Step::Complete => {
+                    let completed = self.queue.complete_many(&self.leased[batch]).await.unwrap();
+                    assert_eq!(completed, [true; BATCH]);
+                }
+            }
         }
-        let _: Value = store.query(&mut connection).unwrap();
-        let _: Value = cmd("LPUSH").arg("raw:ready").arg(ids).query(&mut connection).unwrap();
     }
-    for ids in ids.chunks(BATCH) {
-        let mut pop = cmd("LMPOP");
-        pop.arg(1).arg("raw:ready").arg("RIGHT").arg("COUNT").arg(BATCH);
-        let _: Value = pop.query(&mut connection).unwrap();
-        let _: Value = cmd("HMGET").arg("raw:items").arg(ids).query(&mut connection).unwrap();
-        let mut lease = cmd("ZADD");
-        lease.arg("raw:leased");
-        for id in ids {
-            lease.arg(1_795_000_000_000u64).arg(id);
-        }
-        let _: Value = lease.query(&mut connection).unwrap();
-    }
-    for ids in ids.chunks(BATCH) {
-        let _: Value = cmd("ZREM").arg("raw:leased").arg(ids).query(&mut connection).unwrap();
-        let _: Value = cmd("HDEL").arg("raw:items").arg(ids).query(&mut connection).unwrap();
-    }
-    setup.usec(&RAW)
 }

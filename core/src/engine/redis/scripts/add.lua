@@ -62,8 +62,8 @@ if added < 2 * count then
   answer = table.concat(known)
 end
 if added > 0 then
-  redis.call('HSET', META, 'last', text(last), 'largest', text(largest),
-    'added', text((meta[4] or 0) + added / 2))
+  redis.call('HSET', META, 'last', names[added], 'added', text((meta[4] or 0) + added / 2))
+  if largest > (tonumber(meta[3]) or 0) then redis.call('HSET', META, 'largest', text(largest)) end
   redis.call('HSET', ITEMS, unpack(records))
   redis.call('HSET', IDS, unpack(names))
   if #extras > 0 then redis.call('HSET', EXTRA, unpack(extras)) end

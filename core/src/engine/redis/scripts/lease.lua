@@ -14,4 +14,4 @@ end
 
 local look = lease(3)
 remember(table.concat(held, ' '))
-return { text(now), look, numbers, records, extras }
+return { now, look, numbers, records, extras }

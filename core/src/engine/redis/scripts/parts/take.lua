@@ -76,7 +76,7 @@ local function take(at, target, largest)
   while #numbers < target do
     if touched >= 1000 or (room < largest and #numbers > 0) then return true end
     local chunk = math.min(target - #numbers, 1000 - touched, math.max(1, math.floor(room / largest)))
-    local reply = redis.call('LMPOP', 10, KEYS[20], KEYS[19], KEYS[18], KEYS[17], KEYS[16], KEYS[15],
+    local reply = redis.call('LMPOP', '10', KEYS[20], KEYS[19], KEYS[18], KEYS[17], KEYS[16], KEYS[15],
       KEYS[14], KEYS[13], KEYS[12], KEYS[11], 'RIGHT', 'COUNT', chunk)
     if not reply then return false end
     local popped = reply[2]

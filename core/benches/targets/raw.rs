@@ -1,0 +1,114 @@
+//! What a program without scripts sends to move the same data: HSET, LPUSH / LMPOP, HMGET, ZADD / ZREM,
+//! HDEL, for each item and pipelined by 100, or one for a whole batch.
+
+use std::ops::Range;
+
+use redis::{Cmd, Connection, Pipeline, Value, cmd};
+
+use crate::server_time::{Side, Step};
+use crate::setup::{BATCH, DATA, RAW, Setup};
+
+/// One command for each item.
+pub(crate) struct Pipelined(Raw);
+
+/// One command for each batch.
+pub(crate) struct Batched(Raw);
+
+struct Raw {
+    connection: Connection,
+    ids: Vec<String>,
+    keys: [String; 3],
+}
+
+pub(crate) const DEADLINE: u64 = 1_795_000_000_000;
+
+impl Raw {
+    fn new(setup: &Setup, name: &str, batches: usize) -> Self {
+        Raw {
+            connection: setup.server.connection(),
+            ids: (0..batches * BATCH).map(|_| uuid::Uuid::new_v4().to_string()).collect(),
+            keys: ["items", "ready", "leased"].map(|key| format!("{name}:{key}")),
+        }
+    }
+}
+
+impl Pipelined {
+    pub(crate) fn new(setup: &Setup, batches: usize) -> Self {
+        Pipelined(Raw::new(setup, "raw", batches))
+    }
+}
+
+impl Batched {
+    pub(crate) fn new(setup: &Setup, batches: usize) -> Self {
+        Batched(Raw::new(setup, "floor", batches))
+    }
+}
+
+impl Side for Pipelined {
+    const COMMANDS: &[&str] = &RAW;
+
+    async fn run(&mut self, step: Step, batches: Range<usize>) {
+        let Raw { connection, ids, keys: [items, ready, leased] } = &mut self.0;
+        for ids in ids[batches.start * BATCH..batches.end * BATCH].chunks(BATCH) {
+            let mut pipeline = Pipeline::new();
+            for id in ids {
+                match step {
+                    Step::Add => pipeline.hset(&*items, id, &[b'x'; DATA]).lpush(&*ready, id),
+                    Step::Lease => pipeline
+                        .add_command(pop(ready, 1))
+                        .add_command(many("HMGET", items, [id]))
+                        .zadd(&*leased, id, DEADLINE),
+                    Step::Complete => pipeline.zrem(&*leased, id).hdel(&*items, id),
+                };
+            }
+            let _: Vec<Value> = pipeline.query(connection).unwrap();
+        }
+    }
+}
+
+impl Side for Batched {
+    const COMMANDS: &[&str] = &RAW;
+
+    async fn run(&mut self, step: Step, batches: Range<usize>) {
+        let Raw { connection, ids, keys: [items, ready, leased] } = &mut self.0;
+        for ids in ids[batches.start * BATCH..batches.end * BATCH].chunks(BATCH) {
+            let commands = match step {
+                Step::Add => {
+                    let mut store = cmd("HSET");
+                    store.arg(&*items);
+                    for id in ids {
+                        store.arg(id).arg(&[b'x'; DATA]);
+                    }
+                    vec![store, many("LPUSH", ready, ids)]
+                }
+                Step::Lease => {
+                    let mut lease = cmd("ZADD");
+                    lease.arg(&*leased);
+                    for id in ids {
+                        lease.arg(DEADLINE).arg(id);
+                    }
+                    vec![pop(ready, BATCH), many("HMGET", items, ids), lease]
+                }
+                Step::Complete => vec![many("ZREM", leased, ids), many("HDEL", items, ids)],
+            };
+            for command in commands {
+                let _: Value = command.query(connection).unwrap();
+            }
+        }
+    }
+}
+
+fn pop(ready: &str, count: usize) -> Cmd {
+    let mut command = cmd("LMPOP");
+    command.arg(1).arg(ready).arg("RIGHT").arg("COUNT").arg(count);
+    command
+}
+
+fn many(name: &str, key: &str, ids: impl IntoIterator<Item = impl AsRef<str>>) -> Cmd {
+    let mut command = cmd(name);
+    command.arg(key);
+    for id in ids {
+        command.arg(id.as_ref());
+    }
+    command
+}
