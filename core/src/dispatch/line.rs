@@ -118,8 +118,7 @@ pub(super) mod tests {
     pub(crate) fn stand(line: &mut VecDeque<Call>, completes: u64, count: usize) -> Answer {
         let (reply, answer) = oneshot::channel();
         let complete = |number| Complete {
-            token: Token { number, delivery: 0 },
-            id: "id".into(),
+            token: Token { number, id: "id".into(), delivery: 0 },
             strict: false,
         };
         let completing = (completes > 0).then(|| Completing {

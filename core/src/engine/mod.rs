@@ -31,10 +31,13 @@ pub(crate) struct Stamp {
 }
 
 /// Proves that a lease is the current one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
-    /// The generation: one life of an id, never used twice in a queue.
+    /// The generation: one life of an id.
     pub(crate) number: u64,
+    /// A server that took over without the latest data may give the number of an item that it lost to
+    /// another one, and only this tells them apart.
+    pub(crate) id: Bytes,
     /// How often the item had been leased before in this generation.
     pub(crate) delivery: u64,
 }
@@ -48,7 +51,6 @@ pub(crate) struct Wanted {
 #[derive(Debug, Clone)]
 pub(crate) struct LeasedItem {
     pub(crate) token: Token,
-    pub(crate) id: Bytes,
     pub(crate) data: Bytes,
     pub(crate) priority: u8,
     pub(crate) max_attempts: Option<u32>,
@@ -70,7 +72,6 @@ pub(crate) struct Leased {
 #[derive(Debug, Clone)]
 pub(crate) struct Complete {
     pub(crate) token: Token,
-    pub(crate) id: Bytes,
     pub(crate) strict: bool,
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::redis::Commands;
-use leaseq::{CompleteOptions, Lease, WorkQueue};
+use leaseq::{CompleteOptions, Item, Lease, WorkQueue};
 
 use crate::support::*;
 
@@ -152,12 +152,20 @@ async fn after_a_server_that_took_over_gave_its_number_to_another_item() {
         let lost = queue.lease_many(3, at_once()).await.unwrap();
         let keys: Vec<String> = raw.keys("leaseq:{jobs}:*").unwrap();
         raw.del::<_, ()>(keys).unwrap();
-        queue.add_items(["x", "b", "z"].map(item)).await.unwrap();
+        let large = Item::new(vec![0; 100_000]).with_id("z");
+        queue.add_items([item("x"), item("b"), large]).await.unwrap();
         let leases = queue.lease_many(3, at_once()).await.unwrap();
         let numbers = |leases: &[Lease]| leases.iter().map(Lease::generation).collect::<Vec<_>>();
         assert_eq!(numbers(&leases), numbers(&lost));
 
+        for lease in [&lost[0], &lost[2]] {
+            assert!(is_lost(queue.extend(lease, secs(60)).await));
+            assert!(is_lost(queue.release(lease, Duration::ZERO).await));
+            assert!(is_lost(queue.fail(lease, "lost", secs(1)).await));
+        }
         // The second has the same id as well: it is the same item to whoever asks.
+        let extended = queue.extend_many(&lost, secs(60)).await.unwrap();
+        assert_eq!(extended.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true, false]);
         if alone {
             assert!(!queue.complete(&lost[0]).await.unwrap());
             let next = queue.complete_and_lease([&lost[2]], 1, at_once()).await.unwrap();

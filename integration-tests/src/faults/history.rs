@@ -162,6 +162,8 @@ pub(super) struct History {
     pub(super) set_back: Vec<Time>,
     /// What was executed in these may be lost, or be repeated.
     pub(super) windows: Vec<(Time, Time)>,
+    /// In them two servers may have taken themselves for the master.
+    pub(super) two_masters: bool,
 }
 
 impl History {

@@ -38,6 +38,12 @@ impl Scene<'_> {
         self.load.forget_backlog();
     }
 
+    /// The same; and two servers may have taken themselves for the master.
+    pub(super) fn two_masters_since(&self, from: Time) {
+        self.recorder.history().two_masters = true;
+        self.lost_since(from);
+    }
+
     /// When something happened, for the history.
     pub(super) fn now(&self) -> Time {
         self.recorder.now()

@@ -93,8 +93,7 @@ fn read(queue: &QueueName, wanted: &[Wanted], reply: [Value; 5]) -> Result<Lease
         };
         let extra = read_extra(&extra);
         items.push(LeasedItem {
-            token: Token { number, delivery: extra.deliveries },
-            id,
+            token: Token { number, id, delivery: extra.deliveries },
             data,
             priority: extra.priority,
             max_attempts: extra.max_attempts,

@@ -8,7 +8,7 @@ use super::record::store_id;
 use super::reply;
 use super::scripts::Script;
 use crate::Result;
-use crate::engine::{Complete, Extend, Fail, Release, Stamp};
+use crate::engine::{Complete, Extend, Fail, Release, Stamp, Token};
 use crate::item::State;
 use crate::name::QueueName;
 
@@ -33,7 +33,7 @@ pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
         command.arg(lease.token.number);
     }
     for lease in leases {
-        command.arg(&*store_id(&lease.id));
+        command.arg(&*store_id(&lease.token.id));
     }
     let later = || leases.iter().enumerate().filter(|(_, lease)| lease.token.delivery > 0);
     command.arg(later().count());
@@ -51,6 +51,11 @@ pub(super) fn count_completes(leases: &[Complete]) -> usize {
     2 + 2 * (leases.len() + later) + leases.iter().filter(|lease| lease.strict).count()
 }
 
+/// What `scripts/parts/current.lua` reads of each lease.
+fn add_token(command: &mut Cmd, token: &Token) {
+    command.arg(token.number).arg(token.delivery).arg(&*store_id(&token.id));
+}
+
 pub(super) async fn extend(
     engine: &RedisEngine,
     queue: &QueueName,
@@ -60,7 +65,8 @@ pub(super) async fn extend(
     let reply = engine
         .run(queue, Script::Extend, UP_TO_EXTRA, stamp, |command| {
             for lease in leases {
-                command.arg(lease.token.number).arg(lease.token.delivery).arg(lease.duration_ms);
+                add_token(command, &lease.token);
+                command.arg(lease.duration_ms);
             }
         })
         .await?;
@@ -77,7 +83,8 @@ pub(super) async fn release(
     let reply = engine
         .run(queue, Script::Release, ALL, stamp, |command| {
             for lease in leases {
-                command.arg(lease.token.number).arg(lease.token.delivery).arg(lease.delay_ms);
+                add_token(command, &lease.token);
+                command.arg(lease.delay_ms);
             }
         })
         .await?;
@@ -93,7 +100,7 @@ pub(super) async fn fail(
     let reply = engine
         .run(queue, Script::Fail, ALL, stamp, |command| {
             for lease in leases {
-                command.arg(lease.token.number).arg(lease.token.delivery);
+                add_token(command, &lease.token);
                 command.arg(lease.delay_ms).arg(&lease.error);
             }
         })

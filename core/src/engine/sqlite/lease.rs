@@ -130,14 +130,13 @@ fn take(
             tally.count(State::Ready, row.priority, -1);
             tally.count(State::Leased, row.priority, 1);
             items.push(LeasedItem {
-                token: Token { number: row.number as u64, delivery: row.deliveries },
                 data,
                 priority: row.priority,
                 max_attempts: row.max_attempts(),
+                token: Token { number: row.number as u64, id: row.id, delivery: row.deliveries },
                 failures: row.failures,
                 expiries: row.expiries,
                 last_error: row.error,
-                id: row.id,
                 duration_ms: group.duration_ms,
                 deadline_ms,
             });

@@ -1,7 +1,7 @@
 //! Nothing that was added is lost, doubled, changed or invented.
 
 use super::{Book, Violation, violation};
-use crate::faults::history::{Add, Outcome};
+use crate::faults::history::{Add, Id, Outcome};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     delivered(book, found);
@@ -47,12 +47,23 @@ fn delivered(book: &Book<'_>, found: &mut Vec<Violation>) {
             found.push(violation(&add.id, what));
         }
     }
-    for (number, leases) in &book.generations {
+    for ((number, id), leases) in &book.generations {
         let data = book.history.leases[leases[0]].data;
         if leases.iter().any(|i| book.history.leases[*i].data != data) {
-            // Never excused: a number is not used twice, whatever was lost.
-            let what = format!("generation {number} has two lives, or its data has changed");
+            // Never excused: a number is not used twice for an id, whatever was lost.
+            let what =
+                format!("generation {number} of {id} has two lives, or its data has changed");
             found.push(Violation { id: None, what });
+        }
+    }
+    for (((number, one), _), ((same, other), _)) in
+        book.generations.iter().zip(book.generations.iter().skip(1))
+    {
+        if number == same {
+            let what = format!("{one} and {other} both have the number {number}");
+            // What one of two masters has numbered is lost. Else this is never excused.
+            let id = book.history.two_masters.then(|| Id::from(*one));
+            found.push(Violation { id, what });
         }
     }
 }

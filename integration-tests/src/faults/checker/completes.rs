@@ -1,6 +1,6 @@
 //! Exactly one true in a generation, and nothing after it.
 
-use super::{Book, Violation, violation};
+use super::{Book, Life, Violation, violation};
 use crate::faults::history::{How, Outcome};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
@@ -24,7 +24,7 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     falses(book, found);
 }
 
-fn at_most_one(book: &Book<'_>, generation: u64, found: &mut Vec<Violation>) {
+fn at_most_one<'a>(book: &Book<'a>, generation: Life<'a>, found: &mut Vec<Violation>) {
     let trues: Vec<_> = book.trues(generation).collect();
     if let [first, .., last] = trues[..] {
         let what = format!("{} and {} both completed it", first.who, last.who);
@@ -33,7 +33,7 @@ fn at_most_one(book: &Book<'_>, generation: u64, found: &mut Vec<Violation>) {
 }
 
 /// After a true no lease of the generation is given, and nothing is done with one.
-fn nothing_after(book: &Book<'_>, generation: u64, found: &mut Vec<Violation>) {
+fn nothing_after<'a>(book: &Book<'a>, generation: Life<'a>, found: &mut Vec<Violation>) {
     for done in book.trues(generation) {
         let Some(ended) = done.span.ended else { continue };
         for i in &book.generations[&generation] {
@@ -61,8 +61,7 @@ fn falses(book: &Book<'_>, found: &mut Vec<Violation>) {
         .iter()
         .filter(|settle| settle.how == How::Complete && settle.outcome == Outcome::No);
     for settle in falses {
-        let generation = book.history.leases[settle.lease].generation;
-        let explained = book.completes(generation).any(|other| {
+        let explained = book.completes(book.life(settle.lease)).any(|other| {
             other.outcome.may_be_done()
                 && settle.span.ended.is_none_or(|ended| other.span.began <= ended)
         });

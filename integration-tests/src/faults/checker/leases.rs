@@ -118,7 +118,7 @@ fn lost_too_early(book: &Book<'_>, i: usize, found: &mut Vec<Violation>) {
         let began = |settle: &&Settle| settle.outcome.may_be_done() && settle.span.began <= ended;
         let own =
             book.settles[i].iter().copied().filter(began).any(|settle| settle.how.gives_back());
-        let done = book.completes(lease.generation).any(|settle| began(&settle));
+        let done = book.completes(book.life(i)).any(|settle| began(&settle));
         if in_time && !own && !done {
             let what = format!("{} lost its lease before the deadline ({:?})", lost.who, lost.how);
             found.push(violation(&lease.id, what));

@@ -87,6 +87,9 @@ impl History {
     }
 }
 
+/// A generation: its number and the id that it is a life of.
+type Life<'a> = (u64, &'a str);
+
 /// The history, by what belongs together.
 struct Book<'a> {
     history: &'a History,
@@ -94,13 +97,13 @@ struct Book<'a> {
     adds: BTreeMap<u64, &'a Add>,
     by_id: BTreeMap<&'a str, Vec<&'a Add>>,
     /// Leases of each generation, in the order in which they were given.
-    generations: BTreeMap<u64, Vec<usize>>,
+    generations: BTreeMap<Life<'a>, Vec<usize>>,
     /// Of each generation.
-    completes: BTreeMap<u64, Vec<&'a Settle>>,
+    completes: BTreeMap<Life<'a>, Vec<&'a Settle>>,
     /// What was done with each lease.
     settles: Vec<Vec<&'a Settle>>,
     /// Generations of each add: one, or none yet.
-    of_add: BTreeMap<u64, BTreeSet<u64>>,
+    of_add: BTreeMap<u64, BTreeSet<Life<'a>>>,
 }
 
 impl<'a> Book<'a> {
@@ -118,16 +121,16 @@ impl<'a> Book<'a> {
             book.by_id.entry(&add.id).or_default().push(add);
         }
         for (i, lease) in history.leases.iter().enumerate() {
-            book.generations.entry(lease.generation).or_default().push(i);
-            book.of_add.entry(lease.data).or_default().insert(lease.generation);
+            let life = book.life(i);
+            book.generations.entry(life).or_default().push(i);
+            book.of_add.entry(lease.data).or_default().insert(life);
         }
         let mut released = vec![false; history.leases.len()];
         for settle in &history.settles {
             book.settles[settle.lease].push(settle);
             released[settle.lease] |= settle.how == How::Release && settle.outcome.may_be_done();
             if settle.how.completes() {
-                let generation = history.leases[settle.lease].generation;
-                book.completes.entry(generation).or_default().push(settle);
+                book.completes.entry(book.life(settle.lease)).or_default().push(settle);
             }
         }
         for leases in book.generations.values_mut() {
@@ -142,18 +145,24 @@ impl<'a> Book<'a> {
         book
     }
 
+    /// The generation of a lease.
+    fn life(&self, lease: usize) -> Life<'a> {
+        let lease = &self.history.leases[lease];
+        (lease.generation, &lease.id)
+    }
+
     /// All that was tried to complete what an add has put in.
     fn completes_of(&self, data: u64) -> impl Iterator<Item = &'a Settle> {
         let generations = self.of_add.get(&data).into_iter().flatten();
         generations.filter_map(|generation| self.completes.get(generation)).flatten().copied()
     }
 
-    fn completes(&self, generation: u64) -> impl Iterator<Item = &'a Settle> {
+    fn completes(&self, generation: Life<'a>) -> impl Iterator<Item = &'a Settle> {
         self.completes.get(&generation).into_iter().flatten().copied()
     }
 
     /// Those with a certain `true`.
-    fn trues(&self, generation: u64) -> impl Iterator<Item = &'a Settle> {
+    fn trues(&self, generation: Life<'a>) -> impl Iterator<Item = &'a Settle> {
         self.completes(generation).filter(|settle| settle.outcome == Outcome::Yes)
     }
 

@@ -39,7 +39,7 @@ pub(in crate::faults) async fn sentinel(scene: &mut Scene<'_>) -> Result<(), Err
             set.wait_for_replica(master);
         });
         scene.times += 1;
-        scene.lost_since(from);
+        scene.two_masters_since(from);
         scene.rest(300..800).await;
     }
     Ok(())

@@ -12,7 +12,7 @@ for i = 1, #page[2], 2 do
   local entry, value = page[2][i], page[2][i + 1]
   local fine
   if name == 'ids' then
-    fine = leads_to(entry, value)
+    fine = leads_to(entry, value, 65536)
   elseif name == 'lanes' then
     fine = not is_idle(entry, value, ARGV[4] == '1')
   else

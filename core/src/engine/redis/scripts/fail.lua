@@ -1,20 +1,20 @@
 -- Counts a failure of leased items: back of the queue, at once or when the delay ends, or dead at
 -- the limit of attempts. The error text is kept with the item.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms, error text
+-- ARGV  [1] lane, [2] number, then per lease: number, delivery, id, delay in ms, error text
 -- Reply a string: for each lease 1 (it lives), 2 (it is dead now) or 0 (it is lost)
 local done = recall()
 if done then return done end
 
-local leases, deadlines, extras = read_current(4)
+local leases, deadlines, extras = read_current(5)
 local answers, removed, changed, soonest, first_due, died = {}, {}, {}, nil, nil, 0
 for i, number in ipairs(leases) do
   answers[i] = '0'
   if deadlines[i] then
-    local delay = tonumber(ARGV[1 + 4 * i])
+    local delay = tonumber(ARGV[1 + 5 * i])
     local x = unpack_extra(extras[i])
     x.failures, x.deliveries = x.failures + 1, x.deliveries + 1
-    x.front, x.since, x.error = 0, now + delay, ARGV[2 + 4 * i]
+    x.front, x.since, x.error = 0, now + delay, ARGV[2 + 5 * i]
     answers[i] = '1'
     if x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
       answers[i] = '2'

@@ -1,16 +1,16 @@
 -- Gives leased items back without counting an attempt: to the front, at once or when the delay ends.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms
+-- ARGV  [1] lane, [2] number, then per lease: number, delivery, id, delay in ms
 -- Reply a string: for each lease 1 (given back) or 0 (it is lost)
 local done = recall()
 if done then return done end
 
-local leases, deadlines, extras = read_current(3)
+local leases, deadlines, extras = read_current(4)
 local answers, removed, changed, soonest, first_due = {}, {}, {}, nil, nil
 for i, number in ipairs(leases) do
   answers[i] = deadlines[i] and '1' or '0'
   if deadlines[i] then
-    local delay = tonumber(ARGV[2 + 3 * i])
+    local delay = tonumber(ARGV[2 + 4 * i])
     local x = unpack_extra(extras[i])
     x.deliveries = x.deliveries + 1
     if delay > 0 then

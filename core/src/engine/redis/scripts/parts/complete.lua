@@ -21,8 +21,7 @@ local function complete(at, to)
       priority, mixed = own, mixed or (priority ~= nil and own ~= priority)
     end
   end
-  -- Numbers tell generations apart as long as one server gives them. One that took over without the
-  -- latest data may have given a number once more, in the same millisecond: the id says whose it is.
+  -- The number may be that of another item by now.
   local other, known = {}, redis.call('HMGET', IDS, unpack(ARGV, last + 1, last + count))
   for i = 1, count do
     if known[i] ~= ARGV[at + i] and not leads_to(ARGV[last + i], ARGV[at + i]) then
