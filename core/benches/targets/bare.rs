@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use redis::{Cmd, Connection, Value, cmd};
 
-use crate::raw::DEADLINE;
+use crate::raw::{DEADLINE, are_gone};
 use crate::server_time::{Side, Step};
 use crate::setup::{BATCH, DATA, Setup};
 
@@ -79,6 +79,10 @@ impl Side for Bare {
             };
             let _: Value = call.query(&mut self.connection).unwrap();
         }
+    }
+
+    async fn is_done(&mut self) -> bool {
+        are_gone(&mut self.connection, &KEYS)
     }
 }
 

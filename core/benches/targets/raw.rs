@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use redis::{Cmd, Connection, Pipeline, Value, cmd};
+use redis::{Cmd, Connection, Pipeline, ToRedisArgs, Value, cmd};
 
 use crate::server_time::{Side, Step};
 use crate::setup::{BATCH, DATA, RAW, Setup};
@@ -64,6 +64,10 @@ impl Side for Pipelined {
             let _: Vec<Value> = pipeline.query(connection).unwrap();
         }
     }
+
+    async fn is_done(&mut self) -> bool {
+        are_gone(&mut self.0.connection, &self.0.keys)
+    }
 }
 
 impl Side for Batched {
@@ -96,6 +100,14 @@ impl Side for Batched {
             }
         }
     }
+
+    async fn is_done(&mut self) -> bool {
+        are_gone(&mut self.0.connection, &self.0.keys)
+    }
+}
+
+pub(crate) fn are_gone(connection: &mut Connection, keys: &[impl ToRedisArgs]) -> bool {
+    cmd("EXISTS").arg(keys).query::<usize>(connection).unwrap() == 0
 }
 
 fn pop(ready: &str, count: usize) -> Cmd {

@@ -1,9 +1,8 @@
 //! Target 1: what a full cycle costs the server, beside raw commands that move the same data.
 //!
 //! [`Pipelined`] is what a program without scripts sends. Scripts that do no more than our commands
-//! ([`Bare`]) show what an atomic step costs by itself. One raw command for a whole
-//! batch, [`Batched`], is the floor, for a queue that keeps no ids apart, gives no token and no answer
-//! for each item.
+//! ([`Bare`]) show what an atomic step costs by itself. One raw command for a whole batch ([`Batched`])
+//! is the floor, for a queue that keeps no ids apart, gives no token and no answer for each item.
 
 use std::ops::Range;
 
@@ -32,6 +31,9 @@ pub(crate) trait Side {
     const COMMANDS: &[&str];
 
     async fn run(&mut self, step: Step, batches: Range<usize>);
+
+    /// Whether all that was added was completed.
+    async fn is_done(&mut self) -> bool;
 
     /// Microseconds of server time that these batches take.
     async fn turn(&mut self, setup: &Setup, step: Step, batches: Range<usize>) -> f64 {
@@ -90,6 +92,7 @@ async fn in_turns(
             others += other.turn(setup, step, batches).await;
         }
     }
+    assert!(ours.is_done().await && other.is_done().await, "everything was completed");
     let cycles = (scale.batches * BATCH) as f64;
     (own.map(|usec| usec / cycles), others / cycles)
 }
@@ -126,5 +129,10 @@ impl Side for Scripts {
                 }
             }
         }
+    }
+
+    async fn is_done(&mut self) -> bool {
+        let counts = self.queue.counts().await.unwrap();
+        (counts.ready, counts.leased) == (0, 0)
     }
 }
