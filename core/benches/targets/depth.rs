@@ -2,11 +2,11 @@
 //! does to raw commands, one for a whole batch, that move the same data: items that lie in no cache.
 
 use leaseq::WorkQueue;
-use redis::{Value, cmd};
 
 use crate::Scale;
+use crate::raw::{self, keys};
 use crate::report::{Bound, Report, Scene};
-use crate::setup::{BATCH, DATA, RAW, Setup, at_once, fill, median};
+use crate::setup::{BATCH, RAW, Setup, at_once, fill, median};
 
 pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     let setup = Setup::new().await;
@@ -51,37 +51,22 @@ async fn drain(setup: &Setup, queue: &WorkQueue) -> f64 {
 /// As raw commands do it: a table of items by their ids, a list, a sorted set.
 fn fill_raw(setup: &Setup, name: &str, items: usize) {
     let mut connection = setup.server.connection();
-    let data = [b'x'; DATA];
+    let [table, ready, _] = keys(name);
     for _ in 0..items.div_ceil(BATCH * 10) {
         let ids: Vec<String> = (0..BATCH * 10).map(|_| uuid::Uuid::new_v4().to_string()).collect();
-        let mut store = cmd("HSET");
-        store.arg(format!("{name}:items"));
-        for id in &ids {
-            store.arg(id).arg(&data);
-        }
-        let _: Value = store.query(&mut connection).unwrap();
-        let _: Value =
-            cmd("LPUSH").arg(format!("{name}:ready")).arg(ids).query(&mut connection).unwrap();
+        raw::send(&mut connection, raw::add(&table, &ready, &ids));
     }
 }
 
 fn drain_raw(setup: &Setup, name: &str) -> f64 {
     let mut connection = setup.server.connection();
-    let [ready, items, leased] = ["ready", "items", "leased"].map(|key| format!("{name}:{key}"));
+    let [items, ready, leased] = keys(name);
     setup.reset_stats();
     for _ in 0..1_000 / BATCH {
-        let mut pop = cmd("LMPOP");
-        pop.arg(1).arg(&ready).arg("RIGHT").arg("COUNT").arg(BATCH);
+        let pop = raw::pop(&ready, BATCH);
         let (_, ids): (String, Vec<String>) = pop.query(&mut connection).unwrap();
-        let _: Value = cmd("HMGET").arg(&items).arg(&ids).query(&mut connection).unwrap();
-        let mut lease = cmd("ZADD");
-        lease.arg(&leased);
-        for id in &ids {
-            lease.arg(1_795_000_000_000u64).arg(id);
-        }
-        let _: Value = lease.query(&mut connection).unwrap();
-        let _: Value = cmd("ZREM").arg(&leased).arg(&ids).query(&mut connection).unwrap();
-        let _: Value = cmd("HDEL").arg(&items).arg(&ids).query(&mut connection).unwrap();
+        raw::send(&mut connection, raw::lease(&items, &leased, &ids));
+        raw::send(&mut connection, raw::complete(&items, &leased, &ids));
     }
     setup.usec(&RAW)
 }

@@ -20,6 +20,7 @@ struct Raw {
     keys: [String; 3],
 }
 
+/// Of every lease; in milliseconds, as long as ours.
 pub(crate) const DEADLINE: u64 = 1_795_000_000_000;
 
 impl Raw {
@@ -27,7 +28,7 @@ impl Raw {
         Raw {
             connection: setup.server.connection(),
             ids: (0..batches * BATCH).map(|_| uuid::Uuid::new_v4().to_string()).collect(),
-            keys: ["items", "ready", "leased"].map(|key| format!("{name}:{key}")),
+            keys: keys(name),
         }
     }
 }
@@ -76,27 +77,13 @@ impl Side for Batched {
     async fn run(&mut self, step: Step, batches: Range<usize>) {
         let Raw { connection, ids, keys: [items, ready, leased] } = &mut self.0;
         for ids in ids[batches.start * BATCH..batches.end * BATCH].chunks(BATCH) {
-            let commands = match step {
-                Step::Add => {
-                    let mut store = cmd("HSET");
-                    store.arg(&*items);
-                    for id in ids {
-                        store.arg(id).arg(&[b'x'; DATA]);
-                    }
-                    vec![store, many("LPUSH", ready, ids)]
-                }
+            match step {
+                Step::Add => send(connection, add(items, ready, ids)),
                 Step::Lease => {
-                    let mut lease = cmd("ZADD");
-                    lease.arg(&*leased);
-                    for id in ids {
-                        lease.arg(DEADLINE).arg(id);
-                    }
-                    vec![pop(ready, BATCH), many("HMGET", items, ids), lease]
+                    send(connection, [pop(ready, BATCH)]);
+                    send(connection, lease(items, leased, ids));
                 }
-                Step::Complete => vec![many("ZREM", leased, ids), many("HDEL", items, ids)],
-            };
-            for command in commands {
-                let _: Value = command.query(connection).unwrap();
+                Step::Complete => send(connection, complete(items, leased, ids)),
             }
         }
     }
@@ -110,7 +97,41 @@ pub(crate) fn are_gone(connection: &mut Connection, keys: &[impl ToRedisArgs]) -
     cmd("EXISTS").arg(keys).query::<usize>(connection).unwrap() == 0
 }
 
-fn pop(ready: &str, count: usize) -> Cmd {
+/// The table of items, the list and the sorted set.
+pub(crate) fn keys(name: &str) -> [String; 3] {
+    ["items", "ready", "leased"].map(|key| format!("{name}:{key}"))
+}
+
+pub(crate) fn send<const N: usize>(connection: &mut Connection, commands: [Cmd; N]) {
+    for command in commands {
+        let _: Value = command.query(connection).unwrap();
+    }
+}
+
+pub(crate) fn add(items: &str, ready: &str, ids: &[String]) -> [Cmd; 2] {
+    let mut store = cmd("HSET");
+    store.arg(items);
+    for id in ids {
+        store.arg(id).arg(&[b'x'; DATA]);
+    }
+    [store, many("LPUSH", ready, ids)]
+}
+
+/// Leases what was popped.
+pub(crate) fn lease(items: &str, leased: &str, ids: &[String]) -> [Cmd; 2] {
+    let mut lease = cmd("ZADD");
+    lease.arg(leased);
+    for id in ids {
+        lease.arg(DEADLINE).arg(id);
+    }
+    [many("HMGET", items, ids), lease]
+}
+
+pub(crate) fn complete(items: &str, leased: &str, ids: &[String]) -> [Cmd; 2] {
+    [many("ZREM", leased, ids), many("HDEL", items, ids)]
+}
+
+pub(crate) fn pop(ready: &str, count: usize) -> Cmd {
     let mut command = cmd("LMPOP");
     command.arg(1).arg(ready).arg("RIGHT").arg("COUNT").arg(count);
     command

@@ -56,14 +56,14 @@ fn delivered(book: &Book<'_>, found: &mut Vec<Violation>) {
             found.push(Violation { id: None, what });
         }
     }
-    for (((number, one), _), ((same, other), _)) in
-        book.generations.iter().zip(book.generations.iter().skip(1))
-    {
+    let numbers = || book.generations.keys();
+    for ((number, one), (same, other)) in numbers().zip(numbers().skip(1)) {
         if number == same {
             let what = format!("{one} and {other} both have the number {number}");
-            // What one of two masters has numbered is lost. Else this is never excused.
-            let id = book.history.two_masters.then(|| Id::from(*one));
-            found.push(Violation { id, what });
+            // What one of two masters has numbered is lost: both are of that window. Else this is never
+            // excused.
+            let ids = [one, other].map(|id| book.history.two_masters.then(|| Id::from(*id)));
+            found.extend(ids.map(|id| Violation { id, what: what.clone() }));
         }
     }
 }
