@@ -15,7 +15,7 @@ pub(crate) fn start(dispatch: &Arc<Dispatch>, lease: &Lease, keep_alive: &KeepAl
     let task = Task {
         dispatch: dispatch.clone(),
         shared: lease.shared.clone(),
-        token: lease.token().clone(),
+        token: lease.token(),
         duration: Duration::from_millis(lease.item.duration_ms),
         end: keep_alive.limit.and_then(|limit| Instant::now().checked_add(limit)),
     };
@@ -58,8 +58,7 @@ impl Task {
                 return;
             }
             let duration_ms = duration.as_millis() as u64;
-            let extend = Extend { token: self.token.clone(), duration_ms };
-            let extend = self.dispatch.extend.call(vec![extend]);
+            let extend = self.dispatch.extend.call(vec![Extend { token: self.token, duration_ms }]);
             tokio::select! {
                 () = self.shared.left() => return,
                 answers = extend => match answers.map(|answers| answers.first().copied().flatten()) {

@@ -110,8 +110,8 @@ impl Lease {
         Lease { queue, item, shared: Arc::new(shared) }
     }
 
-    pub(crate) fn token(&self) -> &Token {
-        &self.item.token
+    pub(crate) fn token(&self) -> Token {
+        self.item.token
     }
 
     /// Name of the queue.
@@ -121,12 +121,12 @@ impl Lease {
 
     /// The item's id.
     pub fn id(&self) -> &[u8] {
-        &self.item.token.id
+        &self.item.id
     }
 
     /// The item's id as text; `None` if it is not UTF-8.
     pub fn id_str(&self) -> Option<&str> {
-        std::str::from_utf8(self.id()).ok()
+        std::str::from_utf8(&self.item.id).ok()
     }
 
     /// The item's data.
@@ -139,7 +139,7 @@ impl Lease {
     /// # Errors
     /// `Invalid` if it is not JSON, or not of this type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
-        read_json(self.id(), &self.item.data)
+        read_json(&self.item.id, &self.item.data)
     }
 
     /// 1 for the first delivery; 1 + failures + expiries after that.
@@ -175,7 +175,7 @@ impl Lease {
     /// Generation of the item: one life of its id, from the add to the completion. It goes up with
     /// every add of an id, so it can fence off writers of an earlier generation.
     pub fn generation(&self) -> u64 {
-        self.item.token.number
+        self.item.token.generation.count
     }
 
     /// When the lease expires, on the server's clock, as far as this handle knows.

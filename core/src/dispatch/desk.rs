@@ -52,7 +52,7 @@ impl Parcel {
 
 impl Drop for Parcel {
     fn drop(&mut self) {
-        self.dispatch.give_back(self.leases.iter().map(Lease::token).cloned().collect());
+        self.dispatch.give_back(self.leases.iter().map(Lease::token).collect());
     }
 }
 
@@ -343,7 +343,7 @@ fn recover(dispatch: &Arc<Dispatch>, stamp: Stamp, completed_too: bool) {
             };
             match lost {
                 Ok(Leased { items, .. }) => {
-                    let tokens = items.into_iter().map(|item: LeasedItem| item.token).collect();
+                    let tokens = items.iter().map(|item: &LeasedItem| item.token).collect();
                     return this.give_back(tokens);
                 }
                 Err(error) if error.kind().is_retryable() => context.pause().await,

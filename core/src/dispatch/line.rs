@@ -110,15 +110,16 @@ pub(super) struct Completing {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::engine::Token;
+    use crate::engine::{Generation, Token};
 
     pub(crate) type Answer = oneshot::Receiver<Result<Parcel>>;
 
     /// A call stands in line.
     pub(crate) fn stand(line: &mut VecDeque<Call>, completes: u64, count: usize) -> Answer {
         let (reply, answer) = oneshot::channel();
-        let complete = |number| Complete {
-            token: Token { number, id: "id".into(), delivery: 0 },
+        let complete = |count| Complete {
+            token: Token { generation: Generation { count, salt: [0; 5] }, delivery: 0 },
+            id: "id".into(),
             strict: false,
         };
         let completing = (completes > 0).then(|| Completing {

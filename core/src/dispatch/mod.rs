@@ -146,8 +146,8 @@ impl Dispatch {
         self.context.spawn(async move {
             let context = &this.context;
             loop {
-                let release = |token: &Token| Release { token: token.clone(), delay_ms: 0 };
-                match this.release.call(tokens.iter().map(release).collect()).await {
+                let releases = tokens.iter().map(|&token| Release { token, delay_ms: 0 }).collect();
+                match this.release.call(releases).await {
                     // Repeating it is harmless: a second time finds the lease lost.
                     Err(error) if error.kind().is_retryable() && !context.closed.is_cancelled() => {
                         context.pause().await;

@@ -30,14 +30,20 @@ pub(crate) struct Stamp {
     pub(crate) until: Instant,
 }
 
+/// One life of an id, as the engine names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Generation {
+    /// Goes up with every add.
+    pub(crate) count: u64,
+    /// Tells apart what two servers gave the same count, each of which took itself for the master.
+    /// Zeros where there is never more than one.
+    pub(crate) salt: [u8; 5],
+}
+
 /// Proves that a lease is the current one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Token {
-    /// The generation: one life of an id.
-    pub(crate) number: u64,
-    /// A server that took over without the latest data may give the number of an item that it lost to
-    /// another one, and only this tells them apart.
-    pub(crate) id: Bytes,
+    pub(crate) generation: Generation,
     /// How often the item had been leased before in this generation.
     pub(crate) delivery: u64,
 }
@@ -51,6 +57,7 @@ pub(crate) struct Wanted {
 #[derive(Debug, Clone)]
 pub(crate) struct LeasedItem {
     pub(crate) token: Token,
+    pub(crate) id: Bytes,
     pub(crate) data: Bytes,
     pub(crate) priority: u8,
     pub(crate) max_attempts: Option<u32>,
@@ -72,6 +79,7 @@ pub(crate) struct Leased {
 #[derive(Debug, Clone)]
 pub(crate) struct Complete {
     pub(crate) token: Token,
+    pub(crate) id: Bytes,
     pub(crate) strict: bool,
 }
 

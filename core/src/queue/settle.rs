@@ -94,8 +94,7 @@ impl WorkQueue {
         let mut extended = Vec::with_capacity(leases.len());
         for chunk in leases.chunks(MAX_BATCH) {
             let asked = Instant::now();
-            let call =
-                chunk.iter().map(|lease| Extend { token: lease.token().clone(), duration_ms });
+            let call = chunk.iter().map(|lease| Extend { token: lease.token(), duration_ms });
             let answers = self.dispatch.extend.call(call.collect()).await?;
             extended.extend(chunk.iter().zip(answers).map(|(lease, answer)| match answer {
                 Some(deadline_ms) => {
@@ -131,7 +130,7 @@ impl WorkQueue {
         self.dispatch.open().await?;
         let mut released = Vec::with_capacity(leases.len());
         for chunk in leases.chunks(MAX_BATCH) {
-            let call = chunk.iter().map(|lease| Release { token: lease.token().clone(), delay_ms });
+            let call = chunk.iter().map(|lease| Release { token: lease.token(), delay_ms });
             let answers = self.dispatch.release.call(call.collect()).await?;
             released.extend(chunk.iter().zip(answers).map(|(lease, given_back)| {
                 if !given_back {
@@ -151,7 +150,7 @@ impl WorkQueue {
         let leases = leases.into_iter().filter(|lease| lease.queue == self.dispatch.queue);
         let tokens = leases.map(|lease| {
             lease.shared.settle();
-            lease.token().clone()
+            lease.token()
         });
         self.dispatch.give_back(tokens.collect());
     }
@@ -188,7 +187,7 @@ impl WorkQueue {
         let mut failed = Vec::with_capacity(leases.len());
         for (chunk, errors) in leases.chunks(MAX_BATCH).zip(errors.chunks(MAX_BATCH)) {
             let call = chunk.iter().zip(errors).map(|(lease, error)| Fail {
-                token: lease.token().clone(),
+                token: lease.token(),
                 delay_ms,
                 error: cut(error, MAX_ERROR_TEXT).to_owned(),
             });
@@ -219,14 +218,17 @@ impl WorkQueue {
 }
 
 pub(super) fn completes(leases: &[&Lease], options: &CompleteOptions) -> Vec<Complete> {
-    let complete =
-        |lease: &&Lease| Complete { token: lease.token().clone(), strict: options.strict };
+    let complete = |lease: &&Lease| Complete {
+        token: lease.token(),
+        id: lease.item.id.clone(),
+        strict: options.strict,
+    };
     leases.iter().map(complete).collect()
 }
 
 fn lost(lease: &Lease) -> Error {
     lease.shared.lose();
-    Error::lease_lost(lease.queue.as_str(), lease.id())
+    Error::lease_lost(lease.queue.as_str(), &lease.item.id)
 }
 
 /// The first `most` bytes of the text, or a few less: whole characters.

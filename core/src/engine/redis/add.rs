@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::RedisEngine;
 use super::keys::UP_TO_READY;
+use super::number;
 use super::record::{store_id, write_record};
 use super::reply;
 use super::scripts::Script;
@@ -26,7 +27,7 @@ pub(super) async fn add(
     let key_count = UP_TO_READY + highest as usize;
     let reply = engine
         .run(queue, Script::Add, key_count, stamp, |command| {
-            command.arg(ids.len());
+            command.arg(&number::salt(stamp)[..]).arg(ids.len());
             for id in &ids {
                 command.arg(&**id);
             }

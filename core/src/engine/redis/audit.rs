@@ -14,11 +14,11 @@ use redis::{Cmd, Value};
 
 use super::RedisEngine;
 use super::keys::{ALL, Keys, UP_TO_DEAD};
-use super::reply;
 use super::scripts::Script;
+use super::{number, reply};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
-use crate::engine::pause;
+use crate::engine::{Generation, pause};
 use crate::name::QueueName;
 use crate::options::{MAX_DELAY, MAX_LEASE, MAX_PRIORITY};
 
@@ -33,9 +33,9 @@ pub(super) struct Audit<'a> {
     pace: u32,
     report: DeepReport,
     /// Items that must be ready: number and delivery.
-    candidates: HashMap<u64, u64>,
+    candidates: HashMap<Generation, u64>,
     /// Where numbers were seen among the ready ones: priority and place from the left.
-    seen: HashMap<u64, (u8, u64)>,
+    seen: HashMap<Generation, (u8, u64)>,
 }
 
 impl<'a> Audit<'a> {
@@ -127,8 +127,8 @@ impl<'a> Audit<'a> {
             self.report.items += reply::number::<u64>(seen)?;
             let mut candidates = reply::list(candidates)?.into_iter();
             while let (Some(number), Some(delivery)) = (candidates.next(), candidates.next()) {
-                // A field that is no number was not written by this library; it has been reported.
-                if let Ok(number) = reply::number(number) {
+                // A field that is no number was not written by this library.
+                if let Some(number) = number::read(&reply::bytes(number)?) {
                     self.candidates.insert(number, reply::number(delivery)?);
                 }
             }
@@ -158,18 +158,20 @@ impl<'a> Audit<'a> {
 
     async fn ready(&mut self, priority: u8) -> Result<()> {
         let mut from = 0u64;
-        let mut last: Option<u64> = None;
+        // Entries that are no numbers are tombstones, and count as none.
+        let mut last: Option<Option<Generation>> = None;
         loop {
             let reply = self.step(Script::AuditReady, ALL, |command| {
                 command.arg(priority).arg(from).arg(from + STEP as u64 - 1).arg(self.mend as u8);
             });
             let [numbers, misplaced] = reply::array(reply.await?)?;
-            let misplaced: Vec<u64> = read_numbers(misplaced)?;
+            let misplaced = reply::list(misplaced)?;
+            let misplaced: Vec<_> = misplaced.into_iter().map(shown).collect::<Result<_>>()?;
             for number in &misplaced {
                 let what = format!("item number {number} is ready as well");
                 self.report.note(Damage::SeveralStates, 1, self.mend, what);
             }
-            let numbers = read_numbers(numbers)?;
+            let numbers = number::read_all(numbers)?;
             // Each stretch begins with the last entry of the one before. Entries that came in at the
             // left have shifted it; what follows it was not seen yet. If it is gone, or was
             // shifted too far, nothing can be said about doubles in this stretch.
@@ -178,16 +180,17 @@ impl<'a> Audit<'a> {
                 Some(last) => numbers.iter().position(|number| *number == last).map(|i| i + 1),
             };
             for (i, number) in numbers.iter().enumerate() {
+                let Some(number) = *number else { continue };
                 let place = (priority, from + i as u64);
                 let fresh = fresh_from.is_some_and(|fresh| i >= fresh);
-                match self.seen.get(number) {
-                    Some(first) if fresh && *number != 0 && !misplaced.contains(number) => {
+                match self.seen.get(&number) {
+                    Some(first) if fresh && !misplaced.contains(&number.to_string()) => {
                         let first = *first;
-                        self.doubled(*number, first, place).await?;
+                        self.doubled(number, first, place).await?;
                     }
                     Some(_) => {}
                     None => {
-                        self.seen.insert(*number, place);
+                        self.seen.insert(number, place);
                     }
                 }
             }
@@ -199,7 +202,12 @@ impl<'a> Audit<'a> {
         }
     }
 
-    async fn doubled(&mut self, number: u64, first: (u8, u64), second: (u8, u64)) -> Result<()> {
+    async fn doubled(
+        &mut self,
+        number: Generation,
+        first: (u8, u64),
+        second: (u8, u64),
+    ) -> Result<()> {
         // A tombstone may stand twice; only items matter.
         if !self.candidates.contains_key(&number) {
             return Ok(());
@@ -214,7 +222,7 @@ impl<'a> Audit<'a> {
     }
 
     async fn strays(&mut self) -> Result<()> {
-        let mut missing: Vec<(u64, u64)> = std::mem::take(&mut self.candidates)
+        let mut missing: Vec<(Generation, u64)> = std::mem::take(&mut self.candidates)
             .into_iter()
             .filter(|(number, _)| !self.seen.contains_key(number))
             .collect();
@@ -271,11 +279,6 @@ impl<'a> Audit<'a> {
             }
         }
     }
-}
-
-/// Entries that are not numbers count as 0, which is no item's number.
-fn read_numbers(value: Value) -> Result<Vec<u64>> {
-    Ok(reply::list(value)?.into_iter().map(|value| reply::number(value).unwrap_or(0)).collect())
 }
 
 fn shown(value: Value) -> Result<String> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::keys::ALL;
+use super::number;
 use super::record::{read_extra, read_record};
 use super::reply;
 use super::scripts::Script;
@@ -85,15 +86,17 @@ fn read(queue: &QueueName, wanted: &[Wanted], reply: [Value; 5]) -> Result<Lease
         if record.is_empty() {
             continue;
         }
-        let number = reply::number(number)?;
+        let number = reply::bytes(number)?;
         // One that cannot be read must not keep the others from their caller.
-        let Some((id, data)) = read_record(record) else {
+        let (Some(generation), Some((id, data))) = (number::read(&number), read_record(record))
+        else {
             unreadable = Some(number);
             continue;
         };
         let extra = read_extra(&extra);
         items.push(LeasedItem {
-            token: Token { number, id, delivery: extra.deliveries },
+            token: Token { generation, delivery: extra.deliveries },
+            id,
             data,
             priority: extra.priority,
             max_attempts: extra.max_attempts,
@@ -105,7 +108,7 @@ fn read(queue: &QueueName, wanted: &[Wanted], reply: [Value; 5]) -> Result<Lease
         });
     }
     if let Some(number) = unreadable {
-        let error = bad_record(queue, number);
+        let error = bad_record(queue, &number);
         tracing::warn!(%error, "an item was leased to nobody");
         if items.is_empty() {
             return Err(error);

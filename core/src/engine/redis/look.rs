@@ -5,7 +5,8 @@ use std::time::Duration;
 use redis::{Value, cmd};
 
 use super::keys::{self, ALL, UP_TO_DEAD};
-use super::record::{self, read_extra, read_record, store_id};
+use super::number;
+use super::record::{read_extra, read_record, store_id};
 use super::reply;
 use super::scripts::Script;
 use super::{RedisEngine, bad_record};
@@ -110,8 +111,10 @@ fn item_info(
     extra: Value,
     score: Value,
 ) -> Result<ItemInfo> {
-    let number = reply::number(number)?;
-    let (id, data) = read_record(reply::bytes(record)?).ok_or_else(|| bad_record(queue, number))?;
+    let number = reply::bytes(number)?;
+    let (generation, (id, data)) = number::read(&number)
+        .zip(read_record(reply::bytes(record)?))
+        .ok_or_else(|| bad_record(queue, &number))?;
     let extra = read_extra(&reply::bytes(extra)?);
     Ok(ItemInfo {
         id,
@@ -122,7 +125,7 @@ fn item_info(
         failures: extra.failures,
         expiries: extra.expiries,
         last_error: extra.error,
-        added_at: from_ms(record::added_at_ms(number)),
+        added_at: from_ms(number::added_at_ms(generation)),
         at: reply::text(score)?.parse::<f64>().ok().map(|ms| from_ms(ms.max(0.0) as u64)),
     })
 }

@@ -12,6 +12,7 @@ mod keys;
 mod lease;
 mod link;
 mod look;
+mod number;
 mod operate;
 mod record;
 mod reply;
@@ -350,6 +351,7 @@ impl Engine for RedisEngine {
     }
 }
 
-fn bad_record(queue: &QueueName, number: u64) -> Error {
+fn bad_record(queue: &QueueName, number: &[u8]) -> Error {
+    let number = number.escape_ascii();
     Error::internal(format_args!("queue {queue}, item number {number}: cannot be read; run check"))
 }

@@ -107,11 +107,6 @@ fn try_read_extra(packed: &[u8]) -> Option<Extra> {
     Some(Extra { priority, max_attempts, failures, expiries, deliveries, error })
 }
 
-/// When an item was added, in ms since 1970: numbers follow the clock. See `scripts/add.lua`.
-pub(super) fn added_at_ms(number: u64) -> u64 {
-    number / 256 + 1_767_225_600_000
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

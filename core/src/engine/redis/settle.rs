@@ -8,7 +8,7 @@ use super::record::store_id;
 use super::reply;
 use super::scripts::Script;
 use crate::Result;
-use crate::engine::{Complete, Extend, Fail, Release, Stamp, Token};
+use crate::engine::{Complete, Extend, Fail, Release, Stamp};
 use crate::item::State;
 use crate::name::QueueName;
 
@@ -30,10 +30,10 @@ pub(super) async fn complete(
 pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
     command.arg(leases.len());
     for lease in leases {
-        command.arg(lease.token.number);
+        command.arg(lease.token.generation);
     }
     for lease in leases {
-        command.arg(&*store_id(&lease.token.id));
+        command.arg(&*store_id(&lease.id));
     }
     let later = || leases.iter().enumerate().filter(|(_, lease)| lease.token.delivery > 0);
     command.arg(later().count());
@@ -51,11 +51,6 @@ pub(super) fn count_completes(leases: &[Complete]) -> usize {
     2 + 2 * (leases.len() + later) + leases.iter().filter(|lease| lease.strict).count()
 }
 
-/// What `scripts/parts/current.lua` reads of each lease.
-fn add_token(command: &mut Cmd, token: &Token) {
-    command.arg(token.number).arg(token.delivery).arg(&*store_id(&token.id));
-}
-
 pub(super) async fn extend(
     engine: &RedisEngine,
     queue: &QueueName,
@@ -65,8 +60,10 @@ pub(super) async fn extend(
     let reply = engine
         .run(queue, Script::Extend, UP_TO_EXTRA, stamp, |command| {
             for lease in leases {
-                add_token(command, &lease.token);
-                command.arg(lease.duration_ms);
+                command
+                    .arg(lease.token.generation)
+                    .arg(lease.token.delivery)
+                    .arg(lease.duration_ms);
             }
         })
         .await?;
@@ -83,8 +80,7 @@ pub(super) async fn release(
     let reply = engine
         .run(queue, Script::Release, ALL, stamp, |command| {
             for lease in leases {
-                add_token(command, &lease.token);
-                command.arg(lease.delay_ms);
+                command.arg(lease.token.generation).arg(lease.token.delivery).arg(lease.delay_ms);
             }
         })
         .await?;
@@ -100,7 +96,7 @@ pub(super) async fn fail(
     let reply = engine
         .run(queue, Script::Fail, ALL, stamp, |command| {
             for lease in leases {
-                add_token(command, &lease.token);
+                command.arg(lease.token.generation).arg(lease.token.delivery);
                 command.arg(lease.delay_ms).arg(&lease.error);
             }
         })

@@ -8,7 +8,7 @@ use super::database::Database;
 use super::due::{move_due, next_due};
 use super::row::Stored;
 use super::tally::Tally;
-use crate::engine::{Leased, LeasedItem, Token, Wanted};
+use crate::engine::{Generation, Leased, LeasedItem, Token, Wanted};
 use crate::item::State;
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
@@ -130,13 +130,17 @@ fn take(
             tally.count(State::Ready, row.priority, -1);
             tally.count(State::Leased, row.priority, 1);
             items.push(LeasedItem {
+                token: Token {
+                    generation: Generation { count: row.number as u64, salt: [0; 5] },
+                    delivery: row.deliveries,
+                },
                 data,
                 priority: row.priority,
                 max_attempts: row.max_attempts(),
-                token: Token { number: row.number as u64, id: row.id, delivery: row.deliveries },
                 failures: row.failures,
                 expiries: row.expiries,
                 last_error: row.error,
+                id: row.id,
                 duration_ms: group.duration_ms,
                 deadline_ms,
             });

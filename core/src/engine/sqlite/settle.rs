@@ -37,7 +37,7 @@ pub(super) fn complete(
     while answers.len() < leases.len() {
         db.run(COMPLETE_CURRENT, |current| {
             for lease in &leases[answers.len()..] {
-                let (number, delivery) = numbers(&lease.token);
+                let (number, delivery) = numbers(lease.token);
                 if current.execute([number, queue, delivery])? == 0 {
                     break;
                 }
@@ -57,7 +57,7 @@ pub(super) fn complete(
 
 /// Completes what is large, or not leased to this caller any more.
 fn complete_any(db: &Database, queue: i64, lease: &Complete, tally: &mut Tally) -> Result<bool> {
-    let (number, delivery) = numbers(&lease.token);
+    let (number, delivery) = numbers(lease.token);
     let read = |row: &rusqlite::Row<'_>| {
         Ok((read_state(row, 0)?, row.get::<_, u8>(1)?, row.get::<_, bool>(2)?))
     };
@@ -88,7 +88,7 @@ pub(super) fn extend(
     let Some(queue) = db.queue(name)? else { return Ok(vec![None; leases.len()]) };
     let mut answers = Vec::with_capacity(leases.len());
     for lease in leases {
-        let (number, delivery) = numbers(&lease.token);
+        let (number, delivery) = numbers(lease.token);
         let deadline = (db.now + lease.duration_ms) as i64;
         let at: Option<i64> = db.run(EXTEND, |s| {
             s.query_row([number, queue, delivery, deadline], |row| row.get(0)).optional()
@@ -111,13 +111,13 @@ pub(super) fn release(
     let mut released: Vec<(usize, Held)> = Vec::new();
     for (i, lease) in leases.iter().enumerate() {
         let twice = released.iter().any(|(other, _)| leases[*other].token == lease.token);
-        if let Some(found) = held(db, queue, &lease.token)?.filter(|_| !twice) {
+        if let Some(found) = held(db, queue, lease.token)?.filter(|_| !twice) {
             released.push((i, found));
         }
     }
     for (i, found) in released.into_iter().rev() {
         let lease = &leases[i];
-        let (number, delivery) = numbers(&lease.token);
+        let (number, delivery) = numbers(lease.token);
         let delay = lease.delay_ms as i64;
         let state = if delay > 0 { State::Delayed } else { State::Ready };
         let place = if delay > 0 { 0 } else { -db.next_number() };
@@ -153,11 +153,11 @@ pub(super) fn fail(
     let mut tally = Tally::default();
     let mut answers = Vec::with_capacity(leases.len());
     for lease in leases {
-        let Some(found) = held(db, queue, &lease.token)? else {
+        let Some(found) = held(db, queue, lease.token)? else {
             answers.push(None);
             continue;
         };
-        let (number, delivery) = numbers(&lease.token);
+        let (number, delivery) = numbers(lease.token);
         let delay = lease.delay_ms as i64;
         let (state, at) = match delay {
             _ if found.last_attempt => (State::Dead, now),
@@ -187,7 +187,7 @@ struct Held {
 }
 
 /// What the item is like, if this lease of it is current.
-fn held(db: &Database, queue: i64, token: &Token) -> Result<Option<Held>> {
+fn held(db: &Database, queue: i64, token: Token) -> Result<Option<Held>> {
     const HELD: &str =
         "SELECT priority, since, max_attempts > 0 AND failures + expiries + 1 >= max_attempts
         FROM item WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
@@ -200,6 +200,6 @@ fn held(db: &Database, queue: i64, token: &Token) -> Result<Option<Held>> {
     })
 }
 
-fn numbers(token: &Token) -> (i64, i64) {
-    (token.number as i64, token.delivery as i64)
+fn numbers(token: Token) -> (i64, i64) {
+    (token.generation.count as i64, token.delivery as i64)
 }

@@ -1,36 +1,37 @@
 -- Adds items that do not exist yet, in one atomic step.
 -- KEYS  see parts/keys.lua, up to the ready list of the highest priority in the batch
--- ARGV  [1] lane, [2] number, [3] count, the ids, the records (id and data as stored; opaque here), then
---       per item with options: index, priority, delay in ms, max_attempts (0: no limit)
+-- ARGV  [1] lane, [2] number, [3] salt, [4] count, the ids, the records (id and data as stored; opaque
+--       here), then per item with options: index, priority, delay in ms, max_attempts (0: no limit)
 --       The ids of one call differ from each other.
 -- Reply a string: for each item 1 (added) or 0 (exists), then `n` if the queue is new
 local done = recall()
 if done then return done end
 
-local count = tonumber(ARGV[3])
-local known = redis.call('HMGET', IDS, unpack(ARGV, 4, 3 + count))
-local meta = redis.call('HMGET', META, 'last', 'waiting', 'largest', 'added', 'format', 'watched')
+local salt, count = ARGV[3], tonumber(ARGV[4])
+local known = redis.call('HMGET', IDS, unpack(ARGV, 5, 4 + count))
+local meta = redis.call('HMGET', META, 'last', 'waiting', 'largest', 'added', 'format')
 if meta[5] and meta[5] ~= '1' then return redis.error_reply('FORMAT ' .. meta[5]) end
-local options = {}
-for i = 4 + 2 * count, #ARGV, 4 do options[tonumber(ARGV[i])] = i end
+local options, moves = {}, nil
+for i = 5 + 2 * count, #ARGV, 4 do
+  options[tonumber(ARGV[i])] = i
+  moves = moves or collect()
+end
 
--- Numbers follow the clock (256 to a millisecond since 2026) and never go back, so that they are not
--- used twice even when the server has lost data, and tell when an item was added.
-local last = math.max(tonumber(meta[1]) or 0, (now - 1767225600000) * 256)
+local last = math.max(meta[1] and count_of(meta[1]) or 0, (now - YEAR_2026) * 256)
 local largest = tonumber(meta[3]) or 0
 local records, names, ready, extras = {}, {}, {}, {}
-local DIGITS = { [0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' }
+local DIGITS = { [0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f' }
 local tens -- the text of all but the last digit of `last`: formatting each number would cost more
 local added, plain, soonest, first_due = 0, 0, nil, nil
 for i = 1, count do
   if not known[i] then
-    local record, option = ARGV[3 + count + i], options[i]
+    local record, option = ARGV[4 + count + i], options[i]
     last = last + 1
-    local digit = last % 10
-    if digit == 0 or not tens then tens = text(math.floor(last / 10)) end
-    local number = tens .. DIGITS[digit]
+    local digit = last % 16
+    if digit == 0 or not tens then tens = string.format('%x', math.floor(last / 16)) end
+    local number = tens .. DIGITS[digit] .. salt
     records[added + 1], records[added + 2] = number, record
-    names[added + 1], names[added + 2] = ARGV[3 + i], number
+    names[added + 1], names[added + 2] = ARGV[4 + i], number
     added = added + 2
     if #record > largest then largest = #record end
     if not option then
@@ -43,13 +44,13 @@ for i = 1, count do
       extras[#extras + 1] = pack_extra({ priority = priority, max_attempts = tonumber(ARGV[option + 3]),
         failures = 0, expiries = 0, deliveries = 0, front = 0, since = due, error = '' })
       if delay > 0 then
-        push_at(DELAYED, due, number)
+        moves.at(DELAYED, due, number)
         if not first_due or due < first_due then first_due = due end
       elseif priority == 0 then
         plain = plain + 1 -- in one list with those that have no options, to keep their order
         ready[plain] = number
       else
-        push_back(priority, number)
+        moves.to_back(priority, number)
       end
       if not soonest or due < soonest then soonest = due end
     end
@@ -68,9 +69,9 @@ if added > 0 then
   redis.call('HSET', IDS, unpack(names))
   if #extras > 0 then redis.call('HSET', EXTRA, unpack(extras)) end
   if plain > 0 then redis.call('LPUSH', KEYS[READY], unpack(ready)) end
-  push_all()
+  if moves then moves.write() end
   wake_before(meta[2], plain > 0 and now or math.max(soonest, now))
-  if first_due then tell_before(meta[6], first_due) end
+  if first_due then tell_before(redis.call('HGET', META, 'watched'), first_due) end
   if not meta[5] then
     redis.call('HSET', META, 'format', 1)
     answer = answer .. 'n'

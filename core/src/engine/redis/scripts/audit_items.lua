@@ -5,7 +5,7 @@
 --       leased, delayed or dead, so must be ready, [4] findings: damage, number, 1 if mended
 local mend = ARGV[3] == '1'
 local meta = redis.call('HMGET', META, 'largest', 'last')
-local largest, last = tonumber(meta[1]) or 0, tonumber(meta[2]) or 0
+local largest, last = tonumber(meta[1]) or 0, meta[2] and count_of(meta[2]) or 0
 local chunk = math.min(tonumber(ARGV[2]), math.max(1, math.floor(16777216 / math.max(1, largest))))
 local page = redis.call('HSCAN', ITEMS, ARGV[1], 'COUNT', chunk)
 local candidates, findings, seen = {}, {}, 0
@@ -35,9 +35,14 @@ for i = 1, #page[2], 2 do
   local number, record = page[2][i], page[2][i + 1]
   seen = seen + 1
   check_id(number, record)
-  if #record > largest or (tonumber(number) or 0) > last then
-    largest, last = math.max(largest, #record), math.max(last, tonumber(number) or 0)
-    if mend then redis.call('HSET', META, 'largest', largest, 'last', text(last)) end
+  local count = count_of(number) or 0
+  if #record > largest or count > last then
+    largest = math.max(largest, #record)
+    if mend then redis.call('HSET', META, 'largest', text(largest)) end
+    if count > last then
+      last = count
+      if mend then redis.call('HSET', META, 'last', number) end
+    end
     found('bad_count', number, mend)
   end
   local packed = redis.call('HGET', EXTRA, number)

@@ -19,7 +19,7 @@ for p = 0, 9 do
       if redis.call('HEXISTS', ITEMS, number) == 1 then
         items = items + 1
         local since = unpack_extra(redis.call('HGET', EXTRA, number)).since
-        if since == 0 then since = math.floor(number / 256) + 1767225600000 end
+        if since == 0 then since = math.floor((count_of(number) or 0) / 256) + YEAR_2026 end
         if not oldest or since < oldest then oldest = since end
       end
     end

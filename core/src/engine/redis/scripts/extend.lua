@@ -1,16 +1,16 @@
 -- Extends leases: the deadline becomes the later of the old one and now + duration.
 -- KEYS  see parts/keys.lua, up to EXTRA
--- ARGV  [1] lane, [2] number, then per lease: number, delivery, id, duration in ms
+-- ARGV  [1] lane, [2] number, then per lease: number, delivery, duration in ms
 -- Reply a string: for each lease its deadline, or - if it is lost, with spaces between
 local done = recall()
 if done then return done end
 
 -- The background extension of a lease and its holder's own may travel together.
-local numbers, deadlines = read_current(4, true)
+local numbers, deadlines = read_current(3, true)
 local answers, scores, latest = {}, {}, {}
 for i, number in ipairs(numbers) do
   if deadlines[i] then
-    local deadline = math.max(latest[number] or tonumber(deadlines[i]), now + ARGV[2 + 4 * i])
+    local deadline = math.max(latest[number] or tonumber(deadlines[i]), now + ARGV[2 + 3 * i])
     latest[number] = deadline
     answers[i] = text(deadline)
     scores[#scores + 1] = answers[i]

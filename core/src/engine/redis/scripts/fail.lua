@@ -1,30 +1,31 @@
 -- Counts a failure of leased items: back of the queue, at once or when the delay ends, or dead at
 -- the limit of attempts. The error text is kept with the item.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] lane, [2] number, then per lease: number, delivery, id, delay in ms, error text
+-- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms, error text
 -- Reply a string: for each lease 1 (it lives), 2 (it is dead now) or 0 (it is lost)
 local done = recall()
 if done then return done end
 
-local leases, deadlines, extras = read_current(5)
+local leases, deadlines, extras = read_current(4)
 local answers, removed, changed, soonest, first_due, died = {}, {}, {}, nil, nil, 0
+local moves = collect()
 for i, number in ipairs(leases) do
   answers[i] = '0'
   if deadlines[i] then
-    local delay = tonumber(ARGV[1 + 5 * i])
+    local delay = tonumber(ARGV[1 + 4 * i])
     local x = unpack_extra(extras[i])
     x.failures, x.deliveries = x.failures + 1, x.deliveries + 1
-    x.front, x.since, x.error = 0, now + delay, ARGV[2 + 5 * i]
+    x.front, x.since, x.error = 0, now + delay, ARGV[2 + 4 * i]
     answers[i] = '1'
     if x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
       answers[i] = '2'
       died = died + 1
-      push_at(DEAD, now, number)
+      moves.at(DEAD, now, number)
     elseif delay > 0 then
-      push_at(DELAYED, now + delay, number)
+      moves.at(DELAYED, now + delay, number)
       if not first_due or now + delay < first_due then first_due = now + delay end
     else
-      push_back(x.priority, number)
+      moves.to_back(x.priority, number)
     end
     removed[#removed + 1] = number
     changed[#changed + 1] = number
@@ -35,7 +36,7 @@ end
 if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
   redis.call('HSET', EXTRA, unpack(changed))
-  push_all()
+  moves.write()
   redis.call('HINCRBY', META, 'failed', #removed)
   if died > 0 then redis.call('HINCRBY', META, 'died', died) end
   local meta = redis.call('HMGET', META, 'waiting', 'watched')

@@ -13,5 +13,5 @@ if done then
 end
 
 local look = lease(3)
-remember(table.concat(held, ' '))
+remember(nil, held)
 return { now, look, numbers, records, extras }

@@ -5,7 +5,7 @@
 -- Reply [1] how many pairs were looked at (bounded by bytes: go on with the rest), [2] the strays
 local strays, looked, room = {}, 0, 16777216
 local mend = ARGV[1] == '1'
-local changed = {}
+local changed, moves = {}, collect()
 for i = 2, #ARGV, 2 do
   if room <= 0 then break end
   looked = looked + 1
@@ -31,13 +31,13 @@ for i = 2, #ARGV, 2 do
       x.deliveries, x.since = x.deliveries + 1, now
       changed[#changed + 1] = number
       changed[#changed + 1] = pack_extra(x)
-      push_front(x.priority, number)
+      moves.to_front(x.priority, number)
     end
   end
 end
 if #changed > 0 then
   redis.call('HSET', EXTRA, unpack(changed))
-  push_all()
+  moves.write()
   wake_before(redis.call('HGET', META, 'waiting'), now)
 end
 return { looked, strays }

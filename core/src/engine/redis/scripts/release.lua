@@ -1,24 +1,25 @@
 -- Gives leased items back without counting an attempt: to the front, at once or when the delay ends.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] lane, [2] number, then per lease: number, delivery, id, delay in ms
+-- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms
 -- Reply a string: for each lease 1 (given back) or 0 (it is lost)
 local done = recall()
 if done then return done end
 
-local leases, deadlines, extras = read_current(4)
+local leases, deadlines, extras = read_current(3)
 local answers, removed, changed, soonest, first_due = {}, {}, {}, nil, nil
+local moves = collect()
 for i, number in ipairs(leases) do
   answers[i] = deadlines[i] and '1' or '0'
   if deadlines[i] then
-    local delay = tonumber(ARGV[2 + 4 * i])
+    local delay = tonumber(ARGV[2 + 3 * i])
     local x = unpack_extra(extras[i])
     x.deliveries = x.deliveries + 1
     if delay > 0 then
       x.front, x.since = 1, now + delay
-      push_at(DELAYED, now + delay, number)
+      moves.at(DELAYED, now + delay, number)
       if not first_due or now + delay < first_due then first_due = now + delay end
     else
-      push_front(x.priority, number)
+      moves.to_front(x.priority, number)
     end
     removed[#removed + 1] = number
     changed[#changed + 1] = number
@@ -29,7 +30,7 @@ end
 if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
   redis.call('HSET', EXTRA, unpack(changed))
-  push_all()
+  moves.write()
   local meta = redis.call('HMGET', META, 'waiting', 'watched')
   wake_before(meta[1], now + soonest)
   if first_due then tell_before(meta[2], first_due) end

@@ -5,7 +5,7 @@
 local done = recall()
 if done then return done end
 
-local answers, revived = {}, 0
+local answers, revived, moves = {}, 0, collect()
 for i = 3, #ARGV do
   local number = redis.call('HGET', IDS, ARGV[i])
   local dead = number and redis.call('ZREM', DEAD, number) == 1
@@ -14,12 +14,12 @@ for i = 3, #ARGV do
     local x = unpack_extra(redis.call('HGET', EXTRA, number))
     x.failures, x.expiries, x.front, x.since = 0, 0, 0, now
     redis.call('HSET', EXTRA, number, pack_extra(x))
-    push_back(x.priority, number)
+    moves.to_back(x.priority, number)
     revived = revived + 1
   end
 end
 if revived > 0 then
-  push_all()
+  moves.write()
   wake_before(redis.call('HGET', META, 'waiting'), now)
 end
 local answer = table.concat(answers)

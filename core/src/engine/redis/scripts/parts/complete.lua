@@ -21,13 +21,6 @@ local function complete(at, to)
       priority, mixed = own, mixed or (priority ~= nil and own ~= priority)
     end
   end
-  -- The number may be that of another item by now.
-  local other, known = {}, redis.call('HMGET', IDS, unpack(ARGV, last + 1, last + count))
-  for i = 1, count do
-    if known[i] ~= ARGV[at + i] and not leads_to(ARGV[last + i], ARGV[at + i]) then
-      other[i], one_by_one = true, true
-    end
-  end
   -- Of which priority those are that were not leased must be known.
   if mixed and not one_by_one then
     for _, deadline in ipairs(redis.call('ZMSCORE', LEASED, unpack(ARGV, first, last))) do
@@ -46,7 +39,7 @@ local function complete(at, to)
   else
     for i = 1, count do
       local existed, apart = false, false
-      if not other[i] and not (stale[i] and strict[i]) then existed, apart = forget(ARGV[at + i], ARGV[last + i], taken > 0) end
+      if not (stale[i] and strict[i]) then existed, apart = forget(ARGV[at + i], ARGV[last + i], taken > 0) end
       -- So many were leased; whatever else is in no sorted set was ready.
       if apart and taken > 0 then taken = taken - 1 end
       answers[i] = existed and '1' or '0'

@@ -4,7 +4,7 @@
 local function move_due(limit)
   local expired = redis.call('ZRANGE', LEASED, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit)
   local due = redis.call('ZRANGE', DELAYED, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit)
-  local died = 0
+  local died, moves = 0, (#expired > 0 or #due > 0) and collect()
   if #expired > 0 then
     local extras = redis.call('HMGET', EXTRA, unpack(expired))
     local changed = {}
@@ -15,10 +15,10 @@ local function move_due(limit)
       changed[#changed + 1] = number
       changed[#changed + 1] = pack_extra(x)
       if x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
-        push_at(DEAD, now, number)
+        moves.at(DEAD, now, number)
         died = died + 1
       else
-        push_front(x.priority, number)
+        moves.to_front(x.priority, number)
       end
     end
     redis.call('ZREM', LEASED, unpack(expired))
@@ -30,10 +30,10 @@ local function move_due(limit)
     local extras = redis.call('HMGET', EXTRA, unpack(due))
     for i, number in ipairs(due) do
       local x = unpack_extra(extras[i])
-      if x.front == 1 then push_front(x.priority, number) else push_back(x.priority, number) end
+      if x.front == 1 then moves.to_front(x.priority, number) else moves.to_back(x.priority, number) end
     end
     redis.call('ZREM', DELAYED, unpack(due))
   end
-  push_all()
+  if moves then moves.write() end
   return #due, #expired, died
 end

@@ -21,14 +21,3 @@ local function pack_extra(x)
   return string.format('%d:%d:%d:%d:%d:%d:%d:', x.priority, x.max_attempts, x.failures, x.expiries,
     x.deliveries, x.front, x.since) .. x.error
 end
-
--- The delivery that the next or the current lease of the item has, as text.
-local function delivery_of(packed)
-  return packed and string.match(packed, '^%d:%d+:%d+:%d+:(%d+)') or '0'
-end
-
--- The extra of each number; false where there is none. Usually no item has any.
-local function read_extras(numbers)
-  if redis.call('EXISTS', EXTRA) == 0 then return nil end
-  return redis.call('HMGET', EXTRA, unpack(numbers))
-end

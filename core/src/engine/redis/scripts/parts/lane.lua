@@ -36,8 +36,16 @@ local function is_idle(lane, last, mend)
   return true
 end
 
-local function remember(answer)
-  redis.call('HSET', LANES, ARGV[1], ARGV[2] .. ' ' .. text(now) .. ' ' .. answer)
+-- `names`: what the answer ends with, a list, to be put together with spaces between. That is done here, in
+-- one go with what goes before: Lua reads every byte of every new string, to tell it from those it has.
+local function remember(answer, names)
+  local kept = ARGV[2] .. ' ' .. text(now)
+  if answer then kept = kept .. ' ' .. answer end
+  if names then
+    names[0] = kept
+    kept = names[1] and table.concat(names, ' ', 0) or kept .. ' '
+  end
+  redis.call('HSET', LANES, ARGV[1], kept)
   if not fresh_lane then return end
   -- So that idle lanes cannot pile up, each new one looks at three others.
   local sample = redis.call('HRANDFIELD', LANES, 3, 'WITHVALUES')

@@ -35,7 +35,7 @@ end
 
 -- What an earlier execution has taken, named as `held` has it: what is leased by it still.
 local function take_again(names)
-  for number, delivery in string.gmatch(names, '(%d+):?(%d*)') do
+  for number, delivery in string.gmatch(names, '([^ :]+):?(%d*)') do
     local extra = redis.call('HGET', EXTRA, number)
     local mine = delivery_of(extra) == (delivery == '' and '0' or delivery) and redis.call('ZSCORE', LEASED, number)
     keep(number, mine and redis.call('HGET', ITEMS, number) or '', extra)

@@ -73,14 +73,21 @@ end
 local function take(at, target, largest)
   group, left = at - 1, 0
   local room, touched = 16777216, 0
+  -- An item of another priority has an extra: if there is none at all, one list has all, and is cheaper to
+  -- pop from than ten. What else is in the others is skipped when that one is empty.
+  local plain = redis.call('EXISTS', EXTRA) == 0
   while #numbers < target do
     if touched >= 1000 or (room < largest and #numbers > 0) then return true end
     local chunk = math.min(target - #numbers, 1000 - touched, math.max(1, math.floor(room / largest)))
-    local reply = redis.call('LMPOP', '10', KEYS[20], KEYS[19], KEYS[18], KEYS[17], KEYS[16], KEYS[15],
-      KEYS[14], KEYS[13], KEYS[12], KEYS[11], 'RIGHT', 'COUNT', chunk)
-    if not reply then return false end
-    local popped = reply[2]
-    local found, known = redis.call('HMGET', ITEMS, unpack(popped)), read_extras(popped)
+    local popped, priority = plain and redis.call('RPOP', KEYS[READY], chunk), '0'
+    if not popped then
+      local reply = redis.call('LMPOP', '10', KEYS[20], KEYS[19], KEYS[18], KEYS[17], KEYS[16], KEYS[15],
+        KEYS[14], KEYS[13], KEYS[12], KEYS[11], 'RIGHT', 'COUNT', chunk)
+      if not reply then return false end
+      popped, priority = reply[2], string.match(reply[1], ':ready:(%d)$') or '0'
+    end
+    local found = redis.call('HMGET', ITEMS, unpack(popped))
+    local known = not plain and redis.call('HMGET', EXTRA, unpack(popped))
     local leases, count = deadlines_for(popped, found)
     local added = put(leases, count)
     if added < count then drop_doubles(popped, found, leases, count - added) end
@@ -96,7 +103,6 @@ local function take(at, target, largest)
       end
     end
     if count < #popped then
-      local priority = string.match(reply[1], ':ready:(%d)$') or '0'
       redis.call('HINCRBY', META, 'gone:' .. priority, count - #popped)
     end
     touched = touched + #popped
