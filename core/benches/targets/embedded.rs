@@ -24,6 +24,9 @@ use crate::load::{MANY, by_turns};
 use crate::report::{Bound, Report, Scene};
 use crate::setup::{BATCH, DATA, at_once, batch, median};
 
+/// Batches that one runs before it is the other's turn, so that both have the same disk and processor.
+const TURN: usize = 20;
+
 pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     for mode in ["full", "normal"] {
         let folder = tempfile::tempdir().unwrap();
@@ -39,29 +42,28 @@ async fn compare(mode: &str, folder: &Path, scale: Scale, report: &mut Report) {
     let mut lean = Plain::new(&folder.join("lean.db"), mode, true);
     let mut figures: [Vec<f64>; 8] = Default::default();
     let mut ratios: [Vec<f64>; 6] = Default::default();
-    // Short rounds, one after the other, so that both have the same disk.
     let (singles, batches) = (scale.batches * 2, scale.batches);
     for round in 0..scale.rounds * 2 {
         let queue = client.queue(&format!("round-{round}")).unwrap();
-        let singly = [plain.cycles(singles, 1), cycles(&queue, singles, 1).await];
-        let batched = [plain.cycles(batches, BATCH), cycles(&queue, batches, BATCH).await];
-        let leanest = [lean.cycles(singles, 1), lean.cycles(batches, BATCH)];
+        let singly = in_turns(&queue, [&mut plain, &mut lean], singles, 1).await;
+        let batched = in_turns(&queue, [&mut plain, &mut lean], batches, BATCH).await;
+        let leanest = [singly[2], batched[2]];
         let shared = at_the_same_time(&queue, scale).await;
         let on_one_thread = on_one_thread(&url, queue.name(), scale).await;
-        let [plain_batched, batched_here] = batched;
+        let [batched_here, plain_batched, _] = batched;
         let shares = [shared, on_one_thread];
-        let all = [singly[0], singly[1], plain_batched, batched_here, shared, on_one_thread];
+        let all = [singly[1], singly[0], plain_batched, batched_here, shared, on_one_thread];
         let all = all.into_iter().chain(leanest);
         for (figures, figure) in figures.iter_mut().zip(all) {
             figures.push(figure);
         }
         let all = [
-            singly[1] / singly[0],
-            batched[1] / batched[0],
-            shares[0] / batched[1],
-            shares[1] / batched[1],
-            singly[1] / leanest[0],
-            batched[1] / leanest[1],
+            singly[0] / singly[1],
+            batched[0] / batched[1],
+            shares[0] / batched[0],
+            shares[1] / batched[0],
+            singly[0] / leanest[0],
+            batched[0] / leanest[1],
         ];
         for (ratios, ratio) in ratios.iter_mut().zip(all) {
             ratios.push(ratio);
@@ -98,8 +100,27 @@ async fn compare(mode: &str, folder: &Path, scale: Scale, report: &mut Report) {
     );
 }
 
-/// Adds, leases and completes, in batches of this size; cycles of one item a second.
-async fn cycles(queue: &WorkQueue, batches: usize, size: usize) -> f64 {
+/// Cycles of one item a second in batches of this size: ours, and theirs.
+async fn in_turns(
+    queue: &WorkQueue,
+    mut others: [&mut Plain; 2],
+    batches: usize,
+    size: usize,
+) -> [f64; 3] {
+    let mut times = [Duration::ZERO; 3];
+    for first in (0..batches).step_by(TURN) {
+        let turn = TURN.min(batches - first);
+        let [ours, theirs @ ..] = &mut times;
+        *ours += cycles(queue, turn, size).await;
+        for (time, other) in theirs.iter_mut().zip(&mut others) {
+            *time += other.cycles(turn, size);
+        }
+    }
+    times.map(|time| (batches * size) as f64 / time.as_secs_f64())
+}
+
+/// Adds, leases and completes, in batches of this size.
+async fn cycles(queue: &WorkQueue, batches: usize, size: usize) -> Duration {
     let begun = Instant::now();
     for _ in 0..batches {
         if size == 1 {
@@ -112,7 +133,7 @@ async fn cycles(queue: &WorkQueue, batches: usize, size: usize) -> f64 {
             assert_eq!(queue.complete_many(&leases).await.unwrap(), [true; BATCH]);
         }
     }
-    (batches * size) as f64 / begun.elapsed().as_secs_f64()
+    begun.elapsed()
 }
 
 async fn at_the_same_time(queue: &WorkQueue, scale: Scale) -> f64 {
@@ -160,7 +181,7 @@ impl Plain {
         Plain { connection, now: 1_790_000_000_000, lean }
     }
 
-    fn cycles(&mut self, batches: usize, size: usize) -> f64 {
+    fn cycles(&mut self, batches: usize, size: usize) -> Duration {
         let begun = Instant::now();
         for _ in 0..batches {
             self.add(size);
@@ -168,7 +189,7 @@ impl Plain {
             assert_eq!(leased.len(), size);
             self.complete(&leased);
         }
-        (batches * size) as f64 / begun.elapsed().as_secs_f64()
+        begun.elapsed()
     }
 
     fn execute(&self, sql: &str) {

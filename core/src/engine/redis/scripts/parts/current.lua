@@ -6,7 +6,7 @@ local function read_current(arity, repeatable)
   local numbers = {}
   for i = 3, #ARGV, arity do numbers[#numbers + 1] = ARGV[i] end
   local deadlines = redis.call('ZMSCORE', LEASED, unpack(numbers))
-  local extras = read_extras(numbers) or {}
+  local extras = redis.call('EXISTS', EXTRA) == 1 and redis.call('HMGET', EXTRA, unpack(numbers)) or {}
   local seen = {}
   for i, number in ipairs(numbers) do
     if seen[number] or delivery_of(extras[i]) ~= ARGV[4 + (i - 1) * arity] then deadlines[i] = false end
