@@ -1,9 +1,8 @@
-//! Numbers, as the server names generations: the count in hexadecimal, then the salt. See
+//! Numbers, as the server names generations: the count in base 36, then the salt. See
 //! `scripts/parts/number.lua`.
 
 use std::fmt::{self, Display, Formatter};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
 
 use redis::{RedisWrite, ToRedisArgs, Value};
 
@@ -12,7 +11,9 @@ use crate::Result;
 use crate::engine::{Generation, Stamp};
 
 const SALT: usize = 5;
-const SALT_DIGITS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
+/// Of counts, which take the first of the digits.
+const BASE: u64 = 36;
+const DIGITS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
 
 /// Of the numbers that one add gives. A retry brings the same, another call with the same is one in a
 /// billion: lanes have names that no other client has.
@@ -20,35 +21,48 @@ pub(super) fn salt(stamp: &Stamp) -> [u8; SALT] {
     let mut hasher = DefaultHasher::new();
     (&stamp.lane, stamp.number).hash(&mut hasher);
     let bits = hasher.finish();
-    std::array::from_fn(|i| SALT_DIGITS[(bits >> (6 * i)) as usize % SALT_DIGITS.len()])
+    std::array::from_fn(|i| DIGITS[(bits >> (6 * i)) as usize % DIGITS.len()])
+}
+
+/// Bytes of the largest count, and the salt.
+const LONGEST: usize = 13 + SALT;
+
+/// Writes the number to the end of this; returns where it begins.
+fn write(generation: &Generation, text: &mut [u8; LONGEST]) -> usize {
+    let (mut count, mut from) = (generation.count, LONGEST - SALT);
+    text[from..].copy_from_slice(&generation.salt);
+    while count > 0 || from == LONGEST - SALT {
+        from -= 1;
+        text[from] = DIGITS[(count % BASE) as usize];
+        count /= BASE;
+    }
+    from
 }
 
 impl ToRedisArgs for Generation {
     fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
-        let mut text = [0; 16 + SALT];
-        let mut rest = &mut text[..];
-        // There is room for the longest.
-        let _ = write!(rest, "{:x}", self.count);
-        let _ = rest.write_all(&self.salt);
-        let left = rest.len();
-        out.write_arg(&text[..text.len() - left]);
+        let mut text = [0; LONGEST];
+        let from = write(self, &mut text);
+        out.write_arg(&text[from..]);
     }
 }
 
 /// For people.
 impl Display for Generation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{:x}{}", self.count, self.salt.escape_ascii())
+        let mut text = [0; LONGEST];
+        let from = write(self, &mut text);
+        write!(f, "{}", text[from..].escape_ascii())
     }
 }
 
 /// `None` for what no add has given.
 pub(super) fn read(number: &[u8]) -> Option<Generation> {
     let (count, salt) = number.split_last_chunk()?;
-    if !count.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
+    if !count.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'z')) {
         return None;
     }
-    let count = u64::from_str_radix(std::str::from_utf8(count).ok()?, 16).ok()?;
+    let count = u64::from_str_radix(std::str::from_utf8(count).ok()?, BASE as u32).ok()?;
     Some(Generation { count, salt: *salt })
 }
 
@@ -70,7 +84,7 @@ mod tests {
 
     #[test]
     fn numbers_come_back() {
-        for count in [0, 1, 0x69b_1e4b_8cf0, u64::MAX] {
+        for count in [0, 1, 7_261_234_567_890, u64::MAX] {
             let generation = Generation { count, salt: *b"a-_Z9" };
             let [text] = &generation.to_redis_args()[..] else { panic!("one argument") };
             assert_eq!(read(text), Some(generation));

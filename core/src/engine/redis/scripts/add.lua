@@ -20,16 +20,20 @@ end
 local last = math.max(meta[1] and count_of(meta[1]) or 0, (now - YEAR_2026) * 256)
 local largest = tonumber(meta[3]) or 0
 local records, names, ready, extras = {}, {}, {}, {}
-local DIGITS = { [0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f' }
-local tens -- the text of all but the last digit of `last`: formatting each number would cost more
+local high, second -- the text of all but the last two digits of `last`, and of the last but one
 local added, plain, soonest, first_due = 0, 0, nil, nil
 for i = 1, count do
   if not known[i] then
     local record, option = ARGV[4 + count + i], options[i]
     last = last + 1
-    local digit = last % 16
-    if digit == 0 or not tens then tens = string.format('%x', math.floor(last / 16)) end
-    local number = tens .. DIGITS[digit] .. salt
+    local digit = last % 36
+    if digit == 0 or not high then
+      local rest = (last - digit) / 36
+      second = rest % 36
+      if second == 0 or not high then high = in_base_36((rest - second) / 36) end
+      second = DIGITS[second]
+    end
+    local number = high .. second .. DIGITS[digit] .. salt
     records[added + 1], records[added + 2] = number, record
     names[added + 1], names[added + 2] = ARGV[4 + i], number
     added = added + 2
