@@ -293,9 +293,14 @@ impl FromStr for Cursor {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let number = |part: &str| part.len() <= 32 && part.parse::<f64>().is_ok_and(f64::is_finite);
+        let short = |part: &str| (1..=32).contains(&part.len());
+        let number = |part: &str| part.parse::<f64>().is_ok_and(f64::is_finite);
+        // A number, or an item as its engine names it.
+        let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
         match text.split_once(':') {
-            Some((first, second)) if number(first) && number(second) => {
+            Some((first, second))
+                if short(first) && number(first) && short(second) && second.chars().all(name) =>
+            {
                 Ok(Cursor(first.into(), second.into()))
             }
             _ => Err(Error::invalid(format_args!(
@@ -333,14 +338,17 @@ mod tests {
 
     #[test]
     fn a_cursor_can_be_kept_as_text() {
-        let cursor = Cursor("1763679123456".into(), "-42".into());
-        assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor);
+        for second in ["-42", "8j2t94r9kEKd5K", "8j2t94r9k-_d5K"] {
+            let cursor = Cursor("1763679123456".into(), second.into());
+            assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor);
+        }
     }
 
     #[test]
     fn text_that_is_no_cursor_is_refused() {
-        let long = format!("{}:1", "1".repeat(33));
-        for text in ["", ":", "1", "1:", ":1", "1:2:3", "inf:1", "1:'; DROP", &long] {
+        let [long, longer] = [format!("{}:1", "1".repeat(33)), format!("1:{}", "a".repeat(33))];
+        for text in ["", ":", "1", "1:", ":1", "1:2:3", "inf:1", "a:1", "1:'; DROP", &long, &longer]
+        {
             assert_eq!(text.parse::<Cursor>().unwrap_err().kind(), ErrorKind::Invalid, "{text}");
         }
     }

@@ -7,6 +7,8 @@ use leaseq_test_support::{
     Cluster, RedisServer, RedisServerBuilder, Sentinel, TlsServer, eventually_blocking,
 };
 
+use serde_json::Value;
+
 use super::Error;
 use super::clock::Clock;
 
@@ -114,7 +116,7 @@ impl Engine {
     }
 
     /// Sends a command to the server that has the key, as somebody might by hand.
-    pub(super) fn command(&self, words: &[&str]) -> Result<(), Error> {
+    pub(super) fn command(&self, words: &[&str]) -> Result<Value, Error> {
         let servers: Vec<&RedisServer> = match self {
             Engine::Server(_, server) => vec![server],
             Engine::Cluster(nodes) => nodes.ports().iter().map(|port| nodes.node(*port)).collect(),
@@ -123,7 +125,8 @@ impl Engine {
         };
         let mut last = Err("no server".into());
         for server in servers {
-            last = server.try_command(words).map(drop).map_err(|error| error.to_string().into());
+            let answer = server.try_command(words);
+            last = answer.map(text_in).map_err(|error| error.to_string().into());
             if last.is_ok() {
                 break;
             }
@@ -139,4 +142,9 @@ impl Engine {
         let file = rusqlite::Connection::open(self.file(folder, place))?;
         Ok(file.execute_batch(statements)?)
     }
+}
+
+/// `null` for what is no text.
+fn text_in(answer: redis::Value) -> Value {
+    redis::from_redis_value::<String>(answer).map_or(Value::Null, Value::String)
 }

@@ -124,7 +124,8 @@ impl Run<'_> {
                     .map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned))
                     .map(|word| word.replace("NAMESPACE", &self.place))
                     .collect();
-                self.engine.command(&words.iter().map(String::as_str).collect::<Vec<_>>())
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                self.keep(step, &self.engine.command(&words)?)
             }
             "sql" => {
                 self.by_hand = true;
@@ -253,6 +254,10 @@ impl Run<'_> {
                 return Err(fault.into());
             }
         }
+        self.keep(step, &answer)
+    }
+
+    fn keep(&mut self, step: &Step, answer: &Value) -> Result<(), Error> {
         for (name, pointer) in &step.keep {
             let found = pointer.as_str().and_then(|pointer| answer.pointer(pointer));
             let found = found.ok_or_else(|| format!("nothing to keep at {pointer}: {answer}"))?;
