@@ -6,7 +6,6 @@ use std::time::Duration;
 use leaseq_test_support::{
     Cluster, RedisServer, RedisServerBuilder, Sentinel, TlsServer, eventually_blocking,
 };
-
 use serde_json::Value;
 
 use super::Error;
