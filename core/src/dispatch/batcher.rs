@@ -10,7 +10,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 use super::flight::{Flight, drive};
-use super::pace::{board, depart, hand_over};
+use super::pace::{Company, board, depart, hand_over};
 use super::{Context, Lane};
 use crate::engine::{Engine, Stamp};
 use crate::name::QueueName;
@@ -45,16 +45,17 @@ struct Waiting<I, O> {
     /// Until there was an answer, requests go one by one: the engine may have to send the first one
     /// again, since a server learns its script, and the next would overtake it.
     answered: bool,
+    company: Company,
     /// The one that its first call drives, if there is one.
     driven: Option<Arc<Flight>>,
     idle_lanes: Vec<Lane>,
 }
 
 impl<I, O> Waiting<I, O> {
-    /// How many calls a request would carry now; `None` if it need not wait for more, because the
-    /// engine has nothing to do.
+    /// How many calls a request would carry now; `None` if it need not wait for more: nobody else
+    /// calls, or they are enough for an engine that has nothing to do.
     fn aboard(&self, worth_a_request: usize) -> Option<usize> {
-        let enough = self.away == 0 && self.inputs >= worth_a_request;
+        let enough = !self.company.is_likely() || self.away == 0 && self.inputs >= worth_a_request;
         (!enough).then_some(self.calls.len())
     }
 }
@@ -75,6 +76,7 @@ impl<I: Send + 'static, O: Send + 'static> Batcher<I, O> {
             flights: 0,
             away: 0,
             answered: false,
+            company: Company::default(),
             driven: None,
             idle_lanes: Vec::new(),
         };
@@ -188,10 +190,15 @@ impl<I: Send + 'static, O: Send + 'static> Inner<I, O> {
                 Poll::Ready(answers) => answers,
                 Poll::Pending => answers.await,
             };
-            self.lock().away -= 1;
+            {
+                let mut state = self.lock();
+                state.away -= 1;
+                state.answered |= answers.is_ok();
+                let waiting = state.calls.len();
+                state.company.seen(callers.len() + waiting);
+            }
             match answers {
                 Ok(answers) => {
-                    self.lock().answered = true;
                     let mut answers = answers.into_iter();
                     let each = callers
                         .into_iter()

@@ -279,6 +279,8 @@ fn allot(
     let mut line = dispatch.desk.lock();
     line.away -= 1;
     line.plenty = !drained && question.items > 0;
+    let in_line = line.calls.len();
+    line.company.seen(question.calls.len() + in_line);
     let (mut parcels, mut waiting) = (Vec::with_capacity(question.calls.len()), Vec::new());
     for call in question.calls {
         if call.reply.is_closed() {

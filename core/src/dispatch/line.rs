@@ -9,6 +9,7 @@ use tokio::sync::{SetOnce, oneshot};
 use super::Lane;
 use super::desk::Parcel;
 use super::flight::Flight;
+use super::pace::Company;
 use crate::Result;
 use crate::engine::Complete;
 use crate::lease::Shared;
@@ -23,6 +24,7 @@ pub(super) struct Line {
     pub(super) away: usize,
     /// All who were asked for last got what they wanted.
     pub(super) plenty: bool,
+    pub(super) company: Company,
     /// What serves the line, while its first call drives it.
     pub(super) driven: Option<Arc<Flight>>,
     /// Those of attendants who have left.
@@ -39,9 +41,10 @@ impl Line {
         })
     }
 
-    /// How many there are; `None` if they are enough, because the engine has nothing to do.
+    /// How many there are; `None` if it is not worth waiting for more: nobody else calls, or they are
+    /// enough for an engine that has nothing to do.
     pub(super) fn aboard(&self, worth_a_request: usize) -> Option<usize> {
-        let enough = self.away == 0 && self.are_worth(worth_a_request);
+        let enough = !self.company.is_likely() || self.away == 0 && self.are_worth(worth_a_request);
         (!enough).then_some(self.calls.len())
     }
 

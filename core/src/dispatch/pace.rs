@@ -19,6 +19,34 @@ const STEPS_BACK: usize = 16;
 /// these make, and for the connection to write it.
 const STEPS_ASIDE: usize = 3;
 
+/// After so many requests in a row with one call each, the next ones do not step back: it would be in
+/// vain, and costs about half as much as a short operation of an engine in the same process.
+const ALONE: u8 = 16;
+/// One request in so many steps back all the same: where each is answered before the next call can be
+/// made, nothing else would ever show that there are others.
+const LOOKS_EVERY: u8 = 16;
+
+/// Whether others call at the same time, as far as the last requests tell.
+#[derive(Default)]
+pub(super) struct Company {
+    alone: u8,
+}
+
+impl Company {
+    pub(super) fn is_likely(&self) -> bool {
+        self.alone < ALONE
+    }
+
+    /// A request was answered: so many calls were in it, or have come meanwhile.
+    pub(super) fn seen(&mut self, calls: usize) {
+        self.alone = match self.alone {
+            _ if calls > 1 => 0,
+            alone if alone + 1 < ALONE - 1 + LOOKS_EVERY => alone + 1,
+            _ => ALONE - 1,
+        };
+    }
+}
+
 /// What one call is told, and where.
 pub(super) type Answered<T> = (oneshot::Sender<T>, T);
 
@@ -82,6 +110,20 @@ mod tests {
         }
         board(|| Some(calls.load(Relaxed))).await;
         assert_eq!(calls.load(Relaxed), 301);
+    }
+
+    #[test]
+    fn who_is_alone_looks_for_company_now_and_then() {
+        let mut company = Company::default();
+        let mut looks = (0..100).filter(|_request| {
+            let looks = company.is_likely();
+            company.seen(1);
+            looks
+        });
+        assert!(looks.by_ref().take(16).eq(0..16));
+        assert_eq!(looks.collect::<Vec<_>>(), [31, 47, 63, 79, 95]);
+        company.seen(2);
+        assert!(company.is_likely());
     }
 
     #[tokio::test]

@@ -155,7 +155,7 @@ async fn an_idle_waiter_wakes_no_more_often_than_it_must() {
         "an idle waiter wakes {wakes:.0} times a second, for {:.2} % of a core",
         share * 100.0
     );
-    // It looks every 7 ms.
+    // It looks every 8 ms.
     assert!(wakes < 160.0, "{wakes} a second");
     assert!(share < 0.05, "{share} of a core");
     queue.add_item(item("at last")).await.unwrap();

@@ -31,7 +31,7 @@ const SHORT: u64 = 1_000_000;
 /// And if it is of no more items than this, and as many KiB of data.
 const FEW: usize = 256;
 /// How often to look for writes of other processes, while anybody waits.
-const LOOK_EVERY: Duration = Duration::from_millis(7);
+const LOOK_EVERY: Duration = Duration::from_millis(8);
 
 enum Message {
     Job(Job),
