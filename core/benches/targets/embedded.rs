@@ -306,7 +306,7 @@ async fn idle(queue: &WorkQueue, scale: Scale, report: &mut Report) {
     let used = cpu_time(std::process::id()) - before;
     waiting.abort();
     let share = used.as_secs_f64() / begun.elapsed().as_secs_f64() * 100.0;
-    let note = "all threads; it looks every 8 ms whether another process has written".to_owned();
+    let note = "all threads; the kernel tells when another process writes".to_owned();
     let at_most = (Bound::AtMost, 1.0);
     report.target("9", "embedded: an idle waiter, of a core", share, "%", at_most, note);
 }

@@ -32,6 +32,10 @@ impl Log {
         Log { path: beside(database, "-wal"), seen: None }
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// False only if nobody has written since this was asked last, nor shortly before.
     pub(super) fn may_have_changed(&mut self) -> bool {
         let now = State::of(&self.path).filter(State::has_settled);

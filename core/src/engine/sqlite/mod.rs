@@ -15,6 +15,7 @@ mod job;
 mod lease;
 mod location;
 mod log;
+mod log_watch;
 mod look;
 mod news;
 mod opening;

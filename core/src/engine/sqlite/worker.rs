@@ -1,7 +1,9 @@
 //! Who runs an operation: its caller, if the database is free and the operation is short; else a
 //! thread, for which those that wait at the same time share a transaction, and so a commit. While
-//! somebody waits for an item, the thread also looks whether another process has written.
+//! somebody waits for an item, the thread also looks whether another process has written: when the
+//! kernel says that something was, and for a while after that.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -14,12 +16,14 @@ use tokio_util::sync::CancellationToken;
 use super::database::Database;
 use super::job::Job;
 use super::log::Log;
+use super::log_watch::Watch;
 use super::news::News;
 use super::opening::Opening;
 use super::park;
 use super::process::FILES;
 use super::seat::Seat;
 use super::turn::Turns;
+
 use crate::{Error, Result};
 
 /// Operations that share a transaction at most.
@@ -30,19 +34,32 @@ const MAX_SHARED: usize = 64;
 const SHORT: u64 = 1_000_000;
 /// And if it is of no more items than this, and as many KiB of data.
 const FEW: usize = 256;
-/// How often to look for writes of other processes, while anybody waits.
+/// How often to look for writes of other processes, while anybody waits: where the kernel has no news
+/// of them, and after a write, which is there for others only later.
 const LOOK_EVERY: Duration = Duration::from_millis(8);
+/// And where the kernel tells.
+const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
 enum Message {
     Job(Job),
-    /// Somebody waits for an item.
+    /// Somebody waits for an item, or something was written to the log.
     Look,
+    /// Nobody will send anything any more.
+    End,
+}
+
+struct Messages(Sender<Message>);
+
+impl Drop for Messages {
+    fn drop(&mut self) {
+        let _ = self.0.send(Message::End);
+    }
 }
 
 /// Sends work to the thread. The thread ends when the last one of these is dropped.
 #[derive(Clone)]
 pub(super) struct Worker {
-    messages: Sender<Message>,
+    messages: Arc<Messages>,
     shared: Arc<Shared>,
     ended: CancellationToken,
 }
@@ -128,12 +145,23 @@ impl Worker {
             typical: AtomicU64::new(0),
         });
         let (worker, guard) = (shared.clone(), ended.clone().drop_guard());
+        let to_itself = messages.clone();
         let named = thread::Builder::new().name("leaseq-sqlite".into());
         let started = named.spawn(move || {
             let _guard = guard;
             park::register(&worker.seat);
             let log = path.as_deref().map(Log::new);
-            let mut thread = Thread { shared: worker, queue, turns: Turns::new(path), log };
+            let mut thread = Thread {
+                shared: worker,
+                queue,
+                to_itself,
+                turns: Turns::new(path),
+                log,
+                watch: OnceCell::new(),
+                watched: false,
+                look_in: LOOK_EVERY,
+                ending: false,
+            };
             // First of all: a parent may have the turn and wait for this child.
             let done = FILES
                 .check(std::process::id(), file)
@@ -147,7 +175,7 @@ impl Worker {
         });
         // Without a thread, `opened` is dropped, which says the same.
         drop(started);
-        (Worker { messages, shared, ended }, answer)
+        (Worker { messages: Arc::new(Messages(messages)), shared, ended }, answer)
     }
 
     /// Ends the thread when nobody else uses it, and waits until the file is closed, but no longer
@@ -191,7 +219,7 @@ impl Worker {
         let (reply, mut answer) = oneshot::channel();
         let job = Job::new(writes, until, &claimed, reply, work);
         self.shared.sent.fetch_add(1, Ordering::AcqRel);
-        self.messages.send(Message::Job(job)).map_err(|_| Error::closed())?;
+        self.messages.0.send(Message::Job(job)).map_err(|_| Error::closed())?;
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered,
@@ -218,7 +246,7 @@ impl Worker {
         let _waiting = Waiting(&self.shared.news);
         if first {
             // The thread may be asleep: from now on it looks for writes of others.
-            let _ = self.messages.send(Message::Look);
+            let _ = self.messages.0.send(Message::Look);
         }
         let _ = seen.changed().await;
     }
@@ -227,24 +255,33 @@ impl Worker {
 struct Thread {
     shared: Arc<Shared>,
     queue: Receiver<Message>,
+    to_itself: Sender<Message>,
     turns: Turns,
     /// `None` in memory, where there are no others.
     log: Option<Log>,
+    /// Made when somebody waits for the first time. `None` in it: the kernel has no news.
+    watch: OnceCell<Option<Watch>>,
+    /// The kernel was asked for news of the log, and none has come.
+    watched: bool,
+    look_in: Duration,
+    ending: bool,
 }
 
 impl Thread {
     fn run(&mut self) {
-        loop {
+        while !self.ending {
             let first = if self.looks() {
-                self.queue.recv_timeout(LOOK_EVERY)
+                self.queue.recv_timeout(self.look_in)
             } else {
                 self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
             };
+            // It may be the kernel's news, or that may have come with it.
+            self.watched &= first.is_err();
             match first {
                 Ok(Message::Job(job)) if job.writes => self.write(job),
                 Ok(Message::Job(job)) => self.read(job),
                 Ok(Message::Look) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
+                Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return,
             }
             if self.looks() {
                 self.look_for_others();
@@ -257,9 +294,23 @@ impl Thread {
     }
 
     fn look_for_others(&mut self) {
-        let may_have = self.log.as_mut().is_some_and(Log::may_have_changed);
-        if may_have && let Ok(true) = self.shared.seat.use_it(Database::others_wrote) {
-            self.shared.news.all_changed();
+        let Some(log) = &mut self.log else { return };
+        self.look_in = LOOK_EVERY;
+        if log.may_have_changed() {
+            self.watched = false;
+            if let Ok(true) = self.shared.seat.use_it(Database::others_wrote) {
+                self.shared.news.all_changed();
+            }
+        } else if self.watched {
+            self.look_in = LOOK_AT_LEAST_EVERY;
+        } else {
+            // What was written until now is found by one more look.
+            let told = self.to_itself.clone();
+            let tell = move || {
+                let _ = told.send(Message::Look);
+            };
+            let watch = self.watch.get_or_init(|| Watch::start(log.path(), tell));
+            self.watched = watch.as_ref().is_some_and(Watch::ask);
         }
     }
 
@@ -277,7 +328,7 @@ impl Thread {
             return self.shared.done(first, None);
         }
         let (queue, shared) = (&self.queue, &self.shared);
-        let (mut waiting, mut reads) = (Some(first), Vec::new());
+        let (mut waiting, mut reads, mut ending) = (Some(first), Vec::new(), false);
         let written = self.turns.with(&shared.seat, |database| {
             let Some(first) = waiting.take() else { return Vec::new() };
             // As long as this takes, callers may still give up.
@@ -296,6 +347,7 @@ impl Thread {
                     Ok(Message::Job(job)) if job.writes => sort(job),
                     Ok(Message::Job(job)) => reads.push(job),
                     Ok(Message::Look) => {}
+                    Ok(Message::End) => ending = true,
                     Err(_) => break,
                 }
             }
@@ -303,6 +355,7 @@ impl Thread {
             shared.took(begun.elapsed());
             gone
         });
+        self.ending |= ending;
         match written {
             // When they come again, the database is free.
             Ok(written) => written.into_iter().for_each(|(job, outcome)| shared.done(job, outcome)),
