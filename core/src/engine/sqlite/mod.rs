@@ -29,6 +29,7 @@ mod seat;
 mod settle;
 mod tally;
 mod tend;
+mod thread;
 mod turn;
 mod worker;
 
