@@ -20,12 +20,15 @@ mod linux {
         events: Arc<File>,
         ended: Arc<AtomicBool>,
         path: PathBuf,
+        /// A watch that never has news, but that it ends.
+        life: i32,
     }
 
     impl Watch {
         /// `tell`: once or more often when what was asked for has happened. `None`: the kernel has no news.
         pub(crate) fn start(path: &Path, tell: impl Fn() + Send + 'static) -> Option<Watch> {
             let events = Arc::new(File::from(init(CreateFlags::CLOEXEC).ok()?));
+            let life = add_watch(&*events, "/", WatchFlags::DELETE_SELF).ok()?;
             let ended = Arc::new(AtomicBool::new(false));
             let (news, over) = (events.clone(), ended.clone());
             let named = thread::Builder::new().name("leaseq-watch".into());
@@ -40,7 +43,7 @@ mod linux {
                 }
             });
             started.ok()?;
-            Some(Watch { events, ended, path: path.to_owned() })
+            Some(Watch { events, ended, path: path.to_owned(), life })
         }
 
         /// Asks for news of the next write to the file, of one only: many writes cost no more than one.
@@ -55,9 +58,7 @@ mod linux {
         /// That something is no longer watched is news as well: it wakes the thread.
         fn drop(&mut self) {
             self.ended.store(true, Ordering::Release);
-            if let Ok(watched) = add_watch(&*self.events, "/", WatchFlags::DELETE_SELF) {
-                let _ = remove_watch(&*self.events, watched);
-            }
+            let _ = remove_watch(&*self.events, self.life);
         }
     }
 }
