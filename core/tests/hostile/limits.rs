@@ -170,6 +170,22 @@ async fn a_cursor_of_another_state_is_harmless(bench: &Bench) {
     assert!(bench.backend().dump() == before);
 }
 
+async fn a_cursor_of_another_engine_is_harmless(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_items((0..5).map(|i| Item::new("").with_id([i]).delay(secs(1)))).await.unwrap();
+    let before = bench.backend().dump();
+    for text in ["1:8j2t94r9kEKd5K", "1.5:-3"] {
+        let cursor = text.parse().unwrap();
+        for state in [State::Ready, State::Delayed] {
+            if let Err(error) = queue.list(state, Some(&cursor), 2).await {
+                assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+                assert!(error.to_string().contains(text), "{error}");
+            }
+        }
+    }
+    assert!(bench.backend().dump() == before);
+}
+
 on_every_engine!(
     ids_have_1_to_512_bytes,
     queue_names,
@@ -179,4 +195,5 @@ on_every_engine!(
     priorities_and_attempts,
     batches_and_pages,
     a_cursor_of_another_state_is_harmless,
+    a_cursor_of_another_engine_is_harmless,
 );

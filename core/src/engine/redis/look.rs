@@ -10,10 +10,10 @@ use super::record::{read_extra, read_record, store_id};
 use super::reply;
 use super::scripts::Script;
 use super::{RedisEngine, bad_record};
-use crate::Result;
 use crate::item::{Counts, Cursor, ItemInfo, Page, State, Totals};
 use crate::lease::from_ms;
 use crate::name::QueueName;
+use crate::{Error, Result};
 
 pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Counts> {
     let reply = engine.look(queue, Script::Counts, ALL, |_| ()).await?;
@@ -77,6 +77,12 @@ pub(super) async fn list(
     limit: usize,
 ) -> Result<Page> {
     let (from, after) = cursor.map_or(("", ""), |cursor| (&cursor.0, &cursor.1));
+    // Ready items are found by priority and place, which the script calculates with.
+    let counts = [from, after].iter().all(|part| part.parse::<u32>().is_ok());
+    if let Some(cursor) = cursor.filter(|_| state == State::Ready && !counts) {
+        let what = format_args!("queue {queue}: a cursor of another state or engine: {cursor}");
+        return Err(Error::invalid(what));
+    }
     let reply = engine
         .look(queue, Script::List, ALL, |command| {
             command.arg(state.as_str()).arg(limit).arg(from).arg(after);

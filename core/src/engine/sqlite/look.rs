@@ -72,9 +72,12 @@ pub(super) fn list(
     let Some(queue) = db.queue(name)? else { return Ok(end) };
     let (rank, second) = match cursor {
         None => (i64::MIN, i64::MIN),
-        Some(Cursor(rank, second)) => match (rank.parse(), second.parse()) {
+        Some(cursor @ Cursor(rank, second)) => match (rank.parse(), second.parse()) {
             (Ok(rank), Ok(second)) => (rank, second),
-            _ => return Err(Error::invalid(format_args!("a cursor of another engine: {rank:?}"))),
+            _ => {
+                let what = format_args!("queue {name}: a cursor of another engine: {cursor}");
+                return Err(Error::invalid(what));
+            }
         },
     };
     // Ready items stand in places of their own, all others in place 0.
