@@ -64,12 +64,12 @@ pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     }
     let [add, lease, complete] = steps.map(median);
     // The faster the machine is in a round, the larger the ratio.
-    let rounds = raws.iter().zip(&to_raw).min_by(|a, b| a.0.total_cmp(b.0));
-    let (fastest, its_ratio) = rounds.unwrap();
+    let rounds = raws.iter().copied().zip(to_raw.iter().copied());
+    let (fastest, its_ratio) = rounds.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
     let note = format!(
         "add {add:.2} + lease {lease:.2} + complete {complete:.2} µs, raw {raw:.2} µs; \
          the fastest round {its_ratio:.2} beside {fastest:.2} µs; INFO commandstats",
-        raw = median(raws.clone())
+        raw = median(raws)
     );
     report.scene(Scene::redis(format!("batches of {BATCH}")));
     let what = "server time per cycle / raw commands, pipelined";

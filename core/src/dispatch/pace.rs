@@ -51,7 +51,7 @@ impl Company {
 pub(super) type Answered<T> = (oneshot::Sender<T>, T);
 
 /// Before a request leaves: tasks that are about to make the same call get on board, as long as more
-/// come. With none, this is nothing. `aboard`: how many there are; `None` if they are enough.
+/// come. With none, this is nothing. `aboard`: how many there are; `None` if it need not wait for more.
 pub(super) async fn board(aboard: impl Fn() -> Option<usize>) {
     let Some(mut before) = aboard() else { return };
     for _ in 0..STEPS_BACK {

@@ -11,8 +11,14 @@ fn patiently() -> LeaseOptions {
     LeaseOptions::new(Duration::from_secs(60)).wait(Duration::from_secs(20))
 }
 
-/// Latencies in ms from before an add of `producer` until `waiter` has the item.
-async fn latencies(producer: &WorkQueue, waiter: &WorkQueue, count: usize) -> Vec<f64> {
+/// Latencies in ms from before an add of `producer` until `waiter` has the item, which has waited for the
+/// nth as long as `rest` says.
+async fn latencies(
+    producer: &WorkQueue,
+    waiter: &WorkQueue,
+    count: usize,
+    rest: fn(u64) -> Duration,
+) -> Vec<f64> {
     let (ready, mut leased) = tokio::sync::mpsc::unbounded_channel();
     let waiter = waiter.clone();
     let waiting = tokio::spawn(async move {
@@ -25,7 +31,7 @@ async fn latencies(producer: &WorkQueue, waiter: &WorkQueue, count: usize) -> Ve
     let mut latencies = Vec::new();
     for n in 0..count {
         // Not a synchronisation: it is to be waiting for a moment.
-        tokio::time::sleep(ms(3 + n as u64 % 7)).await;
+        tokio::time::sleep(rest(n as u64)).await;
         let begun = Instant::now();
         producer.add_item(item(n.to_string())).await.unwrap();
         let at = leased.recv().await.unwrap();
@@ -34,6 +40,10 @@ async fn latencies(producer: &WorkQueue, waiter: &WorkQueue, count: usize) -> Ve
     waiting.await.unwrap();
     latencies.sort_by(f64::total_cmp);
     latencies
+}
+
+fn a_moment(n: u64) -> Duration {
+    ms(3 + n % 7)
 }
 
 /// Returns the median: the machine may be busy with other tests. The benchmark holds the p99.
@@ -47,7 +57,7 @@ fn show(what: &str, latencies: &[f64]) -> f64 {
 async fn a_waiter_of_the_same_client_wakes_at_once() {
     let place = Place::new();
     let queue = queue(&format!("{}?synchronous=normal", place.url())).await;
-    let p50 = show("same client", &latencies(&queue, &queue, 300).await);
+    let p50 = show("same client", &latencies(&queue, &queue, 300, a_moment).await);
     assert!(p50 < 5.0, "{p50} ms");
 }
 
@@ -56,7 +66,7 @@ async fn a_waiter_of_another_client_wakes_within_moments() {
     let place = Place::new();
     let url = format!("{}?synchronous=normal", place.url());
     let (producer, waiter) = (queue(&url).await, queue(&url).await);
-    let p50 = show("another client", &latencies(&producer, &waiter, 200).await);
+    let p50 = show("another client", &latencies(&producer, &waiter, 200, a_moment).await);
     assert!(p50 < 50.0, "{p50} ms");
 }
 
@@ -67,24 +77,8 @@ async fn a_waiter_that_has_long_had_nothing_wakes_within_moments() {
     let place = Place::new();
     let url = format!("{}?synchronous=normal", place.url());
     let (producer, waiter) = (queue(&url).await, queue(&url).await);
-    let mut latencies = Vec::new();
-    for n in 0..5 {
-        let waiting = tokio::spawn({
-            let waiter = waiter.clone();
-            async move {
-                let lease = waiter.lease(patiently()).await.unwrap().unwrap();
-                (lease, Instant::now())
-            }
-        });
-        // Not a synchronisation: it is to have nothing for so long, and not always for as long.
-        tokio::time::sleep(ms(2_300 + n * 170)).await;
-        let begun = Instant::now();
-        producer.add_item(item(n.to_string())).await.unwrap();
-        let (lease, at) = waiting.await.unwrap();
-        latencies.push(at.saturating_duration_since(begun).as_secs_f64() * 1e3);
-        assert!(waiter.complete(&lease).await.unwrap());
-    }
-    latencies.sort_by(f64::total_cmp);
+    // It is to have nothing for so long, and not always for as long.
+    let latencies = latencies(&producer, &waiter, 5, |n| ms(2_300 + n * 170)).await;
     let p50 = show("another client, after a rest", &latencies);
     assert!(p50 < 50.0, "{p50} ms");
 }

@@ -7,7 +7,7 @@ pub(super) use self::linux::Watch;
 #[cfg(target_os = "linux")]
 mod linux {
     use std::fs::File;
-    use std::io::{ErrorKind, Read};
+    use std::io::{ErrorKind, Read, Result};
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,14 +25,14 @@ mod linux {
     }
 
     impl Watch {
-        /// `tell`: once or more often when what was asked for has happened. `None`: the kernel has no news.
-        pub(crate) fn start(path: &Path, tell: impl Fn() + Send + 'static) -> Option<Watch> {
-            let events = Arc::new(File::from(init(CreateFlags::CLOEXEC).ok()?));
-            let life = add_watch(&*events, "/", WatchFlags::DELETE_SELF).ok()?;
+        /// `tell`: once or more often when what was asked for has happened.
+        pub(crate) fn start(path: &Path, tell: impl Fn() + Send + 'static) -> Result<Watch> {
+            let events = Arc::new(File::from(init(CreateFlags::CLOEXEC)?));
+            let life = add_watch(&*events, "/", WatchFlags::DELETE_SELF)?;
             let ended = Arc::new(AtomicBool::new(false));
             let (news, over) = (events.clone(), ended.clone());
             let named = thread::Builder::new().name("leaseq-watch".into());
-            let started = named.spawn(move || {
+            named.spawn(move || {
                 let mut buffer = [0; 512];
                 loop {
                     match (&*news).read(&mut buffer) {
@@ -41,9 +41,8 @@ mod linux {
                         _ => return,
                     }
                 }
-            });
-            started.ok()?;
-            Some(Watch { events, ended, path: path.to_owned(), life })
+            })?;
+            Ok(Watch { events, ended, path: path.to_owned(), life })
         }
 
         /// Asks for news of the next write to the file, of one only: many writes cost no more than one.
@@ -68,8 +67,11 @@ pub(super) enum Watch {}
 
 #[cfg(not(target_os = "linux"))]
 impl Watch {
-    pub(super) fn start(_: &std::path::Path, _: impl Fn() + Send + 'static) -> Option<Watch> {
-        None
+    pub(super) fn start(
+        _: &std::path::Path,
+        _: impl Fn() + Send + 'static,
+    ) -> std::io::Result<Watch> {
+        Err(std::io::ErrorKind::Unsupported.into())
     }
 
     pub(super) fn ask(&self) -> bool {

@@ -113,7 +113,13 @@ impl Thread {
             let tell = move || {
                 let _ = told.send(Message::Look);
             };
-            let watch = self.watch.get_or_init(|| Watch::start(log.path(), tell));
+            let watch = self.watch.get_or_init(|| {
+                let (path, every) = (log.path(), LOOK_EVERY);
+                let refused = |error: &std::io::Error| {
+                    tracing::debug!(?path, %error, ?every, "no news of writes: looking for them");
+                };
+                Watch::start(path, tell).inspect_err(refused).ok()
+            });
             self.watched = watch.as_ref().is_some_and(Watch::ask);
         }
     }
