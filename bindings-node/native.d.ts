@@ -45,6 +45,8 @@ export declare class Leases {
   remaining(index: number): number
   isLost(index: number): boolean
   isSettled(index: number): boolean
+  /** Null if that is unknown. */
+  completed(index: number): boolean | null
   /** Answers when the lease is lost; can be cancelled, which it must be for one that is not. */
   lost(bridge: Bridge, call: number, index: number): void
 }
@@ -69,7 +71,7 @@ export declare class NativeQueue {
   /**
    * Many calls of `add` for items without options. For each its number, the length of its id
    * (`u32::MAX`: one is to be made) and that of its data; `bytes` has ids and data in turn. Each
-   * answers with a boolean.
+   * answers with a boolean. Throws if the lengths do not add up; then none of them is made.
    */
   addTogether(sizes: Uint32Array, bytes: Uint8Array): void
   /** For each item: data, id, priority, delay and limit of attempts. Answers with 0 or 1 for each. */
@@ -93,6 +95,8 @@ export declare class NativeQueue {
   requeue(call: number, ids: Array<string | Uint8Array>): void
   /** Answers with nothing. */
   pause(call: number, pause: boolean): void
+  /** Answers with a boolean. */
+  dropQueue(call: number): void
   /** Answers with a number. */
   purge(call: number, state: string): void
   /** Answers with a report. */

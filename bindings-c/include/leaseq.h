@@ -183,6 +183,26 @@ typedef enum {
 } leaseq_state;
 
 /**
+ * Whether an item was completed through a lease.
+ */
+typedef enum {
+    /**
+     * It was not. If leaseq_lease_is_settled(), it was released or failed, or somebody else has
+     * completed or removed the item.
+     */
+    LEASEQ_COMPLETED_NO = 0,
+    /**
+     * It was: the item is gone, and this lease has completed it. The lease is settled too.
+     */
+    LEASEQ_COMPLETED_YES = 1,
+    /**
+     * Nobody knows: a call has got no answer yet, or has failed with leaseq_error_outcome_unknown().
+     * Completing it again harms nothing; leaseq_lease_is_settled() says nothing about that.
+     */
+    LEASEQ_COMPLETED_UNKNOWN = 2,
+} leaseq_completed;
+
+/**
  * Owns the connections to one server, or an embedded queue, and serves any number of queues.
  */
 typedef struct leaseq_client leaseq_client;
@@ -419,9 +439,8 @@ leaseq_status leaseq_new_id(char *id,
  * may be NULL. `next` is another array than `leases`, whose handles must still be freed.
  *
  * The items are completed at once, before this waits for the next, and `completed` has the answers
- * then, also if the waiting ends with an error. After any error, an item was completed if
- * leaseq_lease_is_settled() is true of its lease; else leaseq_error_outcome_unknown() says whether it
- * may have been.
+ * then, also if the waiting ends with an error. After any error, nothing was leased, and
+ * leaseq_lease_completed() says of each lease whether it was completed.
  * @return as both, and `LEASEQ_INVALID` if one of the leases is NULL: then nothing is done.
  */
 leaseq_status leaseq_queue_complete_and_lease(const leaseq_queue *queue,
@@ -549,7 +568,7 @@ leaseq_status leaseq_client_queue(const leaseq_client *client,
                                   leaseq_error **error);
 
 /**
- * Names of all queues that items were ever added to, sorted.
+ * Names of all queues that items were added to, or that were paused, and that were not dropped since, sorted.
  * @return `LEASEQ_OK`, or an error of every operation.
  */
 leaseq_status leaseq_client_queues(const leaseq_client *client,
@@ -842,10 +861,17 @@ int64_t leaseq_lease_remaining_ms(const leaseq_lease *lease);
 bool leaseq_lease_is_lost(const leaseq_lease *lease);
 
 /**
- * True once the item was completed, released or failed through this handle. False for NULL, and in
- * a forked child.
+ * True once the item was completed, released or failed through this handle; leaseq_lease_completed()
+ * says which. False for NULL, and in a forked child.
  */
 bool leaseq_lease_is_settled(const leaseq_lease *lease);
+
+/**
+ * Whether a call has completed the item through this handle. After a call for many has failed, this
+ * says what has become of each. `LEASEQ_COMPLETED_NO` for NULL, and `LEASEQ_COMPLETED_UNKNOWN` in a
+ * forked child: the lease is its parent's.
+ */
+leaseq_completed leaseq_lease_completed(const leaseq_lease *lease);
 
 /**
  * Frees a lease and makes the pointer NULL. NULL, and a pointer to NULL, are fine. An item that was
@@ -975,6 +1001,18 @@ leaseq_status leaseq_queue_purge(const leaseq_queue *queue,
                                  int32_t state,
                                  uint64_t *removed,
                                  leaseq_error **error);
+
+/**
+ * Deletes the queue with everything in it: items in every state, counts, totals, the pause, and its
+ * name. `*dropped` is false if there was none; it may be NULL. Holders of its leases get false or
+ * `LEASEQ_LEASE_LOST` from then on. The handle stays usable: the queue exists again as soon as an item
+ * is added.
+ * @return `LEASEQ_OK`, or an error of every operation, after which the queue is there or gone: call
+ * again.
+ */
+leaseq_status leaseq_queue_drop_queue(const leaseq_queue *queue,
+                                      bool *dropped,
+                                      leaseq_error **error);
 
 /**
  * The default options for connecting.

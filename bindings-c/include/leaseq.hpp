@@ -63,7 +63,8 @@ template <typename T, void (*Free)(T **)> struct Freed {
 };
 template <typename T, void (*Free)(T **)> using Handle = std::unique_ptr<T, Freed<T, Free>>;
 
-/** A claim on one item until a deadline; see ::leaseq_lease. */
+/** A claim on one item until a deadline; see ::leaseq_lease. Its end gives nothing back: an item
+ * that was not completed, released or failed is delivered again when the lease has run out. */
 class Lease {
   public:
     explicit Lease(leaseq_lease *lease) noexcept : handle_(lease) {}
@@ -85,6 +86,12 @@ class Lease {
     }
     bool is_lost() const noexcept { return leaseq_lease_is_lost(get()); }
     bool is_settled() const noexcept { return leaseq_lease_is_settled(get()); }
+    /** Nothing if that is unknown; see ::leaseq_completed. */
+    std::optional<bool> completed() const noexcept {
+        const leaseq_completed completed = leaseq_lease_completed(get());
+        if (completed == LEASEQ_COMPLETED_UNKNOWN) return std::nullopt;
+        return completed == LEASEQ_COMPLETED_YES;
+    }
 
   private:
     Handle<leaseq_lease, leaseq_lease_free> handle_;
@@ -151,14 +158,15 @@ class Queue {
     }
 
     /** Nothing: there was none in the time to wait. */
-    std::optional<Lease> lease(const LeaseOptions &options = {}) {
+    [[nodiscard]] std::optional<Lease> lease(const LeaseOptions &options = {}) {
         std::vector<Lease> leases = lease_many(1, options);
         if (leases.empty()) return std::nullopt;
         return std::move(leases.front());
     }
 
     /** Up to `count` leases: waits for the first, then takes what is there. */
-    std::vector<Lease> lease_many(std::size_t count, const LeaseOptions &options = {}) {
+    [[nodiscard]] std::vector<Lease> lease_many(std::size_t count,
+                                                const LeaseOptions &options = {}) {
         if (count > LEASEQ_MAX_LEASES) count = LEASEQ_MAX_LEASES;
         const auto made = kept_alive(options);
         std::vector<Lease> leases;
@@ -173,10 +181,11 @@ class Queue {
         return leases;
     }
 
-    /** Completes the items, then leases up to `count` others, in one round trip. After an error, an
-     * item whose lease says is_settled() was completed. */
-    CompletedAndLeased complete_and_lease(const std::vector<Lease> &before, std::size_t count,
-                                          const LeaseOptions &options = {}) {
+    /** Completes the items, then leases up to `count` others, in one round trip. After an error,
+     * Lease::completed() says of each whether it was completed. */
+    [[nodiscard]] CompletedAndLeased complete_and_lease(const std::vector<Lease> &before,
+                                                        std::size_t count,
+                                                        const LeaseOptions &options = {}) {
         if (count > LEASEQ_MAX_LEASES) count = LEASEQ_MAX_LEASES;
         const auto made = kept_alive(options);
         CompletedAndLeased done;
@@ -238,6 +247,14 @@ class Queue {
             return leaseq_queue_counts(get(), &counts, sizeof counts, error);
         });
         return counts;
+    }
+
+    /** Deletes the queue with everything in it. False: there was none. */
+    bool drop_queue() {
+        bool dropped = false;
+        check(
+            [&](leaseq_error **error) { return leaseq_queue_drop_queue(get(), &dropped, error); });
+        return dropped;
     }
 
   private:

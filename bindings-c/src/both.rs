@@ -16,9 +16,8 @@ use crate::queue::leaseq_queue;
 /// may be NULL. `next` is another array than `leases`, whose handles must still be freed.
 ///
 /// The items are completed at once, before this waits for the next, and `completed` has the answers
-/// then, also if the waiting ends with an error. After any error, an item was completed if
-/// leaseq_lease_is_settled() is true of its lease; else leaseq_error_outcome_unknown() says whether it
-/// may have been.
+/// then, also if the waiting ends with an error. After any error, nothing was leased, and
+/// leaseq_lease_completed() says of each lease whether it was completed.
 /// @return as both, and `LEASEQ_INVALID` if one of the leases is NULL: then nothing is done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_complete_and_lease(
@@ -50,10 +49,13 @@ pub unsafe extern "C" fn leaseq_queue_complete_and_lease(
             let done = queue.run(async |queue| {
                 queue.complete_and_lease_with(leases, strict, capacity, at_once).await
             })?;
+            let any = done.completed.contains(&true);
             completed.set_all(done.completed);
             let mut leased = done.leases;
             if leased.is_empty() && wait_ms != 0 {
-                leased = run(queue.lease(capacity, wanted))?;
+                let waited = run(queue.lease(capacity, wanted));
+                leased =
+                    waited.map_err(|error| if any { error.after_completing() } else { error })?;
             }
             next_count.set(leased.len());
             places.set_all(leased.into_iter().map(leaseq_lease::give));

@@ -85,7 +85,7 @@ pub unsafe extern "C" fn leaseq_client_queue(
     }
 }
 
-/// Names of all queues that items were ever added to, sorted.
+/// Names of all queues that items were added to, or that were paused, and that were not dropped since, sorted.
 /// @return `LEASEQ_OK`, or an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_client_queues(

@@ -13,6 +13,20 @@ use crate::pointer::{Out, array, duration, give, given, ms};
 use crate::queue::leaseq_queue;
 use crate::version::LEASEQ_WAIT_FOREVER;
 
+/// Whether an item was completed through a lease.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum leaseq_completed {
+    /// It was not. If leaseq_lease_is_settled(), it was released or failed, or somebody else has
+    /// completed or removed the item.
+    LEASEQ_COMPLETED_NO = 0,
+    /// It was: the item is gone, and this lease has completed it. The lease is settled too.
+    LEASEQ_COMPLETED_YES = 1,
+    /// Nobody knows: a call has got no answer yet, or has failed with leaseq_error_outcome_unknown().
+    /// Completing it again harms nothing; leaseq_lease_is_settled() says nothing about that.
+    LEASEQ_COMPLETED_UNKNOWN = 2,
+}
+
 /// A claim on one item until a deadline. Freeing it does not give the item back: the lease then runs
 /// out and the item is delivered again.
 pub struct leaseq_lease {
@@ -239,11 +253,25 @@ pub extern "C" fn leaseq_lease_is_lost(lease: Option<&leaseq_lease>) -> bool {
     look(lease, true, |lease| lease.get().map_or(true, Lease::is_lost))
 }
 
-/// True once the item was completed, released or failed through this handle. False for NULL, and in
-/// a forked child.
+/// True once the item was completed, released or failed through this handle; leaseq_lease_completed()
+/// says which. False for NULL, and in a forked child.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_lease_is_settled(lease: Option<&leaseq_lease>) -> bool {
     look(lease, false, |lease| lease.get().is_ok_and(Lease::is_settled))
+}
+
+/// Whether a call has completed the item through this handle. After a call for many has failed, this
+/// says what has become of each. `LEASEQ_COMPLETED_NO` for NULL, and `LEASEQ_COMPLETED_UNKNOWN` in a
+/// forked child: the lease is its parent's.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_completed(lease: Option<&leaseq_lease>) -> leaseq_completed {
+    look(lease, leaseq_completed::LEASEQ_COMPLETED_NO, |lease| {
+        match lease.get().ok().and_then(Lease::completed) {
+            Some(true) => leaseq_completed::LEASEQ_COMPLETED_YES,
+            Some(false) => leaseq_completed::LEASEQ_COMPLETED_NO,
+            None => leaseq_completed::LEASEQ_COMPLETED_UNKNOWN,
+        }
+    })
 }
 
 /// Frees a lease and makes the pointer NULL. NULL, and a pointer to NULL, are fine. An item that was

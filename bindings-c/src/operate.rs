@@ -176,3 +176,26 @@ pub unsafe extern "C" fn leaseq_queue_purge(
         })
     }
 }
+
+/// Deletes the queue with everything in it: items in every state, counts, totals, the pause, and its
+/// name. `*dropped` is false if there was none; it may be NULL. Holders of its leases get false or
+/// `LEASEQ_LEASE_LOST` from then on. The handle stays usable: the queue exists again as soon as an item
+/// is added.
+/// @return `LEASEQ_OK`, or an error of every operation, after which the queue is there or gone: call
+/// again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_drop_queue(
+    queue: Option<&leaseq_queue>,
+    dropped: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let dropped = Out::wanted(dropped, false);
+            let queue = given(queue, "queue")?;
+            dropped.set(queue.run(async |queue| queue.drop_queue().await)?);
+            Ok(())
+        })
+    }
+}

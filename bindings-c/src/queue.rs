@@ -42,12 +42,9 @@ impl leaseq_queue {
         self.0.waits.lease(self.0.queue.here().await?, count, options).await
     }
 
-    /// Gives leases back that reached nobody.
-    pub(crate) async fn give_back(&self, leases: &[Lease]) {
-        if let Ok(queue) = self.0.queue.here().await {
-            // If it cannot be reached, they expire.
-            let _ = queue.release_many(leases, std::time::Duration::ZERO).await;
-        }
+    /// Gives leases back that reached nobody: returns at once, and closing the client waits for it.
+    pub(crate) fn give_back(&self, leases: &[Lease]) {
+        self.0.queue.give_back(leases);
     }
 }
 

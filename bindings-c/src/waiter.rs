@@ -60,20 +60,14 @@ impl Waiter {
             () = self.freed.notified() => return,
             answer = self.queue.lease(count, options) => answer,
         };
-        let unwanted = {
-            let mut state = self.lock();
-            match *state {
-                State::Freed => answer.unwrap_or_default(),
-                _ => {
-                    *state = State::Answered(answer);
-                    // Cannot block: the count is 0.
-                    let _ = (&self.event).write(&1_u64.to_ne_bytes());
-                    Vec::new()
-                }
+        let mut state = self.lock();
+        match *state {
+            State::Freed => self.queue.give_back(&answer.unwrap_or_default()),
+            _ => {
+                *state = State::Answered(answer);
+                // Cannot block: the count is 0.
+                let _ = (&self.event).write(&1_u64.to_ne_bytes());
             }
-        };
-        if !unwanted.is_empty() {
-            self.queue.give_back(&unwanted).await;
         }
     }
 
@@ -104,12 +98,8 @@ impl Drop for Handle {
     fn drop(&mut self) {
         let state = std::mem::replace(&mut *self.0.lock(), State::Freed);
         self.0.freed.notify_one();
-        if let State::Answered(Ok(leases)) = state
-            && !leases.is_empty()
-            && let Ok(runtime) = runtime()
-        {
-            let queue = self.0.queue.clone();
-            runtime.spawn(async move { queue.give_back(&leases).await });
+        if let State::Answered(Ok(leases)) = state {
+            self.0.queue.give_back(&leases);
         }
     }
 }

@@ -1,18 +1,25 @@
-// Calls that are pending, and the bridge to the native half. Each call has a slot; its number goes
-// over with the call and comes back with the answer. A call costs one promise.
+// Calls that are pending, and the bridge to the native half. A call costs one promise.
+//
+// A call has two halves. Its `prepare` reads the arguments, which may run code of the caller: code that
+// throws, makes other calls or closes the client. What `prepare` returns sends the call, and runs none
+// of that. So no caller can interrupt what calls share.
 import { Bridge } from '../native.js'
 import { known, signalOf } from './check'
 import { LeaseqError } from './errors'
 import { handOver } from './gather'
 import { onAbort } from './signals'
+import { isAwaited, occupy, vacate, type Waiter } from './slots'
 import type { CallOptions } from './types'
 import { Reader } from './wire'
+
+/** Hands a call over to the native half. Runs no code of a caller. */
+export type Send = (slot: number) => void
 
 /** What is kept note of for a lease that a call completes or gives back. */
 export interface Settled {
   readonly isSettled: boolean
-  _begin(): void
-  _end(settled: boolean): void
+  begin(): void
+  end(settled: boolean): void
 }
 
 /** How a call is made, apart from its arguments. */
@@ -27,30 +34,56 @@ export interface Manner<T> {
   undo?: (answer: never) => void
   /** Is told how to give up waiting: the call then results in null. */
   stoppable?: ((stop: () => void) => void) | undefined
-  /** What it completes or gives back, and whether it surely has when there is an answer. */
+  /** What it completes or gives back, once it is prepared. */
   leases?: readonly Settled[] | undefined
+  /** Whether it surely has when there is an answer. */
   surely?: boolean
-  /** `begin` lets its call gather, or hands over what has gathered. */
+  /** It gathers, or hands over what has gathered, by itself. */
   gathers?: boolean
 }
 
-const PLAIN: Manner<never> = {}
-
 /** One call, or one watch, until its answer is there or nobody wants it any more. */
-class Pending {
+class Pending implements Waiter {
   private over = false
-  private deafen: (() => void) | undefined
+  private slot: number | undefined
+  private unlisten: (() => void) | undefined
 
   constructor(
     private readonly manner: Manner<unknown>,
     private readonly fulfil: (result: unknown) => void,
     private readonly refuse: (error: unknown) => void,
-    /** Whether the process waits for it. */
     readonly counts: boolean,
   ) {}
 
-  get gathers(): boolean {
-    return this.manner.gathers === true
+  start<N>(native: N, prepare: (native: N) => Send): void {
+    const { options, names, of } = this.manner
+    if (options !== undefined || of !== undefined) {
+      if (names !== undefined) known(options as object, of ?? 'this call', names)
+      const signal = signalOf((options as CallOptions).signal)
+      if (signal !== undefined) this.listen(signal)
+    }
+    if (this.over) return
+    const send = prepare(native)
+    // Reading an argument may have aborted the signal.
+    if (!this.over) this.submit(send)
+  }
+
+  private submit(send: Send): void {
+    const { leases, stoppable, gathers } = this.manner
+    if (gathers !== true) handOver()
+    this.slot = occupy(this)
+    if (leases !== undefined) for (const lease of leases) lease.begin()
+    try {
+      send(this.slot)
+    } catch (error) {
+      vacate(this.slot)?.reject(error)
+      return
+    }
+    hold()
+    sendSoon()
+    stoppable?.(() => {
+      if (this.giveUp()) this.fulfil(null)
+    })
   }
 
   resolve(answer: unknown): void {
@@ -74,32 +107,37 @@ class Pending {
     else this.refuse(error)
   }
 
-  /** Gives up waiting when the signal is aborted. */
-  heed(signal: AbortSignal, slot: number): void {
-    this.deafen = onAbort(signal, () => {
-      if (this.giveUp(slot)) this.refuse(signal.reason)
-    })
+  /** The arguments are wrong, or reading them has failed. */
+  rejectAtOnce(error: unknown): void {
+    if (error instanceof LeaseqError) Error.captureStackTrace(error, call)
+    this.end(false)
+    this.refuse(error)
   }
 
-  stop(slot: number): void {
-    if (this.giveUp(slot)) this.fulfil(null)
-  }
-
-  /** False if it is over already. */
-  giveUp(slot: number): boolean {
+  /** Gives up waiting. False if it is over already. */
+  giveUp(): boolean {
     if (this.over) return false
     this.end(false)
-    cancel(slot)
+    if (this.slot !== undefined) cancel(this.slot)
     return true
   }
 
+  private listen(signal: AbortSignal): void {
+    const aborted = (reason: unknown): void => {
+      if (this.giveUp()) this.refuse(reason)
+    }
+    if (signal.aborted) aborted(signal.reason)
+    else this.unlisten = onAbort(signal, aborted)
+  }
+
   private end(settled: boolean): void {
+    if (this.over) return
     this.over = true
-    this.deafen?.()
+    this.unlisten?.()
     const { leases } = this.manner
-    if (leases === undefined) return
+    if (leases === undefined || this.slot === undefined) return
     // A call that fails while it waits for the next has completed what was before.
-    for (const lease of leases) lease._end(settled || lease.isSettled)
+    for (const lease of leases) lease.end(settled || lease.isSettled)
   }
 }
 
@@ -112,16 +150,18 @@ async function located(error: LeaseqError): Promise<never> {
   throw error
 }
 
-const slots: (Pending | undefined)[] = []
-const free: number[] = []
-/** Pending calls that the process waits for. */
-let waited = 0
 /** Calls that are to be sent. */
 let gathered = 0
 /** With so many on their way, the server works while others are being made and answered. */
 const ENOUGH = 50
 
 const bridge = new Bridge(deliver)
+let held = false
+
+/** Keeps the process running while a call is pending. */
+function hold(): void {
+  if (held !== isAwaited()) bridge.hold((held = !held))
+}
 
 /** Sends the calls of this turn of the event loop when it ends, or there are enough of them. */
 function sendSoon(): void {
@@ -138,38 +178,18 @@ function send(): void {
 function sendNow(): void {
   handOver()
   bridge.send()
+  hold()
 }
 
 function deliver(): void {
   const reader = new Reader(bridge.take())
   while (reader.more()) {
-    const slot = reader.slot()
-    const pending = slots[slot]
+    const pending = vacate(reader.slot())
     const answer = reader.answer()
-    slots[slot] = undefined
-    free.push(slot)
-    if (pending === undefined) continue
-    if (pending.counts) waited -= 1
-    if (answer instanceof Error) pending.reject(answer)
-    else pending.resolve(answer)
+    if (answer instanceof LeaseqError) pending?.reject(answer)
+    else pending?.resolve(answer)
   }
-  if (waited === 0) bridge.hold(false)
-}
-
-function take(pending: Pending, begin: (slot: number) => void): number {
-  if (!pending.gathers) handOver()
-  const slot = free.pop() ?? slots.length
-  slots[slot] = pending
-  try {
-    begin(slot)
-  } catch (error) {
-    slots[slot] = undefined
-    free.push(slot)
-    throw error
-  }
-  if (pending.counts && ++waited === 1) bridge.hold(true)
-  sendSoon()
-  return slot
+  hold()
 }
 
 function cancel(slot: number): void {
@@ -178,37 +198,23 @@ function cancel(slot: number): void {
   sendSoon()
 }
 
-/** Makes a call. `begin` checks the arguments and hands them over. */
-export function call<T>(begin: (slot: number) => void, manner: Manner<T> = PLAIN): Promise<T> {
+/** Makes a call. `prepare` reads and checks its arguments. */
+export function call<T, N>(native: N, manner: Manner<T>, prepare: (native: N) => Send): Promise<T> {
   return new Promise<T>((resolve, reject) => {
+    const pending = new Pending(manner, resolve as (result: unknown) => void, reject, true)
     try {
-      start(new Pending(manner, resolve as (result: unknown) => void, reject, true), begin, manner)
+      pending.start(native, prepare)
     } catch (error) {
-      if (error instanceof LeaseqError) Error.captureStackTrace(error, call)
-      reject(error)
+      pending.rejectAtOnce(error)
     }
   })
-}
-
-function start<T>(pending: Pending, begin: (slot: number) => void, manner: Manner<T>): void {
-  const { options, names, of, leases, stoppable } = manner
-  let signal: AbortSignal | undefined
-  if (options !== undefined || of !== undefined) {
-    if (names !== undefined) known(options as object, of ?? 'this call', names)
-    signal = signalOf((options as CallOptions).signal)
-    signal?.throwIfAborted()
-  }
-  const slot = take(pending, begin)
-  if (leases !== undefined) for (const lease of leases) lease._begin()
-  if (signal !== undefined) pending.heed(signal, slot)
-  stoppable?.(() => pending.stop(slot))
 }
 
 /** Waits for something that the process need not wait for. Returns how to give that up. */
 export function watch(begin: (bridge: Bridge, slot: number) => void, seen: () => void): () => void {
   const pending = new Pending({}, seen, () => undefined, false)
-  const slot = take(pending, (slot) => begin(bridge, slot))
-  return () => void pending.giveUp(slot)
+  pending.start(bridge, (bridge) => (slot) => begin(bridge, slot))
+  return () => void pending.giveUp()
 }
 
 export { bridge }

@@ -1,16 +1,46 @@
-// What the native half cannot tell by itself: types, unknown options, text that is none. What the
-// values may be is said there.
+// What the native half cannot check by itself: types, unknown options, text that is none. It checks
+// what the values may be. Everything here may run code of the caller (a getter, a proxy, an iterator),
+// so each value is read once, and what is returned can not change any more.
 import { types } from 'node:util'
 
 import { invalid } from './errors'
 
+const MAX_SHOWN = 64
+const MAX_MESSAGE = 1024
+
+/** Without characters that a terminal would obey. */
+export function printable(text: string): string {
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`)
+}
+
+/** Text, for a message: short. */
+export function quote(text: string): string {
+  return printable(JSON.stringify(text.slice(0, MAX_SHOWN)))
+}
+
 /** Anything, for a message: short, and never a whole object. */
 function show(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, 64))
-  if (typeof value === 'object' && value !== null) {
-    return `an object of type ${value.constructor?.name ?? 'none'}`
+  if (typeof value === 'string') return quote(value)
+  if (typeof value === 'function') return 'a function'
+  if (typeof value !== 'object' || value === null) return String(value).slice(0, MAX_SHOWN)
+  try {
+    const name: unknown = value.constructor?.name
+    const type = typeof name === 'string' ? printable(name.slice(0, MAX_SHOWN)) : ''
+    return `an object of type ${type || 'none'}`
+  } catch {
+    return 'an object'
   }
-  return String(value)
+}
+
+/** What an error says, as far as an item keeps it. Anything can be thrown, or have a getter that throws. */
+export function message(error: unknown): string {
+  let text: string
+  try {
+    text = String(error instanceof Error ? error.message : error)
+  } catch {
+    text = 'an error that cannot be written as text'
+  }
+  return (text.slice(0, MAX_MESSAGE) as unknown as { toWellFormed(): string }).toWellFormed()
 }
 
 /** Refuses options that do not exist: a misspelt one would have no effect, and nobody would know. */
@@ -46,7 +76,16 @@ export function flag(name: string, value: unknown): boolean {
   return value
 }
 
-/** Text or bytes as they are. Text that cannot be written as UTF-8 would be changed on the way. */
+/** How long a view really is, whatever properties it has. */
+const lengthOf: (view: Uint8Array) => number = Function.prototype.call.bind(
+  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')!.get!,
+)
+
+/**
+ * Text, or a copy of bytes. Text that cannot be written as UTF-8 would be changed on the way. Bytes
+ * can be taken away or changed after this: by a transfer to another thread, by a resize of their
+ * buffer, by a thread that shares them. Bytes that are gone already look empty.
+ */
 export function bytes(name: string, value: unknown): string | Uint8Array {
   if (typeof value === 'string') {
     if (!(value as unknown as { isWellFormed(): boolean }).isWellFormed()) {
@@ -57,8 +96,15 @@ export function bytes(name: string, value: unknown): string | Uint8Array {
   if (!types.isUint8Array(value)) {
     throw invalid(`${name}: ${show(value)} is neither a string nor a Uint8Array`)
   }
-  // Shared memory may change while it is read.
-  return types.isSharedArrayBuffer(value.buffer) ? Uint8Array.from(value) : value
+  try {
+    const copy = Buffer.allocUnsafe(lengthOf(value))
+    copy.set(value)
+    return copy
+  } catch (error) {
+    // Shared memory was made larger meanwhile, or there is no memory left.
+    if (!(error instanceof TypeError)) return new Uint8Array(value)
+    throw invalid(`${name}: the bytes are gone: their buffer was transferred or made smaller`)
+  }
 }
 
 /** What many calls take. Text and bytes are lists too, but of characters and numbers. */
@@ -74,7 +120,7 @@ export function json(value: unknown): string {
   try {
     text = JSON.stringify(value)
   } catch (error) {
-    throw invalid(`data cannot be written as json: ${(error as Error).message}`)
+    throw invalid(`data cannot be written as json: ${printable(message(error))}`)
   }
   if (text === undefined) throw invalid(`data cannot be written as json: ${show(value)}`)
   return text

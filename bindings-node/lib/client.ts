@@ -40,9 +40,9 @@ export class Client {
     }
   }
 
-  /** Names of all queues that items were ever added to, sorted. */
+  /** Names of all queues that items were added to, or that were paused, and that were not dropped since, sorted. */
   queues(options?: CallOptions): Promise<string[]> {
-    return call((slot) => this.native.queues(slot), { options, names: CALL })
+    return call(this.native, { options, names: CALL }, (native) => (slot) => native.queues(slot))
   }
 
   /**
@@ -51,7 +51,7 @@ export class Client {
    * call does nothing.
    */
   close(): Promise<void> {
-    return call((slot) => this.native.close(slot))
+    return call(this.native, {}, (native) => (slot) => native.close(slot))
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -70,19 +70,24 @@ export class Client {
  * there is no server.
  */
 export async function connect(url?: string | URL, options: ConnectOptions = {}): Promise<Client> {
-  const { signal: _, ...others } = known(options, 'connect', CONNECT)
+  // Not shown: it may be a URL with a password in it.
+  if (typeof options === 'string') throw invalid('connect: the options are a string, not an object')
+  const { signal, ...others } = known(options, 'connect', CONNECT)
   for (const [name, value] of Object.entries(others)) {
     if (value === undefined) continue
     if (name === 'namespace' || name === 'caFile') text(name, value)
     else number(name, value)
   }
-  const place = url instanceof URL ? url.href : (url ?? fromEnvironment())
+  const place = text('url', url instanceof URL ? url.href : (url ?? fromEnvironment()))
   const native = new NativeClient(bridge)
-  const begin = (slot: number): void => native.connect(slot, text('url', place), others)
+  const read = (): Client => new Client(native)
   const undo = (): void => {
-    call((slot) => native.close(slot)).catch(() => undefined)
+    read()
+      .close()
+      .catch(() => undefined)
   }
-  return call(begin, { options, read: () => new Client(native), undo })
+  const manner = { options: { signal }, read, undo }
+  return call(native, manner, (native) => (slot) => native.connect(slot, place, others))
 }
 
 function fromEnvironment(): string {

@@ -1,7 +1,9 @@
 // Calls that are alike gather, and go over to the native half together: a native call for each would
-// cost more than all else that the event loop does for it. They are handed over before any other call
-// is; items of one queue keep the order of their calls.
+// cost more than all else that the event loop does for it. Only calls that follow one another do: one
+// of another kind first hands over what has gathered, so that all go over in the order in which they
+// were made.
 import type { Leases, NativeQueue } from '../native.js'
+import { vacate } from './slots'
 
 /** How many numbers gather: those of more calls than are ever held back. */
 const ROOM = 1024
@@ -12,29 +14,55 @@ const SMALL = 4096
 /** Instead of the size of an id that is to be made. */
 const NO_ID = 0xffffffff
 
-/** Calls of one kind. `numbers` has what they differ in: first, for each, the number of its slot. */
+/** The kind of calls that gathers now. */
+let current: Gathering | undefined
+
+/** Hands over what has gathered. */
+export function handOver(): void {
+  const gathering = current
+  current = undefined
+  gathering?.flush()
+}
+
+/** Calls of one kind for one queue, which differ in numbers: the first of each is its slot. */
 abstract class Gathering {
+  protected queue: NativeQueue | undefined
   protected readonly numbers = new Uint32Array(ROOM)
   protected used = 0
 
-  handOver(): void {
-    if (this.used === 0) return
-    const numbers = this.numbers.subarray(0, this.used)
+  /** `stride`: how many numbers each call has. */
+  constructor(protected stride: number) {}
+
+  /** Makes room for a call. If it is not like those that have gathered, they are handed over first. */
+  protected enter(queue: NativeQueue, isAlike: boolean): void {
+    const fits = this.used + this.stride <= ROOM
+    if (current !== this || this.queue !== queue || !isAlike || !fits) handOver()
+    current = this
+    this.queue = queue
+  }
+
+  flush(): void {
+    const { queue, used, stride } = this
+    this.queue = undefined
     this.used = 0
-    this.send(numbers)
+    try {
+      this.send(queue!, this.numbers.subarray(0, used))
+    } catch (error) {
+      // Nothing of it went over. Whoever hands over need not be one of those who gathered.
+      for (let at = 0; at < used; at += stride) vacate(this.numbers[at]!)?.reject(error)
+    }
   }
 
   /** Keeps nothing: what nobody else refers to is to be forgotten. */
-  protected abstract send(numbers: Uint32Array): void
+  protected abstract send(queue: NativeQueue, numbers: Uint32Array): void
 }
 
 /** Items without options: slot, size of the id, of the data. */
 class Adds extends Gathering {
-  private queue: NativeQueue | undefined
   private readonly bytes = Buffer.allocUnsafeSlow(BYTES)
   private end = 0
 
-  /** False if the item is to go over by itself. Text and bytes are copied in this moment. */
+  /** False if the item is to go over by itself. */
   add(
     slot: number,
     queue: NativeQueue,
@@ -43,41 +71,40 @@ class Adds extends Gathering {
   ): boolean {
     const most = mostBytes(data) + (id === undefined ? 0 : mostBytes(id))
     if (most > SMALL) return false
-    const fits = this.used + 3 <= ROOM && this.end + most <= BYTES
-    if (this.queue !== queue || !fits) this.handOver()
-    this.queue = queue
-    this.numbers[this.used++] = slot
-    this.numbers[this.used++] = id === undefined ? NO_ID : this.write(id)
-    this.numbers[this.used++] = this.write(data)
+    this.enter(queue, this.end + most <= BYTES)
+    const start = this.end
+    const middle = id === undefined ? start : this.write(id, start)
+    const end = this.write(data, middle)
+    const at = this.used
+    this.numbers[at] = slot
+    this.numbers[at + 1] = id === undefined ? NO_ID : middle - start
+    this.numbers[at + 2] = end - middle
+    // Only now that it is complete.
+    this.used = at + this.stride
+    this.end = end
     return true
   }
 
-  private write(value: string | Uint8Array): number {
-    const from = this.end
-    if (typeof value === 'string') {
-      this.end += this.bytes.write(value, from)
-    } else {
-      this.bytes.set(value, from)
-      this.end += value.byteLength
-    }
-    return this.end - from
+  /** Returns where it ends. */
+  private write(value: string | Uint8Array, at: number): number {
+    if (typeof value === 'string') return at + this.bytes.write(value, at)
+    this.bytes.set(value, at)
+    return at + value.length
   }
 
-  protected send(numbers: Uint32Array): void {
-    const { queue, bytes, end } = this
-    this.queue = undefined
+  protected send(queue: NativeQueue, numbers: Uint32Array): void {
+    const bytes = this.bytes.subarray(0, this.end)
     this.end = 0
-    queue?.addTogether(numbers, bytes.subarray(0, end))
+    queue.addTogether(numbers, bytes)
   }
 }
 
 function mostBytes(value: string | Uint8Array): number {
-  return typeof value === 'string' ? 3 * value.length : value.byteLength
+  return typeof value === 'string' ? 3 * value.length : value.length
 }
 
 /** Calls for one lease: slot; and the index of what is completed before, if they do that. */
 class LeaseCalls extends Gathering {
-  private queue: NativeQueue | undefined
   private durationMs = 0
   private waitMs: number | undefined
   private keepAliveMs: number | undefined
@@ -92,64 +119,49 @@ class LeaseCalls extends Gathering {
     holder?: Leases,
     index = 0,
   ): void {
-    const alike =
-      this.queue === queue &&
+    const isAlike =
       this.durationMs === durationMs &&
       this.waitMs === waitMs &&
       this.keepAliveMs === keepAliveMs &&
       this.holder === holder
-    if (!alike || this.used + 2 > ROOM) {
-      this.handOver()
-      this.queue = queue
-      this.durationMs = durationMs
-      this.waitMs = waitMs
-      this.keepAliveMs = keepAliveMs
-      this.holder = holder
-    }
+    this.enter(queue, isAlike)
+    this.durationMs = durationMs
+    this.waitMs = waitMs
+    this.keepAliveMs = keepAliveMs
+    this.holder = holder
+    this.stride = holder === undefined ? 1 : 2
     this.numbers[this.used++] = slot
     if (holder !== undefined) this.numbers[this.used++] = index
   }
 
-  protected send(numbers: Uint32Array): void {
-    const { queue, durationMs, waitMs, keepAliveMs, holder } = this
-    this.queue = this.holder = undefined
-    if (holder === undefined) queue?.lease(numbers, durationMs, waitMs, keepAliveMs)
-    else queue?.completeThenLease(numbers, holder, durationMs, waitMs, keepAliveMs)
+  protected send(queue: NativeQueue, numbers: Uint32Array): void {
+    const { durationMs, waitMs, keepAliveMs, holder } = this
+    this.holder = undefined
+    if (holder === undefined) queue.lease(numbers, durationMs, waitMs, keepAliveMs)
+    else queue.completeThenLease(numbers, holder, durationMs, waitMs, keepAliveMs)
   }
 }
 
 /** Calls that complete: slot, index. */
 class Completes extends Gathering {
-  private queue: NativeQueue | undefined
   private holder: Leases | undefined
   private strict = false
 
   add(slot: number, queue: NativeQueue, holder: Leases, index: number, strict: boolean): void {
-    const alike = this.queue === queue && this.holder === holder && this.strict === strict
-    if (!alike || this.used + 2 > ROOM) {
-      this.handOver()
-      this.queue = queue
-      this.holder = holder
-      this.strict = strict
-    }
+    this.enter(queue, this.holder === holder && this.strict === strict)
+    this.holder = holder
+    this.strict = strict
     this.numbers[this.used++] = slot
     this.numbers[this.used++] = index
   }
 
-  protected send(numbers: Uint32Array): void {
-    const { queue, holder, strict } = this
-    this.queue = this.holder = undefined
-    if (holder !== undefined) queue?.complete(numbers, holder, strict)
+  protected send(queue: NativeQueue, numbers: Uint32Array): void {
+    const { holder, strict } = this
+    this.holder = undefined
+    queue.complete(numbers, holder!, strict)
   }
 }
 
-export const adds = new Adds()
-export const leaseCalls = new LeaseCalls()
-export const completes = new Completes()
-
-/** Hands over what has gathered. */
-export function handOver(): void {
-  adds.handOver()
-  completes.handOver()
-  leaseCalls.handOver()
-}
+export const adds = new Adds(3)
+export const leaseCalls = new LeaseCalls(2)
+export const completes = new Completes(2)

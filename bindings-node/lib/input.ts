@@ -1,8 +1,9 @@
 // What queues are given, as the native half wants it.
 import { bytes, json, known, list, number, optionalNumber } from './check'
 import { invalid } from './errors'
-import type { Lease } from './lease'
-import type { Data, Id, Item, LeaseOptions } from './types'
+import type { Data, Id, Item, ItemOptions, LeaseOptions } from './types'
+
+type ItemFields = ItemOptions & { data?: Data; json?: unknown }
 
 const ITEM = new Set(['data', 'json', 'id', 'priority', 'delayMs', 'maxAttempts'])
 const KEEP_ALIVE = new Set(['limitMs'])
@@ -43,12 +44,11 @@ type Options = [
 /** The rest only if there is something in it. */
 export function fields(item: Data | Item): [...Plain, ...Options] {
   if (isData(item)) return [bytes('data', item)]
-  known(item, 'an item', ITEM)
-  const { id, priority, delayMs, maxAttempts } = item
-  const isJson = 'json' in item && item.json !== undefined
-  if (isJson && item.data !== undefined) throw invalid('an item has data or json, not both')
+  const given = known(item, 'an item', ITEM)
+  const { data, json: value, id, priority, delayMs, maxAttempts } = given as ItemFields
+  if (value !== undefined && data !== undefined) throw invalid('an item has data or json, not both')
   const plain: Plain = [
-    isJson ? json(item.json) : bytes('data', item.data),
+    value === undefined ? bytes('data', data) : json(value),
     id === undefined ? undefined : bytes('id', id),
   ]
   if (priority === undefined && delayMs === undefined && maxAttempts === undefined) return plain
@@ -60,15 +60,6 @@ export function fields(item: Data | Item): [...Plain, ...Options] {
   ]
 }
 
-export function indexes(leases: Lease[]): number[] {
-  return leases.map((lease) => lease._index)
-}
-
 export function idList(ids: Iterable<Id>): Id[] {
   return list('ids', ids).map((id) => bytes('id', id))
-}
-
-/** The text of an error that is kept with an item. */
-export function message(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

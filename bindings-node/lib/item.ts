@@ -1,3 +1,4 @@
+import { message, printable, quote } from './check'
 import { invalid } from './errors'
 import type { State } from './types'
 import type { ItemsParts } from './wire'
@@ -7,8 +8,9 @@ export function readJson<T>(id: string, data: Buffer): T {
   try {
     return JSON.parse(data.toString()) as T
   } catch (error) {
-    const why = (error as Error).message
-    throw invalid(`item ${JSON.stringify(id.slice(0, 64))}: data cannot be read as json: ${why}`)
+    // It quotes the data as it is.
+    const why = printable(message(error))
+    throw invalid(`item ${quote(id)}: data cannot be read as json: ${why}`)
   }
 }
 

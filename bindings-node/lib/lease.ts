@@ -1,5 +1,6 @@
 import type { Leases } from '../native.js'
 import { watch } from './calls'
+import { quote } from './check'
 import { LeaseqError, makeError } from './errors'
 import { readJson } from './item'
 import type { Queue } from './queue'
@@ -9,65 +10,110 @@ import type { LeaseParts } from './wire'
 const forgotten = new FinalizationRegistry<() => void>((stop) => stop())
 
 /**
+ * What changes in a lease, and what calls need of it: users can freeze a `Lease`, or wrap it.
+ * @internal
+ */
+export class LeaseState {
+  /** Until the data is read. */
+  parts: LeaseParts | undefined
+  readonly holder: Leases
+  readonly index: number
+  idText: string | undefined
+  dataCopy: Buffer | undefined
+  loss: AbortController | undefined
+  stopWatch: (() => void) | undefined
+  /** Calls under way that complete it or give it back. */
+  private settling = 0
+  /** One of them has done so. */
+  settled = false
+
+  constructor(parts: LeaseParts) {
+    this.parts = parts
+    this.holder = parts.holder
+    this.index = parts.index
+  }
+
+  get isSettled(): boolean {
+    return this.holder.isSettled(this.index)
+  }
+
+  /** It was not completed or given back, nor is it about to be. */
+  get isOpen(): boolean {
+    return !this.settled && this.settling === 0
+  }
+
+  /** A call that completes the lease or gives it back has begun. */
+  begin(): void {
+    this.settling += 1
+  }
+
+  /** It is over. */
+  end(settled: boolean): void {
+    this.settling -= 1
+    if (!settled) return
+    this.settled = true
+    if (this.stopWatch !== undefined) {
+      forgotten.unregister(this)
+      this.stopWatch()
+    }
+  }
+}
+
+/** The state of a lease, if it is one. Runs no code of a caller, whatever it is. @internal */
+export let stateOf: (lease: unknown) => LeaseState | undefined
+
+/**
  * A claim on one item until a deadline. A lease that nothing refers to any more is not given back:
  * it runs out, and the item is delivered again.
  */
 export class Lease {
-  /** @internal */
-  readonly _queue: Queue
-  /** @internal */
-  readonly _holder: Leases
-  /** @internal */
-  readonly _index: number
-  private parts: LeaseParts | undefined
-  private idText: string | undefined
-  private dataCopy: Buffer | undefined
-  private loss: AbortController | undefined
-  private stopWatch: (() => void) | undefined
-  /** Calls under way that complete it or give it back. */
-  private settling = 0
-  private settled = false
+  readonly #queue: Queue
+  readonly #state: LeaseState
+
+  static {
+    stateOf = (lease) =>
+      typeof lease === 'object' && lease !== null && #state in lease ? lease.#state : undefined
+  }
 
   /** @internal */
   constructor(queue: Queue, parts: LeaseParts) {
-    this._queue = queue
-    this._holder = parts.holder
-    this._index = parts.index
-    this.parts = parts
+    this.#queue = queue
+    this.#state = new LeaseState(parts)
   }
 
   /** Name of the queue. */
   get queue(): string {
-    return this._queue.name
+    return this.#queue.name
   }
 
   /** The item's id as text. What is no UTF-8 in it shows as U+FFFD; `idBytes` is exact. */
   get id(): string {
-    const parts = this.parts
-    return (this.idText ??= parts!.bytes.toString('utf8', parts!.id, parts!.data))
+    const state = this.#state
+    const { parts } = state
+    return (state.idText ??= parts!.bytes.toString('utf8', parts!.id, parts!.data))
   }
 
   /** The item's id as it is: 1 to 512 bytes. */
   get idBytes(): Buffer {
-    return this._holder.id(this._index)
+    return this.#state.holder.id(this.#state.index)
   }
 
   /** The item's data. */
   get data(): Buffer {
-    const parts = this.parts
-    if (parts !== undefined) {
-      const { bytes, data, end } = parts
+    const state = this.#state
+    if (state.parts !== undefined) {
+      const { bytes, data, end } = state.parts
       if (end >= data) {
-        this.dataCopy = Buffer.allocUnsafe(end - data)
-        bytes.copy(this.dataCopy, 0, data, end)
+        state.dataCopy = Buffer.allocUnsafe(end - data)
+        bytes.copy(state.dataCopy, 0, data, end)
       } else {
-        this.dataCopy = this._holder.data(this._index)
+        state.dataCopy = state.holder.data(state.index)
       }
       // What came along with other leases must not stay in memory because of this one.
       void this.id
-      this.parts = undefined
+      state.parts = undefined
     }
-    return this.dataCopy!
+    return state.dataCopy!
   }
 
   /** The data as text. */
@@ -87,27 +133,27 @@ export class Lease {
 
   /** How many earlier deliveries ended with `fail`. */
   get failures(): number {
-    return this._holder.failures(this._index)
+    return this.#state.holder.failures(this.#state.index)
   }
 
   /** How many earlier deliveries ended with an expired lease. */
   get expiries(): number {
-    return this._holder.expiries(this._index)
+    return this.#state.holder.expiries(this.#state.index)
   }
 
   /** The limit of attempts; `null` for none. */
   get maxAttempts(): number | null {
-    return this._holder.maxAttempts(this._index) || null
+    return this.#state.holder.maxAttempts(this.#state.index) || null
   }
 
   /** 0 to 9. */
   get priority(): number {
-    return this._holder.priority(this._index)
+    return this.#state.holder.priority(this.#state.index)
   }
 
   /** The text of the last `fail`; empty if there was none. */
   get lastError(): string {
-    return this._holder.lastError(this._index)
+    return this.#state.holder.lastError(this.#state.index)
   }
 
   /**
@@ -115,17 +161,17 @@ export class Lease {
    * add of an id, so it can fence off writers of an earlier generation.
    */
   get generation(): number {
-    return this._holder.generation(this._index)
+    return this.#state.holder.generation(this.#state.index)
   }
 
   /** When the lease expires, on the server's clock, as far as is known here; ms since 1970. */
   get deadlineMs(): number {
-    return this._holder.deadline(this._index)
+    return this.#state.holder.deadline(this.#state.index)
   }
 
   /** Time left on this process's clock, counted so that it never says more than the server would. */
   get remainingMs(): number {
-    return this._holder.remaining(this._index)
+    return this.#state.holder.remaining(this.#state.index)
   }
 
   /**
@@ -133,12 +179,29 @@ export class Lease {
    * False for a lease that was completed, released or failed.
    */
   get isLost(): boolean {
-    return this._holder.isLost(this._index)
+    return this.#state.holder.isLost(this.#state.index)
   }
 
-  /** True once it was completed, released or failed, or was given back, through this handle. */
+  /**
+   * True once it was completed, released or failed, or was given back, through this handle. Which of
+   * them, `completed` says.
+   */
   get isSettled(): boolean {
-    return this._holder.isSettled(this._index)
+    return this.#state.holder.isSettled(this.#state.index)
+  }
+
+  /**
+   * Whether a call has completed the item through this handle; `null` if that is unknown: a call has
+   * got no answer yet, was aborted, or was rejected with `outcomeUnknown`. After a call for many is
+   * rejected, this says what has become of each.
+   *
+   * - `true`: the item is gone, and this handle has completed it. The lease is settled too.
+   * - `false`: it has not. If the lease is settled, it was released, failed or given back, or somebody
+   *   else has completed or removed the item.
+   * - `null`: completing it again harms nothing. Whether it is settled says nothing about that.
+   */
+  get completed(): boolean | null {
+    return this.#state.holder.completed(this.#state.index)
   }
 
   /**
@@ -147,19 +210,20 @@ export class Lease {
    * signal refers to.
    */
   get signal(): AbortSignal {
-    if (this.loss === undefined) {
-      const loss = (this.loss = new AbortController())
-      const item = `queue ${this.queue}, item ${JSON.stringify(this.id.slice(0, 64))}`
+    const state = this.#state
+    if (state.loss === undefined) {
+      const loss = (state.loss = new AbortController())
+      const item = `queue ${this.queue}, item ${quote(this.id)}`
       const lost = (): void => loss.abort(makeError('LEASE_LOST', `${item}: the lease is lost`))
       if (this.isLost) {
         lost()
-      } else if (!this.settled) {
-        const [holder, index] = [this._holder, this._index]
-        this.stopWatch = watch((bridge, slot) => holder.lost(bridge, slot, index), lost)
-        forgotten.register(this, this.stopWatch, this)
+      } else if (!state.settled) {
+        const { holder, index } = state
+        state.stopWatch = watch((bridge, slot) => holder.lost(bridge, slot, index), lost)
+        forgotten.register(this, state.stopWatch, state)
       }
     }
-    return this.loss.signal
+    return state.loss.signal
   }
 
   /**
@@ -167,9 +231,9 @@ export class Lease {
    * using`: what is at the end of a block cannot know whether the work was done.
    */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this._open) return
+    if (!this.#state.isOpen) return
     try {
-      await this._queue.release(this)
+      await this.#queue.release(this)
     } catch (error) {
       // Then there is nothing to give back, or nobody to give it to.
       const code = error instanceof LeaseqError ? error.code : undefined
@@ -177,30 +241,9 @@ export class Lease {
     }
   }
 
-  /** It was not completed or given back, nor is it about to be. @internal */
-  get _open(): boolean {
-    return !this.settled && this.settling === 0
-  }
-
   /** For `console.log`: no data. @internal */
   [Symbol.for('nodejs.util.inspect.custom')](): object {
     const { queue, id, attempt, isLost } = this
     return Object.assign(Object.create({ constructor: Lease }), { queue, id, attempt, isLost })
-  }
-
-  /** A call that completes the lease or gives it back has begun. @internal */
-  _begin(): void {
-    this.settling += 1
-  }
-
-  /** It is over. @internal */
-  _end(settled: boolean): void {
-    this.settling -= 1
-    if (!settled) return
-    this.settled = true
-    if (this.stopWatch !== undefined) {
-      forgotten.unregister(this)
-      this.stopWatch()
-    }
   }
 }

@@ -1,5 +1,5 @@
 import { flag } from './check'
-import type { Lease } from './lease'
+import { type Lease, stateOf } from './lease'
 import type { Queue } from './queue'
 import type { LeasesOptions } from './types'
 
@@ -21,7 +21,8 @@ export function leases(
         lease = await queue.stoppableLease(how, (way) => (stop = way), before)
       } finally {
         // Given up in the moment in which it was to go out: what is done is done all the same.
-        if (before?._open && (stopped || how.signal?.aborted)) await queue.complete(before)
+        if (before && stateOf(before)?.isOpen && (stopped || how.signal?.aborted))
+          await queue.complete(before)
       }
       stop = undefined
       if (lease === null) return
@@ -32,7 +33,7 @@ export function leases(
       } finally {
         if (leftEarly) await lease[Symbol.asyncDispose]()
       }
-      before = completes && lease._open ? lease : undefined
+      before = completes && stateOf(lease)?.isOpen ? lease : undefined
     }
   }
   const generator: AsyncGenerator<Lease, void, undefined> = one()

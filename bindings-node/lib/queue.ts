@@ -1,11 +1,11 @@
-import type { NativeQueue } from '../native.js'
-import { call } from './calls'
-import { bytes, flag, list, number, optionalNumber, text } from './check'
+import type { Leases, NativeQueue } from '../native.js'
+import { call, type Send } from './calls'
+import { bytes, flag, list, message, number, optionalNumber, text } from './check'
 import { invalid } from './errors'
 import { adds, completes, handOver, leaseCalls } from './gather'
-import { fields, idList, indexes, message, wanted } from './input'
+import { fields, idList, wanted } from './input'
 import { type ItemInfo, type Page, readPage } from './item'
-import { Lease } from './lease'
+import { Lease, type LeaseState, stateOf } from './lease'
 import { leases } from './leases'
 import type {
   CallOptions,
@@ -63,13 +63,15 @@ export class Queue {
    * some state; nothing changed, its data was not overwritten.
    */
   addItem(item: Data | Item, options?: CallOptions): Promise<boolean> {
-    const begin = (slot: number): void => {
+    const manner = options === undefined ? GATHERS : { options, names: CALL, gathers: true }
+    return call(this.native, manner, (native) => {
       const [data, id, ...others] = fields(item)
-      if (others.length === 0 && adds.add(slot, this.native, data, id)) return
-      handOver()
-      this.native.add(slot, data, id, ...others)
-    }
-    return call(begin, options === undefined ? GATHERS : { options, names: CALL, gathers: true })
+      return (slot) => {
+        if (others.length === 0 && adds.add(slot, native, data, id)) return
+        handOver()
+        native.add(slot, data, id, ...others)
+      }
+    })
   }
 
   /**
@@ -78,15 +80,14 @@ export class Queue {
    * outside its limits, none is added.
    */
   addItems(items: Iterable<Data | Item>, options?: CallOptions): Promise<boolean[]> {
-    const begin = (slot: number): void => {
+    return call(this.native, { options, names: CALL, read: booleans }, (native) => {
       const all: unknown[] = []
       for (const item of list('items', items)) {
         const [data, id, priority, delayMs, maxAttempts] = fields(item)
         all.push(data, id, priority, delayMs, maxAttempts)
       }
-      this.native.addMany(slot, all)
-    }
-    return this.call(options, CALL, begin, booleans)
+      return (slot) => native.addMany(slot, all)
+    })
   }
 
   /**
@@ -108,13 +109,13 @@ export class Queue {
   ): Promise<Lease | null> {
     const read = (parts?: LeaseParts[]): Lease | null =>
       parts?.[0] ? new Lease(this, parts[0]) : null
-    const begin = (slot: number): void => {
-      const how = wanted(options)
-      if (before === undefined) leaseCalls.add(slot, this.native, ...how)
-      else leaseCalls.add(slot, this.native, ...how, before._holder, before._index)
-    }
-    const leases = before && [before]
-    return this.leaseSome(begin, options, read, leases, stoppable, true)
+    const state = before && stateOf(before)
+    const leases = state && [state]
+    return this.leaseSome(options, read, stoppable, leases, true, (native) => {
+      const [durationMs, waitMs, keepAliveMs] = wanted(options)
+      return (slot) =>
+        leaseCalls.add(slot, native, durationMs, waitMs, keepAliveMs, state?.holder, state?.index)
+    })
   }
 
   /**
@@ -123,10 +124,11 @@ export class Queue {
    */
   leaseMany(count: number, options: LeaseOptions): Promise<Lease[]> {
     const read = (parts: LeaseParts[]): Lease[] => parts.map((part) => new Lease(this, part))
-    const begin = (slot: number): void => {
-      this.native.leaseMany(slot, number('count', count), ...wanted(options))
-    }
-    return this.leaseSome(begin, options, read)
+    return this.leaseSome(options, read, undefined, undefined, false, (native) => {
+      const most = number('count', count)
+      const how = wanted(options)
+      return (slot) => native.leaseMany(slot, most, ...how)
+    })
   }
 
   /**
@@ -148,55 +150,61 @@ export class Queue {
    * meanwhile gets false. `INVALID` for a lease of another queue.
    */
   complete(lease: Lease, options?: CompleteOptions): Promise<boolean> {
-    const begin = (slot: number): void => {
-      const { _holder: holder, _index: index } = this.own(lease)
-      completes.add(slot, this.native, holder, index, flag('strict', options?.strict))
-    }
-    return call(begin, { options, names: COMPLETE, leases: [lease], gathers: true })
+    const state = stateOf(lease)
+    return call(
+      this.native,
+      { options, names: COMPLETE, leases: state && [state], gathers: true },
+      (native) => {
+        const { holder, index } = this.own(state)
+        const strict = flag('strict', options?.strict)
+        return (slot) => completes.add(slot, native, holder, index, strict)
+      },
+    )
   }
 
   /** Completes many items; the answers stand in their order. */
-  async completeMany(leases: Iterable<Lease>, options?: CompleteOptions): Promise<boolean[]> {
-    const all = list('leases', leases)
-    const begin = (slot: number): void => {
-      const strict = flag('strict', options?.strict)
-      this.native.completeMany(slot, this.holders(all), indexes(all), strict)
-    }
-    return this.call(options, COMPLETE, begin, booleans, all)
+  completeMany(leases: Iterable<Lease>, options?: CompleteOptions): Promise<boolean[]> {
+    const states: LeaseState[] = []
+    return call(
+      this.native,
+      { options, names: COMPLETE, read: booleans, leases: states },
+      (native) => {
+        const [holders, indexes] = this.ownAll(leases, states)
+        const strict = flag('strict', options?.strict)
+        return (slot) => native.completeMany(slot, holders, indexes, strict)
+      },
+    )
   }
 
   /**
    * Completes items, as `completeMany` does, and leases up to `count` others, as `leaseMany` does, in
    * one round trip. The items are completed at once, before this waits for the next. When it is
-   * rejected, a lease that `isSettled` was completed, and only the leasing has failed; of another one,
-   * the error says whether it may have been.
+   * rejected, nothing was leased, and `completed` of each lease says whether it was completed.
    */
-  async completeAndLease(
+  completeAndLease(
     leases: Iterable<Lease>,
     count: number,
     options: CompleteAndLeaseOptions,
   ): Promise<CompletedAndLeased> {
-    const before = list('leases', leases)
-    const begin = (slot: number): void => {
-      const strict = flag('strict', options.strict)
-      const holders = this.holders(before)
-      this.native.completeAndLease(
-        slot,
-        holders,
-        indexes(before),
-        strict,
-        number('count', count),
-        ...wanted(options),
-      )
-    }
+    const states: LeaseState[] = []
     const read = ({ completed, leases }: BothParts): CompletedAndLeased => ({
       completed: booleans(completed),
       leases: leases.map((part) => new Lease(this, part)),
     })
     const undo = (answer: BothParts | undefined): void => this.giveBack(answer?.leases)
     // A strict one that was not the current one any more is lost, which its signal tells.
-    const kept = { leases: before, surely: false }
-    return call(begin, { options, names: COMPLETE_AND_LEASE, of: 'this call', read, undo, ...kept })
+    const kept = { leases: states, surely: false }
+    return call(
+      this.native,
+      { options, names: COMPLETE_AND_LEASE, of: 'this call', read, undo, ...kept },
+      (native) => {
+        const [holders, indexes] = this.ownAll(leases, states)
+        const strict = flag('strict', options.strict)
+        const most = number('count', count)
+        const how = wanted(options)
+        return (slot) => native.completeAndLease(slot, holders, indexes, strict, most, ...how)
+      },
+    )
   }
 
   /**
@@ -205,24 +213,24 @@ export class Queue {
    * as nobody has reclaimed the item; else it is rejected with `LEASE_LOST`.
    */
   extend(lease: Lease, durationMs: number, options?: CallOptions): Promise<number> {
-    return this.call(options, CALL, (slot) => {
-      const { _holder: holder, _index: index } = this.own(lease)
-      this.native.extend(slot, holder, index, number('durationMs', durationMs))
+    return call(this.native, { options, names: CALL }, (native) => {
+      const { holder, index } = this.own(stateOf(lease))
+      const duration = number('durationMs', durationMs)
+      return (slot) => native.extend(slot, holder, index, duration)
     })
   }
 
   /** Extends many leases; the deadlines stand in their order, `null` for one that is lost. */
-  async extendMany(
+  extendMany(
     leases: Iterable<Lease>,
     durationMs: number,
     options?: CallOptions,
   ): Promise<(number | null)[]> {
-    const all = list('leases', leases)
-    const begin = (slot: number): void => {
+    return call(this.native, { options, names: CALL, read: orNull }, (native) => {
+      const [holders, indexes] = this.ownAll(leases)
       const duration = number('durationMs', durationMs)
-      this.native.extendMany(slot, this.holders(all), indexes(all), duration)
-    }
-    return this.call(options, CALL, begin, orNull)
+      return (slot) => native.extendMany(slot, holders, indexes, duration)
+    })
   }
 
   /**
@@ -230,21 +238,30 @@ export class Queue {
    * the delay ends. `LEASE_LOST` if the lease is not the current one any more.
    */
   release(lease: Lease, options?: DelayOptions): Promise<void> {
-    const begin = (slot: number): void => {
-      const { _holder: holder, _index: index } = this.own(lease)
-      this.native.release(slot, holder, index, optionalNumber('delayMs', options?.delayMs) ?? 0)
-    }
-    return this.call<void>(options, DELAY, begin, undefined, [lease])
+    const state = stateOf(lease)
+    return call<void, NativeQueue>(
+      this.native,
+      { options, names: DELAY, leases: state && [state] },
+      (native) => {
+        const { holder, index } = this.own(state)
+        const delay = delayOf(options)
+        return (slot) => native.release(slot, holder, index, delay)
+      },
+    )
   }
 
   /** Gives many items back; true stands for each that was, false for a lease that is lost. */
-  async releaseMany(leases: Iterable<Lease>, options?: DelayOptions): Promise<boolean[]> {
-    const all = list('leases', leases)
-    const begin = (slot: number): void => {
-      const delay = optionalNumber('delayMs', options?.delayMs) ?? 0
-      this.native.releaseMany(slot, this.holders(all), indexes(all), delay)
-    }
-    return this.call(options, DELAY, begin, booleans, all)
+  releaseMany(leases: Iterable<Lease>, options?: DelayOptions): Promise<boolean[]> {
+    const states: LeaseState[] = []
+    return call(
+      this.native,
+      { options, names: DELAY, read: booleans, leases: states },
+      (native) => {
+        const [holders, indexes] = this.ownAll(leases, states)
+        const delay = delayOf(options)
+        return (slot) => native.releaseMany(slot, holders, indexes, delay)
+      },
+    )
   }
 
   /**
@@ -253,30 +270,38 @@ export class Queue {
    * error is kept with the item: its message, the first 1,024 bytes. `LEASE_LOST` as in `release`.
    */
   fail(lease: Lease, error: unknown, options?: DelayOptions): Promise<State> {
-    const begin = (slot: number): void => {
-      const { _holder: holder, _index: index } = this.own(lease)
-      const delay = optionalNumber('delayMs', options?.delayMs) ?? 0
-      this.native.fail(slot, holder, index, message(error), delay)
-    }
+    const state = stateOf(lease)
     const read = (state: number): State => STATES[state]!
-    return this.call(options, DELAY, begin, read, [lease])
+    return call(
+      this.native,
+      { options, names: DELAY, read, leases: state && [state] },
+      (native) => {
+        const { holder, index } = this.own(state)
+        const text = message(error)
+        const delay = delayOf(options)
+        return (slot) => native.fail(slot, holder, index, text, delay)
+      },
+    )
   }
 
   /** Counts failures of many items; their states stand in order, `null` for a lease that is lost. */
-  async failMany(
+  failMany(
     failures: Iterable<readonly [lease: Lease, error: unknown]>,
     options?: DelayOptions,
   ): Promise<(State | null)[]> {
-    const all = list('failures', failures)
-    const leases = all.map((failure) => list('a failure', failure)[0] as Lease)
-    const begin = (slot: number): void => {
-      const errors = all.map(([, error]) => message(error))
-      const delay = optionalNumber('delayMs', options?.delayMs) ?? 0
-      this.native.failMany(slot, this.holders(leases), indexes(leases), errors, delay)
-    }
+    const states: LeaseState[] = []
     const read = (states: Float64Array): (State | null)[] =>
       Array.from(states, (state) => STATES[state] ?? null)
-    return this.call(options, DELAY, begin, read, leases)
+    return call(this.native, { options, names: DELAY, read, leases: states }, (native) => {
+      const all = list('failures', failures).map((one) => list('a failure', one))
+      const [holders, indexes] = this.ownAll(
+        all.map(([lease]) => lease as Lease),
+        states,
+      )
+      const errors = all.map(([, error]) => message(error))
+      const delay = delayOf(options)
+      return (slot) => native.failMany(slot, holders, indexes, errors, delay)
+    })
   }
 
   /** How many items are ready. */
@@ -291,13 +316,16 @@ export class Queue {
 
   /** How many items are in each state, the age of the oldest ready one, and totals. */
   counts(options?: CallOptions): Promise<Counts> {
-    return this.call(options, CALL, (slot) => this.native.counts(slot))
+    return call(this.native, { options, names: CALL }, (native) => (slot) => native.counts(slot))
   }
 
   /** Looks at an item without leasing it. `null`: there is no item with this id. */
   get(id: Id, options?: CallOptions): Promise<ItemInfo | null> {
     const read = (parts: ItemsParts): ItemInfo | null => readPage(parts).items[0] ?? null
-    return this.call(options, CALL, (slot) => this.native.get(slot, bytes('id', id)), read)
+    return call(this.native, { options, names: CALL, read }, (native) => {
+      const wanted = bytes('id', id)
+      return (slot) => native.get(slot, wanted)
+    })
   }
 
   /**
@@ -306,16 +334,13 @@ export class Queue {
    * fewer items than the limit, also if it is not the last one.
    */
   list(state: State, options?: ListOptions): Promise<Page> {
-    const begin = (slot: number): void => {
-      const cursor = options?.cursor ?? undefined
-      this.native.list(
-        slot,
-        text('state', state),
-        cursor === undefined ? undefined : text('cursor', cursor),
-        optionalNumber('limit', options?.limit) ?? 100,
-      )
-    }
-    return this.call(options, LIST, begin, readPage)
+    return call(this.native, { options, names: LIST, read: readPage }, (native) => {
+      const wanted = text('state', state)
+      const { cursor, limit } = options ?? {}
+      const from = (cursor ?? undefined) === undefined ? undefined : text('cursor', cursor)
+      const most = optionalNumber('limit', limit) ?? 100
+      return (slot) => native.list(slot, wanted, from, most)
+    })
   }
 
   /**
@@ -328,7 +353,10 @@ export class Queue {
 
   /** Removes many items; the answers stand in their order. */
   removeMany(ids: Iterable<Id>, options?: CallOptions): Promise<boolean[]> {
-    return this.call(options, CALL, (slot) => this.native.remove(slot, idList(ids)), booleans)
+    return call(this.native, { options, names: CALL, read: booleans }, (native) => {
+      const all = idList(ids)
+      return (slot) => native.remove(slot, all)
+    })
   }
 
   /**
@@ -336,7 +364,10 @@ export class Queue {
    * False for an id that is not there, or not dead.
    */
   requeue(ids: Iterable<Id>, options?: CallOptions): Promise<boolean[]> {
-    return this.call(options, CALL, (slot) => this.native.requeue(slot, idList(ids)), booleans)
+    return call(this.native, { options, names: CALL, read: booleans }, (native) => {
+      const all = idList(ids)
+      return (slot) => native.requeue(slot, all)
+    })
   }
 
   /**
@@ -344,12 +375,31 @@ export class Queue {
    * reclaiming go on; calls that lease wait, or get nothing.
    */
   pause(options?: CallOptions): Promise<void> {
-    return this.call(options, CALL, (slot) => this.native.pause(slot, true))
+    return call(
+      this.native,
+      { options, names: CALL },
+      (native) => (slot) => native.pause(slot, true),
+    )
+  }
+
+  /**
+   * Deletes the queue with everything in it: items in every state, counts, totals, the pause, and its
+   * name, which `queues` does not list from then on. True: the queue was there, and is gone. False:
+   * there was none. Holders of its leases get false or `LEASE_LOST` from then on. Calls that wait for
+   * an item go on waiting: adding an item makes another queue of this name, which a late or repeated
+   * request of this call does not touch. After an error the queue is there or gone; call again.
+   */
+  dropQueue(options?: CallOptions): Promise<boolean> {
+    return call(this.native, { options, names: CALL }, (native) => (slot) => native.dropQueue(slot))
   }
 
   /** Goes on leasing after `pause`; waiting calls wake. */
   resume(options?: CallOptions): Promise<void> {
-    return this.call(options, CALL, (slot) => this.native.pause(slot, false))
+    return call(
+      this.native,
+      { options, names: CALL },
+      (native) => (slot) => native.pause(slot, false),
+    )
   }
 
   /**
@@ -357,7 +407,10 @@ export class Queue {
    * steps: other clients go on meanwhile. After an error, some have been removed.
    */
   purge(state: State, options?: CallOptions): Promise<number> {
-    return this.call(options, CALL, (slot) => this.native.purge(slot, text('state', state)))
+    return call(this.native, { options, names: CALL }, (native) => {
+      const wanted = text('state', state)
+      return (slot) => native.purge(slot, wanted)
+    })
   }
 
   /**
@@ -365,7 +418,11 @@ export class Queue {
    * what is due or expired, not by what is queued or leased.
    */
   lightClean(options?: CallOptions): Promise<LightReport> {
-    return this.call(options, CALL, (slot) => this.native.lightClean(slot))
+    return call(
+      this.native,
+      { options, names: CALL },
+      (native) => (slot) => native.lightClean(slot),
+    )
   }
 
   /**
@@ -373,35 +430,35 @@ export class Queue {
    * other cleaners. On a sound queue it changes nothing.
    */
   deepClean(options?: CallOptions): Promise<DeepReport> {
-    return this.call(options, CALL, (slot) => this.native.deepClean(slot, true))
+    return call(
+      this.native,
+      { options, names: CALL },
+      (native) => (slot) => native.deepClean(slot, true),
+    )
   }
 
   /** `deepClean` that only looks. */
   check(options?: CallOptions): Promise<DeepReport> {
-    return this.call(options, CALL, (slot) => this.native.deepClean(slot, false))
-  }
-
-  private call<T>(
-    options: CallOptions | undefined,
-    names: ReadonlySet<string>,
-    begin: (slot: number) => void,
-    read?: (answer: never) => T,
-    leases?: Lease[],
-  ): Promise<T> {
-    return call(begin, { options, names, read, leases })
+    return call(
+      this.native,
+      { options, names: CALL },
+      (native) => (slot) => native.deepClean(slot, false),
+    )
   }
 
   private leaseSome<T>(
-    begin: (slot: number) => void,
     options: LeaseOptions,
     read: (parts: LeaseParts[]) => T,
-    leases?: Lease[],
-    stoppable?: (stop: () => void) => void,
-    gathers = false,
+    stoppable: ((stop: () => void) => void) | undefined,
+    leases: LeaseState[] | undefined,
+    gathers: boolean,
+    prepare: (native: NativeQueue) => Send,
   ): Promise<T> {
     const undo = (parts: LeaseParts[] | undefined): void => this.giveBack(parts)
     const names = LEASE
-    return call(begin, { options, names, of: 'a lease', read, undo, stoppable, leases, gathers })
+    // Not from parts: objects that are spread cost more than the rest of a call.
+    const manner = { options, names, of: 'a lease', read, undo, stoppable, leases, gathers }
+    return call(this.native, manner, prepare)
   }
 
   /** What was won by a call that was given up in this moment. */
@@ -410,12 +467,25 @@ export class Queue {
     if (leases.length > 0) this.releaseMany(leases).catch(() => undefined)
   }
 
-  private own(lease: Lease): Lease {
-    if (!(lease instanceof Lease)) throw invalid(`queue ${this.name}: what was given is no lease`)
-    return lease
+  private own(state: LeaseState | undefined): LeaseState {
+    if (state === undefined) throw invalid(`queue ${this.name}: what was given is no lease`)
+    return state
   }
 
-  private holders(leases: Lease[]) {
-    return leases.map((lease) => this.own(lease)._holder)
+  /** The holders of the leases and their numbers in them; keeps their states. */
+  private ownAll(leases: Iterable<Lease>, states: LeaseState[] = []): [Leases[], number[]] {
+    const holders: Leases[] = []
+    const indexes: number[] = []
+    for (const lease of list('leases', leases)) {
+      const state = this.own(stateOf(lease))
+      states.push(state)
+      holders.push(state.holder)
+      indexes.push(state.index)
+    }
+    return [holders, indexes]
   }
+}
+
+function delayOf(options: DelayOptions | undefined): number {
+  return optionalNumber('delayMs', options?.delayMs) ?? 0
 }

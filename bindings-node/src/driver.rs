@@ -1,5 +1,6 @@
 //! Runs the calls of one event loop, beside it.
 
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -9,15 +10,12 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::bridge::Shared;
-use crate::group::{Done, Group, Waiting};
+use crate::group::{Done, Group, LeaseCall, Waiting};
 use crate::line::{Call, Ending, Order, abortable};
 use crate::wire::{Answer, Outcome};
 
-/// What can be cancelled, by slot.
-#[derive(Default)]
+/// A call that can be cancelled.
 enum Slot {
-    #[default]
-    Free,
     Waiting(AbortHandle),
     /// It may have to wait when its group has its answer. True: not any more.
     Grouped(bool),
@@ -27,39 +25,32 @@ enum Slot {
 #[derive(Default)]
 struct Running {
     calls: FuturesUnordered<Call>,
-    slots: Vec<Slot>,
+    slots: HashMap<u32, Slot>,
     answers: Vec<(u32, Answer)>,
 }
 
 impl Running {
-    fn slot(&mut self, number: u32) -> &mut Slot {
-        let number = number as usize;
-        if number >= self.slots.len() {
-            self.slots.resize_with(number + 1, Slot::default);
-        }
-        &mut self.slots[number]
-    }
-
     fn begin(&mut self, order: Order) {
         match order {
             Order::Call(call) => self.calls.push(call),
             Order::Wait(number, abort, call) => {
-                *self.slot(number) = Slot::Waiting(abort);
+                self.slots.insert(number, Slot::Waiting(abort));
                 self.calls.push(call);
             }
             Order::Group(group) => match group.alone() {
                 Ok(waiting) => self.wait(waiting),
                 Err(group) => {
                     if let Group::Lease { calls, .. } = &group {
-                        calls.iter().for_each(|call| *self.slot(call.slot) = Slot::Grouped(false));
+                        let grouped = |call: &LeaseCall| (call.slot, Slot::Grouped(false));
+                        self.slots.extend(calls.iter().map(grouped));
                     }
                     self.calls.push(Box::pin(async move { Ending::Many(group.run().await) }));
                 }
             },
-            Order::Cancel(number) => match self.slot(number) {
-                Slot::Free => {}
-                Slot::Waiting(abort) => abort.abort(),
-                Slot::Grouped(cancelled) => *cancelled = true,
+            Order::Cancel(number) => match self.slots.get_mut(&number) {
+                None => {}
+                Some(Slot::Waiting(abort)) => abort.abort(),
+                Some(Slot::Grouped(cancelled)) => *cancelled = true,
             },
         }
     }
@@ -67,7 +58,7 @@ impl Running {
     fn wait(&mut self, waiting: Waiting) {
         let number = waiting.slot;
         let (abort, call) = abortable(number, waiting.run());
-        *self.slot(number) = Slot::Waiting(abort);
+        self.slots.insert(number, Slot::Waiting(abort));
         self.calls.push(call);
     }
 
@@ -79,8 +70,10 @@ impl Running {
                     self.answer(number, answer);
                 }
                 for waiting in waiting {
-                    match self.slot(waiting.slot) {
-                        Slot::Grouped(true) => self.answer(waiting.slot, Ok(Outcome::Cancelled)),
+                    match self.slots.get(&waiting.slot) {
+                        Some(Slot::Grouped(true)) => {
+                            self.answer(waiting.slot, Ok(Outcome::Cancelled))
+                        }
                         _ => self.wait(waiting),
                     }
                 }
@@ -89,7 +82,7 @@ impl Running {
     }
 
     fn answer(&mut self, number: u32, answer: Answer) {
-        *self.slot(number) = Slot::Free;
+        self.slots.remove(&number);
         self.answers.push((number, answer));
     }
 }

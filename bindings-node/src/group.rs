@@ -45,34 +45,32 @@ pub(crate) struct Waiting {
     before: Option<Arc<Lease>>,
 }
 
-/// For [`Group`]s in the order in which they were begun, the newest last.
+/// Calls join the newest group, or begin another: so they stay in the order in which they were made.
 pub(crate) trait Groups {
-    /// The newest groups first, as far back as a call may join.
-    fn newest(&mut self) -> impl Iterator<Item = &mut Group>;
+    /// The group that nothing has followed yet.
+    fn newest(&mut self) -> Option<&mut Group>;
     fn begin(&mut self, group: Group);
 
     fn add(&mut self, queue: &Arc<WorkQueue>, slot: u32, item: Item) {
         let size = item.id().len() + item.data().len();
-        for group in self.newest() {
-            let Group::Add { queue: same, bytes, items } = group else { continue };
-            if Arc::ptr_eq(same, queue) {
-                if items.len() < MOST && *bytes + size <= MAX_BATCH_BYTES {
-                    *bytes += size;
-                    return items.push((slot, item));
-                }
-                // Not an earlier one: items keep their order.
-                break;
-            }
+        if let Some(Group::Add { queue: same, bytes, items }) = self.newest()
+            && Arc::ptr_eq(same, queue)
+            && items.len() < MOST
+            && *bytes + size <= MAX_BATCH_BYTES
+        {
+            *bytes += size;
+            return items.push((slot, item));
         }
         self.begin(Group::Add { queue: queue.clone(), bytes: size, items: vec![(slot, item)] });
     }
 
     fn complete(&mut self, queue: &Arc<WorkQueue>, slot: u32, lease: Arc<Lease>, strict: bool) {
-        for group in self.newest() {
-            let Group::Complete { queue: same, strict: how, leases } = group else { continue };
-            if Arc::ptr_eq(same, queue) && *how == strict && leases.len() < MOST {
-                return leases.push((slot, lease));
-            }
+        if let Some(Group::Complete { queue: same, strict: how, leases }) = self.newest()
+            && Arc::ptr_eq(same, queue)
+            && *how == strict
+            && leases.len() < MOST
+        {
+            return leases.push((slot, lease));
         }
         self.begin(Group::Complete { queue: queue.clone(), strict, leases: vec![(slot, lease)] });
     }
@@ -86,11 +84,12 @@ pub(crate) trait Groups {
     ) {
         let (since, wait) = (Instant::now(), options.wait);
         let call = LeaseCall { slot, since, wait, before };
-        for group in self.newest() {
-            let Group::Lease { queue: same, options: how, calls } = group else { continue };
-            if Arc::ptr_eq(same, queue) && alike(how, &options) && calls.len() < MOST {
-                return calls.push(call);
-            }
+        if let Some(Group::Lease { queue: same, options: how, calls }) = self.newest()
+            && Arc::ptr_eq(same, queue)
+            && alike(how, &options)
+            && calls.len() < MOST
+        {
+            return calls.push(call);
         }
         self.begin(Group::Lease { queue: queue.clone(), options, calls: vec![call] });
     }

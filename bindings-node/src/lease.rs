@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use leaseq::{Lease, WorkQueue};
-use napi::bindgen_prelude::{Buffer, ObjectFinalize};
+use napi::bindgen_prelude::{Buffer, Either, Null, ObjectFinalize};
 use napi::{Env, Result};
 use napi_derive::napi;
 
@@ -122,6 +122,12 @@ impl Leases {
     #[napi]
     pub fn is_settled(&self, index: u32) -> Result<bool> {
         Ok(self.get(index)?.is_settled())
+    }
+
+    /// Null if that is unknown.
+    #[napi]
+    pub fn completed(&self, index: u32) -> Result<Either<bool, Null>> {
+        Ok(self.get(index)?.completed().map_or(Either::B(Null), Either::A))
     }
 
     /// Answers when the lease is lost; can be cancelled, which it must be for one that is not.

@@ -26,9 +26,6 @@ pub(crate) enum Ending {
     Many(Done),
 }
 
-/// How many groups a call looks back for one to join.
-const NEAR: usize = 4;
-
 /// Calls that were not sent yet, and where they go. Only what JavaScript holds may hold
 /// it: the driver ends with the last one.
 pub(crate) struct Line {
@@ -80,12 +77,11 @@ impl Line {
 struct Open<'a>(MutexGuard<'a, Vec<Order>>);
 
 impl Groups for Open<'_> {
-    /// No further back than the last call that is in no group: what is added stays in order.
-    fn newest(&mut self) -> impl Iterator<Item = &mut Group> {
-        self.0.iter_mut().rev().take(NEAR).map_while(|order| match order {
-            Order::Group(group) => Some(group),
+    fn newest(&mut self) -> Option<&mut Group> {
+        match self.0.last_mut() {
+            Some(Order::Group(group)) => Some(group),
             _ => None,
-        })
+        }
     }
 
     fn begin(&mut self, group: Group) {

@@ -70,17 +70,18 @@ impl NativeQueue {
 
     /// Many calls of `add` for items without options. For each its number, the length of its id
     /// (`u32::MAX`: one is to be made) and that of its data; `bytes` has ids and data in turn. Each
-    /// answers with a boolean.
+    /// answers with a boolean. Throws if the lengths do not add up; then none of them is made.
     #[napi]
-    pub fn add_together(&self, sizes: &[u32], bytes: &[u8]) {
-        let mut bytes = Bytes::copy_from_slice(bytes);
-        let mut ids = Vec::with_capacity(sizes.len() / 3);
-        let (each, _) = sizes.as_chunks::<3>();
+    pub fn add_together(&self, sizes: &[u32], bytes: &[u8]) -> Result<()> {
+        let (each, rest) = sizes.as_chunks::<3>();
+        let mut parts = Parts { bytes: Bytes::copy_from_slice(bytes), missing: !rest.is_empty() };
+        let mut ids = Vec::with_capacity(each.len());
         let data = each.iter().map(|[_, id, data]| {
-            ids.push((*id != u32::MAX).then(|| bytes.split_to(*id as usize)));
-            bytes.split_to(*data as usize)
+            ids.push((*id != u32::MAX).then(|| parts.next(*id)));
+            parts.next(*data)
         });
         let items = Item::new_many(data);
+        parts.check()?;
         let mut refused = Vec::new();
         let mut groups = self.line.groups();
         for (([call, ..], mut item), id) in each.iter().zip(items).zip(ids) {
@@ -96,6 +97,7 @@ impl NativeQueue {
         for (call, error) in refused {
             self.refuse(call, error.into());
         }
+        Ok(())
     }
 
     /// For each item: data, id, priority, delay and limit of attempts. Answers with 0 or 1 for each.
@@ -238,6 +240,16 @@ impl NativeQueue {
         });
     }
 
+    /// Answers with a boolean.
+    #[napi]
+    pub fn drop_queue(&self, call: u32) {
+        self.call(
+            call,
+            Ok(()),
+            |queue, ()| async move { Ok(Outcome::Bool(queue.drop_queue().await?)) },
+        );
+    }
+
     /// Answers with a number.
     #[napi]
     pub fn purge(&self, call: u32, state: String) {
@@ -267,6 +279,28 @@ impl NativeQueue {
             let report = if mend { queue.deep_clean().await? } else { queue.check().await? };
             Ok(Outcome::Json(deep_report(&report)))
         });
+    }
+}
+
+/// Bytes that were handed over in one piece, taken one part after the other.
+struct Parts {
+    bytes: Bytes,
+    /// The parts are more than there is.
+    missing: bool,
+}
+
+impl Parts {
+    fn next(&mut self, length: u32) -> Bytes {
+        let length = length as usize;
+        self.missing |= length > self.bytes.len();
+        self.bytes.split_to(length.min(self.bytes.len()))
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.missing || !self.bytes.is_empty() {
+            return Err(napi::Error::from_reason("the lengths of the items do not add up"));
+        }
+        Ok(())
     }
 }
 
@@ -303,7 +337,8 @@ fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> 
     let mut data = Vec::with_capacity(firsts().len());
     for first in firsts() {
         let one = fields.get::<Data<'_>>(first)?;
-        data.push(one.map_or(Bytes::new(), |one| Bytes::copy_from_slice(bytes(&one))));
+        let one = one.ok_or_else(|| napi::Error::from_reason("an item has no data"))?;
+        data.push(Bytes::copy_from_slice(bytes(&one)));
     }
     let mut items = Vec::with_capacity(data.len());
     for (item, first) in Item::new_many(data).into_iter().zip(firsts()) {

@@ -14,7 +14,20 @@ use crate::queue::NativeQueue;
 use crate::wire::{Answer, Outcome, ms};
 
 fn many(holders: &[ClassInstance<'_, Leases>], indexes: &[u32]) -> Result<Vec<Arc<Lease>>> {
+    as_many(holders, indexes)?;
     holders.iter().zip(indexes).map(|(holder, index)| holder.get(*index).cloned()).collect()
+}
+
+fn as_many<A, B>(one: &[A], other: &[B]) -> Result<()> {
+    let error = || napi::Error::from_reason("lists of different lengths");
+    (one.len() == other.len()).then_some(()).ok_or_else(error)
+}
+
+/// For each call its number and its lease. An error is for all of them: none is in line yet.
+fn pairs(calls: &[u32], holder: &Leases) -> Result<Vec<(u32, Arc<Lease>)>> {
+    let (pairs, rest) = calls.as_chunks();
+    as_many(rest, &[(); 0])?;
+    pairs.iter().map(|[call, index]| Ok((*call, holder.get(*index)?.clone()))).collect()
 }
 
 /// The answer for each lease; NaN for one that is lost.
@@ -34,21 +47,26 @@ fn state_number(state: State) -> f64 {
     State::ALL.iter().position(|one| *one == state).map_or(f64::NAN, |place| place as f64)
 }
 
+impl NativeQueue {
+    /// The core refuses a lease of another queue. It would refuse all that are with it in a group.
+    fn refuse_foreign(&self, call: u32, lease: Arc<Lease>) {
+        self.call(call, Ok(lease), |queue, lease| async move {
+            Ok(Outcome::Bool(queue.complete(&lease).await?))
+        });
+    }
+}
+
 #[napi]
 impl NativeQueue {
     /// Many calls: number of the call, number of the lease. Each answers with a boolean.
     #[napi]
     pub fn complete(&self, calls: &[u32], holder: &Leases, strict: bool) -> Result<()> {
-        for [call, index] in calls.as_chunks().0 {
-            let lease = holder.get(*index)?.clone();
+        for (call, lease) in pairs(calls, holder)? {
             if lease.queue() == self.queue.name() {
-                self.line.groups().complete(&self.queue, *call, lease, strict);
-                continue;
+                self.line.groups().complete(&self.queue, call, lease, strict);
+            } else {
+                self.refuse_foreign(call, lease);
             }
-            // Whoever is with it in a group would be refused too.
-            self.call(*call, Ok(lease), |queue, lease| async move {
-                Ok(Outcome::Bool(queue.complete_with(&lease, complete_options(strict)).await?))
-            });
         }
         Ok(())
     }
@@ -114,13 +132,13 @@ impl NativeQueue {
         keep_alive_ms: Option<f64>,
     ) -> Result<()> {
         let options = lease_options(duration_ms, wait_ms, keep_alive_ms);
-        for [call, index] in calls.as_chunks().0 {
+        for (call, lease) in pairs(calls, holder)? {
             match &options {
-                Ok(options) => {
-                    let before = Some(holder.get(*index)?.clone());
-                    self.line.groups().lease(&self.queue, *call, before, options.clone());
+                Ok(options) if lease.queue() == self.queue.name() => {
+                    self.line.groups().lease(&self.queue, call, Some(lease), options.clone());
                 }
-                Err(failure) => self.refuse(*call, failure.clone()),
+                Ok(_) => self.refuse_foreign(call, lease),
+                Err(failure) => self.refuse(call, failure.clone()),
             }
         }
         Ok(())
@@ -209,6 +227,7 @@ impl NativeQueue {
         delay_ms: f64,
     ) -> Result<()> {
         let leases = many(&holders, &indexes)?;
+        as_many(&leases, &errors)?;
         self.call(call, duration("a delay", delay_ms), |queue, delay| async move {
             let errors = errors.iter().map(String::as_str);
             let failures = leases.iter().map(AsRef::as_ref).zip(errors);

@@ -29,6 +29,7 @@ onEachEngine('abort', (place) => {
       queue.leases({ ...FOR_EVER, signal }).next(),
       queue.addItem('b', { signal }),
       queue.counts({ signal }),
+      queue.dropQueue({ signal }),
       place.client.queues({ signal }),
       connect(place.url, { signal }),
     ].map(errorOf)) {
@@ -46,6 +47,7 @@ onEachEngine('abort', (place) => {
     const { signal } = controller
     const error = errorOf(queue.completeAndLease([lease], 1, { ...FOR_EVER, signal }))
     await eventually('it is completed', () => lease.isSettled)
+    assert.equal(lease.completed, true)
     controller.abort('enough')
     assert.equal(await error, 'enough')
     await queue.addItem('b')

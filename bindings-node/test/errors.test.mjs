@@ -64,7 +64,7 @@ onEachEngine('what is wrong is said before anything is touched', (place) => {
     'no lease options': [(q) => q.lease(), /undefined is not an object/],
     'no duration': [(q) => q.lease({}), /durationMs: undefined is not a number/],
     'a duration of NaN': [(q) => q.lease({ durationMs: NaN }), /NaN ms/],
-    'a duration of 0': [(q) => q.lease({ durationMs: 0 }), /0ns.*30 days/],
+    'a duration of 0': [(q) => q.lease({ durationMs: 0 }), /0 ms.*30 days/],
     'a long duration': [(q) => q.lease({ durationMs: 31 * 86_400_000 }), /30 days/],
     'a negative wait': [(q) => q.lease({ durationMs: 1, waitMs: -1 }), /wait of -1 ms/],
     'a misspelt option': [(q) => q.lease({ duration: 1 }), /no option "duration".*durationMs/],
@@ -91,6 +91,9 @@ onEachEngine('what is wrong is said before anything is touched', (place) => {
     'an id of a wrong type': [(q) => q.get(5), /id: 5/],
     'an empty id to remove': [(q) => q.removeMany(['a', '']), /0 bytes/],
     'options that are none': [(q) => q.counts('fast'), /"fast" is not an object/],
+    'options that are none, to drop': [(q) => q.dropQueue('all'), /"all" is not an object/],
+    'an unknown option to drop': [(q) => q.dropQueue({ state: 'dead' }), /no option "state"/],
+    'a signal that is none to drop': [(q) => q.dropQueue({ signal: 5 }), /5 is not an AbortSignal/],
     'an unknown option of a call': [(q) => q.counts({ timeout: 5 }), /no option "timeout"/],
   }
   for (const [what, [attempt, text]] of Object.entries(cases)) {
@@ -176,6 +179,7 @@ onEachEngine('what is wrong is said before anything is touched', (place) => {
     expect(await waiting, 'CLOSED')
     expect(await errorOf(queue.addItem('a')), 'CLOSED')
     expect(await errorOf(client.queues()), 'CLOSED')
+    expect(await errorOf(queue.dropQueue()), 'CLOSED')
     try {
       client.queue('another')
       assert.fail('a queue of a closed client')
@@ -194,12 +198,12 @@ onEachEngine('what is wrong is said before anything is touched', (place) => {
 
 test('a URL that is wrong', async () => {
   for (const [url, options, text] of [
-    ['foo://x', {}, /foo/],
+    ['foo://x', {}, /unknown url scheme/],
     ['', {}, /url/],
     [5, {}, /5 is not a string/],
     ['memory:', { namespace: 5 }, /namespace: 5/],
     ['memory:', { timeoutMs: '5' }, /timeoutMs: "5"/],
-    ['memory:', { timeoutMs: 1 }, /timeout of 1ms/],
+    ['memory:', { timeoutMs: 1 }, /timeout of 1 ms/],
     ['memory:', { maxData: 0 }, /max_data of 0/],
     ['memory:', { retries: 5 }, /no option "retries"/],
     ['memory:?nonsense=1', {}, /nonsense/],
@@ -215,7 +219,7 @@ test('no URL at all', async () => {
   try {
     expect(await errorOf(connect()), 'INVALID', /LEASEQ_URL or REDIS_URL/)
     process.env.REDIS_URL = 'foo:'
-    expect(await errorOf(connect()), 'INVALID', /foo/)
+    expect(await errorOf(connect()), 'INVALID', /unknown url scheme/)
     process.env.LEASEQ_URL = 'memory:'
     await (await connect()).close()
   } finally {
@@ -232,6 +236,12 @@ test('no server, and a password that is not told', async () => {
   assert.ok(!`${error.stack}`.includes('hunter2'), error.stack)
 })
 
+test('a URL where the options belong is not told', async () => {
+  const error = await errorOf(connect(undefined, 'redis://user:hunter2@127.0.0.1:1/'))
+  expect(error, 'INVALID', /options are a string/)
+  assert.ok(!`${error.stack}`.includes('hunter2'), error.stack)
+})
+
 test('a server that gives no answer', async () => {
   const server = await startRedis()
   const client = await connect(server.url, { timeoutMs: 200 })
@@ -242,6 +252,32 @@ test('a server that gives no answer', async () => {
   server.thaw()
   expect(error, 'UNAVAILABLE')
   assert.equal(error.outcomeUnknown, true)
+  await client.close()
+  await server.stop()
+})
+
+test('a server that gives no answer leaves it open whether leases are completed', async () => {
+  const server = await startRedis()
+  const client = await connect(server.url, { timeoutMs: 200 })
+  const queue = client.queue('a')
+  await queue.addItems(['a', 'b', 'c'])
+  const leases = await queue.leaseMany(3, AT_ONCE)
+  server.freeze()
+  const calls = [
+    queue.complete(leases[0]),
+    queue.completeMany([leases[1]]),
+    queue.completeAndLease([leases[2]], 1, AT_ONCE),
+  ]
+  const errors = await Promise.all(calls.map(errorOf))
+  server.thaw()
+  for (const error of errors) expect(error, 'UNAVAILABLE')
+  // A call that was not sent because others went before it is not executed, and says so.
+  assert.deepEqual(
+    leases.map(({ completed }) => completed),
+    errors.map(({ outcomeUnknown }) => (outcomeUnknown ? null : false)),
+  )
+  assert.ok(errors.some(({ outcomeUnknown }) => outcomeUnknown))
+  assert.ok(leases.every(({ isSettled }) => !isSettled))
   await client.close()
   await server.stop()
 })

@@ -91,7 +91,7 @@ onEachEngine('operations', (place) => {
       second.leases.map((lease) => lease.id),
       ['4'],
     )
-    const kept = { durationMs: 300, waitMs: 0, keepAlive: true }
+    const kept = { durationMs: 3_000, waitMs: 0, keepAlive: true }
     await queue.addItem('kept')
     const third = await queue.completeAndLease(second.leases, 1, kept)
     const before = third.leases[0].deadlineMs
@@ -99,6 +99,28 @@ onEachEngine('operations', (place) => {
     assert.deepEqual(await queue.completeAndLease([], 1, AT_ONCE), { completed: [], leases: [] })
     const { leased, totals } = await queue.counts()
     assert.deepEqual([leased, totals.completed], [2, 4])
+  })
+
+  test('a lease says whether it was completed', async () => {
+    const queue = place.queue()
+    await queue.addItems(['0', '1', '2', '3', '4'].map((id) => ({ id, data: id })))
+    const leases = await queue.leaseMany(5, AT_ONCE)
+    const said = () => leases.map((lease) => [lease.completed, lease.isSettled])
+    assert.deepEqual(said(), Array(5).fill([false, false]))
+    await queue.release(leases[1])
+    await queue.remove('2')
+    await queue.remove('3')
+    assert.equal(await queue.complete(leases[3], { strict: true }), false)
+    assert.deepEqual(await queue.completeMany([leases[0], leases[2]]), [true, false])
+    assert.equal(await queue.complete(leases[0]), false)
+    await queue.completeAndLease([leases[4]], 1, AT_ONCE)
+    assert.deepEqual(said(), [
+      [true, true],
+      [false, true],
+      [false, true],
+      [false, false],
+      [true, true],
+    ])
   })
 
   test('what is wrong in such a call completes nothing', async () => {

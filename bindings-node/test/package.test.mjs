@@ -23,13 +23,18 @@ const [INSTALL, ESM, COMMONJS, TYPESCRIPT, COMPILE] = Array.from(
   ([, code]) => code,
 )
 
-let folder, empty, tarball, server
+let folder, empty, tarball, server, installed
 
-/** Runs lines of a shell in the folder; what they print. */
-async function sh(lines) {
+/** Runs lines of a shell in the folder; what they print, and what they warn of. */
+async function run(lines) {
   const env = { ...process.env, npm_config_prefer_offline: 'true', LEASEQ_URL: '', REDIS_URL: '' }
   const options = { cwd: empty, env, timeout: 120_000 }
-  return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', lines], options)).stdout
+  return promisify(execFile)('bash', ['-euo', 'pipefail', '-c', lines], options)
+}
+
+/** What they print. */
+async function sh(lines) {
+  return (await run(lines)).stdout
 }
 
 before(async () => {
@@ -42,7 +47,7 @@ before(async () => {
   await sh(`cd ${PACKAGE} && npm run -s prepack && npm pack --ignore-scripts --silent \
     --pack-destination ${packed}`)
   server = await startRedis()
-  await sh(INSTALL)
+  installed = await run(INSTALL)
 })
 
 after(async () => {
@@ -53,7 +58,7 @@ after(async () => {
 test('the package has what it needs, and nothing else', async () => {
   const listed = (await sh(`tar -tzf ${tarball}`)).trim().split('\n').sort()
   const face =
-    'calls check client errors gather index input item lease leases queue signals types wire'.split(
+    'calls check client errors gather index input item lease leases queue signals slots types wire'.split(
       ' ',
     )
   const native = listed.filter((name) => /\/leaseq\.[a-z0-9-]+\.node$/.test(name))
@@ -68,6 +73,24 @@ test('the package has what it needs, and nothing else', async () => {
   ]
   assert.deepEqual(listed, expected.sort())
   assert.deepEqual(await readdir(join(empty, 'node_modules')), ['.package-lock.json', 'leaseq'])
+})
+
+test('installing it runs nothing, and npm does not warn that it would', async () => {
+  const { scripts } = JSON.parse(await sh(`tar -xzOf ${tarball} package/package.json`))
+  // From a registry npm runs the first three; from a file, a URL or git all of them.
+  for (const name of [
+    'preinstall',
+    'install',
+    'postinstall',
+    'preprepare',
+    'prepare',
+    'postprepare',
+  ]) {
+    assert.equal(scripts?.[name], undefined, name)
+  }
+  const { packages } = JSON.parse(readFileSync(join(empty, 'package-lock.json'), 'utf8'))
+  assert.equal(packages['node_modules/leaseq'].hasInstallScript, undefined)
+  assert.doesNotMatch(installed.stderr, /script/i)
 })
 
 const urls = () => ['sqlite:jobs.db', 'memory:', server.url]

@@ -98,7 +98,9 @@ fn leases(py: Python<'_>, parcel: Parcel, face: Face) -> PyResult<Vec<Bound<'_, 
         Face::Asyncio => ASYNCIO.import(py, "leaseq.asyncio", "Lease")?,
     };
     let queue = parcel.queue.clone();
-    parcel.open().into_iter().map(|lease| class.call1((Given::new(lease, &queue),))).collect()
+    // Each goes back if one of them cannot be made.
+    let given: Vec<_> = parcel.open().into_iter().map(|lease| Given::new(lease, &queue)).collect();
+    given.into_iter().map(|given| class.call1((given,))).collect()
 }
 
 fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {

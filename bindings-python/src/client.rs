@@ -1,11 +1,12 @@
 //! A client, and how it is opened.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use leaseq::{ConnectOptions, blocking};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::answer::Answer;
 use crate::call::{call, call_that_waits};
@@ -13,14 +14,29 @@ use crate::convert;
 use crate::error::exception;
 use crate::port::Port;
 use crate::queue::Queue;
+use crate::unused;
 
-#[pyclass(frozen, weakref, module = "leaseq._leaseq")]
+/// The clients that this process opened, or inherited: a queue keeps its client open when nobody has
+/// that any more. Only locked while the GIL is held, as [`unused`].
+static CLIENTS: Mutex<Vec<Weak<blocking::Client>>> = Mutex::new(Vec::new());
+
+#[pyclass(frozen, module = "leaseq._leaseq")]
 pub(crate) struct Client(Arc<blocking::Client>);
 
 impl Client {
     pub(crate) fn new(client: Arc<blocking::Client>) -> Self {
+        let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.retain(|client| client.strong_count() > 0);
+        clients.push(Arc::downgrade(&client));
         Client(client)
     }
+}
+
+/// To be closed when the process ends.
+#[pyfunction]
+pub(crate) fn open_clients() -> Vec<Client> {
+    let clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    clients.iter().filter_map(Weak::upgrade).map(Client).collect()
 }
 
 #[pyfunction]
@@ -29,16 +45,17 @@ impl Client {
 pub(crate) fn connect<'py>(
     py: Python<'py>,
     port: Option<&Bound<'py, Port>>,
-    url: Option<String>,
-    namespace: Option<String>,
+    url: Option<&Bound<'py, PyString>>,
+    namespace: Option<&Bound<'py, PyString>>,
     timeout: Option<&Bound<'py, PyAny>>,
     connect_timeout: Option<&Bound<'py, PyAny>>,
     max_data: Option<&Bound<'py, PyAny>>,
     ca_file: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut options = ConnectOptions::default();
+    let url = url.map(|url| convert::text("the url", url)).transpose()?.map(str::to_owned);
     if let Some(namespace) = namespace {
-        options.namespace = namespace;
+        options.namespace = convert::text("a namespace", namespace)?.to_owned();
     }
     if let Some(timeout) = timeout {
         options.timeout = convert::duration("a timeout", timeout)?;
@@ -58,7 +75,8 @@ pub(crate) fn connect<'py>(
 
 #[pymethods]
 impl Client {
-    fn queue(&self, py: Python<'_>, name: &str) -> PyResult<Queue> {
+    fn queue(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Queue> {
+        let name = convert::text("the name of a queue", name)?;
         let queue = self.0.queue(name).map_err(|error| exception(py, &error))?;
         Ok(Queue::new(Arc::new(queue)))
     }
@@ -70,6 +88,11 @@ impl Client {
     ) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
         call(py, port, async move { Ok(Answer::Names(client.here().await?.queues().await?)) })
+    }
+
+    /// Gives back the leases that were never used; at once, the rest is done in the background.
+    fn give_back_unused(&self) {
+        unused::give_back_of(&self.0);
     }
 
     #[pyo3(signature = (port, within=None))]

@@ -15,6 +15,9 @@ use pyo3::types::{
 
 use crate::error::invalid;
 
+/// After how many elements of an iterable signals are looked for, and other threads go on.
+const PAUSES: usize = 1_000;
+
 /// Seconds as a number, or a `timedelta`. `what` is for people: "a lease".
 pub(crate) fn duration(what: impl Display, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let py = value.py();
@@ -49,6 +52,11 @@ fn wrong_type(what: impl Display, wanted: &str, value: &Bound<'_, PyAny>) -> PyE
         Ok(name) => PyTypeError::new_err(format!("{what} is {wanted}, not {name}")),
         Err(error) => error,
     }
+}
+
+/// Text, with nothing in it that UTF-8 does not have. The error shows none of it: a URL has secrets.
+pub(crate) fn text<'a>(what: &str, value: &'a Bound<'_, PyString>) -> PyResult<&'a str> {
+    value.to_str().map_err(|_| invalid(value.py(), format_args!("{what} is not UTF-8")))
 }
 
 /// Data: bytes, or anything that has bytes, or text, which becomes UTF-8.
@@ -92,11 +100,19 @@ pub(crate) fn ids(values: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<u8>>> {
 pub(crate) fn several<'py>(
     what: &str,
     values: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, pyo3::types::PyIterator>> {
+) -> PyResult<impl Iterator<Item = PyResult<Bound<'py, PyAny>>>> {
     if values.is_instance_of::<PyString>() || values.is_instance_of::<PyBytes>() {
         return Err(wrong_type(what, "a list", values));
     }
-    values.try_iter()
+    let py = values.py();
+    Ok(values.try_iter()?.enumerate().map(move |(at, value)| {
+        // An iterator that is not written in Python may go on for long, or for ever.
+        if at % PAUSES == PAUSES - 1 {
+            py.check_signals()?;
+            py.detach(|| ());
+        }
+        value
+    }))
 }
 
 fn bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<Cow<'a, [u8]>>> {
@@ -107,7 +123,12 @@ fn bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<Cow<'a, [u8]>>> {
         return Ok(Some(Cow::Owned(bytes.to_vec())));
     }
     // Whatever has a buffer; the stable interface of 3.10 has no other way to it.
-    let Ok(view) = PyMemoryView::from(value) else { return Ok(None) };
+    let view = match PyMemoryView::from(value) {
+        Ok(view) => view,
+        Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => return Ok(None),
+        // A buffer that is gone, or an error of the object's own.
+        Err(error) => return Err(error),
+    };
     let bytes = view.call_method0(intern!(value.py(), "tobytes"))?;
     Ok(Some(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec())))
 }

@@ -49,6 +49,10 @@ pub(crate) fn internal(py: Python<'_>, message: &'static str) -> PyErr {
     }
 }
 
+pub(crate) fn is_leaseq_error(py: Python<'_>, error: &PyErr) -> bool {
+    class!(py, "LeaseqError").is_ok_and(|class| error.is_instance(py, class))
+}
+
 /// Why a call did not answer: the core, or Python, as when a signal's handler raises.
 #[derive(Debug)]
 pub(crate) enum Failure {

@@ -5,16 +5,15 @@ use std::time::SystemTime;
 
 use leaseq::blocking::{self, Own};
 use leaseq::{Hold, WorkQueue};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 use crate::convert;
-use crate::error::{exception, internal};
+use crate::error::{exception, internal, is_leaseq_error};
 use crate::queue::Queue;
-
-/// For people.
-pub(crate) const THE_LEASE: &str = "the lease";
+use crate::unused::Handle;
 
 /// Leases on their way to a caller. If it is gone, they go back.
 pub(crate) struct Parcel {
@@ -56,29 +55,39 @@ pub(crate) struct Given(Mutex<Option<Lease>>);
 
 impl Given {
     pub(crate) fn new(lease: leaseq::Lease, queue: &Arc<blocking::Queue>) -> Self {
-        let lease = Arc::new(Own::new(lease));
-        Given(Mutex::new(Some(Lease { lease, queue: queue.clone(), data: PyOnceLock::new() })))
+        let handle = Handle::new(lease, queue.clone());
+        Given(Mutex::new(Some(Lease { handle, data: PyOnceLock::new() })))
     }
 }
 
 /// One item, leased.
 #[pyclass(frozen, subclass, weakref, module = "leaseq._leaseq")]
 pub(crate) struct Lease {
-    /// Shared with calls on their way.
-    pub(crate) lease: Arc<Own<leaseq::Lease>>,
-    queue: Arc<blocking::Queue>,
+    handle: Arc<Handle>,
     data: PyOnceLock<Py<PyBytes>>,
 }
 
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.handle.give_back_unused();
+    }
+}
+
 impl Lease {
+    /// What calls on their way share with this. The caller uses it.
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        self.handle.set_used();
+        &self.handle
+    }
+
     /// For what needs no lock, in any process.
     fn look(&self, py: Python<'_>) -> PyResult<&leaseq::Lease> {
-        self.lease.peek().ok_or_else(|| internal(py, "the lease is gone"))
+        self.handle().lease.peek().ok_or_else(|| internal(py, "the lease is gone"))
     }
 
     /// For everything else, in the process that has the lease.
     fn here(&self, py: Python<'_>) -> PyResult<&leaseq::Lease> {
-        self.lease.get(THE_LEASE).map_err(|error| exception(py, &error))
+        self.handle().here().map_err(|error| exception(py, &error))
     }
 }
 
@@ -118,7 +127,7 @@ impl Lease {
     /// The queue's name.
     #[getter]
     fn queue(&self) -> &str {
-        self.queue.name()
+        self.handle().queue.name()
     }
 
     /// 1 for the first delivery; 1 + failures + expiries after that.
@@ -183,22 +192,69 @@ impl Lease {
         Ok(self.here(py)?.is_lost())
     }
 
-    /// True once it was completed, released or failed through this handle.
+    /// True once it was completed, released or failed through this handle; `completed` says which.
     #[getter]
     fn settled(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.here(py)?.is_settled())
     }
 
+    /// Whether a call has completed the item through this handle. After a call for many has raised,
+    /// this says what has become of each.
+    ///
+    /// - True: the item is gone, and this handle has completed it. The lease is settled too.
+    /// - False: it has not. If the lease is settled, it was released or failed, or somebody else has
+    ///   completed or removed the item.
+    /// - None: unknown, because a call has got no answer yet, was interrupted or cancelled, or has
+    ///   raised with `outcome_unknown`. Completing it again harms nothing; `settled` says nothing about
+    ///   that.
+    #[getter]
+    fn completed(&self, py: Python<'_>) -> PyResult<Option<bool>> {
+        Ok(self.here(py)?.completed())
+    }
+
     /// Whether leaving a `with` block has something to do: neither settled, nor another process's.
     #[getter]
     fn _held(&self) -> bool {
-        self.lease.get(THE_LEASE).is_ok_and(|lease| !lease.is_settled())
+        self.handle().here().is_ok_and(|lease| !lease.is_settled())
     }
 
     /// Where it came from.
     #[getter]
     fn _queue(&self) -> Queue {
-        Queue::new(self.queue.clone())
+        Queue::new(self.handle().queue.clone())
+    }
+
+    /// Leaves a `with` block. Not written in Python, which looks for signals before it begins a function:
+    /// an interrupt would come between the block and what its end does.
+    fn _leave(
+        slf: &Bound<'_, Self>,
+        _kind: &Bound<'_, PyAny>,
+        error: Option<&Bound<'_, PyAny>>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
+        if !this._held() {
+            return Ok(());
+        }
+        let queue = this._queue();
+        let Some(error) = error else { return queue.complete(py, None, slf, false).map(drop) };
+        let (text, interrupt) = match failure(error) {
+            Ok(text) => (text, None),
+            Err(interrupt) => (None, Some(interrupt)),
+        };
+        let given_back = match text {
+            Some(text) => queue.fail(py, None, slf, &text, None),
+            None => queue.release(py, None, slf, None),
+        };
+        match given_back {
+            // The exception of the block goes on, not this one.
+            Err(problem) if is_leaseq_error(py, &problem) => {
+                let module = py.import("leaseq._process")?;
+                module.call_method1("not_given_back", (slf, problem.into_value(py)))?;
+            }
+            other => drop(other?),
+        }
+        interrupt.map_or(Ok(()), Err)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -207,4 +263,13 @@ impl Lease {
         let (id, attempt) = (this.id(py)?.repr()?, this.attempt(py)?);
         Ok(format!("<{module}.Lease of {id} in queue '{}', attempt {attempt}>", this.queue()))
     }
+}
+
+/// What is kept with an item of the error of its block; nothing for an interrupt.
+fn failure<'py>(error: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyString>>> {
+    if !error.is_instance_of::<PyException>() {
+        return Ok(None);
+    }
+    let describe = error.py().import("leaseq._process")?.getattr("describe")?;
+    Ok(Some(describe.call1((error,))?.cast_into()?))
 }

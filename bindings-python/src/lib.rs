@@ -16,6 +16,7 @@ mod lease;
 mod logs;
 mod port;
 mod queue;
+mod unused;
 
 use std::sync::Once;
 
@@ -26,7 +27,7 @@ mod _leaseq {
     #[pymodule_export]
     use super::call::exiting;
     #[pymodule_export]
-    use super::client::{Client, connect};
+    use super::client::{Client, connect, open_clients};
     #[pymodule_export]
     use super::item::Item;
     #[pymodule_export]

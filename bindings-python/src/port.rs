@@ -4,7 +4,7 @@
 //! through a pair of sockets if it was empty. The loop reads that as it reads any socket, and hands
 //! out everything that has arrived, in one go.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -117,9 +117,49 @@ impl Drop for Reply {
     }
 }
 
+/// Answers that are being handed out.
+struct Left<'a> {
+    inbox: &'a Inbox,
+    arrived: VecDeque<Arrived>,
+}
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        for arrival in self.arrived.drain(..) {
+            self.inbox.put(arrival);
+        }
+    }
+}
+
 impl Port {
     fn pending(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Resolves the future of a call.
+    fn hand_out(
+        &self,
+        py: Python<'_>,
+        number: u64,
+        answer: Option<leaseq::Result<Answer>>,
+    ) -> PyResult<()> {
+        let Some(call) = self.pending().calls.remove(&number) else { return Ok(()) };
+        let future = call.future.bind(py);
+        if future.call_method0(intern!(py, "done"))?.is_truthy()? {
+            return Ok(());
+        }
+        let answer = match answer {
+            Some(Ok(answer)) => answer.into_python(py, Face::Asyncio),
+            Some(Err(error)) => Err(exception(py, &error)),
+            None => Err(internal(py, "a call broke off")),
+        };
+        match answer {
+            Ok(value) => future.call_method1(intern!(py, "set_result"), (value,))?,
+            Err(error) => {
+                future.call_method1(intern!(py, "set_exception"), (error.into_value(py),))?
+            }
+        };
+        Ok(())
     }
 
     /// Starts a call; the future of its answer.
@@ -197,23 +237,10 @@ impl Port {
             Some(arrived) => std::mem::take(arrived),
             None => Vec::new(),
         };
-        for (number, answer) in arrived {
-            let Some(call) = self.pending().calls.remove(&number) else { continue };
-            let future = call.future.bind(py);
-            if future.call_method0(intern!(py, "done"))?.is_truthy()? {
-                continue;
-            }
-            let answer = match answer {
-                Some(Ok(answer)) => answer.into_python(py, Face::Asyncio),
-                Some(Err(error)) => Err(exception(py, &error)),
-                None => Err(internal(py, "a call broke off")),
-            };
-            match answer {
-                Ok(value) => future.call_method1(intern!(py, "set_result"), (value,))?,
-                Err(error) => {
-                    future.call_method1(intern!(py, "set_exception"), (error.into_value(py),))?
-                }
-            };
+        // What an error leaves over is handed out the next time: others wait for it.
+        let mut left = Left { inbox, arrived: arrived.into() };
+        while let Some((number, answer)) = left.arrived.pop_front() {
+            self.hand_out(py, number, answer)?;
         }
         Ok(())
     }

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaseq::blocking::{self, Own};
+use leaseq::blocking;
 use leaseq::options::MAX_BATCH;
 use leaseq::{CompleteOptions, Cursor, KeepAlive, LeaseOptions, Result, WorkQueue};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::answer::Answer;
-use crate::call::{call, call_that_waits, wait};
+use crate::call::{call, call_that_waits};
 use crate::convert;
 use crate::error::{exception, invalid};
 use crate::item::Item;
-use crate::lease::{Lease, Parcel, THE_LEASE};
+use crate::lease::{Lease, Parcel};
 use crate::port::Port;
+use crate::unused::Handle;
 
 /// Whoever calls: asyncio has a port.
 type Caller<'a, 'py> = Option<&'a Bound<'py, Port>>;
@@ -90,31 +91,31 @@ impl Wanted<'_, '_> {
 }
 
 /// Leases that a call on its way shares with their handles.
-struct Handed(Vec<Arc<Own<leaseq::Lease>>>);
+struct Handed(Vec<Arc<Handle>>);
 
 impl Handed {
     fn many(leases: &Bound<'_, PyAny>) -> PyResult<Self> {
         let each = convert::several("leases", leases)?
-            .map(|lease| Ok(lease?.cast::<Lease>()?.get().lease.clone()));
+            .map(|lease| Ok(lease?.cast::<Lease>()?.get().handle().clone()));
         Handed(each.collect::<PyResult<_>>()?).checked(leases.py())
     }
 
     /// Before anything else: all are of this process.
     fn checked(self, py: Python<'_>) -> PyResult<Self> {
-        let all = self.0.iter().try_for_each(|lease| lease.get(THE_LEASE).map(drop));
+        let all = self.0.iter().try_for_each(|handle| handle.here().map(drop));
         all.map(|()| self).map_err(|error| exception(py, &error))
     }
 
     fn leases(&self) -> impl Iterator<Item = &leaseq::Lease> {
-        self.0.iter().filter_map(|lease| lease.peek())
+        self.0.iter().filter_map(|handle| handle.lease.peek())
     }
 }
 
 /// A lease of this process: that is seen to before anything else.
-fn one(lease: &Bound<'_, Lease>) -> PyResult<Arc<Own<leaseq::Lease>>> {
-    let shared = lease.get().lease.clone();
-    shared.get(THE_LEASE).map_err(|error| exception(lease.py(), &error))?;
-    Ok(shared)
+fn one(lease: &Bound<'_, Lease>) -> PyResult<Arc<Handle>> {
+    let handle = lease.get().handle().clone();
+    handle.here().map_err(|error| exception(lease.py(), &error))?;
+    Ok(handle)
 }
 
 /// Nothing instead of the error of a lease that is lost: there is no other for one of many.
@@ -230,17 +231,12 @@ impl Queue {
     }
 
     /// Gives leases back that reached nobody; at once, the rest is done in the background.
-    fn give_back(&self, py: Python<'_>, leases: &Bound<'_, PyAny>) -> PyResult<()> {
-        let handed = Handed::many(leases)?;
-        let queue = &self.0;
-        wait(py, async {
-            queue.here().await?.give_back(handed.leases());
-            Ok(Answer::Nothing)
-        })
-        .map(drop)
+    fn give_back(&self, leases: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.0.give_back(Handed::many(leases)?.leases());
+        Ok(())
     }
 
-    fn complete<'py>(
+    pub(crate) fn complete<'py>(
         &self,
         py: Python<'py>,
         port: Caller<'_, 'py>,
@@ -249,7 +245,7 @@ impl Queue {
     ) -> Reply<'py> {
         let (lease, options) = (one(lease)?, strictly(strict));
         self.run(py, port, async move |queue| {
-            let lease = lease.get(THE_LEASE)?;
+            let lease = lease.here()?;
             Ok(Answer::Flag(queue.complete_with(lease, options).await?))
         })
     }
@@ -276,7 +272,7 @@ impl Queue {
     ) -> Reply<'py> {
         let (lease, duration) = (one(lease)?, convert::duration("a lease", duration)?);
         self.run(py, port, async move |queue| {
-            Ok(Answer::Time(queue.extend(lease.get(THE_LEASE)?, duration).await?))
+            Ok(Answer::Time(queue.extend(lease.here()?, duration).await?))
         })
     }
 
@@ -293,7 +289,7 @@ impl Queue {
         })
     }
 
-    fn release<'py>(
+    pub(crate) fn release<'py>(
         &self,
         py: Python<'py>,
         port: Caller<'_, 'py>,
@@ -302,7 +298,7 @@ impl Queue {
     ) -> Reply<'py> {
         let (lease, delay) = (one(lease)?, delay_of(delay)?);
         self.run(py, port, async move |queue| {
-            queue.release(lease.get(THE_LEASE)?, delay).await?;
+            queue.release(lease.here()?, delay).await?;
             Ok(Answer::Nothing)
         })
     }
@@ -321,7 +317,7 @@ impl Queue {
         })
     }
 
-    fn fail<'py>(
+    pub(crate) fn fail<'py>(
         &self,
         py: Python<'py>,
         port: Caller<'_, 'py>,
@@ -332,7 +328,7 @@ impl Queue {
         let (lease, delay) = (one(lease)?, delay_of(delay)?);
         let error = error.to_string_lossy().into_owned();
         self.run(py, port, async move |queue| {
-            Ok(Answer::State(queue.fail(lease.get(THE_LEASE)?, &error, delay).await?))
+            Ok(Answer::State(queue.fail(lease.here()?, &error, delay).await?))
         })
     }
 
@@ -391,11 +387,12 @@ impl Queue {
         py: Python<'py>,
         port: Caller<'_, 'py>,
         state: &Bound<'py, PyAny>,
-        cursor: Option<&str>,
+        cursor: Option<&Bound<'py, PyString>>,
         limit: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let state = convert::state(state)?;
         let limit = convert::number("a limit", limit, 1, MAX_BATCH as u32)? as usize;
+        let cursor = cursor.map(|cursor| convert::text("a cursor", cursor)).transpose()?;
         let cursor = cursor.map(str::parse::<Cursor>).transpose();
         let cursor = cursor.map_err(|error| exception(py, &error))?;
         self.run(py, port, async move |queue| {
@@ -439,6 +436,10 @@ impl Queue {
 
     fn resume<'py>(&self, py: Python<'py>, port: Caller<'_, 'py>) -> Reply<'py> {
         self.run(py, port, async move |queue| queue.resume().await.map(|()| Answer::Nothing))
+    }
+
+    fn drop_queue<'py>(&self, py: Python<'py>, port: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, port, async move |queue| Ok(Answer::Flag(queue.drop_queue().await?)))
     }
 
     fn purge<'py>(

@@ -68,7 +68,7 @@ class runner:  # noqa: N801 - stands in for asyncio.Runner, before 3.11
 def test_invalid(url):
     for error in both(url, lambda client, wait: wait(client.queue("q").lease(0))):
         assert type(error) is leaseq.InvalidError
-        assert "0ns is not between 1ms and 30 days" in str(error)
+        assert "0 ms is not between 1 ms and 30 days" in str(error)
 
 
 def test_lease_lost(url):

@@ -130,6 +130,7 @@ def test_leases_of_the_parent_stay_the_parents(queue):
             lambda: queue.fail(lease),
             lambda: queue.complete_many([lease]),
             lambda: lease.lost,
+            lambda: lease.completed,
         )
         for call in calls:
             try:

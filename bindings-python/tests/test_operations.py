@@ -130,7 +130,8 @@ def test_operating(client, queue):
     assert queue.counts().paused
     assert queue.lease(30, 0) is None
     queue.resume()
-    assert queue.lease(30, 0) is not None
+    lease = queue.lease(30, 0)
+    assert lease.attempt == 1
     assert queue.purge("ready") == 1
     assert queue.purge(State.LEASED) == 1
     assert counted(queue) == (0, 0, 0, 0)
@@ -296,6 +297,22 @@ def test_closing_ends_waits(url):
     assert len(errors) == 4
 
 
+def test_a_closed_client_drops_no_queue(url, run):
+    client = leaseq.connect(url)
+    queue = client.queue("q")
+    client.close()
+    with pytest.raises(leaseq.ClosedError):
+        queue.drop_queue()
+
+    async def main():
+        async with await leaseq.asyncio.connect(url) as client:
+            queue = client.queue("q")
+        with pytest.raises(leaseq.ClosedError):
+            await queue.drop_queue()
+
+    run(main())
+
+
 def test_the_url_comes_from_the_environment(monkeypatch):
     monkeypatch.setenv("LEASEQ_URL", "memory:")
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/")
@@ -308,8 +325,11 @@ def test_the_url_comes_from_the_environment(monkeypatch):
 
 def test_options_of_connecting(redis, tmp_path):
     options = {"timeout": 5, "connect_timeout": timedelta(seconds=1), "max_data": 10}
+    missing = tmp_path / "missing.pem"
     with pytest.raises(leaseq.InvalidError, match="cannot be read"):
-        leaseq.connect(redis.url, ca_file=tmp_path / "missing.pem")
+        leaseq.connect(redis.url.replace("redis:", "rediss:"), ca_file=missing)
+    with pytest.raises(leaseq.InvalidError, match="ca_file is for TLS"):
+        leaseq.connect(redis.url, ca_file=missing)
     with leaseq.connect(redis.url, namespace="mine", **options) as client:
         queue = client.queue("q")
         with pytest.raises(leaseq.InvalidError, match="over the limit of 10"):

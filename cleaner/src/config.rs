@@ -2,17 +2,22 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use leaseq::QueueName;
+use leaseq::options::MAX_QUEUE_NAME;
 use serde::{Deserialize, Serialize};
 
+use crate::config_file::File;
 use crate::duration;
 use crate::once::Mode;
 
 /// Where it listens unless told otherwise.
 const LISTEN: &str = "127.0.0.1:9470";
+/// How much of a wrong value a message shows.
+const MAX_SHOWN: usize = 200;
 const MIN_LIGHT: Duration = Duration::from_millis(10);
 const MAX_LIGHT: Duration = Duration::from_secs(3600);
 const MIN_DEEP: Duration = Duration::from_secs(1);
@@ -28,30 +33,30 @@ const MAX_DEEP: Duration = Duration::from_secs(366 * 86_400);
 #[command(version, max_term_width = 100)]
 pub(crate) struct Flags {
     /// Configuration file (TOML); SIGHUP reads it again
-    #[arg(long, value_name = "FILE", env = "LEASEQ_CLEANER_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "LEASEQ_CLEANER_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
     /// Where the queues are: redis://…, sqlite:… [without: REDIS_URL]. Others can see the command
     /// line: a password is better put into the environment or the file
     #[arg(long, value_name = "URL", env = "LEASEQ_URL", hide_env_values = true)]
     url: Option<String>,
     /// Only these queues [default: all]
-    #[arg(long = "queue", value_name = "NAME", num_args = 1.., value_delimiter = ',', env = "LEASEQ_CLEANER_QUEUES")]
+    #[arg(long = "queue", value_name = "NAME", num_args = 1.., value_delimiter = ',', env = "LEASEQ_CLEANER_QUEUES", hide_env_values = true)]
     queues: Option<Vec<String>>,
     /// How long it may rest without looking, times the number of queues, 30 s at most; it is told of
     /// what is due before [default: 1s]
-    #[arg(long, value_name = "DURATION", value_parser = duration::read, env = "LEASEQ_CLEANER_LIGHT_INTERVAL")]
+    #[arg(long, value_name = "DURATION", value_parser = duration::read, env = "LEASEQ_CLEANER_LIGHT_INTERVAL", hide_env_values = true)]
     light_interval: Option<Duration>,
     /// How often each queue is cleaned deeply, by whichever cleaner [default: 6h]
-    #[arg(long, value_name = "DURATION", value_parser = duration::read, env = "LEASEQ_CLEANER_DEEP_INTERVAL")]
+    #[arg(long, value_name = "DURATION", value_parser = duration::read, env = "LEASEQ_CLEANER_DEEP_INTERVAL", hide_env_values = true)]
     deep_interval: Option<Duration>,
     /// Where to answer HTTP: an address with port, or none [default: 127.0.0.1:9470, if it is free]
-    #[arg(long, value_name = "ADDRESS", env = "LEASEQ_CLEANER_LISTEN")]
+    #[arg(long, value_name = "ADDRESS", env = "LEASEQ_CLEANER_LISTEN", hide_env_values = true)]
     listen: Option<String>,
     /// How to log, to the standard error output [default: text]
-    #[arg(long, value_name = "FORMAT", env = "LEASEQ_CLEANER_LOG_FORMAT")]
+    #[arg(long, value_name = "FORMAT", env = "LEASEQ_CLEANER_LOG_FORMAT", hide_env_values = true)]
     log_format: Option<LogFormat>,
     /// What to log: error, warn, info or debug [default: info]
-    #[arg(long, value_name = "LEVEL", env = "LEASEQ_CLEANER_LOG_LEVEL")]
+    #[arg(long, value_name = "LEVEL", env = "LEASEQ_CLEANER_LOG_LEVEL", hide_env_values = true)]
     log_level: Option<LogLevel>,
     /// One light and one deep clean of each queue, then exit
     #[arg(long, group = "mode")]
@@ -72,6 +77,17 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
+    /// Ends the process if the command line is wrong, or asks for help.
+    pub(crate) fn parse_or_exit() -> Flags {
+        Flags::try_parse().unwrap_or_else(|error| {
+            if !error.use_stderr() {
+                error.exit();
+            }
+            eprint!("{}", without_secrets(error.to_string()));
+            std::process::exit(error.exit_code());
+        })
+    }
+
     pub(crate) fn mode(&self) -> Option<Mode> {
         match self {
             Flags { once: true, .. } => Some(Mode::Once),
@@ -98,19 +114,6 @@ pub(crate) enum LogLevel {
     Debug,
 }
 
-/// The file, key for key.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    url: Option<String>,
-    queues: Option<Vec<String>>,
-    light_interval: Option<String>,
-    deep_interval: Option<String>,
-    listen: Option<String>,
-    log_format: Option<LogFormat>,
-    log_level: Option<LogLevel>,
-}
-
 /// Where to answer HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Listen {
@@ -119,6 +122,15 @@ pub(crate) enum Listen {
     At(SocketAddr),
     /// Unless another cleaner is there already.
     IfFree(SocketAddr),
+}
+
+impl Listen {
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        match self {
+            Listen::Nowhere => None,
+            Listen::At(address) | Listen::IfFree(address) => Some(*address),
+        }
+    }
 }
 
 /// Everything, put together and checked.
@@ -136,7 +148,7 @@ pub(crate) struct Settings {
 
 /// What is wrong with the configuration, for people.
 #[derive(Debug)]
-pub(crate) struct BadConfig(String);
+pub(crate) struct BadConfig(pub(crate) String);
 
 impl fmt::Display for BadConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -148,7 +160,7 @@ impl std::error::Error for BadConfig {}
 
 impl Settings {
     pub(crate) fn load(flags: &Flags) -> Result<Settings, BadConfig> {
-        let file = flags.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        let file = flags.config.as_deref().map(File::read).transpose()?.unwrap_or_default();
         Self::combine(flags, file)
     }
 
@@ -175,6 +187,7 @@ impl Settings {
             )
         })?;
         let queues = flags.queues.clone().or(file.queues).filter(|names| !names.is_empty());
+        check_names(queues.as_deref().unwrap_or_default())?;
         let second = Duration::from_secs(1);
         let hours = Duration::from_secs(6 * 3600);
         let (light, deep) = (flags.light_interval, flags.deep_interval);
@@ -206,33 +219,18 @@ impl Settings {
     /// As a configuration file, with the password hidden.
     pub(crate) fn shown(&self) -> String {
         let file = File {
-            url: Some(without_password(&self.url)),
+            url: Some(leaseq::redact_url(&self.url)),
             queues: self.queues.clone(),
             light_interval: Some(duration::show(self.light_interval)),
             deep_interval: Some(duration::show(self.deep_interval)),
-            listen: Some(match &self.listen {
-                Listen::Nowhere => "none".into(),
-                Listen::At(address) | Listen::IfFree(address) => address.to_string(),
-            }),
+            listen: Some(
+                self.listen.address().map_or_else(|| "none".into(), |address| address.to_string()),
+            ),
             log_format: Some(self.log_format),
             log_level: Some(self.log_level),
         };
         toml::to_string(&file).unwrap_or_default()
     }
-}
-
-fn read_file(path: &Path) -> Result<File, BadConfig> {
-    let bad = |error: &dyn fmt::Display| BadConfig(format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| bad(&error))?;
-    parse_file(&text).map_err(|error| bad(&error))
-}
-
-fn parse_file(text: &str) -> Result<File, BadConfig> {
-    // Not the parser's own picture of the place: the line may have a password in it.
-    toml::from_str(text).map_err(|error: toml::de::Error| {
-        let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(""));
-        BadConfig(format!("line {}: {}", before.matches('\n').count() + 1, error.message()))
-    })
 }
 
 fn read_listen(text: Option<String>) -> Result<Listen, BadConfig> {
@@ -243,45 +241,49 @@ fn read_listen(text: Option<String>) -> Result<Listen, BadConfig> {
     }
     let address = text.parse().map_err(|_| {
         BadConfig(format!(
-            "listen: {text:?} is neither an address with port, 127.0.0.1:9470, nor none"
+            "listen: {:?} is neither an address with port, 127.0.0.1:9470, nor none",
+            shown(&text)
         ))
     })?;
     Ok(if asked { Listen::At(address) } else { Listen::IfFree(address) })
 }
 
-/// The URL for people.
-pub(crate) fn without_password(url: &str) -> String {
-    let begin = url.find("://").map_or(0, |at| at + 3);
-    // A password may have any of /?# in it that was not encoded: the last @ ends it.
-    let Some(end) = url.rfind('@').filter(|end| *end >= begin) else { return url.to_owned() };
-    match url[begin..end].split_once(':') {
-        Some((user, _)) => format!("{}{user}:***{}", &url[..begin], &url[end..]),
-        None if begin > 0 => url.to_owned(),
-        None => format!("***{}", &url[end..]),
+/// A message about the command line, which may quote any argument or variable.
+fn without_secrets(mut message: String) -> String {
+    let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
+    let arguments = std::env::args_os().skip(1).map(text);
+    let variables = std::env::vars_os().map(|(_, value)| text(value));
+    for value in arguments.chain(variables) {
+        // Also `--flag=value`, of which the message may quote the value.
+        for part in [&*value, value.split_once('=').map_or("", |(_, after)| after)] {
+            if ["@", "//", "password="].iter().any(|sign| part.contains(sign)) {
+                message = message.replace(part, &leaseq::redact_url(part));
+            }
+        }
     }
+    message
+}
+
+/// A wrong value, for messages. It may be a URL that was put in the wrong place.
+pub(crate) fn shown(value: &str) -> String {
+    let may_be_url = value.contains(['@', '?', '&', '=']) || value.contains("//");
+    let value = if may_be_url { leaseq::redact_url(value) } else { value.to_owned() };
+    value.chars().take(MAX_SHOWN).collect()
+}
+
+fn check_names(names: &[String]) -> Result<(), BadConfig> {
+    let bad = names.iter().find(|name| QueueName::new(name).is_err());
+    bad.map_or(Ok(()), |name| {
+        Err(BadConfig(format!(
+            "queue name {:?} does not match [A-Za-z0-9._-]{{1,{MAX_QUEUE_NAME}}}",
+            shown(name)
+        )))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn passwords_are_hidden_wherever_they_stand() {
-        for (url, shown) in [
-            ("redis://h:1/0", "redis://h:1/0"),
-            ("redis://u@h", "redis://u@h"),
-            ("redis://u:secret@h:1/0?x=1", "redis://u:***@h:1/0?x=1"),
-            ("rediss://:secret@h", "rediss://:***@h"),
-            ("redis://u:se/cr?et@h", "redis://u:***@h"),
-            ("redis://u:se@cret@h", "redis://u:***@h"),
-            ("redis+sentinel://u:secret@a:1,b:2/m", "redis+sentinel://u:***@a:1,b:2/m"),
-            ("u:secret@h", "u:***@h"),
-            ("secret@h", "***@h"),
-            ("sqlite:a.db", "sqlite:a.db"),
-        ] {
-            assert_eq!(without_password(url), shown);
-        }
-    }
 
     #[test]
     fn a_configuration_with_accidents_is_read_or_refused_and_shows_no_password() {
@@ -296,7 +298,7 @@ mod tests {
         let is_place = |line: &str| line.starts_with("url =") && line.contains("://user:hunter2@");
         let whole = |text: &str| text.lines().any(is_place) && text.matches("hunter2").count() == 1;
         leaseq_test_support::with_accidents(&files, 20_000, |text| {
-            let shown = match parse_file(text) {
+            let shown = match File::parse(text) {
                 Ok(file) if file.url.is_none() => return, // the environment may have one
                 Ok(file) => match Settings::combine(&flags, file) {
                     Ok(settings) => settings.shown(),

@@ -1,99 +1,144 @@
 //! Starting, stopping and reading the configuration again.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaseq::Client;
+use leaseq::{Backoff, Client};
 use sd_notify::NotifyState;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Flags, Settings, without_password};
-use crate::once::may_pass;
+use crate::config::{Flags, Settings};
+use crate::http::Server;
 use crate::overview::Overview;
+use crate::queues;
 use crate::signals::{Signals, Told};
-use crate::{http, queues};
+use crate::state::Place;
 
-/// Between attempts to reach a server for the first time.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause between attempts to reach a server for the first time.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// What a step in hand gets when the cleaning stops. What is cut off then is done by the next.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long a reload may take, whatever the file or the server does.
+const RELOAD_TIME: Duration = Duration::from_secs(30);
 
-type Failure = Box<dyn std::error::Error>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs until it is told to stop.
-pub(crate) async fn run(flags: Flags, mut settings: Settings) -> Result<(), Failure> {
+pub(crate) async fn run(flags: Flags, settings: Settings) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
     let overview = Arc::new(Overview::new());
+    let mut http = Server::start(&settings.listen, overview.clone()).await?;
+    log_settings(&settings, &http, "cleaner started");
+    let mut cleaning = Cleaning::start(settings, None, &overview);
+    notify(&[NotifyState::Ready]);
+    let mut reload: Option<Reload> = None;
     loop {
-        let stop = CancellationToken::new();
-        let guard = stop.clone().drop_guard();
-        let listener = http::bind(&settings.listen).await?;
-        let address = listener.as_ref().and_then(|listener| listener.local_addr().ok());
-        let server = listener
-            .map(|listener| tokio::spawn(http::serve(listener, overview.clone(), stop.clone())));
-        let url = without_password(&settings.url);
-        let listen = address.map_or_else(|| "none".into(), |address| address.to_string());
-        tracing::info!(url, listen, version = env!("CARGO_PKG_VERSION"), "cleaner started");
-        notify(&[NotifyState::Ready]);
-        let next = work(&settings, &flags, &overview, &mut signals, &stop).await;
-        drop(guard);
-        overview.set_client(None);
-        if let Some(server) = server {
-            let _ = server.await;
-        }
-        match next? {
-            Some(new) => settings = new,
-            None => {
-                tracing::info!("cleaner stopped");
-                return Ok(());
+        tokio::select! {
+            ended = &mut cleaning.task => {
+                ended??;
+                return Err("the cleaning ended by itself".into());
+            }
+            told = signals.next() => match told {
+                Told::Stop => break,
+                Told::Reload => {
+                    notify(&reloading());
+                    // One that is still being read begins anew.
+                    reload = Some(Box::pin(prepare(flags.clone())));
+                }
+            },
+            prepared = finished(&mut reload) => {
+                reload = None;
+                match apply(prepared, &mut http, &overview).await {
+                    Ok((settings, client)) => {
+                        cleaning.stop().await;
+                        log_settings(&settings, &http, "the configuration was read again");
+                        cleaning = Cleaning::start(settings, Some(client), &overview);
+                    }
+                    Err(error) => tracing::error!(%error, "the configuration stays as it was"),
+                }
+                notify(&[NotifyState::Ready]);
             }
         }
     }
+    notify(&[NotifyState::Stopping]);
+    cleaning.stop().await;
+    http.stop().await;
+    tracing::info!("cleaner stopped");
+    Ok(())
 }
 
-/// Until the next settings come; `None`: it is to stop.
-async fn work(
-    settings: &Settings,
-    flags: &Flags,
-    overview: &Arc<Overview>,
-    signals: &mut Signals,
-    stop: &CancellationToken,
-) -> Result<Option<Settings>, Failure> {
-    let working = async {
-        let client = connect(settings, overview, stop).await?;
-        if let Some(client) = client {
-            overview.set_client(Some(client.clone()));
-            queues::clean(client, settings, overview.clone(), stop.clone()).await;
-        }
-        Ok::<(), leaseq::Error>(())
+fn log_settings(settings: &Settings, http: &Server, message: &str) {
+    let (url, listen) = (leaseq::redact_url(&settings.url), http.shown());
+    tracing::info!(url, listen, version = env!("CARGO_PKG_VERSION"), "{message}");
+}
+
+type Reload = Pin<Box<dyn Future<Output = Result<(Settings, Client), Failure>> + Send>>;
+
+async fn finished(reload: &mut Option<Reload>) -> Result<(Settings, Client), Failure> {
+    match reload {
+        Some(reload) => reload.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads the configuration again, and connects. Whatever is wrong, nothing has changed.
+async fn prepare(flags: Flags) -> Result<(Settings, Client), Failure> {
+    let prepared = async {
+        // On a thread of its own: what is named as the file may never end.
+        let settings = tokio::task::spawn_blocking(move || Settings::load(&flags)).await??;
+        let client = Client::connect(&settings.url).await?;
+        Ok((settings, client))
     };
-    tokio::pin!(working);
-    loop {
-        let told = tokio::select! {
-            ended = &mut working => return Err(ended.err().map_or_else(|| "it ended by itself".into(), Into::into)),
-            told = signals.next() => told,
-        };
-        let next = match told {
-            Told::Stop => {
-                notify(&[NotifyState::Stopping]);
-                None
-            }
-            Told::Reload => {
-                notify(&reloading());
-                match Settings::load(flags) {
-                    Ok(new) => {
-                        tracing::info!("the configuration was read again");
-                        Some(new)
-                    }
-                    Err(error) => {
-                        tracing::error!(%error, "the configuration stays as it was");
-                        notify(&[NotifyState::Ready]);
-                        continue;
-                    }
-                }
-            }
-        };
-        stop.cancel();
-        working.await?;
-        return Ok(next);
+    let late = format!("neither read nor connected within {RELOAD_TIME:?}");
+    tokio::time::timeout(RELOAD_TIME, prepared).await.unwrap_or_else(|_| Err(late.into()))
+}
+
+/// Moves to the new address, the last step that can fail.
+async fn apply(
+    prepared: Result<(Settings, Client), Failure>,
+    http: &mut Server,
+    overview: &Arc<Overview>,
+) -> Result<(Settings, Client), Failure> {
+    let (settings, client) = prepared?;
+    http.move_to(&settings.listen, overview.clone()).await?;
+    Ok((settings, client))
+}
+
+/// The cleaning with one configuration.
+struct Cleaning {
+    stop: CancellationToken,
+    task: JoinHandle<leaseq::Result<()>>,
+}
+
+impl Cleaning {
+    fn start(settings: Settings, client: Option<Client>, overview: &Arc<Overview>) -> Cleaning {
+        overview.reset();
+        let stop = CancellationToken::new();
+        let (overview, stopped) = (overview.clone(), stop.clone());
+        let task = tokio::spawn(async move {
+            let client = match client {
+                Some(client) => client,
+                None => match connect(&settings, &overview, &stopped).await? {
+                    Some(client) => client,
+                    None => return Ok(()),
+                },
+            };
+            overview.set_client(client.clone());
+            queues::clean(client, Arc::new(settings), overview, stopped).await;
+            Ok(())
+        });
+        Cleaning { stop, task }
+    }
+
+    async fn stop(mut self) {
+        self.stop.cancel();
+        if tokio::time::timeout(GRACE, &mut self.task).await.is_err() {
+            tracing::warn!("a clean did not end within {GRACE:?} and was cut off");
+            self.task.abort();
+        }
     }
 }
 
@@ -104,30 +149,21 @@ async fn connect(
     overview: &Overview,
     stop: &CancellationToken,
 ) -> leaseq::Result<Option<Client>> {
+    let mut backoff = Backoff::up_to(MAX_PAUSE);
     loop {
-        let error = tokio::select! {
-            connected = Client::connect(&settings.url) => match connected {
-                Ok(client) => {
-                    if overview.well("server") {
-                        tracing::info!("server: all is well again");
-                    }
-                    return Ok(Some(client));
-                }
-                Err(error) => error,
-            },
+        let connected = tokio::select! {
+            connected = Client::connect(&settings.url) => connected,
             () = stop.cancelled() => return Ok(None),
         };
-        if !may_pass(&error) {
-            return Err(error);
+        match connected {
+            Ok(client) => {
+                overview.succeeds(&Place::Server);
+                return Ok(Some(client));
+            }
+            Err(error) if error.kind().is_retryable() => overview.fails(&Place::Server, &error),
+            Err(error) => return Err(error),
         }
-        let known = overview.in_trouble("server");
-        if overview.trouble("server", &error.to_string(), true) && !known {
-            tracing::error!(%error, "server");
-        }
-        tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
-            () = stop.cancelled() => return Ok(None),
-        }
+        queues::pause(backoff.pause(), stop).await;
     }
 }
 
@@ -142,4 +178,34 @@ fn reloading() -> Vec<NotifyState<'static>> {
     let mut states = vec![NotifyState::Reloading];
     states.extend(NotifyState::monotonic_usec_now().ok());
     states
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::config::Listen;
+
+    fn settings(listen: Listen) -> Settings {
+        let flags = Flags::parse_from(["cleaner", "--url", "memory:"]);
+        Settings { listen, ..Settings::load(&flags).unwrap() }
+    }
+
+    #[tokio::test]
+    async fn the_default_address_is_taken_from_the_own_server_on_all_hosts() {
+        let overview = Arc::new(Overview::new());
+        let all = Listen::At("0.0.0.0:0".parse().unwrap());
+        let mut http = Server::start(&all, overview.clone()).await.unwrap();
+        let port = http.shown().parse::<SocketAddr>().unwrap().port();
+        let default = SocketAddr::from(([127, 0, 0, 1], port));
+        let client = Client::connect("memory:").await.unwrap();
+        let prepared = Ok((settings(Listen::IfFree(default)), client));
+        apply(prepared, &mut http, &overview).await.unwrap();
+        assert_eq!(http.shown(), default.to_string());
+        tokio::net::TcpStream::connect(default).await.unwrap();
+        http.stop().await;
+    }
 }

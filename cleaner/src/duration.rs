@@ -14,7 +14,12 @@ pub(crate) fn read(text: &str) -> Result<Duration, String> {
         (Ok(number), Some(ms)) => number.checked_mul(ms).map(Duration::from_millis),
         _ => None,
     }
-    .ok_or_else(|| format!("{text:?} is no duration: a whole number and ms, s, m, h or d"))
+    .ok_or_else(|| {
+        format!(
+            "{:?} is no duration: a whole number and ms, s, m, h or d",
+            crate::config::shown(text)
+        )
+    })
 }
 
 /// The same in the largest unit that shows it exactly.

@@ -4,22 +4,27 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod config_file;
 mod daemon;
+mod deep;
 mod duration;
+mod escape;
 mod http;
 mod json;
+mod light;
 mod logs;
 mod metrics;
 mod once;
 mod overview;
 mod queues;
 mod signals;
+mod state;
 
+use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::config::{Flags, Settings};
+use crate::escape::escaped;
 
 /// Something is wrong with a queue, or with where it is kept.
 const WRONG: u8 = 1;
@@ -27,7 +32,7 @@ const WRONG: u8 = 1;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    let flags = Flags::parse();
+    let flags = Flags::parse_or_exit();
     let settings = match Settings::load(&flags) {
         Ok(settings) => settings,
         Err(error) => return fail(&error),
@@ -45,14 +50,17 @@ fn main() -> ExitCode {
     let outcome = match flags.mode() {
         Some(mode) => runtime.block_on(once::run(mode, &settings, flags.json)),
         None => {
-            logs::start(&settings);
+            let _flush = logs::start(&settings);
             runtime.block_on(daemon::run(flags, settings)).map(|()| ExitCode::SUCCESS)
         }
     };
+    // What hangs ends with the process.
+    runtime.shutdown_background();
     outcome.unwrap_or_else(|error| fail(&error))
 }
 
 fn fail(error: &dyn std::fmt::Display) -> ExitCode {
-    eprintln!("leaseq-cleaner: {error}");
+    // Not `eprintln`, which panics if nobody reads it.
+    let _ = writeln!(std::io::stderr(), "leaseq-cleaner: {}", escaped(&error.to_string()));
     ExitCode::from(FAILED)
 }

@@ -1,28 +1,22 @@
 //! Prometheus metrics. Names are an interface: the dashboard and the alerts use them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use leaseq::{Counts, DeepReport};
+use leaseq::{Counts, Damage};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::overview::Snapshot;
+use crate::state::QueueState;
 
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// Damage by queue and kind.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DamageLabels {
-    queue: String,
-    damage: &'static str,
-}
 
 /// What this process counts, and the way to what the queues count themselves.
 pub(crate) struct Metrics {
@@ -31,8 +25,7 @@ pub(crate) struct Metrics {
     pub(crate) light_seconds: Histogram,
     pub(crate) deep_seconds: Histogram,
     pub(crate) errors: Counter,
-    found: Family<DamageLabels, Counter>,
-    mended: Family<DamageLabels, Counter>,
+    pub(crate) skipped_names: Gauge,
 }
 
 impl fmt::Debug for Metrics {
@@ -45,27 +38,18 @@ impl Metrics {
     pub(crate) fn new() -> Metrics {
         let light_seconds = Histogram::new([0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0]);
         let deep_seconds = Histogram::new([0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0]);
-        let (found, mended) = (Family::default(), Family::default());
         let (errors, queues) = (Counter::default(), Queues::default());
+        let skipped_names = Gauge::default();
         let mut registry = Registry::with_prefix("leaseq");
         let light = "Seconds that light cleans took that moved anything";
         registry.register("light_clean_seconds", light, light_seconds.clone());
         let deep = "Seconds that deep cleans took";
         registry.register("deep_clean_seconds", deep, deep_seconds.clone());
-        registry.register("damage_found", "Damage found by deep cleans", found.clone());
-        registry.register("damage_mended", "Damage mended by deep cleans", mended.clone());
         registry.register("cleaner_errors", "Failed steps of the cleaner", errors.clone());
+        let skipped = "Entries of the list of queues that are no names of queues";
+        registry.register("skipped_names", skipped, skipped_names.clone());
         registry.register_collector(Box::new(queues.clone()));
-        Metrics { registry, queues, light_seconds, deep_seconds, errors, found, mended }
-    }
-
-    pub(crate) fn deeply_cleaned(&self, queue: &str, report: &DeepReport) {
-        for (family, counts) in [(&self.found, &report.found), (&self.mended, &report.mended)] {
-            for (damage, count) in counts {
-                let labels = DamageLabels { queue: queue.to_owned(), damage: damage.as_str() };
-                family.get_or_create(&labels).inc_by(*count);
-            }
-        }
+        Metrics { registry, queues, light_seconds, deep_seconds, errors, skipped_names }
     }
 
     /// As text, with these counts.
@@ -100,6 +84,13 @@ const TOTALS: [(&str, &str, Count); 7] = [
     ("removed", "Items removed or purged", |counts| counts.totals.removed),
 ];
 
+type Damages = fn(&QueueState) -> &BTreeMap<Damage, u64>;
+
+const DAMAGES: [(&str, &str, Damages); 2] = [
+    ("damage_found", "Damage found by deep cleans", |queue| &queue.found),
+    ("damage_mended", "Damage mended by deep cleans", |queue| &queue.mended),
+];
+
 impl Collector for Queues {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let snapshot = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -132,6 +123,21 @@ impl Collector for Queues {
             for (queue, counts) in &snapshot.counts {
                 let labels = [("queue", queue.as_str())];
                 ConstCounter::new(count(counts)).encode(total.encode_family(&labels)?)?;
+            }
+        }
+        let up = "1 if the queue is cleaned, 0 if that fails";
+        let mut up = encoder.encode_descriptor("queue_up", up, None, kind)?;
+        for (queue, state) in &snapshot.queues {
+            let gauge = ConstGauge::new(i64::from(state.failure().is_none()));
+            gauge.encode(up.encode_family(&[("queue", queue.as_str())])?)?;
+        }
+        for (name, help, damages) in DAMAGES {
+            let mut total = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for (queue, state) in &snapshot.queues {
+                for (damage, count) in damages(state) {
+                    let labels = [("queue", queue.as_str()), ("damage", damage.as_str())];
+                    ConstCounter::new(*count).encode(total.encode_family(&labels)?)?;
+                }
             }
         }
         Ok(())

@@ -1,11 +1,13 @@
 //! What is done once: a clean, a check, a diagnosis.
 
+use std::io::Write;
 use std::process::ExitCode;
 
-use leaseq::{Client, DeepReport, Diagnosis, Error, Result, WorkQueue};
+use leaseq::{Client, DeepReport, Diagnosis, Result};
 use serde_json::{Value, json};
 
 use crate::config::Settings;
+use crate::escape::escaped;
 use crate::{WRONG, json as shape};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub(crate) async fn run(
     mode: Mode,
     settings: &Settings,
     as_json: bool,
-) -> std::result::Result<ExitCode, Box<dyn std::error::Error>> {
+) -> std::result::Result<ExitCode, Box<dyn std::error::Error + Send + Sync>> {
     let client = Client::connect(&settings.url).await?;
     let said = match mode {
         Mode::Once => clean(&client, settings).await,
@@ -35,40 +37,43 @@ pub(crate) async fn run(
     };
     client.close().await;
     let said = said?;
-    if as_json {
-        println!("{:#}", said.json);
+    let lines = if as_json {
+        format!("{:#}", said.json).lines().map(str::to_owned).collect()
     } else {
-        said.lines.iter().for_each(|line| println!("{line}"));
-    }
+        said.lines
+    };
+    let lines: Vec<_> = lines.iter().map(|line| escaped(line)).collect();
+    writeln!(std::io::stdout(), "{}", lines.join("\n"))?;
     Ok(if said.fine { ExitCode::SUCCESS } else { ExitCode::from(WRONG) })
 }
 
 /// The queues that were named, or all.
-async fn queues(client: &Client, settings: &Settings) -> Result<Vec<WorkQueue>> {
-    let names = match &settings.queues {
-        Some(names) => names.clone(),
-        None => client.queues().await?,
-    };
-    names.iter().map(|name| client.queue(name)).collect()
+async fn names(client: &Client, settings: &Settings) -> Result<Vec<String>> {
+    match &settings.queues {
+        Some(names) => Ok(names.clone()),
+        None => client.queues().await,
+    }
 }
 
 async fn clean(client: &Client, settings: &Settings) -> Result<Said> {
     let mut all = All::default();
-    for queue in queues(client, settings).await? {
-        let light = queue.light_clean().await?;
-        let deep = queue.deep_clean().await?;
+    for name in names(client, settings).await? {
+        let cleaned = async {
+            let queue = client.queue(&name)?;
+            Ok((queue.light_clean().await?, queue.deep_clean().await?))
+        };
+        let Some((light, deep)) = all.of_queue(&name, cleaned.await)? else { continue };
         all.lines.push(format!(
-            "queue {}: {} promoted, {} expired, {} of them dead; {} items, {}",
-            queue.name(),
+            "queue {name}: {} promoted, {} expired, {} of them dead; {} items, {}",
             light.promoted,
             light.expired,
             light.died,
             deep.items,
             verdict(&deep),
         ));
-        all.add(&queue, &deep, deep.found == deep.mended);
+        all.add(&name, &deep, deep.found == deep.mended);
         all.json.push(json!({
-            "queue": queue.name(), "light": shape::light(&light), "deep": shape::deep(&deep),
+            "queue": name, "light": shape::light(&light), "deep": shape::deep(&deep),
         }));
     }
     Ok(all.said())
@@ -76,16 +81,12 @@ async fn clean(client: &Client, settings: &Settings) -> Result<Said> {
 
 async fn check(client: &Client, settings: &Settings) -> Result<Said> {
     let mut all = All::default();
-    for queue in queues(client, settings).await? {
-        let report = queue.check().await?;
-        all.lines.push(format!(
-            "queue {}: {} items, {}",
-            queue.name(),
-            report.items,
-            verdict(&report),
-        ));
-        all.add(&queue, &report, report.is_sound());
-        all.json.push(json!({ "queue": queue.name(), "check": shape::deep(&report) }));
+    for name in names(client, settings).await? {
+        let checked = async { client.queue(&name)?.check().await };
+        let Some(report) = all.of_queue(&name, checked.await)? else { continue };
+        all.lines.push(format!("queue {name}: {} items, {}", report.items, verdict(&report)));
+        all.add(&name, &report, report.is_sound());
+        all.json.push(json!({ "queue": name, "check": shape::deep(&report) }));
     }
     Ok(all.said())
 }
@@ -98,10 +99,24 @@ struct All {
 }
 
 impl All {
-    fn add(&mut self, queue: &WorkQueue, report: &DeepReport, fine: bool) {
+    /// A queue that fails is reported, and does not stop the others. Without a server all stops.
+    fn of_queue<T>(&mut self, name: &str, outcome: Result<T>) -> Result<Option<T>> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.kind().is_retryable() => Err(error),
+            Err(error) => {
+                self.wrong = true;
+                self.lines.push(format!("queue {name}: {error}"));
+                self.json.push(json!({ "queue": name, "error": error.to_string() }));
+                Ok(None)
+            }
+        }
+    }
+
+    fn add(&mut self, queue: &str, report: &DeepReport, fine: bool) {
         self.wrong |= !fine;
         let details = report.details.iter();
-        self.lines.extend(details.map(|line| format!("queue {}: {line}", queue.name())));
+        self.lines.extend(details.map(|line| format!("queue {queue}: {line}")));
     }
 
     fn said(mut self) -> Said {
@@ -144,9 +159,4 @@ fn doctor(diagnosis: &Diagnosis) -> Said {
     }
     lines.extend(diagnosis.settings.iter().map(|(name, value)| format!("  {name} = {value}")));
     Said { lines, json: shape::diagnosis(diagnosis), fine: diagnosis.is_fine() }
-}
-
-/// Whether trying again may help.
-pub(crate) fn may_pass(error: &Error) -> bool {
-    error.kind().is_retryable()
 }

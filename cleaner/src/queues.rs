@@ -1,255 +1,138 @@
-//! The loop: which queues there are, and when each of them is cleaned.
+//! Which queues there are, and a task for each of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use leaseq::{Client, DeepClean, Error, ErrorKind, Role, WorkQueue};
-use rand::Rng;
-use tokio::task::JoinSet;
+use leaseq::{Client, Error, ErrorKind};
+use tokio::sync::Semaphore;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Settings;
-use crate::once::verdict;
 use crate::overview::Overview;
+use crate::state::Place;
+use crate::{deep, light};
 
-/// However many queues there are, each is looked at this often: in case that news get lost.
-const LONGEST_REST: Duration = Duration::from_secs(30);
-/// Rests differ by up to this much, so that queues found together are not looked at together.
-const SPREAD: std::ops::Range<f64> = 0.6..1.0;
-/// How often to look for new queues.
-const DISCOVER: Duration = Duration::from_secs(1);
-/// After a failure; the library has tried for long itself.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Between two light cleans of a queue.
-const TOGETHER: Duration = Duration::from_millis(10);
-/// After a failed deep clean.
-const LONG_PAUSE: Duration = Duration::from_secs(60);
+/// How often to look for new queues and those that are gone: as often as at one queue, within limits.
+const MIN_REST: Duration = Duration::from_secs(1);
+const MAX_REST: Duration = Duration::from_secs(30);
+/// How many queues are taken up at one look. The next look takes up more.
+const MAX_NEW: usize = 500;
+/// How many queues are waited on for news. Each costs the server, and in a Cluster a connection of
+/// its own. Further queues are looked at now and then.
+const MAX_LISTENED: usize = 1_000;
 
+/// What all tasks of one configuration share.
 #[derive(Clone)]
-struct Cleaner {
-    client: Client,
-    settings: Arc<Settings>,
-    overview: Arc<Overview>,
-    count: Arc<AtomicUsize>,
+pub(crate) struct Shared {
+    pub(crate) client: Client,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) overview: Arc<Overview>,
+    /// How many queues there are.
+    pub(crate) count: Arc<AtomicUsize>,
+    pub(crate) listeners: Arc<Semaphore>,
+}
+
+impl Shared {
+    /// Notes and logs an error, unless it comes from the end of all.
+    pub(crate) fn fails(&self, place: &Place, error: &Error) {
+        if error.kind() != ErrorKind::Closed {
+            self.overview.fails(place, error);
+        }
+    }
+}
+
+/// A queue that is cleaned.
+struct Served {
     stop: CancellationToken,
+    task: AbortHandle,
 }
 
 /// Cleans until it is told to stop, and then finishes the step in hand.
 pub(crate) async fn clean(
     client: Client,
-    settings: &Settings,
+    settings: Arc<Settings>,
     overview: Arc<Overview>,
     stop: CancellationToken,
 ) {
-    let settings = Arc::new(settings.clone());
+    let listeners = Arc::new(Semaphore::new(MAX_LISTENED));
     let count = Arc::default();
-    let cleaner = Cleaner { client: client.clone(), settings, overview, count, stop: stop.clone() };
+    let shared = Shared { client, settings, overview, count, listeners };
+    let (names, known) = tokio::sync::watch::channel(BTreeSet::new());
     let mut tasks = JoinSet::new();
-    tasks.spawn(cleaner.run());
+    let mut deep = tasks.spawn(deep::clean(shared.clone(), known.clone(), stop.clone()));
+    let mut served = BTreeMap::new();
+    while !stop.is_cancelled() {
+        let found = tokio::select! {
+            found = discover(&shared) => found,
+            () = stop.cancelled() => break,
+        };
+        let mut rest = shared.settings.light_interval.clamp(MIN_REST, MAX_REST);
+        match found {
+            Ok(found) => {
+                shared.overview.set_queues(&found);
+                shared.overview.succeeds(&Place::Names);
+                shared.count.store(found.len(), Ordering::Relaxed);
+                if !serve(&shared, &found, &mut served, &mut tasks, &stop) {
+                    rest = MIN_REST;
+                }
+                names.send_if_modified(|before| {
+                    let is_new = *before != found;
+                    *before = found;
+                    is_new
+                });
+            }
+            Err(error) => shared.fails(&Place::Names, &error),
+        }
+        while tasks.try_join_next().is_some() {}
+        if deep.is_finished() {
+            deep = tasks.spawn(deep::clean(shared.clone(), known.clone(), stop.clone()));
+        }
+        pause(rest, &stop).await;
+    }
     while tasks.join_next().await.is_some() {}
-    client.close().await;
+    shared.client.close().await;
 }
 
-impl Cleaner {
-    async fn run(self) {
-        let mut running: BTreeMap<String, CancellationToken> = BTreeMap::new();
-        let mut tasks = JoinSet::new();
-        let (names, known) = tokio::sync::watch::channel(BTreeSet::new());
-        tasks.spawn(self.clone().deep(known));
-        while !self.stop.is_cancelled() {
-            match self.discover().await {
-                Ok(found) => {
-                    self.well("queues");
-                    running.retain(|name, stop| {
-                        let stays = found.contains(name);
-                        if !stays {
-                            stop.cancel();
-                        }
-                        stays
-                    });
-                    self.count.store(found.len(), Ordering::Relaxed);
-                    for name in &found {
-                        if !running.contains_key(name) {
-                            let stop = self.stop.child_token();
-                            running.insert(name.clone(), stop.clone());
-                            tasks.spawn(self.clone().light(name.clone(), stop));
-                        }
-                    }
-                    self.overview.set_queues(found.clone());
-                    names.send_if_modified(|before| {
-                        let new = *before != found;
-                        *before = found;
-                        new
-                    });
-                }
-                Err(error) => self.trouble("queues", &error),
-            }
-            while tasks.try_join_next().is_some() {}
-            self.rest(self.settings.light_interval.max(DISCOVER)).await;
-        }
-        while tasks.join_next().await.is_some() {}
+async fn discover(shared: &Shared) -> Result<BTreeSet<String>, Error> {
+    if let Some(names) = &shared.settings.queues {
+        return Ok(names.iter().cloned().collect());
     }
+    let found = shared.client.queue_names().await?;
+    shared.overview.set_skipped(found.skipped);
+    Ok(found.names.into_iter().collect())
+}
 
-    async fn discover(&self) -> Result<BTreeSet<String>, Error> {
-        // Asked even if they are named: it tells whether the server can be reached.
-        let found = self.client.queues().await?;
-        Ok(self.settings.queues.clone().unwrap_or(found).into_iter().collect())
+/// Ends the tasks of queues that are gone, and starts those of new ones. False: there are more.
+fn serve(
+    shared: &Shared,
+    found: &BTreeSet<String>,
+    served: &mut BTreeMap<String, Served>,
+    tasks: &mut JoinSet<()>,
+    stop: &CancellationToken,
+) -> bool {
+    served.retain(|name, queue| {
+        if !found.contains(name) {
+            queue.stop.cancel();
+        }
+        // A task that ended by itself is started again.
+        found.contains(name) && !queue.task.is_finished()
+    });
+    let new: Vec<&String> = found.iter().filter(|name| !served.contains_key(*name)).collect();
+    for name in new.iter().take(MAX_NEW) {
+        let stop = stop.child_token();
+        let task = tasks.spawn(light::clean(shared.clone(), (*name).clone(), stop.clone()));
+        served.insert((*name).clone(), Served { stop, task });
     }
+    new.len() <= MAX_NEW
+}
 
-    /// Light cleans of one queue, when they are due.
-    async fn light(self, name: String, stop: CancellationToken) {
-        let place = format!("queue {name}");
-        let Ok(queue) = self.client.queue(&name) else { return };
-        while !stop.is_cancelled() {
-            match self.may_clean(&queue).await {
-                Ok(true) => break,
-                Ok(false) => self.rest(LONG_PAUSE / 6).await,
-                Err(error) => {
-                    self.trouble(&place, &error);
-                    self.rest(PAUSE).await;
-                }
-            }
-        }
-        while !stop.is_cancelled() {
-            let queues = self.count.load(Ordering::Relaxed).max(1) as u32;
-            let interval = self.settings.light_interval;
-            let rest = (interval * queues).min(LONGEST_REST.max(interval));
-            let rest =
-                if queues > 1 { rest.mul_f64(rand::rng().random_range(SPREAD)) } else { rest };
-            let outcome = tokio::select! {
-                due = queue.wait_until_due(rest) => match due {
-                    Ok(true) => self.light_clean(&queue).await,
-                    Ok(false) => Ok(()),
-                    Err(error) => Err(error),
-                },
-                () = stop.cancelled() => return,
-            };
-            match outcome {
-                // What is due again at once, again and again, is done together.
-                Ok(()) => {
-                    self.well(&place);
-                    self.rest(TOGETHER).await;
-                }
-                Err(error) => {
-                    self.trouble(&place, &error);
-                    self.rest(PAUSE).await;
-                }
-            }
-        }
-    }
-
-    async fn light_clean(&self, queue: &WorkQueue) -> Result<(), Error> {
-        let begun = Instant::now();
-        let report = queue.light_clean().await?;
-        let (promoted, expired, died) = (report.promoted, report.expired, report.died);
-        if promoted + expired > 0 {
-            self.overview.metrics.light_seconds.observe(begun.elapsed().as_secs_f64());
-            tracing::info!(queue = queue.name(), promoted, expired, died, "light clean");
-        }
-        Ok(())
-    }
-
-    /// A missing right is named before it can stop a script half-way.
-    async fn may_clean(&self, queue: &WorkQueue) -> Result<bool, Error> {
-        let lacks = queue.missing_rights(Role::Cleaner).await?;
-        if lacks.is_empty() {
-            return Ok(true);
-        }
-        let what = format!("the user lacks rights to clean: grant {}", lacks.join(" "));
-        if self.overview.trouble(&format!("queue {}", queue.name()), &what, true) {
-            tracing::error!(queue = queue.name(), "{what}");
-        }
-        Ok(false)
-    }
-
-    /// Deep cleans of all queues, one at a time.
-    async fn deep(self, mut known: tokio::sync::watch::Receiver<BTreeSet<String>>) {
-        let mut due: HashMap<String, Instant> = HashMap::new();
-        loop {
-            let names = known.borrow_and_update().clone();
-            due.retain(|name, _| names.contains(name));
-            for name in names {
-                let at = *due.entry(name.clone()).or_insert_with(Instant::now);
-                if at > Instant::now() {
-                    continue;
-                }
-                let wait = tokio::select! {
-                    wait = self.deep_clean(&name) => wait,
-                    () = self.stop.cancelled() => return,
-                };
-                due.insert(name, Instant::now() + wait);
-            }
-            let next = due.values().min().map(|at| at.saturating_duration_since(Instant::now()));
-            tokio::select! {
-                () = tokio::time::sleep(next.unwrap_or(LONG_PAUSE)) => {}
-                changed = known.changed() => if changed.is_err() { return },
-                () = self.stop.cancelled() => return,
-            }
-        }
-    }
-
-    /// Cleans deeply if nobody else does. Returns when to try again.
-    async fn deep_clean(&self, name: &str) -> Duration {
-        let interval = self.settings.deep_interval;
-        let place = format!("deep clean of queue {name}");
-        let begun = Instant::now();
-        let cleaned = match self.client.queue(name) {
-            Ok(queue) => match self.may_clean(&queue).await {
-                Ok(true) => queue.deep_clean_if_due(interval).await,
-                Ok(false) => return LONG_PAUSE,
-                Err(error) => Err(error),
-            },
-            Err(error) => Err(error),
-        };
-        match cleaned {
-            Ok(DeepClean::NotYet(wait)) => wait.min(interval),
-            Ok(DeepClean::Done(report)) => {
-                self.well(&place);
-                let seconds = begun.elapsed().as_secs_f64();
-                self.overview.metrics.deep_seconds.observe(seconds);
-                self.overview.metrics.deeply_cleaned(name, &report);
-                if !report.is_sound() {
-                    let (items, found) = (report.items, verdict(&report));
-                    let details = report.details.join("; ");
-                    tracing::warn!(queue = name, items, found, details, "deep clean");
-                }
-                interval
-            }
-            Err(error) => {
-                self.trouble(&place, &error);
-                LONG_PAUSE.min(interval)
-            }
-        }
-    }
-
-    fn trouble(&self, place: &str, error: &Error) {
-        if error.kind() == ErrorKind::Closed {
-            return;
-        }
-        // All queues share a server: it is told once that it cannot be reached.
-        let place = if error.kind().is_retryable() { "server" } else { place };
-        let known = place == "server" && self.overview.in_trouble(place);
-        // Damage is one queue's own.
-        let stops = error.kind() != ErrorKind::Internal;
-        if self.overview.trouble(place, &error.to_string(), stops) && !known {
-            tracing::error!(%error, "{place}");
-        }
-    }
-
-    fn well(&self, place: &str) {
-        for place in [place, "server"] {
-            if self.overview.well(place) {
-                tracing::info!("{place}: all is well again");
-            }
-        }
-    }
-
-    async fn rest(&self, time: Duration) {
-        tokio::select! {
-            () = tokio::time::sleep(time) => {}
-            () = self.stop.cancelled() => {}
-        }
+/// Pauses, unless it is told to stop.
+pub(crate) async fn pause(time: Duration, stop: &CancellationToken) {
+    tokio::select! {
+        () = tokio::time::sleep(time) => {}
+        () = stop.cancelled() => {}
     }
 }

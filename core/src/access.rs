@@ -13,7 +13,7 @@ pub enum Role {
     Cleaner,
     /// Counts, looks at items, and changes nothing.
     Monitor,
-    /// Looks at items, removes, requeues and purges them, pauses and resumes.
+    /// Looks at items, removes, requeues and purges them, pauses, resumes and drops queues.
     Operator,
 }
 

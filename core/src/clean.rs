@@ -55,6 +55,8 @@ pub enum Damage {
     BadRecord,
     /// A count that does not agree with what is there. Mended.
     BadCount,
+    /// An item of a queue that does not exist. Mended: deleted.
+    Orphan,
     /// A key of another type than this library writes. Not mended: look at it by hand.
     WrongType,
 }
@@ -74,6 +76,7 @@ impl Damage {
             Damage::BadTime => "deadlines out of range",
             Damage::BadRecord => "unreadable items",
             Damage::BadCount => "wrong counts",
+            Damage::Orphan => "items of no queue",
             Damage::WrongType => "keys of a wrong type",
         }
     }

@@ -1,15 +1,18 @@
 //! A client: the connections, and the queues they serve.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::dispatch::{Context, Dispatch, Lanes};
-use crate::name::QueueName;
+use crate::dispatch::{Context, Dispatch, LaneNames, MAX_RETIRING};
+use crate::known::Known;
+use crate::name::{QueueName, QueueNames};
 use crate::options::ConnectOptions;
 use crate::{Diagnosis, Error, Result, WorkQueue, engine};
 
@@ -19,7 +22,13 @@ pub struct Client(Arc<Inner>);
 
 struct Inner {
     context: Arc<Context>,
-    queues: Mutex<HashMap<QueueName, Arc<Dispatch>>>,
+    queues: Mutex<Known>,
+}
+
+impl Inner {
+    fn queues(&self) -> MutexGuard<'_, Known> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Drop for Inner {
@@ -41,7 +50,16 @@ impl Client {
     /// opens the embedded engine, `sqlite:path/to/file.db` or `memory:`.
     /// User, password, database number and options stand in the URL:
     /// `redis://user:password@host:6379/0?namespace=leaseq&timeout_ms=10000`,
-    /// `sqlite:jobs.db?synchronous=normal`.
+    /// `sqlite:jobs.db?synchronous=normal`. User and password may stand among the options instead,
+    /// `?user=…&password=…`, and must for a Unix socket; `user` needs a password. [`redact_url`]
+    /// shows a URL without them.
+    ///
+    /// Each server that the URL names is tried once: if none can be reached, the error comes at once, or
+    /// after the connect time-out (2 s) for each, and after the longer of both time-outs at the latest.
+    /// A program that starts before its server calls again. From then on operations are retried for
+    /// their time-out (10 s), whatever becomes of connections.
+    ///
+    /// [`redact_url`]: crate::redact_url
     ///
     /// A process that forks connects anew in the child; a client that came across the fork does not
     /// work there. For the embedded engine the hooks of `leaseq::fork` must be registered, else a child
@@ -50,9 +68,9 @@ impl Client {
     /// Must be called inside a tokio runtime, which then runs the client's background work.
     ///
     /// # Errors
-    /// `Invalid` for a URL, an option or credentials that are wrong; `Incompatible` for a server
-    /// or file of another version, or a server that would throw items away; `Unavailable` if there
-    /// is no server.
+    /// `Invalid` for a URL, an option, credentials, a certificate or a database number that is wrong, and
+    /// if something else than Redis or Valkey answers; `Incompatible` for a server or file of another
+    /// version, or a server that would throw items away; `Unavailable` if there is no server.
     pub async fn connect(url: &str) -> Result<Client> {
         Client::connect_with(url, ConnectOptions::default()).await
     }
@@ -65,6 +83,14 @@ impl Client {
         let runtime = Handle::try_current()
             .map_err(|_| Error::invalid("a client must be opened inside a tokio runtime"))?;
         let (engine, options) = engine::connect(url, options).await?;
+        Ok(Client::with_engine(engine, &options, runtime))
+    }
+
+    pub(crate) fn with_engine(
+        engine: Arc<dyn engine::Engine>,
+        options: &ConnectOptions,
+        runtime: Handle,
+    ) -> Client {
         let context = Context {
             engine,
             runtime,
@@ -72,11 +98,12 @@ impl Client {
             closed: CancellationToken::new(),
             timeout: options.timeout,
             max_data: options.max_data,
-            lanes: Lanes::new(),
+            lane_names: LaneNames::new(),
+            retiring: Semaphore::new(MAX_RETIRING),
             turn: tokio::sync::Mutex::default(),
             waiting_queues: 0.into(),
         };
-        Ok(Client(Arc::new(Inner { context: Arc::new(context), queues: Mutex::default() })))
+        Client(Arc::new(Inner { context: Arc::new(context), queues: Mutex::default() }))
     }
 
     /// Connects to the URL of [`url_from_env`].
@@ -95,22 +122,51 @@ impl Client {
     pub fn queue(&self, name: &str) -> Result<WorkQueue> {
         self.0.context.check_open()?;
         let name = QueueName::new(name)?;
-        let mut queues = self.0.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        let dispatch = queues
-            .entry(name.clone())
-            .or_insert_with(|| Arc::new(Dispatch::new(self.0.context.clone(), name)));
-        Ok(WorkQueue::new(self.clone(), dispatch.clone()))
+        let context = &self.0.context;
+        let make = |name: &QueueName| Arc::new(Dispatch::new(context.clone(), name.clone()));
+        let (dispatch, unused) = self.0.queues().get(name, make);
+        // Not under the lock.
+        drop(unused);
+        Ok(WorkQueue::new(self.clone(), dispatch))
     }
 
-    /// Names of all queues that items were ever added to, sorted.
+    /// The queue was dropped. If nobody but the caller uses it, nothing is kept for it here either.
+    pub(crate) fn release(&self, dispatch: &Arc<Dispatch>) {
+        let released = self.0.queues().release(dispatch);
+        drop(released);
+    }
+
+    /// How many queues the client keeps something for.
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub fn known_queues(&self) -> usize {
+        self.0.queues().len()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.0.context
+    }
+
+    /// Names of all queues that items were added to, or that were paused, and that were not dropped
+    /// since, sorted.
     ///
     /// # Errors
-    /// `Unavailable`, `Closed`.
+    /// `Invalid` if the user may not list them; `Unavailable`, `Closed`.
     pub async fn queues(&self) -> Result<Vec<String>> {
+        Ok(self.queue_names().await?.names)
+    }
+
+    /// [`queues`](Client::queues), and how many entries of the list were skipped because they are no
+    /// names of queues.
+    ///
+    /// # Errors
+    /// As for [`queues`](Client::queues).
+    pub async fn queue_names(&self) -> Result<QueueNames> {
         self.0.context.check_open()?;
-        let mut names = self.0.context.engine.queues().await?;
-        names.sort();
-        Ok(names)
+        let mut found = self.0.context.engine.queues().await?;
+        found.names.sort();
+        Ok(found)
     }
 
     /// Reads the settings of the server, or of the file, on which the guarantees stand, and says how
@@ -125,30 +181,45 @@ impl Client {
 
     /// Ends waiting calls with `Closed`, finishes what is on its way, gives back leases that
     /// reached nobody, and closes the connections. Leases that callers hold stay theirs until
-    /// their deadline. A second call does nothing.
+    /// their deadline. Takes no longer than the client's time-out. A second call does nothing.
     pub async fn close(&self) {
         let context = &self.0.context;
         if context.closed.is_cancelled() {
             return;
         }
+        let until = context.until();
         context.closed.cancel();
         context.tasks.close();
+        let in_use = self.0.queues().in_use();
+        in_use.iter().for_each(|dispatch| dispatch.launch_driven());
+        drop(in_use);
         // Only a hold can last longer.
-        let _ = tokio::time::timeout(context.timeout, context.tasks.wait()).await;
-        let used: Vec<Arc<Dispatch>> = self
-            .0
-            .queues
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .drain()
-            .map(|(_, d)| d)
-            .collect();
-        let lanes = context.lanes.names();
-        for dispatch in used {
-            // A courtesy: whatever is left is dropped when it has been idle for long.
-            let _ = context.engine.retire(&dispatch.queue, &lanes).await;
+        let _ = tokio::time::timeout_at(until.into(), context.tasks.wait()).await;
+        self.retire(until).await;
+        let _ = tokio::time::timeout_at(until.into(), context.engine.close()).await;
+    }
+
+    /// Has the engine forget this client's lanes. A courtesy: whatever is left is dropped when it has
+    /// been idle for long.
+    async fn retire(&self, until: Instant) {
+        let context = &self.0.context;
+        let mut retiring = JoinSet::new();
+        for dispatch in self.0.queues().drain() {
+            let context = context.clone();
+            let runtime = context.runtime.clone();
+            retiring.spawn_on(
+                async move {
+                    let _permit = context.retiring.acquire().await;
+                    dispatch.lanes.retire().await
+                },
+                &runtime,
+            );
         }
-        context.engine.close().await;
+        let all = async {
+            // Where one fails, the others would as well, each after its time.
+            while let Some(Ok(Ok(()))) = retiring.join_next().await {}
+        };
+        let _ = tokio::time::timeout_at(until.into(), all).await;
     }
 }
 

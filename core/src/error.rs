@@ -7,7 +7,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 const MAY_BE_EXECUTED: &str = "; the operation may have been executed";
 const NOT_EXECUTED: &str = "; nothing was executed";
-const NOT_LEASED: &str = "; what is settled was completed, nothing was leased";
+const NOT_LEASED: &str = "; each lease says whether it was completed, nothing was leased";
 
 /// What went wrong, told as what the caller should do about it.
 ///
@@ -94,6 +94,25 @@ impl Error {
         }
     }
 
+    /// A defect has ended what served the call.
+    pub(crate) fn stopped(queue: impl fmt::Display, outcome_unknown: bool) -> Self {
+        let outcome = if outcome_unknown { MAY_BE_EXECUTED } else { NOT_EXECUTED };
+        let mut error = Error::internal(format_args!(
+            "queue {queue}: a panic in leaseq has ended the request{outcome}"
+        ));
+        error.outcome_unknown = outcome_unknown;
+        error
+    }
+
+    /// The operation may have been executed by an earlier attempt, whatever has ended the last one.
+    pub(crate) fn or_unknown(mut self, unknown: bool) -> Self {
+        if unknown && !self.outcome_unknown {
+            self.outcome_unknown = true;
+            self.message.push_str(MAY_BE_EXECUTED);
+        }
+        self
+    }
+
     /// The error of a preparation: the operation itself was not sent yet.
     pub(crate) fn before_execution(mut self) -> Self {
         if self.outcome_unknown {
@@ -103,11 +122,12 @@ impl Error {
         self
     }
 
-    /// The error of what was to follow when something was completed.
-    pub(crate) fn after_completing(mut self) -> Self {
-        if let Some(message) = self.message.strip_suffix(NOT_EXECUTED) {
-            self.message = format!("{message}{NOT_LEASED}");
-        }
+    /// The error of completing and leasing, when something was completed or may have been: for faces
+    /// that lease in a call of its own, this makes it of the error of that call.
+    #[must_use]
+    pub fn after_completing(mut self) -> Self {
+        let message = self.message.strip_suffix(NOT_EXECUTED).unwrap_or(&self.message);
+        self.message = format!("{message}{NOT_LEASED}");
         self
     }
 
@@ -123,8 +143,8 @@ impl Error {
         self.kind
     }
 
-    /// For [`ErrorKind::Unavailable`]: true if the operation may have been executed although no
-    /// answer came. False for every other kind.
+    /// True if the operation may have been executed although no answer came: for most errors of kind
+    /// [`ErrorKind::Unavailable`], and for any other that ended a request on its way.
     pub fn outcome_unknown(&self) -> bool {
         self.outcome_unknown
     }

@@ -5,10 +5,15 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep_until;
 
+use crate::backoff::Backoff;
 use crate::dispatch::Dispatch;
 use crate::engine::{Extend, Token};
 use crate::lease::{Lease, Shared, local_deadline};
 use crate::options::KeepAlive;
+
+/// Bounds of the longest pause between two tries: a twentieth of the lease.
+const MIN_PAUSE: Duration = Duration::from_millis(2);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// Extends the lease until it is settled, dropped or lost, or the limit is reached.
 pub(crate) fn start(dispatch: &Arc<Dispatch>, lease: &Lease, keep_alive: &KeepAlive) {
@@ -33,15 +38,18 @@ struct Task {
 impl Task {
     async fn run(self) {
         let context = self.dispatch.context.clone();
+        let mut backoff = Backoff::up_to((self.duration / 20).clamp(MIN_PAUSE, MAX_PAUSE));
+        let mut retry = None;
         loop {
             let deadline = self.shared.local_deadline();
             let now = Instant::now();
-            // A third of the time is left for two more tries.
-            let next = deadline.checked_sub(self.duration * 2 / 3).unwrap_or(now);
+            // Two thirds of the time are left for more tries, the next of which is due after a failure.
+            let due = deadline.checked_sub(self.duration * 2 / 3).unwrap_or(now);
+            let next = retry.take().map_or(due, |pause| now + pause);
             tokio::select! {
                 () = self.shared.left() => return,
                 () = context.closed.cancelled() => return,
-                () = sleep_until(next.into()) => {}
+                () = sleep_until(next.min(deadline).into()) => {}
             }
             let now = Instant::now();
             let duration = match self.end {
@@ -58,18 +66,21 @@ impl Task {
                 return;
             }
             let duration_ms = duration.as_millis() as u64;
-            let extend = self.dispatch.extend.call(vec![Extend { token: self.token, duration_ms }]);
+            let extend = vec![Extend { token: self.token, duration_ms }];
+            let extend = self.dispatch.extend.call(extend, context.until());
             tokio::select! {
                 () = self.shared.left() => return,
                 answers = extend => match answers.map(|answers| answers.first().copied().flatten()) {
                     Ok(Some(deadline_ms)) => {
+                        backoff.reset();
                         self.shared.extended(deadline_ms, local_deadline(now, duration));
                     }
                     Ok(None) => return self.shared.lose(),
                     Err(error) if !error.kind().is_retryable() => return self.shared.lose(),
                     Err(_) => {
-                        // The engine has retried for as long as calls are retried.
                         if Instant::now() >= deadline { return self.shared.lose() }
+                        // The engine has retried for as long as calls are retried, or not at all.
+                        retry = Some(backoff.pause());
                     }
                 },
                 // The holder must not go on as if it still had the item.

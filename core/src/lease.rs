@@ -1,6 +1,6 @@
 //! A claim on one item until a deadline.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -8,15 +8,20 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
-use crate::Result;
 use crate::engine::{LeasedItem, Token};
 use crate::item::read_json;
 use crate::name::QueueName;
+use crate::{Error, Result};
 
 const ACTIVE: u8 = 0;
 const LOST: u8 = 1;
 const SETTLED: u8 = 2;
 const DROPPED: u8 = 3;
+
+/// This handle has completed the item.
+const COMPLETED: u32 = 1 << 31;
+/// A call that was to complete it has ended with an unknown outcome.
+const UNKNOWN: u32 = 1 << 30;
 
 /// One item, leased. Dropping it does not give the item back: the lease then runs out and the item
 /// is delivered again.
@@ -38,6 +43,8 @@ impl Drop for Lease {
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: AtomicU8,
+    /// [`COMPLETED`], [`UNKNOWN`], and how many calls to complete the item have not ended.
+    completed: AtomicU32,
     deadline_ms: AtomicU64,
     /// The deadline on this process's own clock, counted from before the request was sent: never
     /// later than the server's.
@@ -67,8 +74,20 @@ impl Shared {
         self.changed.notify_waiters();
     }
 
+    /// The leases are about to be completed: until there is an answer, nobody knows whether they are.
+    pub(crate) fn begin_completing(leases: &[&Lease]) -> Completing {
+        let begun = leases.iter().map(|lease| {
+            lease.shared.completed.fetch_add(1, Ordering::AcqRel);
+            lease.shared.clone()
+        });
+        Completing(begun.collect())
+    }
+
     /// A complete was answered. False, if it was strict: the lease is not current.
     pub(crate) fn completed(&self, done: bool, strict: bool) {
+        if done {
+            self.completed.fetch_or(COMPLETED, Ordering::AcqRel);
+        }
         if done || !strict { self.settle() } else { self.lose() }
     }
 
@@ -99,10 +118,29 @@ impl Shared {
     }
 }
 
+/// Leases that a call is about to complete. Of one that is dropped nobody knows the outcome.
+pub(crate) struct Completing(Vec<Arc<Shared>>);
+
+impl Completing {
+    /// The answer has come, or an error. Where that says that nothing was executed, or the answer was
+    /// false, this call has not completed the lease.
+    pub(crate) fn end<T>(self, answer: Result<T>) -> Result<T> {
+        let unknown = answer.as_ref().is_err_and(Error::outcome_unknown);
+        for lease in self.0 {
+            if unknown {
+                lease.completed.fetch_or(UNKNOWN, Ordering::AcqRel);
+            }
+            lease.completed.fetch_sub(1, Ordering::AcqRel);
+        }
+        answer
+    }
+}
+
 impl Lease {
     pub(crate) fn new(queue: QueueName, item: LeasedItem, asked_at: Instant) -> Self {
         let shared = Shared {
             state: AtomicU8::new(ACTIVE),
+            completed: AtomicU32::new(0),
             deadline_ms: AtomicU64::new(item.deadline_ms),
             local: Mutex::new(local_deadline(asked_at, Duration::from_millis(item.duration_ms))),
             changed: Notify::new(),
@@ -202,6 +240,21 @@ impl Lease {
         self.shared.state.load(Ordering::Acquire) == SETTLED
     }
 
+    /// Whether a call has completed the item through this handle. `Some(true)`: the item is gone, and
+    /// this handle has completed it. `Some(false)`: none has, because none was made, executed or true.
+    /// `None`: unknown, because a call has got no answer yet, was dropped, or has failed with an
+    /// [unknown outcome](crate::Error::outcome_unknown).
+    ///
+    /// Says after an error of [`complete_many`](crate::WorkQueue::complete_many) or
+    /// [`complete_and_lease`](crate::WorkQueue::complete_and_lease) what has become of each lease.
+    pub fn completed(&self) -> Option<bool> {
+        match self.shared.completed.load(Ordering::Acquire) {
+            0 => Some(false),
+            completed if completed & COMPLETED != 0 => Some(true),
+            _ => None,
+        }
+    }
+
     /// Returns when the lease [is lost](Lease::is_lost); never for one that was settled.
     pub async fn lost(&self) {
         loop {
@@ -228,4 +281,52 @@ pub(crate) fn local_deadline(asked_at: Instant, duration: Duration) -> Instant {
 
 pub(crate) fn from_ms(ms: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Generation;
+
+    fn lease() -> Lease {
+        let item = LeasedItem {
+            token: Token { generation: Generation { count: 1, salt: [0; 5] }, delivery: 0 },
+            id: "id".into(),
+            data: Bytes::new(),
+            priority: 0,
+            max_attempts: None,
+            failures: 0,
+            expiries: 0,
+            last_error: String::new(),
+            duration_ms: 1_000,
+            deadline_ms: 0,
+        };
+        Lease::new(QueueName::new("q").unwrap(), item, Instant::now())
+    }
+
+    #[test]
+    fn two_calls_that_complete_one_lease_do_not_answer_for_each_other() {
+        let lease = lease();
+        assert_eq!(lease.completed(), Some(false));
+        let [first, second] = [(); 2].map(|()| Shared::begin_completing(&[&lease]));
+        assert_eq!(lease.completed(), None);
+        let _ = first.end::<()>(Err(Error::unavailable("not sent", false)));
+        assert_eq!(lease.completed(), None, "the other one is on its way");
+        let _ = second.end::<()>(Err(Error::unavailable("no answer", true)));
+        assert_eq!(lease.completed(), None);
+        let third = Shared::begin_completing(&[&lease]);
+        lease.shared.completed(false, false);
+        let _ = third.end(Ok(()));
+        assert_eq!(lease.completed(), None, "it may have been the second");
+        lease.shared.completed(true, false);
+        assert_eq!(lease.completed(), Some(true));
+    }
+
+    #[test]
+    fn a_call_that_has_failed_has_completed_nothing() {
+        let lease = lease();
+        let call = Shared::begin_completing(&[&lease]);
+        let _ = call.end::<()>(Err(Error::unavailable("not sent", false)));
+        assert_eq!(lease.completed(), Some(false));
+    }
 }

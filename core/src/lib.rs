@@ -37,6 +37,7 @@
 #![cfg_attr(not(all(feature = "redis", feature = "sqlite")), allow(dead_code))]
 
 mod access;
+mod backoff;
 pub mod blocking;
 mod clean;
 mod client;
@@ -47,21 +48,31 @@ mod error;
 pub mod fork;
 mod item;
 mod keep_alive;
+mod known;
 mod lease;
 mod name;
 pub mod options;
 mod queue;
 mod random;
+mod redact;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
 
 pub use access::Role;
+// For the cleaner, which retries too.
+#[doc(hidden)]
+pub use backoff::Backoff;
 pub use clean::{Damage, DeepClean, DeepReport, LightReport};
 pub use client::{Client, url_from_env};
 pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
 pub use item::{Counts, Cursor, Item, ItemInfo, Page, State, Totals};
 pub use lease::Lease;
+// For the cleaner, which checks names before it has a client.
+#[doc(hidden)]
+pub use name::QueueName;
+pub use name::QueueNames;
 pub use options::{CompleteOptions, ConnectOptions, KeepAlive, LeaseOptions};
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
+pub use redact::redact_url;

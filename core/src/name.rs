@@ -8,10 +8,11 @@ use crate::{Error, Result};
 
 /// A valid queue name: `[A-Za-z0-9._-]{1,128}`, so that it can stand in a key's hash tag.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct QueueName(Arc<str>);
+pub struct QueueName(Arc<str>);
 
 impl QueueName {
-    pub(crate) fn new(name: &str) -> Result<Self> {
+    /// `Invalid` for any other name.
+    pub fn new(name: &str) -> Result<Self> {
         let allowed = |c: u8| c.is_ascii_alphanumeric() || b"._-".contains(&c);
         if name.is_empty() || name.len() > MAX_QUEUE_NAME || !name.bytes().all(allowed) {
             let shown: String = name.chars().take(MAX_QUEUE_NAME + 1).collect();
@@ -31,6 +32,16 @@ impl QueueName {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Which queues there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueNames {
+    /// Their names, sorted.
+    pub names: Vec<String>,
+    /// How many entries of the list of queues are no names of queues. Something else has written them.
+    pub skipped: u64,
 }
 
 impl fmt::Display for QueueName {

@@ -37,12 +37,29 @@ pub(crate) fn check_duration(
 ) -> Result<u64> {
     if value < min || value > max {
         return Err(Error::invalid(format_args!(
-            "{what} of {value:?} is not between {min:?} and {} days ({max:?})",
-            max.as_secs() / 86_400
+            "{what} of {} is not between {} and {}",
+            show(value),
+            show(min),
+            show(max)
         )));
     }
     // Up, so that nothing ends earlier than was asked for.
     Ok(value.as_nanos().div_ceil(1_000_000) as u64)
+}
+
+/// A duration in the largest unit in which it is a whole number.
+fn show(duration: Duration) -> String {
+    let (secs, whole) = (duration.as_secs(), duration.subsec_nanos() == 0);
+    let count = |n, unit| format!("{n} {unit}{}", if n == 1 { "" } else { "s" });
+    match secs {
+        1.. if whole && secs % 86_400 == 0 => count(secs / 86_400, "day"),
+        1.. if whole && secs % 60 == 0 => count(secs / 60, "minute"),
+        1.. if whole => format!("{secs} s"),
+        _ if duration.subsec_nanos().is_multiple_of(1_000_000) => {
+            format!("{} ms", duration.as_millis())
+        }
+        _ => format!("{duration:?}"),
+    }
 }
 
 pub(crate) fn check_lease(value: Duration) -> Result<u64> {
@@ -77,6 +94,11 @@ pub struct ConnectOptions {
     pub clock: Option<crate::testing::Clock>,
 }
 
+fn is_namespace(text: &str) -> bool {
+    let plain = |c: u8| c.is_ascii_alphanumeric() || b"._-".contains(&c);
+    (1..=64).contains(&text.len()) && text.bytes().all(plain)
+}
+
 impl Default for ConnectOptions {
     fn default() -> Self {
         ConnectOptions {
@@ -95,14 +117,10 @@ impl Default for ConnectOptions {
 
 impl ConnectOptions {
     pub(crate) fn validate(&self) -> Result<()> {
-        let plain = |c: u8| c.is_ascii_alphanumeric() || b"._-".contains(&c);
-        if self.namespace.is_empty()
-            || self.namespace.len() > 64
-            || !self.namespace.bytes().all(plain)
-        {
+        if !is_namespace(&self.namespace) {
+            let shown: String = self.namespace.chars().take(64 + 1).collect();
             return Err(Error::invalid(format_args!(
-                "namespace {:?} does not match [A-Za-z0-9._-]{{1,64}}",
-                self.namespace
+                "namespace {shown:?} does not match [A-Za-z0-9._-]{{1,64}}"
             )));
         }
         let most = Duration::from_secs(600);
@@ -117,14 +135,18 @@ impl ConnectOptions {
         Ok(())
     }
 
-    /// Takes one `name=value` of a URL's query. False if there is no such option.
+    /// Takes one `name=value` of a URL's query. False if there is no such option. Messages do not
+    /// quote the value: it may be a part of a password.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool> {
         let number = || {
             value.parse::<u64>().map_err(|_| {
-                Error::invalid(format_args!("option {name}={value} is not a whole number"))
+                Error::invalid(format_args!("option {name} is not a whole number below 2^64"))
             })
         };
         match name {
+            "namespace" if !is_namespace(value) => {
+                return Err(Error::invalid("option namespace does not match [A-Za-z0-9._-]{1,64}"));
+            }
             "namespace" => self.namespace = value.into(),
             "timeout_ms" => self.timeout = Duration::from_millis(number()?),
             "connect_timeout_ms" => self.connect_timeout = Duration::from_millis(number()?),

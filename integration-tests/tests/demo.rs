@@ -68,7 +68,7 @@ fn it_uses_a_file_that_it_is_given_and_leaves_no_items_there() {
 fn it_uses_a_server_that_it_is_given_and_leaves_no_items_there() {
     let server = RedisServer::builder().password("secret").start();
     let screen = screen(demo_at(&server.url()));
-    let shown = format!("redis://127.0.0.1:{}/, by LEASEQ_URL", server.port());
+    let shown = format!("redis://***@127.0.0.1:{}/, by LEASEQ_URL", server.port());
     assert!(screen.contains(&shown), "{screen}");
     assert!(!screen.contains("secret"), "{screen}");
     let keys = server.cli(&["KEYS", "*"]);
@@ -78,6 +78,25 @@ fn it_uses_a_server_that_it_is_given_and_leaves_no_items_there() {
         let wake = || server.cli(&["LRANGE", key, "0", "-1"]);
         let tokens = key.ends_with(":wake") && wake().lines().all(|token| token == "1");
         assert!(small || tokens, "left behind: {keys}");
+    }
+}
+
+#[test]
+fn it_shows_no_password_of_a_url_that_is_wrong() {
+    for url in [
+        "redis://user:hunter2@127.0.0.1:1/",
+        "redis://user:hun/ter2hunter2@127.0.0.1:1/",
+        "redis://127.0.0.1:1/?pasword=hunter2",
+        "redis://127.0.0.1:1/?user=u&password=hunter2",
+        "redis://user:hunter2",
+        "user:hunter2@127.0.0.1:1",
+    ] {
+        let output = demo().env("LEASEQ_URL", url).env("RUST_LOG", "trace").output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        for shown in [output.stdout, output.stderr] {
+            let shown = String::from_utf8(shown).unwrap();
+            assert!(!shown.contains("hunter2"), "{url}: {shown}");
+        }
     }
 }
 

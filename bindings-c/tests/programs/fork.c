@@ -58,6 +58,7 @@ int main(void) {
         FAILS(LEASEQ_INVALID, leaseq_queue_extend(queue, lease, 1000, NULL, &error));
         FAILS(LEASEQ_INVALID, leaseq_waiter_take(waiter, &other, 1, &count, &error));
         CHECK(leaseq_waiter_fd(waiter) == -1 && !leaseq_waiter_has_begun(waiter));
+        CHECK(leaseq_lease_completed(lease) == LEASEQ_COMPLETED_UNKNOWN);
         CHECK(leaseq_lease_is_lost(lease) && leaseq_lease_remaining_ms(lease) == 0);
         CHECK(is_id(lease, "mine") && *leaseq_lease_data(lease) == 'd');
         leaseq_lease_free(&lease);

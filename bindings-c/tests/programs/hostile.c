@@ -170,6 +170,11 @@ static void options(void) {
     FAILS(LEASEQ_INVALID, leaseq_connect_with("memory:", connect, &client, &error));
     OK(leaseq_connect_options_set_timeout_ms(connect, 5000, &error));
     OK(leaseq_connect_options_set_namespace(connect, "mine", &error));
+    // There is neither TLS nor a namespace.
+    FAILS(LEASEQ_INVALID, leaseq_connect_with("memory:", connect, &client, &error));
+    leaseq_connect_options_free(&connect);
+    OK(leaseq_connect_options_new(&connect, &error));
+    OK(leaseq_connect_options_set_timeout_ms(connect, 5000, &error));
     OK(leaseq_connect_options_set_max_data(connect, 3, &error));
     OK(leaseq_connect_with("memory:", connect, &client, &error));
     leaseq_connect_options_free(&connect);

@@ -43,7 +43,7 @@ static void options(leaseq_queue *queue) {
     add(queue, "alive", "data");
     bool completed[2] = {true, false};
     size_t count = 0;
-    OK(leaseq_queue_complete_and_lease(queue, both, 2, strict, completed, 300, 0, alive, &next, 1,
+    OK(leaseq_queue_complete_and_lease(queue, both, 2, strict, completed, 3000, 0, alive, &next, 1,
                                        &count, &error));
     CHECK(!completed[0] && completed[1] && count == 1 && is_id(next, "alive"));
     CHECK(!leaseq_lease_is_settled(both[0]) && leaseq_lease_is_settled(both[1]));
@@ -110,6 +110,35 @@ static void *close_it(void *client) {
     return NULL;
 }
 
+/* Each lease says what has become of it. */
+static void said(leaseq_queue *queue) {
+    leaseq_complete_options *strict = NULL;
+    OK(leaseq_complete_options_new(&strict, &error));
+    OK(leaseq_complete_options_set_strict(strict, true, &error));
+    leaseq_lease *all[4];
+    for (int i = 0; i < 4; i++) {
+        add(queue, (char[]){(char)('a' + i), 0}, "data");
+        all[i] = leased(queue, 30000);
+        CHECK(leaseq_lease_completed(all[i]) == LEASEQ_COMPLETED_NO);
+    }
+    bool done[4];
+    OK(leaseq_queue_release(queue, all[1], 60000, &error));
+    for (int i = 1; i < 4; i++)
+        OK(leaseq_queue_remove(queue, (char[]){(char)('a' + i)}, 1, done, &error));
+    OK(leaseq_queue_complete_many(queue, all, 3, NULL, done, &error));
+    CHECK(done[0] && !done[1] && !done[2]);
+    OK(leaseq_queue_complete_with(queue, all[3], strict, done, &error));
+    OK(leaseq_queue_complete(queue, all[0], done, &error));
+    CHECK(!done[0] && leaseq_lease_completed(all[0]) == LEASEQ_COMPLETED_YES);
+    for (int i = 0; i < 4; i++) {
+        CHECK(i == 0 || leaseq_lease_completed(all[i]) == LEASEQ_COMPLETED_NO);
+        CHECK(leaseq_lease_is_settled(all[i]) == (i < 3));
+    }
+    CHECK(leaseq_lease_completed(NULL) == LEASEQ_COMPLETED_NO);
+    leaseq_leases_free(all, 4);
+    leaseq_complete_options_free(&strict);
+}
+
 /* What was completed is told, whatever becomes of the waiting. */
 static void closed(leaseq_queue *queue) {
     pthread_t thread;
@@ -122,9 +151,13 @@ static void closed(leaseq_queue *queue) {
     bool completed = false;
     size_t count = 9;
     CHECK(pthread_create(&thread, NULL, close_it, client) == 0);
-    leaseq_status status = leaseq_queue_complete_and_lease(
-        mine, &last, 1, NULL, &completed, 30000, LEASEQ_WAIT_FOREVER, NULL, &next, 1, &count, NULL);
+    leaseq_status status =
+        leaseq_queue_complete_and_lease(mine, &last, 1, NULL, &completed, 30000,
+                                        LEASEQ_WAIT_FOREVER, NULL, &next, 1, &count, &error);
     CHECK(status == LEASEQ_CLOSED && completed && leaseq_lease_is_settled(last));
+    CHECK(strstr(leaseq_error_message(error), "each lease says whether it was completed") != NULL);
+    leaseq_error_free(&error);
+    CHECK(leaseq_lease_completed(last) == LEASEQ_COMPLETED_YES);
     CHECK(count == 0 && next == NULL && pthread_join(thread, NULL) == 0);
     leaseq_lease_free(&last);
     leaseq_queue_free(&mine);
@@ -137,6 +170,7 @@ int main(void) {
     batches(queue);
     options(queue);
     wrong(client, queue);
+    said(queue);
     cancelled(client, queue);
     closed(queue);
     CHECK(!leaseq_lease_is_settled(NULL));

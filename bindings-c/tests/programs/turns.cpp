@@ -13,7 +13,7 @@ int main() {
         for (const leaseq::Lease &lease : leases) std::cout << lease.data() << ' ';
         leaseq::CompletedAndLeased done = queue.complete_and_lease(leases, 2, options);
         for (std::size_t i = 0; i < leases.size(); i++)
-            std::cout << (done.completed[i] && leases[i].is_settled() ? "done " : "not ");
+            std::cout << (done.completed[i] && leases[i].completed() == true ? "done " : "not ");
         leases = std::move(done.leases);
     }
     return 0;

@@ -174,9 +174,34 @@ static void closed(leaseq_client *client, leaseq_queue *queue) {
     leaseq_waiter_free(&waiter);
     OK(leaseq_client_close(client, &error));
     FAILS(LEASEQ_CLOSED, leaseq_queue_pause(queue, &error));
+    bool dropped = true;
+    FAILS(LEASEQ_CLOSED, leaseq_queue_drop_queue(queue, &dropped, &error));
+    CHECK(!dropped);
     FAILS(LEASEQ_CLOSED, leaseq_queue_lease(queue, 1000, 0, &lease, &error));
     leaseq_queue *other = NULL;
     FAILS(LEASEQ_CLOSED, leaseq_client_queue(client, "q", &other, &error));
+}
+
+/* What nobody takes is given back before the client is closed, for others to see. */
+static void freed_before_closing(void) {
+    /* In memory there is nobody else. */
+    if (strcmp(getenv("LEASEQ_URL"), "memory:") == 0) return;
+    for (int round = 0; round < 20; round++) {
+        leaseq_client *client = connected();
+        leaseq_queue *queue = queue_of(client, "freed");
+        leaseq_waiter *waiter = NULL;
+        add(queue, "given back", "data");
+        OK(leaseq_waiter_new(queue, &waiter, &error));
+        OK(leaseq_waiter_begin(waiter, 5, 3600000, LEASEQ_WAIT_FOREVER, NULL, &error));
+        CHECK(readable(waiter, 20000));
+        leaseq_waiter_free(&waiter);
+        end(queue, client);
+        client = connected();
+        queue = queue_of(client, "freed");
+        CHECK(counts_of(queue).ready == 1 && counts_of(queue).leased == 0);
+        OK(leaseq_queue_remove(queue, TEXT("given back"), NULL, &error));
+        end(queue, client);
+    }
 }
 
 int main(void) {
@@ -188,6 +213,7 @@ int main(void) {
     keeping_alive(queue);
     leaseq_counts counts = counts_of(queue);
     CHECK(counts.ready + counts.delayed + counts.leased + counts.dead == 0);
+    freed_before_closing();
     closed(client, queue);
     leaseq_queue_free(&queue);
     leaseq_client_free(&client);

@@ -47,13 +47,16 @@ export async function use(): Promise<void> {
   while (batch.length > 0) {
     const next: CompletedAndLeased = await queue.completeAndLease(batch, 10, options)
     console.log(next.completed[0] satisfies boolean | undefined, batch[0]?.isSettled)
+    const done: boolean | null | undefined = batch[0]?.completed
+    console.log(done)
     batch = next.leases
   }
   for await (const lease of queue.leases({ durationMs: 1_000, complete: true })) lease.text()
   const counts: Counts = await queue.counts({ signal })
   const info: ItemInfo | null = await queue.get(Buffer.from('a'))
   const page: Page = await queue.list('dead', { limit: 5 })
-  console.log(added, all, counts.totals.added, info?.id, page.cursor)
+  const dropped: boolean = await queue.dropQueue({ signal })
+  console.log(added, all, counts.totals.added, info?.id, page.cursor, dropped)
 }
 
 export function explain(error: unknown): string {
@@ -79,6 +82,8 @@ export function wrong(queue: Queue, lease: Lease): unknown[] {
     queue.lease({ durationMs: 5, duration: 5 }),
     // @ts-expect-error: there is no such state
     queue.list('done'),
+    // @ts-expect-error: the whole queue, not a state of it
+    queue.dropQueue('dead'),
     // @ts-expect-error: the name cannot be changed
     (lease.queue = 'another'),
     // @ts-expect-error: what is internal is not there

@@ -11,7 +11,7 @@ from typing import cast, overload
 
 from . import _leaseq
 from ._leaseq import Item
-from ._process import CLOSED, describe, describe_all, logger, opened
+from ._process import CLOSED, describe, describe_all, not_given_back, opened
 from ._values import (
     Counts,
     Data,
@@ -58,7 +58,7 @@ def connect(
     >>> client.close()
     """
     native = _leaseq.connect(None, url, namespace, timeout, connect_timeout, max_data, ca_file)
-    opened(native)
+    opened()
     return Client(native)
 
 
@@ -82,7 +82,7 @@ class Client:
         return Queue(self._native.queue(name))
 
     def queues(self) -> list[str]:
-        """Return the names of all queues that items were ever added to, sorted.
+        """Return the names of all queues that were added to or paused and not dropped, sorted.
 
         >>> with connect("memory:") as client:
         ...     client.queue("emails").add_item("hello")
@@ -109,6 +109,8 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if not isinstance(error, Exception | None):
+            self._native.give_back_unused()
         self.close()
 
 
@@ -120,6 +122,11 @@ class Lease(_leaseq.Lease):
     released. Either way the exception goes on. Nothing is done if the lease was completed, released
     or failed in the block, or is of another process. Without a block the lease runs out at its
     deadline, and the item is delivered again.
+
+    A lease that was never used is released when its handle is dropped, when an interrupt ends the
+    `with` block of its client, and when the process ends: Ctrl-C may come when the lease is given
+    and nobody has it yet. It is used once one of its attributes is read, it is printed, it is given
+    to a method of a queue, its block is left, or a loop over `leases` goes on to the next turn.
 
     >>> with connect("memory:") as client:
     ...     queue = client.queue("emails")
@@ -136,25 +143,14 @@ class Lease(_leaseq.Lease):
     def __enter__(self) -> Lease:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if not self._held:
-            return
-        if error is None:
-            self._queue.complete(None, self, False)
-            return
-        try:
-            if isinstance(error, Exception):
-                self._queue.fail(None, self, describe(error), None)
-            else:
-                self._queue.release(None, self, None)
-        except LeaseqError as problem:
-            # The exception of the block goes on, not this one.
-            logger.warning("%r could not be given back: %s", self, problem)
+    __exit__ = _leaseq.Lease._leave
+
+
+def _let_go(lease: Lease) -> None:
+    try:
+        lease._queue.release(None, lease, None)
+    except LeaseqError as problem:
+        not_given_back(lease, problem)
 
 
 class Queue:
@@ -242,7 +238,8 @@ class Queue:
         """Lease the oldest ready item of the highest priority, for 1 ms to 30 days.
 
         `None`: there was none within `wait`, which is not an error. Without `wait` it waits until
-        there is one; with zero it returns at once. Ctrl-C ends a wait, and strands no item.
+        there is one; with zero it returns at once. Ctrl-C ends a wait, and strands no item. Keep
+        the lease: one that is dropped before it was used is released (see `Lease`).
 
         With `keep_alive` the lease is extended in the background, also while Python is busy, until
         it is completed, released, failed, dropped or lost, or until `keep_alive_limit` has passed
@@ -317,20 +314,14 @@ class Queue:
                 yield lease
             except BaseException:
                 if complete and lease._held:
-                    self._let_go(lease)
+                    _let_go(lease)
                 raise
-            if complete and lease._held:
+            # Whoever goes on has had the lease, and uses it.
+            if lease._held and complete:
                 _, leases = self._native.complete_and_lease(None, [lease], False, 1, *how)
                 lease = leases[0] if leases else None
             else:
                 lease = self._native.lease(None, *how)
-
-    def _let_go(self, lease: Lease) -> None:
-        try:
-            self._native.release(None, lease, None)
-        except LeaseqError as problem:
-            # What ended the loop goes on, not this one.
-            logger.warning("%r could not be given back: %s", lease, problem)
 
     def complete(self, lease: Lease, *, strict: bool = False) -> bool:
         """Complete the item: it is gone.
@@ -362,8 +353,8 @@ class Queue:
 
         Returns the answers in the order of the leases, and the new leases. The items are completed
         at once, before this waits for the next; a wait that is interrupted strands nothing. After
-        an error, a lease that is `settled` was completed, and only the leasing has failed; of
-        another one, the error says whether it may have been.
+        an error, nothing was leased, and `completed` of each lease says whether it was completed:
+        True, False, or None if that is unknown.
 
         >>> queue = connect("memory:").queue("emails")
         >>> queue.add_items(["a", "b", "c"])
@@ -548,6 +539,15 @@ class Queue:
         2
         """
         return self._native.purge(None, state)
+
+    def drop_queue(self) -> bool:
+        """Delete the queue with everything in it: items, counts, totals, the pause, and its name.
+
+        False if there was none. Holders of its leases get False or `LeaseLostError` from then on.
+        This handle stays usable: the queue exists again as soon as an item is added. After an
+        error, the queue is there or gone; call again.
+        """
+        return self._native.drop_queue(None)
 
     def close(self) -> None:
         """Close this handle: calls through it raise `ClosedError` from then on.

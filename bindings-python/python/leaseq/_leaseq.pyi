@@ -6,6 +6,7 @@ import os
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Iterable
 from datetime import datetime
+from types import TracebackType
 from typing import Any, final, overload
 
 from typing_extensions import disjoint_base
@@ -35,6 +36,7 @@ __all__ = [
     "__version__",
     "connect",
     "exiting",
+    "open_clients",
 ]
 
 __version__: str
@@ -115,9 +117,17 @@ class Lease:
     @property
     def settled(self) -> bool: ...
     @property
+    def completed(self) -> bool | None: ...
+    @property
     def _held(self) -> bool: ...
     @property
     def _queue(self) -> Queue: ...
+    def _leave(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None: ...
 
 @final
 class Started:
@@ -136,6 +146,7 @@ class Logs:
     def stop(self) -> None: ...
 
 def exiting() -> None: ...
+def open_clients() -> list[Client]: ...
 @overload
 def connect(
     port: None,
@@ -160,6 +171,7 @@ def connect(
 @final
 class Client:
     def queue(self, name: str) -> Queue: ...
+    def give_back_unused(self) -> None: ...
     @overload
     def queues(self, port: None) -> list[str]: ...
     @overload
@@ -349,6 +361,10 @@ class Queue:
     def resume(self, port: None) -> None: ...
     @overload
     def resume(self, port: Port) -> Future[None]: ...
+    @overload
+    def drop_queue(self, port: None) -> bool: ...
+    @overload
+    def drop_queue(self, port: Port) -> Future[bool]: ...
     @overload
     def purge(self, port: None, state: State | str) -> int: ...
     @overload

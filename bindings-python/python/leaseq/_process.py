@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -19,8 +18,6 @@ logger = logging.getLogger("leaseq")
 
 AT_EXIT = 2.0
 """How long the end of the process waits, in seconds, for what is on its way to the engine."""
-
-_clients: weakref.WeakSet[_leaseq.Client] = weakref.WeakSet()
 
 
 class _Log:
@@ -34,7 +31,9 @@ class _Log:
     def run(self) -> None:
         while (record := self.logs.next()) is not None:
             level, message = record
-            logger.log(level, "%s", message)
+            # A handler or filter of the program that raises does not end the log.
+            with suppress(Exception):
+                logger.log(level, "%s", message)
 
     def stop(self) -> None:
         self.logs.stop()
@@ -44,10 +43,9 @@ class _Log:
 _log: _Log | None = None
 
 
-def opened(client: _leaseq.Client) -> None:
-    """Have a client closed when the process ends."""
+def opened() -> None:
+    """Have all clients closed when the process ends."""
     global _log
-    _clients.add(client)
     if _log is None:
         _log = _Log()
         atexit.register(_at_exit)
@@ -56,8 +54,9 @@ def opened(client: _leaseq.Client) -> None:
 
 def _close_all() -> None:
     until = time.monotonic() + AT_EXIT
-    for client in list(_clients):
+    for client in _leaseq.open_clients():
         with suppress(LeaseqError):
+            client.give_back_unused()
             client.close(None, max(0.0, until - time.monotonic()))
 
 
@@ -116,7 +115,10 @@ def describe(error: str | BaseException) -> str:
     """Write an error as it is kept with an item."""
     if isinstance(error, str):
         return error
-    text = str(error)
+    try:
+        text = str(error)
+    except Exception:  # of an error that cannot be written, the kind is kept
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -125,3 +127,8 @@ def describe_all(errors: str | BaseException | Iterable[str | BaseException]) ->
     if isinstance(errors, str | BaseException):
         return describe(errors)
     return [describe(error) for error in errors]
+
+
+def not_given_back(lease: _leaseq.Lease, problem: LeaseqError) -> None:
+    """Log that a lease runs out: what has ended its block or loop goes on, not this problem."""
+    logger.warning("%r could not be given back: %s", lease, problem)

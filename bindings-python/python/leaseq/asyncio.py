@@ -30,7 +30,7 @@ from typing import cast, overload
 
 from . import _leaseq
 from ._leaseq import Item, Port, Started
-from ._process import CLOSED, describe, describe_all, logger, opened
+from ._process import CLOSED, describe, describe_all, not_given_back, opened
 from ._values import (
     Counts,
     Data,
@@ -70,6 +70,33 @@ def _open_port(loop: AbstractEventLoop) -> Port:
     return port
 
 
+def _abandon(
+    future: Future[Lease | None] | Future[list[Lease]] | Future[tuple[list[bool], list[Lease]]],
+    started: Started,
+) -> None:
+    """End a call that nobody waits for, and give back what has come for it."""
+    started.abandon()
+    future.cancel()
+    if future.cancelled() or future.exception() is not None:
+        return
+    # It came in the moment in which the task was cancelled.
+    came = future.result()
+    if isinstance(came, tuple):
+        came = came[1]
+    if isinstance(came, Lease):
+        came = [came]
+    if came:
+        _let_go(came)
+
+
+def _let_go(leases: list[Lease]) -> None:
+    """Give leases of one queue back in the background."""
+    try:
+        leases[0]._queue.give_back(leases)
+    except LeaseqError as problem:
+        not_given_back(leases[0], problem)
+
+
 async def connect(
     url: str | None = None,
     *,
@@ -88,7 +115,7 @@ async def connect(
     except BaseException:
         started.abandon()
         raise
-    opened(native)
+    opened()
     return Client(native)
 
 
@@ -108,7 +135,7 @@ class Client:
         return Queue(self._native.queue(name))
 
     async def queues(self) -> list[str]:
-        """Return the names of all queues that items were ever added to, sorted."""
+        """Return the names of all queues that were added to or paused and not dropped, sorted."""
         return await self._native.queues(_port())
 
     async def close(self) -> None:
@@ -124,6 +151,8 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if not isinstance(error, Exception | None):
+            self._native.give_back_unused()
         await self.close()
 
 
@@ -131,7 +160,9 @@ class Lease(_leaseq.Lease):
     """One item, leased: a claim on it until a deadline.
 
     Leaving its `async with` block completes the item. If the block raises, the item fails with that
-    error; if it is cancelled or interrupted, the item is released. Else as `leaseq.Lease`.
+    error; if it is cancelled or interrupted, the item is released. One that was never used, as the
+    result of a task that nobody takes, is released when its handle is dropped. Else as
+    `leaseq.Lease`.
     """
 
     __slots__ = ()
@@ -157,8 +188,7 @@ class Lease(_leaseq.Lease):
             else:
                 await self._queue.release(port, self, None)
         except LeaseqError as problem:
-            # The exception of the block goes on, not this one.
-            logger.warning("%r could not be given back: %s", self, problem)
+            not_given_back(self, problem)
 
 
 class Queue:
@@ -226,7 +256,7 @@ class Queue:
         try:
             return await future
         except BaseException:
-            self._abandon(future, started)
+            _abandon(future, started)
             raise
 
     async def lease_many(
@@ -248,29 +278,8 @@ class Queue:
         try:
             return await future
         except BaseException:
-            self._abandon(future, started)
+            _abandon(future, started)
             raise
-
-    def _abandon(
-        self,
-        future: Future[Lease | None]
-        | Future[builtins.list[Lease]]
-        | Future[tuple[builtins.list[bool], builtins.list[Lease]]],
-        started: Started,
-    ) -> None:
-        """End a call that nobody waits for, and give back what has come for it."""
-        started.abandon()
-        future.cancel()
-        if future.cancelled() or future.exception() is not None:
-            return
-        # It came in the moment in which the task was cancelled.
-        came = future.result()
-        if isinstance(came, tuple):
-            came = came[1]
-        if isinstance(came, Lease):
-            came = [came]
-        if came:
-            self._native.give_back(came)
 
     async def leases(
         self,
@@ -295,9 +304,10 @@ class Queue:
                 yield lease
             except BaseException:
                 if complete and lease._held:
-                    self._let_go(lease)
+                    _let_go([lease])
                 raise
-            if complete and lease._held:
+            # Whoever goes on has had the lease, and uses it.
+            if lease._held and complete:
                 _, leases = await self.complete_and_lease(
                     [lease], 1, duration, wait, keep_alive=keep_alive, keep_alive_limit=limit
                 )
@@ -306,14 +316,6 @@ class Queue:
                 lease = await self.lease(
                     duration, wait, keep_alive=keep_alive, keep_alive_limit=limit
                 )
-
-    def _let_go(self, lease: Lease) -> None:
-        """Give a lease back in the background: an iterator may be closed where nothing waits."""
-        try:
-            self._native.give_back([lease])
-        except LeaseqError as problem:
-            # What ended the loop goes on, not this one.
-            logger.warning("%r could not be given back: %s", lease, problem)
 
     async def complete(self, lease: Lease, *, strict: bool = False) -> bool:
         """Complete the item: it is gone."""
@@ -347,7 +349,7 @@ class Queue:
         try:
             return await future
         except BaseException:
-            self._abandon(future, started)
+            _abandon(future, started)
             raise
 
     async def extend(self, lease: Lease, duration: Seconds) -> datetime:
@@ -441,6 +443,10 @@ class Queue:
     async def purge(self, state: State | str) -> int:
         """Remove every item of a state, as many as there are now, and return how many."""
         return await self._native.purge(_port(), state)
+
+    async def drop_queue(self) -> bool:
+        """Delete the queue with everything in it. False if there was none."""
+        return await self._native.drop_queue(_port())
 
     async def close(self) -> None:
         """Close this handle: calls through it raise `ClosedError` from then on."""

@@ -145,7 +145,7 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
     };
     let text = |table: &toml::Table, key: &str| table[key].as_str().unwrap().to_owned();
     let by_file = shown(&|_| ());
-    assert_eq!(text(&by_file, "url"), "redis://u:***@file/");
+    assert_eq!(text(&by_file, "url"), "redis://***@file/");
     assert_eq!(by_file["queues"].as_array().unwrap().len(), 2);
     assert_eq!(
         (text(&by_file, "light_interval"), text(&by_file, "listen")),
@@ -158,7 +158,7 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
     let both = shown(&by_environment);
     assert_eq!(
         (text(&both, "url"), text(&both, "light_interval")),
-        ("redis://:***@env/".into(), "3s".into())
+        ("redis://***@env/".into(), "3s".into())
     );
     assert_eq!(
         (both["queues"].as_array().unwrap().len(), text(&both, "deep_interval")),

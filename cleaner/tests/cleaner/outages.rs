@@ -2,18 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use leaseq::{Client, State, WorkQueue};
-use leaseq_test_support::{Cluster, RedisServer, Sentinel, eventually, eventually_blocking};
+use leaseq::Client;
+use leaseq_test_support::{Cluster, RedisServer, Sentinel, eventually_blocking};
 
-use crate::support::{Cleaner, SOON, item, lease, ms, secs};
-
-async fn is_reclaimed(queue: &WorkQueue) -> bool {
-    let held = lease(queue, ms(50)).await;
-    eventually(SOON, async || {
-        queue.get(held.id()).await.unwrap().is_some_and(|info| info.state == State::Ready)
-    })
-    .await
-}
+use crate::support::{Cleaner, SOON, is_reclaimed, item, secs};
 
 /// Not ready, and the log has told of it once.
 fn sees_the_outage(cleaner: &Cleaner) {

@@ -7,8 +7,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leaseq::{Client, Item, Lease, LeaseOptions, WorkQueue};
-use leaseq_test_support::{RedisServer, eventually_blocking};
+use leaseq::{Client, Item, Lease, LeaseOptions, State, WorkQueue};
+use leaseq_test_support::{RedisServer, eventually, eventually_blocking};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -60,20 +60,30 @@ impl Cleaner {
 
     pub(crate) fn spawn(mut command: Command) -> Cleaner {
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let lines = Arc::<Mutex<Vec<String>>>::default();
-        let (from, to) = (child.stderr.take().unwrap(), lines.clone());
+        let from = child.stderr.take().unwrap();
+        let cleaner = Cleaner::of(child);
+        let to = cleaner.lines.clone();
         std::thread::spawn(move || {
             for line in BufReader::new(from).lines().map_while(Result::ok) {
                 to.lock().unwrap().push(line);
             }
         });
-        let cleaner = Cleaner { child, lines };
         cleaner.wait_for_log("cleaner started");
         cleaner
     }
 
+    /// One whose log is not read.
+    pub(crate) fn of(child: Child) -> Cleaner {
+        Cleaner { child, lines: Arc::default() }
+    }
+
     pub(crate) fn logs(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
+    }
+
+    /// How many lines have this text.
+    pub(crate) fn logged(&self, text: &str) -> usize {
+        self.logs().iter().filter(|line| line.contains(text)).count()
     }
 
     /// The first line with this text.
@@ -89,7 +99,7 @@ impl Cleaner {
     /// Where it listens since it last read its configuration.
     pub(crate) fn address(&self) -> SocketAddr {
         let logs = self.logs();
-        let line = logs.iter().rfind(|line| line.contains("cleaner started")).unwrap();
+        let line = logs.iter().rfind(|line| line.contains("\"listen\":")).unwrap();
         let line: Value = serde_json::from_str(line).unwrap();
         line["listen"].as_str().unwrap().parse().unwrap()
     }
@@ -194,4 +204,13 @@ pub(crate) fn item(id: &str) -> Item {
 pub(crate) async fn lease(queue: &WorkQueue, duration: Duration) -> Lease {
     let options = LeaseOptions::new(duration).wait(Duration::ZERO);
     queue.lease(options).await.unwrap().expect("an item is ready")
+}
+
+/// Leases an item and forgets it; whether a cleaner makes it ready again.
+pub(crate) async fn is_reclaimed(queue: &WorkQueue) -> bool {
+    let held = lease(queue, ms(50)).await;
+    eventually(SOON, async || {
+        queue.get(held.id()).await.unwrap().is_some_and(|info| info.state == State::Ready)
+    })
+    .await
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::fork::Process;
 use crate::options::ConnectOptions;
-use crate::{Error, Result, WorkQueue};
+use crate::{Error, Lease, Result, WorkQueue};
 
 pub use self::own::{Own, PerProcess};
 pub use self::runtime::{run, run_while, runtime};
@@ -59,7 +59,7 @@ impl Client {
     /// `Closed`; as for [`crate::Client::connect`]; `Invalid` in a child for `memory:`, which its
     /// parent has for itself.
     pub async fn here(&self) -> Result<&crate::Client> {
-        if self.closed.load(Ordering::Acquire) {
+        if self.is_closed() {
             return Err(Error::closed());
         }
         if let Some(client) = self.here.get() {
@@ -86,11 +86,16 @@ impl Client {
     /// # Errors
     /// As for [`crate::Client::queue`].
     pub fn queue(self: &Arc<Self>, name: &str) -> Result<Queue> {
-        if self.closed.load(Ordering::Acquire) {
+        if self.is_closed() {
             return Err(Error::closed());
         }
         crate::name::QueueName::new(name)?;
         Ok(Queue { client: self.clone(), name: name.to_owned(), here: PerProcess::new() })
+    }
+
+    /// True from the beginning of [`close`](Client::close) on.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     /// Closes this process's client, as [`crate::Client::close`] does. A child that never used it
@@ -138,5 +143,13 @@ impl Queue {
         let queue = self.client.here().await?.queue(&self.name)?;
         let (here, _) = self.here.set(queue);
         here.ok_or_else(|| Error::internal("the queue is of no process"))
+    }
+
+    /// [`WorkQueue::give_back`], for where nothing may be waited for and nothing may fail, as when a
+    /// handle is dropped. Nothing is done in a process that has not used the queue.
+    pub fn give_back<'a>(&self, leases: impl IntoIterator<Item = &'a Lease>) {
+        if let Some(queue) = self.here.get() {
+            queue.give_back(leases);
+        }
     }
 }

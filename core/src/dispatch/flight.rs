@@ -3,7 +3,8 @@
 //! first one is dropped.
 
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::task::{Context as TaskContext, Poll};
@@ -20,13 +21,13 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// `work` must not panic.
+    /// `work` must leave its calls answered, and others served, if it is dropped by a panic.
     pub(crate) fn new(
         context: &Arc<Context>,
         work: impl Future<Output = ()> + Send + 'static,
     ) -> Arc<Flight> {
         // `close` waits for it, whoever drives it.
-        let work = context.tasks.track_future(work);
+        let work = context.tasks.track_future(contain(work));
         Arc::new(Flight {
             context: context.clone(),
             work: Mutex::new(Some(Box::pin(work))),
@@ -58,10 +59,24 @@ impl Flight {
                 *work = None;
             }
         }
-        if self.has_company.load(Ordering::SeqCst) {
+        // Closing launches the flights that it finds; this one may have come a moment later.
+        if self.has_company.load(Ordering::SeqCst) || self.context.closed.is_cancelled() {
             self.launch();
         }
     }
+}
+
+/// Ends at a panic, which is a defect, and must not come upon the call that drives the work.
+async fn contain(work: impl Future<Output = ()>) {
+    let mut work = pin!(work);
+    poll_fn(|task| {
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task)));
+        polled.unwrap_or_else(|_| {
+            tracing::error!("a panic in the task that sends requests: this is a defect in leaseq");
+            Poll::Ready(())
+        })
+    })
+    .await;
 }
 
 /// Drives the flight until the answer is there; what is left of it then goes on by itself.

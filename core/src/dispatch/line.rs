@@ -6,13 +6,11 @@ use std::time::Instant;
 
 use tokio::sync::{SetOnce, oneshot};
 
-use super::Lane;
 use super::desk::Parcel;
-use super::flight::Flight;
 use super::pace::Company;
-use crate::Result;
 use crate::engine::Complete;
 use crate::lease::Shared;
+use crate::{Error, Result};
 
 #[derive(Default)]
 pub(super) struct Line {
@@ -25,10 +23,9 @@ pub(super) struct Line {
     /// All who were asked for last got what they wanted.
     pub(super) plenty: bool,
     pub(super) company: Company,
-    /// What serves the line, while its first call drives it.
-    pub(super) driven: Option<Arc<Flight>>,
-    /// Those of attendants who have left.
-    pub(super) lanes: Vec<Lane>,
+    /// Which of the operations were answered: until then a server may have to be sent one again, since
+    /// it learns a script.
+    pub(super) answered: [bool; 3],
 }
 
 impl Line {
@@ -39,6 +36,11 @@ impl Line {
             wanted += call.count;
             wanted >= worth_a_request
         })
+    }
+
+    /// The first that was not sent yet, if there is one.
+    pub(super) fn first(&self) -> Option<u64> {
+        self.calls.iter().map(|call| call.number).find(|number| *number > 0)
     }
 
     /// How many there are; `None` if it is not worth waiting for more: nobody else calls, or they are
@@ -53,24 +55,6 @@ impl Line {
         self.attendants == 1 && self.away == 1 && self.plenty && self.are_worth(worth_a_request)
     }
 
-    /// An attendant leaves.
-    pub(super) fn leave(&mut self, lane: Lane) {
-        self.lanes.push(lane);
-        self.attendants -= 1;
-        if self.attendants == 0 {
-            self.driven = None;
-        }
-    }
-
-    /// An attendant leaves if there is another, and keeps its lane otherwise.
-    pub(super) fn leave_to_another(&mut self, lane: Lane) -> Option<Lane> {
-        if self.attendants == 1 {
-            return Some(lane);
-        }
-        self.leave(lane);
-        None
-    }
-
     /// One who got nothing stands where it stood.
     pub(super) fn put_back(&mut self, call: Call) {
         let place = self.calls.partition_point(|other| other.since < call.since);
@@ -79,12 +63,16 @@ impl Line {
 }
 
 pub(super) struct Call {
+    /// Its place among the calls of all kinds, until it was sent; then 0.
+    pub(super) number: u64,
     pub(super) count: usize,
     pub(super) duration_ms: u64,
     pub(super) since: Instant,
     pub(super) until: Option<Instant>,
+    /// When the first question for it must be answered.
+    pub(super) answer_by: Instant,
     /// What is completed before anything is leased for the call, until the engine was asked to.
-    pub(super) completing: Option<Completing>,
+    pub(super) completing: Option<Box<Completing>>,
     /// The engine was asked for this call at least once, and had nothing for it.
     pub(super) asked: Arc<SetOnce<()>>,
     pub(super) reply: oneshot::Sender<Result<Parcel>>,
@@ -94,6 +82,16 @@ impl Call {
     /// Stays in line when there was nothing for it.
     pub(super) fn waits_on(&self) -> bool {
         !self.reply.is_closed() && self.until.is_none_or(|until| until > Instant::now())
+    }
+
+    /// The time by which it must be answered, while it has no answer.
+    pub(super) fn expires(&self) -> Option<Instant> {
+        (!self.asked.initialized() && !self.reply.is_closed()).then_some(self.answer_by)
+    }
+
+    /// It is told that its time is over, and goes on only with what it completes.
+    pub(super) fn fail(&mut self, error: Error) {
+        let _ = std::mem::replace(&mut self.reply, oneshot::channel().0).send(Err(error));
     }
 
     /// There is something to do for it. What it completes is completed even if it is gone.
@@ -130,8 +128,19 @@ pub(super) mod tests {
             handles: Vec::new(),
             reply: oneshot::channel().0,
         });
-        let (since, until, asked) = (Instant::now(), None, Arc::default());
-        line.push_back(Call { count, duration_ms: 1, since, until, completing, asked, reply });
+        let completing = completing.map(Box::new);
+        let since = Instant::now();
+        line.push_back(Call {
+            number: 0,
+            count,
+            duration_ms: 1,
+            since,
+            until: None,
+            answer_by: since,
+            completing,
+            asked: Arc::default(),
+            reply,
+        });
         answer
     }
 
@@ -153,7 +162,6 @@ pub(super) mod tests {
 
     #[test]
     fn a_second_attendant_comes_only_while_there_is_enough_for_two() {
-        let lanes = super::super::Lanes::new();
         let mut line = Line { attendants: 1, away: 1, plenty: true, ..Line::default() };
         let _answers = [stand(&mut line.calls, 0, 30), stand(&mut line.calls, 0, 1)];
         assert!(!line.needs_another(32));
@@ -169,9 +177,5 @@ pub(super) mod tests {
             assert!(!line.needs_another(32));
             (line.plenty, line.away, line.attendants) = before;
         }
-        line.attendants = 2;
-        assert!(line.leave_to_another(lanes.make()).is_none());
-        assert!(line.leave_to_another(lanes.make()).is_some(), "the last one stays");
-        assert_eq!((line.attendants, line.lanes.len()), (1, 1));
     }
 }

@@ -23,30 +23,35 @@ pub(super) struct Question {
     wanting: usize,
     /// Whether any of the whole line stays in it if there is nothing for it.
     pub(super) waits: bool,
-    /// When the last of them came, if the engine was asked for none of them before.
-    pub(super) since: Option<Instant>,
+    /// The latest time by which one of them must be answered, if the engine was asked for none of them
+    /// before.
+    pub(super) answer_by: Option<Instant>,
+    /// The place among the calls of all kinds of the last that is asked for.
+    pub(super) last: u64,
 }
 
 impl Question {
-    pub(super) fn next(line: &mut VecDeque<Call>) -> Question {
+    /// `limit`: calls from this number on must wait.
+    pub(super) fn next(line: &mut VecDeque<Call>, limit: u64) -> Question {
         let waits = line.iter().any(Call::waits_on);
         let (mut completes, mut completing, mut first) = (Vec::new(), Vec::new(), 0);
         // Nobody waits with what is done until others have what they wait for.
         for call in line.iter_mut() {
             let more = call.completing.as_ref().map_or(0, |completing| completing.leases.len());
-            if completes.len() + more > MAX_BATCH {
+            if completes.len() + more > MAX_BATCH || call.number >= limit {
                 break;
             }
             first += 1;
             if let Some(mut own) = call.completing.take() {
                 completes.append(&mut own.leases);
-                completing.push(own);
+                completing.push(*own);
             }
         }
-        let calls: Vec<Call> = line.drain(..first).collect();
+        let mut calls: Vec<Call> = line.drain(..first).collect();
         let new = !calls.iter().any(|call| call.asked.initialized());
         let mut question = Question {
-            since: calls.last().map(|call| call.since).filter(|_| new),
+            answer_by: calls.iter().map(|call| call.answer_by).max().filter(|_| new),
+            last: 0,
             calls: Vec::new(),
             completes,
             completing,
@@ -55,12 +60,13 @@ impl Question {
             wanting: 0,
             waits,
         };
-        for call in &calls {
+        for call in &mut calls {
             let count = if call.reply.is_closed() { 0 } else { call.count };
             if question.completes.len() + question.items + count > MAX_BATCH {
                 break;
             }
             question.wanting += 1;
+            question.last = question.last.max(std::mem::take(&mut call.number));
             question.want(count, call.duration_ms);
         }
         question.calls = calls;
@@ -76,14 +82,23 @@ impl Question {
         }
     }
 
+    /// Which of the operations of the engine it takes, of three.
+    pub(super) fn operation(&self) -> usize {
+        match (self.completes.is_empty(), self.wanted.is_empty()) {
+            (true, _) => 0,
+            (false, true) => 1,
+            (false, false) => 2,
+        }
+    }
+
     /// Nothing is asked for anybody: the news is only passed on.
     pub(super) fn is_empty(&self) -> bool {
         self.wanting == 0 && self.completes.is_empty()
     }
 
     /// The engine has completed what was asked of it.
-    pub(super) fn completed(&mut self, answers: &[bool]) {
-        let mut answers = self.completes.iter().zip(answers);
+    pub(super) fn completed(&mut self, completes: &[Complete], answers: &[bool]) {
+        let mut answers = completes.iter().zip(answers);
         for Completing { handles, reply, .. } in self.completing.drain(..) {
             let answered = handles.iter().zip(answers.by_ref());
             let completed = answered.map(|(handle, (complete, done))| {
@@ -103,7 +118,7 @@ mod tests {
     /// How many are completed, and leased for how many calls, of how many that may be answered. All of
     /// them stand in line again.
     fn next(line: &mut VecDeque<Call>) -> (usize, usize, usize, usize) {
-        let question = Question::next(line);
+        let question = Question::next(line, u64::MAX);
         let wanted: usize = question.wanted.iter().map(|wanted| wanted.count).sum();
         assert_eq!(wanted, question.items);
         let calls = question.calls.len();

@@ -2,6 +2,7 @@
 //! this module knows which engine it runs on.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -11,9 +12,9 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
-use crate::name::QueueName;
+use crate::name::{QueueName, QueueNames};
 use crate::options::ConnectOptions;
-use crate::{Error, Result};
+use crate::{Error, Result, redact};
 
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
@@ -28,6 +29,9 @@ pub(crate) struct Stamp {
     pub(crate) number: u64,
     /// When to stop retrying.
     pub(crate) until: Instant,
+    /// Set by the engine when a copy of the request may arrive later, also if there was an answer: the
+    /// lane must be remembered longer than that. It belongs to the lane.
+    pub(crate) late_copy: Arc<AtomicBool>,
 }
 
 /// One life of an id, as the engine names it.
@@ -141,6 +145,13 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// How many items are worth a request of their own while more are about to come.
     fn worth_a_request(&self) -> usize;
 
+    /// Whether `lease` takes its place among the operations when it is first polled, as all others that
+    /// change state do.
+    fn leases_in_one_step(&self) -> bool;
+
+    /// Whether an operation that fails with `Internal` has changed nothing.
+    fn undoes_failures(&self) -> bool;
+
     /// Checks that this library can work with the queue's storage format.
     async fn open_queue(&self, queue: &QueueName) -> Result<()>;
 
@@ -250,14 +261,20 @@ pub(crate) trait Engine: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Page>;
 
-    /// Names of the queues that were ever used.
-    async fn queues(&self) -> Result<Vec<String>>;
+    /// Deletes the queue with everything in it, and its name, in bounded steps that go on until it is
+    /// gone; each is retried for as long as an operation is. True: there was one. Touches only the
+    /// incarnation of the queue that was there when the call began.
+    async fn drop_queue(&self, queue: &QueueName) -> Result<bool>;
+
+    /// The queues that exist: to which an item was added, or which were paused, and not dropped since.
+    async fn queues(&self) -> Result<QueueNames>;
 
     /// Returns when something in the queue may have become ready, or when it cannot tell. May
     /// return too early, and too late if the engine lost the news: look now and then all the same.
     async fn wait(&self, queue: &QueueName);
 
-    /// Drops what the engine keeps for these lanes.
+    /// This client does not use the queue any more: drops what the engine keeps for these lanes, and
+    /// whatever this client's engine keeps in memory for the queue.
     async fn retire(&self, queue: &QueueName, lanes: &[Arc<str>]) -> Result<()>;
 
     /// Closes connections; calls after this fail with `Closed`.
@@ -297,11 +314,11 @@ pub(crate) async fn connect(
                 "this build of leaseq has no embedded engine: enable its feature `sqlite`",
             ))
         }
+        // No more of it is quoted: what is no URL may be a password.
         _ => Err(Error::invalid(format_args!(
-            "unknown url scheme {:?}: known are redis, rediss, redis+unix, redis+sentinel, \
-             redis+cluster, sqlite, memory",
-            // Not more, and no login: what is no URL may be a password.
-            scheme.chars().take(if scheme.contains('@') { 0 } else { 20 }).collect::<String>()
+            "unknown url scheme{}: known are redis, rediss, redis+unix, redis+sentinel, \
+             rediss+sentinel, redis+cluster, rediss+cluster, sqlite, memory",
+            redact::scheme(url).map(|scheme| format!(" {scheme:?}")).unwrap_or_default()
         ))),
     }
 }

@@ -9,15 +9,15 @@ impl WorkQueue {
     /// Adds an item. True: it is stored and will be delivered. False: an item with this id exists
     /// in some state; nothing changed, its data was not overwritten.
     ///
-    /// Calls that one client makes together are carried out in the order in which they were first
-    /// polled, unless a request has to be sent again after a failure.
+    /// Calls that one client makes together on a queue, of whatever kind, are executed in the order in
+    /// which they were first polled: see [`WorkQueue`].
     ///
     /// # Errors
     /// `Invalid` for an id, data or option outside its limits.
     pub async fn add_item(&self, item: Item) -> Result<bool> {
         item.validate(self.dispatch.context.max_data)?;
-        self.dispatch.open().await?;
-        only(self.dispatch.add.call(vec![item]).await?)
+        let until = self.dispatch.open().await?;
+        only(self.dispatch.add.call(vec![item], until).await?)
     }
 
     /// Whether the item is within its limits, for faces in other languages that add what several
@@ -40,20 +40,21 @@ impl WorkQueue {
         for item in &items {
             item.validate(self.dispatch.context.max_data)?;
         }
-        self.dispatch.open().await?;
+        let mut until = self.dispatch.open().await?;
         let mut added = Vec::with_capacity(items.len());
         let (mut chunk, mut bytes) = (Vec::new(), 0);
         for item in items {
             let size = item.id.len() + item.data.len();
             if !chunk.is_empty() && (chunk.len() == MAX_BATCH || bytes + size > MAX_BATCH_BYTES) {
-                added.extend(self.dispatch.add.call(std::mem::take(&mut chunk)).await?);
+                added.extend(self.dispatch.add.call(std::mem::take(&mut chunk), until).await?);
+                until = self.dispatch.context.until();
                 bytes = 0;
             }
             bytes += size;
             chunk.push(item);
         }
         if !chunk.is_empty() {
-            added.extend(self.dispatch.add.call(chunk).await?);
+            added.extend(self.dispatch.add.call(chunk, until).await?);
         }
         Ok(added)
     }

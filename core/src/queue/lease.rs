@@ -1,9 +1,11 @@
 //! Leasing items, also with completing before it.
 
+use std::sync::Arc;
+
 use super::WorkQueue;
 use super::settle::completes;
 use crate::dispatch::{complete_and_lease, lease};
-use crate::lease::Lease;
+use crate::lease::{Lease, Shared};
 use crate::options::{CompleteOptions, LeaseOptions, MAX_BATCH};
 use crate::{Error, Result, keep_alive};
 
@@ -25,8 +27,9 @@ impl WorkQueue {
     /// `Invalid` for a count of 0, or a duration outside 1 ms to 30 days.
     pub async fn lease_many(&self, count: usize, options: LeaseOptions) -> Result<Vec<Lease>> {
         let duration_ms = check(count, &options)?;
-        self.dispatch.open().await?;
-        let leases = lease(&self.dispatch, count.min(MAX_BATCH), duration_ms, options.wait).await?;
+        let until = self.dispatch.open().await?;
+        let count = count.min(MAX_BATCH);
+        let leases = lease(&self.dispatch, count, duration_ms, options.wait, until).await?;
         self.keep_alive(&leases, &options);
         Ok(leases)
     }
@@ -42,10 +45,8 @@ impl WorkQueue {
     /// completes is completed or not.
     ///
     /// # Errors
-    /// As for both; `Invalid` touches nothing. After another error, a lease that is settled was
-    /// completed by this call (or had been by somebody before) and only the leasing has failed; of
-    /// one that is not, the error says whether it may have been. Whoever must know the answers in any
-    /// case completes in a call of its own.
+    /// As for both; `Invalid` touches nothing. After another error, nothing is leased, and each lease
+    /// says by [`Lease::completed`] whether it was completed: true, false, or unknown.
     pub async fn complete_and_lease<'a>(
         &self,
         leases: impl IntoIterator<Item = &'a Lease>,
@@ -71,29 +72,39 @@ impl WorkQueue {
         let leases = self.own(leases)?;
         let last = leases.len().saturating_sub(1) / MAX_BATCH * MAX_BATCH;
         let (before, last) = leases.split_at(last);
-        let so_far = |error: Error| {
-            let any = leases.iter().any(|lease| lease.is_settled());
+        let each_says = |error: Error| {
+            let any = leases.iter().any(|lease| lease.completed() != Some(false));
             if any { error.after_completing() } else { error }
         };
         let mut completed = self
             .complete_many_with(before.iter().copied(), complete.clone())
             .await
-            .map_err(so_far)?;
+            .map_err(each_says)?;
         if last.is_empty() {
             return Ok(CompletedAndLeased {
                 completed,
                 leases: self.lease_many(count, options).await?,
             });
         }
-        self.dispatch.open().await?;
-        let handles = last.iter().map(|lease| lease.shared.clone()).collect();
+        let until = self.dispatch.open().await.map_err(each_says)?;
+        let handles: Vec<Arc<Shared>> = last.iter().map(|lease| lease.shared.clone()).collect();
+        let begun = Shared::begin_completing(last);
         let completes = (completes(last, &complete), handles);
         let count = count.min(MAX_BATCH);
-        let done = complete_and_lease(&self.dispatch, completes, count, duration_ms, options.wait);
-        let (answers, leases) = done.await.map_err(so_far)?;
-        self.keep_alive(&leases, &options);
-        completed.extend(answers);
-        Ok(CompletedAndLeased { completed, leases })
+        let call =
+            complete_and_lease(&self.dispatch, completes, count, duration_ms, options.wait, until);
+        let new = match call.await {
+            (Some(answers), new) => {
+                completed.extend(begun.end(Ok(answers))?);
+                new.map_err(each_says)?
+            }
+            (None, new) => {
+                let none = begun.end(new.and(Err(Error::internal("the engine gave no answer"))));
+                return none.map_err(each_says);
+            }
+        };
+        self.keep_alive(&new, &options);
+        Ok(CompletedAndLeased { completed, leases: new })
     }
 
     fn keep_alive(&self, leases: &[Lease], options: &LeaseOptions) {

@@ -27,8 +27,8 @@ impl WorkQueue {
     /// # Errors
     /// See [`WorkQueue`].
     pub async fn counts(&self) -> Result<Counts> {
-        self.dispatch.open().await?;
-        self.dispatch.context.engine.counts(&self.dispatch.queue).await
+        let dispatch = &self.dispatch;
+        dispatch.look(dispatch.context.engine.counts(&dispatch.queue)).await
     }
 
     /// Looks at an item without leasing it. `None`: there is no item with this id.
@@ -37,8 +37,8 @@ impl WorkQueue {
     /// `Invalid` for an id outside 1 to 512 bytes.
     pub async fn get(&self, id: impl AsRef<[u8]>) -> Result<Option<ItemInfo>> {
         check_id(id.as_ref())?;
-        self.dispatch.open().await?;
-        self.dispatch.context.engine.get(&self.dispatch.queue, id.as_ref()).await
+        let dispatch = &self.dispatch;
+        dispatch.look(dispatch.context.engine.get(&dispatch.queue, id.as_ref())).await
     }
 
     /// Looks at up to `limit` items of a state, 1 to 1,000: ready ones in the order of leasing,
@@ -54,7 +54,7 @@ impl WorkQueue {
                 "a limit of {limit} items is not between 1 and {MAX_BATCH}"
             )));
         }
-        self.dispatch.open().await?;
-        self.dispatch.context.engine.list(&self.dispatch.queue, state, cursor, limit).await
+        let dispatch = &self.dispatch;
+        dispatch.look(dispatch.context.engine.list(&dispatch.queue, state, cursor, limit)).await
     }
 }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::{WorkQueue, only};
 use crate::Result;
+use crate::engine::Stamp;
 use crate::item::{State, check_id};
 use crate::options::MAX_BATCH;
 
@@ -26,10 +27,11 @@ impl WorkQueue {
         ids: impl IntoIterator<Item = T>,
     ) -> Result<Vec<bool>> {
         let ids = checked_ids(ids)?;
-        self.dispatch.open().await?;
+        let mut until = self.dispatch.open().await?;
         let mut removed = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(MAX_BATCH) {
-            removed.extend(self.dispatch.remove.call(chunk.to_vec()).await?);
+            removed.extend(self.dispatch.remove.call(chunk.to_vec(), until).await?);
+            until = self.dispatch.context.until();
         }
         Ok(removed)
     }
@@ -44,10 +46,11 @@ impl WorkQueue {
         ids: impl IntoIterator<Item = T>,
     ) -> Result<Vec<bool>> {
         let ids = checked_ids(ids)?;
-        self.dispatch.open().await?;
+        let mut until = self.dispatch.open().await?;
         let mut requeued = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(MAX_BATCH) {
-            requeued.extend(self.dispatch.requeue.call(chunk.to_vec()).await?);
+            requeued.extend(self.dispatch.requeue.call(chunk.to_vec(), until).await?);
+            until = self.dispatch.context.until();
         }
         Ok(requeued)
     }
@@ -58,8 +61,8 @@ impl WorkQueue {
     /// # Errors
     /// See [`WorkQueue`].
     pub async fn pause(&self) -> Result<()> {
-        self.dispatch.open().await?;
-        self.dispatch.context.engine.set_paused(&self.dispatch.queue, true).await
+        let dispatch = &self.dispatch;
+        dispatch.change(dispatch.context.engine.set_paused(&dispatch.queue, true)).await
     }
 
     /// Goes on leasing after [`pause`](WorkQueue::pause); waiting calls wake.
@@ -67,19 +70,36 @@ impl WorkQueue {
     /// # Errors
     /// See [`WorkQueue`].
     pub async fn resume(&self) -> Result<()> {
-        self.dispatch.open().await?;
-        self.dispatch.context.engine.set_paused(&self.dispatch.queue, false).await
+        let dispatch = &self.dispatch;
+        dispatch.change(dispatch.context.engine.set_paused(&dispatch.queue, false)).await
+    }
+
+    /// Deletes the queue with everything in it: items in every state, counts, totals, the pause, and
+    /// its name, which [`Client::queues`](crate::Client::queues) does not list from then on. True: the
+    /// queue was there when this call began, and is gone. False: there was none.
+    ///
+    /// Holders of its leases get false or `LeaseLost` from then on. Calls that wait for an item go on
+    /// waiting: the queue exists again as soon as an item is added. That is then another queue, which a
+    /// late or repeated request of this call does not touch.
+    ///
+    /// # Errors
+    /// See [`WorkQueue`]. After an error, the queue is there or gone; call again.
+    pub async fn drop_queue(&self) -> Result<bool> {
+        self.dispatch.context.check_open()?;
+        let dropped = self.dispatch.context.engine.drop_queue(&self.dispatch.queue).await?;
+        self.client.release(&self.dispatch);
+        Ok(dropped)
     }
 
     /// Removes every item of a state, as many as there are when it begins, and returns how many.
-    /// In steps: other clients go on meanwhile.
+    /// In steps of up to 1,000 items: other clients go on meanwhile, and each step has the client's
+    /// time-out to itself.
     ///
     /// # Errors
     /// See [`WorkQueue`]. After an error, some have been removed.
     pub async fn purge(&self, state: State) -> Result<u64> {
         let counts = self.counts().await?;
-        let context = &self.dispatch.context;
-        let mut lane = context.lanes.take();
+        let (context, queue) = (&self.dispatch.context, &self.dispatch.queue);
         let mut left = match state {
             State::Ready => counts.ready,
             State::Delayed => counts.delayed,
@@ -88,17 +108,15 @@ impl WorkQueue {
         };
         let mut removed = 0;
         while left > 0 {
-            let stamp = lane.next(context.until());
             let limit = left.min(MAX_BATCH as u64);
-            let (gone, seen) =
-                context.engine.purge(&self.dispatch.queue, state, limit, &stamp).await?;
+            let step = async |stamp: &Stamp| context.engine.purge(queue, state, limit, stamp).await;
+            let (gone, seen) = self.dispatch.lanes.run(context.until(), step).await?;
             if seen == 0 {
                 break;
             }
             removed += gone;
             left = left.saturating_sub(gone);
         }
-        context.lanes.put_back(lane);
         Ok(removed)
     }
 }

@@ -7,7 +7,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::engine::{Complete, Extend, Fail, Release};
 use crate::item::State;
-use crate::lease::{Lease, from_ms, local_deadline};
+use crate::lease::{Lease, Shared, from_ms, local_deadline};
 use crate::options::{CompleteOptions, MAX_BATCH, MAX_ERROR_TEXT, check_delay, check_lease};
 use crate::{Error, Result};
 
@@ -36,7 +36,8 @@ impl WorkQueue {
         only(self.complete_many_with([lease], options).await?)
     }
 
-    /// Completes many items; the answers stand in their order.
+    /// Completes many items; the answers stand in their order. After an error, each lease says by
+    /// [`Lease::completed`] whether it was completed.
     ///
     /// # Errors
     /// As for [`complete`](WorkQueue::complete).
@@ -57,14 +58,17 @@ impl WorkQueue {
         options: CompleteOptions,
     ) -> Result<Vec<bool>> {
         let leases = self.own(leases)?;
-        self.dispatch.open().await?;
+        let mut until = self.dispatch.open().await?;
         let mut completed = Vec::with_capacity(leases.len());
         for chunk in leases.chunks(MAX_BATCH) {
-            let answers = self.dispatch.complete.call(completes(chunk, &options)).await?;
+            let begun = Shared::begin_completing(chunk);
+            let call = self.dispatch.complete.call(completes(chunk, &options), until);
+            let answers = begun.end(call.await)?;
             for (lease, done) in chunk.iter().zip(&answers) {
                 lease.shared.completed(*done, options.strict);
             }
             completed.extend(answers);
+            until = self.dispatch.context.until();
         }
         Ok(completed)
     }
@@ -90,12 +94,13 @@ impl WorkQueue {
     ) -> Result<Vec<Result<SystemTime>>> {
         let duration_ms = check_lease(duration)?;
         let leases = self.own(leases)?;
-        self.dispatch.open().await?;
+        let mut until = self.dispatch.open().await?;
         let mut extended = Vec::with_capacity(leases.len());
         for chunk in leases.chunks(MAX_BATCH) {
             let asked = Instant::now();
             let call = chunk.iter().map(|lease| Extend { token: lease.token(), duration_ms });
-            let answers = self.dispatch.extend.call(call.collect()).await?;
+            let answers = self.dispatch.extend.call(call.collect(), until).await?;
+            until = self.dispatch.context.until();
             extended.extend(chunk.iter().zip(answers).map(|(lease, answer)| match answer {
                 Some(deadline_ms) => {
                     lease.shared.extended(deadline_ms, local_deadline(asked, duration));
@@ -127,11 +132,12 @@ impl WorkQueue {
     ) -> Result<Vec<Result<()>>> {
         let delay_ms = check_delay(delay)?;
         let leases = self.own(leases)?;
-        self.dispatch.open().await?;
+        let mut until = self.dispatch.open().await?;
         let mut released = Vec::with_capacity(leases.len());
         for chunk in leases.chunks(MAX_BATCH) {
             let call = chunk.iter().map(|lease| Release { token: lease.token(), delay_ms });
-            let answers = self.dispatch.release.call(call.collect()).await?;
+            let answers = self.dispatch.release.call(call.collect(), until).await?;
+            until = self.dispatch.context.until();
             released.extend(chunk.iter().zip(answers).map(|(lease, given_back)| {
                 if !given_back {
                     return Err(lost(lease));
@@ -183,7 +189,7 @@ impl WorkQueue {
         let delay_ms = check_delay(delay)?;
         let (leases, errors): (Vec<&Lease>, Vec<&str>) = failures.into_iter().unzip();
         let leases = self.own(leases)?;
-        self.dispatch.open().await?;
+        let mut until = self.dispatch.open().await?;
         let mut failed = Vec::with_capacity(leases.len());
         for (chunk, errors) in leases.chunks(MAX_BATCH).zip(errors.chunks(MAX_BATCH)) {
             let call = chunk.iter().zip(errors).map(|(lease, error)| Fail {
@@ -191,7 +197,8 @@ impl WorkQueue {
                 delay_ms,
                 error: cut(error, MAX_ERROR_TEXT).to_owned(),
             });
-            let answers = self.dispatch.fail.call(call.collect()).await?;
+            let answers = self.dispatch.fail.call(call.collect(), until).await?;
+            until = self.dispatch.context.until();
             failed.extend(chunk.iter().zip(answers).map(|(lease, state)| {
                 let state = state.ok_or_else(|| lost(lease))?;
                 lease.shared.settle();

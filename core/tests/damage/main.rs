@@ -5,6 +5,7 @@
 // A test may fail loudly.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod calls;
 mod cost;
 #[path = "../support/damage.rs"]
 mod damage;

@@ -111,3 +111,16 @@ async fn a_file_with_bytes_changed_at_random_never_panics_or_hangs() {
     }
     println!("{noticed} of {ROUNDS} files gave an error");
 }
+
+#[tokio::test]
+async fn names_that_are_none_are_skipped_and_counted() {
+    let place = Place::new();
+    place.queue().await.add_item(item("a")).await.unwrap();
+    let other = rusqlite::Connection::open(place.file()).unwrap();
+    for name in ["'a\nb'", "''", "CAST(X'FF61' AS TEXT)"] {
+        other.execute_batch(&format!("INSERT INTO queue (name) VALUES ({name})")).unwrap();
+    }
+    let client = Client::connect(&url(&place.file())).await.unwrap();
+    let found = client.queue_names().await.unwrap();
+    assert_eq!((found.names, found.skipped), (vec!["jobs".to_owned()], 3));
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use leaseq::{Client, ConnectOptions, ErrorKind, Lease, LeaseOptions, WorkQueue};
 
-use crate::support::{Place, Process, assert_sound, at_once, item, ms, queue};
+use crate::support::{Place, Process, assert_sound, at_once, fill, item, ms, queue};
 
 const URL: &str = "LEASEQ_FORKS_URL";
 
@@ -365,4 +365,45 @@ fn forking_without_hooks() {
     });
     assert_eq!(ended(pid), 0);
     assert!(runtime.block_on(parent.add_item(item("a"))).unwrap());
+}
+
+#[test]
+fn a_fork_does_not_wait_for_a_check_which_begins_again() {
+    let place = Place::new();
+    block_on(async {
+        let queue = place.queue().await;
+        assert!(queue.add_item(item("first")).await.unwrap());
+        fill(&place, 300_000);
+    });
+    in_own_process("checking_across_forks", &place);
+}
+
+#[test]
+#[ignore = "started as a process by the test above"]
+fn checking_across_forks() {
+    let Ok(url) = std::env::var(URL) else { return };
+    register_hooks();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let parent = runtime.block_on(queue(&url));
+    let checking = runtime.spawn(async move {
+        let report = parent.check().await.unwrap();
+        assert!(report.is_sound(), "{:?}", report.details);
+        report.items
+    });
+    for n in 0.. {
+        std::thread::sleep(ms(100));
+        if checking.is_finished() || n == 20 {
+            break;
+        }
+        let begun = Instant::now();
+        let pid = forked(|| {
+            block_on(async {
+                let queue = queue(&url).await;
+                assert!(queue.get("item 7").await.unwrap().is_some());
+            });
+        });
+        assert!(begun.elapsed() < ms(4_000), "the fork has waited: {:?}", begun.elapsed());
+        assert_eq!(ended(pid), 0);
+    }
+    assert_eq!(runtime.block_on(checking).unwrap(), 300_001);
 }

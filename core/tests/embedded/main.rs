@@ -6,15 +6,20 @@
 // A test may fail loudly.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod checking;
 mod clock;
 mod damaged;
 mod depth;
+mod dropped;
 mod forks;
 mod full;
 mod ledger;
 mod locked;
 mod places;
 mod processes;
+mod rows;
+mod sizes;
+mod stopped;
 mod support;
 mod waiting;
 mod worker;

@@ -1,12 +1,14 @@
 //! Closing a client ends its waiting calls, and leaves nothing behind.
 
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use leaseq::{ErrorKind, Item, KeepAlive};
-use leaseq_test_support::RedisServer;
+use leaseq_test_support::{RedisServer, Then};
 
 use crate::support::{
-    SOON, add, all_at_once, at_once, behind_proxy, calls, client, lease_now, ms, wait, waiting,
+    SOON, add, all_at_once, at_once, behind_proxy, calls, client, is_script, lease_now, ms, wait,
+    waiting,
 };
 
 #[tokio::test]
@@ -66,6 +68,40 @@ async fn a_lease_on_its_way_when_the_client_is_closed_goes_back() {
     all_at_once(&direct, 5).await;
 }
 
+/// Such a call drives its request itself, and leaves that to the client when it is closed.
+async fn closing_does_not_wait_for_calls_that_are_not_polled(url: &str) {
+    let near = client(url, 20_000).await;
+    let [waits, adds, dropped] = ["waits", "adds", "dropped"].map(|name| near.queue(name).unwrap());
+    for queue in [&waits, &adds, &dropped] {
+        assert_eq!(queue.queue_len().await.unwrap(), 0);
+    }
+    let mut unwoken = Context::from_waker(Waker::noop());
+    let mut wait = Box::pin(waits.lease(wait()));
+    assert!(tokio::time::timeout(ms(50), &mut wait).await.is_err());
+    let mut add = Box::pin(adds.add_item(Item::new("data")));
+    assert!(add.as_mut().poll(&mut unwoken).is_pending());
+    let mut last = Box::pin(dropped.add_item(Item::new("data")));
+    assert!(last.as_mut().poll(&mut unwoken).is_pending());
+    // Nothing is kept for this queue any more.
+    dropped.drop_queue().await.unwrap();
+    let begin = Instant::now();
+    near.close().await;
+    assert!(begin.elapsed() < ms(10_000), "{:?}", begin.elapsed());
+    assert_eq!(wait.await.unwrap_err().kind(), ErrorKind::Closed);
+    assert!(add.await.unwrap() && last.await.unwrap());
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_calls_that_are_not_polled_on_a_server() {
+    let server = RedisServer::start();
+    closing_does_not_wait_for_calls_that_are_not_polled(&server.url()).await;
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_calls_that_are_not_polled_in_memory() {
+    closing_does_not_wait_for_calls_that_are_not_polled("memory:").await;
+}
+
 #[tokio::test]
 async fn what_is_on_its_way_is_finished() {
     let (_server, proxy, near) = behind_proxy(5_000).await;
@@ -95,6 +131,23 @@ async fn a_lease_stays_its_holders_when_the_client_is_closed() {
     assert!(other.complete(&held).await.unwrap() && other.complete(&kept).await.unwrap());
 }
 
+/// A request that was sent again may arrive once more when its connection is gone: the server goes on
+/// remembering its lane, also if the second attempt was answered.
+#[tokio::test]
+async fn a_lane_of_a_request_that_was_sent_twice_is_remembered() {
+    let (server, proxy, near) = behind_proxy(5_000).await;
+    let queue = near.queue("q").unwrap();
+    let client = client(&server.url(), 5_000).await;
+    add(&client.queue("q").unwrap(), 1).await;
+    queue.add_item(Item::new("data")).await.unwrap();
+    proxy.drop_replies(is_script("add", "q"), 1, Then::Close);
+    assert!(queue.add_item(Item::new("data").with_id("sent twice")).await.unwrap());
+    assert_eq!(proxy.replies_dropped(), 1);
+    near.close().await;
+    client.close().await;
+    assert_eq!(server.cli(&["HLEN", "leaseq:{q}:lanes"]), "1");
+}
+
 #[tokio::test]
 async fn closing_does_not_hang_on_a_server_that_is_gone() {
     let mut server = RedisServer::start();
@@ -107,4 +160,70 @@ async fn closing_does_not_hang_on_a_server_that_is_gone() {
     tokio::time::timeout(SOON, near.close()).await.expect("it ends");
     println!("closed in {:?}", begin.elapsed());
     assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[tokio::test]
+async fn closing_costs_by_the_number_of_queues_and_lanes() {
+    const QUEUES: usize = 1_000;
+    let server = RedisServer::start();
+    let near = client(&server.url(), 20_000).await;
+    for i in 0..QUEUES {
+        let queue = near.queue(&format!("q{i}")).unwrap();
+        assert!(queue.add_item(Item::new("data").with_id("a")).await.unwrap());
+    }
+    let before = calls(&server);
+    near.close().await;
+    let after = calls(&server);
+    let sent = after.get("hdel").unwrap_or(&0) - before.get("hdel").unwrap_or(&0);
+    assert_eq!(sent, QUEUES as u64);
+    assert!(asked(&after) - asked(&before) <= QUEUES as u64 + 10);
+    for i in [0, QUEUES / 2, QUEUES - 1] {
+        assert_eq!(server.cli(&["EXISTS".to_owned(), format!("leaseq:{{q{i}}}:lanes")]), "0");
+    }
+}
+
+/// How often the server executed any command so far.
+fn asked(calls: &std::collections::HashMap<String, u64>) -> u64 {
+    calls.values().sum()
+}
+
+/// Nothing is kept for ever for a queue that was used once.
+#[tokio::test]
+async fn queues_out_of_use_are_released() {
+    let server = RedisServer::start();
+    let near = client(&server.url(), 20_000).await;
+    let held = near.queue("held").unwrap();
+    assert!(held.add_item(Item::new("data").with_id("a")).await.unwrap());
+    for i in 0..500 {
+        let queue = near.queue(&format!("used-{i}")).unwrap();
+        assert!(queue.add_item(Item::new("data").with_id("a")).await.unwrap());
+    }
+    for i in 0..100_000 {
+        near.queue(&format!("asked-for-{i}")).unwrap();
+    }
+    let known = near.known_queues();
+    println!("{known} queues");
+    assert!(known < 10_000, "{known}");
+    // Those that were used are the oldest: the server forgets their lanes.
+    let mut left = String::new();
+    let retired = leaseq_test_support::eventually(SOON, async || {
+        left = server.cli(&["EVAL", "return #redis.call('KEYS', '*:lanes')", "0"]);
+        left == "1"
+    });
+    assert!(retired.await, "{left}");
+    // One in use stays, and one that comes back works.
+    assert!(held.get("a").await.unwrap().is_some());
+    let again = near.queue("used-0").unwrap();
+    assert!(!again.add_item(Item::new("data").with_id("a")).await.unwrap());
+    drop(again);
+    // Each call looks for an item, and nothing is found out about the queue a second time.
+    let looks = async || {
+        let before = asked(&calls(&server));
+        assert!(near.queue("used-0").unwrap().get("a").await.unwrap().is_some());
+        asked(&calls(&server)) - before
+    };
+    let each = looks().await;
+    for _ in 0..100 {
+        assert_eq!(looks().await, each, "it is opened once");
+    }
 }

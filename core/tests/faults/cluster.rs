@@ -105,8 +105,9 @@ async fn slots_move(cluster: &Cluster) {
 /// A slot that is half-way, and stays there, means `Unavailable` and nothing executed.
 async fn a_migration_stalls(cluster: &Cluster) {
     let slot = slot(cluster, "stalled");
-    let near = client(&cluster.url(), 500).await;
-    let queue = near.queue("stalled").unwrap();
+    // Long enough for every answer of the nodes: one that does not come in time may be unknown.
+    let hurried = client(&cluster.url(), 2_000).await.queue("stalled").unwrap();
+    let queue = client(&cluster.url(), 30_000).await.queue("stalled").unwrap();
     add(&queue, 3).await;
     let lease = lease_now(&queue).await;
     let (from, to) = block_in_place(|| {
@@ -118,9 +119,9 @@ async fn a_migration_stalls(cluster: &Cluster) {
         (from, to)
     });
     for error in [
-        queue.complete(&lease).await.unwrap_err(),
-        queue.add_item(Item::new("data")).await.unwrap_err(),
-        queue.lease(at_once()).await.unwrap_err(),
+        hurried.complete(&lease).await.unwrap_err(),
+        hurried.add_item(Item::new("data")).await.unwrap_err(),
+        hurried.lease(at_once()).await.unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         assert!(!error.outcome_unknown(), "{error}");
@@ -180,6 +181,44 @@ async fn a_key_is_emptied_while_its_slot_is_on_its_way(cluster: &Cluster) {
     sound(&queue).await;
 }
 
+/// Some of its keys are on one node and some on the other: all of it goes, in one step, when they are together.
+async fn a_queue_is_dropped_while_its_slot_is_on_its_way(cluster: &Cluster) {
+    let slot = slot(cluster, "dropped");
+    let near = client(&cluster.url(), 10_000).await;
+    let queue = near.queue("dropped").unwrap();
+    add(&queue, 10).await;
+    lease_now(&queue).await;
+    let (from, to, keys) = block_in_place(|| {
+        let from = cluster.slot_owner(slot);
+        let to = cluster.other_than(from);
+        cluster.begin_migration(slot, from, to);
+        let keys = cluster.keys_in_slot(slot, from);
+        cluster.migrate_key(&keys[0], from, to);
+        cluster.node(from).cli(&["CONFIG", "RESETSTAT"]);
+        (from, to, keys)
+    });
+    let dropping = {
+        let queue = queue.clone();
+        tokio::spawn(async move { queue.drop_queue().await })
+    };
+    block_in_place(|| {
+        let refused = |errors: String| errors.contains("errorstat_TRYAGAIN");
+        while !dropping.is_finished() && !refused(cluster.node(from).cli(&["INFO", "errorstats"])) {
+            std::thread::sleep(ms(5));
+        }
+        for key in &keys[1..] {
+            cluster.migrate_key(key, from, to);
+        }
+        cluster.finish_migration(slot, from, to);
+    });
+    assert!(dropping.await.unwrap().unwrap());
+    assert_eq!(queue.counts().await.unwrap(), leaseq::Counts::default());
+    assert!(!near.queues().await.unwrap().contains(&"dropped".to_owned()));
+    add(&queue, 1).await;
+    assert!(near.queues().await.unwrap().contains(&"dropped".to_owned()));
+    sound(&queue).await;
+}
+
 /// While a slot is on its way, waiting for its queue must not flood the nodes with connections.
 async fn waiting_on_a_moving_slot_is_quiet(cluster: &Cluster) {
     let slot = slot(cluster, "quiet");
@@ -228,6 +267,7 @@ async fn a_cluster_serves_many_queues_while_slots_move() {
     let cluster = block_in_place(Cluster::start);
     tokio::join!(many_queues(&cluster), a_migration_stalls(&cluster));
     a_key_is_emptied_while_its_slot_is_on_its_way(&cluster).await;
+    a_queue_is_dropped_while_its_slot_is_on_its_way(&cluster).await;
     slots_move(&cluster).await;
     waiting_on_a_moving_slot_is_quiet(&cluster).await;
 }

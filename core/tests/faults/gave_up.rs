@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::{Client, ErrorKind, Item, LeaseOptions, WorkQueue};
+use leaseq::{Client, ErrorKind, Item, LeaseOptions, State, WorkQueue};
 use leaseq_test_support::{RedisServer, Then, eventually};
 
 use crate::support::{
@@ -53,6 +53,7 @@ async fn what_is_completed_and_leased_after_its_caller_was_told_is_completed_and
     let error = queue.complete_and_lease([&lease], 2, at_once()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Unavailable, true));
     assert!(!lease.is_settled());
+    assert_eq!(lease.completed(), None);
     server.resume();
     // The request in the server's socket is executed, or its number is taken before that.
     let completed = u64::from(!queue.complete(&lease).await.unwrap());
@@ -81,7 +82,8 @@ async fn an_error_after_completing_does_not_say_that_nothing_was_executed() {
     // This one finds no server.
     let error = queue.complete_and_lease([&lease], 1, at_once()).await.unwrap_err();
     assert!(!error.outcome_unknown(), "{error}");
-    let told = "what is settled was completed, nothing was leased";
+    let told = "each lease says whether it was completed, nothing was leased";
+    assert_eq!(lease.completed(), Some(true));
     assert!(error.to_string().ends_with(told), "{error}");
     let error = queue.lease(at_once()).await.unwrap_err();
     assert!(error.to_string().ends_with("nothing was executed"), "{error}");
@@ -215,8 +217,46 @@ async fn a_lost_reply_that_is_never_recovered_means_that_the_outcome_is_unknown(
 async fn the_first_add_is_true_even_if_the_queue_cannot_be_announced() {
     let (_server, proxy, client) = behind_proxy(400).await;
     let queue = client.queue("q").unwrap();
-    let sadd = |args: &[Vec<u8>]| args[0] == b"SADD";
-    proxy.drop_replies(sadd, usize::MAX, Then::Close);
+    let list = |args: &[Vec<u8>]| args.iter().any(|arg| arg == b"leaseq:queues");
+    proxy.drop_replies(list, usize::MAX, Then::Close);
     assert!(queue.add_item(Item::new("data")).await.unwrap());
     assert_eq!(queue.queue_len().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_late_copy_of_a_purge_or_a_clean_finds_its_lane_after_the_client_was_closed() {
+    for name in ["purge", "light_clean"] {
+        let (server, proxy, client) = behind_proxy(400).await;
+        let queue = client.queue("q").unwrap();
+        add(&queue, 2).await;
+        if name == "purge" {
+            queue.purge(State::Dead).await.unwrap();
+        }
+        queue.light_clean().await.unwrap();
+        proxy.drop_replies(is_script(name, "q"), usize::MAX, Then::Close);
+        let error = match name {
+            "purge" => queue.purge(State::Ready).await.map(drop).unwrap_err(),
+            _ => queue.light_clean().await.map(drop).unwrap_err(),
+        };
+        assert!(error.outcome_unknown(), "{error}");
+        proxy.keep_replies();
+        client.close().await;
+        // The lane of the operation, and no other, is remembered.
+        let lanes = server.cli(&["HLEN", "leaseq:{q}:lanes"]);
+        assert_eq!(lanes, "1", "{name}");
+    }
+}
+
+/// Whatever is asked of a queue first.
+#[tokio::test]
+async fn the_first_operation_is_retried_for_its_whole_time() {
+    let (_server, proxy, client) = behind_proxy(10_000).await;
+    let queue = client.queue("q").unwrap();
+    proxy.refuse(true);
+    proxy.close_all();
+    let call = tokio::spawn(async move { queue.add_item(Item::new("data")).await });
+    tokio::time::sleep(ms(3_000)).await;
+    assert!(!call.is_finished(), "{:?}", call.await);
+    proxy.refuse(false);
+    assert!(call.await.unwrap().unwrap());
 }

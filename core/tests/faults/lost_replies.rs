@@ -11,7 +11,7 @@ use crate::support::{at_once, behind_proxy, is_script, lease_now, ms, sound};
 
 /// How replies are lost, and how often in a row.
 const LOSSES: [(Then, usize); 3] = [(Then::Close, 1), (Then::Close, 4), (Then::KeepOpen, 1)];
-const OPERATIONS: [&str; 11] = [
+const OPERATIONS: [&str; 12] = [
     "add",
     "lease",
     "complete",
@@ -23,6 +23,7 @@ const OPERATIONS: [&str; 11] = [
     "requeue",
     "light_clean",
     "purge",
+    "drop",
 ];
 
 #[tokio::test]
@@ -153,6 +154,32 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
             assert_eq!(queue.purge(State::Ready).await.unwrap(), 1);
             assert_eq!(queue.counts().await.unwrap().totals.removed, 1);
         }
+        "drop" => {
+            cut();
+            assert!(queue.drop_queue().await.unwrap());
+            assert_eq!(queue.counts().await.unwrap().totals.added, 0);
+        }
         other => panic!("{other}?"),
     }
+}
+
+/// The queue is made again before the retry: that one is not dropped.
+#[tokio::test]
+async fn a_drop_whose_reply_is_lost_leaves_a_queue_that_was_made_since() {
+    let (server, proxy, first) = behind_proxy(10_000).await;
+    let warm_up = first.queue("warm-up").unwrap();
+    warm_up.add_item(Item::new("x")).await.unwrap();
+    assert!(warm_up.drop_queue().await.unwrap());
+    let queue = first.queue("q").unwrap();
+    let other = leaseq::Client::connect(&server.url()).await.unwrap().queue("q").unwrap();
+    assert!(queue.add_item(Item::new("old").with_id("old")).await.unwrap());
+    lose(&proxy, "drop", "q", 1, Then::KeepOpen);
+    let dropped = tokio::spawn(async move { queue.drop_queue().await });
+    let is_gone = async || other.counts().await.unwrap().totals.added == 0;
+    assert!(leaseq_test_support::eventually(Duration::from_secs(20), is_gone).await);
+    assert!(other.add_item(Item::new("new").with_id("new")).await.unwrap());
+    assert!(dropped.await.unwrap().unwrap());
+    assert_eq!(other.counts().await.unwrap().ready, 1);
+    assert_eq!(first.queues().await.unwrap(), ["q"]);
+    sound(&other).await;
 }

@@ -4,9 +4,11 @@
 // A failed step must stop the test and say where.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bounds;
 mod cancelled;
 mod closing;
 mod cluster;
+mod doctor;
 mod full;
 mod gave_up;
 mod half_open;
@@ -22,5 +24,6 @@ mod sentinel;
 mod slow_network;
 mod stolen_token;
 mod support;
+mod too_large;
 mod torn_log;
 mod waiting;

@@ -1,9 +1,13 @@
 //! Where a server can be, and what is refused at once.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::time::Instant;
+
 use leaseq::{Client, ConnectOptions, ErrorKind, Item};
 use leaseq_test_support::{RedisServer, TlsServer};
 
-use crate::support::{at_once, ms, wait, waiting};
+use crate::support::{SOON, at_once, ms, wait, waiting};
 
 /// Adds, waits, leases and completes.
 async fn works(client: &Client) {
@@ -44,13 +48,74 @@ async fn tls_works_with_the_right_authority_only() {
         assert!(error.to_string().to_lowercase().contains("cert"), "{error}");
         assert!(!error.outcome_unknown());
     }
-    let missing = format!("{}?ca_file=/nonexistent/ca.crt", server.url());
-    assert_eq!(Client::connect(&missing).await.unwrap_err().kind(), ErrorKind::Invalid);
-    // Plain text to a TLS port, and the other way round: an error, no hang.
-    let plain = server.url().replace("rediss:", "redis:");
-    assert!(Client::connect(&plain).await.is_err());
-    let tls = server.server().url().replace("redis:", "rediss:");
-    assert!(Client::connect(&tls).await.is_err());
+    // Neither may it wait for ever for a file that never ends.
+    for path in ["/nonexistent/ca.crt", "/dev/zero", "/dev"] {
+        let url = format!("{}?ca_file={path}", server.url());
+        assert_eq!(Client::connect(&url).await.unwrap_err().kind(), ErrorKind::Invalid, "{path}");
+    }
+}
+
+/// The error, and that it came in time.
+async fn refused(url: &str) -> leaseq::Error {
+    let begin = Instant::now();
+    let connected = Client::connect(&format!("{url}?connect_timeout_ms=1000")).await;
+    assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+    connected.expect_err(url)
+}
+
+#[tokio::test]
+async fn what_speaks_another_protocol_is_named() {
+    let server = TlsServer::start();
+    // A server that takes TLS only: it answers with an alert, or only closes.
+    let error = refused(&server.url().replace("rediss:", "redis:")).await;
+    assert!(error.to_string().contains("rediss"), "{error}");
+    // Without TLS: it answers, or waits for the rest of a command.
+    let error = refused(&server.server().url().replace("redis:", "rediss:")).await;
+    assert!(error.to_string().contains("TLS"), "{error}");
+
+    let http = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = http.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in http.incoming().take(2) {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    for (scheme, says) in [("redis", "no Redis or Valkey"), ("rediss", "does not speak TLS")] {
+        let error = refused(&format!("{scheme}://{place}/")).await;
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_does_not_exist_is_invalid() {
+    let server = RedisServer::start();
+    let error = refused(&format!("{}99", server.url())).await;
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("database 99"), "{error}");
+    works(&Client::connect(&format!("{}15", server.url())).await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_what_it_was_sent_uncovers_no_password() {
+    let secret = "hunter2-hunter2";
+    // As behind some proxies, and where an operator renamed the command.
+    let server = RedisServer::builder().config("rename-command AUTH \"\"").start();
+    let place = format!("127.0.0.1:{}", server.port());
+    let error = refused(&format!("redis://user:{secret}@{place}/")).await;
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_with_too_many_clients_is_unavailable_and_no_wrong_password() {
+    let server = RedisServer::builder().password("right").arg("--maxclients", "3").start();
+    let held: Vec<_> = (0..3).map(|_| server.connection()).collect();
+    let error = refused(&server.url()).await;
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    drop(held);
 }
 
 #[tokio::test]
@@ -131,4 +196,18 @@ async fn a_server_that_does_not_fit_is_refused_with_what_to_change() {
     server.kill();
     let error = Client::connect(&server.url()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Unavailable, false));
+}
+
+#[tokio::test]
+async fn connecting_ends_in_time_however_many_servers_are_named() {
+    // Nobody takes the connections, so they are open and silent.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hosts = vec![silent.local_addr().unwrap().to_string(); 40].join(",");
+    for (scheme, rest) in [("redis+sentinel", "/main"), ("redis+cluster", "")] {
+        let url = format!("{scheme}://{hosts}{rest}?connect_timeout_ms=250&timeout_ms=1000");
+        let begin = Instant::now();
+        let error = Client::connect(&url).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+    }
 }

@@ -8,8 +8,8 @@ use tokio::task::JoinHandle;
 
 use crate::support::{SOON, add, behind_proxy, client, lease_now, ms, wait, waiting};
 
-/// What waking may take on a busy machine, far below the two seconds without news.
-const PROMPT: Duration = Duration::from_millis(150);
+/// What waking may take on a machine that is very busy, below the two seconds without news.
+const PROMPT: Duration = Duration::from_secs(1);
 
 type Waiting = JoinHandle<leaseq::Result<Option<Lease>>>;
 

@@ -61,13 +61,13 @@ async fn lease_durations(bench: &Bench) {
     let lease = take(&queue).await;
     let before = bench.backend().dump();
     for (bad, says) in [
-        (Duration::ZERO, "0ns"),
+        (Duration::ZERO, "0 ms"),
         (Duration::from_nanos(999_999), "999.999µs"),
         (30 * DAY + Duration::from_nanos(1), "2592000.000000001s"),
         (Duration::MAX, "30 days"),
     ] {
         let options = LeaseOptions::new(bad).wait(Duration::ZERO);
-        assert_invalid(queue.lease(options.clone()).await, &[says, "1ms", "30 days"]);
+        assert_invalid(queue.lease(options.clone()).await, &[says, "1 ms", "30 days"]);
         assert_invalid(queue.lease_many(3, options).await, &[says]);
         assert_invalid(queue.extend(&lease, bad).await, &[says]);
     }

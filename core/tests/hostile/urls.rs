@@ -21,7 +21,7 @@ async fn urls_that_are_none() {
     for (url, says) in [
         ("", "scheme"),
         ("hunter2", "scheme"),
-        ("localhost:6379", "localhost"),
+        ("localhost:6379", "scheme"),
         ("http://user:hunter2@localhost", "\"http\""),
         ("REDIS://localhost", "\"REDIS\""),
         (&long, "scheme"),
@@ -37,16 +37,75 @@ async fn urls_that_are_none() {
         ("redis://user:hunter2@h/0?max_data=-1", "max_data"),
         ("redis://user:hunter2@h/0?max_data=0", "max_data"),
         ("redis://user:hunter2@h/0?max_data=268435457", "268435456"),
-        ("redis://user:hunter2@h/0?timeout_ms=49", "50ms"),
-        ("redis://user:hunter2@h/0?timeout_ms=600001", "600s"),
-        ("redis://user:hunter2@h/0?connect_timeout_ms=9", "10ms"),
+        ("redis://user:hunter2@h/0?timeout_ms=49", "49 ms is not between 50 ms and 10 minutes"),
+        ("redis://user:hunter2@h/0?timeout_ms=600001", "10 minutes"),
+        ("redis://user:hunter2@h/0?connect_timeout_ms=9", "10 ms"),
         ("redis://user:hunter2@h/0?timeout_ms=99999999999999999999", "timeout_ms"),
         ("redis://user:hunter2@h/0?namespace=", "namespace"),
         ("redis://user:hunter2@h/0?namespace=a%20b", "namespace"),
         ("redis://user:hunter2@h/0#there", "#"),
         ("redis://us%FFer:hunter2@h/0", "utf-8"),
+        // What belongs to another engine, or has no meaning here.
+        ("redis://user:hunter2@h?synchronous=full", "synchronous"),
+        ("redis://user:hunter2@h?db=1", "db"),
+        ("redis+cluster://user:hunter2@h?db=1", "db"),
+        ("redis://user:hunter2@h?ca_file=/ca.pem", "rediss"),
+        ("redis+unix:///run/redis.sock?ca_file=/ca.pem", "rediss"),
+        ("redis://hunter2@h", ":password@host"),
+        ("redis://h?user=hunter2", ":password@host"),
+        // Whoever forgets to encode a password, or misspells an option.
+        ("redis://user:hun/ter@2/hunter2@h", "%40"),
+        ("redis://user:hunter2?x=y@h", "%40"),
+        ("redis://user:x/y@hunter2", "%40"),
+        ("redis+sentinel://user:x@y/hunter2@h", "%40"),
+        ("redis+unix:///user:hunter2@h", "%40"),
+        ("redis://h?pasword=hunter2", "\"pasword\""),
+        ("redis://h?PASSWORD=hunter2", "unknown option"),
+        ("redis://h?password=x&hunter2=y", "unknown option"),
+        ("redis://h?hunter2", "unknown option"),
+        ("redis://h?timeout_ms=hunter2", "timeout_ms"),
+        ("redis://h?namespace=hunter2%20x", "namespace"),
+        ("redis://user:hunter2", "host:port"),
+        ("redis://user%3Ahunter2%40h:x", "host:port"),
+        ("redis+cluster://user:p@a:1,user:hunter2", "host:port"),
+        ("user:hunter2@h", "scheme"),
+        ("hunter2:x@h", "scheme"),
+        (" redis://user:hunter2@h", "scheme"),
     ] {
         assert_invalid(url, ConnectOptions::default(), says).await;
+    }
+}
+
+/// No URL, whatever is wrong with it, brings its password into an error. A port that nobody listens on
+/// makes errors of those that are right.
+#[tokio::test]
+async fn no_error_shows_a_password() {
+    const SECRET: &str = "hunter2!";
+    let urls = [
+        "redis://user:hunter2!@127.0.0.1:1/0?timeout_ms=100&namespace=x",
+        "rediss://user:hunter2!@127.0.0.1:1/3?ca_file=/etc/ca.pem&max_data=9",
+        "redis+unix:///run/no.sock?db=2&user=u&password=hunter2!",
+        "redis+sentinel://user:hunter2!@127.0.0.1:1,127.0.0.1:1/main/4?connect_timeout_ms=50",
+        "redis+cluster://user:hunter2%21@127.0.0.1:1?pasword=hunter2!",
+        "redis://127.0.0.1:1?%70assword=hunter2%21&token=hunter2!",
+        "redis:user:hunter2!@h",
+        "user:hunter2!@h",
+        "http://user:hunter2!@h",
+    ];
+    let mut all = Vec::new();
+    leaseq_test_support::with_accidents(&urls, 3_000, |url| {
+        // Names of hosts would be looked up in the network, and files be made.
+        let here = url.rsplit('@').next().unwrap_or_default().contains("127.0.0.1:1");
+        if here || !url.starts_with("redis") {
+            all.push(url.to_owned());
+        }
+    });
+    all.retain(|url| !url.starts_with("sqlite"));
+    for url in all {
+        let options = options(|o| o.connect_timeout = ms(50));
+        let Err(error) = Client::connect_with(&url, options).await else { continue };
+        let shown = format!("{error} {error:?}");
+        assert!(!shown.contains(SECRET) && !shown.contains("hunter2%21"), "{url:?}: {shown}");
     }
 }
 
@@ -58,11 +117,12 @@ async fn options_outside_their_limits() {
     for (options, says) in [
         (options(|o| o.max_data = 0), "max_data of 0"),
         (options(|o| o.max_data = usize::MAX), "268435456"),
-        (options(|o| o.timeout = Duration::ZERO), "50ms"),
+        (options(|o| o.timeout = Duration::ZERO), "50 ms"),
         (options(|o| o.timeout = Duration::MAX), "timeout"),
-        (options(|o| o.connect_timeout = Duration::ZERO), "10ms"),
+        (options(|o| o.connect_timeout = Duration::ZERO), "10 ms"),
         (options(|o| o.namespace = "x".repeat(65)), "{1,64}"),
         (options(|o| o.namespace = "a{b".into()), "a{b"),
+        (options(|o| o.ca_file = Some("/ca.pem".into())), "ca_file is for TLS"),
     ] {
         assert_invalid(&url, options, says).await;
     }

@@ -19,7 +19,7 @@ fn hurt(raw: &mut Connection, queue: &str) {
     q.score("leased", "due-high", "1800000000000");
     q.push("LPUSH", "ready:2", "ready-too");
     q.run("ZADD", "leased", &["1", "999"]);
-    q.run("HSET", "extra", &["999", "1:0:0:0:0:0:0:"]);
+    q.run("HSET", "extra", &["999", "1:0:0:0:0:0:0:0:"]);
     q.score("delayed", "due", "+inf");
     let (details, astray) = (q.number("due-front"), q.number("s-ready"));
     q.run("HSET", "extra", &[&details, "garbage"]);

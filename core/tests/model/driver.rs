@@ -97,7 +97,8 @@ impl Driver<'_> {
             87..90 => self.requeue(&queue).await,
             90..91 => self.purge(&queue).await,
             91..93 => self.pause(&queue).await,
-            93..96 => self.get(&queue).await,
+            93..94 => self.drop_queue(&queue).await,
+            94..96 => self.get(&queue).await,
             96..98 => self.counts(&queue).await,
             _ => self.list(&queue).await,
         }

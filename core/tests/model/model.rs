@@ -43,6 +43,8 @@ pub(crate) struct Light {
 pub(crate) struct Model {
     pub(crate) now: u64,
     pub(crate) paused: bool,
+    /// Something was added since it was last dropped, or it was paused.
+    exists: bool,
     generations: u64,
     pub(crate) items: BTreeMap<u64, Entry>,
     ids: HashMap<Vec<u8>, u64>,
@@ -61,6 +63,7 @@ impl Model {
             return false;
         }
         self.generations += 1;
+        self.exists = true;
         let (priority, delay, max_attempts) = options;
         let entry = Entry {
             id: item.id().to_vec(),
@@ -245,6 +248,17 @@ impl Model {
         }
         self.totals[6] += all.len() as u64;
         all.len() as u64
+    }
+
+    pub(crate) fn pause(&mut self, paused: bool) {
+        self.paused = paused;
+        self.exists |= paused;
+    }
+
+    /// Only the time goes on, and generations, since none is ever named again.
+    pub(crate) fn drop_queue(&mut self) -> bool {
+        let fresh = Model { now: self.now, generations: self.generations, ..Model::default() };
+        std::mem::replace(self, fresh).exists
     }
 
     pub(crate) fn get(&self, id: &[u8]) -> Option<&Entry> {

@@ -172,7 +172,15 @@ impl Driver<'_> {
         } else {
             queue.resume().await.unwrap()
         }
-        self.model.paused = paused;
+        self.model.pause(paused);
+    }
+
+    pub(crate) async fn drop_queue(&mut self, queue: &WorkQueue) {
+        // More seldom still.
+        if self.rng.random_bool(0.15) {
+            self.note("drop the queue".to_owned());
+            assert_eq!(queue.drop_queue().await.unwrap(), self.model.drop_queue());
+        }
     }
 
     pub(crate) async fn get(&mut self, queue: &WorkQueue) {

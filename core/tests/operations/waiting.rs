@@ -102,7 +102,41 @@ async fn every_waiting_call_gets_one(bench: &Bench) {
     assert_eq!(got, (0..10).map(|i| format!("{i}")).collect::<Vec<_>>());
 }
 
+/// Calls that want more together than one request can carry hold up no other call of their client:
+/// neither while they wait nor when they have ended with too little.
+async fn more_than_a_request_may_be_wanted(bench: &Bench) {
+    let queue = bench.queue_in_real_time().await;
+    let lease_600 = |wait: Option<Duration>| {
+        let (queue, mut options) = (queue.clone(), LeaseOptions::new(secs(60)));
+        options.wait = wait;
+        tokio::spawn(async move { queue.lease_many(600, options).await.unwrap().len() })
+    };
+    let soon = |adding| tokio::time::timeout(secs(5), adding);
+    for wait in [None, Some(Duration::ZERO)] {
+        queue.add_items((0..5).map(|i| item(format!("{i}")))).await.unwrap();
+        let calls = [lease_600(wait), lease_600(wait), lease_600(wait)];
+        let mut leased = 0;
+        let mut next = 5;
+        for call in calls {
+            while !call.is_finished() {
+                let more = queue.add_item(item(format!("{wait:?} {next}")));
+                assert!(soon(more).await.expect("nothing holds it up").unwrap());
+                next += 1;
+                tokio::task::yield_now().await;
+            }
+            leased += call.await.unwrap();
+        }
+        assert!(leased <= next);
+        let last = queue.add_item(item(format!("{wait:?} last")));
+        assert!(soon(last).await.expect("nothing holds it up").unwrap());
+        for state in leaseq::State::ALL {
+            queue.purge(state).await.unwrap();
+        }
+    }
+}
+
 on_every_engine!(
+    more_than_a_request_may_be_wanted,
     a_wait_ends,
     an_add_wakes,
     a_release_and_a_failure_wake,

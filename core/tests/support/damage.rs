@@ -221,7 +221,7 @@ pub(crate) const CASES: &[Case] = &[
         name: "details of no item",
         finds: &[Damage::DanglingDetails],
         hurt: |q| {
-            q.run("HSET", "extra", &[NUMBER, "1:0:0:0:0:0:0:"]);
+            q.run("HSET", "extra", &[NUMBER, "1:0:0:0:0:0:0:0:"]);
         },
     },
     Case {

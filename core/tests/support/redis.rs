@@ -27,8 +27,9 @@ pub(crate) fn bench() -> Bench {
 pub(crate) fn patch_clock(script: &str) -> String {
     let patched =
         script.replace("redis.call('TIME')", &format!("redis.call('LRANGE', '{CLOCK}', 0, 1)"));
-    let asks_for_rights = script.contains("acl_check_cmd");
-    assert!(script != patched || asks_for_rights, "every script reads the time");
+    // Those that are about no queue do not.
+    let about_a_queue = script.contains("local LANES");
+    assert!(script != patched || !about_a_queue, "every script reads the time");
     patched
 }
 
@@ -54,6 +55,36 @@ function redis.call(...)
 end
 {body}"
     )
+}
+
+/// Besides the clock, notes the most calls of the server that each script has made.
+fn patch_clock_and_count(script: &str) -> String {
+    let scripts = leaseq::testing::scripts();
+    let name = scripts.iter().find(|(_, text)| *text == script).map(|(name, _)| *name);
+    let name = name.expect("it is one of the scripts");
+    let (shebang, body) = patch_clock(script).split_once('\n').map(own).expect("has two lines");
+    let shebang = shebang.replace("no-writes,", "");
+    format!(
+        "{shebang}
+local server, calls = redis, 0
+local redis = {{ error_reply = server.error_reply, acl_check_cmd = server.acl_check_cmd }}
+function redis.call(...)
+  calls = calls + 1
+  return server.call(...)
+end
+local function run()
+{body}
+end
+local reply = run()
+local most = tonumber(server.call('HGET', 'test-calls', '{name}') or 0)
+server.call('HSET', 'test-calls', '{name}', math.max(most, calls))
+return reply"
+    )
+}
+
+/// The most calls that any run of the script has made; `None` if it was not run.
+pub(crate) fn most_calls(connection: &mut Connection, script: &str) -> Option<u64> {
+    connection.hget("test-calls", script).expect("the server answers")
 }
 
 fn own((one, two): (&str, &str)) -> (String, String) {
@@ -90,6 +121,11 @@ impl Redis {
     /// A server on which scripts can be made to fail, with [`fail_after`].
     pub(crate) fn start_failing() -> Self {
         Redis { patch: patch_clock_and_calls, ..Redis::start() }
+    }
+
+    /// A server that counts what the scripts call: [`most_calls`].
+    pub(crate) fn start_counting() -> Self {
+        Redis { patch: patch_clock_and_count, ..Redis::start() }
     }
 
     pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {

@@ -173,5 +173,6 @@ pub fn lease(lease: &Lease) -> Value {
         "generation": lease.generation(),
         "deadline_ms": ms_of(lease.deadline()),
         "lost": lease.is_lost(),
+        "completed": lease.completed(),
     })
 }

@@ -22,7 +22,9 @@ impl Place {
             Some(url) if url.starts_with("memory:") => {
                 Err("LEASEQ_URL=memory: holds for one process only; the workers are others".into())
             }
-            Some(url) => Ok(Place { engine: format!("{}, by LEASEQ_URL", to_show(&url)), url }),
+            Some(url) => {
+                Ok(Place { engine: format!("{}, by LEASEQ_URL", leaseq::redact_url(&url)), url })
+            }
             None => {
                 let file = folder.join("queue.db");
                 let path = file.to_str().ok_or("the path of the temporary folder is no text")?;
@@ -32,31 +34,5 @@ impl Place {
                 })
             }
         }
-    }
-}
-
-/// The URL, that of a server without user, password and options.
-fn to_show(url: &str) -> String {
-    if url.starts_with("sqlite:") {
-        return url.to_owned();
-    }
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    match (url.split_once("//"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, hosts))) => format!("{scheme}//{hosts}"),
-        _ => url.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_screen_shows_no_password() {
-        let shown = to_show("redis://me:a@b/c@host:6379/1?password=secret");
-        assert_eq!(shown, "redis://host:6379/1");
-        assert_eq!(to_show("redis+unix:///run/redis.sock"), "redis+unix:///run/redis.sock");
-        let file = "sqlite:/a@b/queue.db?synchronous=normal";
-        assert_eq!(to_show(file), file);
     }
 }

@@ -96,6 +96,13 @@ static cJSON *pause_or_resume(Call *call, const char *op) {
     return NULL;
 }
 
+static cJSON *drop_queue(Call *call, const char *op) {
+    bool dropped = false;
+    (void)op;
+    leaseq_queue_drop_queue(call->queue, &dropped, &call->error);
+    return cJSON_CreateBool(dropped);
+}
+
 static const struct {
     const char *op;
     cJSON *(*serve)(Call *call, const char *op);
@@ -127,6 +134,7 @@ static const struct {
     {"purge", purge},
     {"pause", pause_or_resume},
     {"resume", pause_or_resume},
+    {"drop_queue", drop_queue},
 };
 
 cJSON *operate(Call *call, const char *op) {

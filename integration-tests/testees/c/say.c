@@ -64,6 +64,10 @@ cJSON *say_lease(const leaseq_lease *lease, const char *queue) {
     put(said, "generation", leaseq_lease_generation(lease));
     put(said, "deadline_ms", (uint64_t)leaseq_lease_deadline_ms(lease));
     cJSON_AddBoolToObject(said, "lost", leaseq_lease_is_lost(lease));
+    leaseq_completed completed = leaseq_lease_completed(lease);
+    cJSON_AddItemToObject(said, "completed",
+                          completed == LEASEQ_COMPLETED_UNKNOWN ? cJSON_CreateNull()
+                                                                : cJSON_CreateBool(completed));
     return said;
 }
 

@@ -103,7 +103,7 @@ async function operate(queue, request, signal) {
     }
     case 'purge':
       return queue.purge(request.state)
-    default: // queue_len, processing, deep_clean, check, pause, resume
+    default: // queue_len, processing, deep_clean, check, pause, resume, drop_queue
       return queue[request.op.replace(/_(.)/, (_, letter) => letter.toUpperCase())]()
   }
 }

@@ -20,7 +20,9 @@ export const item = (fields) =>
   })
 
 const TOLD =
-  'queue attempt failures expiries maxAttempts priority lastError generation deadlineMs'.split(' ')
+  'queue attempt failures expiries maxAttempts priority lastError generation deadlineMs completed'.split(
+    ' ',
+  )
 export const lease = (held) => ({
   ...snake(Object.fromEntries(TOLD.map((name) => [name, held[name]]))),
   id: hex(held.idBytes),

@@ -40,7 +40,7 @@ def failure(error: leaseq.LeaseqError) -> Request:
 
 def lease(held: Any) -> Request:
     names = ("queue", "attempt", "failures", "expiries", "max_attempts", "priority", "last_error")
-    return {name: getattr(held, name) for name in (*names, "generation", "lost")} | {
+    return {name: getattr(held, name) for name in (*names, "generation", "lost", "completed")} | {
         "id": held.id_bytes.hex(),
         "data": held.data.hex(),
         "deadline_ms": ms(held.deadline),
@@ -146,5 +146,5 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             return do(request["state"], request.get("cursor"), request.get("limit", 100)), tell
         case "purge":
             return do(request["state"]), tell
-        case _:  # queue_len, processing, counts, pause, resume, light_clean, deep_clean, check
+        case _:  # counts of all kinds, pause, resume, drop_queue, cleans, check
             return do(), tell

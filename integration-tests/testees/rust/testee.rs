@@ -140,6 +140,7 @@ impl Testee {
             "pause" => queue.pause().await?.into(),
             "resume" => queue.resume().await?.into(),
             "purge" => queue.purge(state).await?.into(),
+            "drop_queue" => queue.drop_queue().await?.into(),
             op => panic!("unknown operation {op}"),
         })
     }

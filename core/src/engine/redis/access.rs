@@ -2,8 +2,10 @@
 //! script that is stopped in the middle leaves what it has written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
+
+use redis::Cmd;
 
 use super::keys::{self, Keys};
 use super::scripts::{Script, commands};
@@ -11,7 +13,7 @@ use super::{RedisEngine, reply};
 use crate::access::Role;
 use crate::fork;
 use crate::name::QueueName;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// How long to ask: a user who may not ask at all is told so again and again.
 const ASK: Duration = Duration::from_secs(1);
@@ -20,8 +22,8 @@ impl Role {
     fn scripts(self) -> &'static [Script] {
         use Script::*;
         match self {
-            Role::Producer => &[Add],
-            Role::Worker => &[Lease, Complete, CompleteAndLease, Extend, Release, Fail],
+            Role::Producer => &[Add, Register],
+            Role::Worker => &[Lease, Complete, CompleteAndLease, Extend, Release, Fail, Register],
             Role::Cleaner => &[
                 LightClean,
                 NextDue,
@@ -34,29 +36,32 @@ impl Role {
                 AuditCounts,
                 MendStray,
                 MendDoubled,
+                Register,
             ],
             Role::Monitor => &[Counts, Get, List],
-            Role::Operator => &[Counts, Get, List, Remove, Requeue, Purge, Pause, Resume],
+            Role::Operator => {
+                &[Counts, Get, List, Remove, Requeue, Purge, Pause, Resume, Drop, Register]
+            }
         }
     }
 
     /// What is sent besides scripts.
     fn plain(self) -> &'static [&'static str] {
         match self {
-            Role::Producer => &["hdel", "sadd"],
-            Role::Worker => &["hdel", "sadd", "blpop", "rpush", "client|id", "client|unblock"],
+            Role::Producer => &["hdel", "exists"],
+            Role::Worker => &["hdel", "blpop", "rpush", "client|id", "client|unblock"],
             Role::Cleaner => {
-                &["hdel", "sadd", "smembers", "blpop", "rpush", "client|id", "client|unblock"]
+                &["hdel", "hscan", "exists", "blpop", "rpush", "client|id", "client|unblock"]
             }
-            Role::Monitor => &["smembers"],
-            Role::Operator => &["hdel", "sadd", "smembers"],
+            Role::Monitor => &["hscan"],
+            Role::Operator => &["hdel", "hscan"],
         }
     }
 
     /// Every command that a client of this role sends, or has its scripts run.
     pub(crate) fn commands(self) -> BTreeSet<&'static str> {
         let scripts = self.scripts().iter().flat_map(|script| commands(*script));
-        let always = ["info", "eval", "evalsha", "hget", "sismember"];
+        let always = ["info", "eval", "evalsha", "hget", "hmget"];
         always.into_iter().chain(self.plain().iter().copied()).chain(scripts).collect()
     }
 }
@@ -65,17 +70,29 @@ static IN_SCRIPTS: LazyLock<BTreeSet<&'static str>> =
     LazyLock::new(|| Script::all().flat_map(commands).collect());
 
 /// The scripts that the user cannot run to their end, with what is missing.
+/// Nothing until the server was asked.
 #[derive(Debug, Default)]
-pub(super) struct Denied(RwLock<BTreeMap<Script, String>>);
+pub(super) struct Denied(RwLock<Option<BTreeMap<Script, String>>>);
+
+enum Access {
+    Unknown,
+    Allowed,
+    Denied(String),
+}
 
 impl Denied {
-    fn of(&self, script: Script) -> Option<String> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&script).cloned()
+    fn of(&self, script: Script) -> Access {
+        match &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
+            None => Access::Unknown,
+            Some(denied) => {
+                denied.get(&script).map_or(Access::Allowed, |lacks| Access::Denied(lacks.clone()))
+            }
+        }
     }
 }
 
 /// Notes which scripts must not be run on this queue.
-pub(super) async fn learn(engine: &RedisEngine, queue: &QueueName) -> Result<()> {
+pub(super) async fn learn(engine: &RedisEngine, queue: &QueueName) -> Result<Arc<Keys>> {
     let in_scripts = {
         // A child could not finish what another thread of its parent has begun to read.
         let _gate = fork::hold();
@@ -87,24 +104,40 @@ pub(super) async fn learn(engine: &RedisEngine, queue: &QueueName) -> Result<()>
         (!lacks.is_empty()).then(|| (script, lacks.join(" ")))
     });
     let keys = engine.keys(queue);
-    *keys.denied.0.write().unwrap_or_else(PoisonError::into_inner) = denied.collect();
-    Ok(())
+    *keys.denied.0.write().unwrap_or_else(PoisonError::into_inner) = Some(denied.collect());
+    Ok(keys)
 }
 
 /// Refuses a script that would be stopped in the middle. Rights may have been granted since.
 pub(super) async fn check(engine: &RedisEngine, queue: &QueueName, script: Script) -> Result<()> {
-    let denied = &engine.keys(queue).denied;
-    if denied.of(script).is_none() {
+    if matches!(engine.keys(queue).denied.of(script), Access::Allowed) {
         return Ok(());
     }
-    learn(engine, queue).await?;
-    match denied.of(script) {
-        None => Ok(()),
-        Some(lacks) => Err(Error::invalid(format_args!(
+    // The queue is not kept in mind by then if this client has given it up meanwhile.
+    let keys = learn(engine, queue).await?;
+    match keys.denied.of(script) {
+        Access::Denied(lacks) => Err(Error::invalid(format_args!(
             "queue {queue}, {}: the user may not run all of it, so nothing was begun; grant {lacks}",
             script.name()
         ))),
+        _ => Ok(()),
     }
+}
+
+/// Refuses to read the list of queues if the user may not: it would be tried again and again.
+pub(super) async fn check_list(engine: &RedisEngine) -> Result<()> {
+    let directory = keys::queues(&engine.namespace);
+    let mut command = engine.link.scripts.by_text(Script::Rights);
+    command.arg(0).arg(3).arg("hscan").arg(&directory).arg("0");
+    let lacks = match ask(engine, &engine.directory(), command).await?.as_deref() {
+        Some("1") => return Ok(()),
+        Some(_) => "+hscan",
+        None => "+eval and +hscan",
+    };
+    let directory = directory.escape_ascii();
+    Err(Error::invalid(format_args!(
+        "the user may not list the queues; grant {lacks} on ~{directory}"
+    )))
 }
 
 /// What to grant so that the user can do all that the role does.
@@ -121,6 +154,20 @@ pub(super) async fn missing_rights(
         commands.insert("select");
     }
     Ok(missing(engine, queue, commands.into_iter()).await?.list())
+}
+
+/// Asks about rights for as long as any operation is tried; `None` if the user may not even ask.
+async fn ask(engine: &RedisEngine, queue: &QueueName, command: Cmd) -> Result<Option<String>> {
+    let until = engine.until();
+    loop {
+        let soon = Instant::now() + engine.timeout.min(ASK);
+        match engine.link.command(queue, soon, command.clone()).await {
+            Err(error) if is_refusal(&error.to_string()) => return Ok(None),
+            // It was tried again and again until then.
+            Err(error) if error.kind().is_retryable() && Instant::now() < until => {}
+            answer => return reply::text(answer.map_err(Error::before_execution)?).map(Some),
+        }
+    }
 }
 
 /// As the client library and the server put it.
@@ -153,11 +200,10 @@ fn is_keyless(name: &str) -> bool {
 }
 
 /// A command with as much behind it as the server needs to see which keys it touches.
-fn words(name: &'static str, keys: &Keys, directory: &[u8]) -> Vec<Vec<u8>> {
+fn words(name: &'static str, keys: &Keys) -> Vec<Vec<u8>> {
     let mut words: Vec<Vec<u8>> = name.split('|').map(|word| word.into()).collect();
     match name {
         _ if is_keyless(name) => {}
-        "sadd" | "smembers" | "sismember" => words.push(directory.to_vec()),
         "lmpop" => words.extend([b"1".to_vec(), keys.meta().to_vec(), b"RIGHT".to_vec()]),
         "eval" | "evalsha" => words.extend([Vec::new(), b"1".to_vec(), keys.meta().to_vec()]),
         "blpop" => words.extend([keys.wake().to_vec(), b"1".to_vec()]),
@@ -173,20 +219,15 @@ async fn missing(
 ) -> Result<Missing> {
     let names: Vec<&'static str> = names.collect();
     let own = engine.keys(queue);
-    let directory = keys::queues(&engine.namespace);
     let mut command = engine.link.scripts.by_text(Script::Rights);
     command.arg(0);
     for name in &names {
-        let words = words(name, &own, &directory);
+        let words = words(name, &own);
         command.arg(words.len()).arg(words);
     }
-    let until = Instant::now() + engine.timeout.min(ASK);
-    let answer = match engine.link.command(queue, until, command).await {
-        // Whoever may not ask may not do anything.
-        Err(error) if error.kind() == ErrorKind::Unavailable && is_refusal(&error.to_string()) => {
-            return Ok(Missing { commands: ["eval"].into(), all: false, keys: String::new() });
-        }
-        answer => reply::text(answer?)?,
+    // Whoever may not ask may not do anything.
+    let Some(answer) = ask(engine, queue, command).await? else {
+        return Ok(Missing { commands: ["eval"].into(), all: false, keys: String::new() });
     };
     let allowed = reply::bools(&answer, names.len())?;
     let denied = names.iter().zip(allowed).filter(|(_, allowed)| !allowed).map(|(name, _)| *name);

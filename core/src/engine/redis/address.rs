@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
 use crate::options::ConnectOptions;
-use crate::{Error, Result};
+use crate::{Error, Result, redact};
 
 /// A host and a port.
 pub(super) type Node = (String, u16);
@@ -31,38 +31,27 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Reads the URL, and puts the options in its query into `options`. Messages never show the
-    /// part of the URL in which a password may stand.
+    /// Reads the URL, and puts the options in its query into `options`. Messages quote no part of
+    /// the URL in which a password may stand.
     pub(super) fn parse(url: &str, options: &mut ConnectOptions) -> Result<Address> {
-        let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
-        Self::read(url, options).map_err(|error| {
-            // Then the login may end later than it seems, and messages quote what follows it.
-            let rest = rest.trim_start_matches('/');
-            let after = rest.find(['/', '?']).map(|at| &rest[at..]);
-            if !after.is_some_and(|after| after.contains('@')) {
-                return error;
-            }
-            Error::invalid(format_args!(
-                "{scheme} url: it cannot be read, and has an @ behind a / or ?: in a user or \
-                 password they are written %40, %2F and %3F"
-            ))
-        })
-    }
-
-    fn read(url: &str, options: &mut ConnectOptions) -> Result<Address> {
         let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
         let invalid = |what: &str| Error::invalid(format_args!("{scheme} url: {what}"));
         let Some(rest) = rest.strip_prefix("//") else {
             return Err(invalid("// is missing after the scheme"));
         };
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        if query.contains('#') || rest.contains('#') {
+        let (authority, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        // Then the login may end later than it seems: nothing behind it can be trusted.
+        if after.contains('@') {
+            return Err(invalid(
+                "it has an @ behind a /, ? or #: these are written %40, %2F, %3F and %23 in a user, \
+                 password or option",
+            ));
+        }
+        if after.contains('#') {
             return Err(invalid("a fragment (#…) has no meaning; write %23 for a # in a password"));
         }
-        let (authority, path) = match rest.find('/') {
-            Some(slash) => (&rest[..slash], &rest[slash + 1..]),
-            None => (rest, ""),
-        };
+        let (path, query) = after.split_once('?').unwrap_or((after, ""));
+        let path = path.strip_prefix('/').unwrap_or(path);
         let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
         let (user, password) = login.split_once(':').map_or((login, None), |(u, p)| (u, Some(p)));
         let decoded = |text: &str| {
@@ -78,17 +67,12 @@ impl Address {
             password: decoded(password.unwrap_or(""))?,
             db: 0,
         };
-        let number = |text: &str| {
-            if text.is_empty() {
-                return Ok(0);
-            }
-            text.parse::<i64>().ok().filter(|db| (0..=i64::from(u16::MAX)).contains(db)).ok_or_else(
-                || {
-                    Error::invalid(format_args!(
-                        "{scheme} url: database {text:?} is not a number from 0"
-                    ))
-                },
-            )
+        let number = |text: &str| match text {
+            "" => Ok(0),
+            text => text
+                .parse::<u16>()
+                .map(i64::from)
+                .map_err(|_| invalid("the database is not a number from 0 to 65535")),
         };
         match scheme {
             "redis" | "rediss" => {
@@ -129,14 +113,36 @@ impl Address {
                 name if options.set(name, &value)? => {}
                 name => {
                     return Err(Error::invalid(format_args!(
-                        "{scheme} url: unknown option {name:?}: known are namespace, timeout_ms, \
-                         connect_timeout_ms, max_data, ca_file, user, password"
+                        "{scheme} url: unknown option {}: known are {}",
+                        redact::option_name(query, name),
+                        address.options()
                     )));
                 }
             }
         }
+        if options.ca_file.is_some() && !address.tls {
+            return Err(invalid("ca_file is for TLS: write rediss, or leave it out"));
+        }
+        if address.user.is_some() && address.password.is_none() {
+            return Err(invalid(
+                "it names a user without a password; a password alone is written :password@host",
+            ));
+        }
         options.validate()?;
         Ok(address)
+    }
+
+    /// The options that a URL like this may have.
+    fn options(&self) -> String {
+        let mut known =
+            String::from("namespace, timeout_ms, connect_timeout_ms, max_data, user, password");
+        if self.tls {
+            known += ", ca_file";
+        }
+        if matches!(self.place, Place::Unix(_)) {
+            known += ", db";
+        }
+        known
     }
 }
 
@@ -145,7 +151,7 @@ fn read_nodes(scheme: &str, hosts: &str, default_port: u16) -> Result<Vec<Node>>
 }
 
 fn read_node(scheme: &str, text: &str, default_port: u16) -> Result<Node> {
-    let wrong = || Error::invalid(format_args!("{scheme} url: {text:?} is not host:port"));
+    let wrong = || Error::invalid(format_args!("{scheme} url: a host is not written host:port"));
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, port) = rest.split_once(']').ok_or_else(wrong)?;
@@ -153,7 +159,9 @@ fn read_node(scheme: &str, text: &str, default_port: u16) -> Result<Node> {
         }
         None => text.split_once(':').unwrap_or((text, "")),
     };
-    if host.is_empty() {
+    // Hosts stand in messages: whatever else this is, it may be a part of a password.
+    let is_plain = |c: u8| c.is_ascii_alphanumeric() || b"._-:%".contains(&c);
+    if host.is_empty() || host.len() > 255 || !host.bytes().all(is_plain) {
         return Err(wrong());
     }
     let port = match port {

@@ -5,14 +5,15 @@
 //! first all items that must be ready are collected, then all ready lists are read from the left.
 //! New entries at the left only shift what is still to be read, so whatever stays in a list is
 //! seen. An item that was in no other state before and after, was not delivered in between, and was
-//! not seen, is in no state at all.
+//! not seen, is in no state at all. Items that were seen twice are looked for once more.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use redis::{Cmd, Value};
+use redis::{Cmd, Value, cmd};
 
 use super::RedisEngine;
+use super::candidates::Candidates;
 use super::keys::{ALL, Keys, UP_TO_DEAD};
 use super::scripts::Script;
 use super::{number, reply};
@@ -20,10 +21,16 @@ use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::engine::{Generation, pause};
 use crate::name::QueueName;
-use crate::options::{MAX_DELAY, MAX_LEASE, MAX_PRIORITY};
+use crate::options::{MAX_BATCH_BYTES, MAX_DELAY, MAX_LEASE, MAX_PRIORITY};
 
 /// Items that one step looks at: about 1 ms of the server's time.
 const STEP: usize = 150;
+/// Strays that one step mends.
+const STRAYS: usize = 100;
+/// Entries that a step looks at from each of two places where an item was seen.
+const AROUND: u64 = 500;
+/// How often it looks further on, where entries that were added since have shifted the first.
+const FURTHER: u64 = 4;
 
 pub(super) struct Audit<'a> {
     engine: &'a RedisEngine,
@@ -32,10 +39,33 @@ pub(super) struct Audit<'a> {
     /// After each step the server is left alone for so many times as long as the step took.
     pace: u32,
     report: DeepReport,
-    /// Items that must be ready: number and delivery.
-    candidates: HashMap<Generation, u64>,
-    /// Where numbers were seen among the ready ones: priority and place from the left.
-    seen: HashMap<Generation, (u8, u64)>,
+    /// Items that must be ready.
+    candidates: Candidates,
+}
+
+/// Sizes of the records too large to read many at once.
+#[derive(Default)]
+struct Large {
+    /// `large` of `meta` before they were added up.
+    last: String,
+    all: u64,
+    largest: u64,
+}
+
+/// Where a scan goes on.
+struct Place {
+    cursor: String,
+    skip: u64,
+}
+
+impl Place {
+    fn start() -> Self {
+        Place { cursor: "0".into(), skip: 0 }
+    }
+
+    fn is_end(&self) -> bool {
+        self.cursor == "0" && self.skip == 0
+    }
 }
 
 impl<'a> Audit<'a> {
@@ -51,8 +81,7 @@ impl<'a> Audit<'a> {
             mend,
             pace,
             report: DeepReport::default(),
-            candidates: HashMap::new(),
-            seen: HashMap::new(),
+            candidates: Candidates::default(),
         }
     }
 
@@ -60,27 +89,38 @@ impl<'a> Audit<'a> {
         if !self.types_are_right().await? {
             return Ok(self.report);
         }
-        self.items().await?;
+        let mut large = Large { last: self.last_large().await?, ..Large::default() };
+        self.index("extra", Some(Damage::DanglingDetails), &mut large).await?;
+        self.items(&large).await?;
+        self.candidates.sort();
+        let mut doubled = BTreeSet::new();
         for priority in 0..=MAX_PRIORITY {
-            self.ready(priority).await?;
+            self.ready(priority, &mut doubled).await?;
+        }
+        if !doubled.is_empty() {
+            self.doubled(doubled).await?;
         }
         self.strays().await?;
         let indexes = [
-            ("leased", Damage::Dangling),
-            ("delayed", Damage::Dangling),
-            ("dead", Damage::Dangling),
-            ("ids", Damage::DanglingId),
-            ("extra", Damage::DanglingDetails),
+            ("leased", Some(Damage::Dangling)),
+            ("delayed", Some(Damage::Dangling)),
+            ("dead", Some(Damage::Dangling)),
+            ("ids", Some(Damage::DanglingId)),
+            ("lanes", None),
         ];
         for (name, damage) in indexes {
-            self.index(name, Some(damage)).await?;
+            self.index(name, damage, &mut Large::default()).await?;
         }
-        self.index("lanes", None).await?;
-        let wrong = self.step(Script::AuditCounts, ALL, |command| {
-            command.arg(self.mend as u8);
-        });
-        for wrong in reply::list(wrong.await?)? {
-            self.report.note(Damage::BadCount, 1, self.mend, reply::text(wrong)?);
+        for priority in 0..=MAX_PRIORITY {
+            let wrong = self.step(Script::AuditCounts, ALL, |command| {
+                command.arg(priority).arg(self.mend as u8);
+            });
+            for wrong in reply::list(wrong.await?)? {
+                self.report.note(Damage::BadCount, 1, self.mend, reply::text(wrong)?);
+            }
+        }
+        if self.mend {
+            self.engine.announce(self.queue).await;
         }
         Ok(self.report)
     }
@@ -95,6 +135,14 @@ impl<'a> Audit<'a> {
         let reply = self.engine.look(self.queue, script, key_count, fill).await;
         pause(begun, self.pace).await;
         reply
+    }
+
+    async fn last_large(&self) -> Result<String> {
+        let mut command = cmd("HGET");
+        command.arg(self.engine.keys(self.queue).meta()).arg("large");
+        let until = self.engine.until();
+        let found = self.engine.link.command(self.queue, until, command).await?;
+        Ok(reply::bytes(found)?.escape_ascii().to_string())
     }
 
     /// A key of a wrong type makes every script fail: it is reported, and nothing else is done.
@@ -115,21 +163,27 @@ impl<'a> Audit<'a> {
         Ok(self.report.is_sound())
     }
 
-    async fn items(&mut self) -> Result<()> {
-        let mut cursor = String::from("0");
+    async fn items(&mut self, large: &Large) -> Result<()> {
         let ms = |limit: Duration| limit.as_millis() as u64;
+        // A page may have all of the large ones, or be all of the largest.
+        let room = MAX_BATCH_BYTES as u64;
+        let step = match large.all <= room {
+            true => STEP as u64,
+            false => (room / large.largest.max(1)).clamp(1, STEP as u64),
+        };
+        let mut place = Place::start();
         loop {
             let reply = self.step(Script::AuditItems, UP_TO_DEAD, |command| {
-                command.arg(&cursor).arg(STEP).arg(self.mend as u8);
-                command.arg(ms(MAX_LEASE)).arg(ms(MAX_DELAY));
+                command.arg(&place.cursor).arg(place.skip).arg(step).arg(self.mend as u8);
+                command.arg(ms(MAX_LEASE)).arg(ms(MAX_DELAY)).arg(&large.last);
             });
-            let [next, seen, candidates, findings] = reply::array(reply.await?)?;
+            let [next, skip, seen, candidates, findings] = reply::array(reply.await?)?;
             self.report.items += reply::number::<u64>(seen)?;
             let mut candidates = reply::list(candidates)?.into_iter();
             while let (Some(number), Some(delivery)) = (candidates.next(), candidates.next()) {
                 // A field that is no number was not written by this library.
                 if let Some(number) = number::read(&reply::bytes(number)?) {
-                    self.candidates.insert(number, reply::number(delivery)?);
+                    self.candidates.push(number, reply::number(delivery)?);
                 }
             }
             let mut findings = reply::list(findings)?.into_iter();
@@ -149,20 +203,20 @@ impl<'a> Audit<'a> {
                 let what = format!("item number {}", shown(number)?);
                 self.report.note(damage, 1, mended, what);
             }
-            cursor = reply::text(next)?;
-            if cursor == "0" {
+            place = Place { cursor: reply::text(next)?, skip: reply::number(skip)? };
+            if place.is_end() {
                 return Ok(());
             }
         }
     }
 
-    async fn ready(&mut self, priority: u8) -> Result<()> {
-        let mut from = 0u64;
-        // Entries that are no numbers are tombstones, and count as none.
-        let mut last: Option<Option<Generation>> = None;
+    /// Marks the candidates in one list; `doubled` gets those that were marked before.
+    async fn ready(&mut self, priority: u8, doubled: &mut BTreeSet<Generation>) -> Result<()> {
+        let mut stretch = Stretch::default();
         loop {
             let reply = self.step(Script::AuditReady, ALL, |command| {
-                command.arg(priority).arg(from).arg(from + STEP as u64 - 1).arg(self.mend as u8);
+                let (first, last) = stretch.places();
+                command.arg(priority).arg(first).arg(last).arg(self.mend as u8);
             });
             let [numbers, misplaced] = reply::array(reply.await?)?;
             let misplaced = reply::list(misplaced)?;
@@ -172,69 +226,89 @@ impl<'a> Audit<'a> {
                 self.report.note(Damage::SeveralStates, 1, self.mend, what);
             }
             let numbers = number::read_all(numbers)?;
-            // Each stretch begins with the last entry of the one before. Entries that came in at the
-            // left have shifted it; what follows it was not seen yet. If it is gone, or was
-            // shifted too far, nothing can be said about doubles in this stretch.
-            let fresh_from = match last {
-                None => Some(0),
-                Some(last) => numbers.iter().position(|number| *number == last).map(|i| i + 1),
-            };
+            let fresh_from = stretch.fresh_from(&numbers);
             for (i, number) in numbers.iter().enumerate() {
+                // A tombstone may stand twice; only items matter.
                 let Some(number) = *number else { continue };
-                let place = (priority, from + i as u64);
                 let fresh = fresh_from.is_some_and(|fresh| i >= fresh);
-                match self.seen.get(&number) {
-                    Some(first) if fresh && !misplaced.contains(&number.to_string()) => {
-                        let first = *first;
-                        self.doubled(number, first, place).await?;
-                    }
-                    Some(_) => {}
-                    None => {
-                        self.seen.insert(number, place);
-                    }
+                let again = self.candidates.mark(number) && fresh;
+                if again && !misplaced.contains(&number.to_string()) {
+                    doubled.insert(number);
                 }
             }
-            if numbers.len() < STEP {
+            if !stretch.go_on(&numbers) {
                 return Ok(());
             }
-            last = numbers.last().copied();
-            from += STEP as u64 - 1;
         }
     }
 
-    async fn doubled(
+    /// Reads the lists again, for the places where these numbers stand.
+    async fn doubled(&mut self, doubled: BTreeSet<Generation>) -> Result<()> {
+        let mut first = HashMap::new();
+        for priority in 0..=MAX_PRIORITY {
+            let mut stretch = Stretch::default();
+            loop {
+                let reply = self.step(Script::AuditReady, ALL, |command| {
+                    let (first, last) = stretch.places();
+                    command.arg(priority).arg(first).arg(last).arg(0);
+                });
+                let [numbers, _] = reply::array(reply.await?)?;
+                let numbers = number::read_all(numbers)?;
+                let fresh_from = stretch.fresh_from(&numbers);
+                for (i, number) in numbers.iter().enumerate() {
+                    let Some(number) = number.filter(|number| doubled.contains(number)) else {
+                        continue;
+                    };
+                    let place = (priority, stretch.from + i as u64);
+                    match first.get(&number) {
+                        None => {
+                            first.insert(number, place);
+                        }
+                        Some(first) if fresh_from.is_some_and(|fresh| i >= fresh) => {
+                            self.mend_doubled(number, *first, place).await?;
+                        }
+                        Some(_) => {}
+                    }
+                }
+                if !stretch.go_on(&numbers) {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn mend_doubled(
         &mut self,
         number: Generation,
         first: (u8, u64),
         second: (u8, u64),
     ) -> Result<()> {
-        // A tombstone may stand twice; only items matter.
-        if !self.candidates.contains_key(&number) {
-            return Ok(());
+        for further in 0..FURTHER {
+            let reply = self.step(Script::MendDoubled, ALL, |command| {
+                command.arg(number).arg(first.0).arg(first.1 + further * AROUND);
+                command.arg(second.0).arg(second.1).arg(AROUND).arg(self.mend as u8);
+            });
+            let times = reply::number(reply.await?)?;
+            if times > 0 {
+                let what = format!("item number {number}");
+                self.report.note(Damage::Doubled, times, self.mend, what);
+                break;
+            }
         }
-        let reply = self.step(Script::MendDoubled, ALL, |command| {
-            command.arg(number).arg(first.0).arg(first.1).arg(second.0).arg(second.1);
-            command.arg(self.mend as u8);
-        });
-        let times = reply::number(reply.await?)?;
-        self.report.note(Damage::Doubled, times, self.mend, format!("item number {number}"));
         Ok(())
     }
 
     async fn strays(&mut self) -> Result<()> {
-        let mut missing: Vec<(Generation, u64)> = std::mem::take(&mut self.candidates)
-            .into_iter()
-            .filter(|(number, _)| !self.seen.contains_key(number))
-            .collect();
+        let mut missing: Vec<(Generation, u64)> = std::mem::take(&mut self.candidates).unmarked();
         // The oldest are pushed to the front last, so that they are leased first.
-        missing.sort_unstable_by(|a, b| b.cmp(a));
-        let mut rest = missing.as_slice();
-        while !rest.is_empty() {
-            let step = &rest[..rest.len().min(100)];
+        missing.sort_unstable();
+        while !missing.is_empty() {
+            let step = &missing[missing.len().saturating_sub(STRAYS)..];
             let reply = self.step(Script::MendStray, ALL, |command| {
                 command.arg(self.mend as u8);
                 // Within a step, the first one is leased first.
-                for (number, delivery) in step.iter().rev() {
+                for (number, delivery) in step {
                     command.arg(number).arg(delivery);
                 }
             });
@@ -244,26 +318,23 @@ impl<'a> Audit<'a> {
                 self.report.note(Damage::Stray, 1, self.mend, what);
             }
             let looked: usize = reply::number(looked)?;
-            if looked >= step.len() {
-                rest = &rest[step.len()..];
-            } else {
-                // It stopped at its limit of bytes, having gone backwards: the others are left.
-                let mut left = step[..step.len() - looked].to_vec();
-                left.extend_from_slice(&rest[step.len()..]);
-                missing = left;
-                rest = missing.as_slice();
-            }
+            let from = missing.len() - step.len();
+            // At its limit of bytes it has left the last ones.
+            missing.drain(from..from + looked.clamp(1, missing.len() - from));
         }
         Ok(())
     }
 
-    async fn index(&mut self, name: &str, damage: Option<Damage>) -> Result<()> {
-        let mut cursor = String::from("0");
+    async fn index(&mut self, name: &str, damage: Option<Damage>, large: &mut Large) -> Result<()> {
+        let mut place = Place::start();
         loop {
             let reply = self.step(Script::AuditIndex, UP_TO_DEAD, |command| {
-                command.arg(name).arg(&cursor).arg(STEP).arg(self.mend as u8);
+                command.arg(name).arg(&place.cursor).arg(place.skip).arg(STEP);
+                command.arg(self.mend as u8);
             });
-            let [next, dangling] = reply::array(reply.await?)?;
+            let [next, skip, dangling, all, largest] = reply::array(reply.await?)?;
+            large.all = large.all.saturating_add(reply::number(all)?);
+            large.largest = large.largest.max(reply::number(largest)?);
             for entry in reply::list(dangling)? {
                 match damage {
                     Some(damage) => {
@@ -273,11 +344,41 @@ impl<'a> Audit<'a> {
                     None => self.report.idle_lanes += 1,
                 }
             }
-            cursor = reply::text(next)?;
-            if cursor == "0" {
+            place = Place { cursor: reply::text(next)?, skip: reply::number(skip)? };
+            if place.is_end() {
                 return Ok(());
             }
         }
+    }
+}
+
+/// The part of a ready list that is read next. Each begins with the last entry of the one before. Entries
+/// that came in at the left have shifted it; what follows it was not seen yet. If it is gone, or was
+/// shifted too far, nothing can be said about doubles in this stretch.
+#[derive(Default)]
+struct Stretch {
+    from: u64,
+    // Entries that are no numbers are tombstones, and count as none.
+    last: Option<Option<Generation>>,
+}
+
+impl Stretch {
+    fn places(&self) -> (u64, u64) {
+        (self.from, self.from + STEP as u64 - 1)
+    }
+
+    fn fresh_from(&self, numbers: &[Option<Generation>]) -> Option<usize> {
+        match self.last {
+            None => Some(0),
+            Some(last) => numbers.iter().position(|number| *number == last).map(|i| i + 1),
+        }
+    }
+
+    /// False: the list has ended.
+    fn go_on(&mut self, numbers: &[Option<Generation>]) -> bool {
+        self.last = numbers.last().copied();
+        self.from += STEP as u64 - 1;
+        numbers.len() >= STEP
     }
 }
 

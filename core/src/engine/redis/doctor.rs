@@ -1,20 +1,20 @@
 //! Reading the server's settings: what it promises about durability, and what endangers it.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
 use redis::{Cmd, cmd};
 
 use super::RedisEngine;
 use super::address::Node;
-use super::connection::{OpenError, Spot};
+use super::connection::{Connection, OpenError, Opener, Spot};
+use super::verdict::shown;
 use crate::doctor::{Diagnosis, Durability};
 use crate::{Error, Result};
 
-const CONFIG: [&str; 9] = [
+const CONFIG: [&str; 10] = [
     "appendonly",
     "appendfsync",
+    "aof-load-truncated",
     "no-appendfsync-on-rewrite",
     "save",
     "maxmemory",
@@ -32,26 +32,46 @@ struct Server {
 }
 
 pub(super) async fn diagnose(engine: &RedisEngine) -> Result<Diagnosis> {
+    let limit = engine.timeout;
+    tokio::time::timeout(limit, look(engine)).await.unwrap_or_else(|_| {
+        Err(Error::unavailable(format_args!("the servers did not answer within {limit:?}"), false))
+    })
+}
+
+async fn look(engine: &RedisEngine) -> Result<Diagnosis> {
     let opener = &engine.link.opener;
-    let open = async |spot: Spot| match opener.open(&spot).await {
-        Ok(connection) => Ok(connection),
-        Err(OpenError::Lasting(error)) => Err(error),
-        Err(OpenError::Passing(message)) => Err(Error::unavailable(message, false)),
+    let mut diagnosis = Diagnosis::new(String::new());
+    let spots = match opener.seeds() {
+        None => vec![Spot::Main],
+        Some(seeds) => masters(opener, seeds, &mut diagnosis).await,
     };
-    let ask = |connection| read(connection, engine.timeout);
-    let mut found: Vec<(String, Server)> = Vec::new();
-    match opener.seeds() {
-        None => found.push((String::new(), ask(open(Spot::Main).await?).await?)),
-        Some(seeds) => {
-            for node in masters(engine, seeds).await {
-                let name = format!("{}:{}: ", node.0, node.1);
-                found.push((name, ask(open(Spot::Node(node)).await?).await?));
+    let mut failed = None;
+    for spot in spots {
+        let name = match &spot {
+            Spot::Main => String::new(),
+            spot => format!("{}: ", opener.describe(spot)),
+        };
+        let server = match opener.open(&spot).await {
+            Ok(connection) => read(connection).await,
+            Err(OpenError::Lasting(error)) => Err(error),
+            Err(OpenError::Passing(message)) => Err(Error::unavailable(message, false)),
+        };
+        match server {
+            Ok(server) => {
+                if diagnosis.engine.is_empty() {
+                    diagnosis.engine = server.version();
+                }
+                server.judge(&name, opener.fails_over(), opener.is_anonymous(), &mut diagnosis);
+            }
+            Err(error) => {
+                diagnosis.at_most(Durability::Unknown);
+                diagnosis.problem(error.to_string(), "look at that node and its log");
+                failed = Some(error);
             }
         }
     }
-    let mut diagnosis = Diagnosis::new(found.first().map(|(_, s)| s.version()).unwrap_or_default());
-    for (name, server) in &found {
-        server.judge(name, opener.fails_over(), opener.is_anonymous(), &mut diagnosis);
+    if let Some(error) = failed.filter(|_| diagnosis.engine.is_empty()) {
+        return Err(error);
     }
     if opener.is_plain() {
         diagnosis.hint(
@@ -63,42 +83,46 @@ pub(super) async fn diagnose(engine: &RedisEngine) -> Result<Diagnosis> {
     Ok(diagnosis)
 }
 
-/// The nodes that hold the slots; those of the URL if they do not tell.
-async fn masters(engine: &RedisEngine, seeds: &[Node]) -> Vec<Node> {
+/// The nodes of a Cluster that hold slots; those of the URL if they do not tell.
+async fn masters(opener: &Opener, seeds: &[Node], diagnosis: &mut Diagnosis) -> Vec<Spot> {
     for seed in seeds {
-        let Ok(mut connection) = engine.link.opener.open(&Spot::Node(seed.clone())).await else {
-            continue;
-        };
+        let Ok(mut connection) = opener.open(&Spot::Node(seed.clone())).await else { continue };
         let mut ask = cmd("CLUSTER");
         ask.arg("NODES");
-        let Ok(text) = ask.query_async::<String>(&mut connection).await else { break };
-        let masters = text.lines().filter_map(|line| {
-            let mut words = line.split(' ').skip(1);
-            let (address, flags) = (words.next()?, words.next()?);
-            let (host, port) = address.split('@').next()?.rsplit_once(':')?;
-            let host = if host.is_empty() { &seed.0 } else { host };
-            flags.contains("master").then(|| Some((host.to_owned(), port.parse().ok()?)))?
-        });
-        return masters.collect();
+        let Ok(text) = ask.query_async::<String>(&mut *connection).await else { break };
+        return text.lines().filter_map(|line| master(line, &seed.0)).map(Spot::Node).collect();
     }
-    seeds.to_vec()
+    diagnosis.hint(
+        "the nodes do not tell which others there are: only those in the url were looked at",
+        "run the doctor as a user with +cluster|nodes",
+    );
+    seeds.iter().cloned().map(Spot::Node).collect()
 }
 
-async fn read(mut connection: MultiplexedConnection, timeout: Duration) -> Result<Server> {
-    let failed = |error: redis::RedisError| Error::unavailable(error, false);
-    let late = |_| Error::unavailable("the server does not answer", false);
-    let read = async {
-        let info: String = cmd("INFO").query_async(&mut connection).await.map_err(failed)?;
-        let lines = info.lines().filter_map(|line| line.trim().split_once(':'));
-        let info = lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let mut get: Cmd = cmd("CONFIG");
-        get.arg("GET").arg(&CONFIG);
-        // What the user may not read is told to be missing.
-        let config = get.query_async(&mut connection).await.unwrap_or_default();
-        let user = cmd("ACL").arg("WHOAMI").query_async(&mut connection).await.ok();
-        Ok(Server { info, config, user })
-    };
-    tokio::time::timeout(timeout, read).await.map_err(late)?
+/// The node of a line of CLUSTER NODES, if it is a master with slots. `asked`: the host that answered.
+fn master(line: &str, asked: &str) -> Option<Node> {
+    // Id, address, flags, master, ping, pong, epoch, link, slots.
+    let mut words = line.split(' ').skip(1);
+    let (address, flags) = (words.next()?, words.next()?);
+    if !flags.split(',').any(|flag| flag == "master") || words.nth(5).is_none() {
+        return None;
+    }
+    let (host, port) = address.split(['@', ',']).next()?.rsplit_once(':')?;
+    let host = if host.is_empty() { asked } else { host };
+    Some((host.to_owned(), port.parse().ok().filter(|port| *port > 0)?))
+}
+
+async fn read(mut connection: Connection) -> Result<Server> {
+    let failed = |error: redis::RedisError| Error::unavailable(shown(&error), false);
+    let info: String = cmd("INFO").query_async(&mut *connection).await.map_err(failed)?;
+    let lines = info.lines().filter_map(|line| line.trim().split_once(':'));
+    let info = lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let mut get: Cmd = cmd("CONFIG");
+    get.arg("GET").arg(&CONFIG);
+    // What the user may not read is told to be missing.
+    let config = get.query_async(&mut *connection).await.unwrap_or_default();
+    let user = cmd("ACL").arg("WHOAMI").query_async(&mut *connection).await.ok();
+    Ok(Server { info, config, user })
 }
 
 impl Server {
@@ -137,10 +161,10 @@ impl Server {
     fn persistence(&self, name: &str, diagnosis: &mut Diagnosis) {
         let set = "CONFIG SET";
         if self.info("aof_enabled") == "0" {
-            let snapshots = self.config("save") != Some("");
-            let (level, found) = match snapshots {
-                true => (Durability::Snapshot, "there is no append-only file, only snapshots"),
-                false => (Durability::Nothing, "nothing is written to the disk"),
+            let (level, found) = match self.config("save") {
+                Some("") => (Durability::Nothing, "nothing is written to the disk"),
+                Some(_) => (Durability::Snapshot, "there is no append-only file, only snapshots"),
+                None => (Durability::Snapshot, "there is no append-only file, at best snapshots"),
             };
             diagnosis.at_most(level);
             let change = format!("{set} appendonly yes, and appendfsync always or everysec");
@@ -175,6 +199,17 @@ impl Server {
                     );
                 }
             }
+            if self.keeps_torn_transactions() {
+                diagnosis.hint(
+                    format!(
+                        "{name}when this server is killed in the middle of a write and starts again, \
+                         it may keep the beginning of an operation, and carry it out at the start \
+                         after that"
+                    ),
+                    "BGREWRITEAOF after a start that logs `Truncating the AOF`, or a deep clean \
+                     later; Valkey 9.1.2 does not do it",
+                );
+            }
             if self.config("no-appendfsync-on-rewrite") == Some("yes") {
                 diagnosis.at_most(Durability::Window);
                 diagnosis.problem(
@@ -196,6 +231,20 @@ impl Server {
                 );
             }
         }
+    }
+
+    /// What is left of a transaction in an append-only file that ends in the middle of a command: the
+    /// server takes that command off, and leaves those before it without their end. So do Redis, in
+    /// all versions that leaseq works with as far as is known, and Valkey until somewhen before 9.1.2.
+    /// See `docs/protocol.md`.
+    fn keeps_torn_transactions(&self) -> bool {
+        let is_mended = self.info.get("valkey_version").is_some_and(|version| {
+            let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+            let mut next = || parts.next().unwrap_or(0);
+            (next(), next(), next()) >= (9, 1, 2)
+        });
+        // Otherwise it does not start, and `redis-check-aof` takes off all of the transaction.
+        !is_mended && self.config("aof-load-truncated") != Some("no")
     }
 
     fn replication(&self, name: &str, fails_over: bool, diagnosis: &mut Diagnosis) {

@@ -60,6 +60,10 @@ impl Keys {
         &self.names[1]
     }
 
+    pub(super) fn items(&self) -> &[u8] {
+        &self.names[2]
+    }
+
     pub(super) fn wake(&self) -> &[u8] {
         &self.names[6]
     }
@@ -77,7 +81,7 @@ impl Keys {
     }
 }
 
-/// The set of known queue names.
+/// The hash of known queue names, each with its incarnation.
 pub(super) fn queues(namespace: &str) -> Vec<u8> {
     format!("{namespace}:queues").into_bytes()
 }

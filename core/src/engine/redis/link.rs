@@ -2,46 +2,55 @@
 //! their deadline.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rand::Rng;
-use redis::aio::MultiplexedConnection;
-use redis::{Cmd, Pipeline, Value};
+use redis::{Arg, Cmd, Pipeline, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::address::Node;
-use super::connection::{OpenError, Opener, Spot};
+use super::connection::{Connection, OpenError, Opener, Spot};
+use super::routes::{Routes, on_same_host};
 use super::scripts::{Script, Scripts};
-use super::verdict::{Verdict, verdict};
+use super::verdict::{Verdict, shown, verdict};
+use crate::backoff::Backoff;
 use crate::name::QueueName;
 use crate::{Error, ErrorKind, Result};
 
 /// Time-outs in a row after which a connection is given up.
 const MAX_TIMEOUTS: u32 = 2;
-const MIN_PAUSE: Duration = Duration::from_millis(2);
 const MAX_PAUSE: Duration = Duration::from_millis(250);
+/// How often in one call another node, or the script's text, is tried without a pause: a node with an
+/// old map, one to which the slot is moving, and a server that does not know the script. More means
+/// nodes that send clients in a circle.
+const MAX_AT_ONCE: u32 = 3;
+/// How long a connection is kept that nothing is sent on, if others are opened: to a node that has left
+/// a cluster, or only had a slot for a while.
+const UNUSED: Duration = Duration::from_secs(60);
 
 pub(super) struct Link {
     pub(super) opener: Opener,
     pub(super) scripts: Scripts,
     pub(super) closed: CancellationToken,
+    timeout: Duration,
     /// How long to wait for an answer before trying again; doubled each time.
     patience: Duration,
-    slots: Mutex<HashMap<Spot, Arc<Slot>>>,
-    /// Which node of a cluster a queue was last found on.
-    routes: Mutex<HashMap<QueueName, Node>>,
-    next_seed: AtomicUsize,
+    places: Mutex<HashMap<Spot, Place>>,
+    routes: Routes,
 }
 
-/// Place for the connection to one server; its lock is held while connecting.
-#[derive(Default)]
-struct Slot(tokio::sync::Mutex<Option<Live>>);
+/// The connection to one server, if there is one; its lock is held while connecting.
+type Current = tokio::sync::Mutex<Option<Live>>;
+
+struct Place {
+    current: Arc<Current>,
+    used: Instant,
+}
 
 #[derive(Clone)]
 struct Live {
-    connection: MultiplexedConnection,
+    connection: Connection,
     timeouts: Arc<AtomicU32>,
 }
 
@@ -49,14 +58,6 @@ struct Live {
 struct Failure {
     verdict: Verdict,
     message: String,
-}
-
-/// A node that does not know its name, or keeps it to itself, means the one that was asked.
-fn on_same_host((host, port): Node, asked: &Spot) -> Node {
-    match asked {
-        Spot::Node((asked, _)) if host.is_empty() => (asked.clone(), port),
-        _ => (host, port),
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -69,15 +70,22 @@ impl Link {
             opener,
             scripts,
             closed: CancellationToken::new(),
+            timeout,
             patience: (timeout / 5).clamp(Duration::from_millis(25), Duration::from_secs(2)),
-            slots: Mutex::default(),
-            routes: Mutex::default(),
-            next_seed: AtomicUsize::new(0),
+            places: Mutex::default(),
+            routes: Routes::default(),
         }
     }
 
-    /// One attempt to reach the server, so that a wrong address is told at once.
+    /// One attempt to reach each server, so that a wrong address is told at once.
     pub(super) async fn probe(&self) -> Result<()> {
+        let limit = self.timeout.max(self.opener.connect_timeout());
+        tokio::time::timeout(limit, self.reach_any()).await.unwrap_or_else(|_| {
+            Err(Error::unavailable(format_args!("no server answers within {limit:?}"), false))
+        })
+    }
+
+    async fn reach_any(&self) -> Result<()> {
         let spots = match self.opener.seeds() {
             Some(seeds) => seeds.iter().cloned().map(Spot::Node).collect(),
             None => vec![Spot::Main],
@@ -100,6 +108,7 @@ impl Link {
         queue: &QueueName,
         script: Script,
         until: Instant,
+        late_copy: Option<&AtomicBool>,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
         let mut command = self.scripts.by_digest(script);
@@ -109,6 +118,7 @@ impl Link {
             queue,
             script.name(),
             until,
+            late_copy,
             |teach| {
                 if teach && text.is_none() {
                     let mut command = self.scripts.by_text(script);
@@ -129,7 +139,7 @@ impl Link {
         until: Instant,
         command: Cmd,
     ) -> Result<Value> {
-        self.retry(queue, "command", until, |_| None, Arc::new(command)).await
+        self.retry(queue, "command", until, None, |_| None, Arc::new(command)).await
     }
 
     async fn retry(
@@ -137,18 +147,20 @@ impl Link {
         queue: &QueueName,
         what: &str,
         until: Instant,
+        late_copy: Option<&AtomicBool>,
         mut by_text: impl FnMut(bool) -> Option<Arc<Cmd>> + Send,
         by_digest: Arc<Cmd>,
     ) -> Result<Value> {
         let mut command = by_digest;
         let mut unknown = false;
         let mut patience = self.patience;
-        let mut pause = MIN_PAUSE;
+        let mut backoff = Backoff::up_to(MAX_PAUSE);
+        let mut at_once = 0;
         let mut ask: Option<Node> = None;
         let mut last = String::from("no time was left to try");
         loop {
             if self.closed.is_cancelled() {
-                return Err(Error::closed());
+                return Err(Error::closed().or_unknown(unknown));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -163,12 +175,19 @@ impl Link {
                     Err(failure) => failure,
                 };
             last = failure.message;
+            if matches!(failure.verdict, Verdict::Teach | Verdict::Moved(_) | Verdict::Ask(_)) {
+                at_once += 1;
+                if at_once > MAX_AT_ONCE {
+                    self.rest(&mut backoff, until).await;
+                }
+            }
             match failure.verdict {
                 Verdict::Teach => match by_text(true) {
                     // Not again by digest in this call: the server might forget it once more.
                     Some(text) => command = text,
                     None => {
-                        return Err(Error::internal(format_args!("queue {queue}, {what}: {last}")));
+                        let error = Error::internal(format_args!("queue {queue}, {what}: {last}"));
+                        return Err(error.or_unknown(unknown));
                     }
                 },
                 Verdict::Moved(node) => self.moved(queue, node, &spot),
@@ -183,30 +202,59 @@ impl Link {
                     return Err(Error::internal(format_args!("queue {queue}, {what}: {last}")));
                 }
                 Verdict::OtherFormat => {
-                    return Err(Error::new(
+                    let error = Error::new(
                         ErrorKind::Incompatible,
                         format_args!(
                             "queue {queue}, {what}: the storage format is another one now: {last}"
                         ),
-                    ));
+                    );
+                    return Err(error.or_unknown(unknown));
+                }
+                Verdict::TooLarge => {
+                    let size = command.args_iter().map(|arg| match arg {
+                        Arg::Simple(bytes) => bytes.len(),
+                        _ => 0,
+                    });
+                    let limit = self.bulk_limit(&spot, left).await;
+                    return Err(Error::invalid(format_args!(
+                        "queue {queue}, {what}: an item takes {} bytes, and the server at most {limit} \
+                         (proto-max-bulk-len)",
+                        size.max().unwrap_or(0)
+                    ))
+                    .or_unknown(unknown));
                 }
                 Verdict::Torn => {
-                    return Err(Error::internal(format_args!(
+                    let error = Error::internal(format_args!(
                         "queue {queue}, {what}: {last}; the operation may have stopped half-way: run check"
-                    )));
+                    ));
+                    return Err(error.or_unknown(unknown));
                 }
                 Verdict::NotExecuted { .. } => {
                     self.forget_route(queue);
-                    self.rest(&mut pause, until).await;
+                    self.rest(&mut backoff, until).await;
                 }
                 Verdict::Unknown => {
                     unknown = true;
-                    patience *= 2;
+                    // It is sent again on another connection, and the first one may deliver it later.
+                    if let Some(late_copy) = late_copy {
+                        late_copy.store(true, Ordering::Relaxed);
+                    }
+                    patience = patience.saturating_mul(2);
                     self.forget_route(queue);
-                    self.rest(&mut pause, until).await;
+                    self.rest(&mut backoff, until).await;
                 }
             }
         }
+    }
+
+    /// How large an argument may be, for people.
+    async fn bulk_limit(&self, spot: &Spot, left: Duration) -> String {
+        let mut get = redis::cmd("CONFIG");
+        get.arg("GET").arg("proto-max-bulk-len");
+        let answer = self.attempt(spot, &get, false, self.patience.min(left), left).await.ok();
+        let limit =
+            answer.and_then(|answer| redis::from_redis_value::<(String, String)>(answer).ok());
+        limit.map_or_else(|| "fewer".into(), |(_, limit)| limit)
     }
 
     /// Sends the command once.
@@ -252,32 +300,51 @@ impl Link {
             }
         };
         let verdict = verdict(&error);
-        if matches!(verdict, Verdict::Unknown | Verdict::NotExecuted { reconnect: true }) {
+        if matches!(
+            verdict,
+            Verdict::Unknown | Verdict::TooLarge | Verdict::NotExecuted { reconnect: true }
+        ) {
             self.discard(spot, &live).await;
         }
-        let message = format!("{}: {error}", self.opener.describe(spot));
+        let message = format!("{}: {}", self.opener.describe(spot), shown(&error));
         tracing::debug!(%message, ?verdict, "attempt failed");
         Err(Failure { verdict, message })
     }
 
     async fn connection(&self, spot: &Spot) -> Result<Live, OpenError> {
-        let slot = lock(&self.slots).entry(spot.clone()).or_default().clone();
-        let mut place = slot.0.lock().await;
-        if let Some(live) = &*place {
+        let current = self.place(spot);
+        let mut current = current.lock().await;
+        if let Some(live) = &*current {
             return Ok(live.clone());
         }
-        let connection = self.opener.open(spot).await?;
+        // In a box: every request would carry, and move, all that opening takes.
+        let connection = Box::pin(self.opener.open(spot)).await?;
         let live = Live { connection, timeouts: Arc::default() };
-        *place = Some(live.clone());
+        *current = Some(live.clone());
         Ok(live)
+    }
+
+    fn place(&self, spot: &Spot) -> Arc<Current> {
+        let (now, mut places) = (Instant::now(), lock(&self.places));
+        if let Some(place) = places.get_mut(spot) {
+            place.used = now;
+            return place.current.clone();
+        }
+        // Nodes come and go: what is no longer used makes room.
+        places.retain(|_, place| now.saturating_duration_since(place.used) < UNUSED);
+        let current = Arc::<Current>::default();
+        places.insert(spot.clone(), Place { current: current.clone(), used: now });
+        current
     }
 
     /// Gives up a connection, if it is still the one in use.
     async fn discard(&self, spot: &Spot, live: &Live) {
-        let Some(slot) = lock(&self.slots).get(spot).cloned() else { return };
-        let mut place = slot.0.lock().await;
-        if place.as_ref().is_some_and(|current| Arc::ptr_eq(&current.timeouts, &live.timeouts)) {
-            *place = None;
+        let Some(current) = lock(&self.places).get(spot).map(|place| place.current.clone()) else {
+            return;
+        };
+        let mut current = current.lock().await;
+        if current.as_ref().is_some_and(|current| Arc::ptr_eq(&current.timeouts, &live.timeouts)) {
+            *current = None;
         }
     }
 
@@ -287,38 +354,34 @@ impl Link {
 
     /// The server to ask for a queue.
     pub(super) fn spot(&self, queue: &QueueName) -> Spot {
-        let Some(seeds) = self.opener.seeds() else { return Spot::Main };
-        if let Some(node) = lock(&self.routes).get(queue) {
-            return Spot::Node(node.clone());
+        match self.opener.seeds() {
+            Some(seeds) => Spot::Node(self.routes.node(queue, seeds)),
+            None => Spot::Main,
         }
-        let next = self.next_seed.load(Ordering::Relaxed);
-        Spot::Node(seeds[next % seeds.len()].clone())
     }
 
     /// The node that was `asked` said where the queue is.
     pub(super) fn moved(&self, queue: &QueueName, node: Node, asked: &Spot) {
-        lock(&self.routes).insert(queue.clone(), on_same_host(node, asked));
+        self.routes.set(queue, on_same_host(node, asked));
     }
 
     /// The server was no good: the next attempt asks another node.
     pub(super) fn forget_route(&self, queue: &QueueName) {
-        if self.in_a_cluster() && lock(&self.routes).remove(queue).is_none() {
-            self.next_seed.fetch_add(1, Ordering::Relaxed);
+        if self.in_a_cluster() {
+            self.routes.forget(queue);
         }
     }
 
-    async fn rest(&self, pause: &mut Duration, until: Instant) {
-        let jittered = pause.mul_f64(rand::rng().random_range(0.5..1.5));
+    async fn rest(&self, backoff: &mut Backoff, until: Instant) {
         let left = until.saturating_duration_since(Instant::now());
         tokio::select! {
-            () = tokio::time::sleep(jittered.min(left)) => {}
+            () = tokio::time::sleep(backoff.pause().min(left)) => {}
             () = self.closed.cancelled() => {}
         }
-        *pause = (*pause * 2).min(MAX_PAUSE);
     }
 
     pub(super) async fn close(&self) {
         self.closed.cancel();
-        lock(&self.slots).clear();
+        lock(&self.places).clear();
     }
 }

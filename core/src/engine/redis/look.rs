@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use redis::{Value, cmd};
+use redis::Value;
 
-use super::keys::{self, ALL, UP_TO_DEAD};
+use super::keys::{ALL, UP_TO_DEAD};
 use super::number;
 use super::record::{read_extra, read_record, store_id};
 use super::reply;
@@ -100,13 +100,6 @@ pub(super) async fn list(
         items.push(item_info(queue, state, number, record, extra, score)?);
     }
     Ok(Page { items, cursor: (!from.is_empty()).then_some(Cursor(from, after)) })
-}
-
-pub(super) async fn queues(engine: &RedisEngine) -> Result<Vec<String>> {
-    let mut command = cmd("SMEMBERS");
-    command.arg(keys::queues(&engine.namespace));
-    let reply = engine.link.command(&engine.directory(), engine.until(), command).await?;
-    reply::list(reply)?.into_iter().map(reply::text).collect()
 }
 
 fn item_info(

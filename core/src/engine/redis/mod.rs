@@ -5,23 +5,30 @@ mod access;
 mod add;
 mod address;
 mod audit;
+mod candidates;
 mod connection;
+mod dial;
 mod doctor;
 mod due;
+mod greeting;
 mod keys;
 mod lease;
 mod link;
+mod listener;
 mod look;
+mod names;
 mod number;
 mod operate;
 mod record;
 mod reply;
+mod routes;
 mod scripts;
 mod settle;
 mod verdict;
 mod wake;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,7 +47,7 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
-use crate::name::QueueName;
+use crate::name::{QueueName, QueueNames};
 use crate::options::ConnectOptions;
 use crate::{Error, ErrorKind, Result};
 
@@ -57,6 +64,10 @@ pub(crate) struct RedisEngine {
     namespace: String,
     timeout: Duration,
     keys: Mutex<HashMap<QueueName, Arc<Keys>>>,
+    /// That the list of queues has strange entries.
+    warned: AtomicBool,
+    /// Whether the list of queues could be read the last time.
+    may_list: AtomicBool,
 }
 
 impl RedisEngine {
@@ -79,6 +90,8 @@ impl RedisEngine {
             namespace: options.namespace.clone(),
             timeout: options.timeout,
             keys: Mutex::default(),
+            warned: AtomicBool::new(false),
+            may_list: AtomicBool::new(false),
         };
         Ok((engine, options))
     }
@@ -90,9 +103,21 @@ impl RedisEngine {
             .clone()
     }
 
+    /// Keeps nothing about the queue any more. If it is used again, all is found out again.
+    fn forget(&self, queue: &QueueName) {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(queue);
+        self.wake.forget(queue);
+        self.due.forget(queue);
+    }
+
     /// For operations without a stamp.
     fn until(&self) -> Instant {
         Instant::now() + self.timeout
+    }
+
+    /// For what an operation does not depend on: it leaves time for the operation itself.
+    fn briefly(&self) -> Instant {
+        Instant::now() + (self.timeout / 4).min(Duration::from_secs(1))
     }
 
     /// Runs an operation that changes state: the keys, the stamp, then what `fill` adds.
@@ -107,7 +132,7 @@ impl RedisEngine {
         access::check(self, queue, script).await?;
         let (keys, in_a_cluster) = (self.keys(queue), self.link.in_a_cluster());
         self.link
-            .run(queue, script, stamp.until, |command| {
+            .run(queue, script, stamp.until, Some(&stamp.late_copy), |command| {
                 keys.declare(command, key_count, in_a_cluster);
                 command.arg(&*stamp.lane).arg(stamp.number);
                 fill(command);
@@ -126,7 +151,7 @@ impl RedisEngine {
         access::check(self, queue, script).await?;
         let (keys, in_a_cluster) = (self.keys(queue), self.link.in_a_cluster());
         self.link
-            .run(queue, script, self.until(), |command| {
+            .run(queue, script, self.until(), None, |command| {
                 keys.declare(command, key_count, in_a_cluster);
                 fill(command);
             })
@@ -136,19 +161,9 @@ impl RedisEngine {
     /// Makes the queue known to those that look for queues. It works without that, so a failure is
     /// no failure of the operation at hand; the next client that uses the queue tries again.
     async fn announce(&self, queue: &QueueName) {
-        let until = Instant::now() + self.timeout.min(Duration::from_secs(1));
-        // Usually it is known. Asked first, since a server that is full refuses to add it again.
-        for name in ["SISMEMBER", "SADD"] {
-            let mut command = cmd(name);
-            command.arg(keys::queues(&self.namespace)).arg(queue.as_str());
-            match self.link.command(&self.directory(), until, command).await {
-                Ok(Value::Int(1)) => return,
-                Ok(_) => {}
-                Err(error) => {
-                    tracing::warn!(%queue, %error, "the queue could not be put on the list of queues");
-                    return;
-                }
-            }
+        let until = self.briefly();
+        if let Err(error) = names::register(self, queue, until).await {
+            tracing::warn!(%queue, %error, "the list of queues could not be put right");
         }
     }
 
@@ -173,25 +188,35 @@ impl Engine for RedisEngine {
         32
     }
 
+    fn leases_in_one_step(&self) -> bool {
+        true
+    }
+
+    /// A script may have been stopped half-way.
+    fn undoes_failures(&self) -> bool {
+        false
+    }
+
     async fn open_queue(&self, queue: &QueueName) -> Result<()> {
         access::learn(self, queue).await?;
-        let mut command = cmd("HGET");
-        command.arg(self.keys(queue).meta()).arg("format");
-        let found = reply::optional_text(self.link.command(queue, self.until(), command).await?)?;
-        match found {
-            None => Ok(()),
-            // Known already, unless the set of names was lost: once for each client is cheap.
-            Some(format) if format == FORMAT => {
-                self.announce(queue).await;
+        let mut command = cmd("HMGET");
+        command.arg(self.keys(queue).meta()).arg(&["format", "incarnation"]);
+        let found = reply::array(self.link.command(queue, self.until(), command).await?)?;
+        let [format, incarnation] = found;
+        match reply::optional_text(format)? {
+            // Usually the list is right: once for each client is cheap.
+            found if found.as_deref().is_none_or(|format| format == FORMAT) => {
+                let incarnation = reply::bytes(incarnation)?;
+                match names::listed(self, queue, self.briefly()).await {
+                    Ok(listed) if listed == incarnation => {}
+                    Ok(_) => self.announce(queue).await,
+                    Err(error) => {
+                        tracing::warn!(%queue, %error, "the list of queues could not be read");
+                    }
+                }
                 Ok(())
             }
-            Some(format) => Err(Error::new(
-                ErrorKind::Incompatible,
-                format_args!(
-                    "queue {queue} has storage format {format}, this version of leaseq reads \
-                     {FORMAT}: upgrade the older one of the two"
-                ),
-            )),
+            found => Err(other_format(queue, &found.unwrap_or_default())),
         }
     }
 
@@ -324,8 +349,14 @@ impl Engine for RedisEngine {
         look::list(self, queue, state, cursor, limit).await
     }
 
-    async fn queues(&self) -> Result<Vec<String>> {
-        look::queues(self).await
+    async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {
+        let dropped = operate::drop_queue(self, queue).await;
+        self.forget(queue);
+        dropped
+    }
+
+    async fn queues(&self) -> Result<QueueNames> {
+        names::queues(self).await
     }
 
     async fn wait(&self, queue: &QueueName) {
@@ -333,9 +364,11 @@ impl Engine for RedisEngine {
     }
 
     async fn retire(&self, queue: &QueueName, lanes: &[Arc<str>]) -> Result<()> {
+        let keys = self.keys(queue);
+        self.forget(queue);
         for chunk in lanes.chunks(500) {
             let mut command = cmd("HDEL");
-            command.arg(self.keys(queue).lanes());
+            command.arg(keys.lanes());
             for lane in chunk {
                 command.arg(&**lane);
             }
@@ -349,6 +382,16 @@ impl Engine for RedisEngine {
     async fn close(&self) {
         self.link.close().await;
     }
+}
+
+fn other_format(queue: &QueueName, format: &str) -> Error {
+    Error::new(
+        ErrorKind::Incompatible,
+        format_args!(
+            "queue {queue} has storage format {format}, this version of leaseq reads {FORMAT}: \
+             upgrade the older one of the two"
+        ),
+    )
 }
 
 fn bad_record(queue: &QueueName, number: &[u8]) -> Error {

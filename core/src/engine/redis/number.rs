@@ -20,7 +20,15 @@ const DIGITS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP
 pub(super) fn salt(stamp: &Stamp) -> [u8; SALT] {
     let mut hasher = DefaultHasher::new();
     (&stamp.lane, stamp.number).hash(&mut hasher);
-    let bits = hasher.finish();
+    from_bits(hasher.finish())
+}
+
+/// For what is not added under a lane.
+pub(super) fn random_salt() -> [u8; SALT] {
+    from_bits(rand::random())
+}
+
+fn from_bits(bits: u64) -> [u8; SALT] {
     std::array::from_fn(|i| DIGITS[(bits >> (6 * i)) as usize % DIGITS.len()])
 }
 
@@ -96,7 +104,12 @@ mod tests {
 
     #[test]
     fn a_retry_has_the_same_salt_and_another_call_another() {
-        let stamp = |lane: &str, number| Stamp { lane: lane.into(), number, until: Instant::now() };
+        let stamp = |lane: &str, number| Stamp {
+            lane: lane.into(),
+            number,
+            until: Instant::now(),
+            late_copy: Default::default(),
+        };
         assert_eq!(salt(&stamp("a", 1)), salt(&stamp("a", 1)));
         assert_ne!(salt(&stamp("a", 1)), salt(&stamp("a", 2)));
         assert_ne!(salt(&stamp("a", 1)), salt(&stamp("b", 1)));

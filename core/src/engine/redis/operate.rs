@@ -1,14 +1,16 @@
-//! What operators and cleaners do: remove, requeue, purge, light clean, pause.
+//! What operators and cleaners do: remove, requeue, purge, light clean, pause, drop.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use redis::{Cmd, Value, cmd};
+
 use super::RedisEngine;
 use super::keys::{ALL, UP_TO_DEAD, UP_TO_META, UP_TO_WAKE};
 use super::record::store_id;
-use super::reply;
 use super::scripts::Script;
+use super::{access, names, number, reply};
 use crate::Result;
 use crate::clean::LightReport;
 use crate::engine::Stamp;
@@ -98,9 +100,37 @@ pub(super) async fn set_paused(
     paused: bool,
 ) -> Result<()> {
     if paused {
-        engine.look(queue, Script::Pause, UP_TO_META, |_| ()).await?;
+        let salt = number::random_salt();
+        let fill = |command: &mut Cmd| {
+            command.arg(&salt[..]);
+        };
+        engine.look(queue, Script::Pause, UP_TO_META, fill).await?;
+        // It may be new.
+        engine.announce(queue).await;
     } else {
         engine.look(queue, Script::Resume, UP_TO_WAKE, |_| ()).await?;
     }
     Ok(())
+}
+
+/// Each step names the incarnation, so it can be repeated, also by a copy that is late: it never touches
+/// a queue that was made since.
+pub(super) async fn drop_queue(engine: &RedisEngine, queue: &QueueName) -> Result<bool> {
+    for script in [Script::Drop, Script::Register] {
+        access::check(engine, queue, script).await?;
+    }
+    let mut command = cmd("HGET");
+    command.arg(engine.keys(queue).meta()).arg("incarnation");
+    let incarnation = reply::bytes(engine.link.command(queue, engine.until(), command).await?)?;
+    let reply = engine
+        .look(queue, Script::Drop, ALL, |command| {
+            command.arg(&*incarnation);
+        })
+        .await?;
+    // The queue is gone, whatever becomes of its name: the next who looks sets the list right.
+    if let Err(error) = names::register(engine, queue, engine.until()).await {
+        tracing::warn!(%queue, %error, "dropped; its name is still on the list of queues");
+    }
+    // Whoever answers 0 to its incarnation was dropped by somebody else, or by an earlier try of this call.
+    Ok(!incarnation.is_empty() || reply == Value::Int(1))
 }

@@ -95,10 +95,11 @@ pub(super) fn read_extra(packed: &[u8]) -> Extra {
 }
 
 fn try_read_extra(packed: &[u8]) -> Option<Extra> {
-    let mut parts = packed.splitn(8, |byte| *byte == b':');
+    let mut parts = packed.splitn(9, |byte| *byte == b':');
     let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse::<u64>().ok();
     let small = |number: u64| u32::try_from(number).ok();
     let priority = u8::try_from(number()?).ok()?;
+    let _size = number()?;
     let max_attempts = small(number()?)?;
     let (failures, expiries, deliveries) = (small(number()?)?, small(number()?)?, number()?);
     let (_front, _since) = (number()?, number()?);
@@ -151,10 +152,10 @@ mod tests {
 
     #[test]
     fn extras_are_read_with_any_error_text() {
-        let extra = read_extra(b"3:5:1:2:4:0:17:a:b\n");
+        let extra = read_extra(b"3:20000:5:1:2:4:0:17:a:b\n");
         assert_eq!((extra.priority, extra.max_attempts, extra.failures), (3, Some(5), 1));
         assert_eq!((extra.expiries, extra.deliveries, extra.error.as_str()), (2, 4, "a:b\n"));
         assert_eq!(read_extra(b""), Extra::default());
-        assert_eq!(read_extra(b"3:5"), Extra::default());
+        assert_eq!(read_extra(b"3:0:5"), Extra::default());
     }
 }

@@ -25,32 +25,35 @@ macro_rules! script {
 /// Every script: name and text.
 #[rustfmt::skip]
 const TEXTS: [(&str, &str); Script::COUNT] = [
-    script!("add", "", ["number", "lane", "wake", "tell", "extra", "push"]),
-    script!("lease", " flags=allow-oom", ["lane", "wake", "tell", "extra", "delivery", "push", "due", "next_due", "take", "lease"]),
-    script!("complete", " flags=allow-oom", ["lane", "delivery", "forget", "complete"]),
-    script!("complete_and_lease", " flags=allow-oom", ["lane", "wake", "tell", "extra", "delivery", "push", "due", "next_due", "take", "lease", "forget", "complete"]),
-    script!("extend", " flags=allow-oom", ["lane", "delivery", "current"]),
-    script!("release", " flags=allow-oom", ["lane", "wake", "tell", "extra", "delivery", "push", "current"]),
-    script!("fail", " flags=allow-oom", ["lane", "wake", "tell", "extra", "delivery", "push", "current"]),
-    script!("remove", " flags=allow-oom", ["lane", "forget"]),
-    script!("requeue", " flags=allow-oom", ["lane", "wake", "extra", "push"]),
-    script!("purge", " flags=allow-oom", ["lane", "forget"]),
-    script!("light_clean", " flags=allow-oom", ["lane", "wake", "extra", "push", "due", "next_due"]),
-    script!("next_due", " flags=allow-oom", ["next_due"]),
-    script!("deep_turn", " flags=allow-oom", []),
-    script!("pause", " flags=allow-oom", []),
+    script!("add", "", ["day", "number", "incarnation", "lane", "wake", "tell", "large", "extra", "push"]),
+    script!("lease", " flags=allow-oom", ["day", "lane", "wake", "tell", "extra", "delivery", "push", "due", "next_due", "large", "room", "put_back", "take", "lease"]),
+    script!("complete", " flags=allow-oom", ["day", "lane", "delivery", "forget", "complete"]),
+    script!("complete_and_lease", " flags=allow-oom", ["day", "lane", "wake", "tell", "extra", "delivery", "push", "due", "next_due", "large", "room", "put_back", "take", "lease", "forget", "complete"]),
+    script!("extend", " flags=allow-oom", ["day", "lane", "delivery", "current"]),
+    script!("release", " flags=allow-oom", ["day", "lane", "wake", "tell", "extra", "delivery", "push", "current"]),
+    script!("fail", " flags=allow-oom", ["day", "lane", "wake", "tell", "extra", "delivery", "push", "current"]),
+    script!("remove", " flags=allow-oom", ["day", "lane", "forget"]),
+    script!("requeue", " flags=allow-oom", ["day", "lane", "wake", "extra", "push"]),
+    script!("purge", " flags=allow-oom", ["day", "lane", "large", "room", "put_back", "forget"]),
+    script!("light_clean", " flags=allow-oom", ["day", "lane", "wake", "extra", "push", "due", "next_due"]),
+    script!("next_due", " flags=allow-oom", ["day", "next_due"]),
+    script!("deep_turn", " flags=allow-oom", ["day"]),
+    script!("pause", " flags=allow-oom", ["number", "incarnation"]),
     script!("resume", " flags=allow-oom", ["wake"]),
+    script!("drop", " flags=allow-oom", ["day"]),
     script!("counts", " flags=no-writes,allow-oom", ["number", "extra"]),
     script!("get", " flags=no-writes,allow-oom", []),
-    script!("list", " flags=no-writes,allow-oom", []),
+    script!("list", " flags=no-writes,allow-oom", ["large", "room"]),
     script!("audit_types", " flags=no-writes,allow-oom", []),
-    script!("audit_items", " flags=allow-oom", ["number", "extra", "delivery", "leads"]),
+    script!("audit_items", " flags=allow-oom", ["number", "large", "extra", "delivery", "leads", "scan"]),
     script!("audit_ready", " flags=allow-oom", []),
-    script!("audit_index", " flags=allow-oom", ["lane", "leads"]),
-    script!("audit_counts", " flags=allow-oom", []),
-    script!("mend_stray", " flags=allow-oom", ["wake", "extra", "delivery", "push", "leads"]),
+    script!("audit_index", " flags=allow-oom", ["day", "lane", "large", "leads", "scan"]),
+    script!("audit_counts", " flags=allow-oom", ["incarnation"]),
+    script!("mend_stray", " flags=allow-oom", ["wake", "large", "extra", "delivery", "push", "leads"]),
     script!("mend_doubled", " flags=allow-oom", []),
-    // Without the parts that all others have: it must run whatever the user may not do.
+    // Without the parts that all others have: it is about no queue's keys.
+    ("register", concat!("#!lua flags=allow-oom\n", include_str!("scripts/register.lua"))),
+    // And this must run whatever the user may not do.
     ("rights", concat!("#!lua flags=no-writes,allow-oom\n", include_str!("scripts/rights.lua"))),
 ];
 
@@ -72,6 +75,7 @@ pub(super) enum Script {
     DeepTurn,
     Pause,
     Resume,
+    Drop,
     Counts,
     Get,
     List,
@@ -82,6 +86,7 @@ pub(super) enum Script {
     AuditCounts,
     MendStray,
     MendDoubled,
+    Register,
     Rights,
 }
 
@@ -107,6 +112,7 @@ impl Script {
             DeepTurn,
             Pause,
             Resume,
+            Drop,
             Counts,
             Get,
             List,
@@ -117,6 +123,7 @@ impl Script {
             AuditCounts,
             MendStray,
             MendDoubled,
+            Register,
         ]
         .into_iter()
     }
@@ -201,5 +208,20 @@ mod tests {
         }
         let index = commands(Script::AuditIndex);
         assert!(["hdel", "zrem", "hscan", "zscan", "time"].iter().all(|name| index.contains(name)));
+    }
+
+    /// Whoever may only look needs no right to write, not even for a part that is never reached.
+    #[test]
+    fn what_only_looks_names_no_command_that_writes() {
+        let writes = [
+            "hset", "hdel", "hincrby", "lpush", "rpush", "rpop", "lmpop", "lset", "zadd", "zrem",
+            "unlink", "persist", "pexpire",
+        ];
+        for (name, text) in
+            TEXTS.iter().filter(|(_, text)| text.starts_with("#!lua flags=no-writes"))
+        {
+            let found = commands_in(text);
+            assert!(writes.iter().all(|write| !found.contains(*write)), "{name}: {found:?}");
+        }
     }
 }

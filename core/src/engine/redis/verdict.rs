@@ -20,8 +20,17 @@ pub(super) enum Verdict {
     Overtaken,
     /// The queue has another storage format. Nothing was executed.
     OtherFormat,
+    /// One of its arguments is larger than the server takes. Nothing was executed.
+    TooLarge,
     /// Retrying would not help. It may have stopped half-way.
     Torn,
+}
+
+/// The error for people. A server may repeat arguments that it was sent: these are cut off.
+pub(super) fn shown(error: &RedisError) -> String {
+    let text = error.to_string();
+    let text = text.split("with args beginning with").next().unwrap_or_default();
+    text.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// The verdict on an error.
@@ -58,6 +67,8 @@ pub(super) fn verdict(error: &RedisError) -> Verdict {
         "TRYAGAIN" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "OOM" | "MISCONF"
         | "NOREPLICAS" | "BUSY" | "NOPERM" => not_executed,
         "UNBLOCKED" => Verdict::Unknown,
+        // Said before the argument has come in. The connection is closed then.
+        "ERR" if detail.contains("invalid bulk length") => Verdict::TooLarge,
         _ if detail.contains("max number of clients") => Verdict::NotExecuted { reconnect: true },
         _ => Verdict::Torn,
     }
@@ -98,6 +109,8 @@ mod tests {
         assert_eq!(server("WRONGTYPE", "x script: 1, on @user_script:3."), Verdict::Torn);
         assert_eq!(server("READONLY", "x script: 1, on @user_script:3."), Verdict::Torn);
         assert_eq!(server("OVERTAKEN", "x"), Verdict::Overtaken);
+        let too_large = "Protocol error: invalid bulk length";
+        assert_eq!(server("ERR", too_large), Verdict::TooLarge);
         let io = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
         assert_eq!(verdict(&io.into()), Verdict::Unknown);
     }

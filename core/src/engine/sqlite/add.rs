@@ -50,7 +50,6 @@ pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result
                 }
                 tally.count(state, item.priority, 1);
                 tally.added += 1;
-                tally.largest = tally.largest.max(item.data.len() as i64);
             }
             answers.push(added);
         }

@@ -1,64 +1,194 @@
-//! The audit: many steps, so that others come in between.
+//! The audit: what one step looks at and mends.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::clean;
+use rusqlite::params;
+
 use super::database::Database;
-use super::worker::Worker;
+use super::dropped;
+use super::mend::set_right;
+use super::row::{COLUMNS, MORE, Stored};
+use super::tally::Tally;
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
-use crate::engine::pause;
+use crate::item::State;
 use crate::name::QueueName;
+use crate::options::{MAX_BATCH, MAX_DELAY, MAX_LEASE};
 
-pub(super) async fn audit(
-    worker: &Worker,
-    timeout: Duration,
-    queue: &QueueName,
+/// Looks at the next items of the file after number `from`, and mends those of the queue, and those of
+/// no queue. Returns where to go on.
+pub(super) fn items(
+    db: &mut Database,
+    name: &QueueName,
+    from: i64,
     mend: bool,
-    pace: u32,
-) -> Result<DeepReport> {
-    let until = || Instant::now() + timeout;
-    let mut report = DeepReport::default();
-    let mut from = Some(i64::MIN);
-    while let Some(after) = from {
-        let begun = Instant::now();
-        let (name, so_far) = (queue.clone(), report.clone());
-        let step = worker.run(mend, until(), move |db| {
-            let mut report = so_far.clone();
-            let next = clean::audit_items(db, &name, after, mend, &mut report)?;
-            Ok((next, report))
-        });
-        (from, report) = step.await?;
-        pause(begun, pace).await;
+    report: &mut DeepReport,
+) -> Result<Option<i64>> {
+    enum Found {
+        /// True: its large data is gone.
+        Own(Box<Stored>, bool),
+        Orphan(i64, bool),
+        Other(i64),
     }
-    let name = queue.clone();
-    let wrong = worker.run(false, until(), move |db| clean::wrong_counts(db, &name)).await?;
-    if let Some(by) = wrong {
-        report.note(Damage::BadCount, 1, mend, format_args!("off by {by:?}"));
-        if mend {
-            let name = queue.clone();
-            worker.run(true, until(), move |db| clean::correct_counts(db, &name, &by)).await?;
-        }
-    }
-    let so_far = report;
-    let find = move |mend: bool| {
-        let so_far = so_far.clone();
-        move |db: &mut Database| {
-            let mut report = so_far.clone();
-            clean::dangling_data(db, mend, &mut report)?;
-            Ok(report)
-        }
-    };
-    // The search takes a while: with the lock only if there is something to mend.
-    let mut so_far = worker.run(false, until(), find(false)).await?;
-    if mend && so_far.found.contains_key(&Damage::DanglingDetails) {
-        so_far = worker.run(true, until(), find(true)).await?;
-    }
-    worker
-        .run(false, until(), move |db| {
-            let mut report = so_far.clone();
-            clean::file_damage(db, &mut report)?;
-            Ok(report)
+    let queue = db.queue(name)?;
+    let sql = format!(
+        "SELECT {COLUMNS}, queue IS ?1, NOT EXISTS
+            (SELECT 1 FROM queue WHERE queue.queue = item.queue),
+            data IS NULL AND NOT EXISTS (SELECT 1 FROM large WHERE large.number = item.number)
+        FROM item WHERE number > ?2 ORDER BY number LIMIT ?3"
+    );
+    let step = params![queue, from, MAX_BATCH as i64];
+    // Those of other queues are passed over here, so that a step looks at so many and no more.
+    let rows = db.rows(&sql, step, |row| {
+        let number = row.get(0)?;
+        Ok(if row.get(MORE + 1)? {
+            Found::Orphan(number, row.get_ref(12)? == rusqlite::types::ValueRef::Null)
+        } else if row.get(MORE)? {
+            Found::Own(Box::new(Stored::read(row)?), row.get(MORE + 2)?)
+        } else {
+            Found::Other(number)
         })
-        .await
+    })?;
+    let full = rows.len() == MAX_BATCH;
+    let mut tally = Tally::default();
+    let mut last = from;
+    for found in rows {
+        match found {
+            Found::Own(item, gone) => {
+                last = item.number;
+                report.items += 1;
+                item_damage(db, *item, gone, mend, report, &mut tally)?;
+            }
+            Found::Orphan(number, large) => {
+                last = number;
+                report.note(Damage::Orphan, 1, mend, format_args!("item number {number}"));
+                if mend {
+                    dropped::delete(db, number, large)?;
+                }
+            }
+            Found::Other(number) => last = number,
+        }
+    }
+    if let Some(queue) = queue {
+        db.count(queue, &tally)?;
+    }
+    Ok(full.then_some(last))
+}
+
+fn item_damage(
+    db: &Database,
+    mut item: Stored,
+    gone: bool,
+    mend: bool,
+    report: &mut DeepReport,
+    tally: &mut Tally,
+) -> Result<()> {
+    let now = db.now as i64;
+    let far = |limit: Duration| item.rank > now + limit.as_millis() as i64 + 60_000;
+    let too_far = match item.state {
+        State::Leased => far(MAX_LEASE),
+        State::Delayed => far(MAX_DELAY),
+        State::Ready | State::Dead => false,
+    };
+    let in_line = item.state == State::Ready;
+    let found = [
+        (item.broken.state || (item.broken.order && in_line), Damage::Stray),
+        (too_far || (item.broken.order && !in_line), Damage::BadTime),
+        (item.broken.details, Damage::BadDetails),
+    ];
+    let what = format!("item number {}", item.number);
+    report.note(Damage::BadRecord, u64::from(gone || item.broken.record), false, &what);
+    for (is_so, damage) in found {
+        report.note(damage, u64::from(is_so), mend, &what);
+    }
+    if mend && found.iter().any(|(is_so, _)| *is_so) {
+        item.broken.order |= too_far;
+        set_right(db, &item, tally)?;
+    }
+    Ok(())
+}
+
+/// How far the counts of a queue are from what is there.
+pub(super) struct Wrong {
+    /// Of this queue, with this many corrections before.
+    queue: i64,
+    corrected: i64,
+    pub(super) by: Tally,
+}
+
+/// Looks at one state of the database: the difference stays the same while others work, until one
+/// corrects it.
+pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option<Wrong>> {
+    // Both read nothing but the index.
+    const READY: &str =
+        "SELECT rank, count(*) FROM item WHERE queue = ?1 AND state = 0 GROUP BY rank";
+    const OTHERS: &str = "SELECT count(*) FROM item WHERE queue = ?1 AND state = ?2";
+    let Some(queue) = db.queue(name)? else { return Ok(None) };
+    let (counted, corrected) = db.run("SELECT * FROM queue WHERE queue = ?1", |s| {
+        s.query_row([queue], |row| {
+            let mut counted = Tally::default();
+            for (priority, ready) in counted.ready.iter_mut().enumerate() {
+                *ready = row.get(format!("ready{priority}").as_str())?;
+            }
+            counted.delayed = row.get("delayed")?;
+            counted.leased = row.get("leased")?;
+            counted.dead = row.get("dead")?;
+            Ok((counted, row.get("corrected")?))
+        })
+    })?;
+    let mut by = Tally::default();
+    for (rank, count) in db.rows(READY, [queue], |row| {
+        Ok((row.get::<_, i64>(0).unwrap_or(0), row.get::<_, i64>(1)?))
+    })? {
+        by.ready[rank.saturating_neg().clamp(0, 9) as usize] += count;
+    }
+    let others = |state: i64| db.run(OTHERS, |s| s.query_row([queue, state], |row| row.get(0)));
+    (by.leased, by.delayed, by.dead) = (others(1)?, others(2)?, others(3)?);
+    for (there, counted) in by.ready.iter_mut().zip(counted.ready) {
+        *there -= counted;
+    }
+    by.leased -= counted.leased;
+    by.delayed -= counted.delayed;
+    by.dead -= counted.dead;
+    let wrong = by.ready.iter().chain([&by.delayed, &by.leased, &by.dead]).any(|n| *n != 0);
+    Ok(wrong.then_some(Wrong { queue, corrected, by }))
+}
+
+/// Unless another clean has corrected them since, or the queue was dropped.
+pub(super) fn correct_counts(db: &mut Database, name: &QueueName, wrong: &Wrong) -> Result<()> {
+    const MARK: &str =
+        "UPDATE queue SET corrected = corrected + 1 WHERE queue = ?1 AND corrected = ?2";
+    if db.queue(name)? == Some(wrong.queue)
+        && db.run(MARK, |s| s.execute([wrong.queue, wrong.corrected]))? == 1
+    {
+        db.count(wrong.queue, &wrong.by)?;
+    }
+    Ok(())
+}
+
+/// Looks at the next large data after number `from`: its item may be gone.
+pub(super) fn large_data(
+    db: &mut Database,
+    from: i64,
+    mend: bool,
+    report: &mut DeepReport,
+) -> Result<Option<i64>> {
+    const NEXT: &str = "SELECT number, NOT EXISTS
+            (SELECT 1 FROM item WHERE item.number = large.number)
+        FROM large WHERE number > ?1 ORDER BY number LIMIT ?2";
+    let rows: Vec<(i64, bool)> =
+        db.rows(NEXT, [from, MAX_BATCH as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    for (number, _) in rows.iter().filter(|(_, dangling)| *dangling) {
+        report.note(Damage::DanglingDetails, 1, mend, format_args!("data of item number {number}"));
+        if mend {
+            db.run("DELETE FROM large WHERE number = ?1", |s| s.execute([number]))?;
+        }
+    }
+    Ok(rows.last().filter(|_| rows.len() == MAX_BATCH).map(|row| row.0))
+}
+
+/// What SQLite itself finds wrong with the file.
+pub(super) fn file_damage(db: &mut Database) -> Result<Vec<String>> {
+    let lines: Vec<String> = db.rows("PRAGMA quick_check(20)", [], |row| row.get(0))?;
+    Ok(lines.into_iter().filter(|line| line != "ok").collect())
 }

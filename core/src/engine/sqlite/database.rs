@@ -21,6 +21,8 @@ use crate::{Error, Result};
 /// Time and numbers are written when the time is this far ahead of what is stored, in ms. The clocks
 /// of processes on a machine are one: this bounds how far back it can go if that one was set back.
 const CLOCK_STEP: i64 = 10;
+/// Most queues whose numbers are kept in memory.
+const MAX_KNOWN: usize = 10_000;
 
 pub(super) struct Database {
     pub(super) connection: Connection,
@@ -32,6 +34,8 @@ pub(super) struct Database {
     pub(super) log: PathBuf,
     pub(super) file: Option<OpenFile>,
     queues: HashMap<QueueName, i64>,
+    /// How many queues had been dropped when these were looked up.
+    drops: i64,
     pub(super) now: u64,
     /// Clock and sequence as the file has them.
     stored: (i64, i64),
@@ -69,6 +73,7 @@ impl Database {
             log: PathBuf::new(),
             file: None,
             queues: HashMap::new(),
+            drops: 0,
             now: 0,
             stored: (0, 0),
             seen: None,
@@ -84,6 +89,15 @@ impl Database {
         opening.known = opened.map(|files| files[0]);
         let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         opening
+    }
+
+    /// For another connection to the same file, which reads; `None` in memory.
+    pub(super) fn opening_to_read(&self) -> Option<Opening> {
+        let opening = &self.opening;
+        let known = Some(self.opened?[0]);
+        let (location, clock) = (opening.location.clone(), opening.clock.clone());
+        let (numbers, read_only) = (opening.numbers.clone(), true);
+        Some(Opening { location, clock, numbers, known, read_only, ..*opening })
     }
 
     /// Takes the turn if nobody else has it or waits for it.
@@ -160,9 +174,15 @@ impl Database {
         let patience = until.saturating_duration_since(Instant::now());
         self.connection.busy_timeout(patience).map_err(|error| self.explained(&error, false))?;
         self.execute(statement)?;
-        let (clock, sequence) = self.run("SELECT clock, sequence FROM meta", |s| {
-            s.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))
-        })?;
+        let (clock, sequence, drops) = self
+            .run("SELECT clock, sequence, drops FROM meta", |s| {
+                s.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?)))
+            })?;
+        if drops != self.drops {
+            // Whoever has dropped a queue: its number must not be used again for its name.
+            self.queues.clear();
+            self.drops = drops;
+        }
         // Within this process it does not go back at all.
         self.now = (self.opening.clock)().max(clock as u64).max(self.now);
         let numbers = &self.opening.numbers;
@@ -260,7 +280,7 @@ impl Database {
             s.query_row([name.as_str()], |row| row.get(0)).optional()
         })?;
         if let Some(queue) = found {
-            self.queues.insert(name.clone(), queue);
+            self.know(name, queue);
         }
         Ok(found)
     }
@@ -271,8 +291,21 @@ impl Database {
         }
         self.run("INSERT INTO queue (name) VALUES (?1)", |s| s.execute([name.as_str()]))?;
         let queue = self.connection.last_insert_rowid();
-        self.queues.insert(name.clone(), queue);
+        self.know(name, queue);
         Ok(queue)
+    }
+
+    fn know(&mut self, name: &QueueName, queue: i64) {
+        if self.queues.len() >= MAX_KNOWN {
+            self.queues.clear();
+        }
+        self.queues.insert(name.clone(), queue);
+    }
+
+    /// Tells every process that a name does not stand for the same queue any more.
+    pub(super) fn forget_queues(&mut self) -> Result<()> {
+        self.queues.clear();
+        self.execute("UPDATE meta SET drops = drops + 1")
     }
 
     pub(super) fn count(&self, queue: i64, tally: &Tally) -> Result<()> {

@@ -3,7 +3,8 @@
 use rusqlite::params;
 
 use super::database::Database;
-use super::row::{COLUMNS, DELAYED, LEASED, Stored, rank, state_number};
+use super::mend::set_right;
+use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, rank, state_number};
 use super::tally::Tally;
 use crate::Result;
 use crate::item::State;
@@ -30,7 +31,7 @@ pub(super) fn move_due(
 ) -> Result<Moved> {
     let now = db.now as i64;
     let mut moved = Moved::default();
-    let due = at_most(db, queue, State::Delayed, limit)?;
+    let due = at_most(db, queue, State::Delayed, limit, tally)?;
     let (front, back): (Vec<_>, Vec<_>) = due.into_iter().partition(|item| item.front);
     let places = back
         .into_iter()
@@ -38,14 +39,14 @@ pub(super) fn move_due(
         .chain(front.into_iter().rev().map(|item| (item, -1)));
     for (item, side) in places {
         let place = side * db.next_number();
-        db.run(PROMOTE, |s| s.execute(params![item.stored.number, place]))?;
-        tally.count(State::Delayed, item.stored.priority, -1);
-        tally.count(State::Ready, item.stored.priority, 1);
+        db.run(PROMOTE, |s| s.execute(params![item.number, place]))?;
+        tally.count(State::Delayed, item.priority, -1);
+        tally.count(State::Ready, item.priority, 1);
         moved.promoted += 1;
     }
     // What is reclaimed stands in front of what is due, and the oldest in front of the others: it
     // gets the last, and so the lowest, place.
-    for item in at_most(db, queue, State::Leased, limit)?.into_iter().rev() {
+    for item in at_most(db, queue, State::Leased, limit, tally)?.into_iter().rev() {
         let state = if item.ends_with_next() { State::Dead } else { State::Ready };
         let rank = rank(state, item.priority, now);
         let place = if state == State::Ready { -db.next_number() } else { 0 };
@@ -60,37 +61,38 @@ pub(super) fn move_due(
     Ok(moved)
 }
 
-struct Due {
-    stored: Stored,
-    front: bool,
-}
-
-impl std::ops::Deref for Due {
-    type Target = Stored;
-    fn deref(&self) -> &Stored {
-        &self.stored
-    }
-}
-
-fn at_most(db: &Database, queue: i64, state: State, limit: usize) -> Result<Vec<Due>> {
-    // The data is not needed here.
-    let columns = COLUMNS.replace(", data", ", NULL");
+/// Those that are due. What cannot be read is set right first, and is due no more if it is dead then.
+fn at_most(
+    db: &Database,
+    queue: i64,
+    state: State,
+    limit: usize,
+    tally: &mut Tally,
+) -> Result<Vec<Stored>> {
     let sql = format!(
-        "SELECT {columns}, front FROM item WHERE queue = ?1 AND state = {} AND rank <= ?2 \
+        "SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND state = {} AND rank <= ?2 \
          ORDER BY rank, place, number LIMIT ?3",
         state_number(state)
     );
-    db.rows(&sql, params![queue, db.now as i64, limit as i64], |row| {
-        Ok(Due { stored: Stored::read(row)?, front: row.get(13)? })
-    })
+    let mut due = Vec::new();
+    for item in db.rows(&sql, params![queue, db.now as i64, limit as i64], Stored::read)? {
+        if item.broken.any() {
+            set_right(db, &item, tally)?;
+        }
+        if !item.broken.record {
+            due.push(item);
+        }
+    }
+    Ok(due)
 }
 
 /// When the next item is due or expires, in ms since 1970.
 pub(super) fn next_due(db: &Database, queue: i64) -> Result<Option<i64>> {
     let next = |state: i64| {
-        db.run("SELECT min(rank) FROM item WHERE queue = ?1 AND state = ?2", |s| {
-            s.query_row([queue, state], |row| row.get::<_, Option<i64>>(0))
-        })
+        // What is no number is nobody's time; an audit finds it.
+        const NEXT: &str = "SELECT CAST(min(rank) AS INTEGER) FROM item
+            WHERE queue = ?1 AND state = ?2 AND rank <= 9223372036854775807";
+        db.run(NEXT, |s| s.query_row([queue, state], |row| row.get::<_, Option<i64>>(0)))
     };
     Ok([next(LEASED)?, next(DELAYED)?].into_iter().flatten().min())
 }

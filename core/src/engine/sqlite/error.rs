@@ -8,9 +8,9 @@ use crate::{Error, ErrorKind};
 pub(super) fn explain(place: &str, error: &SqliteError, committing: bool) -> Error {
     let message = format!("{place}: {error}");
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            Error::unavailable(message, false)
-        }
+        Some(
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::OperationInterrupted,
+        ) => Error::unavailable(message, false),
         Some(ErrorCode::DiskFull) => {
             Error::unavailable(format!("{place}: the disk is full"), false)
         }

@@ -5,9 +5,14 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 
+/// For messages. Whatever is in a name, it stays text.
+pub(super) fn shown(path: &Path) -> String {
+    path.display().to_string().escape_debug().to_string()
+}
+
 pub(super) fn unusable(path: &Path, error: &std::io::Error) -> Error {
     use std::io::ErrorKind;
-    let message = format!("{}: {error}", path.display());
+    let message = format!("{}: {error}", shown(path));
     // Invalid is what stays as it is until somebody changes it.
     match error.kind() {
         ErrorKind::NotFound

@@ -1,7 +1,6 @@
 //! A call on its way to the thread: what to do, and whom to tell.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::oneshot;
@@ -34,29 +33,32 @@ impl<T: Send, F: FnMut(&mut Database) -> Result<T> + Send> Call for TypedCall<T,
     }
 }
 
+/// A call that waits for the thread. Whoever comes first takes it out: the thread that begins with it,
+/// or the caller who gives up, so that nothing is kept of what nobody wants any more.
 pub(super) struct Job {
-    pub(super) call: Box<dyn Call>,
     pub(super) writes: bool,
     /// When the caller gives up, unless it was begun.
     pub(super) until: Instant,
-    /// Set by whoever comes first: the thread that begins, or the caller who gives up.
-    pub(super) claimed: Arc<AtomicBool>,
+    call: Mutex<Option<Box<dyn Call>>>,
 }
 
 impl Job {
     pub(super) fn new<T: Send + 'static>(
         writes: bool,
         until: Instant,
-        claimed: &Arc<AtomicBool>,
         reply: oneshot::Sender<Result<T>>,
         work: impl FnMut(&mut Database) -> Result<T> + Send + 'static,
-    ) -> Job {
-        let call = Box::new(TypedCall { work, done: None, reply });
-        Job { call, writes, until, claimed: claimed.clone() }
+    ) -> Arc<Job> {
+        let call: Box<dyn Call> = Box::new(TypedCall { work, done: None, reply });
+        Arc::new(Job { writes, until, call: Mutex::new(Some(call)) })
     }
 
-    /// True if the caller still waits: from now on it does so until the end.
-    pub(super) fn claim(&self) -> bool {
-        !self.claimed.swap(true, Ordering::AcqRel)
+    /// `None`: it was begun or given up before.
+    pub(super) fn claim(&self) -> Option<Box<dyn Call>> {
+        self.call.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.call.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 }

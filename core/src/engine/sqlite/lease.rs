@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use rusqlite::params;
 
 use super::database::Database;
 use super::due::{move_due, next_due};
-use super::row::Stored;
+use super::mend::set_right;
+use super::row::{COLUMNS, Data, Stored};
 use super::tally::Tally;
 use crate::engine::{Generation, Leased, LeasedItem, Token, Wanted};
 use crate::item::State;
@@ -16,25 +18,29 @@ use crate::{Error, Result};
 
 /// Most items of each kind that are moved on the way.
 const MOVE_STEP: usize = 500;
+/// Most items whose rows are set right on the way: the next lease goes on behind them.
+const MEND_STEP: usize = 2_000;
+/// When to look again if what is due cannot be moved.
+const STUCK: Duration = Duration::from_secs(1);
 
 /// What a lease has to know of a queue beforehand.
 struct Outlook {
     paused: bool,
-    largest: i64,
     /// When the next item is due or expires.
     next: Option<i64>,
 }
 
 fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
-    const OUTLOOK: &str = "SELECT paused, largest,
-            (SELECT min(rank) FROM item WHERE queue = ?1 AND state = 1),
-            (SELECT min(rank) FROM item WHERE queue = ?1 AND state = 2)
+    const OUTLOOK: &str = "SELECT paused,
+            (SELECT CAST(min(rank) AS INTEGER) FROM item
+                WHERE queue = ?1 AND state = 1 AND rank <= 9223372036854775807),
+            (SELECT CAST(min(rank) AS INTEGER) FROM item
+                WHERE queue = ?1 AND state = 2 AND rank <= 9223372036854775807)
         FROM queue WHERE queue = ?1";
     db.run(OUTLOOK, |s| {
         s.query_row([queue], |row| {
-            let next: [Option<i64>; 2] = [row.get(2)?, row.get(3)?];
-            let next = next.into_iter().flatten().min();
-            Ok(Outlook { paused: row.get(0)?, largest: row.get(1)?, next })
+            let next: [Option<i64>; 2] = [row.get(1)?, row.get(2)?];
+            Ok(Outlook { paused: row.get(0)?, next: next.into_iter().flatten().min() })
         })
     })
 }
@@ -63,73 +69,153 @@ pub(super) fn lease(db: &mut Database, name: &QueueName, wanted: &[Wanted]) -> R
         return Ok(Leased { items: Vec::new(), look_in: None });
     };
     let mut tally = Tally::default();
-    let Outlook { paused, largest, mut next } = outlook(db, queue)?;
-    let mut cut_short = false;
+    let Outlook { paused, mut next } = outlook(db, queue)?;
+    let (mut cut_short, mut stuck) = (false, false);
     if next.is_some_and(|at| at <= db.now as i64) {
         let moved = move_due(db, queue, MOVE_STEP, &mut tally)?;
         cut_short = moved.expired.max(moved.promoted) >= MOVE_STEP as u64;
         next = next_due(db, queue)?;
+        stuck = !cut_short && next.is_some_and(|at| at <= db.now as i64);
     }
-    let mut items = Vec::new();
+    let mut taking =
+        Taking { room: MAX_BATCH_BYTES as i64, mended: 0, cut_short: false, items: Vec::new() };
     if !paused {
-        let mut room = MAX_BATCH_BYTES as i64;
         for group in wanted {
-            let taken = take(db, queue, group, largest.max(1), &mut room, &mut tally)?;
-            let short = taken.len() < group.count;
-            items.extend(taken);
-            if short {
-                cut_short |= room <= 0;
+            if !taking.take(db, queue, group, &mut tally)? {
                 break;
             }
         }
     }
+    cut_short |= taking.cut_short;
+    let items = taking.items;
     tally.leases += items.len() as i64;
     db.count(queue, &tally)?;
     let ends = items.iter().map(|item| item.deadline_ms as i64);
     let look_in = match next.into_iter().chain(ends).min() {
         _ if cut_short => Some(Duration::ZERO),
+        _ if stuck => Some(STUCK),
         next => next.map(|at| from_now(db, at)),
     };
     Ok(Leased { items, look_in })
 }
 
-const FIRST: &str = "SELECT number, state, rank, place, priority, max_attempts, failures, expiries,
-        deliveries, added_at, error, id, data
-    FROM item WHERE queue = ?1 AND state = 0 ORDER BY rank, place LIMIT ?2";
 const TAKE: &str = "UPDATE item SET state = 1, rank = ?3, place = 0 WHERE number IN
     (SELECT number FROM item WHERE queue = ?1 AND state = 0 ORDER BY rank, place LIMIT ?2)";
 
-fn take(
-    db: &mut Database,
-    queue: i64,
-    group: &Wanted,
-    largest: i64,
-    room: &mut i64,
-    tally: &mut Tally,
-) -> Result<Vec<LeasedItem>> {
-    let deadline_ms = db.now + group.duration_ms;
-    let mut items = Vec::new();
-    while items.len() < group.count && *room > 0 {
-        // No more at a time than surely fit into what is left of the answer.
-        let step = (group.count - items.len()).min((*room / largest).max(1) as usize);
-        // Reading first: what a change returns, SQLite would copy to another table before.
-        let rows = db.rows(FIRST, params![queue, step as i64], Stored::read)?;
-        let got = rows.len();
-        if got == 0 {
-            break;
+/// Filling one answer.
+struct Taking {
+    /// How many bytes of data still fit into it.
+    room: i64,
+    /// Rows that were set right.
+    mended: usize,
+    /// There may be more for whoever asks again.
+    cut_short: bool,
+    items: Vec<LeasedItem>,
+}
+
+impl Taking {
+    /// False if there was less than the group wants.
+    fn take(
+        &mut self,
+        db: &Database,
+        queue: i64,
+        group: &Wanted,
+        tally: &mut Tally,
+    ) -> Result<bool> {
+        let first = format!(
+            "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = 0 ORDER BY rank, place LIMIT ?2"
+        );
+        let mut left = group.count;
+        while left > 0 {
+            // Reading first: what a change returns, SQLite would copy to another table before.
+            let rows = db.rows(&first, params![queue, left as i64], Stored::read)?;
+            if rows.is_empty() {
+                return Ok(false);
+            }
+            let (whole, (fit, broken)) = (rows.len(), self.look_at(db, rows)?);
+            if !broken.is_empty() {
+                // None is leased before those in front of it can be: the line is read anew.
+                self.mended += broken.len();
+                for item in broken {
+                    set_right(db, &item, tally)?;
+                }
+                if self.mended >= MEND_STEP {
+                    self.cut_short = true;
+                    return Ok(false);
+                }
+                continue;
+            }
+            let count = fit.len();
+            self.lease(db, queue, group, fit, tally)?;
+            left -= count;
+            if count < whole {
+                self.cut_short = true;
+                return Ok(false);
+            }
         }
-        let taken = db.run(TAKE, |s| s.execute(params![queue, step as i64, deadline_ms as i64]))?;
-        if taken != got {
+        Ok(true)
+    }
+
+    /// The first of these rows, as many as fit, with their data; and those that are damaged.
+    #[allow(clippy::type_complexity)]
+    fn look_at(
+        &self,
+        db: &Database,
+        rows: Vec<Stored>,
+    ) -> Result<(Vec<(Stored, Bytes)>, Vec<Stored>)> {
+        let (mut fit, mut broken) = (Vec::with_capacity(rows.len()), Vec::new());
+        let (mut room, mut full) = (self.room, false);
+        for mut item in rows {
+            if item.broken.any() {
+                broken.push(item);
+                continue;
+            }
+            if full {
+                continue;
+            }
+            // The first one comes however large it is.
+            let most = if fit.is_empty() && self.items.is_empty() { i64::MAX } else { room };
+            match item.take_data(db, most)? {
+                Data::Found(data) => {
+                    room -= data.len() as i64;
+                    fit.push((item, data));
+                }
+                Data::TooLarge => full = true,
+                Data::Gone => {
+                    item.broken.record = true;
+                    broken.push(item);
+                }
+            }
+        }
+        Ok((fit, broken))
+    }
+
+    /// Leases these, which are the first in line.
+    fn lease(
+        &mut self,
+        db: &Database,
+        queue: i64,
+        group: &Wanted,
+        fit: Vec<(Stored, Bytes)>,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        let deadline_ms = db.now + group.duration_ms;
+        let count = fit.len();
+        if count == 0 {
+            return Ok(());
+        }
+        let taken =
+            db.run(TAKE, |s| s.execute(params![queue, count as i64, deadline_ms as i64]))?;
+        if taken != count {
             return Err(Error::internal(format_args!(
-                "queue {queue}: {taken} items were taken instead of {got}: run check"
+                "queue {queue}: {taken} items were taken instead of {count}: run check"
             )));
         }
-        for mut row in rows {
-            let data = row.data(db)?;
-            *room -= data.len() as i64;
+        for (row, data) in fit {
+            self.room -= data.len() as i64;
             tally.count(State::Ready, row.priority, -1);
             tally.count(State::Leased, row.priority, 1);
-            items.push(LeasedItem {
+            self.items.push(LeasedItem {
                 token: Token {
                     generation: Generation { count: row.number as u64, salt: [0; 5] },
                     delivery: row.deliveries,
@@ -145,9 +231,6 @@ fn take(
                 deadline_ms,
             });
         }
-        if got < step {
-            break;
-        }
+        Ok(())
     }
-    Ok(items)
 }

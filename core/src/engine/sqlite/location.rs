@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
+use super::files::shown;
 use crate::options::ConnectOptions;
-use crate::{Error, Result};
+use crate::{Error, Result, redact};
 
 /// Where the database is and how it is written.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,29 +39,50 @@ impl Location {
                 location.path = Some(PathBuf::from(path.as_ref()));
             }
         }
+        // Others belong to servers: one that did nothing would be believed to do something.
+        let known = match location.path {
+            Some(_) => &["synchronous", "timeout_ms", "max_data"][..],
+            None => &["timeout_ms", "max_data"][..],
+        };
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            if !known.contains(&name.as_ref()) {
+                return Err(Error::invalid(format_args!(
+                    "{scheme} url: unknown option {}: known are {}",
+                    redact::option_name(query, &name),
+                    known.join(", ")
+                )));
+            }
             match (name.as_ref(), value.as_ref()) {
                 ("synchronous", "full") => location.full = true,
                 ("synchronous", "normal") => location.full = false,
-                ("synchronous", value) => {
+                // Not quoted: it may be a part of a password.
+                ("synchronous", _) => {
                     return Err(Error::invalid(format_args!(
-                        "{scheme} url: synchronous={value:?} is neither full nor normal"
+                        "{scheme} url: synchronous is neither full nor normal"
                     )));
                 }
-                (name, value) if name != "ca_file" && options.set(name, value)? => {}
-                (name, _) => {
-                    return Err(Error::invalid(format_args!(
-                        "{scheme} url: unknown option {name:?}: known are synchronous, timeout_ms, max_data"
-                    )));
+                (name, value) => {
+                    options.set(name, value)?;
                 }
             }
         }
         options.validate()?;
+        for (name, is_set) in [
+            ("namespace", options.namespace != ConnectOptions::default().namespace),
+            ("ca_file", options.ca_file.is_some()),
+        ] {
+            if is_set {
+                return Err(Error::invalid(format_args!(
+                    "{scheme}: {name} is for servers: known are {}",
+                    known.join(", ")
+                )));
+            }
+        }
         Ok(location)
     }
 
     pub(super) fn describe(&self) -> String {
-        self.path.as_ref().map_or_else(|| "memory".into(), |path| path.display().to_string())
+        self.path.as_ref().map_or_else(|| "memory".into(), |path| shown(path))
     }
 
     /// A file that was removed or replaced would go on taking items that nobody will ever see.
@@ -97,7 +119,7 @@ pub(super) fn check_file_system(path: &Path) -> Result<()> {
                 return Err(Error::invalid(format_args!(
                     "{}: the file is on a network file system ({name}), where locks cannot be \
                      relied on: put it on a local disk",
-                    path.display()
+                    shown(path)
                 )));
             }
         }
@@ -145,10 +167,63 @@ mod tests {
     }
 
     #[test]
+    fn an_option_that_the_engine_does_not_have_is_named_and_so_are_those_it_has() {
+        for (scheme, known) in [
+            ("sqlite:a.db", "synchronous, timeout_ms, max_data"),
+            ("memory:", "timeout_ms, max_data"),
+        ] {
+            for option in ["namespace", "connect_timeout_ms", "ca_file", "colour"] {
+                let error = parse(&format!("{scheme}?timeout_ms=50&{option}=1")).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Invalid, "{scheme} {option}");
+                let message = error.to_string();
+                assert!(message.contains(option) && message.contains(known), "{message}");
+            }
+        }
+        assert!(parse("memory:?synchronous=full").is_err());
+        assert!(parse("sqlite:a?synchronous=normal&timeout_ms=50&max_data=1").is_ok());
+        assert!(parse("memory:?timeout_ms=50&max_data=1").is_ok());
+    }
+
+    #[test]
+    fn options_of_servers_are_invalid_in_code_too() {
+        for url in ["sqlite:a.db", "memory:"] {
+            let namespace =
+                ConnectOptions { namespace: "secret".into(), ..ConnectOptions::default() };
+            let ca_file =
+                ConnectOptions { ca_file: Some("/secret.pem".into()), ..ConnectOptions::default() };
+            for (name, mut options) in [("namespace", namespace), ("ca_file", ca_file)] {
+                let error = Location::parse(url, &mut options).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Invalid, "{url} {name}");
+                let message = error.to_string();
+                assert!(message.contains(name) && !message.contains("secret"), "{message}");
+            }
+            let mut default =
+                ConnectOptions { namespace: "leaseq".into(), ..ConnectOptions::default() };
+            assert!(Location::parse(url, &mut default).is_ok(), "{url}: the default, said aloud");
+        }
+    }
+
+    #[test]
+    fn messages_show_no_secrets_and_no_control_characters() {
+        for url in [
+            "sqlite:a.db?synchronous=hunter2",
+            "sqlite:a.db?hunter2",
+            "sqlite:a.db?hunter2%21@host=1",
+            "memory:?p%C3%A4ss&hunter2",
+            "sqlite:a.db?timeout_ms=hunter2",
+        ] {
+            let message = parse(url).unwrap_err().to_string();
+            assert!(!message.contains("hunter2"), "{url}: {message}");
+        }
+        let named = parse("sqlite:/a%0a%1b[31m%E2%80%AE.db").unwrap().describe();
+        assert_eq!(named, "/a\\n\\u{1b}[31m\\u{202e}.db");
+    }
+
+    #[test]
     fn urls_with_accidents_are_read_or_invalid() {
         let urls = [
             "sqlite:a.db?synchronous=normal&timeout_ms=100",
-            "sqlite:///var/lib/a%20b.db?max_data=9&namespace=x",
+            "sqlite:///var/lib/a%20b.db?max_data=9",
             "memory:?timeout_ms=10000",
         ];
         leaseq_test_support::with_accidents(&urls, 50_000, |url| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
-use super::row::{COLUMNS, Stored, state_number};
+use super::row::{COLUMNS, Data, Stored, state_number};
 use crate::item::{Counts, Cursor, ItemInfo, Page, State, Totals};
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
@@ -43,11 +43,11 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
     let mut oldest: Option<i64> = None;
     for priority in (0..10i64).filter(|p| counts.ready_by_priority[*p as usize] > 0) {
         let heads = db.rows(
-            "SELECT CASE since WHEN 0 THEN added_at ELSE since END FROM item WHERE queue = ?1 AND state = 0 AND rank = ?2 ORDER BY place LIMIT 16",
+            "SELECT CAST(CASE since WHEN 0 THEN added_at ELSE since END AS INTEGER) FROM item WHERE queue = ?1 AND state = 0 AND rank = ?2 ORDER BY place LIMIT 16",
             [queue, -priority],
-            |row| row.get(0),
+            |row| row.get::<_, Option<i64>>(0),
         )?;
-        oldest = heads.into_iter().chain(oldest).min();
+        oldest = heads.into_iter().flatten().chain(oldest).min();
     }
     let age = |since: i64| Duration::from_millis((db.now as i64 - since).max(0) as u64);
     counts.oldest_ready = oldest.map(age);
@@ -58,7 +58,11 @@ pub(super) fn get(db: &mut Database, name: &QueueName, id: &[u8]) -> Result<Opti
     let Some(queue) = db.queue(name)? else { return Ok(None) };
     let sql = format!("SELECT {COLUMNS} FROM item WHERE queue = ?1 AND id = ?2");
     let found = db.run(&sql, |s| s.query_row(params![queue, id], Stored::read).optional())?;
-    found.map(|item| item.info(db)).transpose()
+    let Some(mut item) = found else { return Ok(None) };
+    match item.take_data(db, i64::MAX)? {
+        Data::Found(data) if !item.broken.record => Ok(Some(item.info(data))),
+        _ => Err(item.unreadable(name.as_str())),
+    }
 }
 
 pub(super) fn list(
@@ -83,25 +87,34 @@ pub(super) fn list(
     // Ready items stand in places of their own, all others in place 0.
     let ready = state == State::Ready;
     let (place, number) = if ready { (second, i64::MAX) } else { (0, second) };
+    // What stands nowhere, since it was changed by something else, would be found again and again.
+    let stands = if ready { "typeof(place) = 'integer'" } else { "+place = 0" };
     let sql = format!(
         "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = ?2 \
-         AND (rank, place, number) > (?3, ?4, ?5) ORDER BY rank, place, number LIMIT ?6"
+         AND (rank, place, number) > (?3, ?4, ?5) AND typeof(rank) = 'integer' AND {stands} \
+         ORDER BY rank, place, number LIMIT ?6"
     );
     let after = params![queue, state_number(state), rank, place, number, limit as i64];
-    // A page of large items is cut short.
     let rows = db.rows(&sql, after, Stored::read)?;
     let mut page = end;
+    // A page of large items is cut short.
     let (mut room, mut whole) = (MAX_BATCH_BYTES as i64, rows.len() < limit);
-    for item in rows {
-        if room <= 0 {
+    for mut item in rows {
+        let most = if page.items.is_empty() { i64::MAX } else { room };
+        let data = item.take_data(db, most)?;
+        if matches!(data, Data::TooLarge) {
             whole = false;
             break;
         }
         let second = if ready { item.place } else { item.number };
         page.cursor = Some(Cursor(item.rank.to_string(), second.to_string()));
-        let item = item.info(db)?;
-        room -= item.data.len() as i64;
-        page.items.push(item);
+        // Others are passed over.
+        if let Data::Found(data) = data
+            && !item.broken.record
+        {
+            room -= data.len() as i64;
+            page.items.push(item.info(data));
+        }
     }
     if whole {
         page.cursor = None;
@@ -109,6 +122,9 @@ pub(super) fn list(
     Ok(page)
 }
 
+/// Whatever stands where names do: another program may have written it.
 pub(super) fn queues(db: &mut Database) -> Result<Vec<String>> {
-    db.rows("SELECT name FROM queue WHERE added > 0", [], |row| row.get(0))
+    db.rows("SELECT name FROM queue WHERE name IS NOT NULL", [], |row| {
+        Ok(String::from_utf8_lossy(row.get_ref(0)?.as_bytes()?).into_owned())
+    })
 }

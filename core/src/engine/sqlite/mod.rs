@@ -5,18 +5,22 @@
 
 mod add;
 mod audit;
+mod auditor;
 mod clean;
 mod clock;
 mod database;
+mod dropped;
 mod due;
 mod error;
 mod files;
+mod inbox;
 mod job;
 mod lease;
 mod location;
 mod log;
 mod log_watch;
 mod look;
+mod mend;
 mod news;
 mod opening;
 mod operate;
@@ -24,6 +28,7 @@ mod park;
 #[cfg(test)]
 mod plans;
 mod process;
+mod reader;
 mod row;
 mod seat;
 mod settle;
@@ -31,6 +36,7 @@ mod tally;
 mod tend;
 mod thread;
 mod turn;
+mod waits;
 mod worker;
 
 use std::collections::HashMap;
@@ -42,20 +48,25 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::watch;
 
+use self::auditor::Auditor;
 use self::database::Database;
+use self::dropped::Sweeper;
 use self::location::Location;
 use self::opening::Opening;
 pub(crate) use self::park::{
     after_in_child as after_fork_in_child, after_in_parent as after_fork_in_parent,
     before as before_fork,
 };
-use self::worker::Worker;
-use super::{BothHalves, Complete, Engine, Extend, Fail, Leased, Release, Stamp, Turn, Wanted};
+use self::reader::Reader;
+use self::worker::{GRACE, Worker, no_answer};
+use super::{
+    BothHalves, Complete, Engine, Extend, Fail, Leased, LeasedItem, Release, Stamp, Turn, Wanted,
+};
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
-use crate::name::QueueName;
+use crate::name::{QueueName, QueueNames};
 use crate::options::ConnectOptions;
 use crate::{Error, Result};
 
@@ -67,6 +78,8 @@ pub(crate) struct SqliteEngine {
     worker: Mutex<Option<Worker>>,
     looked: Mutex<HashMap<QueueName, Looked>>,
     due: tend::Due,
+    reader: Reader,
+    sweeper: Sweeper,
 }
 
 /// The last look of a queue's calls for an item.
@@ -110,7 +123,9 @@ impl SqliteEngine {
         let clock: clock::Source = Arc::new(clock::machine);
         let timeout = options.timeout;
         let (worker, opened) = Worker::start(Opening::new(location, clock, timeout));
-        opened.await.map_err(|_| Error::internal("no thread for the database"))??;
+        let opened = tokio::time::timeout(timeout + GRACE, opened).await;
+        let late = |_| Error::unavailable("opening the database takes too long", false);
+        opened.map_err(late)?.map_err(|_| Error::internal("no thread for the database"))??;
         let engine = SqliteEngine {
             timeout,
             closed: AtomicBool::new(false),
@@ -118,6 +133,8 @@ impl SqliteEngine {
             worker: Mutex::new(Some(worker)),
             looked: Mutex::default(),
             due: tend::Due::default(),
+            reader: Reader::new(timeout),
+            sweeper: Sweeper::default(),
         };
         Ok((engine, options))
     }
@@ -131,6 +148,15 @@ impl SqliteEngine {
     fn looked_in_vain(&self, queue: &QueueName) {
         if let Some(looked) = locked(&self.looked).get_mut(queue) {
             looked.in_vain = true;
+        }
+    }
+
+    /// What is kept in memory for a queue. Who waits for an item looks again.
+    fn forget(&self, queue: &QueueName) {
+        locked(&self.looked).remove(queue);
+        self.due.forget(queue);
+        if let Ok(worker) = self.worker() {
+            worker.news().forget(queue);
         }
     }
 
@@ -163,6 +189,35 @@ impl SqliteEngine {
         worker.run(true, stamp.until, move |db| operation(db, &name, &inputs)).await
     }
 
+    /// Completes and leases on the thread. What is leased when nobody waits for it any more is given back.
+    async fn lease_there(
+        &self,
+        worker: Worker,
+        queue: &QueueName,
+        until: Instant,
+        work: impl FnMut(&mut Database) -> Result<(Vec<bool>, Leased)> + Send + 'static,
+    ) -> Result<(Vec<bool>, Leased)> {
+        let late = match worker.send(true, until, work).await {
+            Ok(done) => return done,
+            Err(late) => late,
+        };
+        let (queue, timeout) = (queue.clone(), self.timeout);
+        tokio::spawn(async move {
+            let Ok(Ok((_, leased))) = late.await else { return };
+            let release = |item: LeasedItem| Release { token: item.token, delay_ms: 0 };
+            let leases: Vec<_> = leased.items.into_iter().map(release).collect();
+            let name = queue.clone();
+            let give_back = move |db: &mut Database| settle::release(db, &name, &leases);
+            match worker.run(true, Instant::now() + timeout, give_back).await {
+                Ok(_) => worker.news().changed(&queue),
+                Err(error) => {
+                    tracing::warn!(%queue, %error, "leases of a call that was given up expire");
+                }
+            }
+        });
+        Err(no_answer(true))
+    }
+
     /// The same for an operation that may make something ready.
     async fn write_and_tell<I: Clone + Send + 'static, T: Send + 'static>(
         &self,
@@ -173,7 +228,10 @@ impl SqliteEngine {
         operation: fn(&mut Database, &QueueName, &[I]) -> Result<T>,
     ) -> Result<T> {
         let done = self.write(queue, inputs, size, stamp, operation).await?;
-        self.worker()?.news().changed(queue);
+        // What was executed is told also if the client was closed meanwhile.
+        if let Ok(worker) = self.worker() {
+            worker.news().changed(queue);
+        }
         Ok(done)
     }
 
@@ -211,6 +269,16 @@ impl Engine for SqliteEngine {
         usize::MAX
     }
 
+    /// It may look first.
+    fn leases_in_one_step(&self) -> bool {
+        false
+    }
+
+    /// Each is one transaction.
+    fn undoes_failures(&self) -> bool {
+        true
+    }
+
     async fn open_queue(&self, _: &QueueName) -> Result<()> {
         // The format belongs to the file, and was checked when it was opened.
         Ok(())
@@ -235,8 +303,16 @@ impl Engine for SqliteEngine {
             self.looked_in_vain(queue);
             return Ok(nothing);
         }
-        let count = how_many(wanted);
-        let leased = self.write(queue, wanted, count, stamp, lease::lease).await?;
+        let (worker, count) = (self.worker()?, how_many(wanted));
+        let leased = match worker.run_here(true, count, |db| lease::lease(db, queue, wanted)) {
+            Some(done) => done?,
+            None => {
+                let (name, wanted) = (queue.clone(), wanted.to_vec());
+                let there =
+                    move |db: &mut Database| Ok((Vec::new(), lease::lease(db, &name, &wanted)?));
+                self.lease_there(worker, queue, stamp.until, there).await?.1
+            }
+        };
         if leased.items.len() < count {
             self.looked_in_vain(queue);
         }
@@ -268,7 +344,7 @@ impl Engine for SqliteEngine {
             None => {
                 let (name, leases, wanted) = (queue.clone(), leases.to_vec(), wanted.to_vec());
                 let there = move |db: &mut Database| both(db, &name, &leases, &wanted);
-                worker.run(true, stamp.until, there).await
+                self.lease_there(worker, queue, stamp.until, there).await
             }
         };
         let (completed, leased) = done?;
@@ -327,17 +403,21 @@ impl Engine for SqliteEngine {
     }
 
     async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)> {
-        if let Err(nothing) = self.look(queue, stamp.until, clean::anything_due).await? {
-            return Ok((nothing, false));
-        }
         let (worker, name) = (self.worker()?, queue.clone());
-        let done = worker.run(true, stamp.until, move |db| clean::light_clean(db, &name)).await?;
+        // Whoever was dropping a queue may have died: each step of a clean takes one of that as well.
+        let swept = self.sweeper.try_step(&worker, stamp.until).await;
+        if let Err(nothing) = self.look(queue, stamp.until, clean::anything_due).await? {
+            return Ok((nothing, swept));
+        }
+        let clean = move |db: &mut Database| clean::light_clean(db, &name);
+        let (report, more) = worker.run(true, stamp.until, clean).await?;
         worker.news().changed(queue);
-        Ok(done)
+        Ok((report, more || swept))
     }
 
     async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport> {
-        audit::audit(&self.worker()?, self.timeout, queue, mend, pace).await
+        let (worker, reader, sweeper) = (&self.worker()?, &self.reader, &self.sweeper);
+        Auditor { worker, reader, sweeper, timeout: self.timeout, queue, mend, pace }.audit().await
     }
 
     async fn next_due(&self, queue: &QueueName, _rest: Duration) -> Result<Option<Duration>> {
@@ -396,20 +476,47 @@ impl Engine for SqliteEngine {
         self.read(move |db| look::list(db, &name, state, cursor.as_ref(), limit)).await
     }
 
-    async fn queues(&self) -> Result<Vec<String>> {
-        self.read(look::queues).await
+    async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {
+        let worker = self.worker()?;
+        let name = queue.clone();
+        // The one that is there now: another that gets its name meanwhile is not touched.
+        let found = self.read(move |db| db.queue(&name)).await?;
+        let Some(number) = found else { return Ok(false) };
+        let name = queue.clone();
+        worker.run(true, self.until(), move |db| dropped::detach(db, &name, number)).await?;
+        self.forget(queue);
+        loop {
+            match self.sweeper.step(&worker, self.until()).await {
+                Ok(true) => {}
+                Ok(false) => return Ok(true),
+                Err(error) => {
+                    tracing::warn!(%queue, %error, "dropped; the next clean deletes what is left of it");
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    async fn queues(&self) -> Result<QueueNames> {
+        let found = self.read(look::queues).await?;
+        let is_name = |name: &String| QueueName::new(name).is_ok();
+        let (names, strange): (Vec<_>, Vec<_>) = found.into_iter().partition(is_name);
+        Ok(QueueNames { names, skipped: strange.len() as u64 })
     }
 
     async fn wait(&self, queue: &QueueName) {
         let seen = locked(&self.looked).get(queue).map(|looked| looked.seen.clone());
         match (self.worker(), seen) {
             (Ok(worker), Some(seen)) => worker.wait(seen).await,
+            // Forgotten since it looked: it looks again.
+            (Ok(_), None) => {}
             // Closed, which the caller notices by itself.
-            _ => std::future::pending().await,
+            (Err(_), _) => std::future::pending().await,
         }
     }
 
-    async fn retire(&self, _: &QueueName, _: &[Arc<str>]) -> Result<()> {
+    async fn retire(&self, queue: &QueueName, _: &[Arc<str>]) -> Result<()> {
+        self.forget(queue);
         Ok(())
     }
 
@@ -422,5 +529,103 @@ impl Engine for SqliteEngine {
         if let Some(worker) = open {
             worker.close(self.timeout).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::mpsc;
+
+    use leaseq_test_support::eventually;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reading_that_was_given_up_between_two_statements_ends() {
+        const LONG: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT
+            1000000000) SELECT count(*) FROM n";
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("queue.db").display());
+        let (engine, _) = SqliteEngine::connect(&url, ConnectOptions::default()).await.unwrap();
+        let worker = engine.worker().unwrap();
+        let (end, ended) = mpsc::channel::<()>();
+        let (begin, begun) = oneshot::channel();
+        let mut begin = Some(begin);
+        let long = move |db: &mut Database| {
+            begin.take().map(|begin| begin.send(()));
+            let _ = ended.recv();
+            db.run(LONG, |s| s.query_row([], |row| row.get::<_, i64>(0)))
+        };
+        tokio::select! {
+            read = engine.reader.read(&worker, long) => panic!("it was not held up: {read:?}"),
+            begun = begun => begun.unwrap(),
+        }
+        drop(end);
+        engine.reader.read(&worker, |_| Ok(())).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_was_executed_is_told_though_the_client_is_closed_meanwhile() {
+        let (engine, _) =
+            SqliteEngine::connect("memory:", ConnectOptions::default()).await.unwrap();
+        let queue = QueueName::new("jobs").unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        let stamp = Stamp { lane: "lane".into(), number: 1, until, late_copy: Default::default() };
+        let (end, ended) = mpsc::channel::<()>();
+        let (begin, begun) = oneshot::channel();
+        let mut begin = Some(begin);
+        let worker = engine.worker().unwrap();
+        let hanging = tokio::spawn(async move {
+            let hang = move |_: &mut Database| {
+                begin.take().map(|begin| begin.send(()));
+                let _ = ended.recv();
+                Ok(())
+            };
+            worker.run(false, until, hang).await
+        });
+        begun.await.unwrap();
+        let items = [Item::new("a")];
+        let mut add = pin!(engine.add(&queue, &items, &stamp));
+        let mut close = pin!(engine.close());
+        // Each is polled once: the item is on its way, and then the client is closed.
+        tokio::select! {
+            biased;
+            added = &mut add => panic!("it was not held up: {added:?}"),
+            () = &mut close => panic!("it did not wait for the item"),
+            () = std::future::ready(()) => {}
+        }
+        drop(end);
+        let (added, ()) = tokio::join!(add, close);
+        assert_eq!(added.unwrap(), [true]);
+        hanging.await.unwrap().unwrap();
+    }
+
+    /// As when the disk hangs.
+    #[tokio::test]
+    async fn what_is_leased_too_late_is_given_back() {
+        let url = "memory:?timeout_ms=100";
+        let (engine, _) = SqliteEngine::connect(url, ConnectOptions::default()).await.unwrap();
+        let queue = QueueName::new("jobs").unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        let stamp = Stamp { lane: "lane".into(), number: 1, until, late_copy: Default::default() };
+        engine.add(&queue, &[Item::new("a"), Item::new("b")], &stamp).await.unwrap();
+        let (end, ended) = mpsc::channel::<()>();
+        let name = queue.clone();
+        let hanging = move |db: &mut Database| {
+            let _ = ended.recv();
+            let wanted = [Wanted { count: 2, duration_ms: 3_600_000 }];
+            Ok((Vec::new(), lease::lease(db, &name, &wanted)?))
+        };
+        let until = Instant::now() + Duration::from_millis(100);
+        let error = engine.lease_there(engine.worker().unwrap(), &queue, until, hanging).await;
+        assert!(error.unwrap_err().outcome_unknown());
+        drop(end);
+        let given_back = async || {
+            let counts = engine.counts(&queue).await.unwrap_or_default();
+            (counts.ready, counts.leased, counts.totals.leased) == (2, 0, 2)
+        };
+        assert!(eventually(Duration::from_secs(20), given_back).await);
     }
 }

@@ -34,6 +34,11 @@ impl News {
         }
     }
 
+    /// Nobody waits any more; who does all the same looks again, and subscribes anew.
+    pub(super) fn forget(&self, queue: &QueueName) {
+        self.lock().remove(queue);
+    }
+
     /// What the queue's count is before looking at it.
     pub(super) fn subscribe(&self, queue: &QueueName) -> watch::Receiver<u64> {
         let mut queues = self.lock();

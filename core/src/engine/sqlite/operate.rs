@@ -4,7 +4,8 @@ use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
-use super::row::{read_state, state_number};
+use super::mend::set_right;
+use super::row::{Stored, WITHOUT_DATA, read_priority, read_state, state_number};
 use super::settle::forget_large;
 use super::tally::Tally;
 use crate::Result;
@@ -34,36 +35,42 @@ fn remove_one(db: &Database, number: i64, tally: &mut Tally) -> Result<bool> {
         "DELETE FROM item WHERE number = ?1 RETURNING state, priority, data IS NULL",
         |s| {
             s.query_row([number], |row| {
-                Ok((read_state(row, 0)?, row.get::<_, u8>(1)?, row.get(2)?))
+                Ok((read_state(row, 0)?, read_priority(row, 1)?, row.get(2)?))
             })
             .optional()
         },
     )?;
     let Some((state, priority, large)) = gone else { return Ok(false) };
     forget_large(db, number, large)?;
-    tally.count(state, priority, -1);
+    if let Some(state) = state {
+        tally.count(state, priority, -1);
+    }
     tally.removed += 1;
     Ok(true)
 }
 
 pub(super) fn requeue(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Result<Vec<bool>> {
     const REQUEUE: &str =
-        "UPDATE item SET state = 0, rank = -priority, place = ?3, failures = 0, expiries = 0, front = 0,
-        since = ?4 WHERE queue = ?1 AND id = ?2 AND state = 3 RETURNING priority";
+        "UPDATE item SET state = 0, rank = -priority, place = ?2, failures = 0, expiries = 0, front = 0,
+        since = ?3 WHERE number = ?1";
+    let find =
+        format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2 AND state = 3");
     let Some(queue) = db.queue(name)? else { return Ok(vec![false; ids.len()]) };
     let now = db.now as i64;
     let mut tally = Tally::default();
     let mut answers = Vec::with_capacity(ids.len());
     for id in ids {
-        let place = db.next_number();
-        let priority: Option<u8> = db.run(REQUEUE, |s| {
-            s.query_row(params![queue, id.as_ref(), place, now], |row| row.get(0)).optional()
-        })?;
-        if let Some(priority) = priority {
-            tally.count(State::Dead, priority, -1);
-            tally.count(State::Ready, priority, 1);
+        let found =
+            db.run(&find, |s| s.query_row(params![queue, id.as_ref()], Stored::read).optional())?;
+        answers.push(found.is_some());
+        let Some(item) = found else { continue };
+        if item.broken.any() {
+            set_right(db, &item, &mut tally)?;
         }
-        answers.push(priority.is_some());
+        let place = db.next_number();
+        db.run(REQUEUE, |s| s.execute(params![item.number, place, now]))?;
+        tally.count(State::Dead, item.priority, -1);
+        tally.count(State::Ready, item.priority, 1);
     }
     db.count(queue, &tally)?;
     Ok(answers)
@@ -92,7 +99,12 @@ pub(super) fn purge(
 }
 
 pub(super) fn set_paused(db: &mut Database, name: &QueueName, paused: bool) -> Result<()> {
-    let queue = db.queue_or_new(name)?;
+    // Leasing from a queue that does not exist is on already.
+    let queue = match db.queue(name)? {
+        Some(queue) => queue,
+        None if paused => db.queue_or_new(name)?,
+        None => return Ok(()),
+    };
     db.run("UPDATE queue SET paused = ?2 WHERE queue = ?1", |s| s.execute(params![queue, paused]))?;
     Ok(())
 }

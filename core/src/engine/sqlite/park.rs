@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::process::FILES;
 use super::seat::Seat;
+use super::waits::{self, Wait};
 
 /// How long a fork waits for those who use a database; after that the child can use none.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -24,6 +25,7 @@ thread_local! {
 
 struct Forking {
     seats: MutexGuard<'static, Vec<Weak<Seat>>>,
+    waits: MutexGuard<'static, Vec<Wait>>,
     parked: Vec<Arc<Seat>>,
     /// Nobody is inside SQLite.
     clear: bool,
@@ -63,7 +65,8 @@ pub(crate) fn before() {
         let until = Instant::now() + PATIENCE;
         let parked: Vec<_> = seats.iter().filter_map(Weak::upgrade).collect();
         let late = parked.iter().filter(|seat| !seat.park(until)).count();
-        *forking = Some(Forking { seats, parked, clear: late == 0, depth: 1 });
+        let waits = waits::lock();
+        *forking = Some(Forking { seats, waits, parked, clear: late == 0, depth: 1 });
     });
 }
 
@@ -95,6 +98,7 @@ pub(crate) fn after_in_child() {
         if !forking.clear {
             FILES.refuse();
         }
+        forking.waits.clear();
         std::mem::forget(forking.parked);
         std::mem::forget(std::mem::take(&mut *forking.seats));
     });

@@ -8,7 +8,9 @@ use bytes::Bytes;
 
 use super::database::Database;
 use super::opening::Opening;
-use super::{add, clean, clock, lease, location::Location, look, operate, settle, tend};
+use super::{
+    add, audit, clean, clock, dropped, lease, location::Location, look, operate, settle, tend,
+};
 use crate::engine::{Complete, Extend, Fail, Release, Turn, Wanted};
 use crate::item::{Cursor, Item, State};
 use crate::name::QueueName;
@@ -42,11 +44,19 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     look::get(db, &name, &[1]).unwrap();
     operate::remove(db, &name, &[Bytes::from_static(&[9])]).unwrap();
     operate::requeue(db, &name, &[Bytes::from_static(&[8])]).unwrap();
-    clean::audit_items(db, &name, 0, true, &mut Default::default()).unwrap();
+    audit::items(db, &name, 0, true, &mut Default::default()).unwrap();
+    audit::large_data(db, 0, true, &mut Default::default()).unwrap();
+    audit::wrong_counts(db, &name).unwrap();
     tend::next_due(db, &name).unwrap();
     for turn in [Turn::Take { interval: Duration::ZERO }, Turn::Keep, Turn::Done, Turn::Drop] {
         tend::deep_turn(db, &name, turn).unwrap();
     }
+    let queue = db.queue(&name).unwrap().unwrap();
+    dropped::detach(db, &name, queue).unwrap();
+    while let Some(queue) = dropped::next(db, &BTreeSet::new()).unwrap() {
+        dropped::sweep(db, queue).unwrap();
+    }
+    assert!(db.queue(&name).unwrap().is_none());
     db.statements.take()
 }
 

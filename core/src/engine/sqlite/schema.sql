@@ -1,20 +1,24 @@
 -- Storage format 1 of the embedded engine. All queues of a file stand in one database.
 
 -- One row. clock: high-water mark of the time in ms, so that it never goes back. sequence: no number
--- above it was given, to an item or to a place in line; numbers are never used twice.
+-- above it was given, to an item or to a place in line; numbers are never used twice. drops: how many
+-- queues were dropped; while it stays the same, a name stands for the same queue.
 CREATE TABLE meta (
     only     INTEGER PRIMARY KEY CHECK (only = 1),
     clock    INTEGER NOT NULL,
-    sequence INTEGER NOT NULL
+    sequence INTEGER NOT NULL,
+    drops    INTEGER NOT NULL
 ) STRICT;
-INSERT INTO meta VALUES (1, 0, 0);
+INSERT INTO meta VALUES (1, 0, 0, 0);
 
--- largest: size of the largest data ever added, to bound answers. ready0 to ready9, delayed, leased, dead: how many items are in each state. Then the totals.
+-- queue: never used again for another one. name: NULL if it was dropped; its rows are deleted bit by bit.
+-- corrected: how often its counts were. ready0 to ready9, delayed, leased, dead: how many items are in
+-- each state. Then the totals.
 CREATE TABLE queue (
-    queue     INTEGER PRIMARY KEY,
-    name      TEXT NOT NULL UNIQUE,
+    queue     INTEGER PRIMARY KEY AUTOINCREMENT,
+    name      TEXT UNIQUE,
     paused    INTEGER NOT NULL DEFAULT 0,
-    largest   INTEGER NOT NULL DEFAULT 0,
+    corrected INTEGER NOT NULL DEFAULT 0,
     ready0    INTEGER NOT NULL DEFAULT 0,
     ready1    INTEGER NOT NULL DEFAULT 0,
     ready2    INTEGER NOT NULL DEFAULT 0,
@@ -71,4 +75,11 @@ CREATE INDEX item_line ON item (queue, state, rank, place);
 CREATE TABLE large (
     number INTEGER PRIMARY KEY,
     data   BLOB NOT NULL
+) STRICT;
+
+-- When a cleaner has cleaned a queue deeply, and until when one does.
+CREATE TABLE deep_turn (
+    queue    INTEGER PRIMARY KEY,
+    cleaned  INTEGER,
+    cleaning INTEGER
 ) STRICT;

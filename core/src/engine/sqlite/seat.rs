@@ -1,7 +1,9 @@
 //! Who uses the database of a client: one at a time, and nobody while the process forks.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use rusqlite::InterruptHandle;
 
 use super::database::Database;
 use super::opening::Opening;
@@ -12,7 +14,13 @@ use crate::{Error, Result};
 pub(super) struct Seat {
     state: Mutex<State>,
     changed: Condvar,
+    /// What is done with it may be broken off at any time, and is by a fork.
+    interruptible: bool,
+    interrupt: Mutex<Option<InterruptHandle>>,
 }
+
+/// How often who forks breaks off what may be: it may begin in the same moment.
+const INTERRUPT_EVERY: Duration = Duration::from_millis(5);
 
 struct State {
     slot: Slot,
@@ -44,8 +52,28 @@ impl Drop for Taken<'_> {
 
 impl Seat {
     pub(super) fn new(opening: Opening) -> Arc<Seat> {
+        Arc::new(Seat::with(opening, false))
+    }
+
+    /// For a database that is only read.
+    pub(super) fn interruptible(opening: Opening) -> Arc<Seat> {
+        Arc::new(Seat::with(opening, true))
+    }
+
+    fn with(opening: Opening, interruptible: bool) -> Seat {
         let state = State { slot: Slot::Closed(Box::new(opening)), parked: false };
-        Arc::new(Seat { state: Mutex::new(state), changed: Condvar::new() })
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        Seat { state, changed, interruptible, interrupt: Mutex::default() }
+    }
+
+    /// Breaks off what runs now, if that may be.
+    pub(super) fn interrupt(&self) {
+        // In a forked child it may be locked for ever.
+        if let Ok(handle) = self.interrupt.try_lock()
+            && let Some(handle) = &*handle
+        {
+            handle.interrupt();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -75,7 +103,12 @@ impl Seat {
     pub(super) fn use_it<T>(&self, work: impl FnOnce(&mut Database) -> T) -> Result<T> {
         let mut taken = self.take();
         if let Slot::Closed(opening) = &taken.back {
-            taken.back = Slot::Open(Box::new(opening.open()?));
+            let database = opening.open()?;
+            if self.interruptible {
+                let handle = Some(database.connection.get_interrupt_handle());
+                *self.interrupt.lock().unwrap_or_else(PoisonError::into_inner) = handle;
+            }
+            taken.back = Slot::Open(Box::new(database));
         }
         match &mut taken.back {
             Slot::Open(database) => Ok(work(database)),
@@ -83,9 +116,32 @@ impl Seat {
         }
     }
 
+    /// Opens it without the turn. False: its tables have to be made.
+    pub(super) fn open_made(&self) -> Result<bool> {
+        let mut taken = self.take();
+        if let Slot::Closed(opening) = &taken.back
+            && let Some(database) = opening.open_made()?
+        {
+            taken.back = Slot::Open(Box::new(database));
+        }
+        Ok(matches!(taken.back, Slot::Open(_)))
+    }
+
     /// Closes it for good.
     pub(super) fn end(&self) {
         let mut taken = self.take();
+        taken.back = Slot::Gone;
+    }
+
+    /// The same if nobody uses it now.
+    pub(super) fn try_end(&self) {
+        let mut taken = {
+            let mut state = self.lock();
+            if state.parked || matches!(state.slot, Slot::Taken) {
+                return;
+            }
+            Taken { seat: self, back: std::mem::replace(&mut state.slot, Slot::Taken) }
+        };
         taken.back = Slot::Gone;
     }
 
@@ -107,7 +163,12 @@ impl Seat {
             if left.is_zero() {
                 return false;
             }
-            let waited = self.changed.wait_timeout(state, left);
+            let mut rest = left;
+            if self.interruptible {
+                self.interrupt();
+                rest = left.min(INTERRUPT_EVERY);
+            }
+            let waited = self.changed.wait_timeout(state, rest);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         let mut taken = Taken { seat: self, back: std::mem::replace(&mut state.slot, Slot::Taken) };

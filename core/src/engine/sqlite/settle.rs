@@ -3,7 +3,8 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
-use super::row::{rank, read_state, state_number};
+use super::mend::set_right;
+use super::row::{Stored, WITHOUT_DATA, rank, read_priority, read_state, state_number};
 use super::tally::Tally;
 use crate::Result;
 use crate::engine::{Complete, Extend, Fail, Release, Token};
@@ -59,7 +60,7 @@ pub(super) fn complete(
 fn complete_any(db: &Database, queue: i64, lease: &Complete, tally: &mut Tally) -> Result<bool> {
     let (number, delivery) = numbers(lease.token);
     let read = |row: &rusqlite::Row<'_>| {
-        Ok((read_state(row, 0)?, row.get::<_, u8>(1)?, row.get::<_, bool>(2)?))
+        Ok((read_state(row, 0)?, read_priority(row, 1)?, row.get::<_, bool>(2)?))
     };
     let gone = if lease.strict {
         db.run(COMPLETE_STRICT, |s| s.query_row([number, queue, delivery], read).optional())?
@@ -68,7 +69,9 @@ fn complete_any(db: &Database, queue: i64, lease: &Complete, tally: &mut Tally) 
     };
     let Some((state, priority, large)) = gone else { return Ok(false) };
     forget_large(db, number, large)?;
-    tally.count(state, priority, -1);
+    if let Some(state) = state {
+        tally.count(state, priority, -1);
+    }
     tally.completed += 1;
     Ok(true)
 }
@@ -108,10 +111,10 @@ pub(super) fn release(
     let mut tally = Tally::default();
     let mut answers = vec![false; leases.len()];
     // Of the same item twice in a batch, the first counts; of several, the first goes in front.
-    let mut released: Vec<(usize, Held)> = Vec::new();
+    let mut released: Vec<(usize, Stored)> = Vec::new();
     for (i, lease) in leases.iter().enumerate() {
         let twice = released.iter().any(|(other, _)| leases[*other].token == lease.token);
-        if let Some(found) = held(db, queue, lease.token)?.filter(|_| !twice) {
+        if let Some(found) = held(db, queue, lease.token, &mut tally)?.filter(|_| !twice) {
             released.push((i, found));
         }
     }
@@ -153,14 +156,14 @@ pub(super) fn fail(
     let mut tally = Tally::default();
     let mut answers = Vec::with_capacity(leases.len());
     for lease in leases {
-        let Some(found) = held(db, queue, lease.token)? else {
+        let Some(found) = held(db, queue, lease.token, &mut tally)? else {
             answers.push(None);
             continue;
         };
         let (number, delivery) = numbers(lease.token);
         let delay = lease.delay_ms as i64;
         let (state, at) = match delay {
-            _ if found.last_attempt => (State::Dead, now),
+            _ if found.ends_with_next() => (State::Dead, now),
             0 => (State::Ready, now),
             delay => (State::Delayed, now + delay),
         };
@@ -180,24 +183,23 @@ pub(super) fn fail(
     Ok(answers)
 }
 
-struct Held {
-    priority: u8,
-    since: i64,
-    last_attempt: bool,
-}
-
-/// What the item is like, if this lease of it is current.
-fn held(db: &Database, queue: i64, token: Token) -> Result<Option<Held>> {
-    const HELD: &str =
-        "SELECT priority, since, max_attempts > 0 AND failures + expiries + 1 >= max_attempts
-        FROM item WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
+/// The item, if this lease of it is current. Its row can be changed.
+fn held(db: &Database, queue: i64, token: Token, tally: &mut Tally) -> Result<Option<Stored>> {
+    let sql = format!(
+        "SELECT {WITHOUT_DATA} FROM item
+        WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3"
+    );
     let (number, delivery) = numbers(token);
-    db.run(HELD, |s| {
-        s.query_row([number, queue, delivery], |row| {
-            Ok(Held { priority: row.get(0)?, since: row.get(1)?, last_attempt: row.get(2)? })
-        })
-        .optional()
-    })
+    let found =
+        db.run(&sql, |s| s.query_row([number, queue, delivery], Stored::read).optional())?;
+    match found {
+        Some(item) if item.broken.any() => {
+            set_right(db, &item, tally)?;
+            // Else it is dead now.
+            Ok(Some(item).filter(|item| !item.broken.record))
+        }
+        found => Ok(found),
+    }
 }
 
 fn numbers(token: Token) -> (i64, i64) {

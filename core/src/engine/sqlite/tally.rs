@@ -18,8 +18,6 @@ pub(super) struct Tally {
     pub(super) failed: i64,
     pub(super) died: i64,
     pub(super) removed: i64,
-    /// Size of the largest data that was added.
-    pub(super) largest: i64,
 }
 
 const ADD: &str = "UPDATE queue SET
@@ -27,8 +25,7 @@ const ADD: &str = "UPDATE queue SET
     ready4 = ready4 + ?5, ready5 = ready5 + ?6, ready6 = ready6 + ?7, ready7 = ready7 + ?8,
     ready8 = ready8 + ?9, ready9 = ready9 + ?10, delayed = delayed + ?11, leased = leased + ?12,
     dead = dead + ?13, added = added + ?14, leases = leases + ?15, completed = completed + ?16,
-    expired = expired + ?17, failed = failed + ?18, died = died + ?19, removed = removed + ?20,
-    largest = max(largest, ?22)
+    expired = expired + ?17, failed = failed + ?18, died = died + ?19, removed = removed + ?20
     WHERE queue = ?21";
 
 impl Tally {
@@ -55,7 +52,6 @@ impl Tally {
             self.died,
             self.removed,
             queue,
-            self.largest,
         ];
         if self.ready.iter().chain(&rest[..10]).all(|change| *change == 0) {
             return Ok(());

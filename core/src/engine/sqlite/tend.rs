@@ -52,6 +52,11 @@ impl Due {
         locked(&self.seen).insert(queue.clone(), self.changes.subscribe());
     }
 
+    /// Nobody cleans the queue any more.
+    pub(super) fn forget(&self, queue: &QueueName) {
+        locked(&self.seen).remove(queue);
+    }
+
     /// Returns when something was written since it looked.
     pub(super) async fn wait(&self, worker: &Worker, queue: &QueueName) {
         let seen = locked(&self.seen).get(queue).cloned();
@@ -85,13 +90,6 @@ pub(super) fn next_due(db: &mut Database, name: &QueueName) -> Result<Option<Dur
     Ok(next.map(|at| Duration::from_millis((at - db.now as i64).max(0) as u64)))
 }
 
-/// Beside the tables that every operation uses: made by the first cleaner.
-const TABLE: &str = "CREATE TABLE IF NOT EXISTS deep_turn (
-    queue    INTEGER PRIMARY KEY,
-    cleaned  INTEGER,
-    cleaning INTEGER
-) STRICT";
-
 pub(super) fn deep_turn(db: &mut Database, name: &QueueName, turn: Turn) -> Result<Duration> {
     let Some(queue) = db.queue(name)? else {
         return Ok(match turn {
@@ -99,7 +97,6 @@ pub(super) fn deep_turn(db: &mut Database, name: &QueueName, turn: Turn) -> Resu
             _ => Duration::ZERO,
         });
     };
-    db.execute(TABLE)?;
     let now = db.now as i64;
     let lasts = Turn::LASTS.as_millis() as i64;
     let mut cleaning = None;

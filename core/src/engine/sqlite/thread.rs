@@ -6,29 +6,30 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use super::database::Database;
-use super::job::Job;
+use super::inbox::Message;
+use super::job::{Call, Job};
 use super::log::Log;
 use super::log_watch::Watch;
 use super::turn::Turns;
-use super::worker::{Message, Shared};
-use crate::Result;
+use super::worker::Shared;
+use crate::backoff::Backoff;
+use crate::{Error, Result};
 
 /// Operations that share a transaction at most.
 const MAX_SHARED: usize = 64;
 /// How often to look for writes of other processes, while anybody waits: where the kernel has no news
 /// of them, and after a write, which is there for others only later.
 const LOOK_EVERY: Duration = Duration::from_millis(8);
+/// Longest pause between two tries to open a new file while another process keeps the turn.
+const MAX_PAUSE: Duration = Duration::from_millis(50);
 /// And where the kernel tells.
 const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct Thread {
     shared: Arc<Shared>,
-    queue: Receiver<Message>,
-    to_itself: Sender<Message>,
     turns: Turns,
     /// `None` in memory, where there are no others.
     log: Option<Log>,
@@ -37,34 +38,39 @@ pub(super) struct Thread {
     /// The kernel was asked for news of the log, and none has come.
     watched: bool,
     look_in: Duration,
-    ending: bool,
 }
 
 impl Thread {
-    /// `to_itself` sends to `queue`. `path`: of the database, `None` in memory.
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        queue: Receiver<Message>,
-        to_itself: Sender<Message>,
-        path: Option<PathBuf>,
-    ) -> Thread {
+    /// `path`: of the database, `None` in memory.
+    pub(super) fn new(shared: Arc<Shared>, path: Option<PathBuf>) -> Thread {
         let log = path.as_deref().map(Log::new);
         Thread {
             shared,
-            queue,
-            to_itself,
             turns: Turns::new(path),
             log,
             watch: OnceCell::new(),
             watched: false,
             look_in: LOOK_EVERY,
-            ending: false,
         }
     }
 
-    /// Opens the database, in its turn.
-    pub(super) fn open(&mut self) -> Result<()> {
-        self.turns.with(&self.shared.seat, |_| ())
+    /// Opens the database. Who makes the tables needs the turn; where they are, it is opened without, if
+    /// another process keeps the turn. It gives up at this time, or when nobody waits for it any more.
+    pub(super) fn open(&mut self, until: Instant, is_over: impl Fn() -> bool) -> Result<()> {
+        let seat = self.shared.seat.clone();
+        let mut backoff = Backoff::up_to(MAX_PAUSE);
+        loop {
+            if let Some(done) = self.turns.try_with(&seat, |_| ())? {
+                return Ok(done);
+            }
+            if seat.open_made()? {
+                return Ok(());
+            }
+            if is_over() || Instant::now() >= until {
+                return Err(Error::unavailable("another process keeps the database", false));
+            }
+            std::thread::sleep(backoff.pause());
+        }
     }
 
     pub(super) fn close(&self) {
@@ -73,19 +79,16 @@ impl Thread {
 
     /// Until nobody sends anything any more.
     pub(super) fn run(&mut self) {
-        while !self.ending {
-            let first = if self.looks() {
-                self.queue.recv_timeout(self.look_in)
-            } else {
-                self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            };
+        loop {
+            let most = self.looks().then_some(self.look_in);
+            let first = self.shared.inbox.next(most);
             // It may be the kernel's news, or that may have come with it.
-            self.watched &= first.is_err();
+            self.watched &= matches!(first, Message::Nothing);
             match first {
-                Ok(Message::Job(job)) if job.writes => self.write(job),
-                Ok(Message::Job(job)) => self.read(job),
-                Ok(Message::Look) | Err(RecvTimeoutError::Timeout) => {}
-                Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return,
+                Message::Job(job) if job.writes => self.write(&job),
+                Message::Job(job) => self.read(&job),
+                Message::Look | Message::Nothing => {}
+                Message::End => return,
             }
             if self.looks() {
                 self.look_for_others();
@@ -109,9 +112,11 @@ impl Thread {
             self.look_in = LOOK_AT_LEAST_EVERY;
         } else {
             // What was written until now is found by one more look.
-            let told = self.to_itself.clone();
+            let told = Arc::downgrade(&self.shared);
             let tell = move || {
-                let _ = told.send(Message::Look);
+                if let Some(shared) = told.upgrade() {
+                    shared.inbox.look();
+                }
             };
             let watch = self.watch.get_or_init(|| {
                 let (path, every) = (log.path(), LOOK_EVERY);
@@ -124,81 +129,73 @@ impl Thread {
         }
     }
 
-    fn read(&self, mut job: Job) {
-        let outcome = job.claim().then(|| {
-            let run = |database: &mut Database| database.read(job.until, |db| job.call.run(db));
-            self.shared.seat.use_it(run).flatten()
-        });
-        self.shared.done(job, outcome);
+    fn read(&self, job: &Job) {
+        let Some(mut call) = job.claim() else { return };
+        let run = |database: &mut Database| database.read(job.until, |db| call.run(db));
+        let outcome = self.shared.seat.use_it(run).flatten();
+        self.shared.done(call, outcome);
     }
 
-    /// Runs this job, and with it every other one that has come by the time it may write.
-    fn write(&mut self, first: Job) {
-        if first.claimed.load(Ordering::Acquire) {
-            return self.shared.done(first, None);
+    /// Runs this job, and with it the others that write and have come by the time it may write.
+    fn write(&mut self, first: &Job) {
+        if first.is_over() {
+            return;
         }
-        let (queue, shared) = (&self.queue, &self.shared);
-        let (mut waiting, mut reads, mut ending) = (Some(first), Vec::new(), false);
-        let written = self.turns.with(&shared.seat, |database| {
-            let Some(first) = waiting.take() else { return Vec::new() };
+        let shared = &self.shared;
+        let written = self.turns.with(shared, |database| {
             // As long as this takes, callers may still give up.
             if let Err(error) = database.begin_write(first.until) {
-                let outcome = first.claim().then_some(Err(error));
-                return vec![(first, outcome)];
+                return Vec::from_iter(first.claim().map(|call| (call, Err(error))));
             }
             let begun = Instant::now();
-            let (mut jobs, mut gone) = (Vec::new(), Vec::new());
-            let mut sort = |job: Job| {
-                if job.claim() { jobs.push(job) } else { gone.push((job, None)) }
-            };
-            sort(first);
-            for _ in 1..MAX_SHARED {
-                match queue.try_recv() {
-                    Ok(Message::Job(job)) if job.writes => sort(job),
-                    Ok(Message::Job(job)) => reads.push(job),
-                    Ok(Message::Look) => {}
-                    Ok(Message::End) => ending = true,
-                    Err(_) => break,
-                }
+            let claimed = |job: &Job| job.claim().map(|call| Begun { call, until: job.until });
+            let mut jobs = Vec::from_iter(claimed(first));
+            while jobs.len() < MAX_SHARED
+                && let Some(job) = shared.inbox.next_write()
+            {
+                jobs.extend(claimed(&job));
             }
-            gone.extend(run_together(database, jobs));
+            let done = run_together(database, jobs);
             shared.took(begun.elapsed());
-            gone
+            done
         });
-        self.ending |= ending;
         match written {
             // When they come again, the database is free.
-            Ok(written) => written.into_iter().for_each(|(job, outcome)| shared.done(job, outcome)),
+            Ok(written) => {
+                written.into_iter().for_each(|(call, outcome)| shared.done(call, outcome));
+            }
             Err(error) => {
-                if let Some(first) = waiting {
-                    let outcome = first.claim().then_some(Err(error));
-                    shared.done(first, outcome);
+                if let Some(call) = first.claim() {
+                    shared.done(call, Err(error));
                 }
             }
-        }
-        for job in reads {
-            self.read(job);
         }
     }
 }
 
+/// A call that its caller cannot take back any more.
+struct Begun {
+    call: Box<dyn Call>,
+    until: Instant,
+}
+
 /// In the transaction that has been begun.
-fn run_together(database: &mut Database, mut jobs: Vec<Job>) -> Vec<(Job, Option<Result<()>>)> {
+fn run_together(database: &mut Database, mut jobs: Vec<Begun>) -> Vec<(Box<dyn Call>, Result<()>)> {
     let done = jobs.iter_mut().try_for_each(|job| job.call.run(database));
     let outcome = database.end_write(done);
     // Nothing happened. One of them may be at fault: each by itself.
     let again = matches!(&outcome, Err(error) if !error.outcome_unknown()
         && (database.make_room() || jobs.len() > 1));
-    let each = jobs.into_iter().map(|mut job| {
+    let each = jobs.into_iter().map(|Begun { mut call, until }| {
         let outcome = if again {
-            database.begin_write(job.until).and_then(|()| {
-                let done = job.call.run(database);
+            database.begin_write(until).and_then(|()| {
+                let done = call.run(database);
                 database.end_write(done)
             })
         } else {
             outcome.clone()
         };
-        (job, Some(outcome))
+        (call, outcome)
     });
     each.collect()
 }

@@ -3,11 +3,14 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::database::Database;
-use super::files::{beside, unusable};
-use super::park;
+use super::files::{Identity, beside, identity_of, unusable};
 use super::seat::Seat;
+use super::worker::Shared;
+use super::{park, waits};
 use crate::Result;
 
 /// The files that writers take turns with. The database file itself must not be opened a second
@@ -18,10 +21,16 @@ pub(super) struct Turn {
     /// one that comes again and again would be there before those that have to be woken.
     line: File,
     database: PathBuf,
+    /// How often this process had forked before it was opened.
+    forks: u64,
 }
+
+/// Where a file for turns is, and which file it is.
+pub(super) type Place = (PathBuf, Identity);
 
 impl Turn {
     pub(super) fn open(database: &Path) -> Result<Turn> {
+        let forks = park::forks();
         let open = |ending: &str| {
             let path = beside(database, ending);
             // Reading is enough for a lock, and possible where another user has made the file.
@@ -29,7 +38,23 @@ impl Turn {
                 .or_else(|_| File::options().create(true).truncate(false).write(true).open(&path))
                 .map_err(|error| unusable(&path, &error))
         };
-        Ok(Turn { turn: open("-turn")?, line: open("-line")?, database: database.to_owned() })
+        Ok(Turn {
+            turn: open("-turn")?,
+            line: open("-line")?,
+            database: database.to_owned(),
+            forks,
+        })
+    }
+
+    /// A child has the same descriptor, and would keep the lock if this process were killed.
+    fn is_shared(&self) -> bool {
+        self.forks != park::forks()
+    }
+
+    pub(super) fn place(&self) -> Result<Place> {
+        let path = beside(&self.database, "-turn");
+        let found = self.turn.metadata().map_err(|error| unusable(&path, &error))?;
+        Ok((path, identity_of(&found)))
     }
 
     /// Waits for as long as it takes.
@@ -50,6 +75,11 @@ impl Turn {
         taken
     }
 
+    /// The same, also before those who wait for it.
+    fn try_take_first(&self) -> bool {
+        self.turn.try_lock().is_ok()
+    }
+
     pub(super) fn pass(&self) {
         let _ = self.turn.unlock();
     }
@@ -58,8 +88,7 @@ impl Turn {
 /// The thread's way to its turn: a descriptor of its own, on which it can wait.
 pub(super) struct Turns {
     path: Option<PathBuf>,
-    /// With the number of forks before it was opened.
-    turn: Option<(u64, Turn)>,
+    turn: Option<Turn>,
 }
 
 impl Turns {
@@ -67,48 +96,76 @@ impl Turns {
         Turns { path, turn: None }
     }
 
-    fn take(&mut self) -> Result<()> {
-        let Some(path) = &self.path else { return Ok(()) };
+    fn open(&mut self, path: &Path) -> Result<Turn> {
+        let opened = self.turn.take().filter(|turn| !turn.is_shared());
+        opened.map_or_else(|| Turn::open(path), Ok)
+    }
+
+    fn take(&mut self, shared: &Arc<Shared>) -> Result<()> {
+        let Some(path) = self.path.clone() else { return Ok(()) };
         loop {
-            let forks = park::forks();
-            let turn = match self.turn.take() {
-                Some((opened, turn)) if opened == forks => turn,
-                _ => Turn::open(path)?,
-            };
-            turn.take()?;
-            let (_, turn) = self.turn.insert((forks, turn));
-            if forks == park::forks() {
+            let turn = self.open(&path)?;
+            shared.held_up.store(true, Ordering::Release);
+            let taken = waits::take(turn, shared);
+            shared.held_up.store(false, Ordering::Release);
+            let turn = self.turn.insert(taken?);
+            if !turn.is_shared() {
                 return Ok(());
             }
-            // A child has this lock too, and would keep it if this process were killed.
             turn.pass();
         }
     }
 
     fn pass(&self) {
-        if let Some((_, turn)) = &self.turn {
+        if let Some(turn) = &self.turn {
             turn.pass();
         }
     }
 
-    /// Uses the database in this client's turn to write.
+    /// Uses the database in this client's turn to write. Waits for the turn until the client is closed:
+    /// the callers give up by themselves.
     pub(super) fn with<T>(
         &mut self,
-        seat: &Seat,
+        shared: &Arc<Shared>,
         work: impl FnOnce(&mut Database) -> T,
     ) -> Result<T> {
         let mut work = Some(work);
         loop {
-            self.take()?;
-            let done = seat.use_it(|database| {
-                // While it waited for the database the process has forked.
-                let shared = self.turn.as_ref().is_some_and(|(forks, _)| *forks != park::forks());
-                if shared { None } else { work.take().map(|work| work(database)) }
-            });
+            self.take(shared)?;
+            let done = self.use_it(&shared.seat, &mut work);
             self.pass();
             if let Some(done) = done.transpose() {
                 return done;
             }
         }
+    }
+
+    /// The same without waiting. `None`: somebody else has the turn.
+    pub(super) fn try_with<T>(
+        &mut self,
+        seat: &Seat,
+        work: impl FnOnce(&mut Database) -> T,
+    ) -> Result<Option<T>> {
+        if let Some(path) = self.path.clone() {
+            let turn = self.open(&path)?;
+            if !self.turn.insert(turn).try_take_first() {
+                return Ok(None);
+            }
+        }
+        let done = self.use_it(seat, &mut Some(work));
+        self.pass();
+        done
+    }
+
+    /// `None`: while it waited for the database the process has forked, and a child has the lock too.
+    fn use_it<T, F: FnOnce(&mut Database) -> T>(
+        &self,
+        seat: &Seat,
+        work: &mut Option<F>,
+    ) -> Result<Option<T>> {
+        seat.use_it(|database| {
+            let shared = self.turn.as_ref().is_some_and(Turn::is_shared);
+            if shared { None } else { work.take().map(|work| work(database)) }
+        })
     }
 }

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,13 +10,14 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
-use super::job::Job;
+use super::inbox::Inbox;
+use super::job::{Call, Job};
 use super::news::News;
 use super::opening::Opening;
-use super::park;
 use super::process::FILES;
 use super::seat::Seat;
 use super::thread::Thread;
+use super::{park, waits};
 use crate::{Error, Result};
 
 /// An operation runs on its caller's thread if writes take less than this of late, in ns: for that
@@ -27,28 +27,36 @@ const SHORT: u64 = 1_000_000;
 /// And if it is of no more items than this, and as many KiB of data.
 const FEW: usize = 256;
 
-pub(super) enum Message {
-    Job(Job),
-    /// Somebody waits for an item, or something was written to the log.
-    Look,
-    /// Nobody will send anything any more.
-    End,
+/// How much longer than its time-out a call waits for an operation that has begun, as when the disk hangs.
+pub(super) const GRACE: Duration = Duration::from_secs(1);
+
+/// The way to the thread, which ends with it.
+struct Sending {
+    shared: Arc<Shared>,
+    /// In a forked child there is no thread, and a lock may be held for ever.
+    process: u32,
 }
 
-struct Messages(Sender<Message>);
-
-impl Drop for Messages {
+impl Drop for Sending {
     fn drop(&mut self) {
-        let _ = self.0.send(Message::End);
+        if self.process == std::process::id() {
+            self.shared.inbox.end();
+            waits::leave(&self.shared);
+        }
     }
 }
 
 /// Sends work to the thread. The thread ends when the last one of these is dropped.
 #[derive(Clone)]
 pub(super) struct Worker {
-    messages: Arc<Messages>,
+    sending: Arc<Sending>,
     shared: Arc<Shared>,
     ended: CancellationToken,
+}
+
+/// For what has begun and does not end.
+pub(super) fn no_answer(writes: bool) -> Error {
+    Error::unavailable("the database does not answer", writes)
 }
 
 fn in_the_way(error: &Error) -> bool {
@@ -59,8 +67,11 @@ fn in_the_way(error: &Error) -> bool {
 pub(super) struct Shared {
     pub(super) seat: Arc<Seat>,
     pub(super) news: News,
-    /// Operations sent to the thread that are not done.
+    pub(super) inbox: Inbox,
+    /// Operations sent to the thread that are not done, nor given up.
     sent: AtomicUsize,
+    /// The thread waits for another process.
+    pub(super) held_up: AtomicBool,
     /// How long a write takes of late, in ns.
     typical: AtomicU64,
 }
@@ -102,13 +113,11 @@ impl Shared {
         }
     }
 
-    /// The job is done, or was not begun since its caller has given up.
-    pub(super) fn done(&self, job: Job, outcome: Option<Result<()>>) {
+    /// The call is done.
+    pub(super) fn done(&self, call: Box<dyn Call>, outcome: Result<()>) {
         // Before its caller comes with the next one.
         self.sent.fetch_sub(1, Ordering::AcqRel);
-        if let Some(outcome) = outcome {
-            job.call.reply(outcome);
-        }
+        call.reply(outcome);
     }
 
     pub(super) fn took(&self, time: Duration) {
@@ -118,10 +127,38 @@ impl Shared {
     }
 }
 
+/// A call that was sent. Nothing is left of it when its caller is gone, unless it has begun.
+struct Waiting<'a> {
+    job: Arc<Job>,
+    shared: &'a Shared,
+    process: u32,
+}
+
+impl Waiting<'_> {
+    /// False if it has begun.
+    fn give_up(&self) -> bool {
+        let given_up = self.job.claim().is_some();
+        if given_up {
+            self.shared.sent.fetch_sub(1, Ordering::AcqRel);
+            self.shared.inbox.given_up();
+        }
+        given_up
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        // In a forked child there is no thread, and a lock may be held for ever.
+        if self.process == std::process::id() {
+            self.give_up();
+        }
+    }
+}
+
 impl Worker {
     /// Starts the thread, which opens the database; the answer says whether that went well.
     pub(super) fn start(opening: Opening) -> (Worker, oneshot::Receiver<Result<()>>) {
-        let (messages, queue) = channel();
+        let until = Instant::now() + opening.timeout;
         let (opened, answer) = oneshot::channel();
         let ended = CancellationToken::new();
         let path = opening.location.path.clone();
@@ -129,18 +166,20 @@ impl Worker {
         let shared = Arc::new(Shared {
             seat: Seat::new(opening),
             news: News::default(),
+            inbox: Inbox::default(),
             sent: AtomicUsize::new(0),
+            held_up: AtomicBool::new(false),
             typical: AtomicU64::new(0),
         });
         let (worker, guard) = (shared.clone(), ended.clone().drop_guard());
-        let to_itself = messages.clone();
         let named = thread::Builder::new().name("leaseq-sqlite".into());
         let started = named.spawn(move || {
             let _guard = guard;
             park::register(&worker.seat);
-            let mut thread = Thread::new(worker, queue, to_itself, path);
+            let mut thread = Thread::new(worker, path);
             // First of all: a parent may have the turn and wait for this child.
-            let done = FILES.check(std::process::id(), file).and_then(|()| thread.open());
+            let allowed = FILES.check(std::process::id(), file);
+            let done = allowed.and_then(|()| thread.open(until, || opened.is_closed()));
             let well = done.is_ok();
             let _ = opened.send(done);
             if well {
@@ -150,14 +189,20 @@ impl Worker {
         });
         // Without a thread, `opened` is dropped, which says the same.
         drop(started);
-        (Worker { messages: Arc::new(Messages(messages)), shared, ended }, answer)
+        let sending = Arc::new(Sending { shared: shared.clone(), process: std::process::id() });
+        (Worker { sending, shared, ended }, answer)
     }
 
     /// Ends the thread when nobody else uses it, and waits until the file is closed, but no longer
     /// than this: it may be waiting for a lock.
     pub(super) async fn close(self, within: Duration) {
-        let ended = self.ended.clone();
+        let (ended, shared) = (self.ended.clone(), self.shared.clone());
         drop(self);
+        if shared.held_up.load(Ordering::Acquire) {
+            // Nothing is begun; the thread may end only when the other process goes on.
+            shared.seat.try_end();
+            return;
+        }
         let _ = tokio::time::timeout(within, ended.cancelled()).await;
     }
 
@@ -183,46 +228,119 @@ impl Worker {
         shared.seat.try_use(|database| shared.run_now(database, writes, work)).flatten()
     }
 
-    /// Runs `work` in a transaction before `until`; afterwards it is not begun any more.
+    /// Runs `work` in a transaction before `until`; afterwards it is not begun any more. If it has begun
+    /// and does not end, its outcome is unknown.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         writes: bool,
         until: Instant,
         work: impl FnMut(&mut Database) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let claimed = Arc::new(AtomicBool::new(false));
+        match self.send(writes, until, work).await {
+            Ok(done) => done,
+            Err(_) => Err(no_answer(writes)),
+        }
+    }
+
+    /// The same. An error is where the answer comes, if it does, to what has begun and has not ended.
+    pub(super) async fn send<T: Send + 'static>(
+        &self,
+        writes: bool,
+        until: Instant,
+        mut work: impl FnMut(&mut Database) -> Result<T> + Send + 'static,
+    ) -> Result<Result<T>, oneshot::Receiver<Result<T>>> {
+        if !writes && self.shared.held_up.load(Ordering::Acquire) {
+            // Whoever only reads need not wait for the other process.
+            let free = self.shared.sent.load(Ordering::Acquire) == 0;
+            let now = |db: &mut Database| self.shared.run_now(db, false, &mut work);
+            if let Some(done) = free.then(|| self.shared.seat.try_use(now)).flatten().flatten() {
+                return Ok(done);
+            }
+        }
         let (reply, mut answer) = oneshot::channel();
-        let job = Job::new(writes, until, &claimed, reply, work);
-        self.shared.sent.fetch_add(1, Ordering::AcqRel);
-        self.messages.0.send(Message::Job(job)).map_err(|_| Error::closed())?;
+        let job = Job::new(writes, until, reply, work);
+        let shared = &self.shared;
+        shared.sent.fetch_add(1, Ordering::AcqRel);
+        shared.inbox.send(job.clone());
+        let waiting = Waiting { job, shared, process: self.sending.process };
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered,
             () = tokio::time::sleep_until(until.into()) => {
-                if !claimed.swap(true, Ordering::AcqRel) {
-                    return Err(Error::unavailable("the database is busy", false));
+                if waiting.give_up() {
+                    return Ok(Err(Error::unavailable("the database is busy", false)));
                 }
-                // It has begun, and ends soon: its outcome is worth waiting for.
-                answer.await
+                // It has begun: its outcome is worth waiting for, but not for ever.
+                match tokio::time::timeout_at((until + GRACE).into(), &mut answer).await {
+                    Ok(answered) => answered,
+                    Err(_) => return Err(answer),
+                }
             }
         };
-        answered.map_err(|_| Error::closed())?
+        Ok(answered.unwrap_or_else(|_| Err(Error::closed())))
     }
 
     /// Returns when the queue may have changed since `seen` was made.
     pub(super) async fn wait(&self, mut seen: watch::Receiver<u64>) {
-        struct Waiting<'a>(&'a News);
-        impl Drop for Waiting<'_> {
+        struct Watching<'a>(&'a News);
+        impl Drop for Watching<'_> {
             fn drop(&mut self) {
                 self.0.waiting.fetch_sub(1, Ordering::AcqRel);
             }
         }
         let first = self.shared.news.waiting.fetch_add(1, Ordering::AcqRel) == 0;
-        let _waiting = Waiting(&self.shared.news);
+        let _watching = Watching(&self.shared.news);
         if first {
             // The thread may be asleep: from now on it looks for writes of others.
-            let _ = self.messages.0.send(Message::Look);
+            self.shared.inbox.look();
         }
         let _ = seen.changed().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::super::clock;
+    use super::super::location::Location;
+    use super::*;
+    use crate::ErrorKind;
+
+    const TIMEOUT: Duration = Duration::from_millis(100);
+
+    async fn in_memory() -> Worker {
+        let location = Location { path: None, full: true };
+        let opening = Opening::new(location, Arc::new(clock::machine), TIMEOUT);
+        let (worker, opened) = Worker::start(opening);
+        opened.await.unwrap().unwrap();
+        worker
+    }
+
+    /// As when the disk hangs.
+    #[tokio::test]
+    async fn an_operation_that_has_begun_and_does_not_end_is_not_waited_for() {
+        for writes in [true, false] {
+            let worker = in_memory().await;
+            let (end, ended) = mpsc::channel::<()>();
+            let (begin, begun) = mpsc::channel();
+            let hanging = worker.run(writes, Instant::now() + TIMEOUT, move |_| {
+                let _ = begin.send(());
+                let _ = ended.recv();
+                Ok(())
+            });
+            let error = hanging.await.unwrap_err();
+            begun.try_recv().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Unavailable);
+            assert_eq!(error.outcome_unknown(), writes, "{error}");
+            // What comes behind it is not begun, and its outcome is known.
+            let next = worker.run(true, Instant::now() + TIMEOUT, |_| Ok(()));
+            let error = next.await.unwrap_err();
+            assert!(!error.outcome_unknown(), "{error}");
+            drop(end);
+            let until = Instant::now() + Duration::from_secs(20);
+            worker.run(true, until, |_| Ok(())).await.unwrap();
+            assert_eq!(worker.shared.sent.load(Ordering::Acquire), 0);
+        }
     }
 }

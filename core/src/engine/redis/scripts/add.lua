@@ -9,8 +9,8 @@ if done then return done end
 
 local salt, count = ARGV[3], tonumber(ARGV[4])
 local known = redis.call('HMGET', IDS, unpack(ARGV, 5, 4 + count))
-local meta = redis.call('HMGET', META, 'last', 'waiting', 'largest', 'added', 'format')
-if meta[5] and meta[5] ~= '1' then return redis.error_reply('FORMAT ' .. meta[5]) end
+local meta = redis.call('HMGET', META, 'last', 'waiting', 'added', 'format')
+if meta[4] and meta[4] ~= '1' then return redis.error_reply('FORMAT ' .. meta[4]) end
 local options, moves = {}, nil
 for i = 5 + 2 * count, #ARGV, 4 do
   options[tonumber(ARGV[i])] = i
@@ -18,7 +18,7 @@ for i = 5 + 2 * count, #ARGV, 4 do
 end
 
 local last = math.max(meta[1] and count_of(meta[1]) or 0, (now - YEAR_2026) * 256)
-local largest = tonumber(meta[3]) or 0
+local large, largest -- the number of the last large item, and the size of the largest
 local records, names, ready, extras = {}, {}, {}, {}
 local high, second -- the text of all but the last two digits of `last`, and of the last but one
 local added, plain, soonest, first_due = 0, 0, nil, nil
@@ -37,15 +37,21 @@ for i = 1, count do
     records[added + 1], records[added + 2] = number, record
     names[added + 1], names[added + 2] = ARGV[4 + i], number
     added = added + 2
-    if #record > largest then largest = #record end
-    if not option then
+    local size = 0
+    if #record > LARGE then
+      size, large, largest = #record, number, math.max(largest or 0, #record)
+    end
+    if not option and size == 0 then
       plain = plain + 1
       ready[plain] = number
     else
-      local priority, delay = tonumber(ARGV[option + 1]), tonumber(ARGV[option + 2])
+      local priority, delay, max_attempts = 0, 0, 0
+      if option then
+        priority, delay, max_attempts = tonumber(ARGV[option + 1]), tonumber(ARGV[option + 2]), tonumber(ARGV[option + 3])
+      end
       local due = delay > 0 and now + delay or 0
       extras[#extras + 1] = number
-      extras[#extras + 1] = pack_extra({ priority = priority, max_attempts = tonumber(ARGV[option + 3]),
+      extras[#extras + 1] = pack_extra({ priority = priority, size = size, max_attempts = max_attempts,
         failures = 0, expiries = 0, deliveries = 0, front = 0, since = due, error = '' })
       if delay > 0 then
         moves.at(DELAYED, due, number)
@@ -67,8 +73,15 @@ if added < 2 * count then
   answer = table.concat(known)
 end
 if added > 0 then
-  redis.call('HSET', META, 'last', names[added], 'added', text((meta[4] or 0) + added / 2))
-  if largest > (tonumber(meta[3]) or 0) then redis.call('HSET', META, 'largest', text(largest)) end
+  if not meta[4] then
+    make_queue(names[2])
+    answer = answer .. 'n'
+  end
+  redis.call('HSET', META, 'last', names[added], 'added', text((meta[3] or 0) + added / 2))
+  if large then
+    largest = math.max(largest, tonumber(redis.call('HGET', META, 'largest')) or 0)
+    redis.call('HSET', META, 'large', large, 'largest', text(largest))
+  end
   redis.call('HSET', ITEMS, unpack(records))
   redis.call('HSET', IDS, unpack(names))
   if #extras > 0 then redis.call('HSET', EXTRA, unpack(extras)) end
@@ -76,10 +89,6 @@ if added > 0 then
   if moves then moves.write() end
   wake_before(meta[2], plain > 0 and now or math.max(soonest, now))
   if first_due then tell_before(redis.call('HGET', META, 'watched'), first_due) end
-  if not meta[5] then
-    redis.call('HSET', META, 'format', 1)
-    answer = answer .. 'n'
-  end
 end
 remember(answer)
 return answer

@@ -1,76 +1,114 @@
 -- Looks at some stored items, and mends what can be told from the item alone.
 -- KEYS  see parts/keys.lua, up to DEAD
--- ARGV  [1] cursor, [2] about how many, [3] 1 to mend, 0 to look, [4] longest lease, [5] longest delay, in ms
--- Reply [1] next cursor, [2] how many were seen, [3] number and delivery of those that are not
---       leased, delayed or dead, so must be ready, [4] findings: damage, number, 1 if mended
-local mend = ARGV[3] == '1'
-local meta = redis.call('HMGET', META, 'largest', 'last')
-local largest, last = tonumber(meta[1]) or 0, meta[2] and count_of(meta[2]) or 0
-local chunk = math.min(tonumber(ARGV[2]), math.max(1, math.floor(16777216 / math.max(1, largest))))
-local page = redis.call('HSCAN', ITEMS, ARGV[1], 'COUNT', chunk)
-local candidates, findings, seen = {}, {}, 0
+-- ARGV  [1] cursor, [2] how many entries there to skip, [3] at most how many to look at, [4] 1 to mend, 0 to
+--       look, [5] longest lease, [6] longest delay, in ms, [7] what `large` was ('' if nothing) before the
+--       sizes of the large records were read: [3] is good for them, and not for those added since
+-- Reply [1] next cursor and [2] how many entries there to skip, [3] how many were seen, [4] number and
+--       delivery of those that are not leased, delayed or dead, so must be ready, [5] findings: damage,
+--       number, 1 if mended
+local mend = ARGV[4] == '1'
+local meta = redis.call('HMGET', META, 'last', 'large', 'largest')
+local last, large = meta[1] and count_of(meta[1]) or 0, meta[2] and count_of(meta[2]) or 0
+local largest = tonumber(meta[3]) or 0
+local most = tonumber(ARGV[3])
+if (meta[2] or '') ~= ARGV[7] then most = math.min(most, math.max(1, math.floor(ROOM / math.max(1, largest)))) end
+local page = redis.call('HSCAN', ITEMS, ARGV[1], 'COUNT', most)
+local from, to, cursor, skip = part_of(page, ARGV[2], ARGV[3], ARGV[1])
+local numbers, records, candidates, findings = {}, {}, {}, {}
+for i = from, to, 2 do
+  numbers[#numbers + 1], records[#records + 1] = page[2][i], page[2][i + 1]
+end
+if #numbers == 0 then return { cursor, skip, 0, candidates, findings } end
 
 local function found(damage, number, mended)
   for _, value in ipairs({ damage, number, mended and 1 or 0 }) do findings[#findings + 1] = value end
 end
-
-local function check_id(number, record)
-  local length = #record >= 2 and struct.unpack('>I2', record)
-  if not length or length == 0 or #record < 2 + length then return found('bad_record', number, false) end
-  local id = string.sub(record, 3, 2 + length)
-  local owner = redis.call('HGET', IDS, id)
-  if owner == number then return end
-  local free = not owner or not leads_to(id, owner)
-  if free and mend then redis.call('HSET', IDS, id, number) end
-  found('lost_id', number, free and mend)
+-- What there is to mend, so that each key is written once.
+local writes = {}
+local function write(command, key, ...)
+  if not mend then return end
+  local name = command .. key
+  writes[name] = writes[name] or { command, key, {} }
+  for _, value in ipairs({ ... }) do table.insert(writes[name][3], value) end
 end
+
+local function id_of(record)
+  local length = #record >= 2 and struct.unpack('>I2', record) or 0
+  return length > 0 and #record >= 2 + length and string.sub(record, 3, 2 + length)
+end
+local ids, id_places = {}, {}
+for i, record in ipairs(records) do
+  local id = id_of(record)
+  if id then
+    ids[#ids + 1], id_places[#id_places + 1] = id, i
+  else
+    found('bad_record', numbers[i], false)
+  end
+end
+for n, owner in ipairs(#ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {}) do
+  local id, number = ids[n], numbers[id_places[n]]
+  if owner ~= number then
+    -- What is too much to read now is reported, and mended by the next deep clean.
+    local free = not owner or not leads_to(id, owner, bytes_read > 0 and math.max(0, ROOM - bytes_read))
+    if free then write('HSET', IDS, id, number) end
+    found('lost_id', number, free and mend)
+  end
+end
+
+local extras, states = redis.call('HMGET', EXTRA, unpack(numbers)), {}
+for i, key in ipairs({ LEASED, DELAYED, DEAD }) do states[i] = redis.call('ZMSCORE', key, unpack(numbers)) end
 
 local function check_time(key, number, score, longest)
   if tonumber(score) <= now + longest + 60000 then return end
-  if mend then redis.call('ZADD', key, text(now), number) end
+  write('ZADD', key, text(now), number)
   found('bad_time', number, mend)
 end
 
-for i = 1, #page[2], 2 do
-  local number, record = page[2][i], page[2][i + 1]
-  seen = seen + 1
-  check_id(number, record)
+for i, number in ipairs(numbers) do
+  local size = #records[i] > LARGE and #records[i] or 0
   local count = count_of(number) or 0
-  if #record > largest or count > last then
-    largest = math.max(largest, #record)
-    if mend then redis.call('HSET', META, 'largest', text(largest)) end
-    if count > last then
-      last = count
-      if mend then redis.call('HSET', META, 'last', number) end
-    end
-    found('bad_count', number, mend)
+  local wrong = count > last or size > largest or (size > 0 and count > large)
+  if count > last then
+    last = count
+    write('HSET', META, 'last', number)
   end
-  local packed = redis.call('HGET', EXTRA, number)
-  if packed and not string.match(packed, '^%d:%d+:%d+:%d+:%d+:%d:%d+:') then
-    if mend then
-      -- A delivery that no lease has had, so that none of them is current from now on.
-      local x = unpack_extra(nil)
-      x.deliveries = now
-      packed = pack_extra(x)
-      redis.call('HSET', EXTRA, number, packed)
-    end
+  if size > 0 and count > large then
+    large = count
+    write('HSET', META, 'large', number)
+  end
+  if size > largest then
+    largest = size
+    write('HSET', META, 'largest', text(size))
+  end
+  if wrong then found('bad_count', number, mend) end
+
+  local packed = extras[i]
+  local x = unpack_extra(packed)
+  local readable = not packed or string.match(packed, '^%d:%d+:%d+:%d+:%d+:%d+:%d:%d+:')
+  if not readable or x.size ~= size then
+    -- If it is unreadable, it gets a delivery that no lease has had, so that none of them is current.
+    x.size = size
+    if mend then packed = pack_extra(x) end
+    write('HSET', EXTRA, number, packed)
     found('bad_details', number, mend)
   end
-  local leased = redis.call('ZSCORE', LEASED, number)
-  local delayed = redis.call('ZSCORE', DELAYED, number)
-  local dead = redis.call('ZSCORE', DEAD, number)
-  if leased then check_time(LEASED, number, leased, ARGV[4])
-  elseif delayed then check_time(DELAYED, number, delayed, ARGV[5])
+  local leased, delayed, dead = states[1][i], states[2][i], states[3][i]
+  if leased then check_time(LEASED, number, leased, ARGV[5])
+  elseif delayed then check_time(DELAYED, number, delayed, ARGV[6])
   elseif not dead then
     candidates[#candidates + 1] = number
     candidates[#candidates + 1] = delivery_of(packed)
   end
   if (leased and (delayed or dead)) or (delayed and dead) then
-    if mend then
-      if leased then redis.call('ZREM', DELAYED, number) end
-      redis.call('ZREM', DEAD, number)
-    end
+    if leased then write('ZREM', DELAYED, number) end
+    write('ZREM', DEAD, number)
     found('several_states', number, mend)
   end
 end
-return { page[1], seen, candidates, findings }
+for _, call in pairs(writes) do
+  local command, key, values = unpack(call)
+  if command == 'HSET' then redis.call('HSET', key, unpack(values))
+  elseif command == 'ZADD' then redis.call('ZADD', key, unpack(values))
+  else redis.call('ZREM', key, unpack(values)) end
+end
+return { cursor, skip, #numbers, candidates, findings }

@@ -11,11 +11,9 @@ for i, set in ipairs({ LEASED, DELAYED, DEAD }) do scores[i] = redis.call('ZMSCO
 for i, number in ipairs(numbers) do
   if (scores[1][i] or scores[2][i] or scores[3][i]) and redis.call('HEXISTS', ITEMS, number) == 1 then
     misplaced[#misplaced + 1] = number
-    if ARGV[4] == '1' then
-      -- 0 is no item's number: a tombstone.
-      redis.call('LSET', key, ARGV[2] + i - 1, '0')
-      redis.call('HINCRBY', META, 'gone:' .. ARGV[1], 1)
-    end
+    -- 0 is no item's number: a tombstone.
+    if ARGV[4] == '1' then redis.call('LSET', key, ARGV[2] + i - 1, '0') end
   end
 end
+if ARGV[4] == '1' and #misplaced > 0 then redis.call('HINCRBY', META, 'gone:' .. ARGV[1], #misplaced) end
 return { numbers, misplaced }

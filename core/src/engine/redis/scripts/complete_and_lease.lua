@@ -14,6 +14,6 @@ end
 
 local last = tonumber(ARGV[3])
 local answer = last > 3 and complete(4, last) or '' -- nothing, when only a lost answer is asked for
-local look = lease(last + 1)
+local look = lease(last + 1, #answer)
 remember(answer, held)
 return { now, look, numbers, records, extras, answer }

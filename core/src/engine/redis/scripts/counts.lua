@@ -6,7 +6,7 @@ local meta = redis.call('HMGET', META, 'paused', 'added', 'leased', 'completed',
   'gone:0', 'gone:1', 'gone:2', 'gone:3', 'gone:4', 'gone:5', 'gone:6', 'gone:7', 'gone:8', 'gone:9')
 local reply = { redis.call('ZCARD', LEASED), redis.call('ZCARD', DELAYED), redis.call('ZCARD', DEAD), meta[1] and 1 or 0, -1 }
 local oldest
-local looks = 1000 -- at entries in all; most of them may be tombstones
+local looks = 800 -- at entries in all; most of them may be tombstones
 for p = 0, 9 do
   local length = redis.call('LLEN', KEYS[READY + p])
   reply[6 + p] = math.max(0, length - (tonumber(meta[9 + p]) or 0))
@@ -15,10 +15,11 @@ for p = 0, 9 do
   while place < length and items < 16 and looks > 0 do
     local heads = redis.call('LRANGE', KEYS[READY + p], -place - 16, -place - 1)
     place, looks = place + #heads, looks - #heads
-    for _, number in ipairs(heads) do
+    local extras = redis.call('HMGET', EXTRA, unpack(heads))
+    for i, number in ipairs(heads) do
       if redis.call('HEXISTS', ITEMS, number) == 1 then
         items = items + 1
-        local since = unpack_extra(redis.call('HGET', EXTRA, number)).since
+        local since = unpack_extra(extras[i]).since
         if since == 0 then since = math.floor((count_of(number) or 0) / 256) + YEAR_2026 end
         if not oldest or since < oldest then oldest = since end
       end

@@ -16,4 +16,5 @@ if ARGV[1] == 'take' or ARGV[1] == 'keep' then
 else
   redis.call('HDEL', META, 'cleaning')
 end
+if not redis.call('HGET', META, 'format') then redis.call('PEXPIRE', META, DAY) end
 return 0

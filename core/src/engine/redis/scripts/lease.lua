@@ -12,6 +12,6 @@ if done then
   return { text(at), 0, numbers, records, extras }
 end
 
-local look = lease(3)
+local look = lease(3, 0)
 remember(nil, held)
 return { now, look, numbers, records, extras }

@@ -4,31 +4,33 @@
 --       offset from the front, else score and number of the last item seen; '' to begin
 -- Reply server time, the next [3] and [4] ('' at the end), then per item: number, record, extra ('' if none), score ('' if ready)
 local limit = tonumber(ARGV[2])
-local largest = math.max(1, tonumber(redis.call('HGET', META, 'largest')) or 1)
-local chunk = math.min(limit, math.max(1, math.floor(16777216 / largest)))
 local reply = { text(now), '', '' }
 
+-- Shows as many as fit into one reply; returns how many those are.
 local function show(numbers, scores)
-  if #numbers == 0 then return end
-  local records, extras = redis.call('HMGET', ITEMS, unpack(numbers)), redis.call('HMGET', EXTRA, unpack(numbers))
-  for i, number in ipairs(numbers) do
+  if #numbers == 0 then return 0 end
+  local extras = redis.call('HMGET', EXTRA, unpack(numbers))
+  local fits = fitting(extras, ROOM, 1)
+  local records = redis.call('HMGET', ITEMS, unpack(numbers, 1, fits))
+  for i = 1, fits do
     if records[i] then
-      for _, value in ipairs({ number, records[i], extras[i] or '', scores and scores[i] or '' }) do
+      for _, value in ipairs({ numbers[i], records[i], extras[i] or '', scores and scores[i] or '' }) do
         reply[#reply + 1] = value
       end
     end
   end
+  return fits
 end
 
 if ARGV[1] == 'ready' then
   local priority, offset = math.min(tonumber(ARGV[3]) or 9, 9), tonumber(ARGV[4]) or 0
   while priority >= 0 and #reply == 3 do
-    local part = redis.call('LRANGE', KEYS[READY + priority], -offset - chunk, -offset - 1)
+    local part = redis.call('LRANGE', KEYS[READY + priority], -offset - limit, -offset - 1)
     local numbers = {}
     for i = #part, 1, -1 do numbers[#numbers + 1] = part[i] end
-    show(numbers)
-    offset = offset + #part
-    if #part < chunk then priority, offset = priority - 1, 0 end
+    local shown = show(numbers)
+    offset = offset + shown
+    if #part < limit and shown == #part then priority, offset = priority - 1, 0 end
     if #part > 0 then break end
   end
   if priority >= 0 then reply[2], reply[3] = tostring(priority), tostring(offset) end
@@ -45,9 +47,9 @@ if ARGV[3] ~= '' then
     first = redis.call('ZCOUNT', key, '-inf', '(' .. ARGV[3])
   end
 end
-local page = redis.call('ZRANGE', key, first, first + chunk - 1, 'WITHSCORES')
+local page = redis.call('ZRANGE', key, first, first + limit - 1, 'WITHSCORES')
 local numbers, scores = {}, {}
 for i = 1, #page, 2 do numbers[#numbers + 1], scores[#scores + 1] = page[i], page[i + 1] end
-show(numbers, scores)
-if #numbers == chunk then reply[2], reply[3] = scores[#scores], numbers[#numbers] end
+local shown = show(numbers, scores)
+if shown > 0 and (#numbers == limit or shown < #numbers) then reply[2], reply[3] = scores[shown], numbers[shown] end
 return reply

@@ -8,4 +8,5 @@ if due and due <= now then return 0 end
 local look = now + ARGV[1]
 if due and due < look then look = due end
 redis.call('HSET', META, 'watched', text(look))
+if not redis.call('HGET', META, 'format') then redis.call('PEXPIRE', META, DAY) end
 return due and due - now or -1

@@ -6,30 +6,37 @@ local done = recall()
 if done then return done end
 
 local sets = { delayed = DELAYED, leased = LEASED, dead = DEAD }
-local largest = math.max(1, tonumber(redis.call('HGET', META, 'largest')) or 1)
-local chunk = math.min(tonumber(ARGV[4]), math.max(1, math.floor(16777216 / largest)))
-local numbers, ready
-if sets[ARGV[3]] then
-  numbers = redis.call('ZRANGE', sets[ARGV[3]], 0, chunk - 1)
+local set, limit = sets[ARGV[3]], tonumber(ARGV[4])
+local numbers, list
+if set then
+  numbers = redis.call('ZRANGE', set, 0, limit - 1)
 else
   local popped = redis.call('LMPOP', 10, KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16],
-    KEYS[17], KEYS[18], KEYS[19], KEYS[20], 'RIGHT', 'COUNT', chunk)
-  numbers = popped and popped[2] or {}
-  ready = popped and (string.match(popped[1], ':ready:(%d)$') or '0')
+    KEYS[17], KEYS[18], KEYS[19], KEYS[20], 'RIGHT', 'COUNT', limit)
+  numbers, list = popped and popped[2] or {}, popped and popped[1]
 end
 local removed = 0
 if #numbers > 0 then
-  local records = redis.call('HMGET', ITEMS, unpack(numbers))
-  for i, number in ipairs(numbers) do
-    -- A record starts with the length of the id, two bytes, and the id.
-    local record = records[i]
-    local id = record and string.sub(record, 3, 2 + struct.unpack('>I2', record))
-    if id and forget(number, id) then removed = removed + 1 end
+  -- Records are read for the ids in them.
+  local extras = redis.call('HMGET', EXTRA, unpack(numbers))
+  local fits = fitting(extras, ROOM, 1)
+  if list then put_back(list, numbers, fits) end
+  for i = #numbers, fits + 1, -1 do numbers[i] = nil end
+  local there, ids, known, own, seen = {}, {}, {}, {}, {}
+  for i, record in ipairs(redis.call('HMGET', ITEMS, unpack(numbers))) do
+    local n, number = #there + 1, numbers[i]
+    if record and not seen[number] then
+      seen[number] = true
+      there[n], known[n], own[n] = number, true, extras[i]
+      -- A record starts with the length of the id, two bytes, and the id.
+      ids[n] = #record > 2 and string.sub(record, 3, 2 + struct.unpack('>I2', record))
+    end
   end
+  if #there > 0 then removed = forget(there, ids, known, own, 0) end
   -- `forget` counts a tombstone for each ready item; none is left here, and those popped are gone.
-  if ready then redis.call('HINCRBY', META, 'gone:' .. ready, -#numbers)
-  elseif removed < #numbers then redis.call('ZREM', sets[ARGV[3]], unpack(numbers)) end
-  if removed > 0 then redis.call('HINCRBY', META, 'removed', removed) end
+  if list then redis.call('HINCRBY', META, 'gone:' .. (string.match(list, ':ready:(%d)$') or '0'), -#numbers)
+  elseif removed < #numbers then redis.call('ZREM', set, unpack(numbers)) end
+  if removed > 0 then redis.call('HINCRBY', META, 'removed', text(removed)) end
 end
 local answer = removed .. ' ' .. #numbers
 remember(answer)

@@ -5,14 +5,19 @@
 local done = recall()
 if done then return done end
 
-local answers, removed = {}, 0
-for i = 3, #ARGV do
-  local number = redis.call('HGET', IDS, ARGV[i])
-  local gone = number and forget(number, ARGV[i])
-  answers[#answers + 1] = gone and '1' or '0'
-  if gone then removed = removed + 1 end
+local answers, numbers, ids, known = {}, {}, {}, {}
+local seen = {}
+for i, number in ipairs(redis.call('HMGET', IDS, unpack(ARGV, 3))) do
+  answers[i] = number and not seen[number] and '1' or '0'
+  if answers[i] == '1' then
+    seen[number] = true
+    numbers[#numbers + 1], ids[#ids + 1], known[#known + 1] = number, ARGV[2 + i], true
+  end
 end
-if removed > 0 then redis.call('HINCRBY', META, 'removed', removed) end
+if #numbers > 0 then
+  local removed = forget(numbers, ids, known, redis.call('HMGET', EXTRA, unpack(numbers)), 0)
+  redis.call('HINCRBY', META, 'removed', text(removed))
+end
 local answer = table.concat(answers)
 remember(answer)
 return answer

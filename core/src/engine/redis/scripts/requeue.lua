@@ -5,22 +5,34 @@
 local done = recall()
 if done then return done end
 
-local answers, revived, moves = {}, 0, collect()
-for i = 3, #ARGV do
-  local number = redis.call('HGET', IDS, ARGV[i])
-  local dead = number and redis.call('ZREM', DEAD, number) == 1
-  answers[#answers + 1] = dead and '1' or '0'
-  if dead then
-    local x = unpack_extra(redis.call('HGET', EXTRA, number))
-    x.failures, x.expiries, x.front, x.since = 0, 0, 0, now
-    redis.call('HSET', EXTRA, number, pack_extra(x))
-    moves.to_back(x.priority, number)
-    revived = revived + 1
+local answers, numbers, places, seen = {}, {}, {}, {}
+for i, number in ipairs(redis.call('HMGET', IDS, unpack(ARGV, 3))) do
+  answers[i] = '0'
+  if number and not seen[number] then
+    seen[number] = true
+    numbers[#numbers + 1], places[#places + 1] = number, i
   end
 end
-if revived > 0 then
-  moves.write()
-  wake_before(redis.call('HGET', META, 'waiting'), now)
+if #numbers > 0 then
+  local dead, extras = redis.call('ZMSCORE', DEAD, unpack(numbers)), redis.call('HMGET', EXTRA, unpack(numbers))
+  local revived, changed, moves = {}, {}, collect()
+  for i, number in ipairs(numbers) do
+    if dead[i] then
+      local x = unpack_extra(extras[i])
+      x.failures, x.expiries, x.front, x.since = 0, 0, 0, now
+      answers[places[i]] = '1'
+      revived[#revived + 1] = number
+      changed[#changed + 1] = number
+      changed[#changed + 1] = pack_extra(x)
+      moves.to_back(x.priority, number)
+    end
+  end
+  if #revived > 0 then
+    redis.call('ZREM', DEAD, unpack(revived))
+    redis.call('HSET', EXTRA, unpack(changed))
+    moves.write()
+    wake_before(redis.call('HGET', META, 'waiting'), now)
+  end
 end
 local answer = table.concat(answers)
 remember(answer)

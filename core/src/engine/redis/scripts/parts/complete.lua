@@ -28,24 +28,33 @@ local function complete(at, to)
     end
   end
 
-  local answers, completed = {}, 0
   local taken = one_by_one and 0 or redis.call('ZREM', LEASED, unpack(ARGV, first, last))
   if taken == count then
     redis.call('HDEL', ITEMS, unpack(ARGV, first, last))
     redis.call('HDEL', IDS, unpack(ARGV, last + 1, last + count))
     if extras then redis.call('HDEL', EXTRA, unpack(ARGV, first, last)) end
-    completed = count
-    answers[1] = string.rep('1', count)
-  else
-    for i = 1, count do
-      local existed, apart = false, false
-      if not (stale[i] and strict[i]) then existed, apart = forget(ARGV[at + i], ARGV[last + i], taken > 0) end
-      -- So many were leased; whatever else is in no sorted set was ready.
-      if apart and taken > 0 then taken = taken - 1 end
-      answers[i] = existed and '1' or '0'
-      if existed then completed = completed + 1 end
+    redis.call('HINCRBY', META, 'completed', text(count))
+    return string.rep('1', count)
+  end
+
+  local answers, numbers, ids, own, places, seen = {}, {}, {}, {}, {}, {}
+  for i = 1, count do
+    local number = ARGV[at + i]
+    answers[i] = '0'
+    if not seen[number] and not (stale[i] and strict[i]) then
+      seen[number] = true
+      local n = #numbers + 1
+      numbers[n], ids[n], own[n], places[n] = number, ARGV[last + i], extras and extras[i], i
     end
   end
+  if #numbers == 0 then return table.concat(answers) end
+
+  -- A hash cannot be asked in one go whether it has fields without reading them. But an item is there if its
+  -- id leads to it.
+  local known = redis.call('HMGET', IDS, unpack(ids))
+  for i, number in ipairs(numbers) do known[i] = known[i] == number end
+  local completed, theirs = forget(numbers, ids, known, own, taken)
+  for i, place in ipairs(places) do answers[place] = theirs[i] end
   if completed > 0 then redis.call('HINCRBY', META, 'completed', text(completed)) end
   return table.concat(answers)
 end

@@ -47,6 +47,7 @@ local function remember(answer, names)
   end
   redis.call('HSET', LANES, ARGV[1], kept)
   if not fresh_lane then return end
+  if not redis.call('HGET', META, 'format') then redis.call('PEXPIRE', LANES, DAY) end
   -- So that idle lanes cannot pile up, each new one looks at three others.
   local sample = redis.call('HRANDFIELD', LANES, 3, 'WITHVALUES')
   for i = 1, #sample, 2 do is_idle(sample[i], sample[i + 1], true) end

@@ -1,8 +1,11 @@
--- True if this number is that of the item with this id; a record of more than `most` bytes, if that is
--- given, is not read for this but trusted.
+-- True if this number is that of the item with this id. A record of more than `most` bytes, if that is
+-- given, is not read for this but trusted. `bytes_read`: of the records that were read for it.
+local bytes_read = 0
 local function leads_to(id, number, most)
-  if most and redis.call('HSTRLEN', ITEMS, number) > most then return true end
+  local size = redis.call('HSTRLEN', ITEMS, number)
+  if size < 2 + #id then return false end
+  if most and size > most then return true end
+  bytes_read = bytes_read + size
   local record = redis.call('HGET', ITEMS, number)
-  if not record or string.sub(record, 3, 2 + #id) ~= id then return false end
-  return struct.unpack('>I2', string.sub(record, 1, 2) .. '\0\0') == #id
+  return struct.unpack('>I2', record) == #id and string.sub(record, 3, 2 + #id) == id
 end

@@ -35,12 +35,14 @@ end
 -- outside. A second lease of an item must not be given: it gets an empty record, and 0 as its number.
 local doubles = 0
 local function drop_doubles(popped, found, leases, doubled)
-  local taken, n, told = {}, 0, 0
+  local taken, named, n, told = {}, {}, 0, 0
   for _, number in ipairs(numbers) do taken[number] = true end
+  for i = 2, #leases, 2 do named[#named + 1] = leases[i] end
+  local scores = redis.call('ZMSCORE', LEASED, unpack(named))
   for i, number in ipairs(popped) do
     if found[i] then
       n = n + 1
-      if taken[number] or redis.call('ZSCORE', LEASED, number) ~= leases[2 * n - 1] then
+      if taken[number] or scores[n] ~= leases[2 * n - 1] then
         found[i], told = '', told + 1
       end
       taken[number] = true
@@ -67,45 +69,57 @@ local function put(leases, count)
   return added
 end
 
--- Takes up to `target` items for the groups behind ARGV[at]; a reply carries about 16 MiB at most, told
--- by `largest`, the size of the largest record ever added. Returns true if it stopped before it had
--- seen all.
-local function take(at, target, largest)
+-- Takes up to `target` items for the groups behind ARGV[at]. `touched`: how many the script has looked
+-- at before. Returns true if it stopped before it had seen all.
+local function take(at, target, touched)
   group, left = at - 1, 0
-  local room, touched = 16777216, 0
-  -- An item of another priority has an extra: if there is none at all, one list has all, and is cheaper to
-  -- pop from than ten. What else is in the others is skipped when that one is empty.
+  local room, look_ahead = ROOM, 1
+  -- An item of another priority has an extra, and so has one with a large record: if there is none at all,
+  -- one list has all, and is cheaper to pop from than ten. What else is in the others is skipped when that
+  -- one is empty.
   local plain = redis.call('EXISTS', EXTRA) == 0
   while #numbers < target do
-    if touched >= 1000 or (room < largest and #numbers > 0) then return true end
-    local chunk = math.min(target - #numbers, 1000 - touched, math.max(1, math.floor(room / largest)))
-    local popped, priority = plain and redis.call('RPOP', KEYS[READY], chunk), '0'
+    if touched >= 1000 or room <= 0 then return true end
+    local need = target - #numbers
+    local chunk = math.min(math.max(need, look_ahead), 1000 - touched)
+    local popped, key, priority = plain and redis.call('RPOP', KEYS[READY], chunk), KEYS[READY], '0'
     if not popped then
       local reply = redis.call('LMPOP', '10', KEYS[20], KEYS[19], KEYS[18], KEYS[17], KEYS[16], KEYS[15],
         KEYS[14], KEYS[13], KEYS[12], KEYS[11], 'RIGHT', 'COUNT', chunk)
       if not reply then return false end
-      popped, priority = reply[2], string.match(reply[1], ':ready:(%d)$') or '0'
+      key, popped = reply[1], reply[2]
+      priority = string.match(key, ':ready:(%d)$') or '0'
+    end
+    touched = touched + #popped
+    local known = not plain and redis.call('HMGET', EXTRA, unpack(popped))
+    if known then
+      local fits
+      fits, room = fitting(known, room, #numbers == 0 and 1 or 0)
+      if fits < #popped then
+        put_back(key, popped, fits)
+        if fits == 0 then return true end
+      end
     end
     local found = redis.call('HMGET', ITEMS, unpack(popped))
-    local known = not plain and redis.call('HMGET', EXTRA, unpack(popped))
+    if #popped > need then
+      keep_only(need, key, popped, found)
+    end
     local leases, count = deadlines_for(popped, found)
     local added = put(leases, count)
     if added < count then drop_doubles(popped, found, leases, count - added) end
-    if added == #popped and not known and #numbers == 0 and largest * added <= room then
+    if added == #popped and not known and #numbers == 0 then
       numbers, records, held = popped, found, popped
-      if added < target then for i = 1, added do room = room - #found[i] end end
     else
       for i = 1, #popped do
-        if found[i] then
-          keep(popped[i], found[i], known and known[i])
-          room = room - #found[i]
-        end
+        if found[i] then keep(popped[i], found[i], known and known[i]) end
       end
     end
     if count < #popped then
       redis.call('HINCRBY', META, 'gone:' .. priority, count - #popped)
+      -- Many may follow: twice as many each time, so that they do not cost a step each.
+      look_ahead = math.min(2 * #popped, 500)
     end
-    touched = touched + #popped
+    if #numbers == 0 then room = ROOM end
   end
   return true
 end

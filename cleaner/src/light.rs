@@ -1,0 +1,133 @@
+//! Light cleans of one queue, when they are due.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use leaseq::{Backoff, LightReport, Result, Role, WorkQueue};
+use rand::Rng;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+use crate::queues::{Shared, pause};
+use crate::state::Place;
+
+/// However many queues there are, each is looked at this often: in case that news get lost.
+const LONGEST_REST: Duration = Duration::from_secs(30);
+/// Rests differ by up to this much, so that queues found together are not looked at together.
+const SPREAD: std::ops::Range<f64> = 0.6..1.0;
+/// Between two light cleans of a queue.
+const TOGETHER: Duration = Duration::from_millis(10);
+/// The longest pause after failures.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause after cleans that were due and found nothing to do.
+const MAX_IDLE_PAUSE: Duration = Duration::from_millis(250);
+
+/// Cleans until it is told to stop.
+pub(crate) async fn clean(shared: Shared, name: String, stop: CancellationToken) {
+    let place = Place::Light(name.clone());
+    let queue = match shared.client.queue(&name) {
+        Ok(queue) => queue,
+        Err(error) => return shared.fails(&place, &error),
+    };
+    let mut failures = Backoff::up_to(MAX_PAUSE);
+    let mut idle = Backoff::up_to(MAX_IDLE_PAUSE);
+    let mut may_clean = false;
+    let mut listens: Option<OwnedSemaphorePermit> = None;
+    while !stop.is_cancelled() {
+        listens = listens.or_else(|| shared.listeners.clone().try_acquire_owned().ok());
+        let is_due = tokio::select! {
+            is_due = is_due(&shared, &queue, &mut may_clean, listens.is_some()) => is_due,
+            () = stop.cancelled() => return,
+        };
+        // A clean that has begun is finished.
+        let outcome = match is_due {
+            Ok(Due::Yes) => light_clean(&shared, &queue).await.map(Some),
+            Ok(Due::No) => Ok(None),
+            Ok(Due::NotAllowed) => {
+                pause(failures.pause(), &stop).await;
+                continue;
+            }
+            Err(error) => Err(error),
+        };
+        let time = match outcome {
+            Ok(report) => {
+                failures.reset();
+                shared.overview.succeeds(&place);
+                let found_nothing = report.is_some_and(|report| !has_moved(&report));
+                if found_nothing && listens.is_some() {
+                    idle.pause()
+                } else {
+                    // What is due again at once, again and again, is done together.
+                    idle.reset();
+                    TOGETHER
+                }
+            }
+            Err(error) => {
+                shared.fails(&place, &error);
+                failures.pause()
+            }
+        };
+        pause(time, &stop).await;
+    }
+}
+
+enum Due {
+    Yes,
+    No,
+    NotAllowed,
+}
+
+/// Waits until the queue is due, or the time has come to look again.
+async fn is_due(
+    shared: &Shared,
+    queue: &WorkQueue,
+    may_clean: &mut bool,
+    listens: bool,
+) -> Result<Due> {
+    if !*may_clean {
+        // A missing right is named before it can stop a script half-way.
+        if let Some(why) = missing_rights(queue).await? {
+            let place = Place::Light(queue.name().to_owned());
+            shared.overview.fails_with(&place, &why, false);
+            return Ok(Due::NotAllowed);
+        }
+        *may_clean = true;
+    }
+    let rest = rest(shared);
+    if listens {
+        Ok(if queue.wait_until_due(rest).await? { Due::Yes } else { Due::No })
+    } else {
+        tokio::time::sleep(rest).await;
+        Ok(Due::Yes)
+    }
+}
+
+/// How long to rest without looking.
+fn rest(shared: &Shared) -> Duration {
+    let queues = shared.count.load(Ordering::Relaxed).max(1) as u32;
+    let interval = shared.settings.light_interval;
+    let rest = interval.saturating_mul(queues).min(LONGEST_REST.max(interval));
+    if queues > 1 { rest.mul_f64(rand::rng().random_range(SPREAD)) } else { rest }
+}
+
+/// What to grant, if the user lacks a right to clean.
+pub(crate) async fn missing_rights(queue: &WorkQueue) -> Result<Option<String>> {
+    let lacks = queue.missing_rights(Role::Cleaner).await?;
+    let why = || format!("the user lacks rights to clean: grant {}", lacks.join(" "));
+    Ok((!lacks.is_empty()).then(why))
+}
+
+async fn light_clean(shared: &Shared, queue: &WorkQueue) -> Result<LightReport> {
+    let begun = Instant::now();
+    let report = queue.light_clean().await?;
+    if has_moved(&report) {
+        let (promoted, expired, died) = (report.promoted, report.expired, report.died);
+        shared.overview.metrics.light_seconds.observe(begun.elapsed().as_secs_f64());
+        tracing::info!(queue = queue.name(), promoted, expired, died, "light clean");
+    }
+    Ok(report)
+}
+
+fn has_moved(report: &LightReport) -> bool {
+    report.promoted + report.expired > 0
+}

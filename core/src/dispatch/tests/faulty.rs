@@ -1,0 +1,256 @@
+//! An engine that fails as a test wants it to.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::access::Role;
+use crate::clean::{DeepReport, LightReport};
+use crate::doctor::Diagnosis;
+use crate::engine::{
+    BothHalves, Complete, Engine, Extend, Fail, Leased, Release, Stamp, Turn, Wanted,
+};
+use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
+use crate::name::{QueueName, QueueNames};
+use crate::{Error, Result};
+
+pub(super) enum Fault {
+    Panic,
+    /// When the operation is done.
+    PanicAfter,
+    /// At once.
+    Refuse(Error),
+    /// At the time that the engine has.
+    NoAnswer,
+    /// So late.
+    Late(Duration),
+}
+
+/// What goes wrong with an operation, of this name, on these ids.
+type Plan = dyn FnMut(&'static str, &[Bytes]) -> Option<Fault> + Send;
+
+pub(super) struct Faulty {
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) plan: Mutex<Box<Plan>>,
+}
+
+impl Faulty {
+    pub(super) fn set(
+        &self,
+        plan: impl FnMut(&'static str, &[Bytes]) -> Option<Fault> + Send + 'static,
+    ) {
+        *self.plan.lock().unwrap() = Box::new(plan);
+    }
+
+    async fn run<T>(
+        &self,
+        operation: &'static str,
+        ids: &[Bytes],
+        stamp: &Stamp,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let fault = (self.plan.lock().unwrap())(operation, ids);
+        match fault {
+            None => work.await,
+            Some(Fault::Late(time)) => {
+                tokio::time::sleep(time).await;
+                work.await
+            }
+            Some(Fault::Panic) => panic!("as planned"),
+            Some(Fault::PanicAfter) => {
+                let _ = work.await;
+                panic!("as planned")
+            }
+            Some(Fault::Refuse(error)) => Err(error),
+            Some(Fault::NoAnswer) => {
+                tokio::time::sleep_until(stamp.until.into()).await;
+                Err(Error::unavailable("no answer", true))
+            }
+        }
+    }
+}
+
+/// For an operation that has none.
+fn no_lane() -> Stamp {
+    Stamp { lane: "".into(), number: 0, until: Instant::now(), late_copy: Default::default() }
+}
+
+#[async_trait]
+impl Engine for Faulty {
+    fn worth_a_request(&self) -> usize {
+        self.engine.worth_a_request()
+    }
+
+    fn leases_in_one_step(&self) -> bool {
+        self.engine.leases_in_one_step()
+    }
+
+    fn undoes_failures(&self) -> bool {
+        true
+    }
+
+    async fn open_queue(&self, queue: &QueueName) -> Result<()> {
+        self.run("open_queue", &[], &no_lane(), self.engine.open_queue(queue)).await
+    }
+
+    async fn add(&self, queue: &QueueName, items: &[Item], stamp: &Stamp) -> Result<Vec<bool>> {
+        let ids: Vec<Bytes> = items.iter().map(|item| Bytes::copy_from_slice(&item.id)).collect();
+        self.run("add", &ids, stamp, self.engine.add(queue, items, stamp)).await
+    }
+
+    async fn lease(
+        &self,
+        queue: &QueueName,
+        wanted: &[Wanted],
+        patience: Duration,
+        stamp: &Stamp,
+    ) -> Result<Leased> {
+        let work = self.engine.lease(queue, wanted, patience, stamp);
+        self.run(if wanted.is_empty() { "recover" } else { "lease" }, &[], stamp, work).await
+    }
+
+    async fn complete(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        stamp: &Stamp,
+    ) -> Result<Vec<bool>> {
+        let ids: Vec<Bytes> = leases.iter().map(|lease| lease.id.clone()).collect();
+        self.run("complete", &ids, stamp, self.engine.complete(queue, leases, stamp)).await
+    }
+
+    async fn complete_and_lease(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        wanted: &[Wanted],
+        patience: Duration,
+        stamp: &Stamp,
+    ) -> Result<BothHalves> {
+        let ids: Vec<Bytes> = leases.iter().map(|lease| lease.id.clone()).collect();
+        let refused = (self.plan.lock().unwrap())("second half", &ids);
+        let work = self.engine.complete_and_lease(queue, leases, wanted, patience, stamp);
+        let mut done = self.run("complete_and_lease", &ids, stamp, work).await?;
+        if let Some(Fault::Refuse(error)) = refused {
+            done.leased = Err(error);
+        }
+        Ok(done)
+    }
+
+    async fn extend(
+        &self,
+        queue: &QueueName,
+        leases: &[Extend],
+        stamp: &Stamp,
+    ) -> Result<Vec<Option<u64>>> {
+        self.run("extend", &[], stamp, self.engine.extend(queue, leases, stamp)).await
+    }
+
+    async fn release(
+        &self,
+        queue: &QueueName,
+        leases: &[Release],
+        stamp: &Stamp,
+    ) -> Result<Vec<bool>> {
+        self.run("release", &[], stamp, self.engine.release(queue, leases, stamp)).await
+    }
+
+    async fn fail(
+        &self,
+        queue: &QueueName,
+        leases: &[Fail],
+        stamp: &Stamp,
+    ) -> Result<Vec<Option<State>>> {
+        self.run("fail", &[], stamp, self.engine.fail(queue, leases, stamp)).await
+    }
+
+    async fn remove(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
+        self.run("remove", ids, stamp, self.engine.remove(queue, ids, stamp)).await
+    }
+
+    async fn requeue(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
+        self.run("requeue", ids, stamp, self.engine.requeue(queue, ids, stamp)).await
+    }
+
+    async fn purge(
+        &self,
+        queue: &QueueName,
+        state: State,
+        limit: u64,
+        stamp: &Stamp,
+    ) -> Result<(u64, u64)> {
+        self.engine.purge(queue, state, limit, stamp).await
+    }
+
+    async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)> {
+        self.engine.light_clean(queue, stamp).await
+    }
+
+    async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport> {
+        self.engine.audit(queue, mend, pace).await
+    }
+
+    async fn next_due(&self, queue: &QueueName, rest: Duration) -> Result<Option<Duration>> {
+        self.engine.next_due(queue, rest).await
+    }
+
+    async fn wait_due(&self, queue: &QueueName) {
+        self.engine.wait_due(queue).await;
+    }
+
+    async fn deep_turn(&self, queue: &QueueName, turn: Turn) -> Result<Duration> {
+        self.engine.deep_turn(queue, turn).await
+    }
+
+    async fn missing_rights(&self, queue: &QueueName, role: Role) -> Result<Vec<String>> {
+        self.engine.missing_rights(queue, role).await
+    }
+
+    async fn diagnose(&self) -> Result<Diagnosis> {
+        self.engine.diagnose().await
+    }
+
+    async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {
+        self.run("set_paused", &[], &no_lane(), self.engine.set_paused(queue, paused)).await
+    }
+
+    async fn counts(&self, queue: &QueueName) -> Result<Counts> {
+        self.engine.counts(queue).await
+    }
+
+    async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {
+        self.engine.get(queue, id).await
+    }
+
+    async fn list(
+        &self,
+        queue: &QueueName,
+        state: State,
+        cursor: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page> {
+        self.engine.list(queue, state, cursor, limit).await
+    }
+
+    async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {
+        self.engine.drop_queue(queue).await
+    }
+
+    async fn queues(&self) -> Result<QueueNames> {
+        self.engine.queues().await
+    }
+
+    async fn wait(&self, queue: &QueueName) {
+        self.engine.wait(queue).await;
+    }
+
+    async fn retire(&self, queue: &QueueName, lanes: &[Arc<str>]) -> Result<()> {
+        self.engine.retire(queue, lanes).await
+    }
+
+    async fn close(&self) {
+        self.engine.close().await;
+    }
+}

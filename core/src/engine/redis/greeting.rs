@@ -1,0 +1,182 @@
+//! The first words on a connection: logging in, choosing the database, and checking the server.
+
+use redis::{Cmd, ErrorKind as RedisErrorKind, RedisError, Value, cmd};
+
+use super::connection::{Connection, OpenError, Opener};
+use super::verdict::shown;
+use crate::{Error, ErrorKind, Result};
+
+impl Opener {
+    /// Logs in, chooses the database and checks the server, all in one round trip.
+    pub(super) async fn greet(
+        &self,
+        connection: Connection,
+        at: &str,
+    ) -> Result<Connection, OpenError> {
+        let login = self.address.password.as_ref().map(|password| {
+            let mut command = cmd("AUTH");
+            command.arg(self.address.user.as_ref()).arg(password);
+            command
+        });
+        let select = self.selects().then(|| {
+            let mut command = cmd("SELECT");
+            command.arg(self.address.db);
+            command
+        });
+        // For whoever looks at the server's clients. Old servers do not know it.
+        let name = |key: &str, value: &str| {
+            let mut command = cmd("CLIENT");
+            command.arg("SETINFO").arg(key).arg(value);
+            Some(command)
+        };
+        let send = async |command: Option<Cmd>| match command {
+            Some(command) => {
+                connection.clone().send_packed_command(&command).await?.extract_error()
+            }
+            None => Ok(Value::Nil),
+        };
+        // In this order. Not as one pipeline: that would hide what the first one was answered.
+        let (login, select, info, _, _) = tokio::join!(
+            biased;
+            send(login),
+            send(select),
+            send(Some(cmd("INFO"))),
+            send(name("LIB-NAME", "leaseq")),
+            send(name("LIB-VER", env!("CARGO_PKG_VERSION"))),
+        );
+        login.map_err(|error| refused_login(at, &error))?;
+        select.map_err(|error| self.refused_database(at, &error))?;
+        let info = info.map_err(|error| match error.code() {
+            Some("NOPERM") => OpenError::Lasting(Error::new(
+                ErrorKind::Incompatible,
+                format_args!(
+                    "{at}: the user may not run INFO, so the server's version and \
+                     maxmemory-policy cannot be checked; grant +info"
+                ),
+            )),
+            _ => opening(at, &error),
+        })?;
+        let info: String = redis::from_redis_value(info)
+            .map_err(|_| OpenError::Passing(format!("{at}: the answer to INFO is no text")))?;
+        check_server(at, &info, self.seeds().is_some())?;
+        Ok(connection)
+    }
+
+    fn refused_database(&self, at: &str, error: &RedisError) -> OpenError {
+        match opening(at, error) {
+            OpenError::Passing(_) if !is_busy(error) => OpenError::Lasting(Error::invalid(
+                format_args!("{at}: database {} cannot be used: {}", self.address.db, shown(error)),
+            )),
+            other => other,
+        }
+    }
+}
+
+/// Errors of a server that will answer later.
+fn is_busy(error: &RedisError) -> bool {
+    matches!(error.code(), Some("LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN"))
+        || error.detail().is_some_and(|detail| detail.contains("max number of clients"))
+        || error.code().is_none()
+}
+
+/// What an error while opening means.
+pub(super) fn opening(at: &str, error: &RedisError) -> OpenError {
+    let lasting = |what: &str| OpenError::Lasting(Error::invalid(format_args!("{at}: {what}")));
+    match (error.kind(), error.code()) {
+        (_, Some("NOAUTH")) => lasting("the server asks for a user and a password"),
+        (_, Some("DENIED")) => {
+            lasting("the server is in protected mode: other machines are refused")
+        }
+        (RedisErrorKind::Parse, _) => lasting(
+            "what answers is no Redis or Valkey server, or takes TLS only; with TLS the url begins \
+             with rediss",
+        ),
+        _ if error.is_connection_dropped() => OpenError::Passing(format!(
+            "{at}: the server closed the connection before it answered; with TLS the url begins with \
+             rediss"
+        )),
+        _ => OpenError::Passing(format!("{at}: {}", shown(error))),
+    }
+}
+
+/// The server's words may repeat what it was sent: they are not shown.
+fn refused_login(at: &str, error: &RedisError) -> OpenError {
+    match is_busy(error) {
+        true => opening(at, error),
+        false => OpenError::Lasting(Error::invalid(format_args!(
+            "{at}: the server refused user or password"
+        ))),
+    }
+}
+
+fn check_server(where_: &str, info: &str, cluster: bool) -> Result<(), OpenError> {
+    let field = |name: &str| {
+        info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+    };
+    let incompatible =
+        |message: String| Err(OpenError::Lasting(Error::new(ErrorKind::Incompatible, message)));
+    let (name, version, least) = match field("valkey_version") {
+        Some(version) => ("Valkey", version, (7, 2)),
+        None => ("Redis", field("redis_version").unwrap_or("0"), (7, 0)),
+    };
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    if (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) < least {
+        return incompatible(format!(
+            "{where_}: {name} {version} is too old: upgrade to Redis 7.0 or Valkey 7.2 or newer"
+        ));
+    }
+    if let Some(policy) = field("maxmemory_policy").filter(|policy| *policy != "noeviction") {
+        return incompatible(format!(
+            "{where_}: with maxmemory-policy {policy} the server throws items away when its memory \
+             is full: set maxmemory-policy to noeviction"
+        ));
+    }
+    if !cluster && field("cluster_enabled") == Some("1") {
+        return Err(OpenError::Lasting(Error::invalid(format!(
+            "{where_}: the server is part of a cluster: connect with redis+cluster://"
+        ))));
+    }
+    match field("role") {
+        Some("master") | None => Ok(()),
+        Some(role) if field("loading") == Some("1") => {
+            Err(OpenError::Passing(format!("{where_}: a {role} that is loading its data")))
+        }
+        // In a cluster, a replica sends us on to its master.
+        Some(_) if cluster => Ok(()),
+        Some(role) => {
+            Err(OpenError::Passing(format!("{where_}: the server is a {role}, not a master")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(info: &str) -> Option<Error> {
+        match check_server("h:1", info, false) {
+            Err(OpenError::Lasting(error)) => Some(error),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn old_and_evicting_servers_are_refused_with_what_to_change() {
+        let info = |version: &str, policy: &str| {
+            format!("{version}\r\nmaxmemory_policy:{policy}\r\nrole:master\r\n")
+        };
+        for good in ["redis_version:7.0.0", "redis_version:8.2.1", "valkey_version:7.2.0"] {
+            assert!(check_server("h:1", &info(good, "noeviction"), false).is_ok(), "{good}");
+        }
+        for old in ["redis_version:6.2.14", "redis_version:7.2.4\r\nvalkey_version:7.1.0"] {
+            let error = refused(&info(old, "noeviction")).unwrap();
+            assert_eq!(error.kind(), ErrorKind::Incompatible);
+            assert!(error.to_string().contains("upgrade"), "{error}");
+        }
+        for policy in ["allkeys-lru", "volatile-ttl"] {
+            let error = refused(&info("redis_version:7.0.0", policy)).unwrap();
+            assert_eq!(error.kind(), ErrorKind::Incompatible);
+            assert!(error.to_string().contains("set maxmemory-policy to noeviction"), "{error}");
+        }
+    }
+}

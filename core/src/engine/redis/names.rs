@@ -1,0 +1,110 @@
+//! The list of all queues: a hash of names, each with the incarnation of its queue.
+//!
+//! It may stand on another node than a queue, so no step changes both. What was left behind is put right
+//! by whoever looks: a queue is on the list, with its incarnation, if it exists.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use redis::{Value, cmd};
+
+use super::scripts::Script;
+use super::{RedisEngine, access, keys, reply};
+use crate::name::{QueueName, QueueNames};
+use crate::{Error, Result};
+
+/// How many names to ask for at once.
+const PAGE: usize = 1_000;
+/// How often to try while others change the same name.
+const TRIES: usize = 5;
+/// Most bytes of a strange name that a warning shows.
+const SHOWN: usize = 40;
+
+/// Puts the queue on the list if it exists, and takes it off if not.
+pub(super) async fn register(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    until: Instant,
+) -> Result<()> {
+    access::check(engine, queue, Script::Register).await?;
+    for _ in 0..TRIES {
+        // In this order: the queue may be made or dropped by others, who change the list after that.
+        let listed = listed(engine, queue, until).await?;
+        let mut command = cmd("HGET");
+        command.arg(engine.keys(queue).meta()).arg("incarnation");
+        let incarnation = reply::bytes(engine.link.command(queue, until, command).await?)?;
+        if listed == incarnation {
+            return Ok(());
+        }
+        if incarnation.is_empty() {
+            let mut command = cmd("EXISTS");
+            command.arg(engine.keys(queue).items());
+            if engine.link.command(queue, until, command).await? != Value::Int(0) {
+                // It was lost with `meta`. A deep clean, which needs the name, gives the queue another.
+                return Ok(());
+            }
+        }
+        let directory = engine.directory();
+        let changed = engine.link.run(&directory, Script::Register, until, None, |command| {
+            command.arg(1).arg(keys::queues(&engine.namespace)).arg(queue.as_str());
+            command.arg(&*listed).arg(&*incarnation);
+        });
+        // Whatever came of it: others may have dropped or made the queue since it was looked at.
+        changed.await?;
+    }
+    let what = format_args!("queue {queue}: its name on the list of queues changes all the time");
+    Err(Error::unavailable(what, false))
+}
+
+/// The incarnation that the list has for the queue; empty if it is not there.
+pub(super) async fn listed(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    until: Instant,
+) -> Result<bytes::Bytes> {
+    let mut command = cmd("HGET");
+    command.arg(keys::queues(&engine.namespace)).arg(queue.as_str());
+    reply::bytes(engine.link.command(&engine.directory(), until, command).await?)
+}
+
+/// All names, page by page. Whoever may add items may put anything there: what cannot be the name of a
+/// queue is counted, and nothing else.
+pub(super) async fn queues(engine: &RedisEngine) -> Result<QueueNames> {
+    if !engine.may_list.load(Ordering::Relaxed) {
+        access::check_list(engine).await?;
+    }
+    let (mut names, mut strange) = (BTreeSet::new(), BTreeSet::new());
+    let mut cursor = String::from("0");
+    loop {
+        let mut command = cmd("HSCAN");
+        command.arg(keys::queues(&engine.namespace)).arg(&cursor).arg("COUNT").arg(PAGE);
+        let page = engine.link.command(&engine.directory(), engine.until(), command).await;
+        engine.may_list.store(page.is_ok(), Ordering::Relaxed);
+        if page.is_err() {
+            // Perhaps it has lost the right since.
+            access::check_list(engine).await?;
+        }
+        let [next, page] = reply::array(page?)?;
+        let mut page = reply::list(page)?.into_iter();
+        while let (Some(name), Some(_incarnation)) = (page.next(), page.next()) {
+            let name = reply::bytes(name)?;
+            match std::str::from_utf8(&name).ok().filter(|name| QueueName::new(name).is_ok()) {
+                Some(good) => names.insert(good.to_owned()),
+                None => strange.insert(name),
+            };
+        }
+        cursor = reply::text(next)?;
+        if cursor == "0" {
+            break;
+        }
+    }
+    if let Some(first) = strange.first()
+        && !engine.warned.swap(true, Ordering::Relaxed)
+    {
+        let first = first[..first.len().min(SHOWN)].escape_ascii();
+        let count = strange.len();
+        tracing::warn!(count, %first, "the list of queues has entries that are no names of queues");
+    }
+    Ok(QueueNames { names: names.into_iter().collect(), skipped: strange.len() as u64 })
+}

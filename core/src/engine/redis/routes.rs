@@ -1,0 +1,79 @@
+//! Which node of a cluster has which queue.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::address::Node;
+use super::connection::Spot;
+use crate::name::QueueName;
+
+/// The nodes by hash slot, as far as is known, so that however many queues there are, there are at most
+/// 16,384 and one: `None` is the list of all queues.
+#[derive(Default)]
+pub(super) struct Routes {
+    nodes: Mutex<HashMap<Option<u16>, Node>>,
+    next_seed: AtomicUsize,
+}
+
+impl Routes {
+    /// The node that has the queue; if none is known, one of `seeds`.
+    pub(super) fn node(&self, queue: &QueueName, seeds: &[Node]) -> Node {
+        if let Some(node) = self.lock().get(&hash_slot(queue)) {
+            return node.clone();
+        }
+        seeds[self.next_seed.load(Ordering::Relaxed) % seeds.len()].clone()
+    }
+
+    pub(super) fn set(&self, queue: &QueueName, node: Node) {
+        self.lock().insert(hash_slot(queue), node);
+    }
+
+    /// The node was no good: the next one to ask is another.
+    pub(super) fn forget(&self, queue: &QueueName) {
+        if self.lock().remove(&hash_slot(queue)).is_none() {
+            self.next_seed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Option<u16>, Node>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A node that does not know its name, or keeps it to itself, means the one that was asked.
+pub(super) fn on_same_host((host, port): Node, asked: &Spot) -> Node {
+    match asked {
+        Spot::Node((asked, _)) if host.is_empty() => (asked.clone(), port),
+        _ => (host, port),
+    }
+}
+
+/// The hash slot of a queue's keys, whose hash tag is its name.
+fn hash_slot(queue: &QueueName) -> Option<u16> {
+    if *queue == QueueName::directory() {
+        return None;
+    }
+    let crc = queue.as_str().bytes().fold(0_u16, |crc, byte| {
+        (0..8).fold(crc ^ u16::from(byte) << 8, |crc, _| {
+            if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 }
+        })
+    });
+    Some(crc % 16_384)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_has_the_slot_that_a_cluster_gives_its_keys() {
+        let slot = |name: &str| hash_slot(&QueueName::new(name).unwrap());
+        // As CLUSTER KEYSLOT answers.
+        assert_eq!(
+            (slot("123456789"), slot("foo"), slot("bar")),
+            (Some(12_739), Some(12_182), Some(5_061))
+        );
+        assert_eq!(hash_slot(&QueueName::directory()), None);
+    }
+}

@@ -1,0 +1,24 @@
+-- Deletes the queue, unless it is another one by now. Freeing is left to the server's background.
+-- KEYS  see parts/keys.lua, all
+-- ARGV  [1] the incarnation that is meant; '' for what is left of a queue that has none
+-- Reply 1 if there was such a queue, else 0
+local meta = redis.call('HMGET', META, 'format', 'incarnation', 'waiting', 'watched')
+if meta[1] and meta[1] ~= '1' then return redis.error_reply('FORMAT ' .. meta[1]) end
+if (meta[2] or '') ~= ARGV[1] then return 0 end
+local there = ARGV[1] ~= '' or redis.call('EXISTS', ITEMS) == 1
+
+redis.call('UNLINK', META, ITEMS, IDS, LEASED, EXTRA, DELAYED, DEAD, unpack(KEYS, READY, READY + 9))
+-- Retries of earlier operations get the answers of then. Whoever waits goes on waiting, and is told when
+-- the queue is made again.
+redis.call('PEXPIRE', LANES, DAY)
+for i, list in ipairs({ WAKE, DUE }) do
+  local promise = meta[2 + i]
+  if (tonumber(promise) or 0) > now then
+    redis.call('HSET', META, i == 1 and 'waiting' or 'watched', promise)
+    redis.call('PEXPIRE', META, DAY)
+    redis.call('PEXPIRE', list, DAY)
+  else
+    redis.call('UNLINK', list)
+  end
+end
+return there and 1 or 0

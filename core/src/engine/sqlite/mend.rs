@@ -1,0 +1,59 @@
+//! Setting right the row of an item that something else has changed, so that it is in nobody's way.
+
+use rusqlite::params;
+
+use super::database::Database;
+use super::row::{Stored, rank, state_number};
+use super::tally::Tally;
+use crate::Result;
+use crate::item::State;
+
+/// Writes every column: SQLite changes no row that has a value of a wrong type in any other.
+const WRITE: &str = "UPDATE item SET state = ?2, rank = ?3, place = ?4, priority = ?5,
+    max_attempts = ?6, failures = ?7, expiries = ?8, deliveries = ?9, front = ?10, added_at = ?11,
+    since = ?12, error = ?13,
+    id = CASE typeof(id) WHEN 'blob' THEN id ELSE CAST('unreadable ' || number AS BLOB) END,
+    data = CASE WHEN typeof(data) IN ('blob', 'null') THEN data ELSE CAST(data AS BLOB) END
+    WHERE number = ?1";
+
+/// Details that cannot be read become those of a new item. An item in no state becomes ready, at the
+/// front. One whose id or data cannot be read becomes dead: nobody is given it, it keeps nobody from
+/// the others, and operators see it and can remove it.
+pub(super) fn set_right(db: &Database, item: &Stored, tally: &mut Tally) -> Result<()> {
+    let now = db.now as i64;
+    let (mut state, mut at, mut place, mut front) = (item.state, item.rank, item.place, item.front);
+    if item.broken.order {
+        (at, place) = (now, 0);
+    }
+    if item.broken.state || (item.broken.order && state == State::Ready) {
+        place = -db.next_number();
+    }
+    if item.broken.record && state != State::Dead {
+        (state, at, place, front) = (State::Dead, now, 0, false);
+        tracing::warn!(number = item.number, "an item cannot be read, and is dead now: run check");
+    }
+    if !item.broken.state {
+        tally.count(item.state, item.priority, -1);
+    }
+    tally.count(state, item.priority, 1);
+    // One that no lease has had.
+    let deliveries = if item.broken.deliveries { now } else { item.deliveries as i64 };
+    db.run(WRITE, |statement| {
+        statement.execute(params![
+            item.number,
+            state_number(state),
+            rank(state, item.priority, at),
+            place,
+            item.priority,
+            item.max_attempts,
+            item.failures,
+            item.expiries,
+            deliveries,
+            front,
+            item.added_at,
+            item.since,
+            item.error,
+        ])
+    })?;
+    Ok(())
+}

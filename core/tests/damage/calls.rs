@@ -1,0 +1,346 @@
+//! No script calls the server more than 1,000 times, whatever state the queue is in.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ::redis::{Connection, cmd};
+use leaseq::{Lease, LeaseOptions, State, WorkQueue};
+
+use crate::damage::Hurt;
+use crate::support::redis::{Redis, expect_waiters, most_calls};
+use crate::support::*;
+
+const LIMIT: u64 = 1_000;
+const FAR: &str = "1900000000000";
+
+struct Stage {
+    bench: Bench,
+    raw: Connection,
+    client: leaseq::Client,
+}
+
+impl Stage {
+    fn queue(&self, name: &str) -> WorkQueue {
+        self.client.queue(name).unwrap()
+    }
+
+    fn raw(&mut self, command: &str, queue: &str, key: &str, args: &[String]) {
+        let key = format!("leaseq:{{{queue}}}:{key}");
+        cmd(command).arg(key).arg(args).query::<::redis::Value>(&mut self.raw).unwrap();
+    }
+
+    fn numbers(&mut self, queue: &str) -> BTreeMap<String, String> {
+        cmd("HGETALL").arg(format!("leaseq:{{{queue}}}:ids")).query(&mut self.raw).unwrap()
+    }
+
+    /// As if the server had lost the ids: each leads to the next item.
+    fn mix_up_ids(&mut self, queue: &str) {
+        let ids = self.numbers(queue);
+        let others = ids.values().cycle().skip(1).cloned();
+        let mixed: Vec<String> =
+            ids.keys().cloned().zip(others).flat_map(|(id, other)| [id, other]).collect();
+        self.raw("HSET", queue, "ids", &mixed);
+    }
+
+    fn spoil_details(&mut self, queue: &str) {
+        let spoilt: Vec<String> =
+            self.numbers(queue).into_values().flat_map(|n| [n, "garbage".into()]).collect();
+        self.raw("HSET", queue, "extra", &spoilt);
+    }
+
+    fn score_all(&mut self, queue: &str, key: &str, score: &str) {
+        let scored: Vec<String> =
+            self.numbers(queue).into_values().flat_map(|n| [score.into(), n]).collect();
+        self.raw("ZADD", queue, key, &scored);
+    }
+}
+
+/// Items of all priorities, with a limit of attempts, so that each has details.
+async fn add(queue: &WorkQueue, prefix: &str, count: usize, delay: Duration) {
+    let items = (0..count).map(|i| {
+        item(format!("{prefix}{i}")).priority((i % 10) as u8).max_attempts(2).delay(delay)
+    });
+    queue.add_items(items).await.unwrap();
+}
+
+async fn lease(queue: &WorkQueue, count: usize, duration: Duration) -> Vec<Lease> {
+    let mut leases = Vec::new();
+    while leases.len() < count {
+        let options = LeaseOptions::new(duration).wait(Duration::ZERO);
+        let more = queue.lease_many(count - leases.len(), options).await.unwrap();
+        assert!(!more.is_empty(), "{} of {count}", leases.len());
+        leases.extend(more);
+    }
+    leases
+}
+
+/// 500 expired leases, and as many delayed items that are due.
+async fn overdue(stage: &Stage, queue: &WorkQueue) {
+    add(queue, "expired", 500, Duration::ZERO).await;
+    lease(queue, 500, secs(1)).await;
+    add(queue, "due", 500, secs(1)).await;
+    stage.bench.advance(secs(1));
+}
+
+/// In each list tombstones, and items between them.
+async fn tombstones(queue: &WorkQueue, of_each: usize) {
+    add(queue, "t", 10 * of_each, Duration::ZERO).await;
+    let gone: Vec<String> =
+        (0..10 * of_each).filter(|i| i / 10 % 4 > 0).map(|i| format!("t{i}")).collect();
+    queue.remove_many(gone).await.unwrap();
+}
+
+/// Leases of a first delivery whose items are ready, delayed, dead, and leased again by now.
+async fn stale(stage: &Stage, queue: &WorkQueue) -> Vec<Lease> {
+    add(queue, "s", 1000, Duration::ZERO).await;
+    let stale = lease(queue, 1000, secs(1)).await;
+    stage.bench.advance(secs(1));
+    while queue.light_clean().await.unwrap().expired > 0 {}
+    let again = lease(queue, 750, secs(600)).await;
+    queue.release_many(&again[..250], secs(600)).await.unwrap();
+    queue.fail_many(again[250..500].iter().map(|l| (l, "x")), secs(0)).await.unwrap();
+    stale
+}
+
+async fn adding(stage: &mut Stage) {
+    let queue = stage.queue("add");
+    expect_waiters(&mut stage.raw, "add");
+    let items = (0..1000u64).map(|i| {
+        let item = item(format!("{i}")).priority((i % 10) as u8).max_attempts(3);
+        item.delay(ms(if i % 20 < 10 { 0 } else { 1 + i }))
+    });
+    queue.add_items(items).await.unwrap();
+    // And large ones.
+    let large = (0..10).map(|i| leaseq::Item::new(vec![0; 1 << 20]).with_id(format!("l{i}")));
+    queue.add_items(large).await.unwrap();
+}
+
+async fn leasing(stage: &mut Stage) {
+    for target in [1, 1000] {
+        let queue = stage.queue(&format!("lease-{target}"));
+        tombstones(&queue, 200).await;
+        overdue(stage, &queue).await;
+        expect_waiters(&mut stage.raw, &format!("lease-{target}"));
+        let options = LeaseOptions::new(secs(60)).wait(ms(1));
+        queue.lease_many(target, options).await.unwrap();
+    }
+    // One list of tombstones alone, as plain as can be, and an item behind them.
+    let queue = stage.queue("plain");
+    queue.add_items((0..1001).map(|i| item(format!("{i}")))).await.unwrap();
+    queue.remove_many((0..1000).map(|i| i.to_string())).await.unwrap();
+    let mut found = None;
+    while found.is_none() {
+        found = queue.lease(at_once()).await.unwrap();
+    }
+    // Large ones among tombstones.
+    let queue = stage.queue("large");
+    for i in 0..30 {
+        queue.add_items((0..20).map(|n| item(format!("{i}-{n}")))).await.unwrap();
+        let large = leaseq::Item::new(vec![0; 3 << 20]).with_id(format!("l{i}"));
+        queue.add_item(large.priority(i % 3)).await.unwrap();
+        queue.remove_many((0..20).map(|n| format!("{i}-{n}"))).await.unwrap();
+    }
+    for size in [1, 1000, 3] {
+        queue.lease_many(size, at_once()).await.unwrap();
+    }
+    // Every number twice.
+    let queue = stage.queue("doubles");
+    add(&queue, "d", 500, Duration::ZERO).await;
+    let numbers: Vec<String> = stage.numbers("doubles").into_values().collect();
+    stage.raw("RPUSH", "doubles", "ready", &numbers);
+    queue.lease_many(1000, at_once()).await.unwrap();
+    again(stage, "lease").await;
+}
+
+/// Sends a lease of 1,000 items a second time, as after a lost reply.
+async fn again(stage: &mut Stage, script: &str) {
+    let name = format!("again-{script}");
+    let queue = stage.queue(&name);
+    add(&queue, "a", 1000, Duration::ZERO).await;
+    let taken = queue.lease_many(1000, at_once()).await.unwrap();
+    assert_eq!(taken.len(), 1000);
+    let lanes: BTreeMap<String, String> =
+        cmd("HGETALL").arg(format!("leaseq:{{{name}}}:lanes")).query(&mut stage.raw).unwrap();
+    let (lane, kept) = lanes.iter().max_by_key(|(_, kept)| kept.len()).unwrap();
+    let text = leaseq::testing::scripts().iter().find(|(name, _)| *name == script).unwrap().1;
+    let options = stage.bench.backend().with_clock(leaseq::ConnectOptions::default());
+    let text = options.patch_scripts.unwrap()(text);
+    let mut keys: Vec<String> = ["lanes", "meta", "items", "ids", "leased", "extra", "wake"]
+        .into_iter()
+        .chain(["delayed", "dead", "due", "ready"])
+        .map(|key| format!("leaseq:{{{name}}}:{key}"))
+        .collect();
+    keys.extend((1..10).map(|p| format!("leaseq:{{{name}}}:ready:{p}")));
+    let mut retry = cmd("EVAL");
+    retry.arg(text).arg(20).arg(keys).arg(lane).arg(kept.split(' ').next().unwrap());
+    let reply: Vec<::redis::Value> =
+        retry.arg(0).arg(1000).arg(1000).query(&mut stage.raw).unwrap();
+    assert!(matches!(&reply[2], ::redis::Value::Array(numbers) if numbers.len() == 1000));
+}
+
+async fn completing(stage: &mut Stage) {
+    let queue = stage.queue("complete");
+    let leases = stale(stage, &queue).await;
+    assert!(queue.complete_many(&leases).await.unwrap().iter().all(|done| *done));
+    // Of one priority, some of them leased no more.
+    let queue = stage.queue("complete-plain");
+    queue.add_items((0..1000).map(|i| item(format!("{i}")))).await.unwrap();
+    let leases = lease(&queue, 1000, secs(60)).await;
+    queue.remove_many((0..500).map(|i| i.to_string())).await.unwrap();
+    queue.complete_many(&leases).await.unwrap();
+}
+
+async fn completing_and_leasing(stage: &mut Stage) {
+    let queue = stage.queue("both");
+    let leases = stale(stage, &queue).await;
+    tombstones(&queue, 100).await;
+    overdue(stage, &queue).await;
+    expect_waiters(&mut stage.raw, "both");
+    queue.complete_and_lease(&leases[..500], 500, at_once()).await.unwrap();
+}
+
+async fn settling(stage: &mut Stage) {
+    let queue = stage.queue("settle");
+    add(&queue, "a", 3000, Duration::ZERO).await;
+    let leases = lease(&queue, 3000, secs(600)).await;
+    expect_waiters(&mut stage.raw, "settle");
+    queue.extend_many(&leases, secs(700)).await.unwrap();
+    queue.release_many(&leases[..1000], Duration::ZERO).await.unwrap();
+    queue.release_many(&leases[1000..2000], secs(5)).await.unwrap();
+    let failed = leases[2000..].iter().map(|lease| (lease, "error"));
+    queue.fail_many(failed, Duration::ZERO).await.unwrap();
+}
+
+async fn operating(stage: &mut Stage) {
+    let queue = stage.queue("operate");
+    stale(stage, &queue).await;
+    expect_waiters(&mut stage.raw, "operate");
+    let dead: Vec<_> = list_all(&queue, State::Dead, 1000).await;
+    assert!(
+        queue.requeue(dead.iter().map(|info| &info.id)).await.unwrap().iter().all(|done| *done)
+    );
+    add(&queue, "r", 1000, Duration::ZERO).await;
+    queue.remove_many((0..1000).map(|i| format!("r{i}"))).await.unwrap();
+    queue.remove_many((0..1000).map(|i| format!("s{i}"))).await.unwrap();
+    for state in State::ALL {
+        stale(stage, &queue).await;
+        tombstones(&queue, 100).await;
+        queue.purge(state).await.unwrap();
+        queue.purge(State::Ready).await.unwrap();
+        queue.remove_many((0..1000).map(|i| format!("s{i}"))).await.unwrap();
+    }
+    queue.pause().await.unwrap();
+    queue.resume().await.unwrap();
+    assert!(queue.drop_queue().await.unwrap());
+}
+
+async fn cleaning(stage: &mut Stage) {
+    let queue = stage.queue("clean");
+    overdue(stage, &queue).await;
+    expect_waiters(&mut stage.raw, "clean");
+    assert_eq!(queue.light_clean().await.unwrap().expired, 500);
+    assert!(!queue.wait_until_due(ms(1)).await.unwrap());
+    queue.deep_clean_if_due(secs(60)).await.unwrap();
+}
+
+async fn looking(stage: &mut Stage) {
+    let queue = stage.queue("look");
+    add(&queue, "t", 2000, Duration::ZERO).await;
+    queue.remove_many((0..1900).map(|i| format!("t{i}"))).await.unwrap();
+    queue.counts().await.unwrap();
+    add(&queue, "s", 1000, Duration::ZERO).await;
+    for state in State::ALL {
+        queue.list(state, None, 1000).await.unwrap();
+    }
+    assert!(queue.get("s1").await.unwrap().is_some());
+    assert!(queue.missing_rights(leaseq::Role::Worker).await.unwrap().is_empty());
+}
+
+/// Everything is wrong with every item, in queues that the server keeps in small lists, and in large ones.
+async fn auditing(stage: &mut Stage) {
+    for count in [400, 1500] {
+        let name = format!("audit-{count}");
+        let queue = stage.queue(&name);
+        add(&queue, "a", count, Duration::ZERO).await;
+        stage.mix_up_ids(&name);
+        stage.spoil_details(&name);
+        for key in ["leased", "delayed", "dead"] {
+            stage.score_all(&name, key, "9800000000000");
+        }
+        let pairs = |a: &str, b: &str| -> Vec<String> {
+            (0..count).flat_map(|i| [a.replace('#', &i.to_string()), b.to_owned()]).collect()
+        };
+        for key in ["leased", "delayed", "dead"] {
+            stage.raw(
+                "ZADD",
+                &name,
+                key,
+                &pairs(FAR, "0")
+                    .chunks(2)
+                    .enumerate()
+                    .flat_map(|(i, pair)| [pair[0].clone(), format!("none{i}")])
+                    .collect::<Vec<_>>(),
+            );
+        }
+        stage.raw("HSET", &name, "extra", &pairs("none#", "1:0:0:0:0:0:0:0:"));
+        stage.raw("HSET", &name, "ids", &pairs("nothing#", "999"));
+        stage.raw("HSET", &name, "lanes", &pairs("lane#", "1 11 111"));
+        stage.raw(
+            "HSET",
+            &name,
+            "meta",
+            &["last".into(), "5".into(), "gone:3".into(), "-7".into()],
+        );
+        assert!(!queue.check().await.unwrap().is_sound());
+        assert!(!queue.deep_clean().await.unwrap().is_sound());
+
+        // Lists of tombstones alone; strays whose ids lead to others.
+        let name = format!("strays-{count}");
+        let queue = stage.queue(&name);
+        add(&queue, "a", count, Duration::ZERO).await;
+        stage.mix_up_ids(&name);
+        let zeros = vec!["0".to_owned(); 700];
+        for p in 0..10 {
+            let key = if p == 0 { "ready".into() } else { format!("ready:{p}") };
+            stage.raw("UNLINK", &name, &key, &[]);
+            stage.raw("RPUSH", &name, &key, &zeros);
+        }
+        assert!(!queue.deep_clean().await.unwrap().is_sound());
+    }
+    // One item, a thousand times in two lists.
+    let queue = stage.queue("doubled");
+    queue.add_item(item("a")).await.unwrap();
+    let number = stage.numbers("doubled")["a"].clone();
+    for key in ["ready", "ready:5"] {
+        stage.raw("RPUSH", "doubled", key, &vec![number.clone(); 1000]);
+    }
+    let mut hurt = Hurt { raw: &mut stage.raw, queue: "doubled" };
+    assert_eq!(hurt.run("HGET", "ids", &["a"]), number);
+    queue.deep_clean().await.unwrap();
+}
+
+#[tokio::test]
+async fn no_script_calls_the_server_more_than_a_thousand_times() {
+    let redis = Redis::start_counting();
+    let raw = redis.server().connection();
+    let bench = Bench::new(redis);
+    let client = bench.client().await;
+    let mut stage = Stage { bench, raw, client };
+    adding(&mut stage).await;
+    leasing(&mut stage).await;
+    completing(&mut stage).await;
+    completing_and_leasing(&mut stage).await;
+    settling(&mut stage).await;
+    operating(&mut stage).await;
+    cleaning(&mut stage).await;
+    looking(&mut stage).await;
+    auditing(&mut stage).await;
+    let mut most = BTreeMap::new();
+    for (name, _) in leaseq::testing::scripts() {
+        let calls = most_calls(&mut stage.raw, name);
+        most.insert(*name, calls.unwrap_or_else(|| panic!("{name} was not run")));
+    }
+    println!("{most:?}");
+    most.retain(|_, calls| *calls > LIMIT);
+    assert!(most.is_empty(), "more than {LIMIT} calls: {most:?}");
+}

@@ -1,0 +1,256 @@
+//! Rows that something else has changed: none of them keeps anybody from the others, `check` finds them,
+//! and they can be removed.
+
+use std::time::Duration;
+
+use leaseq::{Damage, ErrorKind, Item, LeaseOptions, State, WorkQueue};
+use rusqlite::Connection;
+
+use crate::support::{Place, assert_sound, at_once, item, ms};
+
+/// What to do to the row of the item `bad`, what `check` finds, and whether the item can be given to
+/// anybody then.
+struct Case {
+    hurt: &'static str,
+    finds: Damage,
+    readable: bool,
+}
+
+const fn record(hurt: &'static str) -> Case {
+    Case { hurt, finds: Damage::BadRecord, readable: false }
+}
+
+const fn details(hurt: &'static str) -> Case {
+    Case { hurt, finds: Damage::BadDetails, readable: true }
+}
+
+const CASES: &[Case] = &[
+    record("DELETE FROM large"),
+    record("UPDATE large SET data = 'text'"),
+    record("UPDATE item SET id = x'' WHERE id = x'626164'"),
+    record("UPDATE item SET id = zeroblob(600) WHERE id = x'626164'"),
+    record("UPDATE item SET id = NULL WHERE id = x'626164'"),
+    record("UPDATE item SET id = 'bad' WHERE id = x'626164'"),
+    record("UPDATE item SET data = 5 WHERE id = x'626164'"),
+    details("UPDATE item SET priority = 77 WHERE id = x'626164'"),
+    details("UPDATE item SET priority = -1 WHERE id = x'626164'"),
+    details("UPDATE item SET priority = 'high' WHERE id = x'626164'"),
+    details("UPDATE item SET priority = NULL WHERE id = x'626164'"),
+    details("UPDATE item SET max_attempts = 1 << 40 WHERE id = x'626164'"),
+    details("UPDATE item SET max_attempts = -3 WHERE id = x'626164'"),
+    details("UPDATE item SET failures = -1 WHERE id = x'626164'"),
+    details("UPDATE item SET expiries = 1 << 33 WHERE id = x'626164'"),
+    details("UPDATE item SET deliveries = -1 WHERE id = x'626164'"),
+    details("UPDATE item SET deliveries = 1.5 WHERE id = x'626164'"),
+    details("UPDATE item SET front = 9 WHERE id = x'626164'"),
+    details("UPDATE item SET added_at = NULL WHERE id = x'626164'"),
+    details("UPDATE item SET since = 'noon' WHERE id = x'626164'"),
+    details("UPDATE item SET error = NULL WHERE id = x'626164'"),
+    details("UPDATE item SET error = 4 WHERE id = x'626164'"),
+];
+
+/// Runs this on the file as if its columns had no types.
+fn hurt(place: &Place, sql: &str) {
+    let connection = Connection::open(place.file()).unwrap();
+    connection.busy_timeout(Duration::from_secs(20)).unwrap();
+    let strict = |from: &str, to: &str| {
+        let change = format!(
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '{from}', '{to}')
+             WHERE name IN ('item', 'large'); PRAGMA writable_schema = RESET;"
+        );
+        connection.execute_batch(&change).unwrap();
+    };
+    // A column without a type keeps what it gets.
+    const CHANGES: [(&str, &str); 4] = [
+        (") STRICT", ") /*any*/"),
+        ("INTEGER NOT NULL", "BLOB /*integer*/"),
+        ("TEXT NOT NULL", "BLOB /*text*/"),
+        ("BLOB NOT NULL", "BLOB /*blob*/"),
+    ];
+    for (from, to) in CHANGES {
+        strict(from, to);
+    }
+    connection.execute_batch(sql).unwrap();
+    for (from, to) in CHANGES {
+        strict(to, from);
+    }
+}
+
+async fn ids(queue: &WorkQueue) -> Vec<String> {
+    let leases = queue.lease_many(1_000, at_once()).await.unwrap();
+    let ids = leases.iter().map(|lease| lease.id_str().unwrap().to_owned()).collect();
+    assert_eq!(queue.complete_many(&leases).await.unwrap(), vec![true; leases.len()]);
+    ids
+}
+
+fn found(report: &leaseq::DeepReport, damage: Damage) -> u64 {
+    report.found.get(&damage).copied().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn no_row_keeps_anybody_from_the_others() {
+    for (case, state) in CASES.iter().flat_map(|case| State::ALL.map(|state| (case, state))) {
+        let what = format!("{} while {state:?}", case.hurt);
+        let place = Place::new();
+        let queue = place.queue().await;
+        let bad = Item::new(vec![b'x'; 2_000]).with_id("bad").max_attempts(1_000);
+        let bad = if state == State::Delayed { bad.delay(ms(1)) } else { bad };
+        let bad = if state == State::Dead { bad.max_attempts(1) } else { bad };
+        queue.add_item(bad).await.unwrap();
+        match state {
+            State::Leased => {
+                let options = LeaseOptions::new(ms(1)).wait(Duration::ZERO);
+                assert!(queue.lease(options).await.unwrap().is_some());
+            }
+            State::Dead => {
+                let lease = queue.lease(at_once()).await.unwrap().unwrap();
+                queue.fail(&lease, "broken", Duration::ZERO).await.unwrap();
+            }
+            _ => {}
+        }
+        queue.add_items(["a", "b", "c"].map(item)).await.unwrap();
+        hurt(&place, case.hurt);
+        let queue = place.queue().await;
+
+        let report = queue.check().await.unwrap();
+        // SQLite may find it as well.
+        assert!(found(&report, case.finds) >= 1, "{what}: {:?}", report.details);
+        // Whoever looks passes it over.
+        for state in State::ALL {
+            queue.list(state, None, 1_000).await.unwrap();
+        }
+        // Both engines say so to whoever asks for this very item.
+        match queue.get("bad").await {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Internal, "{what}: {error}"),
+        }
+        tokio::time::sleep(ms(3)).await;
+        queue.light_clean().await.unwrap();
+        let came = ids(&queue).await;
+        let expected: &[&str] = match (case.readable, state) {
+            (false, _) | (true, State::Dead) => &["a", "b", "c"],
+            (true, State::Delayed) => &["a", "b", "c", "bad"],
+            (true, _) => &["bad", "a", "b", "c"],
+        };
+        if case.hurt.contains("priority = 77") || case.hurt.contains("priority = -1") {
+            // It stands where its priority was.
+            assert_eq!(came.len(), expected.len(), "{what}");
+        } else {
+            assert_eq!(came, expected, "{what}");
+        }
+        assert_eq!(ids(&queue).await, [""; 0], "{what}");
+        queue.add_item(item("next")).await.unwrap();
+        assert_eq!(ids(&queue).await, ["next"], "{what}");
+        // What nobody can be given is dead, for operators to see and to remove.
+        let counts = queue.counts().await.unwrap();
+        let dead = u64::from(!case.readable || state == State::Dead);
+        assert_eq!((counts.ready, counts.leased, counts.dead), (0, 0, dead), "{what}");
+        queue.deep_clean().await.unwrap();
+        assert_eq!(queue.purge(State::Dead).await.unwrap(), dead, "{what}");
+        queue.deep_clean().await.unwrap();
+        assert_sound(&queue).await;
+    }
+}
+
+#[tokio::test]
+async fn thousands_of_rows_at_the_front_keep_nobody_from_what_is_behind_them() {
+    let place = Place::new();
+    let queue = place.queue().await;
+    let bad = (0..5_000).map(|n| Item::new(vec![b'x'; 1_100]).with_id(format!("bad {n}")));
+    queue.add_items(bad).await.unwrap();
+    queue.add_items((0..1_000).map(|n| item(format!("good {n}")))).await.unwrap();
+    hurt(&place, "DELETE FROM large");
+    // One that waits gets something in its first call.
+    let options = LeaseOptions::new(Duration::from_secs(60)).wait(Duration::from_secs(20));
+    let mut leases = Vec::new();
+    while leases.len() < 1_000 {
+        let more = queue.lease_many(1_000, options.clone()).await.unwrap();
+        assert!(!more.is_empty() && more.iter().all(|lease| lease.data().starts_with(b"good")));
+        leases.extend(more);
+    }
+    // The next ones are not held up by them any more.
+    queue.add_item(item("next")).await.unwrap();
+    assert_eq!(ids(&queue).await, ["next"]);
+    assert_eq!(queue.counts().await.unwrap().dead, 5_000);
+    let report = queue.check().await.unwrap();
+    assert_eq!(found(&report, Damage::BadRecord), 5_000);
+    assert!(queue.remove("bad 17").await.unwrap());
+    assert_eq!(queue.purge(State::Dead).await.unwrap(), 4_999);
+    assert_sound(&queue).await;
+}
+
+#[tokio::test]
+async fn items_in_no_state_and_in_no_place_are_mended() {
+    for (sql, finds) in [
+        ("UPDATE item SET state = 7", Damage::Stray),
+        ("UPDATE item SET state = 'ready'", Damage::Stray),
+        ("UPDATE item SET rank = 'first'", Damage::Stray),
+        ("UPDATE item SET rank = -20", Damage::Stray),
+        ("UPDATE item SET place = NULL", Damage::Stray),
+        ("UPDATE item SET state = 1, rank = 'soon'", Damage::BadTime),
+        ("UPDATE item SET state = 1, rank = NULL", Damage::BadTime),
+        ("UPDATE item SET state = 2, rank = 1.5", Damage::BadTime),
+        ("UPDATE item SET state = 1, rank = 1 << 60", Damage::BadTime),
+    ] {
+        let place = Place::new();
+        let queue = place.queue().await;
+        queue.add_item(item("bad")).await.unwrap();
+        hurt(&place, &format!("{sql} WHERE id = x'626164'"));
+        let queue = place.queue().await;
+        queue.add_item(item("good")).await.unwrap();
+        let report = queue.check().await.unwrap();
+        assert_eq!(found(&report, finds), 1, "{sql}: {:?}", report.details);
+        assert!(report.mended.is_empty());
+        // Nobody turns pages for ever.
+        for state in State::ALL {
+            let mut cursor = None;
+            for pages in 0.. {
+                assert!(pages < 10, "{sql}: a listing without an end");
+                let page = queue.list(state, cursor.as_ref(), 1).await.unwrap();
+                cursor = page.cursor;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+        }
+        let report = queue.deep_clean().await.unwrap();
+        assert_eq!(report.mended.get(&finds), Some(&1), "{sql}");
+        assert_sound(&queue).await;
+        let mut came = ids(&queue).await;
+        came.sort();
+        assert_eq!(came, ["bad", "good"], "{sql}");
+        assert_sound(&queue).await;
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_is_not_utf8_is_shown_as_far_as_it_can_be() {
+    let place = Place::new();
+    let queue = place.queue().await;
+    queue.add_item(item("bad")).await.unwrap();
+    hurt(&place, "UPDATE item SET error = CAST(x'6ff06b' AS TEXT)");
+    let lease = queue.lease(at_once()).await.unwrap().unwrap();
+    assert!(lease.last_error().starts_with('o'), "{:?}", lease.last_error());
+    assert!(queue.complete(&lease).await.unwrap());
+    assert_sound(&queue).await;
+}
+
+#[tokio::test]
+async fn a_lease_of_a_row_that_is_damaged_afterwards_can_be_settled() {
+    for case in CASES.iter().filter(|case| case.readable && !case.hurt.contains("deliveries")) {
+        let place = Place::new();
+        let queue = place.queue().await;
+        let items = ["bad", "good"].map(|id| item(id).max_attempts(5));
+        queue.add_items(items).await.unwrap();
+        let leases = queue.lease_many(2, at_once()).await.unwrap();
+        hurt(&place, case.hurt);
+        let queue = place.queue().await;
+        let failures = leases.iter().map(|lease| (lease, "no"));
+        queue.fail_many(failures, Duration::ZERO).await.unwrap();
+        assert_eq!(queue.counts().await.unwrap().ready, 2, "{}", case.hurt);
+        let leases = queue.lease_many(2, at_once()).await.unwrap();
+        hurt(&place, case.hurt);
+        assert_eq!(queue.complete_many(&leases).await.unwrap(), [true, true], "{}", case.hurt);
+        assert_sound(&queue).await;
+    }
+}

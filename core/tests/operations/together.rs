@@ -1,0 +1,107 @@
+//! Callers that travel in one request and ask for the same: each gets the answer of its own place.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+
+use leaseq::Item;
+
+use crate::support::*;
+
+async fn a_lease_is_completed_by_the_first_of_two_callers(bench: &Bench) {
+    let queue = bench.queue().await;
+    for id in ["a", "b", "c"] {
+        queue.add_item(item(id)).await.unwrap();
+        let lease = take(&queue).await;
+        let (one, two) = tokio::join!(queue.complete(&lease), queue.complete(&lease));
+        assert_eq!((one.unwrap(), two.unwrap()), (true, false));
+        assert_eq!((lease.completed(), lease.is_settled()), (Some(true), true));
+    }
+    assert_eq!(queue.counts().await.unwrap().totals.completed, 3);
+    assert_sound(&queue).await;
+}
+
+async fn an_item_is_removed_by_the_first_of_two_callers(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_items(["a", "b"].map(item)).await.unwrap();
+    let (one, two, three) =
+        tokio::join!(queue.remove("a"), queue.remove("a"), queue.remove_many(["b", "a", "b"]));
+    assert_eq!((one.unwrap(), two.unwrap()), (true, false));
+    assert_eq!(three.unwrap(), [true, false, false]);
+    assert_eq!(queue.counts().await.unwrap().totals.removed, 2);
+    assert_sound(&queue).await;
+}
+
+async fn a_lease_is_extended_by_both_callers(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_item(item("a")).await.unwrap();
+    let lease = take(&queue).await;
+    let (one, two) = tokio::join!(queue.extend(&lease, secs(60)), queue.extend(&lease, secs(30)));
+    let (one, two) = (one.unwrap(), two.unwrap());
+    // The later of the old deadline and the new one.
+    assert_eq!(one, two);
+    assert_eq!(lease.deadline(), one);
+    assert!(queue.complete(&lease).await.unwrap());
+    assert_sound(&queue).await;
+}
+
+async fn of_the_same_id_the_first_call_adds(bench: &Bench) {
+    let queue = bench.queue().await;
+    let data = |id: &str, data: &str| Item::new(data).with_id(id);
+    let (one, two, three) = tokio::join!(
+        queue.add_item(data("a", "1")),
+        queue.add_items([data("b", "2"), data("a", "3"), data("b", "4")]),
+        queue.add_item(data("b", "5")),
+    );
+    assert!(one.unwrap());
+    assert_eq!(two.unwrap(), [true, false, false]);
+    assert!(!three.unwrap());
+    let leases = queue.lease_many(9, at_once()).await.unwrap();
+    let data: Vec<_> = leases.iter().map(|lease| &lease.data()[..]).collect();
+    assert_eq!(data, [b"1", b"2"]);
+    assert_sound(&queue).await;
+}
+
+/// It is executed, or not; the others get what is theirs.
+async fn a_call_that_is_dropped_while_its_request_fills_moves_no_answer(bench: &Bench) {
+    let client = bench.client().await;
+    for round in 0..50 {
+        let queue = client.queue(&format!("round-{round}")).unwrap();
+        queue.add_item(item("3")).await.unwrap();
+        let add = |i: usize| Box::pin(queue.add_item(item(i.to_string())));
+        let mut calls: Vec<Option<Pin<Box<_>>>> = (0..6).map(|i| Some(add(i))).collect();
+        let gone = round % 6;
+        let mut answers = [None; 6];
+        let mut polls = 0;
+        poll_fn(|task| {
+            for (call, answer) in calls.iter_mut().zip(&mut answers) {
+                if let Some(future) = call
+                    && let Poll::Ready(added) = future.as_mut().poll(task)
+                {
+                    *answer = Some(added.unwrap());
+                    *call = None;
+                }
+            }
+            if polls == 0 {
+                calls[gone] = None;
+            }
+            polls += 1;
+            if calls.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        for (i, answer) in answers.into_iter().enumerate() {
+            assert!(i == gone || answer == Some(i != 3), "round {round}, {i}: {answer:?}");
+        }
+        // What its caller has left goes on: this comes behind it.
+        queue.remove("0").await.unwrap();
+        assert_sound(&queue).await;
+    }
+}
+
+on_every_engine!(
+    a_lease_is_completed_by_the_first_of_two_callers,
+    an_item_is_removed_by_the_first_of_two_callers,
+    a_lease_is_extended_by_both_callers,
+    of_the_same_id_the_first_call_adds,
+    a_call_that_is_dropped_while_its_request_fills_moves_no_answer,
+);
