@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use leaseq::options::{MAX_BATCH, MAX_BATCH_BYTES};
+use leaseq::options::{MAX_BATCH, MAX_SHARED_BYTES};
 use leaseq::{CompleteOptions, Item, Lease, LeaseOptions, Result, WorkQueue};
 
 use crate::failure::Failure;
@@ -56,7 +56,7 @@ pub(crate) trait Groups {
         if let Some(Group::Add { queue: same, bytes, items }) = self.newest()
             && Arc::ptr_eq(same, queue)
             && items.len() < MOST
-            && *bytes + size <= MAX_BATCH_BYTES
+            && *bytes + size <= MAX_SHARED_BYTES
         {
             *bytes += size;
             return items.push((slot, item));

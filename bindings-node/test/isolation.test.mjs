@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads'
 
 import { connect, Lease, Queue } from '../index.mjs'
 import { errorOf, onEachEngine } from './support/engines.mjs'
+import { startRedis } from './support/redis.mjs'
 import { run } from './support/run.mjs'
 import { eventually } from './support/wait.mjs'
 
@@ -442,4 +443,24 @@ onEachEngine('beside other calls', (place) => {
     )
     assert.deepEqual(ended, { code: 0, signal: null, printed: 'true\ncontinuation,listener\n' })
   })
+})
+
+test('an item above the limit of the server is refused alone', async () => {
+  const server = await startRedis('--proto-max-bulk-len', '1mb')
+  const client = await connect(server.url)
+  try {
+    const queue = client.queue('large')
+    for (let round = 0; round < 5; round++) {
+      const sizes = Array.from({ length: 20 }, (_, i) => (i === 7 ? 2 ** 21 : 8000))
+      const calls = sizes.map((size) => queue.addItem(Buffer.alloc(size, 'x')))
+      for (const [i, call] of calls.entries()) {
+        if (i !== 7) assert.equal(await call, true)
+        else assert.match((await errorOf(call)).message, /queue large.*proto-max-bulk-len/)
+      }
+    }
+    assert.equal(await queue.queueLen(), 5 * 19)
+  } finally {
+    await client.close()
+    await server.stop()
+  }
 })

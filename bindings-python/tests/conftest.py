@@ -21,6 +21,10 @@ from loops import run as run  # the fixture
 
 import leaseq
 
+# A shell without job control starts what runs in the background with Ctrl-C ignored, and whatever a test
+# starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 PATIENCE = 30.0
 """Seconds after which what should happen has not happened."""
 

@@ -114,7 +114,6 @@ def test_an_iterable_of_leases_that_fails_settles_none(queue):
     assert queue.complete_many(leases, strict=True) == [True] * 3
 
 
-@pytest.mark.xfail(run=False, reason="the other thread's add does not return")
 def test_an_endless_iterable_can_be_interrupted_and_lets_others_go_on(program):
     code = """
         import itertools, leaseq, os, signal, threading

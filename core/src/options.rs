@@ -28,6 +28,10 @@ pub const MAX_BATCH: usize = 1_000;
 pub const MAX_ERROR_TEXT: usize = 1_024;
 /// Most data that one request carries, in bytes: 16 MiB, or a single item that is larger.
 pub const MAX_BATCH_BYTES: usize = 16 << 20;
+/// Most bytes of ids and data that several calls share a request with: nearly 1 MiB. No server can be set
+/// to refuse an argument of less than 1 MiB (`proto-max-bulk-len`), so that a larger item, whose call has
+/// a request of its own, is refused alone.
+pub const MAX_SHARED_BYTES: usize = (1 << 20) - 1_024;
 
 pub(crate) fn check_duration(
     what: &str,

@@ -15,7 +15,7 @@ use super::pace::{Company, board, depart, hand_over};
 use super::{Lane, Shared};
 use crate::engine::{Engine, Stamp};
 use crate::name::QueueName;
-use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
+use crate::options::{MAX_BATCH, MAX_SHARED_BYTES};
 use crate::{Error, ErrorKind, Result};
 
 /// Requests in flight at the same time. While one travels the next one fills.
@@ -108,7 +108,7 @@ impl<I: Clone + Send + Sync + 'static, O: Send + 'static> Batcher<I, O> {
         }))
     }
 
-    /// Bounds the requests by the bytes of their inputs as well.
+    /// Bounds what several calls share a request by the bytes of their inputs as well.
     pub(crate) fn weighed(mut self, weigh: fn(&I) -> usize) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.0) {
             inner.weigh = weigh;
@@ -269,8 +269,8 @@ impl<I: Clone + Send + Sync + 'static, O: Send + 'static> Flying<I, O> {
         let now = Instant::now();
         let (mut batch, mut bytes, mut until) = (Vec::new(), 0, now);
         while let Some(call) = state.calls.front() {
-            let full =
-                batch.len() + call.inputs.len() > MAX_BATCH || bytes + call.bytes > MAX_BATCH_BYTES;
+            let full = batch.len() + call.inputs.len() > MAX_BATCH
+                || bytes + call.bytes > MAX_SHARED_BYTES;
             if full && !batch.is_empty() || call.number >= turn.limit() {
                 break;
             }

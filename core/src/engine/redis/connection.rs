@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::address::{Address, Node, Place};
 use super::dial::{self, Stream};
 use super::greeting::opening;
+use super::reads_to_end::ReadsToEnd;
 use crate::options::ConnectOptions;
 use crate::{Error, Result};
 
@@ -180,6 +181,7 @@ impl Opener {
         // Nothing is sent yet. Time limits on answers are set for each request, by `link.rs`.
         let login = RedisConnectionInfo::default().set_skip_set_lib_name();
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
+        let stream = ReadsToEnd::new(stream);
         let (requests, driver) = MultiplexedConnection::new_with_config(&login, stream, config)
             .await
             .map_err(|error| opening(&self.describe(spot), &error))?;

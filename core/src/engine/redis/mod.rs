@@ -19,6 +19,7 @@ mod look;
 mod names;
 mod number;
 mod operate;
+mod reads_to_end;
 mod record;
 mod reply;
 mod routes;
