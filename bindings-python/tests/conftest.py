@@ -21,8 +21,8 @@ from loops import run as run  # the fixture
 
 import leaseq
 
-# A shell without job control starts what runs in the background with Ctrl-C ignored, and whatever a test
-# starts would inherit that.
+# A shell without job control ignores Ctrl-C in what it starts in the background, and whatever a
+# test starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PATIENCE = 30.0
