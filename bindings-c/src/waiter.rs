@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use leaseq::blocking::{Own, runtime};
+use leaseq::blocking::{self, Own};
 use leaseq::{Error, Lease, LeaseOptions};
 use tokio::sync::Notify;
 
@@ -43,13 +43,12 @@ impl Waiter {
     }
 
     fn begin(self: &Arc<Self>, count: usize, options: LeaseOptions) -> Result {
-        let runtime = runtime()?;
         let mut state = self.lock();
         if !matches!(*state, State::Idle) {
             return Err(Failure::invalid("the waiter has begun already: take the answer first"));
         }
+        blocking::start(self.clone().wait(count, options))?;
         *state = State::Waiting;
-        runtime.spawn(self.clone().wait(count, options));
         Ok(())
     }
 

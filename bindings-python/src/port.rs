@@ -10,12 +10,12 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use leaseq::blocking::{Own, runtime};
+use leaseq::blocking::{self, Own};
 use pyo3::exceptions::PyOSError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use tokio::task::AbortHandle;
+use tokio::sync::Notify;
 
 use crate::answer::{Answer, Face};
 use crate::error::{exception, internal};
@@ -41,12 +41,12 @@ struct Pending {
 struct Call {
     future: Py<PyAny>,
     /// For a call that ends when nobody waits for it any more.
-    started: Option<Arc<Own<AbortHandle>>>,
+    started: Option<Arc<Own<Notify>>>,
 }
 
 /// A call that ends when nobody waits for it any more.
 #[pyclass(frozen, module = "leaseq._leaseq")]
-pub(crate) struct Started(Arc<Own<AbortHandle>>);
+pub(crate) struct Started(Arc<Own<Notify>>);
 
 #[pymethods]
 impl Started {
@@ -56,10 +56,10 @@ impl Started {
     }
 }
 
-fn abandon(task: &Own<AbortHandle>) {
+fn abandon(started: &Own<Notify>) {
     // The parent's calls are none of a child's business.
-    if let Ok(task) = task.get("the call") {
-        task.abort();
+    if let Ok(abandoned) = started.get("the call") {
+        abandoned.notify_one();
     }
 }
 
@@ -109,6 +109,25 @@ struct Reply {
     inbox: Arc<Inbox>,
     number: u64,
     answer: Option<leaseq::Result<Answer>>,
+}
+
+impl Reply {
+    async fn of(mut self, call: impl Future<Output = leaseq::Result<Answer>>) {
+        self.answer = Some(call.await);
+    }
+
+    async fn unless_abandoned(
+        mut self,
+        started: Arc<Own<Notify>>,
+        call: impl Future<Output = leaseq::Result<Answer>>,
+    ) {
+        let Ok(abandoned) = started.get("the call") else { return };
+        self.answer = tokio::select! {
+            biased;
+            () = abandoned.notified() => None,
+            answer = call => Some(answer),
+        };
+    }
 }
 
 impl Drop for Reply {
@@ -187,19 +206,19 @@ impl Port {
         py: Python<'py>,
         call: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
         waits: bool,
-    ) -> PyResult<(Bound<'py, PyAny>, Option<Arc<Own<AbortHandle>>>)> {
+    ) -> PyResult<(Bound<'py, PyAny>, Option<Arc<Own<Notify>>>)> {
         let inbox = self.inbox.get("the event loop").map_err(|error| exception(py, &error))?;
-        let runtime = runtime().map_err(|error| exception(py, &error))?;
         let future = self.create_future.bind(py).call0()?;
+        let started = waits.then(|| Arc::new(Own::new(Notify::new())));
         let mut pending = self.pending();
         pending.last += 1;
         let number = pending.last;
         let reply = Reply { inbox: inbox.clone(), number, answer: None };
-        let task = runtime.spawn(async move {
-            let mut reply = reply;
-            reply.answer = Some(call.await);
-        });
-        let started = waits.then(|| Arc::new(Own::new(task.abort_handle())));
+        let begun = match started.clone() {
+            None => blocking::start(reply.of(call)),
+            Some(started) => blocking::start(reply.unless_abandoned(started, call)),
+        };
+        begun.map_err(|error| exception(py, &error))?;
         let call = Call { future: future.clone().unbind(), started: started.clone() };
         pending.calls.insert(number, call);
         Ok((future, started))

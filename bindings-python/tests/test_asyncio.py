@@ -23,6 +23,26 @@ def ready(url):
         return counts.ready, counts.leased
 
 
+def test_calls_are_executed_in_the_order_in_which_they_are_made(url, run):
+    async def main():
+        async with await leaseq.asyncio.connect(url) as client:
+            queue = client.queue("q")
+            for number in range(300):
+                id = str(number)
+                added, lease, removed = await asyncio.gather(
+                    queue.add_item(Item("x", id=id)), queue.lease(30, wait=0), queue.remove(id)
+                )
+                assert added and lease and lease.id == id and removed, number
+                await queue.add_item(Item("x", id=id))
+                lease = await queue.lease(30, wait=0)
+                again = await asyncio.gather(
+                    queue.complete(lease), queue.add_item(Item("x", id=id)), queue.remove(id)
+                )
+                assert again == [True] * 3, number
+
+    run(main())
+
+
 def test_every_operation(url, run):
     async def main():
         async with await leaseq.asyncio.connect(url, timeout=5) as client:

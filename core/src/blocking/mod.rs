@@ -4,6 +4,7 @@
 //! A child opens connections of its own at first use. What the parent had leased stays the parent's
 //! ([`Own`]). For that to be safe at any moment, [`fork`](crate::fork) must be told of every fork.
 
+mod background;
 mod driven;
 mod own;
 mod runtime;
@@ -16,11 +17,12 @@ use crate::fork::Process;
 use crate::options::ConnectOptions;
 use crate::{Error, Lease, Result, WorkQueue};
 
+pub use self::background::start;
 pub use self::own::{Own, PerProcess};
-pub use self::runtime::{run, run_while, runtime};
+pub use self::runtime::{run, run_while};
 
 /// A [`Client`](crate::Client) in each process that uses it. The async functions here must be run by
-/// [`run`], or be spawned on the [`runtime`]; whichever of them connects has the connections.
+/// [`run`] or [`start`]; whichever of them connects has the connections.
 pub struct Client {
     url: String,
     options: ConnectOptions,

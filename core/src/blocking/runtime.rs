@@ -1,41 +1,11 @@
-//! The runtimes of a process that has none, made at first use, never ended: one for work in the
-//! background, and one for callers that wait.
+//! Callers that wait for their calls.
 
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::Handle;
 
 use super::driven::{Driven, driven};
-use super::own::PerProcess;
 use crate::{Error, Result};
-
-static RUNTIME: PerProcess<Runtime> = PerProcess::new();
-
-/// Calls are begun in the order in which they are handed over. With a second thread, one that is held
-/// up would be overtaken by the next; and more would only compete with the threads of the program.
-const THREADS: usize = 1;
-
-/// This process's runtime for work in the background, as for an event loop that must not wait.
-///
-/// # Errors
-/// `Unavailable` if the operating system gives no threads.
-pub fn runtime() -> Result<&'static Handle> {
-    if let Some(runtime) = RUNTIME.get() {
-        return Ok(runtime.handle());
-    }
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .thread_name("leaseq")
-        .enable_all()
-        .build()
-        .map_err(|error| {
-            Error::unavailable(format_args!("no threads to be had: {error}"), false)
-        })?;
-    match RUNTIME.set(runtime) {
-        (Some(runtime), _) => Ok(runtime.handle()),
-        (None, _) => Err(Error::internal("the runtime is of no process")),
-    }
-}
 
 /// Runs a call to its end on the calling thread.
 ///
