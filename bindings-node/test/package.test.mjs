@@ -1,4 +1,4 @@
-// What is packed installs and runs in an empty folder, and does what the README shows.
+// What is packed installs and runs in an empty folder, and does what the book shows.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -12,16 +12,14 @@ import { promisify } from 'node:util'
 import { startRedis } from './support/redis.mjs'
 
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url))
-const README = readFileSync(join(PACKAGE, '../README.md'), 'utf8')
-const NODE = README.slice(
-  README.indexOf('\n## Node.js\n'),
-  README.indexOf('\n## Where the queue is\n'),
-)
-/** The examples in their order: two commands, ESM, CommonJS, TypeScript, three commands. */
-const [INSTALL, ESM, COMMONJS, TYPESCRIPT, COMPILE] = Array.from(
-  NODE.matchAll(/^```\w+\n(.*?)^```$/gms),
-  ([, code]) => code,
-)
+/** The blocks of code in the section on Node.js of a page of the book. */
+function blocks(name) {
+  const page = readFileSync(join(PACKAGE, '../docs', name), 'utf8')
+  const section = page.slice(page.indexOf('\n## Node.js\n'), page.indexOf('\n## C\n'))
+  return Array.from(section.matchAll(/^```\w+\n(.*?)^```$/gms), ([, code]) => code)
+}
+const [INSTALL, COMPILE] = blocks('install.md')
+const [ESM, COMMONJS, TYPESCRIPT] = blocks('first-queue.md')
 
 let folder, empty, tarball, server, installed
 

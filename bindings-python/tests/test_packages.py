@@ -1,4 +1,4 @@
-"""The wheel and the source package install into an empty environment, and the README is true."""
+"""The wheel and the source package install into an empty environment, and the book is true."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ import pytest
 import leaseq
 
 PACKAGE = Path(__file__).parents[1]
-README = (PACKAGE.parent / "README.md").read_text()
+BOOK = (PACKAGE.parent / "docs" / "first-queue.md").read_text()
 SENT = ["sending b'your order'", "sending b'hello'"]
 
 
@@ -81,14 +81,14 @@ def test_the_source_package_installs(built, tmp_path):
     assert run(python, "-c", code, cwd=tmp_path) == "True\n"
 
 
-def readme_examples():
-    section = README[README.index("\n## Python\n") :]
-    return re.findall(r"```python\n(.*?)```", section[: section.index("\n## ", 5)], re.DOTALL)
+def book_examples():
+    """The blocking one, and that for asyncio."""
+    return re.findall(r"```python\n(.*?)```", BOOK, re.DOTALL)
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_the_readme_is_true(installed, tmp_path, redis_url, number):
-    program = readme_examples()[number]
+def test_the_book_is_true(installed, tmp_path, redis_url, number):
+    program = book_examples()[number]
     assert program.count("sqlite:jobs.db") == 1
     for place in ("sqlite:jobs.db", "memory:", redis_url):
         script = tmp_path / "first.py"

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a crash of the server may cost. The guarantees are those of the README.
+/// What a crash of the server may cost. The guarantees are those of the book, `docs/guarantees.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Durability {

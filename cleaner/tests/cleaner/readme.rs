@@ -1,4 +1,4 @@
-//! The section "Operating" of the README works as it stands.
+//! The commands of the pages on operating and security work as they stand.
 
 use std::process::{Command, Stdio};
 
@@ -6,13 +6,13 @@ use leaseq_test_support::RedisServer;
 
 use crate::support::command;
 
-const README: &str = include_str!("../../../README.md");
+const PAGES: [&str; 2] =
+    [include_str!("../../../docs/operating.md"), include_str!("../../../docs/security.md")];
 
-/// The commands of the section, block by block.
+/// The commands of the pages, block by block.
 fn blocks() -> Vec<&'static str> {
-    let section = README.split("\n## Operating\n").nth(1).expect("there is the section");
-    let section = section.split("\n## ").next().unwrap();
-    section.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+    let of_page = |page: &'static str| page.split("```sh\n").skip(1);
+    PAGES.into_iter().flat_map(of_page).map(|rest| rest.split("```").next().unwrap()).collect()
 }
 
 #[test]

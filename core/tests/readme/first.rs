@@ -4,7 +4,7 @@ use leaseq::{Client, Item, LeaseOptions};
 
 #[tokio::main]
 async fn main() -> leaseq::Result<()> {
-    let client = Client::connect("sqlite:jobs.db").await?; // a file, made if it is not there
+    let client = Client::connect("sqlite:jobs.db").await?; // creates the file if it is missing
     let queue = client.queue("emails")?;
 
     queue.add_item(Item::new("hello")).await?; // id: a random UUID

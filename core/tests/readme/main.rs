@@ -1,4 +1,4 @@
-//! The first example in the README is a program that works, on either engine.
+//! The first example of the book is a program that works, on either engine.
 #![cfg(all(feature = "redis", feature = "sqlite"))]
 // A failed step must stop the test and say where.
 #![allow(clippy::unwrap_used)]
@@ -31,21 +31,22 @@ mod elsewhere {
     }
 }
 
-const README: &str = include_str!("../../../README.md");
+const PAGE: &str = include_str!("../../../docs/first-queue.md");
 
 #[test]
-fn the_readme_shows_the_example() {
-    let begin = README.find("```rust\n").unwrap() + "```rust\n".len();
-    let end = begin + README[begin..].find("```\n").unwrap();
-    assert_eq!(&README[begin..end], include_str!("first.rs"));
+fn the_page_shows_the_example() {
+    let begin = PAGE.find("```rust\n").unwrap() + "```rust\n".len();
+    let end = begin + PAGE[begin..].find("```\n").unwrap();
+    assert_eq!(&PAGE[begin..end], include_str!("first.rs"));
 }
 
 #[test]
-fn the_readme_shows_the_line_for_redis() {
-    let first = README.lines().find(|line| line.contains("Client::connect(")).unwrap();
+fn the_page_of_redis_shows_the_line_for_it() {
+    let page = include_str!("../../../docs/redis.md");
+    let first = PAGE.lines().find(|line| line.contains("Client::connect(")).unwrap();
     let (code, _) = first.split_once(" //").unwrap();
-    let other = code.replace("sqlite:jobs.db", "redis://127.0.0.1/");
-    assert!(README.contains(&format!("```rust\n{other}\n```\n")), "{other}");
+    let other = code.trim().replace("sqlite:jobs.db", "redis://127.0.0.1/");
+    assert!(page.contains(&format!("```rust\n{other}\n```\n")), "{other}");
 }
 
 /// Runs a test below in a process of its own, for its folder and environment.
