@@ -14,7 +14,7 @@ BENCH := cargo bench -p leaseq --bench targets --
 DEMO_WORKERS :=
 TESTEES :=
 
-include bindings-python/build.mk bindings-node/build.mk bindings-c/build.mk
+include bindings-python/build.mk bindings-node/build.mk bindings-c/build.mk docs/build.mk
 
 CONFORMANCE = env $(VALKEY) target/release/conformance $(TESTEES)
 # How long each fault lasts on each engine, how many run at the same time, and what else to tell the
@@ -59,6 +59,7 @@ $(VALKEY_ENV):
 # iteration, so that they cannot rot.
 test: lint test-python test-node build/c/testee $(VALKEY_ENV) ## everything that must hold; CI calls this
 	LEASEQ_C_PREFIX=$(CURDIR)/build/c cargo test --workspace --all-features
+	$(MAKE) --no-print-directory test-docs
 	cargo build --release -p leaseq-conformance -p leaseq-cleaner
 	@$(CONFORMANCE) --quiet
 	@$(RUN_FAULTS) --seconds 2

@@ -4,8 +4,9 @@
 PYTHON_VENV := $(CURDIR)/build/python
 PYTHON := $(PYTHON_VENV)/bin/python
 PYTHON_TESTEES := ../integration-tests/testees/python
+PYTHON_DOCS := ../docs/pages.py ../docs/book.py ../docs/check.py
 # All else in Python that is formatted and checked here.
-PYTHON_OTHERS := $(PYTHON_TESTEES) ../core/benches/chart.py
+PYTHON_OTHERS := $(PYTHON_TESTEES) ../core/benches/chart.py $(PYTHON_DOCS)
 PYTHON_PEERS := $(CURDIR)/build/peers-python
 PYTHON_PEER_NAMES := $(patsubst bindings-python/bench/peers/%.txt,%,$(wildcard bindings-python/bench/peers/*.txt))
 PYTHON_BENCH := $(PYTHON) bindings-python/bench/run.py
@@ -48,4 +49,4 @@ fmt-python: $(PYTHON_VENV)/ready
 lint-python: setup $(PYTHON_VENV)/ready
 	cd bindings-python && $(PYTHON) -m ruff format -q --check . $(PYTHON_OTHERS) \
 		&& $(PYTHON) -m ruff check -q . $(PYTHON_OTHERS)
-	cd bindings-python && $(PYTHON) -m mypy --strict python bench ../core/benches/chart.py
+	cd bindings-python && $(PYTHON) -m mypy --strict python bench ../core/benches/chart.py $(PYTHON_DOCS)

@@ -1,0 +1,29 @@
+#[allow(unused_imports)]
+use leaseq::{Client, ErrorKind, Item, KeepAlive, LeaseOptions, State};
+#[allow(unused_imports)]
+use std::time::Duration;
+
+#[allow(dead_code)]
+async fn send(_: &[u8]) -> Result<(), String> {
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    //--- client
+    //--- queue < client
+    let client = Client::from_env().await?;
+    let queue = client.queue("emails")?;
+    //--- item < queue
+    queue.add_item(Item::new("your order").with_id("order-17")).await?;
+    //--- lease < item
+    let lease = queue.lease(LeaseOptions::new(Duration::from_secs(30))).await?.ok_or("empty")?;
+    //--- lost < lease
+    queue.release(&lease, Duration::ZERO).await?;
+    //--- dead < queue
+    queue.add_item(Item::new("your order").with_id("order-17").max_attempts(1)).await?;
+    let lease = queue.lease(LeaseOptions::new(Duration::from_secs(30))).await?.ok_or("empty")?;
+    queue.fail(&lease, "no such address", Duration::ZERO).await?;
+    //--- example
+    Ok(())
+}
