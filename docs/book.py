@@ -1,7 +1,8 @@
 """Builds the book as a website that needs no network: book.py SOURCE SITE.
 
 Copies the pages, and what they link to, to SOURCE in the layout of the project, and runs MkDocs. A
-link to what is not in the book becomes plain text. docs/README.md gives the order of the pages.
+link to what is not in the book becomes plain text. Examples that follow one another, each below a
+language in bold, become tabs. docs/README.md gives the order of the pages.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ from pages import LINK, TOP, is_elsewhere, links, slug
 
 CONTENTS = TOP / "docs" / "README.md"
 # Other files that pages show or refer to; a web server gives them as they are.
+# An example below its language, perhaps with a remark behind that.
+EXAMPLE = re.compile(
+    r"^\*\*([\w.]+)\*\*(?:: ([^\n]*))?\n\n(?:<!-- [^\n]* -->\n)?(```.*?^```\n)", re.M | re.S
+)
+# What makes the tabs.
+TABS = ["docs/site.css", "docs/site.js"]
 COPIED = {".svg", ".acl", ".toml", ".yaml", ".json", ".service", ".h", ".lua"}
 
 
@@ -41,7 +48,7 @@ def place(page: Path, target: str) -> str:
 def stage(source: Path, pages: list[str]) -> None:
     """Copy the pages and what they need."""
     shutil.rmtree(source, ignore_errors=True)
-    kept = set(pages)
+    kept = {*pages, *TABS}
     for name in pages:
         for target in links(TOP / name):
             if not is_elsewhere(target) and Path(target.split("#")[0]).suffix in COPIED:
@@ -59,7 +66,32 @@ def stage(source: Path, pages: list[str]) -> None:
                 return link[0]
             return link[2]
 
-        copy.write_text(LINK.sub(within, (TOP / name).read_text()))
+        copy.write_text(tabbed(LINK.sub(within, (TOP / name).read_text())))
+
+
+def tabbed(text: str) -> str:
+    """Make tabs of examples that follow one another."""
+    groups: list[list[re.Match[str]]] = []
+    for example in EXAMPLE.finditer(text):
+        if groups and not text[groups[-1][-1].end() : example.start()].strip():
+            groups[-1].append(example)
+        else:
+            groups.append([example])
+    for number, group in reversed(list(enumerate(groups))):
+        if len(group) < 2:
+            continue
+        tabs, panels = "", ""
+        for which, (language, remark, code) in enumerate(example.groups() for example in group):
+            name, checked = f"tab-{number}-{which}", "" if which else " checked"
+            tabs += (
+                f'<input type="radio" name="tabs-{number}" id="{name}" value="{language}"{checked}>'
+            )
+            tabs += f'<label for="{name}">{language}</label>\n'
+            remark = f"{remark[0].upper()}{remark[1:]}.\n\n" if remark else ""
+            panels += f'<div class="panel" markdown="1">\n\n{remark}{code}\n</div>\n'
+        whole = f'<div class="tabs" markdown="1">\n{tabs}{panels}</div>\n'
+        text = text[: group[0].start()] + whole + text[group[-1].end() :]
+    return text
 
 
 def main() -> None:
@@ -80,7 +112,15 @@ def main() -> None:
         use_directory_urls=False,
         # Its scripts and fonts are part of it.
         theme={"name": "readthedocs", "highlightjs": False, "include_homepage_in_sidebar": False},
-        markdown_extensions=["tables", "fenced_code", "sane_lists", {"toc": {"slugify": slug}}],
+        markdown_extensions=[
+            "tables",
+            "fenced_code",
+            "md_in_html",
+            "sane_lists",
+            {"toc": {"slugify": slug}},
+        ],
+        extra_css=TABS[:1],
+        extra_javascript=TABS[1:],
         plugins=["search"],
         strict=True,
         validation={"links": {"anchors": "warn"}},
