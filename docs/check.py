@@ -10,8 +10,8 @@ fragment, which docs/preambles/README.md explains. `as` names its file; `after` 
 another example of the page, which runs before it in the same folder. A block without a comment is a
 mistake.
 
-Fragments run in memory and on Redis. Programs run where they say; those that say `sqlite:jobs.db`
-run on Redis too. The packages are those in build/, as `make python node c` builds them.
+Fragments run in memory and on Redis. Programs run where they say; those that say `sqlite:jobs.db`,
+and those in C that take a URL as an argument, run on Redis too. The packages are those in build/, as `make python node c` builds them.
 """
 
 from __future__ import annotations
@@ -147,7 +147,8 @@ class Runner:
         """Return where it runs."""
         if example.preamble is not None:
             return ["memory:", self.redis]
-        return [FILE, self.redis] if FILE in example.block.code else [FILE]
+        takes_any = FILE in example.block.code or "argv" in example.block.code
+        return [FILE, self.redis] if takes_any else [FILE]
 
     def run(self, example: Example, before: list[Example]) -> None:
         """Run it everywhere."""
