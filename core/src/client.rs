@@ -100,7 +100,7 @@ impl Client {
             max_data: options.max_data,
             lane_names: LaneNames::new(),
             retiring: Semaphore::new(MAX_RETIRING),
-            turn: tokio::sync::Mutex::default(),
+            reply_lock: tokio::sync::Mutex::default(),
             waiting_queues: 0.into(),
         };
         Client(Arc::new(Inner { context: Arc::new(context), queues: Mutex::default() }))
@@ -191,7 +191,7 @@ impl Client {
         context.closed.cancel();
         context.tasks.close();
         let in_use = self.0.queues().in_use();
-        in_use.iter().for_each(|dispatch| dispatch.launch_driven());
+        in_use.iter().for_each(|dispatch| dispatch.spawn_driven());
         drop(in_use);
         // Only a hold can last longer.
         let _ = tokio::time::timeout_at(until.into(), context.tasks.wait()).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::WorkQueue;
 use super::settle::completes;
-use crate::dispatch::{complete_and_lease, lease};
+use crate::dispatch::LeaseParams;
 use crate::lease::{Lease, Shared};
 use crate::options::{CompleteOptions, LeaseOptions, MAX_BATCH};
 use crate::{Error, Result, keep_alive};
@@ -27,9 +27,10 @@ impl WorkQueue {
     /// `Invalid` for a count of 0, or a duration outside 1 ms to 30 days.
     pub async fn lease_many(&self, count: usize, options: LeaseOptions) -> Result<Vec<Lease>> {
         let duration_ms = check(count, &options)?;
-        let until = self.dispatch.open().await?;
+        let deadline = self.dispatch.open().await?;
         let count = count.min(MAX_BATCH);
-        let leases = lease(&self.dispatch, count, duration_ms, options.wait, until).await?;
+        let params = LeaseParams { count, duration_ms, wait: options.wait, deadline };
+        let leases = self.dispatch.lease.lease(params).await?;
         self.keep_alive(&leases, &options);
         Ok(leases)
     }
@@ -86,14 +87,13 @@ impl WorkQueue {
                 leases: self.lease_many(count, options).await?,
             });
         }
-        let until = self.dispatch.open().await.map_err(each_says)?;
+        let deadline = self.dispatch.open().await.map_err(each_says)?;
         let handles: Vec<Arc<Shared>> = last.iter().map(|lease| lease.shared.clone()).collect();
         let begun = Shared::begin_completing(last);
         let completes = (completes(last, &complete), handles);
         let count = count.min(MAX_BATCH);
-        let call =
-            complete_and_lease(&self.dispatch, completes, count, duration_ms, options.wait, until);
-        let new = match call.await {
+        let params = LeaseParams { count, duration_ms, wait: options.wait, deadline };
+        let new = match self.dispatch.lease.complete_and_lease(completes, params).await {
             (Some(answers), new) => {
                 completed.extend(begun.end(Ok(answers))?);
                 new.map_err(each_says)?

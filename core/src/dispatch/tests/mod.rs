@@ -14,8 +14,9 @@ use leaseq_test_support::{RedisServer, eventually};
 use tokio::runtime::Handle;
 
 use self::faulty::{Fault, Faulty};
-use super::flight::Flight;
-use super::order::{Kind, Order};
+use super::kind::Kind;
+use super::order::Order;
+use super::shared_request::SharedRequest;
 use crate::options::ConnectOptions;
 use crate::{Client, Error, ErrorKind, Item, KeepAlive, LeaseOptions, WorkQueue, engine};
 
@@ -265,18 +266,18 @@ async fn a_panic_says_of_calls_that_were_not_sent_again_that_nothing_happened() 
     assert_eq!(told, expected, "{errors:?}");
 }
 
-/// From the moment at which the call is in line.
+/// From the moment at which the call is enqueued.
 #[tokio::test]
-async fn who_waits_for_a_call_launches_what_that_one_drives() {
+async fn a_wait_for_a_call_spawns_what_the_call_drives() {
     let (_engine, client, _queue) = faulty("memory:", SOON).await;
-    let (done, launched) = tokio::sync::oneshot::channel();
+    let (done, spawned) = tokio::sync::oneshot::channel();
     let work = async { done.send(()).unwrap() };
-    let flight = Flight::new(client.context(), work);
+    let request = SharedRequest::new(client.context(), work);
     let order = Order::default();
-    order.join(Kind::Add, |_| {}, Some(flight));
-    order.join(Kind::Lease, |_| {}, None);
-    assert!(tokio::time::timeout(ms(50), order.turn(Kind::Lease, || None)).await.is_err());
-    tokio::time::timeout(SOON, launched).await.unwrap().unwrap();
+    order.enqueue(Kind::Add, |_| {}, Some(request));
+    order.enqueue(Kind::Lease, |_| {}, None);
+    assert!(tokio::time::timeout(ms(50), order.acquire(Kind::Lease, || None)).await.is_err());
+    tokio::time::timeout(SOON, spawned).await.unwrap().unwrap();
 }
 
 /// Calls in line behind a call of another kind, which waits for a request that has not asked for all of

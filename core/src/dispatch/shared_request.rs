@@ -1,6 +1,6 @@
-//! Who drives a request: the call that started it, as long as it is alone, so that no other task
-//! has to be woken for it; a task of its own as soon as another call depends on it, or when the
-//! first one is dropped.
+//! Work that calls share, such as a poll loop. The call that starts it drives it while it is alone, so that
+//! no other task has to be woken. A task of its own takes over when another call depends on the work, or
+//! when the first call is dropped.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,37 +11,37 @@ use std::task::{Context as TaskContext, Poll};
 
 use tokio::sync::oneshot;
 
-use super::Context;
+use super::context::Context;
 
-pub(crate) struct Flight {
+pub(crate) struct SharedRequest {
     context: Arc<Context>,
     work: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
-    /// Others depend on it: a call that is not polled must not hold them up.
-    has_company: AtomicBool,
+    /// Other calls depend on the work, so a call that is not polled must not drive it.
+    is_shared: AtomicBool,
 }
 
-impl Flight {
-    /// `work` must leave its calls answered, and others served, if it is dropped by a panic.
+impl SharedRequest {
+    /// When a panic drops `work`, its drop guards must answer its calls and let other calls continue.
     pub(crate) fn new(
         context: &Arc<Context>,
         work: impl Future<Output = ()> + Send + 'static,
-    ) -> Arc<Flight> {
-        // `close` waits for it, whoever drives it.
+    ) -> Arc<SharedRequest> {
+        // `close` waits for the work, whoever drives it.
         let work = context.tasks.track_future(contain(work));
-        Arc::new(Flight {
+        Arc::new(SharedRequest {
             context: context.clone(),
             work: Mutex::new(Some(Box::pin(work))),
-            has_company: AtomicBool::new(false),
+            is_shared: AtomicBool::new(false),
         })
     }
 
-    /// Gives it a task of its own. The caller must hold no lock that the work takes.
-    pub(crate) fn launch(&self) {
-        self.has_company.store(true, Ordering::SeqCst);
+    /// Moves the work to a task of its own. The caller must hold no lock that the work takes.
+    pub(crate) fn spawn(&self) {
+        self.is_shared.store(true, Ordering::SeqCst);
         let work = match self.work.try_lock() {
             Ok(mut work) => work.take(),
             Err(TryLockError::Poisoned(work)) => work.into_inner().take(),
-            // Its first call is driving it in this moment, and launches it when it is done.
+            // Its first call polls it right now, and spawns it afterwards.
             Err(TryLockError::WouldBlock) => None,
         };
         if let Some(work) = work {
@@ -59,14 +59,14 @@ impl Flight {
                 *work = None;
             }
         }
-        // Closing launches the flights that it finds; this one may have come a moment later.
-        if self.has_company.load(Ordering::SeqCst) || self.context.closed.is_cancelled() {
-            self.launch();
+        // `close` spawns the shared requests that it finds. This one may have started a moment later.
+        if self.is_shared.load(Ordering::SeqCst) || self.context.closed.is_cancelled() {
+            self.spawn();
         }
     }
 }
 
-/// Ends at a panic, which is a defect, and must not come upon the call that drives the work.
+/// Ends the work at a panic, which is a defect and must not unwind into the call that drives the work.
 async fn contain(work: impl Future<Output = ()>) {
     let mut work = pin!(work);
     poll_fn(|task| {
@@ -79,18 +79,18 @@ async fn contain(work: impl Future<Output = ()>) {
     .await;
 }
 
-/// Drives the flight until the answer is there; what is left of it then goes on by itself.
+/// Drives the work until the answer has arrived. A task continues what is left of it.
 pub(crate) async fn drive<T>(
-    flight: Arc<Flight>,
+    request: Arc<SharedRequest>,
     answer: &mut oneshot::Receiver<T>,
 ) -> Result<T, oneshot::error::RecvError> {
-    struct Driver(Arc<Flight>);
+    struct Driver(Arc<SharedRequest>);
     impl Drop for Driver {
         fn drop(&mut self) {
-            self.0.launch();
+            self.0.spawn();
         }
     }
-    let driver = Driver(flight);
+    let driver = Driver(request);
     poll_fn(|task| -> Poll<_> {
         driver.0.poll(task);
         Pin::new(&mut *answer).poll(task)

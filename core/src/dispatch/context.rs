@@ -1,0 +1,63 @@
+//! What all queues of a client share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::lane::LaneNames;
+use crate::backoff::Backoff;
+use crate::engine::Engine;
+use crate::{Error, Result};
+
+/// The longest pause between attempts of background work.
+const MAX_PAUSE: Duration = Duration::from_millis(500);
+
+pub(crate) struct Context {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) runtime: Handle,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) closed: CancellationToken,
+    pub(crate) timeout: Duration,
+    pub(crate) max_data: usize,
+    pub(crate) lane_names: LaneNames,
+    /// Bounds how many queues are retired at the same time.
+    pub(crate) retiring: Semaphore,
+    /// Held while a large group of callers gets its replies.
+    pub(crate) reply_lock: tokio::sync::Mutex<()>,
+    /// Queues with calls that wait for an item. It bounds how often all of them poll.
+    pub(crate) waiting_queues: AtomicUsize,
+}
+
+impl Context {
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.is_cancelled() { Err(Error::closed()) } else { Ok(()) }
+    }
+
+    /// Runs a task to its end, whatever becomes of the caller. `close` waits for it.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn_on(task, &self.runtime);
+    }
+
+    pub(crate) fn until(&self) -> Instant {
+        Instant::now() + self.timeout
+    }
+
+    /// The pauses between attempts of background work.
+    pub(crate) fn backoff(&self) -> Backoff {
+        Backoff::up_to(MAX_PAUSE)
+    }
+
+    /// Pauses before background work is retried. The engine has retried for as long as it retries a
+    /// call, or has failed at once.
+    pub(crate) async fn pause(&self, backoff: &mut Backoff) {
+        tokio::select! {
+            () = tokio::time::sleep(backoff.pause()) => {}
+            () = self.closed.cancelled() => {}
+        }
+    }
+}

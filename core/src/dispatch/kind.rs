@@ -1,0 +1,98 @@
+//! The kinds of calls, and which of them may change places.
+
+use std::collections::VecDeque;
+
+use crate::engine::{Complete, Token};
+
+/// What a call does. Calls of one kind share requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Add,
+    Complete,
+    Extend,
+    Release,
+    Fail,
+    Remove,
+    Requeue,
+    /// Leases, and perhaps completes before it.
+    Lease,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 8] = [
+        Kind::Add,
+        Kind::Complete,
+        Kind::Extend,
+        Kind::Release,
+        Kind::Fail,
+        Kind::Remove,
+        Kind::Requeue,
+        Kind::Lease,
+    ];
+}
+
+/// Whether two calls may change places.
+#[derive(Debug, PartialEq)]
+pub(super) enum Swap {
+    /// If they name no item in common.
+    OfDistinctItems,
+    Never,
+}
+
+/// Completing an item takes it away and moves no other one. Extending, releasing and failing name leases
+/// and not ids, so they are compared with each other and with completions only.
+pub(super) fn swap(one: Kind, other: Kind) -> Swap {
+    use Kind::{Add, Complete, Extend, Fail, Lease, Release, Remove, Requeue};
+    match (one, other) {
+        (Complete, Add | Extend | Release | Fail | Remove | Requeue | Lease)
+        | (Add | Extend | Release | Fail | Remove | Requeue | Lease, Complete)
+        | (Add | Requeue, Remove)
+        | (Remove, Add | Requeue)
+        | (Extend, Release | Fail | Add)
+        | (Release | Fail | Add, Extend)
+        | (Release, Fail | Add)
+        | (Fail | Add, Release) => Swap::OfDistinctItems,
+        _ => Swap::Never,
+    }
+}
+
+/// The items that calls name, as hashes. Two that agree by chance are kept in order for nothing.
+#[derive(Default)]
+pub(crate) struct Items(pub(super) VecDeque<u64>);
+
+impl Items {
+    /// Cheap, since it is done for each call: whoever chooses ids that agree only loses a little time.
+    pub(crate) fn by_id(&mut self, id: &[u8]) {
+        let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(MULTIPLIER);
+        let (words, rest) = id.as_chunks();
+        let hash =
+            words.iter().fold(id.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+        self.0.push_back(rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte))));
+    }
+
+    pub(crate) fn by_token(&mut self, token: Token) {
+        self.0.push_back(token.generation.count);
+    }
+
+    pub(crate) fn by_lease(&mut self, lease: &Complete) {
+        self.by_id(&lease.id);
+        self.by_token(lease.token);
+    }
+}
+
+/// Odd, and without a pattern in its bits.
+const MULTIPLIER: u64 = 0x517c_c1b7_2722_0a95;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_two_kinds_change_places_does_not_depend_on_which_is_named_first() {
+        for one in Kind::ALL {
+            for other in Kind::ALL {
+                assert_eq!(swap(one, other), swap(other, one), "{one:?} {other:?}");
+            }
+        }
+    }
+}

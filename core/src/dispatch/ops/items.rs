@@ -1,0 +1,136 @@
+//! Operations on items that the engine answers at once: add, complete, extend, release, fail, remove, requeue.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+
+use crate::Result;
+use crate::dispatch::batcher::op::{Batch, CallOf, Distributed, Next, Op, Pending, RequestFuture};
+use crate::dispatch::batcher::{Batcher, Call};
+use crate::dispatch::kind::{Items, Kind};
+use crate::dispatch::queue_context::QueueContext;
+use crate::engine::{Engine, Stamp};
+use crate::name::QueueName;
+use crate::options::{MAX_BATCH, MAX_SHARED_BYTES};
+
+type Run<I, T> = fn(Arc<dyn Engine>, QueueName, Arc<Vec<I>>, Stamp) -> RequestFuture<Vec<T>>;
+
+/// `I`: what an item of a call is given as. `T`: what it is answered with.
+pub(crate) struct ItemOp<I, T> {
+    kind: Kind,
+    name: fn(&mut Items, &I),
+    run: Run<I, T>,
+    bytes: fn(&I) -> usize,
+}
+
+impl<I, T> ItemOp<I, T> {
+    /// `name`: adds the items that an input names, as the order of calls compares them.
+    pub(crate) fn new(kind: Kind, name: fn(&mut Items, &I), run: Run<I, T>) -> Self {
+        ItemOp { kind, name, run, bytes: |_| 0 }
+    }
+
+    /// Limits shared requests by the bytes of their inputs as well.
+    pub(crate) fn limited_by_bytes(mut self, bytes: fn(&I) -> usize) -> Self {
+        self.bytes = bytes;
+        self
+    }
+}
+
+impl<I, T> Batcher<ItemOp<I, T>>
+where
+    I: Clone + Send + Sync + 'static,
+    T: Send + 'static,
+{
+    /// Sends 1 to [`MAX_BATCH`] inputs in one request, which other calls may share. Returns soon after
+    /// `deadline` at the latest. The request continues when this future is dropped.
+    pub(crate) async fn call(&self, inputs: Vec<I>, deadline: Instant) -> Result<Vec<T>> {
+        let (reply, mut replied) = oneshot::channel();
+        let size = inputs.len();
+        self.enqueue(inputs, size, deadline, reply).result(&mut replied).await
+    }
+}
+
+impl<I, T> Op for ItemOp<I, T>
+where
+    I: Clone + Send + Sync + 'static,
+    T: Send + 'static,
+{
+    type Args = Vec<I>;
+    type Output = Vec<T>;
+    type Request = Arc<Vec<I>>;
+    type Reply = Vec<T>;
+
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn name_items(&self, inputs: &Vec<I>, items: &mut Items) {
+        inputs.iter().for_each(|input| (self.name)(items, input));
+    }
+
+    fn next_batch(&self, _: &QueueContext, pending: &mut Pending<Self>, limit: u64) -> Batch<Self> {
+        let (mut count, mut size, mut bytes) = (0, 0, 0);
+        for call in pending.iter().take_while(|call| call.number < limit) {
+            size += call.size;
+            bytes += call.args.iter().map(self.bytes).sum::<usize>();
+            if count > 0 && (size > MAX_BATCH || bytes > MAX_SHARED_BYTES) {
+                break;
+            }
+            count += 1;
+        }
+        let mut calls = pending.take_first(count);
+        let mut inputs = Vec::new();
+        for call in &mut calls {
+            call.mark_sent();
+            match inputs.is_empty() {
+                true => inputs = std::mem::take(&mut call.args),
+                false => inputs.append(&mut call.args),
+            }
+        }
+        batch_of(calls, inputs)
+    }
+
+    fn send(
+        &self,
+        queue: &Arc<QueueContext>,
+        batch: &mut Batch<Self>,
+        id: Stamp,
+    ) -> RequestFuture<Vec<T>> {
+        (self.run)(queue.context.engine.clone(), queue.queue.clone(), batch.request.clone(), id)
+    }
+
+    fn split(&self, batch: Batch<Self>) -> std::result::Result<Vec<Batch<Self>>, Batch<Self>> {
+        let mut inputs = batch.request.iter();
+        let alone = batch.calls.into_iter().map(|call| {
+            let own = inputs.by_ref().take(call.size).cloned().collect();
+            batch_of(vec![call], own)
+        });
+        Ok(alone.collect())
+    }
+
+    fn distribute(
+        &self,
+        _: &Arc<QueueContext>,
+        _: &mut Pending<Self>,
+        batch: Batch<Self>,
+        reply: Vec<T>,
+    ) -> Distributed<Vec<T>> {
+        let mut results = reply.into_iter();
+        let each = batch.calls.into_iter().filter_map(|call| {
+            let own = results.by_ref().take(call.size).collect();
+            call.deliver(own)
+        });
+        Distributed { deliveries: each.collect(), served_in_full: true, next: Next::Send }
+    }
+}
+
+fn batch_of<I, T>(calls: Vec<CallOf<ItemOp<I, T>>>, inputs: Vec<I>) -> Batch<ItemOp<I, T>>
+where
+    I: Clone + Send + Sync + 'static,
+    T: Send + 'static,
+{
+    let last = calls.last().map_or(0, |call: &Call<_, _>| call.number);
+    let until = calls.iter().filter_map(|call| call.deadline).max().unwrap_or_else(Instant::now);
+    Batch { calls, last, until, request: Arc::new(inputs) }
+}

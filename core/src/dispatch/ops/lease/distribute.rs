@@ -1,0 +1,86 @@
+//! Which calls get which leases: the first calls are served first.
+
+use std::iter::Peekable;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::args::{LeaseCall, waits_on};
+use super::batch::LeaseBatch;
+use super::op::LeaseOp;
+use crate::dispatch::batcher::op::{Batch, Distributed, Next, Pending};
+use crate::dispatch::kind::Kind;
+use crate::dispatch::ops::give_back::GiveBack;
+use crate::dispatch::ops::unclaimed::UnclaimedLeases;
+use crate::dispatch::queue_context::QueueContext;
+use crate::engine::{Leased, LeasedItem};
+use crate::lease::Lease;
+
+pub(super) fn distribute(
+    queue: &Arc<QueueContext>,
+    pending: &mut Pending<LeaseOp>,
+    Batch { calls, request, .. }: Batch<LeaseOp>,
+    leased: Leased,
+    give_back: &GiveBack,
+) -> Distributed<UnclaimedLeases> {
+    let LeaseBatch { items: wanted, poll_interval, begun, .. } = request;
+    // Fewer items than wanted, and not because the reply would have been too large.
+    let is_drained = leased.items.len() < wanted && leased.look_in != Some(Duration::ZERO);
+    let mut items = leased.items.into_iter().peekable();
+    let (mut deliveries, mut waiting) = (Vec::with_capacity(calls.len()), Vec::new());
+    // Calls that did not fit into the request. They must not hold up others if they are not sent at once.
+    let mut skipped = Vec::new();
+    for mut call in calls {
+        if call.is_gone() {
+            skipped.extend(call.mark_sent());
+            continue;
+        }
+        let leases = take_leases(queue, &mut items, &call, begun);
+        if !leases.is_empty() || is_drained && !waits_on(&call) {
+            skipped.extend(call.mark_sent());
+            // If the caller is gone meanwhile, the leases are dropped and thereby given back.
+            deliveries.extend(call.deliver(UnclaimedLeases::new(leases, give_back)));
+        } else {
+            if is_drained {
+                skipped.extend(call.mark_sent());
+                begin_wait(&mut call);
+            }
+            waiting.push(call);
+        }
+    }
+    queue.order.discard(Kind::Lease, &skipped);
+    give_back.release(items.map(|item| item.token).collect());
+    let has_new_calls = !pending.is_empty();
+    for call in waiting.into_iter().rev() {
+        pending.put_back(call);
+    }
+    // The other poll loop may wait for calls that only this one could send.
+    queue.order.put_back();
+    let next = if has_new_calls || !is_drained || pending.is_empty() {
+        Next::Send
+    } else {
+        Next::Rest(leased.look_in.unwrap_or(poll_interval).min(poll_interval))
+    };
+    Distributed { deliveries, served_in_full: !is_drained && wanted > 0, next }
+}
+
+fn take_leases(
+    queue: &QueueContext,
+    items: &mut Peekable<impl Iterator<Item = LeasedItem>>,
+    call: &LeaseCall,
+    begun: Instant,
+) -> Vec<Lease> {
+    let mut leases = Vec::new();
+    while leases.len() < call.size
+        && let Some(item) = items.next_if(|item| item.duration_ms == call.args.duration_ms)
+    {
+        leases.push(Lease::new(queue.queue.clone(), item, begun));
+    }
+    leases
+}
+
+/// From here on the caller may leave with nothing when its wait is over. Before, it would miss a reply that
+/// is on its way.
+fn begin_wait(call: &mut LeaseCall) {
+    call.deadline = None;
+    let _ = call.args.asked.set(());
+}

@@ -1,0 +1,6 @@
+//! The operations whose calls share requests.
+
+pub(super) mod give_back;
+pub(super) mod items;
+pub(super) mod lease;
+mod unclaimed;

@@ -1,0 +1,38 @@
+//! What all kinds of calls on one queue share.
+
+use std::sync::Arc;
+
+use super::context::Context;
+use super::lanes::Lanes;
+use super::order::Order;
+use crate::Error;
+use crate::name::QueueName;
+
+pub(crate) struct QueueContext {
+    pub(crate) context: Arc<Context>,
+    pub(crate) queue: QueueName,
+    pub(crate) lanes: Arc<Lanes>,
+    pub(super) order: Order,
+}
+
+impl QueueContext {
+    pub(super) fn new(context: Arc<Context>, queue: QueueName) -> Arc<QueueContext> {
+        let lanes = Lanes::new(&context, &queue);
+        Arc::new(QueueContext { context, queue, lanes, order: Order::default() })
+    }
+
+    /// The deadline of a call has passed. `sent`: its request is in flight.
+    pub(super) fn late(&self, sent: bool) -> Error {
+        Error::unavailable(format_args!("queue {}: no answer in time", self.queue), sent)
+    }
+
+    /// The poll loop of a call has ended before the reply. `sent`: its request is in flight.
+    pub(super) fn stopped(&self, sent: bool) -> Error {
+        if std::thread::panicking() {
+            Error::stopped(&self.queue, sent)
+        } else {
+            // The runtime shuts down.
+            Error::closed()
+        }
+    }
+}
