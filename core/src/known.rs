@@ -30,7 +30,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Neither a handle nor a request on its way refers to it.
+    /// No handle refers to it. Requests in flight have what they need.
     fn is_unused(&self) -> bool {
         Arc::strong_count(&self.dispatch) == 1
     }

@@ -63,20 +63,47 @@ impl Deref for Dispatch {
     }
 }
 
+/// Sends inputs by this operation of the engine.
+macro_rules! send {
+    ($operation:ident) => {
+        |engine, queue, inputs, id| {
+            Box::pin(async move { engine.$operation(&queue, &inputs, &id).await })
+        }
+    };
+}
+
 impl Dispatch {
     pub(crate) fn new(context: Arc<Context>, queue: QueueName) -> Self {
         let queue = QueueContext::new(context, queue);
-        let release = Batcher::new(&queue, release());
+        let by_id = |items: &mut Items, id: &Bytes| items.by_id(id);
+        let add = ItemOp::new(Kind::Add, |items, item: &Item| items.by_id(&item.id), send!(add))
+            .limited_by_bytes(|item| item.id.len() + item.data.len());
+        let complete = ItemOp::new(Kind::Complete, Items::by_lease, send!(complete));
+        let extend = ItemOp::new(
+            Kind::Extend,
+            |items, lease: &Extend| items.by_token(lease.token),
+            send!(extend),
+        );
+        let release = ItemOp::new(
+            Kind::Release,
+            |items, lease: &Release| items.by_token(lease.token),
+            send!(release),
+        );
+        let fail =
+            ItemOp::new(Kind::Fail, |items, lease: &Fail| items.by_token(lease.token), send!(fail));
+        let remove = ItemOp::new(Kind::Remove, by_id, send!(remove));
+        let requeue = ItemOp::new(Kind::Requeue, by_id, send!(requeue));
+        let release = Batcher::new(&queue, release);
         let give_back = GiveBack::new(&release);
         Dispatch {
             format_check: FormatCheck::default(),
-            add: Batcher::new(&queue, add()),
-            complete: Batcher::new(&queue, complete()),
-            extend: Batcher::new(&queue, extend()),
+            add: Batcher::new(&queue, add),
+            complete: Batcher::new(&queue, complete),
+            extend: Batcher::new(&queue, extend),
             release,
-            fail: Batcher::new(&queue, fail()),
-            remove: Batcher::new(&queue, remove()),
-            requeue: Batcher::new(&queue, requeue()),
+            fail: Batcher::new(&queue, fail),
+            remove: Batcher::new(&queue, remove),
+            requeue: Batcher::new(&queue, requeue),
             lease: Batcher::new(&queue, LeaseOp::new(&give_back)),
             give_back,
             shared: queue,
@@ -132,65 +159,4 @@ impl Dispatch {
     pub(crate) fn give_back(&self, tokens: Vec<Token>) {
         self.give_back.release(tokens);
     }
-}
-
-fn add() -> ItemOp<Item, bool> {
-    ItemOp::new(
-        Kind::Add,
-        |items, item: &Item| items.by_id(&item.id),
-        |engine, queue, items, id| Box::pin(async move { engine.add(&queue, &items, &id).await }),
-    )
-    .limited_by_bytes(|item| item.id.len() + item.data.len())
-}
-
-fn complete() -> ItemOp<Complete, bool> {
-    ItemOp::new(Kind::Complete, Items::by_lease, |engine, queue, leases, id| {
-        Box::pin(async move { engine.complete(&queue, &leases, &id).await })
-    })
-}
-
-fn extend() -> ItemOp<Extend, Option<u64>> {
-    ItemOp::new(
-        Kind::Extend,
-        |items, lease: &Extend| items.by_token(lease.token),
-        |engine, queue, leases, id| {
-            Box::pin(async move { engine.extend(&queue, &leases, &id).await })
-        },
-    )
-}
-
-fn release() -> ItemOp<Release, bool> {
-    ItemOp::new(
-        Kind::Release,
-        |items, lease: &Release| items.by_token(lease.token),
-        |engine, queue, leases, id| {
-            Box::pin(async move { engine.release(&queue, &leases, &id).await })
-        },
-    )
-}
-
-fn fail() -> ItemOp<Fail, Option<State>> {
-    ItemOp::new(
-        Kind::Fail,
-        |items, lease: &Fail| items.by_token(lease.token),
-        |engine, queue, leases, id| {
-            Box::pin(async move { engine.fail(&queue, &leases, &id).await })
-        },
-    )
-}
-
-fn remove() -> ItemOp<Bytes, bool> {
-    ItemOp::new(
-        Kind::Remove,
-        |items, id: &Bytes| items.by_id(id),
-        |engine, queue, ids, id| Box::pin(async move { engine.remove(&queue, &ids, &id).await }),
-    )
-}
-
-fn requeue() -> ItemOp<Bytes, bool> {
-    ItemOp::new(
-        Kind::Requeue,
-        |items, id: &Bytes| items.by_id(id),
-        |engine, queue, ids, id| Box::pin(async move { engine.requeue(&queue, &ids, &id).await }),
-    )
 }

@@ -59,7 +59,8 @@ pub(crate) trait Op: Send + Sync + Sized + 'static {
         id: Stamp,
     ) -> RequestFuture<Self::Reply>;
 
-    /// Splits a batch that the engine has refused into one for each call. `None`: all of its calls fail.
+    /// Splits a batch that the engine has refused into one for each call, or returns it: all of its calls
+    /// fail.
     fn split(&self, batch: Batch<Self>) -> std::result::Result<Vec<Batch<Self>>, Batch<Self>> {
         Err(batch)
     }

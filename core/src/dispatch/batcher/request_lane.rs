@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use super::deadline::{end_of_wait, next_check, sleep_until};
 use super::op::{Batch, Next, Op, RequestFuture};
-use super::replies::deliver_replies;
 use super::state::State;
 use crate::dispatch::lane::Lane;
 use crate::engine::Stamp;
@@ -106,7 +105,7 @@ impl<O: Op> RequestLane<O> {
                 self.retry_alone(current, &error).await;
                 Next::Send
             }
-            reply => self.deliver(current, reply),
+            reply => self.deliver_replies(current, reply),
         };
         self.is_counted = false;
         self.state.pending().in_flight -= 1;
@@ -138,12 +137,12 @@ impl<O: Op> RequestLane<O> {
             let request = self.prepare(batch);
             let reply = self.reply(request).await;
             if let Some(current) = self.current.take() {
-                self.deliver(current, reply);
+                self.deliver_replies(current, reply);
             }
         }
     }
 
-    fn deliver(&mut self, current: Current<O>, reply: Result<O::Reply>) -> Next {
+    fn deliver_replies(&mut self, current: Current<O>, reply: Result<O::Reply>) -> Next {
         let reply = match reply {
             Ok(reply) => reply,
             Err(error) => {
@@ -162,7 +161,10 @@ impl<O: Op> RequestLane<O> {
             pending.served_in_full = distributed.served_in_full;
             distributed
         };
-        deliver_replies(&state.queue.context, distributed.deliveries);
+        for (reply, result) in distributed.deliveries {
+            // A caller that is gone drops the result.
+            let _ = reply.send(result);
+        }
         distributed.next
     }
 
