@@ -53,7 +53,7 @@ pub(crate) struct Token {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct LeaseRequest {
     pub(crate) count: usize,
     pub(crate) duration_ms: u64,
 }
@@ -88,7 +88,7 @@ pub(crate) struct Complete {
 }
 
 #[derive(Debug)]
-pub(crate) struct BothHalves {
+pub(crate) struct CompleteAndLeaseReply {
     pub(crate) completed: Vec<bool>,
     /// What was leased may be unreadable. The others are completed all the same.
     pub(crate) leased: Result<Leased>,
@@ -163,7 +163,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
     async fn lease(
         &self,
         queue: &QueueName,
-        wanted: &[Wanted],
+        wanted: &[LeaseRequest],
         patience: Duration,
         stamp: &Stamp,
     ) -> Result<Leased>;
@@ -180,10 +180,10 @@ pub(crate) trait Engine: Send + Sync + 'static {
         &self,
         queue: &QueueName,
         leases: &[Complete],
-        wanted: &[Wanted],
+        wanted: &[LeaseRequest],
         patience: Duration,
         stamp: &Stamp,
-    ) -> Result<BothHalves>;
+    ) -> Result<CompleteAndLeaseReply>;
 
     /// New deadlines in ms since 1970; `None`: lost.
     async fn extend(

@@ -10,7 +10,8 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    BothHalves, Complete, Engine, Extend, Fail, Leased, Release, Stamp, Turn, Wanted,
+    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release, Stamp,
+    Turn,
 };
 use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
 use crate::name::{QueueName, QueueNames};
@@ -103,7 +104,7 @@ impl Engine for Faulty {
     async fn lease(
         &self,
         queue: &QueueName,
-        wanted: &[Wanted],
+        wanted: &[LeaseRequest],
         patience: Duration,
         stamp: &Stamp,
     ) -> Result<Leased> {
@@ -125,10 +126,10 @@ impl Engine for Faulty {
         &self,
         queue: &QueueName,
         leases: &[Complete],
-        wanted: &[Wanted],
+        wanted: &[LeaseRequest],
         patience: Duration,
         stamp: &Stamp,
-    ) -> Result<BothHalves> {
+    ) -> Result<CompleteAndLeaseReply> {
         let ids: Vec<Bytes> = leases.iter().map(|lease| lease.id.clone()).collect();
         let refused = (self.plan.lock().unwrap())("second half", &ids);
         let work = self.engine.complete_and_lease(queue, leases, wanted, patience, stamp);

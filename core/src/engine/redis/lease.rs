@@ -12,13 +12,15 @@ use super::scripts::Script;
 use super::settle::{add_completes, count_completes};
 use super::{RedisEngine, bad_record};
 use crate::Result;
-use crate::engine::{BothHalves, Complete, Leased, LeasedItem, Stamp, Token, Wanted};
+use crate::engine::{
+    Complete, CompleteAndLeaseReply, LeaseRequest, Leased, LeasedItem, Stamp, Token,
+};
 use crate::name::QueueName;
 
 pub(super) async fn lease(
     engine: &RedisEngine,
     queue: &QueueName,
-    wanted: &[Wanted],
+    wanted: &[LeaseRequest],
     patience: Duration,
     stamp: &Stamp,
 ) -> Result<Leased> {
@@ -31,10 +33,10 @@ pub(super) async fn complete_and_lease(
     engine: &RedisEngine,
     queue: &QueueName,
     leases: &[Complete],
-    wanted: &[Wanted],
+    wanted: &[LeaseRequest],
     patience: Duration,
     stamp: &Stamp,
-) -> Result<BothHalves> {
+) -> Result<CompleteAndLeaseReply> {
     /// The argument in front of those about completing.
     const BEFORE: usize = 3;
     let reply = engine
@@ -56,11 +58,11 @@ pub(super) async fn complete_and_lease(
         leases => reply::bools(&completed, leases.len())?,
     };
     let leased = read(queue, wanted, [now, look_in, numbers, records, extras]);
-    Ok(BothHalves { completed, leased })
+    Ok(CompleteAndLeaseReply { completed, leased })
 }
 
 /// What `scripts/parts/lease.lua` reads.
-fn add_wanted(command: &mut Cmd, wanted: &[Wanted], patience: Duration) {
+fn add_wanted(command: &mut Cmd, wanted: &[LeaseRequest], patience: Duration) {
     command.arg(patience.as_millis() as u64);
     for group in wanted {
         command.arg(group.count).arg(group.duration_ms);
@@ -70,7 +72,7 @@ fn add_wanted(command: &mut Cmd, wanted: &[Wanted], patience: Duration) {
     }
 }
 
-fn read(queue: &QueueName, wanted: &[Wanted], reply: [Value; 5]) -> Result<Leased> {
+fn read(queue: &QueueName, wanted: &[LeaseRequest], reply: [Value; 5]) -> Result<Leased> {
     let [now, look_in, numbers, records, extras] = reply;
     let now: u64 = reply::number(now)?;
     let look_in: i64 = reply::number(look_in)?;

@@ -43,7 +43,10 @@ use self::keys::Keys;
 use self::link::Link;
 use self::scripts::{Script, Scripts};
 use self::wake::{News, Wake};
-use super::{BothHalves, Complete, Engine, Extend, Fail, Leased, Release, Stamp, Turn, Wanted};
+use super::{
+    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release, Stamp,
+    Turn,
+};
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
@@ -228,7 +231,7 @@ impl Engine for RedisEngine {
     async fn lease(
         &self,
         queue: &QueueName,
-        wanted: &[Wanted],
+        wanted: &[LeaseRequest],
         patience: Duration,
         stamp: &Stamp,
     ) -> Result<Leased> {
@@ -248,10 +251,10 @@ impl Engine for RedisEngine {
         &self,
         queue: &QueueName,
         leases: &[Complete],
-        wanted: &[Wanted],
+        wanted: &[LeaseRequest],
         patience: Duration,
         stamp: &Stamp,
-    ) -> Result<BothHalves> {
+    ) -> Result<CompleteAndLeaseReply> {
         lease::complete_and_lease(self, queue, leases, wanted, patience, stamp).await
     }
 

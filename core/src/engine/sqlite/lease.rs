@@ -10,7 +10,7 @@ use super::due::{move_due, next_due};
 use super::mend::set_right;
 use super::row::{COLUMNS, Data, Stored};
 use super::tally::Tally;
-use crate::engine::{Generation, Leased, LeasedItem, Token, Wanted};
+use crate::engine::{Generation, LeaseRequest, Leased, LeasedItem, Token};
 use crate::item::State;
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
@@ -64,7 +64,11 @@ fn any_ready(db: &Database, queue: i64) -> Result<bool> {
     db.run("SELECT 1 FROM item WHERE queue = ?1 AND state = 0 LIMIT 1", |s| s.exists([queue]))
 }
 
-pub(super) fn lease(db: &mut Database, name: &QueueName, wanted: &[Wanted]) -> Result<Leased> {
+pub(super) fn lease(
+    db: &mut Database,
+    name: &QueueName,
+    wanted: &[LeaseRequest],
+) -> Result<Leased> {
     let Some(queue) = db.queue(name)? else {
         return Ok(Leased { items: Vec::new(), look_in: None });
     };
@@ -119,7 +123,7 @@ impl Taking {
         &mut self,
         db: &Database,
         queue: i64,
-        group: &Wanted,
+        group: &LeaseRequest,
         tally: &mut Tally,
     ) -> Result<bool> {
         let first = format!(
@@ -195,7 +199,7 @@ impl Taking {
         &mut self,
         db: &Database,
         queue: i64,
-        group: &Wanted,
+        group: &LeaseRequest,
         fit: Vec<(Stored, Bytes)>,
         tally: &mut Tally,
     ) -> Result<()> {

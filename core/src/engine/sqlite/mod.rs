@@ -60,7 +60,8 @@ pub(crate) use self::park::{
 use self::reader::Reader;
 use self::worker::{GRACE, Worker, no_answer};
 use super::{
-    BothHalves, Complete, Engine, Extend, Fail, Leased, LeasedItem, Release, Stamp, Turn, Wanted,
+    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, LeasedItem,
+    Release, Stamp, Turn,
 };
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
@@ -90,7 +91,7 @@ struct Looked {
     in_vain: bool,
 }
 
-fn how_many(wanted: &[Wanted]) -> usize {
+fn how_many(wanted: &[LeaseRequest]) -> usize {
     wanted.iter().map(|wanted| wanted.count).sum()
 }
 
@@ -99,7 +100,7 @@ fn both(
     db: &mut Database,
     queue: &QueueName,
     leases: &[Complete],
-    wanted: &[Wanted],
+    wanted: &[LeaseRequest],
 ) -> Result<(Vec<bool>, Leased)> {
     Ok((settle::complete(db, queue, leases)?, lease::lease(db, queue, wanted)?))
 }
@@ -292,7 +293,7 @@ impl Engine for SqliteEngine {
     async fn lease(
         &self,
         queue: &QueueName,
-        wanted: &[Wanted],
+        wanted: &[LeaseRequest],
         _patience: Duration,
         stamp: &Stamp,
     ) -> Result<Leased> {
@@ -332,10 +333,10 @@ impl Engine for SqliteEngine {
         &self,
         queue: &QueueName,
         leases: &[Complete],
-        wanted: &[Wanted],
+        wanted: &[LeaseRequest],
         _patience: Duration,
         stamp: &Stamp,
-    ) -> Result<BothHalves> {
+    ) -> Result<CompleteAndLeaseReply> {
         self.begin_look(queue)?;
         let (worker, count) = (self.worker()?, how_many(wanted));
         let here = |db: &mut Database| both(db, queue, leases, wanted);
@@ -351,7 +352,7 @@ impl Engine for SqliteEngine {
         if leased.items.len() < count {
             self.looked_in_vain(queue);
         }
-        Ok(BothHalves { completed, leased: Ok(leased) })
+        Ok(CompleteAndLeaseReply { completed, leased: Ok(leased) })
     }
 
     async fn extend(
@@ -615,7 +616,7 @@ mod tests {
         let name = queue.clone();
         let hanging = move |db: &mut Database| {
             let _ = ended.recv();
-            let wanted = [Wanted { count: 2, duration_ms: 3_600_000 }];
+            let wanted = [LeaseRequest { count: 2, duration_ms: 3_600_000 }];
             Ok((Vec::new(), lease::lease(db, &name, &wanted)?))
         };
         let until = Instant::now() + Duration::from_millis(100);

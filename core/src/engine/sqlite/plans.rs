@@ -11,14 +11,14 @@ use super::opening::Opening;
 use super::{
     add, audit, clean, clock, dropped, lease, location::Location, look, operate, settle, tend,
 };
-use crate::engine::{Complete, Extend, Fail, Release, Turn, Wanted};
+use crate::engine::{Complete, Extend, Fail, LeaseRequest, Release, Turn};
 use crate::item::{Cursor, Item, State};
 use crate::name::QueueName;
 
 /// Runs every operation; returns the text of every statement.
 fn statements(db: &mut Database) -> BTreeSet<String> {
     let name = QueueName::new("jobs").unwrap();
-    let wanted = [Wanted { count: 4, duration_ms: 1 }];
+    let wanted = [LeaseRequest { count: 4, duration_ms: 1 }];
     let items: Vec<Item> = (0..20u8).map(|n| Item::new([n; 2_000]).with_id([n + 1])).collect();
     add::add(db, &name, &items).unwrap();
     lease::look(db, &name).unwrap().unwrap();

@@ -7,7 +7,7 @@ use super::args::{Completing, LeaseCall, waits_on};
 use super::op::LeaseOp;
 use crate::dispatch::batcher::op::{Batch, Pending};
 use crate::dispatch::queue_context::QueueContext;
-use crate::engine::{Complete, Wanted};
+use crate::engine::{Complete, LeaseRequest};
 use crate::options::MAX_BATCH;
 
 /// How long the waiting calls of a queue rest without polling the engine, times the number of queues with
@@ -24,7 +24,7 @@ pub(crate) struct LeaseBatch {
     /// Whether it completes anything.
     pub(super) has_completes: bool,
     /// Taken by the request.
-    pub(super) wanted: Vec<Wanted>,
+    pub(super) wanted: Vec<LeaseRequest>,
     /// How many items it wants to lease; with the completions, at most [`MAX_BATCH`].
     pub(super) items: usize,
     /// How long the calls wait for news before the client polls again; zero if none waits.
@@ -109,7 +109,7 @@ impl LeaseBatch {
         self.items += count;
         match self.wanted.last_mut() {
             Some(last) if last.duration_ms == duration_ms => last.count += count,
-            _ if count > 0 => self.wanted.push(Wanted { count, duration_ms }),
+            _ if count > 0 => self.wanted.push(LeaseRequest { count, duration_ms }),
             _ => {}
         }
     }
