@@ -143,7 +143,7 @@ pub(crate) async fn pause(begun: Instant, pace: u32) {
 #[async_trait]
 pub(crate) trait Engine: Send + Sync + 'static {
     /// How many items are worth a request of their own while more are about to come.
-    fn worth_a_request(&self) -> usize;
+    fn min_batch(&self) -> usize;
 
     /// Whether `lease` takes its place among the operations when it is first polled, as all others that
     /// change state do.
@@ -158,13 +158,13 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// True: added; false: an item with this id exists.
     async fn add(&self, queue: &QueueName, items: &[Item], stamp: &Stamp) -> Result<Vec<bool>>;
 
-    /// Leases at most as many items as wanted, in the order of `wanted`. `patience`: how long the
-    /// caller goes on waiting without looking if there are too few; zero if it does not wait.
+    /// Leases at most as many items as wanted, in the order of `wanted`. `poll_interval`: how long the
+    /// caller waits without polling if there are too few; zero if it does not wait.
     async fn lease(
         &self,
         queue: &QueueName,
         wanted: &[LeaseRequest],
-        patience: Duration,
+        poll_interval: Duration,
         stamp: &Stamp,
     ) -> Result<Leased>;
 
@@ -181,7 +181,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
         queue: &QueueName,
         leases: &[Complete],
         wanted: &[LeaseRequest],
-        patience: Duration,
+        poll_interval: Duration,
         stamp: &Stamp,
     ) -> Result<CompleteAndLeaseReply>;
 

@@ -38,7 +38,7 @@ impl<O: Op> State<O> {
     }
 
     pub(super) fn min_batch(&self) -> usize {
-        self.queue.context.engine.worth_a_request()
+        self.queue.context.engine.min_batch()
     }
 
     /// Waits until pending calls may be sent. Meanwhile calls get errors when their deadlines pass.

@@ -80,8 +80,8 @@ fn no_lane() -> Stamp {
 
 #[async_trait]
 impl Engine for Faulty {
-    fn worth_a_request(&self) -> usize {
-        self.engine.worth_a_request()
+    fn min_batch(&self) -> usize {
+        self.engine.min_batch()
     }
 
     fn leases_in_one_step(&self) -> bool {
@@ -105,10 +105,10 @@ impl Engine for Faulty {
         &self,
         queue: &QueueName,
         wanted: &[LeaseRequest],
-        patience: Duration,
+        poll_interval: Duration,
         stamp: &Stamp,
     ) -> Result<Leased> {
-        let work = self.engine.lease(queue, wanted, patience, stamp);
+        let work = self.engine.lease(queue, wanted, poll_interval, stamp);
         self.run(if wanted.is_empty() { "recover" } else { "lease" }, &[], stamp, work).await
     }
 
@@ -127,12 +127,12 @@ impl Engine for Faulty {
         queue: &QueueName,
         leases: &[Complete],
         wanted: &[LeaseRequest],
-        patience: Duration,
+        poll_interval: Duration,
         stamp: &Stamp,
     ) -> Result<CompleteAndLeaseReply> {
         let ids: Vec<Bytes> = leases.iter().map(|lease| lease.id.clone()).collect();
         let refused = (self.plan.lock().unwrap())("second half", &ids);
-        let work = self.engine.complete_and_lease(queue, leases, wanted, patience, stamp);
+        let work = self.engine.complete_and_lease(queue, leases, wanted, poll_interval, stamp);
         let mut done = self.run("complete_and_lease", &ids, stamp, work).await?;
         if let Some(Fault::Refuse(error)) = refused {
             done.leased = Err(error);

@@ -21,10 +21,10 @@ pub(super) async fn lease(
     engine: &RedisEngine,
     queue: &QueueName,
     wanted: &[LeaseRequest],
-    patience: Duration,
+    poll_interval: Duration,
     stamp: &Stamp,
 ) -> Result<Leased> {
-    let fill = |command: &mut Cmd| add_wanted(command, wanted, patience);
+    let fill = |command: &mut Cmd| add_wanted(command, wanted, poll_interval);
     let reply = engine.run(queue, Script::Lease, ALL, stamp, fill).await?;
     read(queue, wanted, reply::array(reply)?)
 }
@@ -34,7 +34,7 @@ pub(super) async fn complete_and_lease(
     queue: &QueueName,
     leases: &[Complete],
     wanted: &[LeaseRequest],
-    patience: Duration,
+    poll_interval: Duration,
     stamp: &Stamp,
 ) -> Result<CompleteAndLeaseReply> {
     /// The argument in front of those about completing.
@@ -47,7 +47,7 @@ pub(super) async fn complete_and_lease(
                 command.arg(BEFORE + count_completes(leases));
                 add_completes(command, leases);
             }
-            add_wanted(command, wanted, patience);
+            add_wanted(command, wanted, poll_interval);
         })
         .await?;
     let [now, look_in, numbers, records, extras, completed] = reply::array(reply)?;
@@ -62,8 +62,8 @@ pub(super) async fn complete_and_lease(
 }
 
 /// What `scripts/parts/lease.lua` reads.
-fn add_wanted(command: &mut Cmd, wanted: &[LeaseRequest], patience: Duration) {
-    command.arg(patience.as_millis() as u64);
+fn add_wanted(command: &mut Cmd, wanted: &[LeaseRequest], poll_interval: Duration) {
+    command.arg(poll_interval.as_millis() as u64);
     for group in wanted {
         command.arg(group.count).arg(group.duration_ms);
     }

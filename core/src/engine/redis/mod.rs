@@ -188,7 +188,7 @@ impl Drop for RedisEngine {
 impl Engine for RedisEngine {
     /// One request of few items costs the server several times as much for each. More are worth it: the
     /// server works on them while the client makes the next.
-    fn worth_a_request(&self) -> usize {
+    fn min_batch(&self) -> usize {
         32
     }
 
@@ -232,10 +232,10 @@ impl Engine for RedisEngine {
         &self,
         queue: &QueueName,
         wanted: &[LeaseRequest],
-        patience: Duration,
+        poll_interval: Duration,
         stamp: &Stamp,
     ) -> Result<Leased> {
-        lease::lease(self, queue, wanted, patience, stamp).await
+        lease::lease(self, queue, wanted, poll_interval, stamp).await
     }
 
     async fn complete(
@@ -252,10 +252,10 @@ impl Engine for RedisEngine {
         queue: &QueueName,
         leases: &[Complete],
         wanted: &[LeaseRequest],
-        patience: Duration,
+        poll_interval: Duration,
         stamp: &Stamp,
     ) -> Result<CompleteAndLeaseReply> {
-        lease::complete_and_lease(self, queue, leases, wanted, patience, stamp).await
+        lease::complete_and_lease(self, queue, leases, wanted, poll_interval, stamp).await
     }
 
     async fn extend(

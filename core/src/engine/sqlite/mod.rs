@@ -266,7 +266,7 @@ impl SqliteEngine {
 #[async_trait]
 impl Engine for SqliteEngine {
     /// None are: each request is a transaction, and the disk is waited for once in each.
-    fn worth_a_request(&self) -> usize {
+    fn min_batch(&self) -> usize {
         usize::MAX
     }
 
@@ -294,7 +294,7 @@ impl Engine for SqliteEngine {
         &self,
         queue: &QueueName,
         wanted: &[LeaseRequest],
-        _patience: Duration,
+        _poll_interval: Duration,
         stamp: &Stamp,
     ) -> Result<Leased> {
         let before = self.begin_look(queue)?;
@@ -334,7 +334,7 @@ impl Engine for SqliteEngine {
         queue: &QueueName,
         leases: &[Complete],
         wanted: &[LeaseRequest],
-        _patience: Duration,
+        _poll_interval: Duration,
         stamp: &Stamp,
     ) -> Result<CompleteAndLeaseReply> {
         self.begin_look(queue)?;
