@@ -2,12 +2,25 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test conformance faults bench bench-peers chart generate fmt lint
+.PHONY: help setup build demo demo-programs test nightly conformance faults bench bench-peers chart \
+	generate fmt lint
 
 # Rust's own installer does not reach shells that were open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-BENCH := cargo bench -p leaseq --bench targets --
+# What cargo builds with: `dev` for tests, `release` for programs of this machine, and `dist`, which takes
+# twice as long, for packages and measurements.
+PROFILE ?= release
+PROGRAMS = target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+
+# Runs a command unless it ran with the same profile after the last change: $(call once,stamp,sources,command)
+define once
+@[[ -f $(1) && $$(< $(1)) == $(PROFILE) && -z $$(find $(2) Cargo.lock -type f -newer $(1) -print -quit) ]] \
+	|| { $(3) && echo $(PROFILE) > $(1); }
+endef
+CORE_SOURCES := core/src core/Cargo.toml Cargo.toml
+
+BENCH := cargo bench --profile dist -p leaseq --bench targets --
 
 # Workers of the demo and testees of the scenarios in other languages, each
 # 'LANGUAGE=COMMAND ARGUMENT…'.
@@ -16,13 +29,15 @@ TESTEES :=
 
 include bindings-python/build.mk bindings-node/build.mk bindings-c/build.mk docs/build.mk
 
-CONFORMANCE = env $(VALKEY) target/release/conformance $(TESTEES)
+CONFORMANCE = env $(VALKEY) $(PROGRAMS)/conformance $(TESTEES)
 # How long each fault lasts on each engine, how many run at the same time, and what else to tell the
 # program: '--only replies'.
 FAULT_SECONDS ?= 30
 FAULT_JOBS ?= 2
 FAULTS ?=
-RUN_FAULTS = env $(VALKEY) target/release/faults $(TESTEES)
+RUN_FAULTS = env $(VALKEY) $(PROGRAMS)/faults $(TESTEES)
+# The matrices of scenarios and faults are long: each day another part of them.
+PARTS := 3
 # The newest Valkey is an engine of the scenarios. It comes as a Python package, for 3.11 and later.
 VALKEY_ENV := build/valkey
 VALKEY = $(addprefix LEASEQ_VALKEY_SERVER=$(CURDIR)/,$(wildcard $(VALKEY_ENV)/valkey-server))
@@ -34,18 +49,22 @@ setup: ## install what a fresh Debian machine lacks (silent when nothing is)
 	@.ci/setup
 
 build: setup python node c ## build everything
-	cargo build --workspace --release
+	cargo build --workspace --profile $(PROFILE)
 
-demo: python node build/c/demo_worker ## put real work through the queue, and check it
-	cargo build --release -p leaseq-conformance
-	@cargo run --release -q -p leaseq-conformance --bin demo -- $(DEMO_WORKERS)
+demo: demo-programs python node build/c/demo_worker ## put real work through the queue, and check it
+	@$(PROGRAMS)/demo $(DEMO_WORKERS)
+
+# All at once and before the packages, so that one can see how far it is.
+demo-programs: setup
+	@test -e $(PROGRAMS)/demo || echo "demo: compiling the queue and its workers, once: 4 to 8 minutes on two cores"
+	cargo build --profile $(PROFILE) -p leaseq-conformance -p leaseq-c -p leaseq-python -p leaseq-node
 
 conformance: python node build/c/testee $(VALKEY_ENV) ## play every scenario with every language on every engine
-	cargo build --release -p leaseq-conformance
+	cargo build --profile $(PROFILE) -p leaseq-conformance
 	@$(CONFORMANCE)
 
 faults: python node build/c/testee $(VALKEY_ENV) ## break what can break, with every language and engine: FAULT_SECONDS=30 FAULT_JOBS=2
-	cargo build --release -p leaseq-conformance -p leaseq-cleaner
+	cargo build --profile $(PROFILE) -p leaseq-conformance -p leaseq-cleaner
 	@$(RUN_FAULTS) --seconds $(FAULT_SECONDS) --jobs $(FAULT_JOBS) $(FAULTS)
 
 $(VALKEY_ENV):
@@ -55,22 +74,33 @@ $(VALKEY_ENV):
 		mv $@.new $@; \
 	else echo "no Python 3.11 with venv: the scenarios will not be played on Valkey"; fi
 
-# The scenarios and the faults with the packages that their tests have built; the benchmarks for one
-# iteration, so that they cannot rot.
+# All in one profile, so that each crate is compiled once. The scenarios and the faults with the packages
+# that their tests have built; the benchmarks for one iteration, so that they cannot rot.
+test: PROFILE := dev
 test: lint test-python test-node build/c/testee $(VALKEY_ENV) ## everything that must hold; CI calls this
 	LEASEQ_C_PREFIX=$(CURDIR)/build/c cargo test --workspace --all-features
-	$(MAKE) --no-print-directory test-docs
-	cargo build --release -p leaseq-conformance -p leaseq-cleaner
-	@$(CONFORMANCE) --quiet
-	@$(RUN_FAULTS) --seconds 2
-	$(BENCH) --quick
+	$(MAKE) --no-print-directory PROFILE=dev test-docs
+	cargo build -p leaseq-conformance -p leaseq-cleaner
+	@$(CONFORMANCE) --quiet --parts $(PARTS)
+	@$(RUN_FAULTS) --seconds 2 --parts $(PARTS)
+	cargo test -q -p leaseq --all-features --bench targets -- --quick
 	cargo test -q -p leaseq --all-features --bench parts
 	@echo "make test: all passed"
+
+# The programs as users have them.
+nightly: FAULT_SECONDS := 60
+nightly: FAULT_JOBS := 14
+nightly: test ## what takes hours: everything of test, and all scenarios, long faults and long tests
+	$(MAKE) --no-print-directory PROFILE=dist conformance
+	$(MAKE) --no-print-directory PROFILE=dist faults FAULT_SECONDS=$(FAULT_SECONDS) FAULT_JOBS=$(FAULT_JOBS)
+	cargo test -p leaseq-cleaner -- --ignored
+	$(MAKE) --no-print-directory PROFILE=dist bench
+	@echo "make nightly: all passed"
 
 bench: setup ## measure the figures; JSON goes to build/bench*.json
 	@mkdir -p build
 	$(BENCH) --json $(CURDIR)/build/bench.json
-	cargo bench -p leaseq --bench parts
+	cargo bench --profile dist -p leaseq --bench parts
 	$(MAKE) --no-print-directory bench-python bench-node bench-c
 
 bench-peers: setup ## measure other queues beside it, in one run; JSON goes to build/bench-peers-*.json
@@ -88,4 +118,5 @@ lint: setup lint-python lint-node lint-c ## formatting, lints, types, documentat
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	luacheck -q core/src/engine/redis/scripts
+	@.ci/features
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps

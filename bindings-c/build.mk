@@ -5,8 +5,6 @@ C_FLAGS := -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Wpedantic -Werror
 C_LEASEQ := -I$(CURDIR)/build/c/include -L$(CURDIR)/build/c/lib -lleaseq -Wl,-rpath,$(CURDIR)/build/c/lib
 
 PREFIX := /usr/local
-# The profile of cargo that the libraries are built with.
-C_PROFILE ?= release
 # The header is as its generator writes it.
 C_SOURCES := $(filter-out %/leaseq.h,$(wildcard bindings-c/*/*.[ch] bindings-c/*/*.[ch]pp \
 	bindings-c/*/*/*.[ch] integration-tests/clock/*.c integration-tests/testees/c/*.[ch]))
@@ -16,16 +14,18 @@ TESTEES += 'c=$(CURDIR)/build/c/testee'
 
 target-folder = $(shell cargo metadata --format-version 1 --no-deps | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
 define install-c
-	cargo build -p leaseq-c --profile $(C_PROFILE)
-	@bindings-c/packaging/install.sh $(target-folder)/$(if $(filter dev,$(C_PROFILE)),debug,$(C_PROFILE)) $(1)
+	cargo build -p leaseq-c --profile $(PROFILE)
+	@bindings-c/packaging/install.sh $(target-folder)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE)) $(1)
 endef
 
 c: setup ## build the C libraries into build/c, ready to link
 	$(call install-c,$(CURDIR)/build/c)
 
+install-c: PROFILE := dist
 install-c: setup ## install header, libraries, pkg-config and CMake files: PREFIX=/usr/local
 	$(call install-c,$(abspath $(PREFIX)))
 
+test-c: PROFILE := dev
 test-c: lint-c c ## what must hold for C
 	LEASEQ_C_PREFIX=$(CURDIR)/build/c cargo test -p leaseq-c
 
@@ -39,9 +39,11 @@ build/c/testee: c
 build/c/bench: c
 	$(CC) $(C_FLAGS) bindings-c/bench/*.c -o $@ $(C_LEASEQ)
 
+bench-c: PROFILE := dist
 bench-c: build/c/bench
 	build/c/bench --json $(CURDIR)/build/bench-c.json
 
+peers-c: PROFILE := dist
 peers-c: build/c/bench
 	build/c/bench --peers --json $(CURDIR)/build/bench-peers-c.json
 

@@ -11,10 +11,12 @@ DEMO_WORKERS += 'node=node integration-tests/testees/node/demo_worker.mjs'
 TESTEES += 'node=node --expose-gc integration-tests/testees/node/testee.mjs'
 
 node: node-tools ## build the package for Node.js: bindings-node/, and build/node/leaseq-0.1.0.tgz
-	$(NPM) run --silent build
-	$(NPM) run --silent prepack
-	mkdir -p build/node
-	cd bindings-node && npm pack --silent --ignore-scripts --pack-destination ../build/node
+	@mkdir -p build/node
+	$(call once,build/node/built,$(NODE_SOURCES) $(CORE_SOURCES),$(NODE_PACK))
+
+NODE_SOURCES := bindings-node/src bindings-node/lib bindings-node/index.* bindings-node/*.json bindings-node/*.toml
+NODE_PACK = $(NPM) run --silent native -- --profile $(PROFILE) && $(NPM) run --silent compile && $(NPM) run --silent prepack && \
+	cd bindings-node && npm pack --silent --ignore-scripts --pack-destination ../build/node && cd ..
 
 node-tools: setup
 	@if [[ ! bindings-node/node_modules/.package-lock.json -nt bindings-node/package-lock.json ]]; \
@@ -31,7 +33,8 @@ node-peers: setup
 # A debug build: what is generated beside it must be what is committed.
 test-node: lint-node node-peers ## what must hold for Node.js
 	mkdir -p build/drift && cd bindings-node && cp -r native.js native.d.ts npm ../build/drift/
-	$(NPM) run --silent build:debug
+	$(NPM) run --silent native -- --profile dev && $(NPM) run --silent compile
+	@rm -f build/node/built
 	$(NPM) run --silent packages
 	@cd bindings-node && for made in native.js native.d.ts npm; do \
 	diff -r $$made ../build/drift/$$made || { echo "$$made is not what was committed"; exit 1; }; done
@@ -39,9 +42,11 @@ test-node: lint-node node-peers ## what must hold for Node.js
 	node bindings-node/bench/leaseq.mjs --quick
 	node bindings-node/bench/peers.mjs --quick --peers $(NODE_PEERS)
 
+bench-node: PROFILE := dist
 bench-node: node
 	node bindings-node/bench/leaseq.mjs --json $(CURDIR)/build/bench-node.json
 
+peers-node: PROFILE := dist
 peers-node: node node-peers
 	node bindings-node/bench/peers.mjs --peers $(NODE_PEERS) --json $(CURDIR)/build/bench-peers-node.json
 

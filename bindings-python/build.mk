@@ -11,7 +11,7 @@ PYTHON_PEERS := $(CURDIR)/build/peers-python
 PYTHON_PEER_NAMES := $(patsubst bindings-python/bench/peers/%.txt,%,$(wildcard bindings-python/bench/peers/*.txt))
 PYTHON_BENCH := $(PYTHON) bindings-python/bench/run.py
 # Builds with what the environment has.
-PYTHON_INSTALL := PATH="$(PYTHON_VENV)/bin:$$PATH" $(PYTHON) -m pip install -q \
+PYTHON_INSTALL = MATURIN_PEP517_ARGS="--profile $(PROFILE)" PATH="$(PYTHON_VENV)/bin:$$PATH" $(PYTHON) -m pip install -q \
 	--disable-pip-version-check --no-build-isolation --force-reinstall --no-deps ./bindings-python
 
 DEMO_WORKERS += 'python=$(PYTHON) -m leaseq.demo'
@@ -19,7 +19,7 @@ TESTEES += 'python=$(PYTHON) integration-tests/testees/python/testee.py'
 TESTEES += 'asyncio=$(PYTHON) integration-tests/testees/python/testee_asyncio.py'
 
 python: setup $(PYTHON_VENV)/ready ## build the Python package into build/python, ready to import
-	$(PYTHON_INSTALL)
+	$(call once,$(PYTHON_VENV)/installed,bindings-python/src bindings-python/python bindings-python/*.toml $(CORE_SOURCES),$(PYTHON_INSTALL))
 
 $(PYTHON_VENV)/ready: bindings-python/requirements.txt
 	python3 -m venv $(PYTHON_VENV)
@@ -33,13 +33,16 @@ $(PYTHON_PEERS)/%/ready: bindings-python/bench/peers/%.txt
 	@{ python3 -m venv --clear $(@D) && $(@D)/bin/python -m pip install -q --disable-pip-version-check \
 		-r $< && touch $@; } > $(PYTHON_PEERS)/$*.log 2>&1 || echo "$* could not be installed: $(PYTHON_PEERS)/$*.log"
 
-test-python: setup lint-python ## what must hold for Python
-	MATURIN_PEP517_ARGS="--profile dev" $(PYTHON_INSTALL)
-	cd bindings-python && $(PYTHON) -m pytest -q
+# Most of the tests wait: for servers, for processes, for time.
+test-python: PROFILE := dev
+test-python: lint-python python ## what must hold for Python
+	cd bindings-python && $(PYTHON) -m pytest -q --numprocesses 4 --dist loadgroup
 
+bench-python: PROFILE := dist
 bench-python: python
 	$(PYTHON_BENCH) --json build/bench-python.json
 
+peers-python: PROFILE := dist
 peers-python: python $(PYTHON_PEER_NAMES:%=$(PYTHON_PEERS)/%/ready)
 	$(PYTHON_BENCH) --peers $(PYTHON_PEERS) --json build/bench-peers-python.json
 

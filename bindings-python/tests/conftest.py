@@ -69,10 +69,12 @@ class RedisServer:
         until = time.monotonic() + PATIENCE
         while self.process.poll() is None and time.monotonic() < until:
             try:
-                with socket.create_connection(("127.0.0.1", self.port), 1):
-                    return True
+                info = self.command("INFO", "server")
             except OSError:
                 time.sleep(0.01)
+            else:
+                # Not the server of another test that was faster with this port.
+                return b"process_id" not in info or b"process_id:%d\r" % self.process.pid in info
         return False
 
     @property

@@ -17,15 +17,19 @@ import leaseq
 
 PACKAGE = Path(__file__).parents[1]
 BOOK = (PACKAGE.parent / "docs" / "first-queue.md").read_text()
+# What is built is built once.
+pytestmark = pytest.mark.xdist_group("packages")
 SENT = ["sending b'your order'", "sending b'hello'"]
 
 
 def run(*command, cwd, **more):
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LEASEQ_URL")}
+    # What the source package depends on is compiled already, for the package under test.
+    target = os.environ.get("CARGO_TARGET_DIR", str(PACKAGE.parent / "target"))
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
-        env={**environment, "MATURIN_PEP517_ARGS": "--profile dev"},
+        env={**environment, "MATURIN_PEP517_ARGS": "--profile dev", "CARGO_TARGET_DIR": target},
         capture_output=True,
         text=True,
         check=False,

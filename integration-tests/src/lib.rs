@@ -5,3 +5,4 @@
 pub mod conformance;
 pub mod demo;
 pub mod faults;
+mod share;

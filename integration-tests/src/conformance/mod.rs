@@ -26,6 +26,7 @@ use self::run::Team;
 use self::scenario::Scenario;
 use self::table::{Mark, Table};
 use self::testee::{Language, Testee};
+use crate::share::Share;
 
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -52,6 +53,8 @@ struct Arguments {
     /// Print the failures and the counts only
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    share: Share,
 }
 
 /// Runs what the arguments say: exit status 0 if all is as it must be.
@@ -87,11 +90,15 @@ async fn run(arguments: Arguments) -> Result<bool, Error> {
     let wanted = |name: &&str| {
         arguments.engines.is_empty() || arguments.engines.iter().any(|engine| engine == name)
     };
-    let plan = Arc::new(Plan { scenarios, languages, teams: arguments.teams.clone() });
+    if let Some(note) = arguments.share.note() {
+        println!("{note}");
+    }
+    let (teams, share) = (arguments.teams.clone(), arguments.share.clone());
+    let plan = Arc::new(Plan { scenarios, languages, teams, share });
     // At the same time, as much of it is waiting; each has a clock of its own.
     let mut games = Vec::new();
-    for name in engines::NAMES.into_iter().filter(wanted) {
-        games.push(tokio::spawn(play_all(name, plan.clone())));
+    for (column, name) in engines::NAMES.into_iter().enumerate().filter(|(_, name)| wanted(name)) {
+        games.push(tokio::spawn(play_all(column, name, plan.clone())));
     }
     let mut table = Table::default();
     for game in games {
@@ -116,6 +123,8 @@ struct Plan {
     languages: Vec<Language>,
     /// Only these; all if it is empty.
     teams: Vec<String>,
+    /// Of the pairs of a team and an engine.
+    share: Share,
 }
 
 /// Where in the table a mark belongs.
@@ -126,7 +135,11 @@ struct Place {
 }
 
 /// Every scenario with every team on one engine; nothing if the engine is not there.
-async fn play_all(name: &'static str, plan: Arc<Plan>) -> Result<Vec<(Place, Mark)>, Error> {
+async fn play_all(
+    column: usize,
+    name: &'static str,
+    plan: Arc<Plan>,
+) -> Result<Vec<(Place, Mark)>, Error> {
     let folder = tempfile::Builder::new().prefix("leaseq-conformance-").tempdir()?;
     let clock = Clock::new(folder.path())?;
     let started = block_in_place(|| Engine::start(name, folder.path(), &clock))?;
@@ -136,7 +149,7 @@ async fn play_all(name: &'static str, plan: Arc<Plan>) -> Result<Vec<(Place, Mar
     };
     let mut marks = Vec::new();
     let mut number = 0;
-    for mut team in teams(&plan.languages, &plan.teams, &clock).await? {
+    for mut team in teams(&plan, column, &clock).await? {
         let name = team.name.clone();
         let mut note = |scenario: &str, mark: Mark| {
             let (scenario, team) = (scenario.to_owned(), name.clone());
@@ -157,20 +170,17 @@ async fn play_all(name: &'static str, plan: Arc<Plan>) -> Result<Vec<(Place, Mar
     Ok(marks)
 }
 
-/// One for each language, and one of all if there are several.
-async fn teams(
-    languages: &[Language],
-    wanted: &[String],
-    clock: &Clock,
-) -> Result<Vec<Team>, Error> {
+/// One for each language, and one of all if there are several: those that play on this engine.
+async fn teams(plan: &Plan, column: usize, clock: &Clock) -> Result<Vec<Team>, Error> {
+    let Plan { languages, teams: wanted, share, .. } = plan;
     let mut rosters: Vec<(String, Vec<&Language>)> =
         languages.iter().map(|language| (language.name.clone(), vec![language])).collect();
     if languages.len() > 1 {
         rosters.push(("mixed".into(), languages.iter().collect()));
     }
     let mut teams = Vec::new();
-    for (name, roster) in rosters {
-        if !wanted.is_empty() && !wanted.contains(&name) {
+    for (row, (name, roster)) in rosters.into_iter().enumerate() {
+        if !wanted.is_empty() && !wanted.contains(&name) || !share.has(row + column) {
             continue;
         }
         let mut testees = Vec::new();

@@ -36,6 +36,7 @@ use self::run::Terms;
 use crate::conformance::Error;
 use crate::conformance::engines::VALKEY;
 use crate::conformance::testee::Language;
+use crate::share::Share;
 
 /// Breaks what can break while every language works on a queue, and judges the answers.
 #[derive(Parser)]
@@ -61,6 +62,8 @@ struct Arguments {
     /// Only these languages
     #[arg(long = "language", value_delimiter = ',')]
     languages: Vec<String>,
+    #[command(flatten)]
+    share: Share,
 }
 
 /// Runs what the arguments say: exit status 0 if all is as it must be.
@@ -103,26 +106,31 @@ async fn run(arguments: &Arguments) -> Result<bool, Error> {
     }
     let seed = arguments.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
     println!("seed {seed}");
+    if let Some(note) = arguments.share.note() {
+        println!("{note}");
+    }
     let jobs = Arc::new(Semaphore::new(arguments.jobs.get()));
     let mut runs = JoinSet::new();
     let wanted =
         |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|it| name.contains(it));
-    for fault in FAULTS.iter().filter(|fault| wanted(fault.name)) {
-        for engine in fault.engines {
-            if !arguments.engines.is_empty() && !arguments.engines.iter().any(|name| name == engine)
-            {
-                continue;
-            }
-            if *engine == "valkey" && std::env::var_os(VALKEY).is_none() {
-                continue; // conformance says so; that Redis is here is enough
-            }
-            let (jobs, languages, at) = (jobs.clone(), languages.clone(), runs.len());
-            let terms = Terms { languages, time: Duration::from_secs(arguments.seconds), seed };
-            runs.spawn(async move {
-                let _job = jobs.acquire().await;
-                (at, rows::play(fault, engine, terms).await)
-            });
+    let rows =
+        FAULTS.iter().flat_map(|fault| fault.engines.iter().map(move |engine| (fault, engine)));
+    for (number, (fault, engine)) in rows.enumerate() {
+        if !wanted(fault.name) || !arguments.share.has(number) {
+            continue;
         }
+        if !arguments.engines.is_empty() && !arguments.engines.iter().any(|name| name == engine) {
+            continue;
+        }
+        if *engine == "valkey" && std::env::var_os(VALKEY).is_none() {
+            continue; // conformance says so; that Redis is here is enough
+        }
+        let (jobs, languages, at) = (jobs.clone(), languages.clone(), runs.len());
+        let terms = Terms { languages, time: Duration::from_secs(arguments.seconds), seed };
+        runs.spawn(async move {
+            let _job = jobs.acquire().await;
+            (at, rows::play(fault, engine, terms).await)
+        });
     }
     if runs.is_empty() {
         return Err(format!("no fault is called like {:?}", arguments.only).into());
