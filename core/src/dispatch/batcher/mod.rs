@@ -5,6 +5,7 @@
 //! one request ([`request_lane`]) and distributes the reply. While a request is in flight the next batch fills.
 //! An [`op`] says what is particular to a kind of operation.
 
+mod batch;
 mod call;
 mod deadline;
 mod enqueue;
@@ -15,6 +16,7 @@ mod poll_loop;
 mod request_lane;
 mod state;
 
+pub(super) use self::batch::Batch;
 pub(super) use self::call::Call;
 pub(super) use self::deadline::GRACE;
 pub(crate) use self::enqueue::Batcher;

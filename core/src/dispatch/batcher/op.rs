@@ -2,8 +2,9 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::batch::Batch;
 use super::call::{Call, Delivery};
 use super::pending::PendingCalls;
 use crate::Result;
@@ -28,7 +29,7 @@ pub(crate) trait Op: Send + Sync + Sized + 'static {
     fn name_items(&self, args: &Self::Args, items: &mut Items);
 
     /// Takes out the calls for which there is nothing to do, before a batch is taken.
-    fn discard(&self, _: &QueueContext, _: &mut Pending<Self>) -> Vec<CallOf<Self>> {
+    fn discard(&self, _: &QueueContext, _: &mut PendingOf<Self>) -> Vec<CallOf<Self>> {
         Vec::new()
     }
 
@@ -37,12 +38,12 @@ pub(crate) trait Op: Send + Sync + Sized + 'static {
     fn next_batch(
         &self,
         queue: &QueueContext,
-        pending: &mut Pending<Self>,
+        pending: &mut PendingOf<Self>,
         limit: u64,
-    ) -> Batch<Self>;
+    ) -> BatchOf<Self>;
 
     /// Which of its engine operations a request takes, below [`MAX_COMMANDS`](super::pending::MAX_COMMANDS).
-    fn command(&self, _: &Batch<Self>) -> usize {
+    fn command(&self, _: &BatchOf<Self>) -> usize {
         0
     }
 
@@ -55,13 +56,16 @@ pub(crate) trait Op: Send + Sync + Sized + 'static {
     fn send(
         &self,
         queue: &Arc<QueueContext>,
-        batch: &mut Batch<Self>,
+        batch: &mut BatchOf<Self>,
         id: Stamp,
     ) -> RequestFuture<Self::Reply>;
 
     /// Splits a batch that the engine has refused into one for each call, or returns it: all of its calls
     /// fail.
-    fn split(&self, batch: Batch<Self>) -> std::result::Result<Vec<Batch<Self>>, Batch<Self>> {
+    fn split(
+        &self,
+        batch: BatchOf<Self>,
+    ) -> std::result::Result<Vec<BatchOf<Self>>, BatchOf<Self>> {
         Err(batch)
     }
 
@@ -69,31 +73,22 @@ pub(crate) trait Op: Send + Sync + Sized + 'static {
     fn distribute(
         &self,
         queue: &Arc<QueueContext>,
-        pending: &mut Pending<Self>,
-        batch: Batch<Self>,
+        pending: &mut PendingOf<Self>,
+        batch: BatchOf<Self>,
         reply: Self::Reply,
     ) -> Distributed<Self::Output>;
 
     /// The outcome of a request is unknown. True: the operation now looks after it, and its lane must not be
     /// used for anything else.
-    fn recover(&self, _: &Arc<QueueContext>, _: &Batch<Self>, _: &Stamp) -> bool {
+    fn recover(&self, _: &Arc<QueueContext>, _: &BatchOf<Self>, _: &Stamp) -> bool {
         false
     }
 }
 
 pub(crate) type CallOf<O> = Call<<O as Op>::Args, <O as Op>::Output>;
-pub(crate) type Pending<O> = PendingCalls<<O as Op>::Args, <O as Op>::Output>;
+pub(crate) type PendingOf<O> = PendingCalls<<O as Op>::Args, <O as Op>::Output>;
+pub(crate) type BatchOf<O> = Batch<<O as Op>::Args, <O as Op>::Output, <O as Op>::Request>;
 pub(crate) type RequestFuture<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
-
-/// The calls that share one request.
-pub(crate) struct Batch<O: Op> {
-    pub(crate) calls: Vec<CallOf<O>>,
-    /// The number of the last call that is sent.
-    pub(crate) last: u64,
-    /// The deadline of the request.
-    pub(crate) until: Instant,
-    pub(crate) request: O::Request,
-}
 
 /// The replies to the calls of a batch.
 pub(crate) struct Distributed<R> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::linger::{linger, start_send};
-use super::op::{Batch, Next, Op};
+use super::op::{BatchOf, Next, Op};
 use super::request_lane::RequestLane;
 use super::state::State;
 use crate::dispatch::order::SendPermit;
@@ -16,7 +16,7 @@ pub(super) struct PollLoop<O: Op> {
 }
 
 enum Taken<O: Op> {
-    Batch(Batch<O>),
+    Batch(BatchOf<O>),
     Nothing,
     /// The loop has ended.
     End,

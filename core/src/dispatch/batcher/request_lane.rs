@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::deadline::{end_of_wait, next_check, sleep_until};
-use super::op::{Batch, Next, Op, RequestFuture};
+use super::op::{BatchOf, Next, Op, RequestFuture};
 use super::state::State;
 use crate::dispatch::lane::Lane;
 use crate::engine::Stamp;
@@ -18,13 +18,13 @@ pub(super) struct RequestLane<O: Op> {
     /// The request in flight.
     current: Option<Current<O>>,
     /// Calls whose common request was refused, in batches of one, that are still to be sent.
-    refused: VecDeque<Batch<O>>,
+    refused: VecDeque<BatchOf<O>>,
     /// It counts among the requests in flight.
     is_counted: bool,
 }
 
 struct Current<O: Op> {
-    batch: Batch<O>,
+    batch: BatchOf<O>,
     id: Stamp,
 }
 
@@ -40,7 +40,7 @@ impl<O: Op> RequestLane<O> {
     }
 
     /// The request for a batch, which is sent when it is first polled.
-    pub(super) fn prepare(&mut self, mut batch: Batch<O>) -> RequestFuture<O::Reply> {
+    pub(super) fn prepare(&mut self, mut batch: BatchOf<O>) -> RequestFuture<O::Reply> {
         let state = &self.state;
         if !std::mem::replace(&mut self.is_counted, true) {
             state.pending().in_flight += 1;

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::deadline::sleep_until;
-use super::op::{CallOf, Op, Pending};
+use super::op::{CallOf, Op, PendingOf};
 use crate::dispatch::order::SendPermit;
 use crate::dispatch::queue_context::QueueContext;
 
 pub(crate) struct State<O: Op> {
     pub(super) queue: Arc<QueueContext>,
     pub(super) op: O,
-    pending: Mutex<Pending<O>>,
+    pending: Mutex<PendingOf<O>>,
     /// Held from when a request collects its calls until it is sent, so that two do not divide the calls
     /// between them.
     pub(super) send_lock: tokio::sync::Mutex<()>,
@@ -33,7 +33,7 @@ impl<O: Op> State<O> {
         }
     }
 
-    pub(super) fn pending(&self) -> MutexGuard<'_, Pending<O>> {
+    pub(super) fn pending(&self) -> MutexGuard<'_, PendingOf<O>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -6,8 +6,10 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 use crate::Result;
-use crate::dispatch::batcher::op::{Batch, CallOf, Distributed, Next, Op, Pending, RequestFuture};
-use crate::dispatch::batcher::{Batcher, Call};
+use crate::dispatch::batcher::op::{
+    BatchOf, CallOf, Distributed, Next, Op, PendingOf, RequestFuture,
+};
+use crate::dispatch::batcher::{Batch, Batcher, Call};
 use crate::dispatch::kind::{Items, Kind};
 use crate::dispatch::queue_context::QueueContext;
 use crate::engine::{Engine, Stamp};
@@ -69,7 +71,12 @@ where
         inputs.iter().for_each(|input| (self.name)(items, input));
     }
 
-    fn next_batch(&self, _: &QueueContext, pending: &mut Pending<Self>, limit: u64) -> Batch<Self> {
+    fn next_batch(
+        &self,
+        _: &QueueContext,
+        pending: &mut PendingOf<Self>,
+        limit: u64,
+    ) -> BatchOf<Self> {
         let (mut count, mut size, mut bytes) = (0, 0, 0);
         for call in pending.iter().take_while(|call| call.number < limit) {
             size += call.size;
@@ -94,13 +101,16 @@ where
     fn send(
         &self,
         queue: &Arc<QueueContext>,
-        batch: &mut Batch<Self>,
+        batch: &mut BatchOf<Self>,
         id: Stamp,
     ) -> RequestFuture<Vec<T>> {
         (self.run)(queue.context.engine.clone(), queue.queue.clone(), batch.request.clone(), id)
     }
 
-    fn split(&self, batch: Batch<Self>) -> std::result::Result<Vec<Batch<Self>>, Batch<Self>> {
+    fn split(
+        &self,
+        batch: BatchOf<Self>,
+    ) -> std::result::Result<Vec<BatchOf<Self>>, BatchOf<Self>> {
         let mut inputs = batch.request.iter();
         let alone = batch.calls.into_iter().map(|call| {
             let own = inputs.by_ref().take(call.size).cloned().collect();
@@ -112,8 +122,8 @@ where
     fn distribute(
         &self,
         _: &Arc<QueueContext>,
-        _: &mut Pending<Self>,
-        batch: Batch<Self>,
+        _: &mut PendingOf<Self>,
+        batch: BatchOf<Self>,
         reply: Vec<T>,
     ) -> Distributed<Vec<T>> {
         let mut results = reply.into_iter();
@@ -125,7 +135,7 @@ where
     }
 }
 
-fn batch_of<I, T>(calls: Vec<CallOf<ItemOp<I, T>>>, inputs: Vec<I>) -> Batch<ItemOp<I, T>>
+fn batch_of<I, T>(calls: Vec<CallOf<ItemOp<I, T>>>, inputs: Vec<I>) -> BatchOf<ItemOp<I, T>>
 where
     I: Clone + Send + Sync + 'static,
     T: Send + 'static,

@@ -6,6 +6,7 @@ use std::time::Instant;
 use tokio::sync::{SetOnce, oneshot};
 
 use crate::dispatch::batcher::Call;
+use crate::dispatch::batcher::pending::PendingCalls;
 use crate::dispatch::ops::unclaimed::UnclaimedLeases;
 use crate::engine::Complete;
 use crate::lease::Shared;
@@ -21,6 +22,7 @@ pub(crate) struct LeaseArgs {
 }
 
 pub(super) type LeaseCall = Call<LeaseArgs, UnclaimedLeases>;
+pub(super) type PendingLeases = PendingCalls<LeaseArgs, UnclaimedLeases>;
 
 /// Whether the call stays pending when there is nothing for it.
 pub(super) fn waits_on(call: &LeaseCall) -> bool {

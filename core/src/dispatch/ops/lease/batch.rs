@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::args::{Completing, LeaseCall, waits_on};
-use super::op::LeaseOp;
-use crate::dispatch::batcher::op::{Batch, Pending};
+use super::args::{Completing, LeaseArgs, LeaseCall, PendingLeases, waits_on};
+use crate::dispatch::batcher::Batch;
+use crate::dispatch::ops::unclaimed::UnclaimedLeases;
 use crate::dispatch::queue_context::QueueContext;
 use crate::engine::{Complete, LeaseRequest};
 use crate::options::MAX_BATCH;
@@ -16,8 +16,10 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// How long the client tries to pass news on that came for calls that are gone.
 const PASS_ON: Duration = Duration::from_secs(1);
 
+pub(super) type LeaseBatch = Batch<LeaseArgs, UnclaimedLeases, LeasePayload>;
+
 /// What one request completes and leases.
-pub(crate) struct LeaseBatch {
+pub(crate) struct LeasePayload {
     /// Taken by the request.
     pub(super) completes: Vec<Complete>,
     pub(super) completing: Vec<Completing>,
@@ -37,14 +39,14 @@ pub(crate) struct LeaseBatch {
 /// the first of them. The others are included because, if the queue runs dry, they get nothing either.
 pub(super) fn next_batch(
     queue: &QueueContext,
-    pending: &mut Pending<LeaseOp>,
+    pending: &mut PendingLeases,
     limit: u64,
-) -> Batch<LeaseOp> {
+) -> LeaseBatch {
     let context = &queue.context;
     let waiting_queues = context.waiting_queues.load(Ordering::Relaxed).max(1) as u32;
     let waits = pending.iter().any(waits_on);
     let poll_interval = if waits { POLL_INTERVAL * waiting_queues } else { Duration::ZERO };
-    let mut request = LeaseBatch::new(poll_interval);
+    let mut request = LeasePayload::new(poll_interval);
     let count = request.complete_for(pending, limit);
     let mut calls = pending.take_first(count);
     let until = match calls.iter().map(|call| call.deadline).max() {
@@ -58,9 +60,9 @@ pub(super) fn next_batch(
     Batch { calls, last, until, request }
 }
 
-impl LeaseBatch {
+impl LeasePayload {
     fn new(poll_interval: Duration) -> Self {
-        LeaseBatch {
+        LeasePayload {
             completes: Vec::new(),
             completing: Vec::new(),
             has_completes: false,
@@ -73,7 +75,7 @@ impl LeaseBatch {
 
     /// Takes over what the first calls complete, so that completions never wait until others have what they
     /// wait for. Returns how many calls fit.
-    fn complete_for(&mut self, pending: &mut Pending<LeaseOp>, limit: u64) -> usize {
+    fn complete_for(&mut self, pending: &mut PendingLeases, limit: u64) -> usize {
         let mut count = 0;
         for call in pending.iter_mut().take_while(|call| call.unsent() < Some(limit)) {
             let more = call.args.completing.as_ref().map_or(0, |own| own.leases.len());
@@ -130,17 +132,16 @@ mod tests {
 
     use tokio::sync::oneshot;
 
-    use super::super::args::{LeaseArgs, is_done};
+    use super::super::args::is_done;
     use super::*;
     use crate::Result;
     use crate::dispatch::batcher::Call;
-    use crate::dispatch::ops::unclaimed::UnclaimedLeases;
     use crate::engine::{Generation, Token};
 
     type Reply = oneshot::Receiver<Result<UnclaimedLeases>>;
 
     /// A call becomes pending.
-    fn push(pending: &mut Pending<LeaseOp>, completes: u64, count: usize) -> Reply {
+    fn push(pending: &mut PendingLeases, completes: u64, count: usize) -> Reply {
         let complete = |count| Complete {
             token: Token { generation: Generation { count, salt: [0; 5] }, delivery: 0 },
             id: "id".into(),
@@ -162,8 +163,8 @@ mod tests {
 
     /// How many are completed, and leased for how many calls, of how many that may be answered. All of them
     /// are put back.
-    fn next(pending: &mut Pending<LeaseOp>) -> (usize, usize, usize, usize) {
-        let mut request = LeaseBatch::new(Duration::ZERO);
+    fn next(pending: &mut PendingLeases) -> (usize, usize, usize, usize) {
+        let mut request = LeasePayload::new(Duration::ZERO);
         let count = request.complete_for(pending, u64::MAX);
         let mut calls = pending.take_first(count);
         let last = request.lease_for(&mut calls);
@@ -177,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_request_has_1000_items_of_both_kinds_at_most() {
-        let mut pending = Pending::<LeaseOp>::default();
+        let mut pending = PendingLeases::default();
         let sizes = [(700, 200), (50, 300), (400, 1)];
         let _replies = sizes.map(|(completes, count)| push(&mut pending, completes, count));
         assert_eq!(next(&mut pending), (750, 200, 1, 2));
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn completions_do_not_wait_behind_calls_that_want_many_items() {
-        let mut pending = Pending::<LeaseOp>::default();
+        let mut pending = PendingLeases::default();
         let _replies = [push(&mut pending, 0, MAX_BATCH), push(&mut pending, 1, 1)];
         assert_eq!(next(&mut pending), (1, 0, 0, 2));
         assert_eq!(next(&mut pending), (0, MAX_BATCH, 1, 2));
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_call_that_is_gone_completes_and_wants_nothing() {
-        let mut pending = Pending::<LeaseOp>::default();
+        let mut pending = PendingLeases::default();
         drop(push(&mut pending, 2, 5));
         assert!(!pending.iter().any(is_done));
         assert_eq!(next(&mut pending), (2, 0, 1, 1));

@@ -4,10 +4,9 @@ use std::iter::Peekable;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::args::{LeaseCall, waits_on};
-use super::batch::LeaseBatch;
-use super::op::LeaseOp;
-use crate::dispatch::batcher::op::{Batch, Distributed, Next, Pending};
+use super::args::{LeaseCall, PendingLeases, waits_on};
+use super::batch::{LeaseBatch, LeasePayload};
+use crate::dispatch::batcher::op::{Distributed, Next};
 use crate::dispatch::kind::Kind;
 use crate::dispatch::ops::give_back::GiveBack;
 use crate::dispatch::ops::unclaimed::UnclaimedLeases;
@@ -17,12 +16,12 @@ use crate::lease::Lease;
 
 pub(super) fn distribute(
     queue: &Arc<QueueContext>,
-    pending: &mut Pending<LeaseOp>,
-    Batch { calls, request, .. }: Batch<LeaseOp>,
+    pending: &mut PendingLeases,
+    LeaseBatch { calls, request, .. }: LeaseBatch,
     leased: Leased,
     give_back: &GiveBack,
 ) -> Distributed<UnclaimedLeases> {
-    let LeaseBatch { items: wanted, poll_interval, begun, .. } = request;
+    let LeasePayload { items: wanted, poll_interval, begun, .. } = request;
     // Fewer items than wanted, and not because the reply would have been too large.
     let is_drained = leased.items.len() < wanted && leased.look_in != Some(Duration::ZERO);
     let mut items = leased.items.into_iter().peekable();

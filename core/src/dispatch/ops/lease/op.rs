@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::args::{LeaseArgs, LeaseCall, is_done};
-use super::batch::{LeaseBatch, next_batch};
+use super::args::{LeaseArgs, LeaseCall, PendingLeases, is_done};
+use super::batch::{LeaseBatch, LeasePayload, next_batch};
 use super::distribute::distribute;
 use super::request::{recover, send};
 use crate::Error;
-use crate::dispatch::batcher::op::{Batch, Distributed, Op, Pending, RequestFuture};
+use crate::dispatch::batcher::op::{Distributed, Op, RequestFuture};
 use crate::dispatch::kind::{Items, Kind};
 use crate::dispatch::ops::give_back::GiveBack;
 use crate::dispatch::ops::unclaimed::UnclaimedLeases;
@@ -27,7 +27,7 @@ impl LeaseOp {
 impl Op for LeaseOp {
     type Args = LeaseArgs;
     type Output = UnclaimedLeases;
-    type Request = LeaseBatch;
+    type Request = LeasePayload;
     type Reply = Leased;
 
     fn kind(&self) -> Kind {
@@ -40,7 +40,7 @@ impl Op for LeaseOp {
     }
 
     /// Calls whose callers are gone, and all of them if the client is closed.
-    fn discard(&self, queue: &QueueContext, pending: &mut Pending<Self>) -> Vec<LeaseCall> {
+    fn discard(&self, queue: &QueueContext, pending: &mut PendingLeases) -> Vec<LeaseCall> {
         if queue.context.closed.is_cancelled() {
             for call in pending.iter_mut() {
                 call.fail(Error::closed());
@@ -53,13 +53,13 @@ impl Op for LeaseOp {
     fn next_batch(
         &self,
         queue: &QueueContext,
-        pending: &mut Pending<Self>,
+        pending: &mut PendingLeases,
         limit: u64,
-    ) -> Batch<Self> {
+    ) -> LeaseBatch {
         next_batch(queue, pending, limit)
     }
 
-    fn command(&self, batch: &Batch<Self>) -> usize {
+    fn command(&self, batch: &LeaseBatch) -> usize {
         batch.request.command()
     }
 
@@ -70,7 +70,7 @@ impl Op for LeaseOp {
     fn send(
         &self,
         queue: &Arc<QueueContext>,
-        batch: &mut Batch<Self>,
+        batch: &mut LeaseBatch,
         id: Stamp,
     ) -> RequestFuture<Leased> {
         Box::pin(send(queue, &mut batch.request, id))
@@ -79,15 +79,15 @@ impl Op for LeaseOp {
     fn distribute(
         &self,
         queue: &Arc<QueueContext>,
-        pending: &mut Pending<Self>,
-        batch: Batch<Self>,
+        pending: &mut PendingLeases,
+        batch: LeaseBatch,
         leased: Leased,
     ) -> Distributed<UnclaimedLeases> {
         distribute(queue, pending, batch, leased, &self.give_back)
     }
 
     /// Items may have been leased to nobody.
-    fn recover(&self, queue: &Arc<QueueContext>, batch: &Batch<Self>, id: &Stamp) -> bool {
+    fn recover(&self, queue: &Arc<QueueContext>, batch: &LeaseBatch, id: &Stamp) -> bool {
         let leases = batch.request.items > 0;
         if leases {
             let (has_completes, give_back) = (batch.request.has_completes, self.give_back.clone());

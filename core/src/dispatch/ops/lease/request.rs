@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::Completing;
-use super::batch::LeaseBatch;
+use super::batch::LeasePayload;
 use crate::Result;
 use crate::dispatch::ops::give_back::GiveBack;
 use crate::dispatch::queue_context::QueueContext;
@@ -13,14 +13,14 @@ use crate::engine::{Complete, Leased, Stamp};
 /// Completes and leases. The completing calls get their replies even if the leasing fails.
 pub(super) fn send(
     queue: &Arc<QueueContext>,
-    batch: &mut LeaseBatch,
+    payload: &mut LeasePayload,
     id: Stamp,
 ) -> impl Future<Output = Result<Leased>> + Send + 'static {
     let queue = queue.clone();
-    let completes = std::mem::take(&mut batch.completes);
-    let completing = std::mem::take(&mut batch.completing);
-    let wanted = std::mem::take(&mut batch.wanted);
-    let poll_interval = batch.poll_interval;
+    let completes = std::mem::take(&mut payload.completes);
+    let completing = std::mem::take(&mut payload.completing);
+    let wanted = std::mem::take(&mut payload.wanted);
+    let poll_interval = payload.poll_interval;
     async move {
         let (engine, queue) = (&queue.context.engine, &queue.queue);
         if completes.is_empty() {
