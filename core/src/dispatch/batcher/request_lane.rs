@@ -100,16 +100,24 @@ impl<O: Op> RequestLane<O> {
     /// Answers the calls of the request, or puts them back.
     pub(super) async fn finish(&mut self, reply: Result<O::Reply>) -> Next {
         let Some(current) = self.current.take() else { return Next::Send };
-        let next = match reply {
+        match reply {
             Err(error) if current.batch.calls.len() > 1 && self.did_nothing(&error) => {
                 self.retry_alone(current, &error).await;
+                self.uncount();
                 Next::Send
             }
-            reply => self.deliver_replies(current, reply),
-        };
-        self.is_counted = false;
-        self.state.pending().in_flight -= 1;
-        next
+            reply => {
+                self.uncount();
+                self.deliver_replies(current, reply)
+            }
+        }
+    }
+
+    /// The request is not in flight any more.
+    fn uncount(&mut self) {
+        if std::mem::take(&mut self.is_counted) {
+            self.state.pending().in_flight -= 1;
+        }
     }
 
     /// Whether a request that has failed as a whole has changed nothing.
@@ -199,9 +207,7 @@ impl<O: Op> RequestLane<O> {
 /// is not used again.
 impl<O: Op> Drop for RequestLane<O> {
     fn drop(&mut self) {
-        if self.is_counted {
-            self.state.pending().in_flight -= 1;
-        }
+        self.uncount();
         let queue = self.state.queue.clone();
         if let Some(mut current) = self.current.take() {
             self.recover(&current);

@@ -18,7 +18,7 @@ use crate::options::{MAX_BATCH, MAX_SHARED_BYTES};
 
 type Run<I, T> = fn(Arc<dyn Engine>, QueueName, Arc<Vec<I>>, Stamp) -> RequestFuture<Vec<T>>;
 
-/// `I`: what an item of a call is given as. `T`: what it is answered with.
+/// `I`: an input of a call. `T`: the result for it.
 pub(crate) struct ItemOp<I, T> {
     kind: Kind,
     name: fn(&mut Items, &I),
