@@ -100,6 +100,7 @@ impl Client {
             max_data: options.max_data,
             lane_names: LaneNames::new(),
             retiring: Semaphore::new(MAX_RETIRING),
+            reply_lock: tokio::sync::Mutex::default(),
             waiting_queues: 0.into(),
         };
         Client(Arc::new(Inner { context: Arc::new(context), queues: Mutex::default() }))

@@ -27,6 +27,8 @@ pub(crate) struct Context {
     pub(crate) lane_names: LaneNames,
     /// Bounds how many queues are retired at the same time.
     pub(crate) retiring: Semaphore,
+    /// Held while a large group of callers gets its replies.
+    pub(crate) reply_lock: tokio::sync::Mutex<()>,
     /// Queues with calls that wait for an item. It bounds how often all of them poll.
     pub(crate) waiting_queues: AtomicUsize,
 }

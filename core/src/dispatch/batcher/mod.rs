@@ -13,6 +13,7 @@ mod linger;
 pub(super) mod op;
 pub(super) mod pending;
 mod poll_loop;
+mod replies;
 mod request_lane;
 mod state;
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::deadline::{end_of_wait, next_check, sleep_until};
 use super::op::{BatchOf, Next, Op, RequestFuture};
+use super::replies::deliver_replies;
 use super::state::State;
 use crate::dispatch::lane::Lane;
 use crate::engine::Stamp;
@@ -108,7 +109,7 @@ impl<O: Op> RequestLane<O> {
             }
             reply => {
                 self.uncount();
-                self.deliver_replies(current, reply)
+                self.finish_batch(current, reply)
             }
         }
     }
@@ -145,12 +146,12 @@ impl<O: Op> RequestLane<O> {
             let request = self.prepare(batch);
             let reply = self.reply(request).await;
             if let Some(current) = self.current.take() {
-                self.deliver_replies(current, reply);
+                self.finish_batch(current, reply);
             }
         }
     }
 
-    fn deliver_replies(&mut self, current: Current<O>, reply: Result<O::Reply>) -> Next {
+    fn finish_batch(&mut self, current: Current<O>, reply: Result<O::Reply>) -> Next {
         let reply = match reply {
             Ok(reply) => reply,
             Err(error) => {
@@ -169,10 +170,7 @@ impl<O: Op> RequestLane<O> {
             pending.served_in_full = distributed.served_in_full;
             distributed
         };
-        for (reply, result) in distributed.deliveries {
-            // A caller that is gone drops the result.
-            let _ = reply.send(result);
-        }
+        deliver_replies(&state.queue.context, distributed.deliveries);
         distributed.next
     }
 
