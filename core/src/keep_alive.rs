@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep_until;
 
+use crate::ErrorKind;
 use crate::backoff::Backoff;
 use crate::dispatch::Dispatch;
 use crate::engine::{Extend, Token};
@@ -76,7 +77,10 @@ impl Task {
                         self.shared.extended(deadline_ms, local_deadline(now, duration));
                     }
                     Ok(None) => return self.shared.lose(),
-                    Err(error) if !error.kind().is_retryable() => return self.shared.lose(),
+                    // A right that was taken away may be granted again before the deadline.
+                    Err(error) if !error.kind().is_retryable() && error.kind() != ErrorKind::Invalid => {
+                        return self.shared.lose();
+                    }
                     Err(_) => {
                         if Instant::now() >= deadline { return self.shared.lose() }
                         // The engine has retried for as long as calls are retried, or not at all.

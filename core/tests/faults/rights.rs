@@ -139,7 +139,8 @@ async fn a_script_that_would_be_stopped_half_way_is_not_begun() {
     let admin = looks_as_admin(&server).await;
     admin.add_item(leaseq::Item::new("x").with_id("a")).await.unwrap();
     let (user, rules) = role(Role::Producer);
-    for right in ["+hset", "+zadd", "+lpush", "+hrandfield"] {
+    let others = ["+eval", "+evalsha", "+hmget"];
+    for right in ["+hset", "+zadd", "+lpush", "+hrandfield"].into_iter().chain(others) {
         let without: Vec<&str> = rules.iter().copied().filter(|rule| *rule != right).collect();
         let client = Client::connect(&grant(&server, user, &without)).await.unwrap();
         let queue = client.queue("q").unwrap();
@@ -152,5 +153,23 @@ async fn a_script_that_would_be_stopped_half_way_is_not_begun() {
         grant(&server, user, &rules);
         assert!(queue.add_item(leaseq::Item::new("x").with_id(right)).await.unwrap());
     }
-    assert_eq!(admin.counts().await.unwrap().ready, 5);
+    assert_eq!(admin.counts().await.unwrap().ready, 8);
+}
+
+#[tokio::test]
+async fn a_right_that_is_taken_away_is_named_at_once() {
+    let server = RedisServer::start();
+    let (user, rules) = role(Role::Producer);
+    let url = grant(&server, user, &rules).replace("timeout_ms=2000", "timeout_ms=20000");
+    let queue = Client::connect(&url).await.unwrap().queue("q").unwrap();
+    assert!(queue.add_item(leaseq::Item::new("x")).await.unwrap());
+    server.cli(&["ACL", "SETUSER", user, "-evalsha"]);
+    let begun = std::time::Instant::now();
+    let error = queue.add_item(leaseq::Item::new("x")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(!error.outcome_unknown(), "{error}");
+    assert!(error.to_string().contains("grant +evalsha"), "{error}");
+    assert!(begun.elapsed() < ms(10_000), "{:?}", begun.elapsed());
+    server.cli(&["ACL", "SETUSER", user, "+evalsha"]);
+    assert!(queue.add_item(leaseq::Item::new("x")).await.unwrap());
 }

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
-use std::time::{Duration, Instant};
 
 use redis::Cmd;
 
@@ -13,10 +12,10 @@ use super::{RedisEngine, reply};
 use crate::access::Role;
 use crate::fork;
 use crate::name::QueueName;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
-/// How long to ask: a user who may not ask at all is told so again and again.
-const ASK: Duration = Duration::from_secs(1);
+/// What a client sends whatever it does: it opens the queue, and runs scripts.
+const TO_OPEN: [&str; 3] = ["eval", "evalsha", "hmget"];
 
 impl Role {
     fn scripts(self) -> &'static [Script] {
@@ -66,8 +65,8 @@ impl Role {
     }
 }
 
-static IN_SCRIPTS: LazyLock<BTreeSet<&'static str>> =
-    LazyLock::new(|| Script::all().flat_map(commands).collect());
+static NEEDED: LazyLock<BTreeSet<&'static str>> =
+    LazyLock::new(|| Script::all().flat_map(commands).chain(TO_OPEN).collect());
 
 /// The scripts that the user cannot run to their end, with what is missing.
 /// Nothing until the server was asked.
@@ -91,16 +90,23 @@ impl Denied {
     }
 }
 
-/// Notes which scripts must not be run on this queue.
+/// Notes which scripts must not be run on this queue. Fails if the user may not use it at all.
 pub(super) async fn learn(engine: &RedisEngine, queue: &QueueName) -> Result<Arc<Keys>> {
-    let in_scripts = {
+    let needed = {
         // A child could not finish what another thread of its parent has begun to read.
         let _gate = fork::hold();
-        LazyLock::force(&IN_SCRIPTS)
+        LazyLock::force(&NEEDED)
     };
-    let missing = missing(engine, queue, in_scripts.iter().copied()).await?;
+    let missing = missing(engine, queue, needed.iter().copied()).await?;
+    let lacks = if missing.all { missing.list() } else { missing.among(&TO_OPEN.into()) };
+    if !lacks.is_empty() {
+        let lacks = lacks.join(" ");
+        return Err(Error::invalid(format_args!(
+            "queue {queue}: the user may not use it, so nothing was begun; grant {lacks}"
+        )));
+    }
     let denied = Script::all().filter_map(|script| {
-        let lacks = if missing.all { missing.list() } else { missing.among(&commands(script)) };
+        let lacks = missing.among(&commands(script));
         (!lacks.is_empty()).then(|| (script, lacks.join(" ")))
     });
     let keys = engine.keys(queue);
@@ -156,23 +162,13 @@ pub(super) async fn missing_rights(
     Ok(missing(engine, queue, commands.into_iter()).await?.list())
 }
 
-/// Asks about rights for as long as any operation is tried; `None` if the user may not even ask.
+/// Asks about rights; `None` if the user may not even ask.
 async fn ask(engine: &RedisEngine, queue: &QueueName, command: Cmd) -> Result<Option<String>> {
-    let until = engine.until();
-    loop {
-        let soon = Instant::now() + engine.timeout.min(ASK);
-        match engine.link.command(queue, soon, command.clone()).await {
-            Err(error) if is_refusal(&error.to_string()) => return Ok(None),
-            // It was tried again and again until then.
-            Err(error) if error.kind().is_retryable() && Instant::now() < until => {}
-            answer => return reply::text(answer.map_err(Error::before_execution)?).map(Some),
-        }
+    match engine.link.command(queue, engine.until(), command).await {
+        // Nothing else of it can be.
+        Err(error) if error.kind() == ErrorKind::Invalid => Ok(None),
+        answer => reply::text(answer.map_err(Error::before_execution)?).map(Some),
     }
-}
-
-/// As the client library and the server put it.
-fn is_refusal(message: &str) -> bool {
-    message.contains("NoPerm") || message.contains("NOPERM")
 }
 
 struct Missing {

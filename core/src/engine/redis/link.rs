@@ -64,6 +64,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The command as the server's list of rights names it.
+fn command_name(command: &Cmd) -> String {
+    let mut words = command.args_iter().map_while(|arg| match arg {
+        Arg::Simple(word) => Some(String::from_utf8_lossy(word).to_ascii_lowercase()),
+        _ => None,
+    });
+    let name = words.next().unwrap_or_default();
+    match words.next() {
+        Some(subcommand) if name == "client" => format!("{name}|{subcommand}"),
+        _ => name,
+    }
+}
+
 impl Link {
     pub(super) fn new(opener: Opener, scripts: Scripts, timeout: Duration) -> Self {
         Link {
@@ -209,6 +222,14 @@ impl Link {
                         ),
                     );
                     return Err(error.or_unknown(unknown));
+                }
+                Verdict::Denied => {
+                    let name = command_name(&command);
+                    return Err(Error::invalid(format_args!(
+                        "queue {queue}, {what}: the user may not run {name}: {last}; grant +{name} \
+                         on the keys of the queue"
+                    ))
+                    .or_unknown(unknown));
                 }
                 Verdict::TooLarge => {
                     let size = command.args_iter().map(|arg| match arg {

@@ -22,6 +22,8 @@ pub(super) enum Verdict {
     OtherFormat,
     /// One of its arguments is larger than the server takes. Nothing was executed.
     TooLarge,
+    /// The user may not run the command, or touch its keys. Nothing was executed.
+    Denied,
     /// Retrying would not help. It may have stopped half-way.
     Torn,
 }
@@ -65,7 +67,8 @@ pub(super) fn verdict(error: &RedisError) -> Verdict {
         "FORMAT" => Verdict::OtherFormat,
         "READONLY" | "NOAUTH" => Verdict::NotExecuted { reconnect: true },
         "TRYAGAIN" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "OOM" | "MISCONF"
-        | "NOREPLICAS" | "BUSY" | "NOPERM" => not_executed,
+        | "NOREPLICAS" | "BUSY" => not_executed,
+        "NOPERM" => Verdict::Denied,
         "UNBLOCKED" => Verdict::Unknown,
         // Said before the argument has come in. The connection is closed then.
         "ERR" if detail.contains("invalid bulk length") => Verdict::TooLarge,
@@ -106,6 +109,8 @@ mod tests {
         assert_eq!(server("OOM", "used memory"), Verdict::NotExecuted { reconnect: false });
         assert_eq!(server("READONLY", "replica"), Verdict::NotExecuted { reconnect: true });
         assert_eq!(server("UNBLOCKED", "x"), Verdict::Unknown);
+        assert_eq!(server("NOPERM", "no permissions to run the 'x' command"), Verdict::Denied);
+        assert_eq!(server("NOPERM", "x script: 1, on @user_script:3."), Verdict::Torn);
         assert_eq!(server("WRONGTYPE", "x script: 1, on @user_script:3."), Verdict::Torn);
         assert_eq!(server("READONLY", "x script: 1, on @user_script:3."), Verdict::Torn);
         assert_eq!(server("OVERTAKEN", "x"), Verdict::Overtaken);
