@@ -94,6 +94,12 @@ impl Error {
         }
     }
 
+    /// A defect has ended the work of a transaction, which is rolled back.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn panicked() -> Self {
+        Error::internal(format_args!("a panic in leaseq has ended the request{NOT_EXECUTED}"))
+    }
+
     /// A defect has ended what served the call.
     pub(crate) fn stopped(queue: impl fmt::Display, outcome_unknown: bool) -> Self {
         let outcome = if outcome_unknown { MAY_BE_EXECUTED } else { NOT_EXECUTED };

@@ -223,6 +223,65 @@ async fn items_in_no_state_and_in_no_place_are_mended() {
     }
 }
 
+/// The smallest and largest numbers, where times and counts stand. Debug builds check arithmetic.
+#[tokio::test]
+async fn no_number_in_the_file_makes_a_call_panic() {
+    const FIELDS: [&str; 14] = [
+        "item SET added_at",
+        "item SET since",
+        "item SET rank",
+        "item SET place",
+        "item SET state = 1, place = 0, rank",
+        "item SET state = 2, place = 0, rank",
+        "item SET deliveries",
+        "meta SET clock",
+        "meta SET sequence",
+        "meta SET drops",
+        "queue SET ready0",
+        "queue SET ready5",
+        "queue SET leased",
+        "queue SET corrected",
+    ];
+    for (field, value) in FIELDS.iter().flat_map(|field| {
+        ["-9223372036854775807 - 1", "9223372036854775807"].map(|value| (field, value))
+    }) {
+        let what = format!("{field} = {value}");
+        let place = Place::new();
+        let queue = place.queue().await;
+        queue.add_items(["bad", "good"].map(item)).await.unwrap();
+        hurt(&place, &format!("UPDATE {what}"));
+        let queue = place.queue().await;
+        // Whatever they say: none of them panics, and none keeps the next one from its transaction.
+        let fine = |error: Option<leaseq::Error>| {
+            let text = error.map_or_else(String::new, |error| error.to_string());
+            let bad = ["panic", "no thread", "transaction within"];
+            assert!(!bad.iter().any(|bad| text.contains(bad)), "{what}: {text}");
+        };
+        fine(queue.check().await.err());
+        fine(queue.counts().await.err());
+        fine(queue.add_item(item("new")).await.err());
+        for state in State::ALL {
+            fine(queue.list(state, None, 1_000).await.err());
+        }
+        fine(queue.light_clean().await.err());
+        match queue.lease_many(1_000, at_once()).await {
+            Ok(leases) => fine(queue.release_many(&leases, Duration::ZERO).await.err()),
+            Err(error) => fine(Some(error)),
+        }
+        match queue.lease_many(1_000, at_once()).await {
+            Ok(leases) => {
+                let failures = leases.iter().map(|lease| (lease, "no"));
+                fine(queue.fail_many(failures, ms(5)).await.err());
+            }
+            Err(error) => fine(Some(error)),
+        }
+        fine(queue.deep_clean_if_due(ms(1)).await.err());
+        fine(queue.deep_clean().await.err());
+        fine(queue.deep_clean().await.err());
+        fine(queue.counts().await.err());
+    }
+}
+
 #[tokio::test]
 async fn a_text_that_is_not_utf8_is_shown_as_far_as_it_can_be() {
     let place = Place::new();

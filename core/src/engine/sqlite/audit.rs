@@ -145,11 +145,11 @@ pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option
     let others = |state: i64| db.run(OTHERS, |s| s.query_row([queue, state], |row| row.get(0)));
     (by.leased, by.delayed, by.dead) = (others(1)?, others(2)?, others(3)?);
     for (there, counted) in by.ready.iter_mut().zip(counted.ready) {
-        *there -= counted;
+        *there = there.saturating_sub(counted);
     }
-    by.leased -= counted.leased;
-    by.delayed -= counted.delayed;
-    by.dead -= counted.dead;
+    by.leased = by.leased.saturating_sub(counted.leased);
+    by.delayed = by.delayed.saturating_sub(counted.delayed);
+    by.dead = by.dead.saturating_sub(counted.dead);
     let wrong = by.ready.iter().chain([&by.delayed, &by.leased, &by.dead]).any(|n| *n != 0);
     Ok(wrong.then_some(Wrong { queue, corrected, by }))
 }

@@ -22,7 +22,8 @@ pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightR
         promoted: moved.promoted,
         expired: moved.expired,
         died: moved.died,
-        next_in: next.map(|at| Duration::from_millis((at - db.now as i64).max(0) as u64)),
+        next_in: next
+            .map(|at| Duration::from_millis(at.saturating_sub(db.now as i64).max(0) as u64)),
     };
     Ok((report, moved.expired.max(moved.promoted) >= LIGHT_STEP as u64))
 }
@@ -34,6 +35,7 @@ pub(super) fn anything_due(db: &mut Database, name: &QueueName) -> Result<Result
     if next.is_some_and(|at| at <= db.now as i64) {
         return Ok(Ok(()));
     }
-    let next_in = next.map(|at| Duration::from_millis((at - db.now as i64) as u64));
+    let next_in =
+        next.map(|at| Duration::from_millis(at.saturating_sub(db.now as i64).max(0) as u64));
     Ok(Err(LightReport { next_in, ..LightReport::default() }))
 }

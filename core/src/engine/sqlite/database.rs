@@ -21,6 +21,8 @@ use crate::{Error, Result};
 /// Time and numbers are written when the time is this far ahead of what is stored, in ms. The clocks
 /// of processes on a machine are one: this bounds how far back it can go if that one was set back.
 const CLOCK_STEP: i64 = 10;
+/// The latest time: numbers and deadlines that follow from it are still numbers of the file.
+const MAX_NOW: u64 = (i64::MAX / PER_MS - CLOCK_STEP) as u64;
 /// Most queues whose numbers are kept in memory.
 const MAX_KNOWN: usize = 10_000;
 
@@ -135,6 +137,12 @@ impl Database {
         committed.map(|_| ())
     }
 
+    /// Ends whatever a panic has interrupted.
+    pub(super) fn abandon(&mut self) {
+        self.roll_back();
+        self.pass_turn();
+    }
+
     fn roll_back(&mut self) {
         if !self.connection.is_autocommit() {
             let _ = self.connection.execute_batch("ROLLBACK");
@@ -184,7 +192,8 @@ impl Database {
             self.drops = drops;
         }
         // Within this process it does not go back at all.
-        self.now = (self.opening.clock)().max(clock as u64).max(self.now);
+        let stored = clock.max(0) as u64;
+        self.now = (self.opening.clock)().max(stored).max(self.now).min(MAX_NOW);
         let numbers = &self.opening.numbers;
         if sequence != numbers.reserved {
             numbers.last.set(sequence);
@@ -197,7 +206,7 @@ impl Database {
         let (now, (clock, sequence)) = (self.now as i64, self.stored);
         let last = self.opening.numbers.last.get();
         // One page less to write, most of the time.
-        if now - clock < CLOCK_STEP && last <= sequence {
+        if now.saturating_sub(clock) < CLOCK_STEP && last <= sequence {
             return Ok(());
         }
         // Those of the next moments too, so that not every one of them is written.
@@ -239,7 +248,7 @@ impl Database {
     /// is put back.
     pub(super) fn next_number(&self) -> i64 {
         let last = &self.opening.numbers.last;
-        last.set(self.by_clock(0).max(last.get() + 1));
+        last.set(self.by_clock(0).max(last.get().saturating_add(1)));
         last.get()
     }
 

@@ -1,5 +1,6 @@
 //! A call on its way to the thread: what to do, and whom to tell.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -14,6 +15,11 @@ pub(super) trait Call: Send {
     fn reply(self: Box<Self>, outcome: Result<()>);
 }
 
+/// A panic in the work is an error of its call: the transaction is rolled back, and others go on.
+pub(super) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::panicked()))
+}
+
 struct TypedCall<T, F> {
     work: F,
     done: Option<T>,
@@ -22,7 +28,7 @@ struct TypedCall<T, F> {
 
 impl<T: Send, F: FnMut(&mut Database) -> Result<T> + Send> Call for TypedCall<T, F> {
     fn run(&mut self, database: &mut Database) -> Result<()> {
-        self.done = Some((self.work)(database)?);
+        self.done = Some(caught(|| (self.work)(database))?);
         Ok(())
     }
 

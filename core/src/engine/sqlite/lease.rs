@@ -57,7 +57,7 @@ pub(super) fn look(db: &mut Database, name: &QueueName) -> Result<Result<(), Lea
 }
 
 fn from_now(db: &Database, at: i64) -> Duration {
-    Duration::from_millis((at - db.now as i64).max(0) as u64)
+    Duration::from_millis(at.saturating_sub(db.now as i64).max(0) as u64)
 }
 
 fn any_ready(db: &Database, queue: i64) -> Result<bool> {

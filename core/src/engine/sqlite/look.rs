@@ -38,7 +38,7 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
             Ok(counts)
         })
     })?;
-    counts.ready = counts.ready_by_priority.iter().sum();
+    counts.ready = counts.ready_by_priority.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
     // The front of a line is the oldest, but for what was released with a delay; look at a few.
     let mut oldest: Option<i64> = None;
     for priority in (0..10i64).filter(|p| counts.ready_by_priority[*p as usize] > 0) {
@@ -49,7 +49,8 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
         )?;
         oldest = heads.into_iter().flatten().chain(oldest).min();
     }
-    let age = |since: i64| Duration::from_millis((db.now as i64 - since).max(0) as u64);
+    let age =
+        |since: i64| Duration::from_millis((db.now as i64).saturating_sub(since).max(0) as u64);
     counts.oldest_ready = oldest.map(age);
     Ok(counts)
 }

@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::database::Database;
 use super::error::explain;
+use super::job::caught;
 use super::opening::Opening;
 use super::seat::Seat;
 use super::worker::{GRACE, Worker};
@@ -108,7 +109,7 @@ impl Reader {
                 let forks = park::forks();
                 let done = seat.use_it(|db| {
                     end_when(db, &over)?;
-                    db.read(until, &mut work)
+                    db.read(until, |db| caught(|| work(db)))
                 });
                 let done = done.flatten();
                 let again = done.is_err() && forks != park::forks();

@@ -45,6 +45,11 @@ struct Taken<'a> {
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Slot::Open(database) = &mut self.back
+        {
+            database.abandon();
+        }
         self.seat.lock().slot = std::mem::replace(&mut self.back, Slot::Gone);
         self.seat.changed.notify_all();
     }

@@ -10,6 +10,7 @@ use rusqlite::{OptionalExtension, params};
 use tokio::sync::watch;
 
 use super::database::Database;
+use super::files::shown;
 use super::worker::Worker;
 use super::{due, locked};
 use crate::Result;
@@ -87,7 +88,7 @@ impl Due {
 pub(super) fn next_due(db: &mut Database, name: &QueueName) -> Result<Option<Duration>> {
     let Some(queue) = db.queue(name)? else { return Ok(None) };
     let next = due::next_due(db, queue)?;
-    Ok(next.map(|at| Duration::from_millis((at - db.now as i64).max(0) as u64)))
+    Ok(next.map(|at| Duration::from_millis(at.saturating_sub(db.now as i64).max(0) as u64)))
 }
 
 pub(super) fn deep_turn(db: &mut Database, name: &QueueName, turn: Turn) -> Result<Duration> {
@@ -103,13 +104,14 @@ pub(super) fn deep_turn(db: &mut Database, name: &QueueName, turn: Turn) -> Resu
     let mut cleaned = None;
     match turn {
         Turn::Take { interval } => {
-            let interval = interval.as_millis() as i64;
+            let interval = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
             let found: Option<(Option<i64>, Option<i64>)> =
                 db.run("SELECT cleaned, cleaning FROM deep_turn WHERE queue = ?1", |statement| {
                     statement.query_row([queue], |row| Ok((row.get(0)?, row.get(1)?))).optional()
                 })?;
             let (last, taken) = found.unwrap_or_default();
-            let wait = taken.unwrap_or(0).max(last.map_or(0, |last| last + interval)) - now;
+            let next = last.map_or(0, |last| last.saturating_add(interval));
+            let wait = taken.unwrap_or(0).max(next).saturating_sub(now);
             if wait > 0 {
                 // A clock that was set back must not put it off for ever.
                 return Ok(Duration::from_millis(wait.min(interval.max(lasts)) as u64));
@@ -170,7 +172,7 @@ fn file(path: &Path, diagnosis: &mut Diagnosis) {
     log.push("-wal");
     let (file, log) = (size(path), size(Path::new(&log)));
     let mut set = |name: &str, value: String| diagnosis.settings.insert(name.into(), value);
-    set("file", path.display().to_string());
+    set("file", shown(path));
     set("file_bytes", file.to_string());
     set("log_bytes", log.to_string());
     if log > LARGE_LOG {

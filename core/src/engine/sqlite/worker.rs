@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
 use super::inbox::Inbox;
-use super::job::{Call, Job};
+use super::job::{Call, Job, caught};
 use super::news::News;
 use super::opening::Opening;
 use super::process::FILES;
@@ -86,7 +86,7 @@ impl Shared {
     ) -> Option<Result<T>> {
         let begun = Instant::now();
         if !writes {
-            let done = database.read(begun, work);
+            let done = database.read(begun, |db| caught(|| work(db)));
             return Some(done).filter(|done| !matches!(done, Err(error) if in_the_way(error)));
         }
         if !database.try_turn() {
@@ -94,7 +94,7 @@ impl Shared {
         }
         let done = match database.begin_write(begun) {
             Ok(()) => {
-                let mut done = work(database);
+                let mut done = caught(|| work(database));
                 let outcome = match &mut done {
                     Ok(_) => database.end_write(Ok(())),
                     Err(error) => database.end_write(Err(error.clone())),
@@ -315,6 +315,31 @@ mod tests {
         let (worker, opened) = Worker::start(opening);
         opened.await.unwrap().unwrap();
         worker
+    }
+
+    /// In a transaction that another call's work is in as well, or not.
+    #[tokio::test]
+    async fn a_panic_ends_its_call_and_no_other() {
+        let worker = in_memory().await;
+        let until = || Instant::now() + Duration::from_secs(20);
+        for writes in [true, false] {
+            // A panic takes long: what comes next would be left to the thread.
+            let soon = || worker.shared.typical.store(0, Ordering::Relaxed);
+            soon();
+            let here = worker.run_here::<()>(writes, 1, |_| panic!("a defect"));
+            let there = worker.run::<()>(writes, until(), |_| panic!("a defect")).await;
+            for done in [here.unwrap(), there] {
+                let error = done.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Internal);
+                assert!(error.to_string().contains("a panic in leaseq"), "{error}");
+                assert!(!error.outcome_unknown(), "{error}");
+            }
+            for writes in [true, false] {
+                soon();
+                worker.run_here(writes, 1, |_| Ok(())).unwrap().unwrap();
+                worker.run(writes, until(), |_| Ok(())).await.unwrap();
+            }
+        }
     }
 
     /// As when the disk hangs.
