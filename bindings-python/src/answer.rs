@@ -1,7 +1,7 @@
 //! What the core answers, as Python values.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use leaseq::{Counts, DeepReport, ItemInfo, LightReport, Page, State, blocking};
 use pyo3::prelude::*;
@@ -50,6 +50,14 @@ macro_rules! value {
     }};
 }
 
+/// 9999-12-31, in seconds since 1970.
+const LAST_DAY: Duration = Duration::from_secs(253_402_214_400);
+
+/// The time, or the last day that `datetime` can express: one damaged item must not hide the others.
+pub(crate) fn expressible(time: SystemTime) -> SystemTime {
+    time.min(SystemTime::UNIX_EPOCH + LAST_DAY)
+}
+
 impl Answer {
     pub(crate) fn into_python(self, py: Python<'_>, face: Face) -> PyResult<Bound<'_, PyAny>> {
         Ok(match self {
@@ -84,8 +92,11 @@ impl Answer {
                 });
                 members.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?
             }
-            Answer::Time(time) => time.into_pyobject(py)?.into_any(),
-            Answer::Times(times) => times.into_pyobject(py)?,
+            Answer::Time(time) => expressible(time).into_pyobject(py)?.into_any(),
+            Answer::Times(times) => {
+                let times = times.into_iter().map(|time| time.map(expressible));
+                times.collect::<Vec<_>>().into_pyobject(py)?
+            }
         })
     }
 }
@@ -136,8 +147,8 @@ fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {
         info.failures,
         info.expiries,
         info.last_error,
-        info.added_at,
-        info.at,
+        expressible(info.added_at),
+        info.at.map(expressible),
     ))
 }
 

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyString};
 
+use crate::answer::expressible;
 use crate::convert;
 use crate::error::{exception, internal, is_leaseq_error};
 use crate::queue::Queue;
@@ -176,7 +177,7 @@ impl Lease {
     /// When the lease expires, on the server's clock, in UTC, as far as this handle knows.
     #[getter]
     fn deadline(&self, py: Python<'_>) -> PyResult<SystemTime> {
-        Ok(self.look(py)?.deadline())
+        Ok(expressible(self.look(py)?.deadline()))
     }
 
     /// Seconds left, on this process's clock; never more than the server would say.

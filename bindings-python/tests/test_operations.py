@@ -1,6 +1,8 @@
 """Every operation, once, on both engines; what they mean is tested in the core."""
 
+import contextlib
 import gc
+import sqlite3
 import threading
 from datetime import datetime, timedelta, timezone
 
@@ -97,6 +99,20 @@ def test_extend_release_and_fail(queue):
     assert queue.get("a").last_error == "KeyError: 'k'"
     with pytest.raises(leaseq.InvalidError, match="2 errors for 1 leases"):
         queue.fail_many([lease], ["a", "b"])
+
+
+def test_times_that_datetime_cannot_express(tmp_path):
+    path = tmp_path / "queue.db"
+    with leaseq.connect(f"sqlite:{path}") as client:
+        client.queue("q").add_items([Item("x", id="bad", delay=60), Item("y", id="good", delay=60)])
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE item SET added_at = ?, rank = ? WHERE id = ?", (2**63 - 1, 2**63 - 1, b"bad"))
+    with leaseq.connect(f"sqlite:{path}") as client:
+        queue = client.queue("q")
+        last = datetime(9999, 12, 31, tzinfo=timezone.utc)
+        info = queue.get("bad")
+        assert (info.added_at, info.at) == (last, last)
+        assert [item.id for item in queue.list("delayed").items] == ["good", "bad"]
 
 
 def test_looking(queue):

@@ -69,7 +69,7 @@ class ItemInfo:
     last_error: str
     """The text of the last `fail`; empty if there was none."""
     added_at: datetime
-    """On the server's clock, in UTC."""
+    """On the server's clock, in UTC; at the latest 9999-12-31, which `datetime` can express."""
     at: datetime | None
     """The lease's deadline, the time it is due, or the time of death; `None` for ready items."""
 
