@@ -15,6 +15,7 @@ use leaseq::Backoff;
 use serde_json::{Map, Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::config::Listen;
@@ -26,6 +27,8 @@ use crate::{json as shape, metrics};
 const MAX_CONNECTIONS: usize = 64;
 /// How long the head of a request may take, and a connection may rest between two.
 const HEAD_TIME: Duration = Duration::from_secs(5);
+/// How long an answer may wait until its client reads any of it.
+const READ_TIME: Duration = Duration::from_secs(5);
 /// How long a connection may last, however slowly it is read or written.
 const LIFETIME: Duration = Duration::from_secs(60);
 /// What a request in hand gets at the end.
@@ -184,11 +187,13 @@ async fn accept(listener: TcpListener, routes: Router, stop: CancellationToken) 
 
 /// Serves one connection.
 async fn serve(stream: TcpStream, routes: Router, stop: CancellationToken) {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(READ_TIME));
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .max_buf_size(MAX_HEAD)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(routes));
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         _ = connection.as_mut() => return,

@@ -1,14 +1,16 @@
 //! Names, queues and errors that mean harm: the other queues, the log and the answers stay whole.
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use leaseq::Client;
 use leaseq_test_support::{RedisServer, eventually, eventually_blocking};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Cleaner, SOON, command, ended, is_reclaimed, item, run};
+use crate::support::{Cleaner, SOON, command, ended, get, is_reclaimed, item, run};
 
 /// Names that no client gives a queue.
 const NAMES: [&[u8]; 9] = [
@@ -153,6 +155,29 @@ fn names_that_cannot_be_are_refused_at_the_start() {
         assert!(status == 2 && log.contains("does not match [A-Za-z0-9._-]"), "{out}{log}");
         are_plain(&log.lines().map(str::to_owned).collect::<Vec<_>>());
     }
+}
+
+/// As many connections as there may be, each with requests whose answers nobody reads.
+#[test]
+fn clients_that_read_no_answers_do_not_keep_the_port() {
+    let cleaner = Cleaner::start("memory:", &[]);
+    let requests = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n".repeat(20);
+    let begun = Instant::now();
+    let streams: Vec<TcpStream> =
+        (0..64).map(|_| TcpStream::connect(cleaner.address()).unwrap()).collect();
+    for mut stream in &streams {
+        stream.set_nonblocking(true).unwrap();
+        // Until the cleaner reads no more, for a moment.
+        for _ in 0..3_000 {
+            if stream.write(&requests).is_err() {
+                break;
+            }
+        }
+    }
+    let answers = || get(cleaner.address(), "/healthz").is_some_and(|(status, _)| status == 200);
+    assert!(!answers(), "all connections are in use");
+    assert!(eventually_blocking(Duration::from_secs(40), answers));
+    assert!(begun.elapsed() < Duration::from_secs(45), "{:?}", begun.elapsed());
 }
 
 /// A cleaner with this standard error output still cleans, and still ends.
