@@ -82,6 +82,16 @@ pub(crate) fn path(path: &str) -> &str {
     if is_path(path) { path } else { HIDDEN }
 }
 
+/// The path of a file or a socket, for messages: without what follows a `=`, which may be an option
+/// that belongs behind a `?`. Control characters are escaped.
+pub(crate) fn file_path(path: &str) -> String {
+    let decoded = percent_decode_str(path).decode_utf8_lossy();
+    match decoded.split_once('=') {
+        Some((begin, _)) => format!("{}={HIDDEN}", begin.escape_debug()),
+        None => path.escape_debug().to_string(),
+    }
+}
+
 /// What the path of a server's URL says.
 #[derive(Clone, Copy, PartialEq)]
 enum Path {
@@ -119,6 +129,10 @@ fn server(rest: &str, kind: Path) -> Option<String> {
         Some((_, hosts)) => ("***@", hosts),
         None => ("", authority),
     };
+    // One login is for all hosts: behind a second one, what seems to be a host may be a password.
+    if authority.contains(',') && authority.matches('@').count() > 1 {
+        return None;
+    }
     let no_hosts = kind == Path::Socket && hosts.is_empty();
     if !no_hosts && !hosts.split(',').all(is_host) {
         return None;
@@ -136,7 +150,7 @@ fn file(rest: &str) -> Option<String> {
     if may_be_login || query.contains('@') {
         return None;
     }
-    Some(format!("{}{}", path.escape_debug(), show_query(query)))
+    Some(format!("{}{}", file_path(path), show_query(query)))
 }
 
 fn split_query(text: &str) -> (&str, &str) {
@@ -268,7 +282,8 @@ mod tests {
             ("redis:%2F%2Fu:secret@h", "redis:***"),
             ("redis://h/secret", "redis://h/***"),
             ("redis://h/0#secret", "redis://h/***"),
-            ("redis+cluster://u:secret@a:1,u:secret@b:2", "redis+cluster://***@b:2"),
+            ("redis+cluster://u:secret@a:1,u:secret@b:2", "redis+cluster:***"),
+            ("redis+sentinel://u:secret@a:1,u:x@secret:2/m", "redis+sentinel:***"),
             ("redis+cluster://u:secret@a:1,u:secret", "redis+cluster:***"),
             ("redis+sentinel://a:1,u:secret@b:2/m", "redis+sentinel://***@b:2/m"),
             ("redis+sentinel://a:1/m/secret", "redis+sentinel://a:1/***"),
@@ -287,6 +302,11 @@ mod tests {
             ("redis://h?ca_file=/a?password=secret", "redis://h?ca_file=***"),
             ("sqlite:a.db?password=secret", "sqlite:a.db?password=***"),
             ("sqlite:a.db?key=secret#secret", "sqlite:a.db?key=***"),
+            ("sqlite:/a.db&password=secret", "sqlite:/a.db&password=***"),
+            ("sqlite:/a.db;password%3Dsecret", "sqlite:/a.db;password=***"),
+            ("sqlite:/a.db%3Fpassword=secret&db=1", "sqlite:/a.db?password=***"),
+            ("redis+unix:///tmp/s&password=secret", "redis+unix:///***"),
+            ("redis+unix:///tmp/s%3Fpassword=secret", "redis+unix:///***"),
             ("sqlite://u:secret@h/x", "sqlite:***"),
             ("sqlite://secret@h/x", "sqlite:***"),
             ("sqlite:secret@h", "sqlite:***"),

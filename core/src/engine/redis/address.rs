@@ -53,6 +53,12 @@ impl Address {
         let (path, query) = after.split_once('?').unwrap_or((after, ""));
         let path = path.strip_prefix('/').unwrap_or(path);
         let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
+        // Hosts stand in messages, and the rest of a password would be taken for one.
+        if authority.contains(',') && login.contains('@') {
+            return Err(invalid(
+                "one user and password are for all hosts, before the first; an @ in them is written %40",
+            ));
+        }
         let (user, password) = login.split_once(':').map_or((login, None), |(u, p)| (u, Some(p)));
         let decoded = |text: &str| {
             percent_decode_str(text)

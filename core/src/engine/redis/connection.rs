@@ -15,7 +15,7 @@ use super::dial::{self, Stream};
 use super::greeting::opening;
 use super::reads_to_end::ReadsToEnd;
 use crate::options::ConnectOptions;
-use crate::{Error, Result};
+use crate::{Error, Result, redact};
 
 /// A connection, shared by its clones. It closes with the last of them.
 #[derive(Clone)]
@@ -115,7 +115,7 @@ impl Opener {
             (Spot::Node((host, port)), _) | (Spot::Main, Place::Node((host, port))) => {
                 format!("{host}:{port}")
             }
-            (Spot::Main, Place::Unix(path)) => path.display().to_string(),
+            (Spot::Main, Place::Unix(path)) => redact::file_path(&path.to_string_lossy()),
             (Spot::Main, Place::Sentinel { master, .. }) => format!("master {master}"),
             (Spot::Main, Place::Cluster(_)) => "cluster".into(),
         }

@@ -137,9 +137,10 @@ pub(super) async fn encrypted(
 
 /// A stream over a Unix socket.
 pub(super) async fn unix(path: &Path) -> Result<UnixStream, OpenError> {
-    UnixStream::connect(path)
-        .await
-        .map_err(|error| OpenError::Passing(format!("{}: {error}", path.display())))
+    UnixStream::connect(path).await.map_err(|error| {
+        let shown = redact::file_path(&path.to_string_lossy());
+        OpenError::Passing(format!("{shown}: {error}"))
+    })
 }
 
 /// The error, as long as an error is.

@@ -3,11 +3,11 @@
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::{Error, redact};
 
-/// For messages. Whatever is in a name, it stays text.
+/// For messages. Whatever is in a name, it stays text, and is no secret.
 pub(super) fn shown(path: &Path) -> String {
-    path.display().to_string().escape_debug().to_string()
+    redact::file_path(&path.to_string_lossy())
 }
 
 pub(super) fn unusable(path: &Path, error: &std::io::Error) -> Error {
