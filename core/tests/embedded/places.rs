@@ -24,6 +24,31 @@ async fn a_path_that_leads_nowhere_is_invalid() {
     }
 }
 
+/// Neither is anything made beside it.
+#[tokio::test]
+async fn what_is_no_file_is_invalid_and_left_alone() {
+    let place = Place::new();
+    let folder = place.folder();
+    let pipe = folder.join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+    let socket = folder.join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let device = folder.join("device");
+    std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+    fs::create_dir(folder.join("folder")).unwrap();
+    let names = || {
+        let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
+        files.collect::<std::collections::BTreeSet<_>>()
+    };
+    let before = names();
+    for path in [pipe, socket, device, folder.join("folder")] {
+        let error = refused(&path).await;
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+    }
+    assert_eq!(names(), before);
+}
+
 #[tokio::test]
 async fn a_file_that_is_no_database_is_invalid_and_left_as_it_is() {
     let place = Place::new();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
-use super::files::shown;
+use super::files::{shown, unusable};
 use crate::options::ConnectOptions;
 use crate::{Error, Result, redact};
 
@@ -35,6 +35,13 @@ impl Location {
                     .map_err(|_| Error::invalid("sqlite url: the path is not utf-8"))?;
                 if path.is_empty() || path.contains('\0') {
                     return Err(Error::invalid("sqlite url: it is written sqlite:path/to/file.db"));
+                }
+                // SQLite would take them for something else than a file of that name.
+                if path == ":memory:" || path.starts_with("file:") {
+                    return Err(Error::invalid(
+                        "sqlite url: it is written sqlite:path/to/file.db, or memory: for a database \
+                         in memory",
+                    ));
                 }
                 location.path = Some(PathBuf::from(path.as_ref()));
             }
@@ -89,7 +96,8 @@ impl Location {
     pub(super) fn replaced(&self) -> Error {
         Error::unavailable(
             format_args!(
-                "{}: the file was removed or replaced while it was in use",
+                "{}: the file was removed or replaced while it was in use, or this process has \
+                 opened it with another copy of SQLite",
                 self.describe()
             ),
             false,
@@ -97,8 +105,23 @@ impl Location {
     }
 }
 
+/// Refuses what cannot become a database, before any file is made beside it: what is no file, and
+/// file systems of other machines.
+pub(super) fn check_place(path: &Path) -> Result<()> {
+    let what = match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => return check_file_system(path),
+        Ok(found) if found.is_dir() => "a folder",
+        Ok(_) => "a device, a pipe or a socket",
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return check_file_system(path);
+        }
+        Err(error) => return Err(unusable(path, &error)),
+    };
+    Err(Error::invalid(format_args!("{}: it is {what}, not a file", shown(path))))
+}
+
 /// Refuses file systems of other machines: their locks do not keep two writers apart.
-pub(super) fn check_file_system(path: &Path) -> Result<()> {
+fn check_file_system(path: &Path) -> Result<()> {
     #[cfg(target_os = "linux")]
     {
         const REMOTE: [(i64, &str); 7] = [
@@ -159,6 +182,9 @@ mod tests {
             "sqlite:a?timeout_ms=0",
             "memory:x",
             "memory:?ca_file=x",
+            "sqlite::memory:",
+            "sqlite://:memory:",
+            "sqlite:file:a.db",
             "sqlite:%00",
             "sqlite:%ff",
         ] {

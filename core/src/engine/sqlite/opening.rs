@@ -9,7 +9,7 @@ use super::clock::Source;
 use super::database::{Database, Numbers};
 use super::error::explain_opening;
 use super::files::{Identity, beside, identities, identity};
-use super::location::{Location, check_file_system};
+use super::location::{Location, check_place};
 use super::process::FILES;
 use super::turn::Turn;
 use crate::{Error, ErrorKind, Result};
@@ -80,12 +80,7 @@ impl Opening {
                         return Err(self.location.replaced());
                     }
                 } else {
-                    check_file_system(path)?;
-                    if path.is_dir() {
-                        return Err(Error::invalid(format_args!(
-                            "{place}: it is a folder, not a file"
-                        )));
-                    }
+                    check_place(path)?;
                 }
                 if !make && !path.exists() {
                     return Ok(None);

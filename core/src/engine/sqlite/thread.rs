@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::database::Database;
 use super::inbox::Message;
 use super::job::{Call, Job};
+use super::location::check_place;
 use super::log::Log;
 use super::log_watch::Watch;
 use super::turn::Turns;
@@ -57,6 +58,9 @@ impl Thread {
     /// Opens the database. Who makes the tables needs the turn; where they are, it is opened without, if
     /// another process keeps the turn. It gives up at this time, or when nobody waits for it any more.
     pub(super) fn open(&mut self, until: Instant, is_over: impl Fn() -> bool) -> Result<()> {
+        if let Some(path) = self.turns.path() {
+            check_place(path)?;
+        }
         let seat = self.shared.seat.clone();
         let mut backoff = Backoff::up_to(MAX_PAUSE);
         loop {

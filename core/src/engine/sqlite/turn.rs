@@ -96,6 +96,11 @@ impl Turns {
         Turns { path, turn: None }
     }
 
+    /// Of the database; `None` in memory.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
     fn open(&mut self, path: &Path) -> Result<Turn> {
         let opened = self.turn.take().filter(|turn| !turn.is_shared());
         opened.map_or_else(|| Turn::open(path), Ok)
