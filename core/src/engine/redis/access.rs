@@ -133,7 +133,7 @@ pub(super) async fn check(engine: &RedisEngine, queue: &QueueName, script: Scrip
 /// Refuses to read the list of queues if the user may not: it would be tried again and again.
 pub(super) async fn check_list(engine: &RedisEngine) -> Result<()> {
     let directory = keys::queues(&engine.namespace);
-    let mut command = engine.link.scripts.by_text(Script::Rights);
+    let mut command = engine.manager.scripts.by_text(Script::Rights);
     command.arg(0).arg(3).arg("hscan").arg(&directory).arg("0");
     let lacks = match ask(engine, &engine.directory(), command).await?.as_deref() {
         Some("1") => return Ok(()),
@@ -153,10 +153,10 @@ pub(super) async fn missing_rights(
     role: Role,
 ) -> Result<Vec<String>> {
     let mut commands = role.commands();
-    if engine.link.opener.seeds().is_some() {
+    if engine.manager.opener.seeds().is_some() {
         commands.insert("asking");
     }
-    if engine.link.opener.selects() {
+    if engine.manager.opener.selects() {
         commands.insert("select");
     }
     Ok(missing(engine, queue, commands.into_iter()).await?.list())
@@ -164,7 +164,7 @@ pub(super) async fn missing_rights(
 
 /// Asks about rights; `None` if the user may not even ask.
 async fn ask(engine: &RedisEngine, queue: &QueueName, command: Cmd) -> Result<Option<String>> {
-    match engine.link.command(queue, engine.until(), command).await {
+    match engine.manager.command(queue, engine.until(), command).await {
         // Nothing else of it can be.
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(None),
         answer => reply::text(answer.map_err(Error::before_execution)?).map(Some),
@@ -215,7 +215,7 @@ async fn missing(
 ) -> Result<Missing> {
     let names: Vec<&'static str> = names.collect();
     let own = engine.keys(queue);
-    let mut command = engine.link.scripts.by_text(Script::Rights);
+    let mut command = engine.manager.scripts.by_text(Script::Rights);
     command.arg(0);
     for name in &names {
         let words = words(name, &own);

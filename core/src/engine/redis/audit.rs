@@ -141,7 +141,7 @@ impl<'a> Audit<'a> {
         let mut command = cmd("HGET");
         command.arg(self.engine.keys(self.queue).meta()).arg("large");
         let until = self.engine.until();
-        let found = self.engine.link.command(self.queue, until, command).await?;
+        let found = self.engine.manager.command(self.queue, until, command).await?;
         Ok(reply::bytes(found)?.escape_ascii().to_string())
     }
 

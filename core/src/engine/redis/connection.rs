@@ -178,7 +178,7 @@ impl Opener {
         stream: impl Stream + 'static,
         spot: &Spot,
     ) -> Result<Connection, OpenError> {
-        // Nothing is sent yet. Time limits on answers are set for each request, by `link.rs`.
+        // Nothing is sent yet. Time limits on answers are set for each request, by `connection_manager.rs`.
         let login = RedisConnectionInfo::default().set_skip_set_lib_name();
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let stream = ReadsToEnd::new(stream);

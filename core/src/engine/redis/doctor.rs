@@ -39,7 +39,7 @@ pub(super) async fn diagnose(engine: &RedisEngine) -> Result<Diagnosis> {
 }
 
 async fn look(engine: &RedisEngine) -> Result<Diagnosis> {
-    let opener = &engine.link.opener;
+    let opener = &engine.manager.opener;
     let mut diagnosis = Diagnosis::new(String::new());
     let spots = match opener.seeds() {
         None => vec![Spot::Main],

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::{Value, cmd};
 
 use super::connection::{Connection, Spot};
-use super::link::Link;
+use super::connection_manager::ConnectionManager;
 use super::verdict::{Verdict, verdict};
 use super::wake::{Hub, Hubs, lock};
 use crate::backoff::Backoff;
@@ -25,7 +25,7 @@ const PUT_BACK: &str = concat!("#!lua flags=allow-oom\n", include_str!("scripts/
 /// Ends when nobody has waited for a while, and with it its connection.
 pub(super) struct Listener {
     pub(super) block: Duration,
-    pub(super) link: Arc<Link>,
+    pub(super) manager: Arc<ConnectionManager>,
     pub(super) hubs: Arc<Hubs>,
     pub(super) name: Option<QueueName>,
     pub(super) hub: Arc<Hub>,
@@ -39,7 +39,7 @@ struct Line {
 
 impl Listener {
     pub(super) async fn run(self) {
-        let closed = self.link.closed.clone();
+        let closed = self.manager.closed.clone();
         let mut line: Option<Line> = None;
         let mut turn = 0;
         let mut backoff = Backoff::up_to(MAX_PAUSE);
@@ -97,7 +97,7 @@ impl Listener {
                     if let Some(open) = line.take() {
                         broken = true;
                         if let Verdict::Moved(node) = verdict {
-                            self.link.moved(&listening[0].0, node, &open.spot);
+                            self.manager.moved(&listening[0].0, node, &open.spot);
                         }
                     }
                     tokio::select! {
@@ -125,12 +125,12 @@ impl Listener {
     }
 
     async fn connect(&self, queue: &QueueName) -> Option<Line> {
-        let spot: Spot = self.link.spot(queue);
-        let mut connection = match self.link.opener.open(&spot).await {
+        let spot: Spot = self.manager.spot(queue);
+        let mut connection = match self.manager.opener.open(&spot).await {
             Ok(connection) => connection,
             Err(error) => {
                 tracing::debug!(?error, "no connection to wait on");
-                self.link.forget_route(queue);
+                self.manager.forget_route(queue);
                 return None;
             }
         };
@@ -190,7 +190,7 @@ impl Listener {
             let mut command = cmd("CLIENT");
             command.arg("UNBLOCK").arg(line.id);
             let until = std::time::Instant::now() + SLACK;
-            match self.link.command(queue, until, command).await {
+            match self.manager.command(queue, until, command).await {
                 Ok(Value::Int(1)) => return true,
                 // The blocking command has not reached the server yet, or is just over.
                 Ok(_) => tokio::time::sleep(Duration::from_millis(1)).await,
@@ -212,7 +212,7 @@ impl Listener {
                 let mut command = cmd("EVAL");
                 command.arg(PUT_BACK).arg(1).arg(key);
                 let until = std::time::Instant::now() + SLACK;
-                let _ = self.link.command(queue, until, command).await;
+                let _ = self.manager.command(queue, until, command).await;
             }
         }
     }

@@ -7,13 +7,13 @@ mod address;
 mod audit;
 mod candidates;
 mod connection;
+mod connection_manager;
 mod dial;
 mod doctor;
 mod due;
 mod greeting;
 mod keys;
 mod lease;
-mod link;
 mod listener;
 mod look;
 mod names;
@@ -39,8 +39,8 @@ use redis::{Cmd, Value, cmd};
 
 use self::address::Address;
 use self::connection::Opener;
+use self::connection_manager::ConnectionManager;
 use self::keys::Keys;
-use self::link::Link;
 use self::scripts::{Script, Scripts};
 use self::wake::{News, Wake};
 use super::{
@@ -62,7 +62,7 @@ const FORMAT: &str = "1";
 pub(crate) use self::scripts::texts as script_texts;
 
 pub(crate) struct RedisEngine {
-    link: Arc<Link>,
+    manager: Arc<ConnectionManager>,
     wake: Wake,
     due: Wake,
     namespace: String,
@@ -85,12 +85,12 @@ impl RedisEngine {
         let scripts = Scripts::new(options.patch_scripts);
         #[cfg(not(feature = "testing"))]
         let scripts = Scripts::new(None);
-        let link = Arc::new(Link::new(opener, scripts, options.timeout));
-        link.probe().await?;
+        let manager = Arc::new(ConnectionManager::new(opener, scripts, options.timeout));
+        manager.probe().await?;
         let engine = RedisEngine {
-            wake: Wake::new(News::Ready, link.clone(), &options.namespace),
-            due: Wake::new(News::Due, link.clone(), &options.namespace),
-            link,
+            wake: Wake::new(News::Ready, manager.clone(), &options.namespace),
+            due: Wake::new(News::Due, manager.clone(), &options.namespace),
+            manager,
             namespace: options.namespace.clone(),
             timeout: options.timeout,
             keys: Mutex::default(),
@@ -134,8 +134,8 @@ impl RedisEngine {
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
         access::check(self, queue, script).await?;
-        let (keys, in_a_cluster) = (self.keys(queue), self.link.in_a_cluster());
-        self.link
+        let (keys, in_a_cluster) = (self.keys(queue), self.manager.in_a_cluster());
+        self.manager
             .run(queue, script, stamp.until, Some(&stamp.late_copy), |command| {
                 keys.declare(command, key_count, in_a_cluster);
                 command.arg(&*stamp.lane).arg(stamp.number);
@@ -153,8 +153,8 @@ impl RedisEngine {
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
         access::check(self, queue, script).await?;
-        let (keys, in_a_cluster) = (self.keys(queue), self.link.in_a_cluster());
-        self.link
+        let (keys, in_a_cluster) = (self.keys(queue), self.manager.in_a_cluster());
+        self.manager
             .run(queue, script, self.until(), None, |command| {
                 keys.declare(command, key_count, in_a_cluster);
                 fill(command);
@@ -180,7 +180,7 @@ impl RedisEngine {
 impl Drop for RedisEngine {
     fn drop(&mut self) {
         // Nobody is left who could close it: what listens for news ends, and its connection.
-        self.link.closed.cancel();
+        self.manager.closed.cancel();
     }
 }
 
@@ -205,7 +205,7 @@ impl Engine for RedisEngine {
         access::learn(self, queue).await?;
         let mut command = cmd("HMGET");
         command.arg(self.keys(queue).meta()).arg(&["format", "incarnation"]);
-        let found = reply::array(self.link.command(queue, self.until(), command).await?)?;
+        let found = reply::array(self.manager.command(queue, self.until(), command).await?)?;
         let [format, incarnation] = found;
         match reply::optional_text(format)? {
             // Usually the list is right: once for each client is cheap.
@@ -378,13 +378,13 @@ impl Engine for RedisEngine {
             }
             // Short, so that closing does not hang on a server that is gone.
             let until = Instant::now() + self.timeout.min(Duration::from_secs(1));
-            self.link.command(queue, until, command).await?;
+            self.manager.command(queue, until, command).await?;
         }
         Ok(())
     }
 
     async fn close(&self) {
-        self.link.close().await;
+        self.manager.close().await;
     }
 }
 

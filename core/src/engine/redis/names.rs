@@ -33,20 +33,20 @@ pub(super) async fn register(
         let listed = listed(engine, queue, until).await?;
         let mut command = cmd("HGET");
         command.arg(engine.keys(queue).meta()).arg("incarnation");
-        let incarnation = reply::bytes(engine.link.command(queue, until, command).await?)?;
+        let incarnation = reply::bytes(engine.manager.command(queue, until, command).await?)?;
         if listed == incarnation {
             return Ok(());
         }
         if incarnation.is_empty() {
             let mut command = cmd("EXISTS");
             command.arg(engine.keys(queue).items());
-            if engine.link.command(queue, until, command).await? != Value::Int(0) {
+            if engine.manager.command(queue, until, command).await? != Value::Int(0) {
                 // It was lost with `meta`. A deep clean, which needs the name, gives the queue another.
                 return Ok(());
             }
         }
         let directory = engine.directory();
-        let changed = engine.link.run(&directory, Script::Register, until, None, |command| {
+        let changed = engine.manager.run(&directory, Script::Register, until, None, |command| {
             command.arg(1).arg(keys::queues(&engine.namespace)).arg(queue.as_str());
             command.arg(&*listed).arg(&*incarnation);
         });
@@ -65,7 +65,7 @@ pub(super) async fn listed(
 ) -> Result<bytes::Bytes> {
     let mut command = cmd("HGET");
     command.arg(keys::queues(&engine.namespace)).arg(queue.as_str());
-    reply::bytes(engine.link.command(&engine.directory(), until, command).await?)
+    reply::bytes(engine.manager.command(&engine.directory(), until, command).await?)
 }
 
 /// All names, page by page. Whoever may add items may put anything there: what cannot be the name of a
@@ -79,7 +79,7 @@ pub(super) async fn queues(engine: &RedisEngine) -> Result<QueueNames> {
     loop {
         let mut command = cmd("HSCAN");
         command.arg(keys::queues(&engine.namespace)).arg(&cursor).arg("COUNT").arg(PAGE);
-        let page = engine.link.command(&engine.directory(), engine.until(), command).await;
+        let page = engine.manager.command(&engine.directory(), engine.until(), command).await;
         engine.may_list.store(page.is_ok(), Ordering::Relaxed);
         if page.is_err() {
             // Perhaps it has lost the right since.

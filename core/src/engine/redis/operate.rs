@@ -121,7 +121,7 @@ pub(super) async fn drop_queue(engine: &RedisEngine, queue: &QueueName) -> Resul
     }
     let mut command = cmd("HGET");
     command.arg(engine.keys(queue).meta()).arg("incarnation");
-    let incarnation = reply::bytes(engine.link.command(queue, engine.until(), command).await?)?;
+    let incarnation = reply::bytes(engine.manager.command(queue, engine.until(), command).await?)?;
     let reply = engine
         .look(queue, Script::Drop, ALL, |command| {
             command.arg(&*incarnation);

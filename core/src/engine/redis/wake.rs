@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::connection_manager::ConnectionManager;
 use super::keys::Keys;
-use super::link::Link;
 use super::listener::Listener;
 use crate::name::QueueName;
 
@@ -44,7 +44,7 @@ impl News {
 /// own.
 pub(super) struct Wake {
     kind: News,
-    link: Arc<Link>,
+    manager: Arc<ConnectionManager>,
     namespace: String,
     hubs: Arc<Hubs>,
 }
@@ -88,8 +88,8 @@ impl Drop for Ticket<'_> {
 }
 
 impl Wake {
-    pub(super) fn new(kind: News, link: Arc<Link>, namespace: &str) -> Self {
-        Wake { kind, link, namespace: namespace.to_owned(), hubs: Arc::default() }
+    pub(super) fn new(kind: News, manager: Arc<ConnectionManager>, namespace: &str) -> Self {
+        Wake { kind, manager, namespace: namespace.to_owned(), hubs: Arc::default() }
     }
 
     /// Returns when a token for the queue came, or may have been lost with a connection.
@@ -102,7 +102,7 @@ impl Wake {
 
     /// The client does not use the queue any more: on a Cluster, its connection closes.
     pub(super) fn forget(&self, queue: &QueueName) {
-        if !self.link.in_a_cluster() {
+        if !self.manager.in_a_cluster() {
             return;
         }
         let name = Some(queue.clone());
@@ -116,13 +116,13 @@ impl Wake {
 
     /// Counts one more who waits. Under the lock of the hubs, so that none is given up meanwhile.
     fn enter(&self, queue: &QueueName) -> (Arc<Hub>, Arc<Notify>) {
-        let name = self.link.in_a_cluster().then(|| queue.clone());
+        let name = self.manager.in_a_cluster().then(|| queue.clone());
         let mut hubs = lock(&self.hubs);
         let hub = hubs.entry(name.clone()).or_insert_with(|| {
             let hub = Arc::<Hub>::default();
             let listener = Listener {
                 block: self.kind.block(),
-                link: self.link.clone(),
+                manager: self.manager.clone(),
                 hubs: self.hubs.clone(),
                 name,
                 hub: hub.clone(),

@@ -29,7 +29,7 @@ const MAX_AT_ONCE: u32 = 3;
 /// a cluster, or only had a slot for a while.
 const UNUSED: Duration = Duration::from_secs(60);
 
-pub(super) struct Link {
+pub(super) struct ConnectionManager {
     pub(super) opener: Opener,
     pub(super) scripts: Scripts,
     pub(super) closed: CancellationToken,
@@ -77,9 +77,9 @@ fn command_name(command: &Cmd) -> String {
     }
 }
 
-impl Link {
+impl ConnectionManager {
     pub(super) fn new(opener: Opener, scripts: Scripts, timeout: Duration) -> Self {
-        Link {
+        ConnectionManager {
             opener,
             scripts,
             closed: CancellationToken::new(),
