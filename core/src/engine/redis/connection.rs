@@ -40,7 +40,7 @@ impl DerefMut for Connection {
 
 /// Which server to open a connection to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Spot {
+pub(super) enum Endpoint {
     /// The one server, or the master that the sentinels name.
     Main,
     /// A node of a cluster.
@@ -110,55 +110,55 @@ impl Opener {
     }
 
     /// Where the server is, for people; never with a password.
-    pub(super) fn describe(&self, spot: &Spot) -> String {
-        match (spot, &self.address.place) {
-            (Spot::Node((host, port)), _) | (Spot::Main, Place::Node((host, port))) => {
+    pub(super) fn describe(&self, endpoint: &Endpoint) -> String {
+        match (endpoint, &self.address.place) {
+            (Endpoint::Node((host, port)), _) | (Endpoint::Main, Place::Node((host, port))) => {
                 format!("{host}:{port}")
             }
-            (Spot::Main, Place::Unix(path)) => redact::file_path(&path.to_string_lossy()),
-            (Spot::Main, Place::Sentinel { master, .. }) => format!("master {master}"),
-            (Spot::Main, Place::Cluster(_)) => "cluster".into(),
+            (Endpoint::Main, Place::Unix(path)) => redact::file_path(&path.to_string_lossy()),
+            (Endpoint::Main, Place::Sentinel { master, .. }) => format!("master {master}"),
+            (Endpoint::Main, Place::Cluster(_)) => "cluster".into(),
         }
     }
 
     /// A connection to a server that was checked. Takes the connect time-out at most, and on
     /// Sentinel as long again for each sentinel that does not answer.
-    pub(super) async fn open(&self, spot: &Spot) -> Result<Connection, OpenError> {
-        let node = match (spot, &self.address.place) {
-            (Spot::Node(node), _) | (Spot::Main, Place::Node(node)) => node.clone(),
-            (Spot::Main, Place::Unix(path)) => {
+    pub(super) async fn open(&self, endpoint: &Endpoint) -> Result<Connection, OpenError> {
+        let node = match (endpoint, &self.address.place) {
+            (Endpoint::Node(node), _) | (Endpoint::Main, Place::Node(node)) => node.clone(),
+            (Endpoint::Main, Place::Unix(path)) => {
                 let dialled = async {
-                    let connection = self.begin(dial::unix(path).await?, spot).await?;
-                    self.greet(connection, &self.describe(spot)).await
+                    let connection = self.begin(dial::unix(path).await?, endpoint).await?;
+                    self.greet(connection, &self.describe(endpoint)).await
                 };
-                return self.in_time(dialled, spot).await;
+                return self.in_time(dialled, endpoint).await;
             }
-            (Spot::Main, Place::Sentinel { sentinels, master }) => {
+            (Endpoint::Main, Place::Sentinel { sentinels, master }) => {
                 self.find_master(sentinels, master).await?
             }
-            (Spot::Main, Place::Cluster(seeds)) => match seeds.first() {
+            (Endpoint::Main, Place::Cluster(seeds)) => match seeds.first() {
                 Some(node) => node.clone(),
                 None => return Err(OpenError::Passing("no node is known".into())),
             },
         };
-        let spot = Spot::Node(node.clone());
+        let endpoint = Endpoint::Node(node.clone());
         let dialled = async {
             let connection = self.dial(&node).await?;
-            self.greet(connection, &self.describe(&spot)).await
+            self.greet(connection, &self.describe(&endpoint)).await
         };
-        self.in_time(dialled, &spot).await
+        self.in_time(dialled, &endpoint).await
     }
 
     async fn in_time<T>(
         &self,
         opening: impl Future<Output = Result<T, OpenError>>,
-        spot: &Spot,
+        endpoint: &Endpoint,
     ) -> Result<T, OpenError> {
         timeout(self.connect_timeout, opening).await.unwrap_or_else(|_| {
             let hint = if self.tls.is_some() { "; does it speak TLS?" } else { "" };
             Err(OpenError::Passing(format!(
                 "{}: no answer while connecting, for {:?}{hint}",
-                self.describe(spot),
+                self.describe(endpoint),
                 self.connect_timeout
             )))
         })
@@ -166,17 +166,17 @@ impl Opener {
 
     /// A connection that is not logged in.
     async fn dial(&self, node: &Node) -> Result<Connection, OpenError> {
-        let spot = Spot::Node(node.clone());
+        let endpoint = Endpoint::Node(node.clone());
         match &self.tls {
-            Some(tls) => self.begin(dial::encrypted(tls, node).await?, &spot).await,
-            None => self.begin(dial::tcp(node).await?, &spot).await,
+            Some(tls) => self.begin(dial::encrypted(tls, node).await?, &endpoint).await,
+            None => self.begin(dial::tcp(node).await?, &endpoint).await,
         }
     }
 
     async fn begin(
         &self,
         stream: impl Stream + 'static,
-        spot: &Spot,
+        endpoint: &Endpoint,
     ) -> Result<Connection, OpenError> {
         // Nothing is sent yet. Time limits on answers are set for each request, by `connection_manager.rs`.
         let login = RedisConnectionInfo::default().set_skip_set_lib_name();
@@ -184,7 +184,7 @@ impl Opener {
         let stream = ReadsToEnd::new(stream);
         let (requests, driver) = MultiplexedConnection::new_with_config(&login, stream, config)
             .await
-            .map_err(|error| opening(&self.describe(spot), &error))?;
+            .map_err(|error| opening(&self.describe(endpoint), &error))?;
         let driver = Arc::new(AbortOnDropHandle::new(tokio::spawn(driver)));
         Ok(Connection { requests, _driver: driver })
     }
@@ -192,16 +192,16 @@ impl Opener {
     async fn find_master(&self, sentinels: &[Node], master: &str) -> Result<Node, OpenError> {
         let mut last = OpenError::Passing("no sentinel is known".into());
         for sentinel in sentinels {
-            let spot = Spot::Node(sentinel.clone());
+            let endpoint = Endpoint::Node(sentinel.clone());
             let asked = async {
                 let mut connection = self.dial(sentinel).await?;
                 let mut ask = cmd("SENTINEL");
                 ask.arg("GET-MASTER-ADDR-BY-NAME").arg(master);
                 ask.query_async::<Option<(String, u16)>>(&mut *connection)
                     .await
-                    .map_err(|error| opening(&self.describe(&spot), &error))
+                    .map_err(|error| opening(&self.describe(&endpoint), &error))
             };
-            last = match self.in_time(asked, &spot).await {
+            last = match self.in_time(asked, &endpoint).await {
                 Ok(Some(node)) => return Ok(node),
                 Ok(None) => OpenError::Passing(format!("no sentinel knows master {master:?}")),
                 Err(error) => error,

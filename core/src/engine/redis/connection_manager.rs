@@ -10,7 +10,7 @@ use redis::{Arg, Cmd, Pipeline, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::address::Node;
-use super::connection::{Connection, OpenError, Opener, Spot};
+use super::connection::{Connection, Endpoint, OpenError, Opener};
 use super::routes::{Routes, on_same_host};
 use super::scripts::{Script, Scripts};
 use super::verdict::{Verdict, shown, verdict};
@@ -36,7 +36,7 @@ pub(super) struct ConnectionManager {
     timeout: Duration,
     /// How long to wait for an answer before trying again; doubled each time.
     patience: Duration,
-    places: Mutex<HashMap<Spot, Place>>,
+    places: Mutex<HashMap<Endpoint, Place>>,
     routes: Routes,
 }
 
@@ -99,13 +99,13 @@ impl ConnectionManager {
     }
 
     async fn reach_any(&self) -> Result<()> {
-        let spots = match self.opener.seeds() {
-            Some(seeds) => seeds.iter().cloned().map(Spot::Node).collect(),
-            None => vec![Spot::Main],
+        let endpoints = match self.opener.seeds() {
+            Some(seeds) => seeds.iter().cloned().map(Endpoint::Node).collect(),
+            None => vec![Endpoint::Main],
         };
         let mut last = Error::unavailable("no server is named", false);
-        for spot in spots {
-            match self.connection(&spot).await {
+        for endpoint in endpoints {
+            match self.connection(&endpoint).await {
                 Ok(_) => return Ok(()),
                 Err(OpenError::Lasting(error)) => return Err(error),
                 Err(OpenError::Passing(message)) => last = Error::unavailable(message, false),
@@ -181,9 +181,9 @@ impl ConnectionManager {
                 return Err(Error::unavailable(message, unknown));
             }
             let asking = ask.is_some();
-            let spot = ask.take().map_or_else(|| self.spot(queue), Spot::Node);
+            let endpoint = ask.take().map_or_else(|| self.endpoint(queue), Endpoint::Node);
             let failure =
-                match self.attempt(&spot, &command, asking, patience.min(left), left).await {
+                match self.attempt(&endpoint, &command, asking, patience.min(left), left).await {
                     Ok(value) => return Ok(value),
                     Err(failure) => failure,
                 };
@@ -203,8 +203,8 @@ impl ConnectionManager {
                         return Err(error.or_unknown(unknown));
                     }
                 },
-                Verdict::Moved(node) => self.moved(queue, node, &spot),
-                Verdict::Ask(node) => ask = Some(on_same_host(node, &spot)),
+                Verdict::Moved(node) => self.moved(queue, node, &endpoint),
+                Verdict::Ask(node) => ask = Some(on_same_host(node, &endpoint)),
                 Verdict::Overtaken if unknown => {
                     return Err(Error::unavailable(
                         format_args!("queue {queue}, {what}: {last}"),
@@ -236,7 +236,7 @@ impl ConnectionManager {
                         Arg::Simple(bytes) => bytes.len(),
                         _ => 0,
                     });
-                    let limit = self.bulk_limit(&spot, left).await;
+                    let limit = self.bulk_limit(&endpoint, left).await;
                     return Err(Error::invalid(format_args!(
                         "queue {queue}, {what}: an item takes {} bytes, and the server at most {limit} \
                          (proto-max-bulk-len)",
@@ -269,10 +269,10 @@ impl ConnectionManager {
     }
 
     /// How large an argument may be, for people.
-    async fn bulk_limit(&self, spot: &Spot, left: Duration) -> String {
+    async fn bulk_limit(&self, endpoint: &Endpoint, left: Duration) -> String {
         let mut get = redis::cmd("CONFIG");
         get.arg("GET").arg("proto-max-bulk-len");
-        let answer = self.attempt(spot, &get, false, self.patience.min(left), left).await.ok();
+        let answer = self.attempt(endpoint, &get, false, self.patience.min(left), left).await.ok();
         let limit =
             answer.and_then(|answer| redis::from_redis_value::<(String, String)>(answer).ok());
         limit.map_or_else(|| "fewer".into(), |(_, limit)| limit)
@@ -281,7 +281,7 @@ impl ConnectionManager {
     /// Sends the command once.
     async fn attempt(
         &self,
-        spot: &Spot,
+        endpoint: &Endpoint,
         command: &Cmd,
         asking: bool,
         patience: Duration,
@@ -289,7 +289,7 @@ impl ConnectionManager {
     ) -> Result<Value, Failure> {
         let not_executed =
             |message| Failure { verdict: Verdict::NotExecuted { reconnect: false }, message };
-        let mut live = match tokio::time::timeout(left, self.connection(spot)).await {
+        let mut live = match tokio::time::timeout(left, self.connection(endpoint)).await {
             Ok(Ok(live)) => live,
             Ok(Err(OpenError::Passing(message))) => return Err(not_executed(message)),
             // A password or a server may be changed back; until then this is why.
@@ -314,9 +314,10 @@ impl ConnectionManager {
             Ok(Err(error)) => error,
             Err(_) => {
                 if live.timeouts.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_TIMEOUTS {
-                    self.discard(spot, &live).await;
+                    self.discard(endpoint, &live).await;
                 }
-                let message = format!("{}: no answer for {patience:?}", self.opener.describe(spot));
+                let message =
+                    format!("{}: no answer for {patience:?}", self.opener.describe(endpoint));
                 return Err(Failure { verdict: Verdict::Unknown, message });
             }
         };
@@ -325,42 +326,43 @@ impl ConnectionManager {
             verdict,
             Verdict::Unknown | Verdict::TooLarge | Verdict::NotExecuted { reconnect: true }
         ) {
-            self.discard(spot, &live).await;
+            self.discard(endpoint, &live).await;
         }
-        let message = format!("{}: {}", self.opener.describe(spot), shown(&error));
+        let message = format!("{}: {}", self.opener.describe(endpoint), shown(&error));
         tracing::debug!(%message, ?verdict, "attempt failed");
         Err(Failure { verdict, message })
     }
 
-    async fn connection(&self, spot: &Spot) -> Result<Live, OpenError> {
-        let current = self.place(spot);
+    async fn connection(&self, endpoint: &Endpoint) -> Result<Live, OpenError> {
+        let current = self.place(endpoint);
         let mut current = current.lock().await;
         if let Some(live) = &*current {
             return Ok(live.clone());
         }
         // In a box: every request would carry, and move, all that opening takes.
-        let connection = Box::pin(self.opener.open(spot)).await?;
+        let connection = Box::pin(self.opener.open(endpoint)).await?;
         let live = Live { connection, timeouts: Arc::default() };
         *current = Some(live.clone());
         Ok(live)
     }
 
-    fn place(&self, spot: &Spot) -> Arc<Current> {
+    fn place(&self, endpoint: &Endpoint) -> Arc<Current> {
         let (now, mut places) = (Instant::now(), lock(&self.places));
-        if let Some(place) = places.get_mut(spot) {
+        if let Some(place) = places.get_mut(endpoint) {
             place.used = now;
             return place.current.clone();
         }
         // Nodes come and go: what is no longer used makes room.
         places.retain(|_, place| now.saturating_duration_since(place.used) < UNUSED);
         let current = Arc::<Current>::default();
-        places.insert(spot.clone(), Place { current: current.clone(), used: now });
+        places.insert(endpoint.clone(), Place { current: current.clone(), used: now });
         current
     }
 
     /// Gives up a connection, if it is still the one in use.
-    async fn discard(&self, spot: &Spot, live: &Live) {
-        let Some(current) = lock(&self.places).get(spot).map(|place| place.current.clone()) else {
+    async fn discard(&self, endpoint: &Endpoint, live: &Live) {
+        let Some(current) = lock(&self.places).get(endpoint).map(|place| place.current.clone())
+        else {
             return;
         };
         let mut current = current.lock().await;
@@ -374,15 +376,15 @@ impl ConnectionManager {
     }
 
     /// The server to ask for a queue.
-    pub(super) fn spot(&self, queue: &QueueName) -> Spot {
+    pub(super) fn endpoint(&self, queue: &QueueName) -> Endpoint {
         match self.opener.seeds() {
-            Some(seeds) => Spot::Node(self.routes.node(queue, seeds)),
-            None => Spot::Main,
+            Some(seeds) => Endpoint::Node(self.routes.node(queue, seeds)),
+            None => Endpoint::Main,
         }
     }
 
     /// The node that was `asked` said where the queue is.
-    pub(super) fn moved(&self, queue: &QueueName, node: Node, asked: &Spot) {
+    pub(super) fn moved(&self, queue: &QueueName, node: Node, asked: &Endpoint) {
         self.routes.set(queue, on_same_host(node, asked));
     }
 

@@ -6,7 +6,7 @@ use redis::{Cmd, cmd};
 
 use super::RedisEngine;
 use super::address::Node;
-use super::connection::{Connection, OpenError, Opener, Spot};
+use super::connection::{Connection, Endpoint, OpenError, Opener};
 use super::verdict::shown;
 use crate::doctor::{Diagnosis, Durability};
 use crate::{Error, Result};
@@ -41,17 +41,17 @@ pub(super) async fn diagnose(engine: &RedisEngine) -> Result<Diagnosis> {
 async fn look(engine: &RedisEngine) -> Result<Diagnosis> {
     let opener = &engine.manager.opener;
     let mut diagnosis = Diagnosis::new(String::new());
-    let spots = match opener.seeds() {
-        None => vec![Spot::Main],
+    let endpoints = match opener.seeds() {
+        None => vec![Endpoint::Main],
         Some(seeds) => masters(opener, seeds, &mut diagnosis).await,
     };
     let mut failed = None;
-    for spot in spots {
-        let name = match &spot {
-            Spot::Main => String::new(),
-            spot => format!("{}: ", opener.describe(spot)),
+    for endpoint in endpoints {
+        let name = match &endpoint {
+            Endpoint::Main => String::new(),
+            endpoint => format!("{}: ", opener.describe(endpoint)),
         };
-        let server = match opener.open(&spot).await {
+        let server = match opener.open(&endpoint).await {
             Ok(connection) => read(connection).await,
             Err(OpenError::Lasting(error)) => Err(error),
             Err(OpenError::Passing(message)) => Err(Error::unavailable(message, false)),
@@ -84,19 +84,19 @@ async fn look(engine: &RedisEngine) -> Result<Diagnosis> {
 }
 
 /// The nodes of a Cluster that hold slots; those of the URL if they do not tell.
-async fn masters(opener: &Opener, seeds: &[Node], diagnosis: &mut Diagnosis) -> Vec<Spot> {
+async fn masters(opener: &Opener, seeds: &[Node], diagnosis: &mut Diagnosis) -> Vec<Endpoint> {
     for seed in seeds {
-        let Ok(mut connection) = opener.open(&Spot::Node(seed.clone())).await else { continue };
+        let Ok(mut connection) = opener.open(&Endpoint::Node(seed.clone())).await else { continue };
         let mut ask = cmd("CLUSTER");
         ask.arg("NODES");
         let Ok(text) = ask.query_async::<String>(&mut *connection).await else { break };
-        return text.lines().filter_map(|line| master(line, &seed.0)).map(Spot::Node).collect();
+        return text.lines().filter_map(|line| master(line, &seed.0)).map(Endpoint::Node).collect();
     }
     diagnosis.hint(
         "the nodes do not tell which others there are: only those in the url were looked at",
         "run the doctor as a user with +cluster|nodes",
     );
-    seeds.iter().cloned().map(Spot::Node).collect()
+    seeds.iter().cloned().map(Endpoint::Node).collect()
 }
 
 /// The node of a line of CLUSTER NODES, if it is a master with slots. `asked`: the host that answered.

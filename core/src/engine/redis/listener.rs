@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redis::{Value, cmd};
 
-use super::connection::{Connection, Spot};
+use super::connection::{Connection, Endpoint};
 use super::connection_manager::ConnectionManager;
 use super::verdict::{Verdict, verdict};
 use super::wake::{Hub, Hubs, lock};
@@ -34,7 +34,7 @@ pub(super) struct Listener {
 struct Line {
     connection: Connection,
     id: i64,
-    spot: Spot,
+    endpoint: Endpoint,
 }
 
 impl Listener {
@@ -97,7 +97,7 @@ impl Listener {
                     if let Some(open) = line.take() {
                         broken = true;
                         if let Verdict::Moved(node) = verdict {
-                            self.manager.moved(&listening[0].0, node, &open.spot);
+                            self.manager.moved(&listening[0].0, node, &open.endpoint);
                         }
                     }
                     tokio::select! {
@@ -125,8 +125,8 @@ impl Listener {
     }
 
     async fn connect(&self, queue: &QueueName) -> Option<Line> {
-        let spot: Spot = self.manager.spot(queue);
-        let mut connection = match self.manager.opener.open(&spot).await {
+        let endpoint: Endpoint = self.manager.endpoint(queue);
+        let mut connection = match self.manager.opener.open(&endpoint).await {
             Ok(connection) => connection,
             Err(error) => {
                 tracing::debug!(?error, "no connection to wait on");
@@ -137,7 +137,7 @@ impl Listener {
         let mut ask = cmd("CLIENT");
         ask.arg("ID");
         let id = tokio::time::timeout(SLACK, ask.query_async(&mut *connection)).await.ok()?.ok()?;
-        Some(Line { connection, id, spot })
+        Some(Line { connection, id, endpoint })
     }
 
     /// Blocks until a token comes (its key), the time is over or the set of queues grows (`None`).

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::address::Node;
-use super::connection::Spot;
+use super::connection::Endpoint;
 use crate::name::QueueName;
 
 /// The nodes by hash slot, as far as is known, so that however many queues there are, there are at most
@@ -42,9 +42,9 @@ impl Routes {
 }
 
 /// A node that does not know its name, or keeps it to itself, means the one that was asked.
-pub(super) fn on_same_host((host, port): Node, asked: &Spot) -> Node {
+pub(super) fn on_same_host((host, port): Node, asked: &Endpoint) -> Node {
     match asked {
-        Spot::Node((asked, _)) if host.is_empty() => (asked.clone(), port),
+        Endpoint::Node((asked, _)) if host.is_empty() => (asked.clone(), port),
         _ => (host, port),
     }
 }
