@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::address::Node;
 use super::connection::{Connection, Endpoint, OpenError, Opener};
+use super::retry_decision::{RetryDecision, retry_decision, shown};
 use super::routes::{Routes, on_same_host};
 use super::scripts::{Script, Scripts};
-use super::verdict::{Verdict, shown, verdict};
 use crate::backoff::Backoff;
 use crate::name::QueueName;
 use crate::{Error, ErrorKind, Result};
@@ -56,7 +56,7 @@ struct Live {
 
 /// What became of one attempt, when there was no answer.
 struct Failure {
-    verdict: Verdict,
+    decision: RetryDecision,
     message: String,
 }
 
@@ -188,14 +188,17 @@ impl ConnectionManager {
                     Err(failure) => failure,
                 };
             last = failure.message;
-            if matches!(failure.verdict, Verdict::Teach | Verdict::Moved(_) | Verdict::Ask(_)) {
+            if matches!(
+                failure.decision,
+                RetryDecision::Teach | RetryDecision::Moved(_) | RetryDecision::Ask(_)
+            ) {
                 at_once += 1;
                 if at_once > MAX_AT_ONCE {
                     self.rest(&mut backoff, until).await;
                 }
             }
-            match failure.verdict {
-                Verdict::Teach => match by_text(true) {
+            match failure.decision {
+                RetryDecision::Teach => match by_text(true) {
                     // Not again by digest in this call: the server might forget it once more.
                     Some(text) => command = text,
                     None => {
@@ -203,18 +206,18 @@ impl ConnectionManager {
                         return Err(error.or_unknown(unknown));
                     }
                 },
-                Verdict::Moved(node) => self.moved(queue, node, &endpoint),
-                Verdict::Ask(node) => ask = Some(on_same_host(node, &endpoint)),
-                Verdict::Overtaken if unknown => {
+                RetryDecision::Moved(node) => self.moved(queue, node, &endpoint),
+                RetryDecision::Ask(node) => ask = Some(on_same_host(node, &endpoint)),
+                RetryDecision::Overtaken if unknown => {
                     return Err(Error::unavailable(
                         format_args!("queue {queue}, {what}: {last}"),
                         true,
                     ));
                 }
-                Verdict::Overtaken => {
+                RetryDecision::Overtaken => {
                     return Err(Error::internal(format_args!("queue {queue}, {what}: {last}")));
                 }
-                Verdict::OtherFormat => {
+                RetryDecision::OtherFormat => {
                     let error = Error::new(
                         ErrorKind::Incompatible,
                         format_args!(
@@ -223,7 +226,7 @@ impl ConnectionManager {
                     );
                     return Err(error.or_unknown(unknown));
                 }
-                Verdict::Denied => {
+                RetryDecision::Denied => {
                     let name = command_name(&command);
                     return Err(Error::invalid(format_args!(
                         "queue {queue}, {what}: the user may not run {name}: {last}; grant +{name} \
@@ -231,7 +234,7 @@ impl ConnectionManager {
                     ))
                     .or_unknown(unknown));
                 }
-                Verdict::TooLarge => {
+                RetryDecision::TooLarge => {
                     let size = command.args_iter().map(|arg| match arg {
                         Arg::Simple(bytes) => bytes.len(),
                         _ => 0,
@@ -244,17 +247,17 @@ impl ConnectionManager {
                     ))
                     .or_unknown(unknown));
                 }
-                Verdict::Torn => {
+                RetryDecision::Torn => {
                     let error = Error::internal(format_args!(
                         "queue {queue}, {what}: {last}; the operation may have stopped half-way: run check"
                     ));
                     return Err(error.or_unknown(unknown));
                 }
-                Verdict::NotExecuted { .. } => {
+                RetryDecision::NotExecuted { .. } => {
                     self.forget_route(queue);
                     self.rest(&mut backoff, until).await;
                 }
-                Verdict::Unknown => {
+                RetryDecision::Unknown => {
                     unknown = true;
                     // It is sent again on another connection, and the first one may deliver it later.
                     if let Some(late_copy) = late_copy {
@@ -287,8 +290,10 @@ impl ConnectionManager {
         patience: Duration,
         left: Duration,
     ) -> Result<Value, Failure> {
-        let not_executed =
-            |message| Failure { verdict: Verdict::NotExecuted { reconnect: false }, message };
+        let not_executed = |message| Failure {
+            decision: RetryDecision::NotExecuted { reconnect: false },
+            message,
+        };
         let mut live = match tokio::time::timeout(left, self.connection(endpoint)).await {
             Ok(Ok(live)) => live,
             Ok(Err(OpenError::Passing(message))) => return Err(not_executed(message)),
@@ -318,19 +323,21 @@ impl ConnectionManager {
                 }
                 let message =
                     format!("{}: no answer for {patience:?}", self.opener.describe(endpoint));
-                return Err(Failure { verdict: Verdict::Unknown, message });
+                return Err(Failure { decision: RetryDecision::Unknown, message });
             }
         };
-        let verdict = verdict(&error);
+        let decision = retry_decision(&error);
         if matches!(
-            verdict,
-            Verdict::Unknown | Verdict::TooLarge | Verdict::NotExecuted { reconnect: true }
+            decision,
+            RetryDecision::Unknown
+                | RetryDecision::TooLarge
+                | RetryDecision::NotExecuted { reconnect: true }
         ) {
             self.discard(endpoint, &live).await;
         }
         let message = format!("{}: {}", self.opener.describe(endpoint), shown(&error));
-        tracing::debug!(%message, ?verdict, "attempt failed");
-        Err(Failure { verdict, message })
+        tracing::debug!(%message, ?decision, "attempt failed");
+        Err(Failure { decision, message })
     }
 
     async fn connection(&self, endpoint: &Endpoint) -> Result<Live, OpenError> {

@@ -7,7 +7,7 @@ use redis::{Cmd, cmd};
 use super::RedisEngine;
 use super::address::Node;
 use super::connection::{Connection, Endpoint, OpenError, Opener};
-use super::verdict::shown;
+use super::retry_decision::shown;
 use crate::doctor::{Diagnosis, Durability};
 use crate::{Error, Result};
 

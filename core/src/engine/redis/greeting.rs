@@ -3,7 +3,7 @@
 use redis::{Cmd, ErrorKind as RedisErrorKind, RedisError, Value, cmd};
 
 use super::connection::{Connection, OpenError, Opener};
-use super::verdict::shown;
+use super::retry_decision::shown;
 use crate::{Error, ErrorKind, Result};
 
 impl Opener {

@@ -7,7 +7,7 @@ use redis::{Value, cmd};
 
 use super::connection::{Connection, Endpoint};
 use super::connection_manager::ConnectionManager;
-use super::verdict::{Verdict, verdict};
+use super::retry_decision::{RetryDecision, retry_decision};
 use super::wake::{Hub, Hubs, lock};
 use crate::backoff::Backoff;
 use crate::name::QueueName;
@@ -83,7 +83,7 @@ impl Listener {
                     popped = self.block(open, &listening) => popped,
                     () = closed.cancelled() => return,
                 },
-                None => Err(Verdict::NotExecuted { reconnect: true }),
+                None => Err(RetryDecision::NotExecuted { reconnect: true }),
             };
             match popped {
                 Ok(key) => {
@@ -92,11 +92,11 @@ impl Listener {
                         self.deliver(&listening, &key).await;
                     }
                 }
-                Err(verdict) => {
+                Err(decision) => {
                     // Whatever it was: the next connection goes to the right server.
                     if let Some(open) = line.take() {
                         broken = true;
-                        if let Verdict::Moved(node) = verdict {
+                        if let RetryDecision::Moved(node) = decision {
                             self.manager.moved(&listening[0].0, node, &open.endpoint);
                         }
                     }
@@ -145,7 +145,7 @@ impl Listener {
         &self,
         line: &Line,
         listening: &[(QueueName, Vec<u8>)],
-    ) -> Result<Option<Vec<u8>>, Verdict> {
+    ) -> Result<Option<Vec<u8>>, RetryDecision> {
         let mut command = cmd("BLPOP");
         for (_, key) in listening {
             command.arg(key);
@@ -167,7 +167,7 @@ impl Listener {
                         answer = &mut answer => break answer,
                         done = self.unblock(line, &listening[0].0) => if !done {
                             // Not allowed, or too early: a new connection listens to the new set.
-                            return Err(Verdict::Unknown);
+                            return Err(RetryDecision::Unknown);
                         }
                     }
                 }
@@ -179,8 +179,8 @@ impl Listener {
                 _ => Ok(None),
             },
             Ok(Ok(_)) => Ok(None),
-            Ok(Err(error)) => Err(verdict(&error)),
-            Err(_) => Err(Verdict::Unknown),
+            Ok(Err(error)) => Err(retry_decision(&error)),
+            Err(_) => Err(RetryDecision::Unknown),
         }
     }
 

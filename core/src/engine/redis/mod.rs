@@ -22,10 +22,10 @@ mod operate;
 mod reads_to_end;
 mod record;
 mod reply;
+mod retry_decision;
 mod routes;
 mod scripts;
 mod settle;
-mod verdict;
 mod wake;
 
 use std::collections::HashMap;

@@ -5,7 +5,7 @@ use redis::{ErrorKind as RedisErrorKind, RedisError};
 use super::address::Node;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Verdict {
+pub(super) enum RetryDecision {
     /// It was not executed: back off and retry.
     NotExecuted { reconnect: bool },
     /// It may have been executed: reconnect and retry the same operation.
@@ -35,45 +35,47 @@ pub(super) fn shown(error: &RedisError) -> String {
     text.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The verdict on an error.
-pub(super) fn verdict(error: &RedisError) -> Verdict {
-    let not_executed = Verdict::NotExecuted { reconnect: false };
+/// The decision on an error.
+pub(super) fn retry_decision(error: &RedisError) -> RetryDecision {
+    let not_executed = RetryDecision::NotExecuted { reconnect: false };
     // The second part is the slot.
     if let Some((address, _)) = error.redirect_node() {
         let node = address
             .rsplit_once(':')
             .and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
         return match node {
-            Some(node) if error.code() == Some("ASK") => Verdict::Ask(node),
-            Some(node) => Verdict::Moved(node),
+            Some(node) if error.code() == Some("ASK") => RetryDecision::Ask(node),
+            Some(node) => RetryDecision::Moved(node),
             None => not_executed,
         };
     }
     let Some(code) = error.code() else {
         return match error.kind() {
             RedisErrorKind::Client => not_executed,
-            RedisErrorKind::AuthenticationFailed => Verdict::NotExecuted { reconnect: true },
-            RedisErrorKind::UnexpectedReturnType => Verdict::Torn,
-            _ => Verdict::Unknown,
+            RedisErrorKind::AuthenticationFailed => RetryDecision::NotExecuted { reconnect: true },
+            RedisErrorKind::UnexpectedReturnType => RetryDecision::Torn,
+            _ => RetryDecision::Unknown,
         };
     };
     let detail = error.detail().unwrap_or("");
     // Raised by a command inside a script: what it did before stays.
     let inside = detail.contains("@user_script") || detail.contains("non local key");
     match code {
-        _ if inside => Verdict::Torn,
-        "NOSCRIPT" => Verdict::Teach,
-        "OVERTAKEN" => Verdict::Overtaken,
-        "FORMAT" => Verdict::OtherFormat,
-        "READONLY" | "NOAUTH" => Verdict::NotExecuted { reconnect: true },
+        _ if inside => RetryDecision::Torn,
+        "NOSCRIPT" => RetryDecision::Teach,
+        "OVERTAKEN" => RetryDecision::Overtaken,
+        "FORMAT" => RetryDecision::OtherFormat,
+        "READONLY" | "NOAUTH" => RetryDecision::NotExecuted { reconnect: true },
         "TRYAGAIN" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "OOM" | "MISCONF"
         | "NOREPLICAS" | "BUSY" => not_executed,
-        "NOPERM" => Verdict::Denied,
-        "UNBLOCKED" => Verdict::Unknown,
+        "NOPERM" => RetryDecision::Denied,
+        "UNBLOCKED" => RetryDecision::Unknown,
         // Said before the argument has come in. The connection is closed then.
-        "ERR" if detail.contains("invalid bulk length") => Verdict::TooLarge,
-        _ if detail.contains("max number of clients") => Verdict::NotExecuted { reconnect: true },
-        _ => Verdict::Torn,
+        "ERR" if detail.contains("invalid bulk length") => RetryDecision::TooLarge,
+        _ if detail.contains("max number of clients") => {
+            RetryDecision::NotExecuted { reconnect: true }
+        }
+        _ => RetryDecision::Torn,
     }
 }
 
@@ -82,41 +84,44 @@ mod tests {
     use super::*;
     use redis::make_extension_error;
 
-    fn server(code: &str, detail: &str) -> Verdict {
-        verdict(&make_extension_error(code.into(), Some(detail.into())))
+    fn server(code: &str, detail: &str) -> RetryDecision {
+        retry_decision(&make_extension_error(code.into(), Some(detail.into())))
     }
 
     #[test]
     fn redirections_name_a_node() {
         let moved = |detail| match redis::parse_redis_value(detail) {
-            Ok(value) => value.extract_error().map_err(|error| verdict(&error)),
-            Err(error) => Err(verdict(&error)),
+            Ok(value) => value.extract_error().map_err(|error| retry_decision(&error)),
+            Err(error) => Err(retry_decision(&error)),
         };
         let node = |host: &str| (host.to_owned(), 7000);
         let asked = moved(b"-ASK 12 10.0.0.1:7000\r\n").unwrap_err();
-        assert_eq!(asked, Verdict::Ask(node("10.0.0.1")));
+        assert_eq!(asked, RetryDecision::Ask(node("10.0.0.1")));
         for (text, host) in
             [(&b"-MOVED 12 ::1:7000\r\n"[..], "::1"), (&b"-MOVED 12 :7000\r\n"[..], "")]
         {
-            assert_eq!(moved(text).unwrap_err(), Verdict::Moved(node(host)));
+            assert_eq!(moved(text).unwrap_err(), RetryDecision::Moved(node(host)));
         }
         let nonsense = moved(b"-MOVED 12 nowhere\r\n").unwrap_err();
-        assert_eq!(nonsense, Verdict::NotExecuted { reconnect: false });
+        assert_eq!(nonsense, RetryDecision::NotExecuted { reconnect: false });
     }
 
     #[test]
     fn errors_fall_into_the_three_classes() {
-        assert_eq!(server("OOM", "used memory"), Verdict::NotExecuted { reconnect: false });
-        assert_eq!(server("READONLY", "replica"), Verdict::NotExecuted { reconnect: true });
-        assert_eq!(server("UNBLOCKED", "x"), Verdict::Unknown);
-        assert_eq!(server("NOPERM", "no permissions to run the 'x' command"), Verdict::Denied);
-        assert_eq!(server("NOPERM", "x script: 1, on @user_script:3."), Verdict::Torn);
-        assert_eq!(server("WRONGTYPE", "x script: 1, on @user_script:3."), Verdict::Torn);
-        assert_eq!(server("READONLY", "x script: 1, on @user_script:3."), Verdict::Torn);
-        assert_eq!(server("OVERTAKEN", "x"), Verdict::Overtaken);
+        assert_eq!(server("OOM", "used memory"), RetryDecision::NotExecuted { reconnect: false });
+        assert_eq!(server("READONLY", "replica"), RetryDecision::NotExecuted { reconnect: true });
+        assert_eq!(server("UNBLOCKED", "x"), RetryDecision::Unknown);
+        assert_eq!(
+            server("NOPERM", "no permissions to run the 'x' command"),
+            RetryDecision::Denied
+        );
+        assert_eq!(server("NOPERM", "x script: 1, on @user_script:3."), RetryDecision::Torn);
+        assert_eq!(server("WRONGTYPE", "x script: 1, on @user_script:3."), RetryDecision::Torn);
+        assert_eq!(server("READONLY", "x script: 1, on @user_script:3."), RetryDecision::Torn);
+        assert_eq!(server("OVERTAKEN", "x"), RetryDecision::Overtaken);
         let too_large = "Protocol error: invalid bulk length";
-        assert_eq!(server("ERR", too_large), Verdict::TooLarge);
+        assert_eq!(server("ERR", too_large), RetryDecision::TooLarge);
         let io = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        assert_eq!(verdict(&io.into()), Verdict::Unknown);
+        assert_eq!(retry_decision(&io.into()), RetryDecision::Unknown);
     }
 }
