@@ -132,8 +132,8 @@ impl ConnectionManager {
             script.name(),
             until,
             late_copy,
-            |teach| {
-                if teach && text.is_none() {
+            |load_script| {
+                if load_script && text.is_none() {
                     let mut command = self.scripts.by_text(script);
                     fill(&mut command);
                     text = Some(Arc::new(command));
@@ -190,7 +190,7 @@ impl ConnectionManager {
             last = failure.message;
             if matches!(
                 failure.decision,
-                RetryDecision::Teach | RetryDecision::Moved(_) | RetryDecision::Ask(_)
+                RetryDecision::LoadScript | RetryDecision::Moved(_) | RetryDecision::Ask(_)
             ) {
                 at_once += 1;
                 if at_once > MAX_AT_ONCE {
@@ -198,7 +198,7 @@ impl ConnectionManager {
                 }
             }
             match failure.decision {
-                RetryDecision::Teach => match by_text(true) {
+                RetryDecision::LoadScript => match by_text(true) {
                     // Not again by digest in this call: the server might forget it once more.
                     Some(text) => command = text,
                     None => {

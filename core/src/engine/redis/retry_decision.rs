@@ -11,7 +11,7 @@ pub(super) enum RetryDecision {
     /// It may have been executed: reconnect and retry the same operation.
     Unknown,
     /// The server does not know the script: send its text.
-    Teach,
+    LoadScript,
     /// Another node of the cluster has the queue. An empty host is the one that was asked.
     Moved(Node),
     /// Another node of the cluster has the queue for this once.
@@ -62,7 +62,7 @@ pub(super) fn retry_decision(error: &RedisError) -> RetryDecision {
     let inside = detail.contains("@user_script") || detail.contains("non local key");
     match code {
         _ if inside => RetryDecision::Torn,
-        "NOSCRIPT" => RetryDecision::Teach,
+        "NOSCRIPT" => RetryDecision::LoadScript,
         "OVERTAKEN" => RetryDecision::Overtaken,
         "FORMAT" => RetryDecision::OtherFormat,
         "READONLY" | "NOAUTH" => RetryDecision::NotExecuted { reconnect: true },
