@@ -247,7 +247,7 @@ impl ConnectionManager {
                     ))
                     .or_unknown(unknown));
                 }
-                RetryDecision::Torn => {
+                RetryDecision::PartiallyApplied => {
                     let error = Error::internal(format_args!(
                         "queue {queue}, {what}: {last}; the operation may have stopped half-way: run check"
                     ));

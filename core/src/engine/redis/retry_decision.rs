@@ -25,7 +25,7 @@ pub(super) enum RetryDecision {
     /// The user may not run the command, or touch its keys. Nothing was executed.
     Denied,
     /// Retrying would not help. It may have stopped half-way.
-    Torn,
+    PartiallyApplied,
 }
 
 /// The error for people. A server may repeat arguments that it was sent: these are cut off.
@@ -53,7 +53,7 @@ pub(super) fn retry_decision(error: &RedisError) -> RetryDecision {
         return match error.kind() {
             RedisErrorKind::Client => not_executed,
             RedisErrorKind::AuthenticationFailed => RetryDecision::NotExecuted { reconnect: true },
-            RedisErrorKind::UnexpectedReturnType => RetryDecision::Torn,
+            RedisErrorKind::UnexpectedReturnType => RetryDecision::PartiallyApplied,
             _ => RetryDecision::Unknown,
         };
     };
@@ -61,7 +61,7 @@ pub(super) fn retry_decision(error: &RedisError) -> RetryDecision {
     // Raised by a command inside a script: what it did before stays.
     let inside = detail.contains("@user_script") || detail.contains("non local key");
     match code {
-        _ if inside => RetryDecision::Torn,
+        _ if inside => RetryDecision::PartiallyApplied,
         "NOSCRIPT" => RetryDecision::LoadScript,
         "OVERTAKEN" => RetryDecision::Overtaken,
         "FORMAT" => RetryDecision::OtherFormat,
@@ -75,7 +75,7 @@ pub(super) fn retry_decision(error: &RedisError) -> RetryDecision {
         _ if detail.contains("max number of clients") => {
             RetryDecision::NotExecuted { reconnect: true }
         }
-        _ => RetryDecision::Torn,
+        _ => RetryDecision::PartiallyApplied,
     }
 }
 
@@ -115,9 +115,18 @@ mod tests {
             server("NOPERM", "no permissions to run the 'x' command"),
             RetryDecision::Denied
         );
-        assert_eq!(server("NOPERM", "x script: 1, on @user_script:3."), RetryDecision::Torn);
-        assert_eq!(server("WRONGTYPE", "x script: 1, on @user_script:3."), RetryDecision::Torn);
-        assert_eq!(server("READONLY", "x script: 1, on @user_script:3."), RetryDecision::Torn);
+        assert_eq!(
+            server("NOPERM", "x script: 1, on @user_script:3."),
+            RetryDecision::PartiallyApplied
+        );
+        assert_eq!(
+            server("WRONGTYPE", "x script: 1, on @user_script:3."),
+            RetryDecision::PartiallyApplied
+        );
+        assert_eq!(
+            server("READONLY", "x script: 1, on @user_script:3."),
+            RetryDecision::PartiallyApplied
+        );
         assert_eq!(server("OVERTAKEN", "x"), RetryDecision::Overtaken);
         let too_large = "Protocol error: invalid bulk length";
         assert_eq!(server("ERR", too_large), RetryDecision::TooLarge);
