@@ -8,7 +8,7 @@ use redis::{Value, cmd};
 use super::connection::{Connection, Endpoint};
 use super::connection_manager::ConnectionManager;
 use super::retry_decision::{RetryDecision, retry_decision};
-use super::wake::{Hub, Hubs, lock};
+use super::wake::{Notifier, Notifiers, lock};
 use crate::backoff::Backoff;
 use crate::name::QueueName;
 
@@ -26,9 +26,9 @@ const PUT_BACK: &str = concat!("#!lua flags=allow-oom\n", include_str!("scripts/
 pub(super) struct Listener {
     pub(super) block: Duration,
     pub(super) manager: Arc<ConnectionManager>,
-    pub(super) hubs: Arc<Hubs>,
+    pub(super) notifiers: Arc<Notifiers>,
     pub(super) name: Option<QueueName>,
-    pub(super) hub: Arc<Hub>,
+    pub(super) notifier: Arc<Notifier>,
 }
 
 struct Line {
@@ -45,7 +45,7 @@ impl Listener {
         let mut backoff = Backoff::up_to(MAX_PAUSE);
         let mut broken = false;
         while !closed.is_cancelled() {
-            let mut listening: Vec<(QueueName, Vec<u8>)> = lock(&self.hub.waiting)
+            let mut listening: Vec<(QueueName, Vec<u8>)> = lock(&self.notifier.waiting)
                 .iter()
                 .map(|(queue, waiting)| (queue.clone(), waiting.key.clone()))
                 .collect();
@@ -54,7 +54,7 @@ impl Listener {
                     return;
                 }
                 tokio::select! {
-                    () = self.hub.changed.notified() => {}
+                    () = self.notifier.changed.notified() => {}
                     () = closed.cancelled() => {}
                     () = tokio::time::sleep(IDLE) => if self.leave() {
                         return;
@@ -74,7 +74,7 @@ impl Listener {
             }
             if line.is_some() && std::mem::take(&mut broken) {
                 // Tokens, and the promise to send any, may be gone with the old server.
-                for waiting in lock(&self.hub.waiting).values() {
+                for waiting in lock(&self.notifier.waiting).values() {
                     waiting.news.notify_one();
                 }
             }
@@ -110,17 +110,20 @@ impl Listener {
     }
 
     fn is_current(&self) -> bool {
-        lock(&self.hubs).get(&self.name).is_some_and(|hub| Arc::ptr_eq(hub, &self.hub))
+        lock(&self.notifiers)
+            .get(&self.name)
+            .is_some_and(|notifier| Arc::ptr_eq(notifier, &self.notifier))
     }
 
-    /// Gives the hub up, unless somebody has come. True: whoever comes now gets another one.
+    /// Gives the notifier up, unless somebody has come. True: whoever comes now gets another one.
     fn leave(&self) -> bool {
-        let mut hubs = lock(&self.hubs);
-        let is_current = hubs.get(&self.name).is_some_and(|hub| Arc::ptr_eq(hub, &self.hub));
-        if !is_current || !lock(&self.hub.waiting).is_empty() {
+        let mut notifiers = lock(&self.notifiers);
+        let is_current =
+            notifiers.get(&self.name).is_some_and(|notifier| Arc::ptr_eq(notifier, &self.notifier));
+        if !is_current || !lock(&self.notifier.waiting).is_empty() {
             return !is_current;
         }
-        hubs.remove(&self.name);
+        notifiers.remove(&self.name);
         true
     }
 
@@ -158,9 +161,9 @@ impl Listener {
         let answer = loop {
             tokio::select! {
                 answer = &mut answer => break answer,
-                () = self.hub.changed.notified() => {
+                () = self.notifier.changed.notified() => {
                     let known = |queue| listening.iter().any(|(name, _)| name == queue);
-                    if lock(&self.hub.waiting).keys().all(known) {
+                    if lock(&self.notifier.waiting).keys().all(known) {
                         continue;
                     }
                     tokio::select! {
@@ -204,7 +207,7 @@ impl Listener {
         let Some((queue, key)) = listening.iter().find(|(_, listened)| listened == key) else {
             return;
         };
-        let news = lock(&self.hub.waiting).get(queue).map(|waiting| waiting.news.clone());
+        let news = lock(&self.notifier.waiting).get(queue).map(|waiting| waiting.news.clone());
         match news {
             Some(news) => news.notify_one(),
             None => {

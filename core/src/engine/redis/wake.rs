@@ -46,15 +46,15 @@ pub(super) struct Wake {
     kind: News,
     manager: Arc<ConnectionManager>,
     namespace: String,
-    hubs: Arc<Hubs>,
+    notifiers: Arc<Notifiers>,
 }
 
-/// By queue on a Cluster, else one for all. Whoever locks a hub as well locks this first.
-pub(super) type Hubs = Mutex<HashMap<Option<QueueName>, Arc<Hub>>>;
+/// By queue on a Cluster, else one for all. Whoever locks a notifier as well locks this first.
+pub(super) type Notifiers = Mutex<HashMap<Option<QueueName>, Arc<Notifier>>>;
 
 /// One connection and the queues it listens to.
 #[derive(Default)]
-pub(super) struct Hub {
+pub(super) struct Notifier {
     pub(super) waiting: Mutex<HashMap<QueueName, Waiting>>,
     pub(super) changed: Notify,
 }
@@ -70,14 +70,14 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Listens for as long as it lives.
-struct Ticket<'a> {
-    hub: &'a Hub,
+struct Subscription<'a> {
+    notifier: &'a Notifier,
     queue: &'a QueueName,
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for Subscription<'_> {
     fn drop(&mut self) {
-        let mut waiting = lock(&self.hub.waiting);
+        let mut waiting = lock(&self.notifier.waiting);
         if let Some(entry) = waiting.get_mut(self.queue) {
             entry.count -= 1;
             if entry.count == 0 {
@@ -89,15 +89,15 @@ impl Drop for Ticket<'_> {
 
 impl Wake {
     pub(super) fn new(kind: News, manager: Arc<ConnectionManager>, namespace: &str) -> Self {
-        Wake { kind, manager, namespace: namespace.to_owned(), hubs: Arc::default() }
+        Wake { kind, manager, namespace: namespace.to_owned(), notifiers: Arc::default() }
     }
 
     /// Returns when a token for the queue came, or may have been lost with a connection.
     pub(super) async fn wait(&self, queue: &QueueName) {
-        let (hub, news) = self.enter(queue);
-        let ticket = Ticket { hub: &hub, queue };
+        let (notifier, news) = self.enter(queue);
+        let subscription = Subscription { notifier: &notifier, queue };
         news.notified().await;
-        drop(ticket);
+        drop(subscription);
     }
 
     /// The client does not use the queue any more: on a Cluster, its connection closes.
@@ -106,31 +106,31 @@ impl Wake {
             return;
         }
         let name = Some(queue.clone());
-        let mut hubs = lock(&self.hubs);
-        if hubs.get(&name).is_some_and(|hub| lock(&hub.waiting).is_empty())
-            && let Some(hub) = hubs.remove(&name)
+        let mut notifiers = lock(&self.notifiers);
+        if notifiers.get(&name).is_some_and(|notifier| lock(&notifier.waiting).is_empty())
+            && let Some(notifier) = notifiers.remove(&name)
         {
-            hub.changed.notify_one();
+            notifier.changed.notify_one();
         }
     }
 
-    /// Counts one more who waits. Under the lock of the hubs, so that none is given up meanwhile.
-    fn enter(&self, queue: &QueueName) -> (Arc<Hub>, Arc<Notify>) {
+    /// Counts one more who waits. Under the lock of the notifiers, so that none is given up meanwhile.
+    fn enter(&self, queue: &QueueName) -> (Arc<Notifier>, Arc<Notify>) {
         let name = self.manager.in_a_cluster().then(|| queue.clone());
-        let mut hubs = lock(&self.hubs);
-        let hub = hubs.entry(name.clone()).or_insert_with(|| {
-            let hub = Arc::<Hub>::default();
+        let mut notifiers = lock(&self.notifiers);
+        let notifier = notifiers.entry(name.clone()).or_insert_with(|| {
+            let notifier = Arc::<Notifier>::default();
             let listener = Listener {
                 block: self.kind.block(),
                 manager: self.manager.clone(),
-                hubs: self.hubs.clone(),
+                notifiers: self.notifiers.clone(),
                 name,
-                hub: hub.clone(),
+                notifier: notifier.clone(),
             };
             tokio::spawn(listener.run());
-            hub
+            notifier
         });
-        let mut waiting = lock(&hub.waiting);
+        let mut waiting = lock(&notifier.waiting);
         let entry = waiting.entry(queue.clone()).or_insert_with(|| Waiting {
             count: 0,
             key: self.kind.key(&Keys::new(&self.namespace, queue)),
@@ -138,8 +138,8 @@ impl Wake {
         });
         entry.count += 1;
         if entry.count == 1 {
-            hub.changed.notify_one();
+            notifier.changed.notify_one();
         }
-        (hub.clone(), entry.news.clone())
+        (notifier.clone(), entry.news.clone())
     }
 }
