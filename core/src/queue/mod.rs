@@ -3,8 +3,8 @@
 mod add;
 mod clean;
 mod lease;
-mod look;
 mod operate;
+mod query;
 mod settle;
 
 use std::fmt;

@@ -132,7 +132,7 @@ impl<'a> Audit<'a> {
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
         let begun = Instant::now();
-        let reply = self.engine.look(self.queue, script, key_count, fill).await;
+        let reply = self.engine.query(self.queue, script, key_count, fill).await;
         pause(begun, self.pace).await;
         reply
     }

@@ -15,7 +15,7 @@ pub(super) async fn next_due(
     rest: Duration,
 ) -> Result<Option<Duration>> {
     let reply = engine
-        .look(queue, Script::NextDue, UP_TO_DELAYED, |command| {
+        .query(queue, Script::NextDue, UP_TO_DELAYED, |command| {
             command.arg(rest.as_millis() as u64);
         })
         .await?;
@@ -35,7 +35,7 @@ pub(super) async fn deep_turn(
         Turn::Drop => ("drop", Duration::ZERO),
     };
     let reply = engine
-        .look(queue, Script::DeepTurn, UP_TO_META, |command| {
+        .query(queue, Script::DeepTurn, UP_TO_META, |command| {
             command.arg(word).arg(interval.as_millis() as u64).arg(Turn::LASTS.as_millis() as u64);
         })
         .await?;

@@ -15,10 +15,10 @@ mod greeting;
 mod keys;
 mod lease;
 mod listener;
-mod look;
 mod names;
 mod number;
 mod operate;
+mod query;
 mod reads_to_end;
 mod record;
 mod reply;
@@ -145,7 +145,7 @@ impl RedisEngine {
     }
 
     /// Runs a script that may be repeated: the keys, then what `fill` adds.
-    async fn look(
+    async fn query(
         &self,
         queue: &QueueName,
         script: Script,
@@ -336,11 +336,11 @@ impl Engine for RedisEngine {
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {
-        look::counts(self, queue).await
+        query::counts(self, queue).await
     }
 
     async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {
-        look::get(self, queue, id).await
+        query::get(self, queue, id).await
     }
 
     async fn list(
@@ -350,7 +350,7 @@ impl Engine for RedisEngine {
         cursor: Option<&Cursor>,
         limit: usize,
     ) -> Result<Page> {
-        look::list(self, queue, state, cursor, limit).await
+        query::list(self, queue, state, cursor, limit).await
     }
 
     async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {

@@ -104,11 +104,11 @@ pub(super) async fn set_paused(
         let fill = |command: &mut Cmd| {
             command.arg(&salt[..]);
         };
-        engine.look(queue, Script::Pause, UP_TO_META, fill).await?;
+        engine.query(queue, Script::Pause, UP_TO_META, fill).await?;
         // It may be new.
         engine.announce(queue).await;
     } else {
-        engine.look(queue, Script::Resume, UP_TO_WAKE, |_| ()).await?;
+        engine.query(queue, Script::Resume, UP_TO_WAKE, |_| ()).await?;
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ pub(super) async fn drop_queue(engine: &RedisEngine, queue: &QueueName) -> Resul
     command.arg(engine.keys(queue).meta()).arg("incarnation");
     let incarnation = reply::bytes(engine.manager.command(queue, engine.until(), command).await?)?;
     let reply = engine
-        .look(queue, Script::Drop, ALL, |command| {
+        .query(queue, Script::Drop, ALL, |command| {
             command.arg(&*incarnation);
         })
         .await?;

@@ -19,7 +19,6 @@ mod lease;
 mod location;
 mod log;
 mod log_watch;
-mod look;
 mod mend;
 mod news;
 mod opening;
@@ -28,6 +27,7 @@ mod park;
 #[cfg(test)]
 mod plans;
 mod process;
+mod query;
 mod reader;
 mod row;
 mod seat;
@@ -237,7 +237,7 @@ impl SqliteEngine {
     }
 
     /// Looks; cheap looks are had on the caller's thread.
-    async fn look<T: Send + 'static>(
+    async fn query<T: Send + 'static>(
         &self,
         queue: &QueueName,
         until: Instant,
@@ -299,7 +299,7 @@ impl Engine for SqliteEngine {
     ) -> Result<Leased> {
         let before = self.begin_look(queue)?;
         if before.is_none_or(|before| before.in_vain)
-            && let Err(nothing) = self.look(queue, stamp.until, lease::look).await?
+            && let Err(nothing) = self.query(queue, stamp.until, lease::look).await?
         {
             self.looked_in_vain(queue);
             return Ok(nothing);
@@ -407,7 +407,7 @@ impl Engine for SqliteEngine {
         let (worker, name) = (self.worker()?, queue.clone());
         // Whoever was dropping a queue may have died: each step of a clean takes one of that as well.
         let swept = self.sweeper.try_step(&worker, stamp.until).await;
-        if let Err(nothing) = self.look(queue, stamp.until, clean::anything_due).await? {
+        if let Err(nothing) = self.query(queue, stamp.until, clean::anything_due).await? {
             return Ok((nothing, swept));
         }
         let clean = move |db: &mut Database| clean::light_clean(db, &name);
@@ -458,12 +458,12 @@ impl Engine for SqliteEngine {
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {
-        self.look(queue, self.until(), look::counts).await
+        self.query(queue, self.until(), query::counts).await
     }
 
     async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {
         let (name, id) = (queue.clone(), id.to_vec());
-        self.read(move |db| look::get(db, &name, &id)).await
+        self.read(move |db| query::get(db, &name, &id)).await
     }
 
     async fn list(
@@ -474,7 +474,7 @@ impl Engine for SqliteEngine {
         limit: usize,
     ) -> Result<Page> {
         let (name, cursor) = (queue.clone(), cursor.cloned());
-        self.read(move |db| look::list(db, &name, state, cursor.as_ref(), limit)).await
+        self.read(move |db| query::list(db, &name, state, cursor.as_ref(), limit)).await
     }
 
     async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {
@@ -499,7 +499,7 @@ impl Engine for SqliteEngine {
     }
 
     async fn queues(&self) -> Result<QueueNames> {
-        let found = self.read(look::queues).await?;
+        let found = self.read(query::queues).await?;
         let is_name = |name: &String| QueueName::new(name).is_ok();
         let (names, strange): (Vec<_>, Vec<_>) = found.into_iter().partition(is_name);
         Ok(QueueNames { names, skipped: strange.len() as u64 })

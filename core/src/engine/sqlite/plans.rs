@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::database::Database;
 use super::opening::Opening;
 use super::{
-    add, audit, clean, clock, dropped, lease, location::Location, look, operate, settle, tend,
+    add, audit, clean, clock, dropped, lease, location::Location, operate, query, settle, tend,
 };
 use crate::engine::{Complete, Extend, Fail, LeaseRequest, Release, Turn};
 use crate::item::{Cursor, Item, State};
@@ -35,13 +35,13 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     let _ = clean::anything_due(db, &name).unwrap();
     clean::light_clean(db, &name).unwrap();
     for state in State::ALL {
-        look::list(db, &name, state, None, 10).unwrap();
+        query::list(db, &name, state, None, 10).unwrap();
         let cursor = Cursor("3".into(), "0".into());
-        look::list(db, &name, state, Some(&cursor), 10).unwrap();
+        query::list(db, &name, state, Some(&cursor), 10).unwrap();
         operate::purge(db, &name, state, 2).unwrap();
     }
-    look::counts(db, &name).unwrap();
-    look::get(db, &name, &[1]).unwrap();
+    query::counts(db, &name).unwrap();
+    query::get(db, &name, &[1]).unwrap();
     operate::remove(db, &name, &[Bytes::from_static(&[9])]).unwrap();
     operate::requeue(db, &name, &[Bytes::from_static(&[8])]).unwrap();
     audit::items(db, &name, 0, true, &mut Default::default()).unwrap();

@@ -16,7 +16,7 @@ use crate::name::QueueName;
 use crate::{Error, Result};
 
 pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Counts> {
-    let reply = engine.look(queue, Script::Counts, ALL, |_| ()).await?;
+    let reply = engine.query(queue, Script::Counts, ALL, |_| ()).await?;
     let numbers = reply::list(reply)?;
     let numbers: Vec<i64> = numbers.into_iter().map(reply::number).collect::<Result<_>>()?;
     let Ok(numbers) = <[i64; 22]>::try_from(numbers) else {
@@ -52,7 +52,7 @@ pub(super) async fn get(
 ) -> Result<Option<ItemInfo>> {
     let id = store_id(id);
     let reply = engine
-        .look(queue, Script::Get, UP_TO_DEAD, |command| {
+        .query(queue, Script::Get, UP_TO_DEAD, |command| {
             command.arg(&*id);
         })
         .await?;
@@ -84,7 +84,7 @@ pub(super) async fn list(
         return Err(Error::invalid(what));
     }
     let reply = engine
-        .look(queue, Script::List, ALL, |command| {
+        .query(queue, Script::List, ALL, |command| {
             command.arg(state.as_str()).arg(limit).arg(from).arg(after);
         })
         .await?;
