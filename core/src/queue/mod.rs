@@ -1,9 +1,9 @@
 //! The operations on one queue.
 
 mod add;
+mod admin;
 mod clean;
 mod lease;
-mod operate;
 mod query;
 mod settle;
 

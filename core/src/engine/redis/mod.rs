@@ -4,6 +4,7 @@
 mod access;
 mod add;
 mod address;
+mod admin;
 mod audit;
 mod candidates;
 mod connection;
@@ -17,7 +18,6 @@ mod lease;
 mod listener;
 mod names;
 mod number;
-mod operate;
 mod query;
 mod reads_to_end;
 mod record;
@@ -286,11 +286,11 @@ impl Engine for RedisEngine {
     }
 
     async fn remove(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        operate::remove(self, queue, ids, stamp).await
+        admin::remove(self, queue, ids, stamp).await
     }
 
     async fn requeue(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        operate::requeue(self, queue, ids, stamp).await
+        admin::requeue(self, queue, ids, stamp).await
     }
 
     async fn purge(
@@ -300,11 +300,11 @@ impl Engine for RedisEngine {
         limit: u64,
         stamp: &Stamp,
     ) -> Result<(u64, u64)> {
-        operate::purge(self, queue, state, limit, stamp).await
+        admin::purge(self, queue, state, limit, stamp).await
     }
 
     async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)> {
-        operate::light_clean(self, queue, stamp).await
+        admin::light_clean(self, queue, stamp).await
     }
 
     async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport> {
@@ -332,7 +332,7 @@ impl Engine for RedisEngine {
     }
 
     async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {
-        operate::set_paused(self, queue, paused).await
+        admin::set_paused(self, queue, paused).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {
@@ -354,7 +354,7 @@ impl Engine for RedisEngine {
     }
 
     async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {
-        let dropped = operate::drop_queue(self, queue).await;
+        let dropped = admin::drop_queue(self, queue).await;
         self.forget(queue);
         dropped
     }

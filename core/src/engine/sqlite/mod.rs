@@ -4,6 +4,7 @@
 //! the stamps of the operations are not needed here.
 
 mod add;
+mod admin;
 mod audit;
 mod auditor;
 mod clean;
@@ -22,7 +23,6 @@ mod log_watch;
 mod mend;
 mod news;
 mod opening;
-mod operate;
 mod park;
 #[cfg(test)]
 mod plans;
@@ -383,11 +383,11 @@ impl Engine for SqliteEngine {
     }
 
     async fn remove(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        self.write(queue, ids, ids.len(), stamp, operate::remove).await
+        self.write(queue, ids, ids.len(), stamp, admin::remove).await
     }
 
     async fn requeue(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        self.write_and_tell(queue, ids, ids.len(), stamp, operate::requeue).await
+        self.write_and_tell(queue, ids, ids.len(), stamp, admin::requeue).await
     }
 
     async fn purge(
@@ -398,9 +398,7 @@ impl Engine for SqliteEngine {
         stamp: &Stamp,
     ) -> Result<(u64, u64)> {
         let name = queue.clone();
-        self.worker()?
-            .run(true, stamp.until, move |db| operate::purge(db, &name, state, limit))
-            .await
+        self.worker()?.run(true, stamp.until, move |db| admin::purge(db, &name, state, limit)).await
     }
 
     async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)> {
@@ -451,7 +449,7 @@ impl Engine for SqliteEngine {
 
     async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {
         let (worker, name) = (self.worker()?, queue.clone());
-        let pause = move |db: &mut Database| operate::set_paused(db, &name, paused);
+        let pause = move |db: &mut Database| admin::set_paused(db, &name, paused);
         worker.run(true, self.until(), pause).await?;
         worker.news().changed(queue);
         Ok(())

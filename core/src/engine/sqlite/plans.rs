@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::database::Database;
 use super::opening::Opening;
 use super::{
-    add, audit, clean, clock, dropped, lease, location::Location, operate, query, settle, tend,
+    add, admin, audit, clean, clock, dropped, lease, location::Location, query, settle, tend,
 };
 use crate::engine::{Complete, Extend, Fail, LeaseRequest, Release, Turn};
 use crate::item::{Cursor, Item, State};
@@ -38,12 +38,12 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
         query::list(db, &name, state, None, 10).unwrap();
         let cursor = Cursor("3".into(), "0".into());
         query::list(db, &name, state, Some(&cursor), 10).unwrap();
-        operate::purge(db, &name, state, 2).unwrap();
+        admin::purge(db, &name, state, 2).unwrap();
     }
     query::counts(db, &name).unwrap();
     query::get(db, &name, &[1]).unwrap();
-    operate::remove(db, &name, &[Bytes::from_static(&[9])]).unwrap();
-    operate::requeue(db, &name, &[Bytes::from_static(&[8])]).unwrap();
+    admin::remove(db, &name, &[Bytes::from_static(&[9])]).unwrap();
+    admin::requeue(db, &name, &[Bytes::from_static(&[8])]).unwrap();
     audit::items(db, &name, 0, true, &mut Default::default()).unwrap();
     audit::large_data(db, 0, true, &mut Default::default()).unwrap();
     audit::wrong_counts(db, &name).unwrap();
