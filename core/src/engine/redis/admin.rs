@@ -10,7 +10,7 @@ use super::RedisEngine;
 use super::keys::{ALL, UP_TO_DEAD, UP_TO_META, UP_TO_WAKE};
 use super::record::store_id;
 use super::scripts::Script;
-use super::{access, names, number, reply};
+use super::{acl, names, number, reply};
 use crate::Result;
 use crate::clean::LightReport;
 use crate::engine::Stamp;
@@ -117,7 +117,7 @@ pub(super) async fn set_paused(
 /// a queue that was made since.
 pub(super) async fn drop_queue(engine: &RedisEngine, queue: &QueueName) -> Result<bool> {
     for script in [Script::Drop, Script::Register] {
-        access::check(engine, queue, script).await?;
+        acl::check(engine, queue, script).await?;
     }
     let mut command = cmd("HGET");
     command.arg(engine.keys(queue).meta()).arg("incarnation");

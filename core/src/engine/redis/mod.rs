@@ -1,7 +1,7 @@
 //! The engine on Redis and Valkey: one Lua script for each operation. `core/docs/protocol.md` has
 //! the keys, the scripts and the reasons.
 
-mod access;
+mod acl;
 mod add;
 mod address;
 mod admin;
@@ -133,7 +133,7 @@ impl RedisEngine {
         stamp: &Stamp,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        access::check(self, queue, script).await?;
+        acl::check(self, queue, script).await?;
         let (keys, in_a_cluster) = (self.keys(queue), self.manager.in_a_cluster());
         self.manager
             .run(queue, script, stamp.until, Some(&stamp.late_copy), |command| {
@@ -152,7 +152,7 @@ impl RedisEngine {
         key_count: usize,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        access::check(self, queue, script).await?;
+        acl::check(self, queue, script).await?;
         let (keys, in_a_cluster) = (self.keys(queue), self.manager.in_a_cluster());
         self.manager
             .run(queue, script, self.until(), None, |command| {
@@ -202,7 +202,7 @@ impl Engine for RedisEngine {
     }
 
     async fn open_queue(&self, queue: &QueueName) -> Result<()> {
-        access::learn(self, queue).await?;
+        acl::learn(self, queue).await?;
         let mut command = cmd("HMGET");
         command.arg(self.keys(queue).meta()).arg(&["format", "incarnation"]);
         let found = reply::array(self.manager.command(queue, self.until(), command).await?)?;
@@ -324,7 +324,7 @@ impl Engine for RedisEngine {
     }
 
     async fn missing_rights(&self, queue: &QueueName, role: Role) -> Result<Vec<String>> {
-        access::missing_rights(self, queue, role).await
+        acl::missing_rights(self, queue, role).await
     }
 
     async fn diagnose(&self) -> Result<Diagnosis> {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use redis::{Value, cmd};
 
 use super::scripts::Script;
-use super::{RedisEngine, access, keys, reply};
+use super::{RedisEngine, acl, keys, reply};
 use crate::name::{QueueName, QueueNames};
 use crate::{Error, Result};
 
@@ -27,7 +27,7 @@ pub(super) async fn register(
     queue: &QueueName,
     until: Instant,
 ) -> Result<()> {
-    access::check(engine, queue, Script::Register).await?;
+    acl::check(engine, queue, Script::Register).await?;
     for _ in 0..TRIES {
         // In this order: the queue may be made or dropped by others, who change the list after that.
         let listed = listed(engine, queue, until).await?;
@@ -72,7 +72,7 @@ pub(super) async fn listed(
 /// queue is counted, and nothing else.
 pub(super) async fn queues(engine: &RedisEngine) -> Result<QueueNames> {
     if !engine.may_list.load(Ordering::Relaxed) {
-        access::check_list(engine).await?;
+        acl::check_list(engine).await?;
     }
     let (mut names, mut strange) = (BTreeSet::new(), BTreeSet::new());
     let mut cursor = String::from("0");
@@ -83,7 +83,7 @@ pub(super) async fn queues(engine: &RedisEngine) -> Result<QueueNames> {
         engine.may_list.store(page.is_ok(), Ordering::Relaxed);
         if page.is_err() {
             // Perhaps it has lost the right since.
-            access::check_list(engine).await?;
+            acl::check_list(engine).await?;
         }
         let [next, page] = reply::array(page?)?;
         let mut page = reply::list(page)?.into_iter();
