@@ -25,13 +25,13 @@ macro_rules! script {
 /// Every script: name and text.
 #[rustfmt::skip]
 const TEXTS: [(&str, &str); Script::COUNT] = [
-    script!("add", "", ["day", "number", "incarnation", "lane", "wake", "tell", "large", "extra", "push"]),
-    script!("lease", " flags=allow-oom", ["day", "lane", "wake", "tell", "extra", "delivery", "push", "due", "next_due", "large", "room", "put_back", "take", "lease"]),
+    script!("add", "", ["day", "number", "incarnation", "lane", "wake", "notify_cleaner", "large", "extra", "push"]),
+    script!("lease", " flags=allow-oom", ["day", "lane", "wake", "notify_cleaner", "extra", "delivery", "push", "due", "next_due", "large", "room", "put_back", "take", "lease"]),
     script!("complete", " flags=allow-oom", ["day", "lane", "delivery", "forget", "complete"]),
-    script!("complete_and_lease", " flags=allow-oom", ["day", "lane", "wake", "tell", "extra", "delivery", "push", "due", "next_due", "large", "room", "put_back", "take", "lease", "forget", "complete"]),
+    script!("complete_and_lease", " flags=allow-oom", ["day", "lane", "wake", "notify_cleaner", "extra", "delivery", "push", "due", "next_due", "large", "room", "put_back", "take", "lease", "forget", "complete"]),
     script!("extend", " flags=allow-oom", ["day", "lane", "delivery", "current"]),
-    script!("release", " flags=allow-oom", ["day", "lane", "wake", "tell", "extra", "delivery", "push", "current"]),
-    script!("fail", " flags=allow-oom", ["day", "lane", "wake", "tell", "extra", "delivery", "push", "current"]),
+    script!("release", " flags=allow-oom", ["day", "lane", "wake", "notify_cleaner", "extra", "delivery", "push", "current"]),
+    script!("fail", " flags=allow-oom", ["day", "lane", "wake", "notify_cleaner", "extra", "delivery", "push", "current"]),
     script!("remove", " flags=allow-oom", ["day", "lane", "forget"]),
     script!("requeue", " flags=allow-oom", ["day", "lane", "wake", "extra", "push"]),
     script!("purge", " flags=allow-oom", ["day", "lane", "large", "room", "put_back", "forget"]),

@@ -88,7 +88,7 @@ if added > 0 then
   if plain > 0 then redis.call('LPUSH', KEYS[READY], unpack(ready)) end
   if moves then moves.write() end
   wake_before(meta[2], plain > 0 and now or math.max(soonest, now))
-  if first_due then tell_before(redis.call('HGET', META, 'watched'), first_due) end
+  if first_due then notify_cleaner(redis.call('HGET', META, 'watched'), first_due) end
 end
 remember(answer)
 return answer

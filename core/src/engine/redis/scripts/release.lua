@@ -33,7 +33,7 @@ if #removed > 0 then
   moves.write()
   local meta = redis.call('HMGET', META, 'waiting', 'watched')
   wake_before(meta[1], now + soonest)
-  if first_due then tell_before(meta[2], first_due) end
+  if first_due then notify_cleaner(meta[2], first_due) end
 end
 local answer = table.concat(answers)
 remember(answer)

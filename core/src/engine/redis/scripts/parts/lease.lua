@@ -20,7 +20,7 @@ local function lease(at, touched)
   if got > 0 then
     redis.call('HSET', META, 'leased', text((meta[3] or 0) + got - doubles))
     if not due or soonest < due then due = soonest end
-    tell_before(meta[4], soonest)
+    notify_cleaner(meta[4], soonest)
   end
   if more and (waiting > now or got < wanted) then more = redis.call('EXISTS', unpack(KEYS, READY)) > 0 end
   if more then wake_before(waiting, now) elseif got > 0 then wake_before(waiting, due) end
