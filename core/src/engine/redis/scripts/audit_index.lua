@@ -15,7 +15,7 @@ for i = from, to, 2 do
   local entry, value = page[2][i], page[2][i + 1]
   local fine
   if name == 'ids' then
-    fine = leads_to(entry, value, LARGE)
+    fine = id_matches(entry, value, LARGE)
   elseif name == 'lanes' then
     fine = not is_idle(entry, value, mend)
   else

@@ -49,7 +49,7 @@ for n, owner in ipairs(#ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {})
   local id, number = ids[n], numbers[id_places[n]]
   if owner ~= number then
     -- What is too much to read now is reported, and mended by the next deep clean.
-    local free = not owner or not leads_to(id, owner, bytes_read > 0 and math.max(0, ROOM - bytes_read))
+    local free = not owner or not id_matches(id, owner, bytes_read > 0 and math.max(0, ROOM - bytes_read))
     if free then write('HSET', IDS, id, number) end
     found('lost_id', number, free and mend)
   end

@@ -23,7 +23,7 @@ for i, number in ipairs(numbers) do
     strays[#strays + 1] = number
     local id = string.sub(record, 3, 2 + length)
     local owner = redis.call('HGET', IDS, id)
-    if mend and owner and owner ~= number and leads_to(id, owner) then
+    if mend and owner and owner ~= number and id_matches(id, owner) then
       -- Its id was added again, which it could not be if this add had been acknowledged.
       doomed[#doomed + 1] = number
     elseif mend then
