@@ -32,8 +32,8 @@ if #numbers > 0 then
       ids[n] = #record > 2 and string.sub(record, 3, 2 + struct.unpack('>I2', record))
     end
   end
-  if #there > 0 then removed = forget(there, ids, known, own, 0) end
-  -- `forget` counts a tombstone for each ready item; none is left here, and those popped are gone.
+  if #there > 0 then removed = delete_items(there, ids, known, own, 0) end
+  -- `delete_items` counts a tombstone for each ready item; none is left here, and those popped are gone.
   if list then redis.call('HINCRBY', META, 'gone:' .. (string.match(list, ':ready:(%d)$') or '0'), -#numbers)
   elseif removed < #numbers then redis.call('ZREM', set, unpack(numbers)) end
   if removed > 0 then redis.call('HINCRBY', META, 'removed', text(removed)) end

@@ -53,7 +53,7 @@ local function complete(at, to)
   -- id leads to it.
   local known = redis.call('HMGET', IDS, unpack(ids))
   for i, number in ipairs(numbers) do known[i] = known[i] == number end
-  local completed, theirs = forget(numbers, ids, known, own, taken)
+  local completed, theirs = delete_items(numbers, ids, known, own, taken)
   for i, place in ipairs(places) do answers[place] = theirs[i] end
   if completed > 0 then redis.call('HINCRBY', META, 'completed', text(completed)) end
   return table.concat(answers)

@@ -4,7 +4,7 @@
 -- unless it is ready. A ready item's number stays in its list as a tombstone, skipped when popped; `gone:P`
 -- in META counts those of priority P, so that the counts stay exact.
 -- Returns how many existed, and for each 1 or 0, as text.
-local function forget(numbers, ids, known, extras, taken)
+local function delete_items(numbers, ids, known, extras, taken)
   local states = taken > 0 and {} or redis.call('ZMSCORE', LEASED, unpack(numbers))
   for _, key in ipairs({ DELAYED, DEAD }) do
     for i, score in ipairs(redis.call('ZMSCORE', key, unpack(numbers))) do states[i] = states[i] or score end
