@@ -208,13 +208,13 @@ impl ConnectionManager {
                 },
                 RetryDecision::Moved(node) => self.moved(queue, node, &endpoint),
                 RetryDecision::Ask(node) => ask = Some(on_same_host(node, &endpoint)),
-                RetryDecision::Overtaken if unknown => {
+                RetryDecision::Superseded if unknown => {
                     return Err(Error::unavailable(
                         format_args!("queue {queue}, {what}: {last}"),
                         true,
                     ));
                 }
-                RetryDecision::Overtaken => {
+                RetryDecision::Superseded => {
                     return Err(Error::internal(format_args!("queue {queue}, {what}: {last}")));
                 }
                 RetryDecision::OtherFormat => {

@@ -17,7 +17,7 @@ pub(super) enum RetryDecision {
     /// Another node of the cluster has the queue for this once.
     Ask(Node),
     /// A later operation of the same lane was executed, and this one not.
-    Overtaken,
+    Superseded,
     /// The queue has another storage format. Nothing was executed.
     OtherFormat,
     /// One of its arguments is larger than the server takes. Nothing was executed.
@@ -63,7 +63,7 @@ pub(super) fn retry_decision(error: &RedisError) -> RetryDecision {
     match code {
         _ if inside => RetryDecision::PartiallyApplied,
         "NOSCRIPT" => RetryDecision::LoadScript,
-        "OVERTAKEN" => RetryDecision::Overtaken,
+        "SUPERSEDED" => RetryDecision::Superseded,
         "FORMAT" => RetryDecision::OtherFormat,
         "READONLY" | "NOAUTH" => RetryDecision::NotExecuted { reconnect: true },
         "TRYAGAIN" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "OOM" | "MISCONF"
@@ -127,7 +127,7 @@ mod tests {
             server("READONLY", "x script: 1, on @user_script:3."),
             RetryDecision::PartiallyApplied
         );
-        assert_eq!(server("OVERTAKEN", "x"), RetryDecision::Overtaken);
+        assert_eq!(server("SUPERSEDED", "x"), RetryDecision::Superseded);
         let too_large = "Protocol error: invalid bulk length";
         assert_eq!(server("ERR", too_large), RetryDecision::TooLarge);
         let io = std::io::Error::from(std::io::ErrorKind::BrokenPipe);

@@ -4,7 +4,7 @@
 local fresh_lane = false
 local LANE, HOUR = '^(%d+) (%d+)~?(%d*) (.*)$', 3600000
 
--- Answer of this operation if it was executed before, and when; an error if it was overtaken.
+-- Answer of this operation if it was executed before, and when; an error if it was superseded.
 local function recall()
   local last = redis.call('HGET', LANES, ARGV[1])
   if not last then
@@ -17,7 +17,7 @@ local function recall()
     return answer, tonumber(at)
   end
   if tonumber(number) > tonumber(ARGV[2]) then
-    return redis.error_reply('OVERTAKEN a later operation of this lane was executed before')
+    return redis.error_reply('SUPERSEDED a later operation of this lane was executed before')
   end
 end
 
