@@ -4,7 +4,7 @@
 --       here), then per item with options: index, priority, delay in ms, max_attempts (0: no limit)
 --       The ids of one call differ from each other.
 -- Reply a string: for each item 1 (added) or 0 (exists), then `n` if the queue is new
-local done = recall()
+local done = load_reply()
 if done then return done end
 
 local salt, count = ARGV[3], tonumber(ARGV[4])
@@ -90,5 +90,5 @@ if added > 0 then
   wake_before(meta[2], plain > 0 and now or math.max(soonest, now))
   if first_due then notify_cleaner(redis.call('HGET', META, 'watched'), first_due) end
 end
-remember(answer)
+save_reply(answer)
 return answer

@@ -2,9 +2,9 @@
 -- KEYS  see parts/keys.lua, up to DEAD
 -- ARGV  [1] lane, [2] number, from [3] what parts/complete.lua reads
 -- Reply a string: for each item 1 (true: completed by this call) or 0 (false)
-local done = recall()
+local done = load_reply()
 if done then return done end
 
 local answer = complete(3, #ARGV)
-remember(answer)
+save_reply(answer)
 return answer

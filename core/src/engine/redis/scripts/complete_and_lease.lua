@@ -4,7 +4,7 @@
 --       parts/complete.lua reads, and from there on what parts/lease.lua reads (1,000 items in all
 --       at most)
 -- Reply [1] to [5] as lease.lua, [6] as complete.lua
-local done, at = recall()
+local done, at = load_reply()
 if done and not at then return done end
 if done then
   local answer, names = string.match(done, '^(%d*) (.*)$')
@@ -15,5 +15,5 @@ end
 local last = tonumber(ARGV[3])
 local answer = last > 3 and complete(4, last) or '' -- nothing, when only a lost answer is asked for
 local look = lease(last + 1, #answer)
-remember(answer, held)
+save_reply(answer, held)
 return { now, look, numbers, records, extras, answer }

@@ -2,7 +2,7 @@
 -- KEYS  see parts/keys.lua, up to EXTRA
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, duration in ms
 -- Reply a string: for each lease its deadline, or - if it is lost, with spaces between
-local done = recall()
+local done = load_reply()
 if done then return done end
 
 -- The background extension of a lease and its holder's own may travel together.
@@ -21,5 +21,5 @@ for i, number in ipairs(numbers) do
 end
 if #scores > 0 then redis.call('ZADD', LEASED, 'XX', unpack(scores)) end
 local answer = table.concat(answers, ' ')
-remember(answer)
+save_reply(answer)
 return answer

@@ -3,7 +3,7 @@
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms, error text
 -- Reply a string: for each lease 1 (it lives), 2 (it is dead now) or 0 (it is lost)
-local done = recall()
+local done = load_reply()
 if done then return done end
 
 local leases, deadlines, extras = read_current(4)
@@ -44,5 +44,5 @@ if #removed > 0 then
   if first_due then notify_cleaner(meta[2], first_due) end
 end
 local answer = table.concat(answers)
-remember(answer)
+save_reply(answer)
 return answer

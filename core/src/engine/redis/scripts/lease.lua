@@ -5,7 +5,7 @@
 -- Reply [1] server time, [2] ms until something is due or expires (-1: nothing is; 0: look again now),
 --       [3] numbers, [4] records, [5] extras ('' where there is none; empty if none has any), which
 --       belong to the groups in order. An empty record: lost before a retry, or not to be leased.
-local done, at = recall()
+local done, at = load_reply()
 if done and not at then return done end
 if done then
   take_again(done)
@@ -13,5 +13,5 @@ if done then
 end
 
 local look = lease(3, 0)
-remember(nil, held)
+save_reply(nil, held)
 return { now, look, numbers, records, extras }

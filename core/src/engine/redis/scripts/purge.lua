@@ -2,7 +2,7 @@
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, [3] state: ready, delayed, leased or dead, [4] at most how many (1,000)
 -- Reply a string: how many were removed, and how many were looked at (0: the state is empty)
-local done = recall()
+local done = load_reply()
 if done then return done end
 
 local sets = { delayed = DELAYED, leased = LEASED, dead = DEAD }
@@ -39,5 +39,5 @@ if #numbers > 0 then
   if removed > 0 then redis.call('HINCRBY', META, 'removed', text(removed)) end
 end
 local answer = removed .. ' ' .. #numbers
-remember(answer)
+save_reply(answer)
 return answer

@@ -2,7 +2,7 @@
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms
 -- Reply a string: for each lease 1 (given back) or 0 (it is lost)
-local done = recall()
+local done = load_reply()
 if done then return done end
 
 local leases, deadlines, extras = read_current(3)
@@ -36,5 +36,5 @@ if #removed > 0 then
   if first_due then notify_cleaner(meta[2], first_due) end
 end
 local answer = table.concat(answers)
-remember(answer)
+save_reply(answer)
 return answer

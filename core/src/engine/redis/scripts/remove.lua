@@ -2,7 +2,7 @@
 -- KEYS  see parts/keys.lua, up to DEAD
 -- ARGV  [1] lane, [2] number, then the ids
 -- Reply a string: for each id 1 (removed) or 0 (there was none)
-local done = recall()
+local done = load_reply()
 if done then return done end
 
 local answers, numbers, ids, known = {}, {}, {}, {}
@@ -19,5 +19,5 @@ if #numbers > 0 then
   redis.call('HINCRBY', META, 'removed', text(removed))
 end
 local answer = table.concat(answers)
-remember(answer)
+save_reply(answer)
 return answer

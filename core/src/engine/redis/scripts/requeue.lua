@@ -2,7 +2,7 @@
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, then the ids
 -- Reply a string: for each id 1 (requeued) or 0 (there is none, or it is not dead)
-local done = recall()
+local done = load_reply()
 if done then return done end
 
 local answers, numbers, places, seen = {}, {}, {}, {}
@@ -35,5 +35,5 @@ if #numbers > 0 then
   end
 end
 local answer = table.concat(answers)
-remember(answer)
+save_reply(answer)
 return answer

@@ -5,7 +5,7 @@ local fresh_lane = false
 local LANE, HOUR = '^(%d+) (%d+)~?(%d*) (.*)$', 3600000
 
 -- Answer of this operation if it was executed before, and when; an error if it was superseded.
-local function recall()
+local function load_reply()
   local last = redis.call('HGET', LANES, ARGV[1])
   if not last then
     fresh_lane = true
@@ -38,7 +38,7 @@ end
 
 -- `names`: what the answer ends with, a list, to be put together with spaces between. That is done here, in
 -- one go with what goes before: Lua reads every byte of every new string, to tell it from those it has.
-local function remember(answer, names)
+local function save_reply(answer, names)
   local kept = ARGV[2] .. ' ' .. text(now)
   if answer then kept = kept .. ' ' .. answer end
   if names then
