@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use crate::engine::Stamp;
+use crate::engine::RequestId;
 
 /// One lane. It has one operation in flight at a time; each has the next number.
 #[derive(Debug)]
@@ -16,10 +16,10 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// The stamp of the lane's next operation.
-    pub(crate) fn next(&mut self, until: Instant) -> Stamp {
+    /// The request id of the lane's next operation.
+    pub(crate) fn next(&mut self, until: Instant) -> RequestId {
         self.number += 1;
-        Stamp {
+        RequestId {
             lane: self.name.clone(),
             number: self.number,
             until,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::context::Context;
 use super::lane::Lane;
-use crate::engine::Stamp;
+use crate::engine::RequestId;
 use crate::name::QueueName;
 use crate::{Error, Result};
 
@@ -55,11 +55,11 @@ impl Lanes {
     pub(crate) async fn run<T>(
         &self,
         until: Instant,
-        operation: impl AsyncFnOnce(&Stamp) -> Result<T>,
+        operation: impl AsyncFnOnce(&RequestId) -> Result<T>,
     ) -> Result<T> {
         let mut lane = self.take();
-        let stamp = lane.next(until);
-        let done = operation(&stamp).await;
+        let request_id = lane.next(until);
+        let done = operation(&request_id).await;
         if done.as_ref().is_err_and(Error::outcome_unknown) {
             lane.unknown();
         }

@@ -24,7 +24,7 @@ pub(crate) mod sqlite;
 /// Names one execution of an operation, so that a retry gives the answer of the first execution.
 /// A lane has one operation in flight at a time; its numbers go up.
 #[derive(Debug, Clone)]
-pub(crate) struct Stamp {
+pub(crate) struct RequestId {
     pub(crate) lane: Arc<str>,
     pub(crate) number: u64,
     /// When to stop retrying.
@@ -138,8 +138,8 @@ pub(crate) async fn pause(begun: Instant, pace: u32) {
 }
 
 /// Batches have 1 to [`MAX_BATCH`](crate::options::MAX_BATCH) entries, already validated; answers
-/// stand in the same order. An operation that changes state carries a stamp and is retried by the
-/// engine until the stamp's deadline.
+/// stand in the same order. An operation that changes state carries a request id and is retried by the
+/// engine until the request id's deadline.
 #[async_trait]
 pub(crate) trait Engine: Send + Sync + 'static {
     /// How many items are worth a request of their own while more are about to come.
@@ -156,7 +156,12 @@ pub(crate) trait Engine: Send + Sync + 'static {
     async fn open_queue(&self, queue: &QueueName) -> Result<()>;
 
     /// True: added; false: an item with this id exists.
-    async fn add(&self, queue: &QueueName, items: &[Item], stamp: &Stamp) -> Result<Vec<bool>>;
+    async fn add(
+        &self,
+        queue: &QueueName,
+        items: &[Item],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>>;
 
     /// Leases at most as many items as wanted, in the order of `wanted`. `poll_interval`: how long the
     /// caller waits without polling if there are too few; zero if it does not wait.
@@ -165,24 +170,24 @@ pub(crate) trait Engine: Send + Sync + 'static {
         queue: &QueueName,
         wanted: &[LeaseRequest],
         poll_interval: Duration,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Leased>;
 
     async fn complete(
         &self,
         queue: &QueueName,
         leases: &[Complete],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<bool>>;
 
-    /// Completes, then leases, in one atomic step. The stamp stands for both halves.
+    /// Completes, then leases, in one atomic step. The request id stands for both halves.
     async fn complete_and_lease(
         &self,
         queue: &QueueName,
         leases: &[Complete],
         wanted: &[LeaseRequest],
         poll_interval: Duration,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<CompleteAndLeaseReply>;
 
     /// New deadlines in ms since 1970; `None`: lost.
@@ -190,7 +195,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
         &self,
         queue: &QueueName,
         leases: &[Extend],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<Option<u64>>>;
 
     /// False: lost.
@@ -198,7 +203,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
         &self,
         queue: &QueueName,
         leases: &[Release],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<bool>>;
 
     /// The state the item is in now; `None`: lost.
@@ -206,12 +211,22 @@ pub(crate) trait Engine: Send + Sync + 'static {
         &self,
         queue: &QueueName,
         leases: &[Fail],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<Option<State>>>;
 
-    async fn remove(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>>;
+    async fn remove(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>>;
 
-    async fn requeue(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>>;
+    async fn requeue(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>>;
 
     /// Removes at most `limit` items of a state; how many, and
     /// how many it looked at (0: none is left).
@@ -220,11 +235,15 @@ pub(crate) trait Engine: Send + Sync + 'static {
         queue: &QueueName,
         state: State,
         limit: u64,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<(u64, u64)>;
 
     /// One bounded step; true if there is more to do at once.
-    async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)>;
+    async fn light_clean(
+        &self,
+        queue: &QueueName,
+        request_id: &RequestId,
+    ) -> Result<(LightReport, bool)>;
 
     /// Finds, and with `mend` repairs, broken invariants, in bounded steps. `pace`: see [`pause`].
     async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport>;

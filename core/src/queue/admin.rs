@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{WorkQueue, only};
 use crate::Result;
-use crate::engine::Stamp;
+use crate::engine::RequestId;
 use crate::item::{State, check_id};
 use crate::options::MAX_BATCH;
 
@@ -109,7 +109,9 @@ impl WorkQueue {
         let mut removed = 0;
         while left > 0 {
             let limit = left.min(MAX_BATCH as u64);
-            let step = async |stamp: &Stamp| context.engine.purge(queue, state, limit, stamp).await;
+            let step = async |request_id: &RequestId| {
+                context.engine.purge(queue, state, limit, request_id).await
+            };
             let (gone, seen) = self.dispatch.lanes.run(context.until(), step).await?;
             if seen == 0 {
                 break;

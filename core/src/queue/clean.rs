@@ -7,7 +7,7 @@ use super::WorkQueue;
 use crate::access::Role;
 use crate::clean::{DeepClean, DeepReport, LightReport};
 use crate::dispatch::Dispatch;
-use crate::engine::{Stamp, Turn};
+use crate::engine::{RequestId, Turn};
 use crate::options::{MAX_DELAY, MIN_LEASE, check_duration};
 use crate::{Error, Result};
 
@@ -46,7 +46,8 @@ impl WorkQueue {
         let (context, queue) = (&self.dispatch.context, &self.dispatch.queue);
         let mut total = LightReport::default();
         loop {
-            let clean = async |stamp: &Stamp| context.engine.light_clean(queue, stamp).await;
+            let clean =
+                async |request_id: &RequestId| context.engine.light_clean(queue, request_id).await;
             let (step, more) = self.dispatch.lanes.run(until, clean).await?;
             total.promoted += step.promoted;
             total.expired += step.expired;

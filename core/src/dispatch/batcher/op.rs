@@ -10,7 +10,7 @@ use super::pending::PendingCalls;
 use crate::Result;
 use crate::dispatch::kind::{Items, Kind};
 use crate::dispatch::queue_context::QueueContext;
-use crate::engine::Stamp;
+use crate::engine::RequestId;
 
 /// A kind of operation, whose calls share requests.
 pub(crate) trait Op: Send + Sync + Sized + 'static {
@@ -57,7 +57,7 @@ pub(crate) trait Op: Send + Sync + Sized + 'static {
         &self,
         queue: &Arc<QueueContext>,
         batch: &mut BatchOf<Self>,
-        id: Stamp,
+        id: RequestId,
     ) -> RequestFuture<Self::Reply>;
 
     /// Splits a batch that the engine has refused into one for each call, or returns it: all of its calls
@@ -80,7 +80,7 @@ pub(crate) trait Op: Send + Sync + Sized + 'static {
 
     /// The outcome of a request is unknown. True: the operation now looks after it, and its lane must not be
     /// used for anything else.
-    fn recover(&self, _: &Arc<QueueContext>, _: &BatchOf<Self>, _: &Stamp) -> bool {
+    fn recover(&self, _: &Arc<QueueContext>, _: &BatchOf<Self>, _: &RequestId) -> bool {
         false
     }
 }

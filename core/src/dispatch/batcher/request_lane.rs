@@ -9,7 +9,7 @@ use super::op::{BatchOf, Next, Op, RequestFuture};
 use super::replies::deliver_replies;
 use super::state::State;
 use crate::dispatch::lane::Lane;
-use crate::engine::Stamp;
+use crate::engine::RequestId;
 use crate::{Error, ErrorKind, Result};
 
 pub(super) struct RequestLane<O: Op> {
@@ -26,7 +26,7 @@ pub(super) struct RequestLane<O: Op> {
 
 struct Current<O: Op> {
     batch: BatchOf<O>,
-    id: Stamp,
+    id: RequestId,
 }
 
 impl<O: Op> RequestLane<O> {

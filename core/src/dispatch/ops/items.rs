@@ -12,11 +12,11 @@ use crate::dispatch::batcher::op::{
 use crate::dispatch::batcher::{Batch, Batcher, Call};
 use crate::dispatch::kind::{Items, Kind};
 use crate::dispatch::queue_context::QueueContext;
-use crate::engine::{Engine, Stamp};
+use crate::engine::{Engine, RequestId};
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_SHARED_BYTES};
 
-type Run<I, T> = fn(Arc<dyn Engine>, QueueName, Arc<Vec<I>>, Stamp) -> RequestFuture<Vec<T>>;
+type Run<I, T> = fn(Arc<dyn Engine>, QueueName, Arc<Vec<I>>, RequestId) -> RequestFuture<Vec<T>>;
 
 /// `I`: an input of a call. `T`: the result for it.
 pub(crate) struct ItemOp<I, T> {
@@ -102,7 +102,7 @@ where
         &self,
         queue: &Arc<QueueContext>,
         batch: &mut BatchOf<Self>,
-        id: Stamp,
+        id: RequestId,
     ) -> RequestFuture<Vec<T>> {
         (self.run)(queue.context.engine.clone(), queue.queue.clone(), batch.request.clone(), id)
     }

@@ -10,8 +10,8 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release, Stamp,
-    Turn,
+    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
+    RequestId, Turn,
 };
 use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
 use crate::name::{QueueName, QueueNames};
@@ -49,7 +49,7 @@ impl Faulty {
         &self,
         operation: &'static str,
         ids: &[Bytes],
-        stamp: &Stamp,
+        request_id: &RequestId,
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         let fault = (self.plan.lock().unwrap())(operation, ids);
@@ -66,7 +66,7 @@ impl Faulty {
             }
             Some(Fault::Refuse(error)) => Err(error),
             Some(Fault::NoAnswer) => {
-                tokio::time::sleep_until(stamp.until.into()).await;
+                tokio::time::sleep_until(request_id.until.into()).await;
                 Err(Error::unavailable("no answer", true))
             }
         }
@@ -74,8 +74,8 @@ impl Faulty {
 }
 
 /// For an operation that has none.
-fn no_lane() -> Stamp {
-    Stamp { lane: "".into(), number: 0, until: Instant::now(), late_copy: Default::default() }
+fn no_lane() -> RequestId {
+    RequestId { lane: "".into(), number: 0, until: Instant::now(), late_copy: Default::default() }
 }
 
 #[async_trait]
@@ -96,9 +96,14 @@ impl Engine for Faulty {
         self.run("open_queue", &[], &no_lane(), self.engine.open_queue(queue)).await
     }
 
-    async fn add(&self, queue: &QueueName, items: &[Item], stamp: &Stamp) -> Result<Vec<bool>> {
+    async fn add(
+        &self,
+        queue: &QueueName,
+        items: &[Item],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
         let ids: Vec<Bytes> = items.iter().map(|item| Bytes::copy_from_slice(&item.id)).collect();
-        self.run("add", &ids, stamp, self.engine.add(queue, items, stamp)).await
+        self.run("add", &ids, request_id, self.engine.add(queue, items, request_id)).await
     }
 
     async fn lease(
@@ -106,20 +111,21 @@ impl Engine for Faulty {
         queue: &QueueName,
         wanted: &[LeaseRequest],
         poll_interval: Duration,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Leased> {
-        let work = self.engine.lease(queue, wanted, poll_interval, stamp);
-        self.run(if wanted.is_empty() { "recover" } else { "lease" }, &[], stamp, work).await
+        let work = self.engine.lease(queue, wanted, poll_interval, request_id);
+        self.run(if wanted.is_empty() { "recover" } else { "lease" }, &[], request_id, work).await
     }
 
     async fn complete(
         &self,
         queue: &QueueName,
         leases: &[Complete],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<bool>> {
         let ids: Vec<Bytes> = leases.iter().map(|lease| lease.id.clone()).collect();
-        self.run("complete", &ids, stamp, self.engine.complete(queue, leases, stamp)).await
+        self.run("complete", &ids, request_id, self.engine.complete(queue, leases, request_id))
+            .await
     }
 
     async fn complete_and_lease(
@@ -128,12 +134,12 @@ impl Engine for Faulty {
         leases: &[Complete],
         wanted: &[LeaseRequest],
         poll_interval: Duration,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<CompleteAndLeaseReply> {
         let ids: Vec<Bytes> = leases.iter().map(|lease| lease.id.clone()).collect();
         let refused = (self.plan.lock().unwrap())("second half", &ids);
-        let work = self.engine.complete_and_lease(queue, leases, wanted, poll_interval, stamp);
-        let mut done = self.run("complete_and_lease", &ids, stamp, work).await?;
+        let work = self.engine.complete_and_lease(queue, leases, wanted, poll_interval, request_id);
+        let mut done = self.run("complete_and_lease", &ids, request_id, work).await?;
         if let Some(Fault::Refuse(error)) = refused {
             done.leased = Err(error);
         }
@@ -144,35 +150,45 @@ impl Engine for Faulty {
         &self,
         queue: &QueueName,
         leases: &[Extend],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<Option<u64>>> {
-        self.run("extend", &[], stamp, self.engine.extend(queue, leases, stamp)).await
+        self.run("extend", &[], request_id, self.engine.extend(queue, leases, request_id)).await
     }
 
     async fn release(
         &self,
         queue: &QueueName,
         leases: &[Release],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        self.run("release", &[], stamp, self.engine.release(queue, leases, stamp)).await
+        self.run("release", &[], request_id, self.engine.release(queue, leases, request_id)).await
     }
 
     async fn fail(
         &self,
         queue: &QueueName,
         leases: &[Fail],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<Option<State>>> {
-        self.run("fail", &[], stamp, self.engine.fail(queue, leases, stamp)).await
+        self.run("fail", &[], request_id, self.engine.fail(queue, leases, request_id)).await
     }
 
-    async fn remove(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        self.run("remove", ids, stamp, self.engine.remove(queue, ids, stamp)).await
+    async fn remove(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        self.run("remove", ids, request_id, self.engine.remove(queue, ids, request_id)).await
     }
 
-    async fn requeue(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        self.run("requeue", ids, stamp, self.engine.requeue(queue, ids, stamp)).await
+    async fn requeue(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        self.run("requeue", ids, request_id, self.engine.requeue(queue, ids, request_id)).await
     }
 
     async fn purge(
@@ -180,13 +196,17 @@ impl Engine for Faulty {
         queue: &QueueName,
         state: State,
         limit: u64,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<(u64, u64)> {
-        self.engine.purge(queue, state, limit, stamp).await
+        self.engine.purge(queue, state, limit, request_id).await
     }
 
-    async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)> {
-        self.engine.light_clean(queue, stamp).await
+    async fn light_clean(
+        &self,
+        queue: &QueueName,
+        request_id: &RequestId,
+    ) -> Result<(LightReport, bool)> {
+        self.engine.light_clean(queue, request_id).await
     }
 
     async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport> {

@@ -9,7 +9,7 @@ use super::record::{store_id, write_record};
 use super::reply;
 use super::scripts::Script;
 use crate::Result;
-use crate::engine::Stamp;
+use crate::engine::RequestId;
 use crate::item::Item;
 use crate::name::QueueName;
 
@@ -17,7 +17,7 @@ pub(super) async fn add(
     engine: &RedisEngine,
     queue: &QueueName,
     items: &[Item],
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<Vec<bool>> {
     // Of items with the same id in one batch only the first can be added.
     let mut seen = HashSet::with_capacity(items.len());
@@ -26,8 +26,8 @@ pub(super) async fn add(
     let highest = first.iter().map(|item| item.priority).max().unwrap_or(0);
     let key_count = UP_TO_READY + highest as usize;
     let reply = engine
-        .run(queue, Script::Add, key_count, stamp, |command| {
-            command.arg(&number::salt(stamp)[..]).arg(ids.len());
+        .run(queue, Script::Add, key_count, request_id, |command| {
+            command.arg(&number::salt(request_id)[..]).arg(ids.len());
             for id in &ids {
                 command.arg(&**id);
             }

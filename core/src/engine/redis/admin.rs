@@ -13,7 +13,7 @@ use super::scripts::Script;
 use super::{acl, names, number, reply};
 use crate::Result;
 use crate::clean::LightReport;
-use crate::engine::Stamp;
+use crate::engine::RequestId;
 use crate::item::State;
 use crate::name::QueueName;
 
@@ -24,18 +24,18 @@ pub(super) async fn remove(
     engine: &RedisEngine,
     queue: &QueueName,
     ids: &[Bytes],
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<Vec<bool>> {
-    by_id(engine, queue, Script::Remove, UP_TO_DEAD, ids, stamp).await
+    by_id(engine, queue, Script::Remove, UP_TO_DEAD, ids, request_id).await
 }
 
 pub(super) async fn requeue(
     engine: &RedisEngine,
     queue: &QueueName,
     ids: &[Bytes],
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<Vec<bool>> {
-    by_id(engine, queue, Script::Requeue, ALL, ids, stamp).await
+    by_id(engine, queue, Script::Requeue, ALL, ids, request_id).await
 }
 
 /// Runs a script that takes ids and answers for each of them.
@@ -45,10 +45,10 @@ async fn by_id(
     script: Script,
     key_count: usize,
     ids: &[Bytes],
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<Vec<bool>> {
     let reply = engine
-        .run(queue, script, key_count, stamp, |command| {
+        .run(queue, script, key_count, request_id, |command| {
             for id in ids {
                 command.arg(&*store_id(id));
             }
@@ -62,10 +62,10 @@ pub(super) async fn purge(
     queue: &QueueName,
     state: State,
     limit: u64,
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<(u64, u64)> {
     let reply = engine
-        .run(queue, Script::Purge, ALL, stamp, |command| {
+        .run(queue, Script::Purge, ALL, request_id, |command| {
             command.arg(state.as_str()).arg(limit);
         })
         .await?;
@@ -76,10 +76,10 @@ pub(super) async fn purge(
 pub(super) async fn light_clean(
     engine: &RedisEngine,
     queue: &QueueName,
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<(LightReport, bool)> {
     let reply = engine
-        .run(queue, Script::LightClean, ALL, stamp, |command| {
+        .run(queue, Script::LightClean, ALL, request_id, |command| {
             command.arg(LIGHT_STEP);
         })
         .await?;

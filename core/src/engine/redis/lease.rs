@@ -13,7 +13,7 @@ use super::settle::{add_completes, count_completes};
 use super::{RedisEngine, bad_record};
 use crate::Result;
 use crate::engine::{
-    Complete, CompleteAndLeaseReply, LeaseRequest, Leased, LeasedItem, Stamp, Token,
+    Complete, CompleteAndLeaseReply, LeaseRequest, Leased, LeasedItem, RequestId, Token,
 };
 use crate::name::QueueName;
 
@@ -22,10 +22,10 @@ pub(super) async fn lease(
     queue: &QueueName,
     wanted: &[LeaseRequest],
     poll_interval: Duration,
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<Leased> {
     let fill = |command: &mut Cmd| add_wanted(command, wanted, poll_interval);
-    let reply = engine.run(queue, Script::Lease, ALL, stamp, fill).await?;
+    let reply = engine.run(queue, Script::Lease, ALL, request_id, fill).await?;
     read(queue, wanted, reply::array(reply)?)
 }
 
@@ -35,12 +35,12 @@ pub(super) async fn complete_and_lease(
     leases: &[Complete],
     wanted: &[LeaseRequest],
     poll_interval: Duration,
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<CompleteAndLeaseReply> {
     /// The argument in front of those about completing.
     const BEFORE: usize = 3;
     let reply = engine
-        .run(queue, Script::CompleteAndLease, ALL, stamp, |command| {
+        .run(queue, Script::CompleteAndLease, ALL, request_id, |command| {
             if leases.is_empty() {
                 command.arg(BEFORE);
             } else {

@@ -44,8 +44,8 @@ use self::keys::Keys;
 use self::scripts::{Script, Scripts};
 use self::wake::{News, Wake};
 use super::{
-    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release, Stamp,
-    Turn,
+    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
+    RequestId, Turn,
 };
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
@@ -114,7 +114,7 @@ impl RedisEngine {
         self.due.forget(queue);
     }
 
-    /// For operations without a stamp.
+    /// For operations without a request id.
     fn until(&self) -> Instant {
         Instant::now() + self.timeout
     }
@@ -124,21 +124,21 @@ impl RedisEngine {
         Instant::now() + (self.timeout / 4).min(Duration::from_secs(1))
     }
 
-    /// Runs an operation that changes state: the keys, the stamp, then what `fill` adds.
+    /// Runs an operation that changes state: the keys, the request id, then what `fill` adds.
     async fn run(
         &self,
         queue: &QueueName,
         script: Script,
         key_count: usize,
-        stamp: &Stamp,
+        request_id: &RequestId,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
         acl::check(self, queue, script).await?;
         let (keys, in_a_cluster) = (self.keys(queue), self.manager.in_a_cluster());
         self.manager
-            .run(queue, script, stamp.until, Some(&stamp.late_copy), |command| {
+            .run(queue, script, request_id.until, Some(&request_id.late_copy), |command| {
                 keys.declare(command, key_count, in_a_cluster);
-                command.arg(&*stamp.lane).arg(stamp.number);
+                command.arg(&*request_id.lane).arg(request_id.number);
                 fill(command);
             })
             .await
@@ -224,8 +224,13 @@ impl Engine for RedisEngine {
         }
     }
 
-    async fn add(&self, queue: &QueueName, items: &[Item], stamp: &Stamp) -> Result<Vec<bool>> {
-        add::add(self, queue, items, stamp).await
+    async fn add(
+        &self,
+        queue: &QueueName,
+        items: &[Item],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        add::add(self, queue, items, request_id).await
     }
 
     async fn lease(
@@ -233,18 +238,18 @@ impl Engine for RedisEngine {
         queue: &QueueName,
         wanted: &[LeaseRequest],
         poll_interval: Duration,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Leased> {
-        lease::lease(self, queue, wanted, poll_interval, stamp).await
+        lease::lease(self, queue, wanted, poll_interval, request_id).await
     }
 
     async fn complete(
         &self,
         queue: &QueueName,
         leases: &[Complete],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        settle::complete(self, queue, leases, stamp).await
+        settle::complete(self, queue, leases, request_id).await
     }
 
     async fn complete_and_lease(
@@ -253,44 +258,54 @@ impl Engine for RedisEngine {
         leases: &[Complete],
         wanted: &[LeaseRequest],
         poll_interval: Duration,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<CompleteAndLeaseReply> {
-        lease::complete_and_lease(self, queue, leases, wanted, poll_interval, stamp).await
+        lease::complete_and_lease(self, queue, leases, wanted, poll_interval, request_id).await
     }
 
     async fn extend(
         &self,
         queue: &QueueName,
         leases: &[Extend],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<Option<u64>>> {
-        settle::extend(self, queue, leases, stamp).await
+        settle::extend(self, queue, leases, request_id).await
     }
 
     async fn release(
         &self,
         queue: &QueueName,
         leases: &[Release],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        settle::release(self, queue, leases, stamp).await
+        settle::release(self, queue, leases, request_id).await
     }
 
     async fn fail(
         &self,
         queue: &QueueName,
         leases: &[Fail],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<Option<State>>> {
-        settle::fail(self, queue, leases, stamp).await
+        settle::fail(self, queue, leases, request_id).await
     }
 
-    async fn remove(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        admin::remove(self, queue, ids, stamp).await
+    async fn remove(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        admin::remove(self, queue, ids, request_id).await
     }
 
-    async fn requeue(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        admin::requeue(self, queue, ids, stamp).await
+    async fn requeue(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        admin::requeue(self, queue, ids, request_id).await
     }
 
     async fn purge(
@@ -298,13 +313,17 @@ impl Engine for RedisEngine {
         queue: &QueueName,
         state: State,
         limit: u64,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<(u64, u64)> {
-        admin::purge(self, queue, state, limit, stamp).await
+        admin::purge(self, queue, state, limit, request_id).await
     }
 
-    async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)> {
-        admin::light_clean(self, queue, stamp).await
+    async fn light_clean(
+        &self,
+        queue: &QueueName,
+        request_id: &RequestId,
+    ) -> Result<(LightReport, bool)> {
+        admin::light_clean(self, queue, request_id).await
     }
 
     async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport> {

@@ -8,7 +8,7 @@ use redis::{RedisWrite, ToRedisArgs, Value};
 
 use super::reply;
 use crate::Result;
-use crate::engine::{Generation, Stamp};
+use crate::engine::{Generation, RequestId};
 
 const SALT: usize = 5;
 /// Of counts, which take the first of the digits.
@@ -17,9 +17,9 @@ const DIGITS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP
 
 /// Of the numbers that one add gives. A retry brings the same, another call with the same is one in a
 /// billion: lanes have names that no other client has.
-pub(super) fn salt(stamp: &Stamp) -> [u8; SALT] {
+pub(super) fn salt(request_id: &RequestId) -> [u8; SALT] {
     let mut hasher = DefaultHasher::new();
-    (&stamp.lane, stamp.number).hash(&mut hasher);
+    (&request_id.lane, request_id.number).hash(&mut hasher);
     from_bits(hasher.finish())
 }
 
@@ -104,14 +104,14 @@ mod tests {
 
     #[test]
     fn a_retry_has_the_same_salt_and_another_call_another() {
-        let stamp = |lane: &str, number| Stamp {
+        let request_id = |lane: &str, number| RequestId {
             lane: lane.into(),
             number,
             until: Instant::now(),
             late_copy: Default::default(),
         };
-        assert_eq!(salt(&stamp("a", 1)), salt(&stamp("a", 1)));
-        assert_ne!(salt(&stamp("a", 1)), salt(&stamp("a", 2)));
-        assert_ne!(salt(&stamp("a", 1)), salt(&stamp("b", 1)));
+        assert_eq!(salt(&request_id("a", 1)), salt(&request_id("a", 1)));
+        assert_ne!(salt(&request_id("a", 1)), salt(&request_id("a", 2)));
+        assert_ne!(salt(&request_id("a", 1)), salt(&request_id("b", 1)));
     }
 }

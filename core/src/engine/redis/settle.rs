@@ -8,7 +8,7 @@ use super::record::store_id;
 use super::reply;
 use super::scripts::Script;
 use crate::Result;
-use crate::engine::{Complete, Extend, Fail, Release, Stamp};
+use crate::engine::{Complete, Extend, Fail, Release, RequestId};
 use crate::item::State;
 use crate::name::QueueName;
 
@@ -16,10 +16,10 @@ pub(super) async fn complete(
     engine: &RedisEngine,
     queue: &QueueName,
     leases: &[Complete],
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<Vec<bool>> {
     let reply = engine
-        .run(queue, Script::Complete, UP_TO_DEAD, stamp, |command| {
+        .run(queue, Script::Complete, UP_TO_DEAD, request_id, |command| {
             add_completes(command, leases);
         })
         .await?;
@@ -55,10 +55,10 @@ pub(super) async fn extend(
     engine: &RedisEngine,
     queue: &QueueName,
     leases: &[Extend],
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<Vec<Option<u64>>> {
     let reply = engine
-        .run(queue, Script::Extend, UP_TO_EXTRA, stamp, |command| {
+        .run(queue, Script::Extend, UP_TO_EXTRA, request_id, |command| {
             for lease in leases {
                 command
                     .arg(lease.token.generation)
@@ -75,10 +75,10 @@ pub(super) async fn release(
     engine: &RedisEngine,
     queue: &QueueName,
     leases: &[Release],
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<Vec<bool>> {
     let reply = engine
-        .run(queue, Script::Release, ALL, stamp, |command| {
+        .run(queue, Script::Release, ALL, request_id, |command| {
             for lease in leases {
                 command.arg(lease.token.generation).arg(lease.token.delivery).arg(lease.delay_ms);
             }
@@ -91,10 +91,10 @@ pub(super) async fn fail(
     engine: &RedisEngine,
     queue: &QueueName,
     leases: &[Fail],
-    stamp: &Stamp,
+    request_id: &RequestId,
 ) -> Result<Vec<Option<State>>> {
     let reply = engine
-        .run(queue, Script::Fail, ALL, stamp, |command| {
+        .run(queue, Script::Fail, ALL, request_id, |command| {
             for lease in leases {
                 command.arg(lease.token.generation).arg(lease.token.delivery);
                 command.arg(lease.delay_ms).arg(&lease.error);

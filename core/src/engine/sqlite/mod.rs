@@ -61,7 +61,7 @@ use self::reader::Reader;
 use self::worker::{GRACE, Worker, no_answer};
 use super::{
     Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, LeasedItem,
-    Release, Stamp, Turn,
+    Release, RequestId, Turn,
 };
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
@@ -179,7 +179,7 @@ impl SqliteEngine {
         queue: &QueueName,
         inputs: &[I],
         size: usize,
-        stamp: &Stamp,
+        request_id: &RequestId,
         operation: fn(&mut Database, &QueueName, &[I]) -> Result<T>,
     ) -> Result<T> {
         let worker = self.worker()?;
@@ -187,7 +187,7 @@ impl SqliteEngine {
             return done;
         }
         let (name, inputs) = (queue.clone(), inputs.to_vec());
-        worker.run(true, stamp.until, move |db| operation(db, &name, &inputs)).await
+        worker.run(true, request_id.until, move |db| operation(db, &name, &inputs)).await
     }
 
     /// Completes and leases on the thread. What is leased when nobody waits for it any more is given back.
@@ -225,10 +225,10 @@ impl SqliteEngine {
         queue: &QueueName,
         inputs: &[I],
         size: usize,
-        stamp: &Stamp,
+        request_id: &RequestId,
         operation: fn(&mut Database, &QueueName, &[I]) -> Result<T>,
     ) -> Result<T> {
-        let done = self.write(queue, inputs, size, stamp, operation).await?;
+        let done = self.write(queue, inputs, size, request_id, operation).await?;
         // What was executed is told also if the client was closed meanwhile.
         if let Ok(worker) = self.worker() {
             worker.news().changed(queue);
@@ -285,9 +285,14 @@ impl Engine for SqliteEngine {
         Ok(())
     }
 
-    async fn add(&self, queue: &QueueName, items: &[Item], stamp: &Stamp) -> Result<Vec<bool>> {
+    async fn add(
+        &self,
+        queue: &QueueName,
+        items: &[Item],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
         let size = items.iter().map(|item| 1 + item.data.len() / 1_024).sum();
-        self.write_and_tell(queue, items, size, stamp, add::add).await
+        self.write_and_tell(queue, items, size, request_id, add::add).await
     }
 
     async fn lease(
@@ -295,11 +300,11 @@ impl Engine for SqliteEngine {
         queue: &QueueName,
         wanted: &[LeaseRequest],
         _poll_interval: Duration,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Leased> {
         let before = self.begin_look(queue)?;
         if before.is_none_or(|before| before.in_vain)
-            && let Err(nothing) = self.query(queue, stamp.until, lease::look).await?
+            && let Err(nothing) = self.query(queue, request_id.until, lease::look).await?
         {
             self.looked_in_vain(queue);
             return Ok(nothing);
@@ -311,7 +316,7 @@ impl Engine for SqliteEngine {
                 let (name, wanted) = (queue.clone(), wanted.to_vec());
                 let there =
                     move |db: &mut Database| Ok((Vec::new(), lease::lease(db, &name, &wanted)?));
-                self.lease_there(worker, queue, stamp.until, there).await?.1
+                self.lease_there(worker, queue, request_id.until, there).await?.1
             }
         };
         if leased.items.len() < count {
@@ -324,9 +329,9 @@ impl Engine for SqliteEngine {
         &self,
         queue: &QueueName,
         leases: &[Complete],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        self.write(queue, leases, leases.len(), stamp, settle::complete).await
+        self.write(queue, leases, leases.len(), request_id, settle::complete).await
     }
 
     async fn complete_and_lease(
@@ -335,7 +340,7 @@ impl Engine for SqliteEngine {
         leases: &[Complete],
         wanted: &[LeaseRequest],
         _poll_interval: Duration,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<CompleteAndLeaseReply> {
         self.begin_look(queue)?;
         let (worker, count) = (self.worker()?, how_many(wanted));
@@ -345,7 +350,7 @@ impl Engine for SqliteEngine {
             None => {
                 let (name, leases, wanted) = (queue.clone(), leases.to_vec(), wanted.to_vec());
                 let there = move |db: &mut Database| both(db, &name, &leases, &wanted);
-                self.lease_there(worker, queue, stamp.until, there).await
+                self.lease_there(worker, queue, request_id.until, there).await
             }
         };
         let (completed, leased) = done?;
@@ -359,35 +364,45 @@ impl Engine for SqliteEngine {
         &self,
         queue: &QueueName,
         leases: &[Extend],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<Option<u64>>> {
-        self.write(queue, leases, leases.len(), stamp, settle::extend).await
+        self.write(queue, leases, leases.len(), request_id, settle::extend).await
     }
 
     async fn release(
         &self,
         queue: &QueueName,
         leases: &[Release],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        self.write_and_tell(queue, leases, leases.len(), stamp, settle::release).await
+        self.write_and_tell(queue, leases, leases.len(), request_id, settle::release).await
     }
 
     async fn fail(
         &self,
         queue: &QueueName,
         leases: &[Fail],
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<Vec<Option<State>>> {
-        self.write_and_tell(queue, leases, leases.len(), stamp, settle::fail).await
+        self.write_and_tell(queue, leases, leases.len(), request_id, settle::fail).await
     }
 
-    async fn remove(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        self.write(queue, ids, ids.len(), stamp, admin::remove).await
+    async fn remove(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        self.write(queue, ids, ids.len(), request_id, admin::remove).await
     }
 
-    async fn requeue(&self, queue: &QueueName, ids: &[Bytes], stamp: &Stamp) -> Result<Vec<bool>> {
-        self.write_and_tell(queue, ids, ids.len(), stamp, admin::requeue).await
+    async fn requeue(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        self.write_and_tell(queue, ids, ids.len(), request_id, admin::requeue).await
     }
 
     async fn purge(
@@ -395,21 +410,27 @@ impl Engine for SqliteEngine {
         queue: &QueueName,
         state: State,
         limit: u64,
-        stamp: &Stamp,
+        request_id: &RequestId,
     ) -> Result<(u64, u64)> {
         let name = queue.clone();
-        self.worker()?.run(true, stamp.until, move |db| admin::purge(db, &name, state, limit)).await
+        self.worker()?
+            .run(true, request_id.until, move |db| admin::purge(db, &name, state, limit))
+            .await
     }
 
-    async fn light_clean(&self, queue: &QueueName, stamp: &Stamp) -> Result<(LightReport, bool)> {
+    async fn light_clean(
+        &self,
+        queue: &QueueName,
+        request_id: &RequestId,
+    ) -> Result<(LightReport, bool)> {
         let (worker, name) = (self.worker()?, queue.clone());
         // Whoever was dropping a queue may have died: each step of a clean takes one of that as well.
-        let swept = self.sweeper.try_step(&worker, stamp.until).await;
-        if let Err(nothing) = self.query(queue, stamp.until, clean::anything_due).await? {
+        let swept = self.sweeper.try_step(&worker, request_id.until).await;
+        if let Err(nothing) = self.query(queue, request_id.until, clean::anything_due).await? {
             return Ok((nothing, swept));
         }
         let clean = move |db: &mut Database| clean::light_clean(db, &name);
-        let (report, more) = worker.run(true, stamp.until, clean).await?;
+        let (report, more) = worker.run(true, request_id.until, clean).await?;
         worker.news().changed(queue);
         Ok((report, more || swept))
     }
@@ -571,7 +592,8 @@ mod tests {
             SqliteEngine::connect("memory:", ConnectOptions::default()).await.unwrap();
         let queue = QueueName::new("jobs").unwrap();
         let until = Instant::now() + Duration::from_secs(20);
-        let stamp = Stamp { lane: "lane".into(), number: 1, until, late_copy: Default::default() };
+        let request_id =
+            RequestId { lane: "lane".into(), number: 1, until, late_copy: Default::default() };
         let (end, ended) = mpsc::channel::<()>();
         let (begin, begun) = oneshot::channel();
         let mut begin = Some(begin);
@@ -586,7 +608,7 @@ mod tests {
         });
         begun.await.unwrap();
         let items = [Item::new("a")];
-        let mut add = pin!(engine.add(&queue, &items, &stamp));
+        let mut add = pin!(engine.add(&queue, &items, &request_id));
         let mut close = pin!(engine.close());
         // Each is polled once: the item is on its way, and then the client is closed.
         tokio::select! {
@@ -608,8 +630,9 @@ mod tests {
         let (engine, _) = SqliteEngine::connect(url, ConnectOptions::default()).await.unwrap();
         let queue = QueueName::new("jobs").unwrap();
         let until = Instant::now() + Duration::from_secs(20);
-        let stamp = Stamp { lane: "lane".into(), number: 1, until, late_copy: Default::default() };
-        engine.add(&queue, &[Item::new("a"), Item::new("b")], &stamp).await.unwrap();
+        let request_id =
+            RequestId { lane: "lane".into(), number: 1, until, late_copy: Default::default() };
+        engine.add(&queue, &[Item::new("a"), Item::new("b")], &request_id).await.unwrap();
         let (end, ended) = mpsc::channel::<()>();
         let name = queue.clone();
         let hanging = move |db: &mut Database| {

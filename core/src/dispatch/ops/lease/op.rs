@@ -12,7 +12,7 @@ use crate::dispatch::kind::{Items, Kind};
 use crate::dispatch::ops::give_back::GiveBack;
 use crate::dispatch::ops::unclaimed::UnclaimedLeases;
 use crate::dispatch::queue_context::QueueContext;
-use crate::engine::{Leased, Stamp};
+use crate::engine::{Leased, RequestId};
 
 pub(crate) struct LeaseOp {
     give_back: GiveBack,
@@ -71,7 +71,7 @@ impl Op for LeaseOp {
         &self,
         queue: &Arc<QueueContext>,
         batch: &mut LeaseBatch,
-        id: Stamp,
+        id: RequestId,
     ) -> RequestFuture<Leased> {
         Box::pin(send(queue, &mut batch.request, id))
     }
@@ -87,7 +87,7 @@ impl Op for LeaseOp {
     }
 
     /// Items may have been leased to nobody.
-    fn recover(&self, queue: &Arc<QueueContext>, batch: &LeaseBatch, id: &Stamp) -> bool {
+    fn recover(&self, queue: &Arc<QueueContext>, batch: &LeaseBatch, id: &RequestId) -> bool {
         let leases = batch.request.items > 0;
         if leases {
             let (has_completes, give_back) = (batch.request.has_completes, self.give_back.clone());

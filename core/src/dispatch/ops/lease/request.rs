@@ -8,13 +8,13 @@ use super::batch::LeasePayload;
 use crate::Result;
 use crate::dispatch::ops::give_back::GiveBack;
 use crate::dispatch::queue_context::QueueContext;
-use crate::engine::{Complete, Leased, Stamp};
+use crate::engine::{Complete, Leased, RequestId};
 
 /// Completes and leases. The completing calls get their replies even if the leasing fails.
 pub(super) fn send(
     queue: &Arc<QueueContext>,
     payload: &mut LeasePayload,
-    id: Stamp,
+    id: RequestId,
 ) -> impl Future<Output = Result<Leased>> + Send + 'static {
     let queue = queue.clone();
     let completes = std::mem::take(&mut payload.completes);
@@ -55,14 +55,14 @@ fn deliver_completed(completing: Vec<Completing>, completes: &[Complete], result
 /// name nothing: if the first one was never executed, nothing is leased now.
 pub(super) async fn recover(
     queue: Arc<QueueContext>,
-    id: Stamp,
+    id: RequestId,
     has_completes: bool,
     give_back: GiveBack,
 ) {
     let QueueContext { context, queue, .. } = &*queue;
     let mut backoff = context.backoff();
     while !context.closed.is_cancelled() {
-        let id = Stamp { until: context.until(), ..id.clone() };
+        let id = RequestId { until: context.until(), ..id.clone() };
         let (engine, none) = (&context.engine, Duration::ZERO);
         let lost = if has_completes {
             let both = engine.complete_and_lease(queue, &[], &[], none, &id).await;
