@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use super::connection_slot::ConnectionSlot;
 use super::process::FILES;
-use super::seat::Seat;
 use super::waits::{self, Wait};
 
 /// How long a fork waits for those who use a database; after that the child can use none.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Every open client of this process. Locked as long as it forks.
-static SEATS: Mutex<Vec<Weak<Seat>>> = Mutex::new(Vec::new());
+static SLOTS: Mutex<Vec<Weak<ConnectionSlot>>> = Mutex::new(Vec::new());
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -24,9 +24,9 @@ thread_local! {
 }
 
 struct Forking {
-    seats: MutexGuard<'static, Vec<Weak<Seat>>>,
+    slots: MutexGuard<'static, Vec<Weak<ConnectionSlot>>>,
     waits: MutexGuard<'static, Vec<Wait>>,
-    parked: Vec<Arc<Seat>>,
+    parked: Vec<Arc<ConnectionSlot>>,
     /// Nobody is inside SQLite.
     clear: bool,
     /// The hooks were registered so many times.
@@ -39,10 +39,10 @@ pub(super) fn forks() -> u64 {
 }
 
 /// Waits while the process forks.
-pub(super) fn register(seat: &Arc<Seat>) {
-    let mut seats = SEATS.lock().unwrap_or_else(PoisonError::into_inner);
-    seats.retain(|seat| seat.strong_count() > 0);
-    seats.push(Arc::downgrade(seat));
+pub(super) fn register(slot: &Arc<ConnectionSlot>) {
+    let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    slots.retain(|slot| slot.strong_count() > 0);
+    slots.push(Arc::downgrade(slot));
 }
 
 fn with_forking(work: impl FnOnce(&mut Option<Forking>)) {
@@ -60,13 +60,13 @@ pub(crate) fn before() {
             forking.depth += 1;
             return;
         }
-        let seats = SEATS.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
         FORKS.fetch_add(1, Ordering::SeqCst);
         let until = Instant::now() + PATIENCE;
-        let parked: Vec<_> = seats.iter().filter_map(Weak::upgrade).collect();
-        let late = parked.iter().filter(|seat| !seat.park(until)).count();
+        let parked: Vec<_> = slots.iter().filter_map(Weak::upgrade).collect();
+        let late = parked.iter().filter(|slot| !slot.park(until)).count();
         let waits = waits::lock();
-        *forking = Some(Forking { seats, waits, parked, clear: late == 0, depth: 1 });
+        *forking = Some(Forking { slots, waits, parked, clear: late == 0, depth: 1 });
     });
 }
 
@@ -86,8 +86,8 @@ fn after(work: impl FnOnce(Forking)) {
 /// Lets all go on.
 pub(crate) fn after_in_parent() {
     after(|forking| {
-        for seat in forking.parked {
-            seat.unpark();
+        for slot in forking.parked {
+            slot.unpark();
         }
     });
 }
@@ -100,6 +100,6 @@ pub(crate) fn after_in_child() {
         }
         forking.waits.clear();
         std::mem::forget(forking.parked);
-        std::mem::forget(std::mem::take(&mut *forking.seats));
+        std::mem::forget(std::mem::take(&mut *forking.slots));
     });
 }

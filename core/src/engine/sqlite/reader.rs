@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
 
+use super::connection_slot::ConnectionSlot;
 use super::database::Database;
 use super::error::explain;
 use super::job::caught;
 use super::opening::Opening;
-use super::seat::Seat;
 use super::worker::{GRACE, Worker};
 use super::{audit, park};
 use crate::backoff::Backoff;
@@ -34,14 +34,14 @@ pub(super) struct Reader {
 
 /// Ends the reading when nobody waits for it any more.
 struct Ending {
-    seat: Arc<Seat>,
+    slot: Arc<ConnectionSlot>,
     over: Arc<AtomicBool>,
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
-        self.seat.interrupt();
+        self.slot.interrupt();
     }
 }
 
@@ -96,18 +96,18 @@ impl Reader {
         let too_long = || Error::unavailable("reading the whole file takes too long", false);
         let free = tokio::time::timeout_at(until.into(), self.free.clone().acquire_owned());
         let permit = free.await.map_err(|_| too_long())?.map_err(|_| Error::closed())?;
-        let seat = Seat::interruptible(opening);
+        let slot = ConnectionSlot::interruptible(opening);
         let over = Arc::new(AtomicBool::new(false));
-        let _ending = Ending { seat: seat.clone(), over: over.clone() };
+        let _ending = Ending { slot: slot.clone(), over: over.clone() };
         let (reply, answer) = oneshot::channel();
         let named = thread::Builder::new().name("leaseq-reader".into());
         let started = named.spawn(move || {
             let _permit = permit;
-            park::register(&seat);
+            park::register(&slot);
             let mut backoff = Backoff::up_to(MAX_PAUSE);
             let done = loop {
                 let forks = park::forks();
-                let done = seat.use_it(|db| {
+                let done = slot.use_it(|db| {
                     end_when(db, &over)?;
                     db.read(until, |db| caught(|| work(db)))
                 });
@@ -118,7 +118,7 @@ impl Reader {
                 }
                 thread::sleep(backoff.pause());
             };
-            seat.end();
+            slot.end();
             let _ = reply.send(done);
         });
         // Without a thread, `reply` is dropped, which says the same.

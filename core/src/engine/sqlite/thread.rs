@@ -61,13 +61,13 @@ impl Thread {
         if let Some(path) = self.turns.path() {
             check_place(path)?;
         }
-        let seat = self.shared.seat.clone();
+        let slot = self.shared.slot.clone();
         let mut backoff = Backoff::up_to(MAX_PAUSE);
         loop {
-            if let Some(done) = self.turns.try_with(&seat, |_| ())? {
+            if let Some(done) = self.turns.try_with(&slot, |_| ())? {
                 return Ok(done);
             }
-            if seat.open_made()? {
+            if slot.open_made()? {
                 return Ok(());
             }
             if is_over() || Instant::now() >= until {
@@ -78,7 +78,7 @@ impl Thread {
     }
 
     pub(super) fn close(&self) {
-        self.shared.seat.end();
+        self.shared.slot.end();
     }
 
     /// Until nobody sends anything any more.
@@ -109,7 +109,7 @@ impl Thread {
         self.look_in = LOOK_EVERY;
         if log.may_have_changed() {
             self.watched = false;
-            if let Ok(true) = self.shared.seat.use_it(Database::others_wrote) {
+            if let Ok(true) = self.shared.slot.use_it(Database::others_wrote) {
                 self.shared.news.all_changed();
             }
         } else if self.watched {
@@ -136,7 +136,7 @@ impl Thread {
     fn read(&self, job: &Job) {
         let Some(mut call) = job.claim() else { return };
         let run = |database: &mut Database| database.read(job.until, |db| call.run(db));
-        let outcome = self.shared.seat.use_it(run).flatten();
+        let outcome = self.shared.slot.use_it(run).flatten();
         self.shared.done(call, outcome);
     }
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::connection_slot::ConnectionSlot;
 use super::database::Database;
 use super::files::{Identity, beside, identity_of, unusable};
-use super::seat::Seat;
 use super::worker::Shared;
 use super::{park, waits};
 use crate::Result;
@@ -137,7 +137,7 @@ impl Turns {
         let mut work = Some(work);
         loop {
             self.take(shared)?;
-            let done = self.use_it(&shared.seat, &mut work);
+            let done = self.use_it(&shared.slot, &mut work);
             self.pass();
             if let Some(done) = done.transpose() {
                 return done;
@@ -148,7 +148,7 @@ impl Turns {
     /// The same without waiting. `None`: somebody else has the turn.
     pub(super) fn try_with<T>(
         &mut self,
-        seat: &Seat,
+        slot: &ConnectionSlot,
         work: impl FnOnce(&mut Database) -> T,
     ) -> Result<Option<T>> {
         if let Some(path) = self.path.clone() {
@@ -157,7 +157,7 @@ impl Turns {
                 return Ok(None);
             }
         }
-        let done = self.use_it(seat, &mut Some(work));
+        let done = self.use_it(slot, &mut Some(work));
         self.pass();
         done
     }
@@ -165,10 +165,10 @@ impl Turns {
     /// `None`: while it waited for the database the process has forked, and a child has the lock too.
     fn use_it<T, F: FnOnce(&mut Database) -> T>(
         &self,
-        seat: &Seat,
+        slot: &ConnectionSlot,
         work: &mut Option<F>,
     ) -> Result<Option<T>> {
-        seat.use_it(|database| {
+        slot.use_it(|database| {
             let shared = self.turn.as_ref().is_some_and(Turn::is_shared);
             if shared { None } else { work.take().map(|work| work(database)) }
         })

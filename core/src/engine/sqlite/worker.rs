@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::connection_slot::ConnectionSlot;
 use super::database::Database;
 use super::inbox::Inbox;
 use super::job::{Call, Job, caught};
 use super::news::News;
 use super::opening::Opening;
 use super::process::FILES;
-use super::seat::Seat;
 use super::thread::Thread;
 use super::{park, waits};
 use crate::{Error, Result};
@@ -65,7 +65,7 @@ fn in_the_way(error: &Error) -> bool {
 
 /// What the thread and those who send to it know of each other.
 pub(super) struct Shared {
-    pub(super) seat: Arc<Seat>,
+    pub(super) slot: Arc<ConnectionSlot>,
     pub(super) news: News,
     pub(super) inbox: Inbox,
     /// Operations sent to the thread that are not done, nor given up.
@@ -164,7 +164,7 @@ impl Worker {
         let path = opening.location.path.clone();
         let file = path.is_some();
         let shared = Arc::new(Shared {
-            seat: Seat::new(opening),
+            slot: ConnectionSlot::new(opening),
             news: News::default(),
             inbox: Inbox::default(),
             sent: AtomicUsize::new(0),
@@ -175,7 +175,7 @@ impl Worker {
         let named = thread::Builder::new().name("leaseq-sqlite".into());
         let started = named.spawn(move || {
             let _guard = guard;
-            park::register(&worker.seat);
+            park::register(&worker.slot);
             let mut thread = Thread::new(worker, path);
             // First of all: a parent may have the turn and wait for this child.
             let allowed = FILES.check(std::process::id(), file);
@@ -200,7 +200,7 @@ impl Worker {
         drop(self);
         if shared.held_up.load(Ordering::Acquire) {
             // Nothing is begun; the thread may end only when the other process goes on.
-            shared.seat.try_end();
+            shared.slot.try_end();
             return;
         }
         let _ = tokio::time::timeout(within, ended.cancelled()).await;
@@ -225,7 +225,7 @@ impl Worker {
         if !free || !short || size > FEW {
             return None;
         }
-        shared.seat.try_use(|database| shared.run_now(database, writes, work)).flatten()
+        shared.slot.try_use(|database| shared.run_now(database, writes, work)).flatten()
     }
 
     /// Runs `work` in a transaction before `until`; afterwards it is not begun any more. If it has begun
@@ -253,7 +253,7 @@ impl Worker {
             // Whoever only reads need not wait for the other process.
             let free = self.shared.sent.load(Ordering::Acquire) == 0;
             let now = |db: &mut Database| self.shared.run_now(db, false, &mut work);
-            if let Some(done) = free.then(|| self.shared.seat.try_use(now)).flatten().flatten() {
+            if let Some(done) = free.then(|| self.shared.slot.try_use(now)).flatten().flatten() {
                 return Ok(done);
             }
         }

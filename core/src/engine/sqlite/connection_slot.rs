@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 /// Holds the database while nobody uses it. Whoever does has taken it out, so that no lock is held
 /// meanwhile that a fork could leave behind.
-pub(super) struct Seat {
+pub(super) struct ConnectionSlot {
     state: Mutex<State>,
     changed: Condvar,
     /// What is done with it may be broken off at any time, and is by a fork.
@@ -23,12 +23,12 @@ pub(super) struct Seat {
 const INTERRUPT_EVERY: Duration = Duration::from_millis(5);
 
 struct State {
-    slot: Slot,
+    content: Content,
     /// The process forks: nothing is taken out.
     parked: bool,
 }
 
-enum Slot {
+enum Content {
     Open(Box<Database>),
     /// To be opened by the next who uses it.
     Closed(Box<Opening>),
@@ -39,36 +39,36 @@ enum Slot {
 
 /// Puts back what was taken out, whatever happens.
 struct Taken<'a> {
-    seat: &'a Seat,
-    back: Slot,
+    slot: &'a ConnectionSlot,
+    back: Content,
 }
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
         if std::thread::panicking()
-            && let Slot::Open(database) = &mut self.back
+            && let Content::Open(database) = &mut self.back
         {
             database.abandon();
         }
-        self.seat.lock().slot = std::mem::replace(&mut self.back, Slot::Gone);
-        self.seat.changed.notify_all();
+        self.slot.lock().content = std::mem::replace(&mut self.back, Content::Gone);
+        self.slot.changed.notify_all();
     }
 }
 
-impl Seat {
-    pub(super) fn new(opening: Opening) -> Arc<Seat> {
-        Arc::new(Seat::with(opening, false))
+impl ConnectionSlot {
+    pub(super) fn new(opening: Opening) -> Arc<ConnectionSlot> {
+        Arc::new(ConnectionSlot::with(opening, false))
     }
 
     /// For a database that is only read.
-    pub(super) fn interruptible(opening: Opening) -> Arc<Seat> {
-        Arc::new(Seat::with(opening, true))
+    pub(super) fn interruptible(opening: Opening) -> Arc<ConnectionSlot> {
+        Arc::new(ConnectionSlot::with(opening, true))
     }
 
-    fn with(opening: Opening, interruptible: bool) -> Seat {
-        let state = State { slot: Slot::Closed(Box::new(opening)), parked: false };
+    fn with(opening: Opening, interruptible: bool) -> ConnectionSlot {
+        let state = State { content: Content::Closed(Box::new(opening)), parked: false };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Seat { state, changed, interruptible, interrupt: Mutex::default() }
+        ConnectionSlot { state, changed, interruptible, interrupt: Mutex::default() }
     }
 
     /// Breaks off what runs now, if that may be.
@@ -93,13 +93,13 @@ impl Seat {
     pub(super) fn try_use<T>(&self, work: impl FnOnce(&mut Database) -> T) -> Option<T> {
         let mut taken = {
             let mut state = self.lock();
-            if state.parked || !matches!(state.slot, Slot::Open(_)) {
+            if state.parked || !matches!(state.content, Content::Open(_)) {
                 return None;
             }
-            Taken { seat: self, back: std::mem::replace(&mut state.slot, Slot::Taken) }
+            Taken { slot: self, back: std::mem::replace(&mut state.content, Content::Taken) }
         };
         match &mut taken.back {
-            Slot::Open(database) => Some(work(database)),
+            Content::Open(database) => Some(work(database)),
             _ => None,
         }
     }
@@ -107,16 +107,16 @@ impl Seat {
     /// Waits until the database is free, opens it if it is closed, and uses it.
     pub(super) fn use_it<T>(&self, work: impl FnOnce(&mut Database) -> T) -> Result<T> {
         let mut taken = self.take();
-        if let Slot::Closed(opening) = &taken.back {
+        if let Content::Closed(opening) = &taken.back {
             let database = opening.open()?;
             if self.interruptible {
                 let handle = Some(database.connection.get_interrupt_handle());
                 *self.interrupt.lock().unwrap_or_else(PoisonError::into_inner) = handle;
             }
-            taken.back = Slot::Open(Box::new(database));
+            taken.back = Content::Open(Box::new(database));
         }
         match &mut taken.back {
-            Slot::Open(database) => Ok(work(database)),
+            Content::Open(database) => Ok(work(database)),
             _ => Err(Error::closed()),
         }
     }
@@ -124,46 +124,46 @@ impl Seat {
     /// Opens it without the turn. False: its tables have to be made.
     pub(super) fn open_made(&self) -> Result<bool> {
         let mut taken = self.take();
-        if let Slot::Closed(opening) = &taken.back
+        if let Content::Closed(opening) = &taken.back
             && let Some(database) = opening.open_made()?
         {
-            taken.back = Slot::Open(Box::new(database));
+            taken.back = Content::Open(Box::new(database));
         }
-        Ok(matches!(taken.back, Slot::Open(_)))
+        Ok(matches!(taken.back, Content::Open(_)))
     }
 
     /// Closes it for good.
     pub(super) fn end(&self) {
         let mut taken = self.take();
-        taken.back = Slot::Gone;
+        taken.back = Content::Gone;
     }
 
     /// The same if nobody uses it now.
     pub(super) fn try_end(&self) {
         let mut taken = {
             let mut state = self.lock();
-            if state.parked || matches!(state.slot, Slot::Taken) {
+            if state.parked || matches!(state.content, Content::Taken) {
                 return;
             }
-            Taken { seat: self, back: std::mem::replace(&mut state.slot, Slot::Taken) }
+            Taken { slot: self, back: std::mem::replace(&mut state.content, Content::Taken) }
         };
-        taken.back = Slot::Gone;
+        taken.back = Content::Gone;
     }
 
     fn take(&self) -> Taken<'_> {
         let mut state = self.lock();
-        while state.parked || matches!(state.slot, Slot::Taken) {
+        while state.parked || matches!(state.content, Content::Taken) {
             state = self.wait(state);
         }
-        Taken { seat: self, back: std::mem::replace(&mut state.slot, Slot::Taken) }
+        Taken { slot: self, back: std::mem::replace(&mut state.content, Content::Taken) }
     }
 
-    /// From now on nobody uses it until [`unpark`](Seat::unpark); a file is closed. False: somebody
+    /// From now on nobody uses it until [`unpark`](ConnectionSlot::unpark); a file is closed. False: somebody
     /// still did when the time was over.
     pub(super) fn park(&self, until: Instant) -> bool {
         let mut state = self.lock();
         state.parked = true;
-        while matches!(state.slot, Slot::Taken) {
+        while matches!(state.content, Content::Taken) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
@@ -176,13 +176,14 @@ impl Seat {
             let waited = self.changed.wait_timeout(state, rest);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let mut taken = Taken { seat: self, back: std::mem::replace(&mut state.slot, Slot::Taken) };
+        let mut taken =
+            Taken { slot: self, back: std::mem::replace(&mut state.content, Content::Taken) };
         drop(state);
-        if let Slot::Open(database) = &taken.back
+        if let Content::Open(database) = &taken.back
             && database.file.is_some()
-            && let Slot::Open(database) = std::mem::replace(&mut taken.back, Slot::Gone)
+            && let Content::Open(database) = std::mem::replace(&mut taken.back, Content::Gone)
         {
-            taken.back = Slot::Closed(Box::new(database.park()));
+            taken.back = Content::Closed(Box::new(database.park()));
         }
         true
     }
