@@ -25,7 +25,7 @@ const INTERRUPT_EVERY: Duration = Duration::from_millis(5);
 struct State {
     content: Content,
     /// The process forks: nothing is taken out.
-    parked: bool,
+    quiesced: bool,
 }
 
 enum Content {
@@ -66,7 +66,7 @@ impl ConnectionSlot {
     }
 
     fn with(opening: Opening, interruptible: bool) -> ConnectionSlot {
-        let state = State { content: Content::Closed(Box::new(opening)), parked: false };
+        let state = State { content: Content::Closed(Box::new(opening)), quiesced: false };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         ConnectionSlot { state, changed, interruptible, interrupt: Mutex::default() }
     }
@@ -93,7 +93,7 @@ impl ConnectionSlot {
     pub(super) fn try_use<T>(&self, work: impl FnOnce(&mut Database) -> T) -> Option<T> {
         let mut taken = {
             let mut state = self.lock();
-            if state.parked || !matches!(state.content, Content::Open(_)) {
+            if state.quiesced || !matches!(state.content, Content::Open(_)) {
                 return None;
             }
             Taken { slot: self, back: std::mem::replace(&mut state.content, Content::Taken) }
@@ -142,7 +142,7 @@ impl ConnectionSlot {
     pub(super) fn try_end(&self) {
         let mut taken = {
             let mut state = self.lock();
-            if state.parked || matches!(state.content, Content::Taken) {
+            if state.quiesced || matches!(state.content, Content::Taken) {
                 return;
             }
             Taken { slot: self, back: std::mem::replace(&mut state.content, Content::Taken) }
@@ -152,17 +152,17 @@ impl ConnectionSlot {
 
     fn take(&self) -> Taken<'_> {
         let mut state = self.lock();
-        while state.parked || matches!(state.content, Content::Taken) {
+        while state.quiesced || matches!(state.content, Content::Taken) {
             state = self.wait(state);
         }
         Taken { slot: self, back: std::mem::replace(&mut state.content, Content::Taken) }
     }
 
-    /// From now on nobody uses it until [`unpark`](ConnectionSlot::unpark); a file is closed. False: somebody
-    /// still did when the time was over.
-    pub(super) fn park(&self, until: Instant) -> bool {
+    /// From now on nobody uses it until [`resume`](ConnectionSlot::resume); a file is closed.
+    /// False: somebody still did when the time was over.
+    pub(super) fn quiesce(&self, until: Instant) -> bool {
         let mut state = self.lock();
-        state.parked = true;
+        state.quiesced = true;
         while matches!(state.content, Content::Taken) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -183,13 +183,13 @@ impl ConnectionSlot {
             && database.file.is_some()
             && let Content::Open(database) = std::mem::replace(&mut taken.back, Content::Gone)
         {
-            taken.back = Content::Closed(Box::new(database.park()));
+            taken.back = Content::Closed(Box::new(database.quiesce()));
         }
         true
     }
 
-    pub(super) fn unpark(&self) {
-        self.lock().parked = false;
+    pub(super) fn resume(&self) {
+        self.lock().quiesced = false;
         self.changed.notify_all();
     }
 }

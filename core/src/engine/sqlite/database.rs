@@ -86,7 +86,7 @@ impl Database {
     }
 
     /// Closes the file, to be opened again. Quickly, and without removing the log.
-    pub(super) fn park(self) -> Opening {
+    pub(super) fn quiesce(self) -> Opening {
         let Database { connection, mut opening, opened, .. } = self;
         opening.known = opened.map(|files| files[0]);
         let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);

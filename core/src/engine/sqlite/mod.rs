@@ -24,11 +24,11 @@ mod log_watch;
 mod mend;
 mod news;
 mod opening;
-mod park;
 #[cfg(test)]
 mod plans;
 mod process;
 mod query;
+mod quiesce;
 mod reader;
 mod row;
 mod settle;
@@ -53,7 +53,7 @@ use self::database::Database;
 use self::dropped::Sweeper;
 use self::location::Location;
 use self::opening::Opening;
-pub(crate) use self::park::{
+pub(crate) use self::quiesce::{
     after_in_child as after_fork_in_child, after_in_parent as after_fork_in_parent,
     before as before_fork,
 };

@@ -15,7 +15,7 @@ use super::error::explain;
 use super::job::caught;
 use super::opening::Opening;
 use super::worker::{GRACE, Worker};
-use super::{audit, park};
+use super::{audit, quiesce};
 use crate::backoff::Backoff;
 use crate::{Error, Result};
 
@@ -103,16 +103,16 @@ impl Reader {
         let named = thread::Builder::new().name("leaseq-reader".into());
         let started = named.spawn(move || {
             let _permit = permit;
-            park::register(&slot);
+            quiesce::register(&slot);
             let mut backoff = Backoff::up_to(MAX_PAUSE);
             let done = loop {
-                let forks = park::forks();
+                let forks = quiesce::forks();
                 let done = slot.use_it(|db| {
                     end_when(db, &over)?;
                     db.read(until, |db| caught(|| work(db)))
                 });
                 let done = done.flatten();
-                let again = done.is_err() && forks != park::forks();
+                let again = done.is_err() && forks != quiesce::forks();
                 if !again || over.load(Ordering::Acquire) || Instant::now() > until {
                     break done;
                 }

@@ -10,7 +10,7 @@ use super::connection_slot::ConnectionSlot;
 use super::database::Database;
 use super::files::{Identity, beside, identity_of, unusable};
 use super::worker::Shared;
-use super::{park, waits};
+use super::{quiesce, waits};
 use crate::Result;
 
 /// The files that writers take turns with. The database file itself must not be opened a second
@@ -30,7 +30,7 @@ pub(super) type Place = (PathBuf, Identity);
 
 impl Turn {
     pub(super) fn open(database: &Path) -> Result<Turn> {
-        let forks = park::forks();
+        let forks = quiesce::forks();
         let open = |ending: &str| {
             let path = beside(database, ending);
             // Reading is enough for a lock, and possible where another user has made the file.
@@ -48,7 +48,7 @@ impl Turn {
 
     /// A child has the same descriptor, and would keep the lock if this process were killed.
     fn is_shared(&self) -> bool {
-        self.forks != park::forks()
+        self.forks != quiesce::forks()
     }
 
     pub(super) fn place(&self) -> Result<Place> {

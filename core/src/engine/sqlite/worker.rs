@@ -17,7 +17,7 @@ use super::news::News;
 use super::opening::Opening;
 use super::process::FILES;
 use super::thread::Thread;
-use super::{park, waits};
+use super::{quiesce, waits};
 use crate::{Error, Result};
 
 /// An operation runs on its caller's thread if writes take less than this of late, in ns: for that
@@ -175,7 +175,7 @@ impl Worker {
         let named = thread::Builder::new().name("leaseq-sqlite".into());
         let started = named.spawn(move || {
             let _guard = guard;
-            park::register(&worker.slot);
+            quiesce::register(&worker.slot);
             let mut thread = Thread::new(worker, path);
             // First of all: a parent may have the turn and wait for this child.
             let allowed = FILES.check(std::process::id(), file);

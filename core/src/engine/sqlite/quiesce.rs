@@ -26,7 +26,7 @@ thread_local! {
 struct Forking {
     slots: MutexGuard<'static, Vec<Weak<ConnectionSlot>>>,
     waits: MutexGuard<'static, Vec<Wait>>,
-    parked: Vec<Arc<ConnectionSlot>>,
+    quiesced: Vec<Arc<ConnectionSlot>>,
     /// Nobody is inside SQLite.
     clear: bool,
     /// The hooks were registered so many times.
@@ -63,10 +63,10 @@ pub(crate) fn before() {
         let slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
         FORKS.fetch_add(1, Ordering::SeqCst);
         let until = Instant::now() + PATIENCE;
-        let parked: Vec<_> = slots.iter().filter_map(Weak::upgrade).collect();
-        let late = parked.iter().filter(|slot| !slot.park(until)).count();
+        let quiesced: Vec<_> = slots.iter().filter_map(Weak::upgrade).collect();
+        let late = quiesced.iter().filter(|slot| !slot.quiesce(until)).count();
         let waits = waits::lock();
-        *forking = Some(Forking { slots, waits, parked, clear: late == 0, depth: 1 });
+        *forking = Some(Forking { slots, waits, quiesced, clear: late == 0, depth: 1 });
     });
 }
 
@@ -86,8 +86,8 @@ fn after(work: impl FnOnce(Forking)) {
 /// Lets all go on.
 pub(crate) fn after_in_parent() {
     after(|forking| {
-        for slot in forking.parked {
-            slot.unpark();
+        for slot in forking.quiesced {
+            slot.resume();
         }
     });
 }
@@ -99,7 +99,7 @@ pub(crate) fn after_in_child() {
             FILES.refuse();
         }
         forking.waits.clear();
-        std::mem::forget(forking.parked);
+        std::mem::forget(forking.quiesced);
         std::mem::forget(std::mem::take(&mut *forking.slots));
     });
 }
