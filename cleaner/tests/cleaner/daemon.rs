@@ -175,7 +175,7 @@ async fn it_ends_whatever_hangs() {
     let held = lease(&queue, ms(50)).await;
     client.close().await;
     let Place::File(folder) = &place else { unreachable!() };
-    let lock = std::fs::File::open(folder.path().join("queue.db-turn")).unwrap();
+    let lock = std::fs::File::open(folder.path().join("queue.db-lock")).unwrap();
     lock.lock().unwrap();
     drop(held);
     let mut starts = Cleaner::start(&place.url(), &[]);

@@ -241,7 +241,7 @@ fn waiting_for_a_turn() {
     let file = Path::new(url.strip_prefix("sqlite:").unwrap());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let parent = runtime.block_on(queue(&url));
-    let turn = std::fs::File::open(format!("{}-turn", file.display())).unwrap();
+    let turn = std::fs::File::open(format!("{}-lock", file.display())).unwrap();
     turn.lock().unwrap();
     let adding = runtime.spawn({
         let parent = parent.clone();

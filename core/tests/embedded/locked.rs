@@ -24,7 +24,7 @@ fn by_another_program(place: &Place) -> Box<dyn Lock> {
 
 /// As one that was stopped in the middle of a write.
 fn by_a_client_that_hangs(place: &Place) -> Box<dyn Lock> {
-    let turn = File::open(place.folder().join("queue.db-turn")).unwrap();
+    let turn = File::open(place.folder().join("queue.db-lock")).unwrap();
     turn.lock().unwrap();
     Box::new(turn)
 }

@@ -175,7 +175,7 @@ async fn a_log_that_is_removed_in_use_is_unavailable() {
 async fn a_turn_file_that_is_removed_in_use_does_no_harm() {
     let place = Place::new();
     let (first, second) = (place.queue().await, place.queue().await);
-    fs::remove_file(place.folder().join("queue.db-turn")).unwrap();
+    fs::remove_file(place.folder().join("queue.db-lock")).unwrap();
     let third = place.queue().await;
     let add = |queue: leaseq::WorkQueue, name: &'static str| {
         tokio::spawn(async move {

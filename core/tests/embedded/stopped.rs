@@ -21,7 +21,7 @@ const SOON: Duration = Duration::from_secs(10);
 fn hold() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let folder = Path::new(&folder);
-    let turn = File::open(folder.join("queue.db-turn")).unwrap();
+    let turn = File::open(folder.join("queue.db-lock")).unwrap();
     turn.lock().unwrap();
     let connection = Connection::open(folder.join("queue.db")).unwrap();
     connection.execute_batch("BEGIN IMMEDIATE; UPDATE meta SET clock = clock").unwrap();
@@ -113,7 +113,7 @@ async fn every_call_ends_in_its_time() {
 #[tokio::test]
 async fn connecting_to_a_new_file_ends_and_works_later() {
     let place = Place::new();
-    let turn = File::create(place.folder().join("queue.db-turn")).unwrap();
+    let turn = File::create(place.folder().join("queue.db-lock")).unwrap();
     turn.lock().unwrap();
     for _ in 0..3 {
         assert!(soon("connect", Client::connect(&in_a_hurry(&place))).await.is_none());
@@ -154,7 +154,7 @@ async fn giving_up() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     // Connecting, to a file that somebody is making.
     let file = Path::new(&folder).join("queue.db");
-    let turn = File::create(Path::new(&folder).join("queue.db-turn")).unwrap();
+    let turn = File::create(Path::new(&folder).join("queue.db-lock")).unwrap();
     turn.lock().unwrap();
     let url = format!("{}?timeout_ms=50", url(&file));
     for _ in 0..20 {
@@ -199,7 +199,7 @@ async fn coming_and_going() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let file = Path::new(&folder).join("queue.db");
     queue(&url(&file)).await.add_item(item("first")).await.unwrap();
-    let turn = File::open(Path::new(&folder).join("queue.db-turn")).unwrap();
+    let turn = File::open(Path::new(&folder).join("queue.db-lock")).unwrap();
     for round in 0..3 {
         turn.lock().unwrap();
         let hurried = format!("{}?timeout_ms=50", url(&file));

@@ -14,7 +14,7 @@ use super::opening::Opening;
 use super::process::OpenFile;
 use super::row::{EPOCH, PER_MS};
 use super::tally::Tally;
-use super::turn::Turn;
+use super::writer_lock::WriterLock;
 use crate::name::QueueName;
 use crate::{Error, Result};
 
@@ -30,7 +30,7 @@ pub(super) struct Database {
     pub(super) connection: Connection,
     pub(super) opening: Opening,
     /// Held during a write by whoever does not wait for it; the thread has one of its own.
-    pub(super) turn: Option<Turn>,
+    pub(super) writer_lock: Option<WriterLock>,
     /// Which files stood at the path of the database, and at that of its log, when it was opened.
     pub(super) opened: Option<[Identity; 2]>,
     pub(super) log: PathBuf,
@@ -70,7 +70,7 @@ impl Database {
         Database {
             connection,
             opening,
-            turn: None,
+            writer_lock: None,
             opened: None,
             log: PathBuf::new(),
             file: None,
@@ -104,12 +104,12 @@ impl Database {
 
     /// Takes the turn if nobody else has it or waits for it.
     pub(super) fn try_turn(&self) -> bool {
-        self.turn.as_ref().is_none_or(Turn::try_take)
+        self.writer_lock.as_ref().is_none_or(WriterLock::try_take)
     }
 
     pub(super) fn pass_turn(&self) {
-        if let Some(turn) = &self.turn {
-            turn.pass();
+        if let Some(lock) = &self.writer_lock {
+            lock.pass();
         }
     }
 

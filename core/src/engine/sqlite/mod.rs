@@ -35,9 +35,9 @@ mod settle;
 mod tally;
 mod tend;
 mod thread;
-mod turn;
 mod waits;
 mod worker;
+mod writer_lock;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

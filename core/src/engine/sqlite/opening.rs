@@ -11,7 +11,7 @@ use super::error::explain_opening;
 use super::files::{Identity, beside, identities, identity};
 use super::location::{Location, check_place};
 use super::process::FILES;
-use super::turn::Turn;
+use super::writer_lock::WriterLock;
 use crate::{Error, ErrorKind, Result};
 
 /// Number of the storage format, kept as SQLite's `user_version`.
@@ -86,12 +86,12 @@ impl Opening {
                     return Ok(None);
                 }
                 let token = FILES.open(std::process::id())?;
-                let turn = Turn::open(path)?;
+                let lock = WriterLock::open(path)?;
                 let connection =
                     Connection::open_with_flags(path, flags).map_err(|e| explained(&e))?;
                 let mut database = Database::new(self, connection);
                 database.file = Some(token);
-                database.turn = Some(turn);
+                database.writer_lock = Some(lock);
                 database
             }
         };

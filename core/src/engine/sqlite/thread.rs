@@ -14,8 +14,8 @@ use super::job::{Call, Job};
 use super::location::check_place;
 use super::log::Log;
 use super::log_watch::Watch;
-use super::turn::Turns;
 use super::worker::Shared;
+use super::writer_lock::ThreadWriterLock;
 use crate::backoff::Backoff;
 use crate::{Error, Result};
 
@@ -31,7 +31,7 @@ const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct Thread {
     shared: Arc<Shared>,
-    turns: Turns,
+    writer_lock: ThreadWriterLock,
     /// `None` in memory, where there are no others.
     log: Option<Log>,
     /// Made when somebody waits for the first time. `None` in it: the kernel has no news.
@@ -47,7 +47,7 @@ impl Thread {
         let log = path.as_deref().map(Log::new);
         Thread {
             shared,
-            turns: Turns::new(path),
+            writer_lock: ThreadWriterLock::new(path),
             log,
             watch: OnceCell::new(),
             watched: false,
@@ -58,13 +58,13 @@ impl Thread {
     /// Opens the database. Who makes the tables needs the turn; where they are, it is opened without, if
     /// another process keeps the turn. It gives up at this time, or when nobody waits for it any more.
     pub(super) fn open(&mut self, until: Instant, is_over: impl Fn() -> bool) -> Result<()> {
-        if let Some(path) = self.turns.path() {
+        if let Some(path) = self.writer_lock.path() {
             check_place(path)?;
         }
         let slot = self.shared.slot.clone();
         let mut backoff = Backoff::up_to(MAX_PAUSE);
         loop {
-            if let Some(done) = self.turns.try_with(&slot, |_| ())? {
+            if let Some(done) = self.writer_lock.try_with(&slot, |_| ())? {
                 return Ok(done);
             }
             if slot.open_made()? {
@@ -146,7 +146,7 @@ impl Thread {
             return;
         }
         let shared = &self.shared;
-        let written = self.turns.with(shared, |database| {
+        let written = self.writer_lock.with(shared, |database| {
             // As long as this takes, callers may still give up.
             if let Err(error) = database.begin_write(first.until) {
                 return Vec::from_iter(first.claim().map(|call| (call, Err(error))));

@@ -4,8 +4,8 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::turn::{Place, Turn};
 use super::worker::Shared;
+use super::writer_lock::{Place, WriterLock};
 use crate::{Error, Result};
 
 /// Locked as long as this process forks.
@@ -20,7 +20,7 @@ pub(super) struct Wait {
     client: Option<Weak<Shared>>,
     place: Place,
     /// The turn, for a client that has taken the wait over.
-    won: Option<Turn>,
+    won: Option<WriterLock>,
 }
 
 impl Wait {
@@ -38,7 +38,7 @@ fn position(waits: &[Wait], thread: &Weak<Shared>) -> Option<usize> {
 }
 
 /// Waits for the turn until the client is closed. What comes back may be another descriptor.
-pub(super) fn take(own: Turn, client: &Arc<Shared>) -> Result<Turn> {
+pub(super) fn take(own: WriterLock, client: &Arc<Shared>) -> Result<WriterLock> {
     let (me, place) = (Arc::downgrade(client), own.place()?);
     let mut waits = lock();
     // Whoever closes it says so first, and then looks whether it waits.
@@ -71,7 +71,7 @@ pub(super) fn take(own: Turn, client: &Arc<Shared>) -> Result<Turn> {
 }
 
 /// The wait of this thread is over. The turn is for whoever wants it now.
-fn end(me: &Weak<Shared>, own: Turn, taken: Result<()>) -> Result<Turn> {
+fn end(me: &Weak<Shared>, own: WriterLock, taken: Result<()>) -> Result<WriterLock> {
     let mut waits = lock();
     let Some(at) = position(&waits, me) else { return taken.map(|()| own) };
     if waits[at].is_wanted_by(me) {
@@ -94,9 +94,9 @@ pub(super) fn leave(client: &Arc<Shared>) {
     let mut waits = lock();
     let Some(at) = waits.iter().position(|wait| wait.is_wanted_by(&me)) else { return };
     waits[at].client = None;
-    if let Some(turn) = waits[at].won.take() {
+    if let Some(lock) = waits[at].won.take() {
         waits.remove(at);
-        turn.pass();
+        lock.pass();
     }
     CHANGED.notify_all();
 }

@@ -15,11 +15,11 @@ use crate::Result;
 
 /// The files that writers take turns with. The database file itself must not be opened a second
 /// time: closing that would drop SQLite's locks on it.
-pub(super) struct Turn {
-    turn: File,
+pub(super) struct WriterLock {
+    lock: File,
     /// Shared by all who wait for the turn. Who does not wait takes no turn while anybody does: else
     /// one that comes again and again would be there before those that have to be woken.
-    line: File,
+    waiters: File,
     database: PathBuf,
     /// How often this process had forked before it was opened.
     forks: u64,
@@ -28,8 +28,8 @@ pub(super) struct Turn {
 /// Where a file for turns is, and which file it is.
 pub(super) type Place = (PathBuf, Identity);
 
-impl Turn {
-    pub(super) fn open(database: &Path) -> Result<Turn> {
+impl WriterLock {
+    pub(super) fn open(database: &Path) -> Result<WriterLock> {
         let forks = quiesce::forks();
         let open = |ending: &str| {
             let path = beside(database, ending);
@@ -38,9 +38,9 @@ impl Turn {
                 .or_else(|_| File::options().create(true).truncate(false).write(true).open(&path))
                 .map_err(|error| unusable(&path, &error))
         };
-        Ok(Turn {
-            turn: open("-turn")?,
-            line: open("-line")?,
+        Ok(WriterLock {
+            lock: open("-lock")?,
+            waiters: open("-waiters")?,
             database: database.to_owned(),
             forks,
         })
@@ -52,48 +52,48 @@ impl Turn {
     }
 
     pub(super) fn place(&self) -> Result<Place> {
-        let path = beside(&self.database, "-turn");
-        let found = self.turn.metadata().map_err(|error| unusable(&path, &error))?;
+        let path = beside(&self.database, "-lock");
+        let found = self.lock.metadata().map_err(|error| unusable(&path, &error))?;
         Ok((path, identity_of(&found)))
     }
 
     /// Waits for as long as it takes.
     pub(super) fn take(&self) -> Result<()> {
-        let taken = self.line.lock_shared().and_then(|()| self.turn.lock());
-        let _ = self.line.unlock();
-        taken.map_err(|error| unusable(&beside(&self.database, "-turn"), &error))
+        let taken = self.waiters.lock_shared().and_then(|()| self.lock.lock());
+        let _ = self.waiters.unlock();
+        taken.map_err(|error| unusable(&beside(&self.database, "-lock"), &error))
     }
 
     /// False if somebody else has it or waits for it.
     pub(super) fn try_take(&self) -> bool {
         let free = |taken: Result<(), TryLockError>| taken.is_ok();
-        if !free(self.line.try_lock()) {
+        if !free(self.waiters.try_lock()) {
             return false;
         }
-        let taken = free(self.turn.try_lock());
-        let _ = self.line.unlock();
+        let taken = free(self.lock.try_lock());
+        let _ = self.waiters.unlock();
         taken
     }
 
     /// The same, also before those who wait for it.
     fn try_take_first(&self) -> bool {
-        self.turn.try_lock().is_ok()
+        self.lock.try_lock().is_ok()
     }
 
     pub(super) fn pass(&self) {
-        let _ = self.turn.unlock();
+        let _ = self.lock.unlock();
     }
 }
 
 /// The thread's way to its turn: a descriptor of its own, on which it can wait.
-pub(super) struct Turns {
+pub(super) struct ThreadWriterLock {
     path: Option<PathBuf>,
-    turn: Option<Turn>,
+    lock: Option<WriterLock>,
 }
 
-impl Turns {
-    pub(super) fn new(path: Option<PathBuf>) -> Turns {
-        Turns { path, turn: None }
+impl ThreadWriterLock {
+    pub(super) fn new(path: Option<PathBuf>) -> ThreadWriterLock {
+        ThreadWriterLock { path, lock: None }
     }
 
     /// Of the database; `None` in memory.
@@ -101,29 +101,29 @@ impl Turns {
         self.path.as_deref()
     }
 
-    fn open(&mut self, path: &Path) -> Result<Turn> {
-        let opened = self.turn.take().filter(|turn| !turn.is_shared());
-        opened.map_or_else(|| Turn::open(path), Ok)
+    fn open(&mut self, path: &Path) -> Result<WriterLock> {
+        let opened = self.lock.take().filter(|lock| !lock.is_shared());
+        opened.map_or_else(|| WriterLock::open(path), Ok)
     }
 
     fn take(&mut self, shared: &Arc<Shared>) -> Result<()> {
         let Some(path) = self.path.clone() else { return Ok(()) };
         loop {
-            let turn = self.open(&path)?;
+            let lock = self.open(&path)?;
             shared.held_up.store(true, Ordering::Release);
-            let taken = waits::take(turn, shared);
+            let taken = waits::take(lock, shared);
             shared.held_up.store(false, Ordering::Release);
-            let turn = self.turn.insert(taken?);
-            if !turn.is_shared() {
+            let lock = self.lock.insert(taken?);
+            if !lock.is_shared() {
                 return Ok(());
             }
-            turn.pass();
+            lock.pass();
         }
     }
 
     fn pass(&self) {
-        if let Some(turn) = &self.turn {
-            turn.pass();
+        if let Some(lock) = &self.lock {
+            lock.pass();
         }
     }
 
@@ -152,8 +152,8 @@ impl Turns {
         work: impl FnOnce(&mut Database) -> T,
     ) -> Result<Option<T>> {
         if let Some(path) = self.path.clone() {
-            let turn = self.open(&path)?;
-            if !self.turn.insert(turn).try_take_first() {
+            let lock = self.open(&path)?;
+            if !self.lock.insert(lock).try_take_first() {
                 return Ok(None);
             }
         }
@@ -169,7 +169,7 @@ impl Turns {
         work: &mut Option<F>,
     ) -> Result<Option<T>> {
         slot.use_it(|database| {
-            let shared = self.turn.as_ref().is_some_and(Turn::is_shared);
+            let shared = self.lock.as_ref().is_some_and(WriterLock::is_shared);
             if shared { None } else { work.take().map(|work| work(database)) }
         })
     }
