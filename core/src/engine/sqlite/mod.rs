@@ -7,6 +7,7 @@ mod add;
 mod admin;
 mod audit;
 mod auditor;
+mod change_notifier;
 mod clean;
 mod clock;
 mod connection_slot;
@@ -22,7 +23,6 @@ mod location;
 mod log;
 mod log_watch;
 mod mend;
-mod news;
 mod opening;
 #[cfg(test)]
 mod plans;
@@ -142,7 +142,7 @@ impl SqliteEngine {
 
     /// From now on changes of the queue are noticed. What is known of the look before.
     fn begin_look(&self, queue: &QueueName) -> Result<Option<Looked>> {
-        let seen = self.worker()?.news().subscribe(queue);
+        let seen = self.worker()?.notifier().subscribe(queue);
         Ok(locked(&self.looked).insert(queue.clone(), Looked { seen, in_vain: false }))
     }
 
@@ -157,7 +157,7 @@ impl SqliteEngine {
         locked(&self.looked).remove(queue);
         self.due.forget(queue);
         if let Ok(worker) = self.worker() {
-            worker.news().forget(queue);
+            worker.notifier().forget(queue);
         }
     }
 
@@ -210,7 +210,7 @@ impl SqliteEngine {
             let name = queue.clone();
             let give_back = move |db: &mut Database| settle::release(db, &name, &leases);
             match worker.run(true, Instant::now() + timeout, give_back).await {
-                Ok(_) => worker.news().changed(&queue),
+                Ok(_) => worker.notifier().changed(&queue),
                 Err(error) => {
                     tracing::warn!(%queue, %error, "leases of a call that was given up expire");
                 }
@@ -231,7 +231,7 @@ impl SqliteEngine {
         let done = self.write(queue, inputs, size, request_id, operation).await?;
         // What was executed is told also if the client was closed meanwhile.
         if let Ok(worker) = self.worker() {
-            worker.news().changed(queue);
+            worker.notifier().changed(queue);
         }
         Ok(done)
     }
@@ -431,7 +431,7 @@ impl Engine for SqliteEngine {
         }
         let clean = move |db: &mut Database| clean::light_clean(db, &name);
         let (report, more) = worker.run(true, request_id.until, clean).await?;
-        worker.news().changed(queue);
+        worker.notifier().changed(queue);
         Ok((report, more || swept))
     }
 
@@ -472,7 +472,7 @@ impl Engine for SqliteEngine {
         let (worker, name) = (self.worker()?, queue.clone());
         let pause = move |db: &mut Database| admin::set_paused(db, &name, paused);
         worker.run(true, self.until(), pause).await?;
-        worker.news().changed(queue);
+        worker.notifier().changed(queue);
         Ok(())
     }
 

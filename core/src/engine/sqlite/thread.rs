@@ -101,7 +101,7 @@ impl Thread {
     }
 
     fn looks(&self) -> bool {
-        self.log.is_some() && self.shared.news.waiting.load(Ordering::Acquire) > 0
+        self.log.is_some() && self.shared.notifier.waiting.load(Ordering::Acquire) > 0
     }
 
     fn look_for_others(&mut self) {
@@ -110,7 +110,7 @@ impl Thread {
         if log.may_have_changed() {
             self.watched = false;
             if let Ok(true) = self.shared.slot.use_it(Database::others_wrote) {
-                self.shared.news.all_changed();
+                self.shared.notifier.all_changed();
             }
         } else if self.watched {
             self.look_in = LOOK_AT_LEAST_EVERY;

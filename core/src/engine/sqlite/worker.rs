@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::change_notifier::ChangeNotifier;
 use super::connection_slot::ConnectionSlot;
 use super::database::Database;
 use super::inbox::Inbox;
 use super::job::{Call, Job, caught};
-use super::news::News;
 use super::opening::Opening;
 use super::process::FILES;
 use super::thread::Thread;
@@ -66,7 +66,7 @@ fn in_the_way(error: &Error) -> bool {
 /// What the thread and those who send to it know of each other.
 pub(super) struct Shared {
     pub(super) slot: Arc<ConnectionSlot>,
-    pub(super) news: News,
+    pub(super) notifier: ChangeNotifier,
     pub(super) inbox: Inbox,
     /// Operations sent to the thread that are not done, nor given up.
     sent: AtomicUsize,
@@ -165,7 +165,7 @@ impl Worker {
         let file = path.is_some();
         let shared = Arc::new(Shared {
             slot: ConnectionSlot::new(opening),
-            news: News::default(),
+            notifier: ChangeNotifier::default(),
             inbox: Inbox::default(),
             sent: AtomicUsize::new(0),
             held_up: AtomicBool::new(false),
@@ -206,8 +206,8 @@ impl Worker {
         let _ = tokio::time::timeout(within, ended.cancelled()).await;
     }
 
-    pub(super) fn news(&self) -> &News {
-        &self.shared.news
+    pub(super) fn notifier(&self) -> &ChangeNotifier {
+        &self.shared.notifier
     }
 
     /// Runs `work` in a transaction on the caller's thread, if nobody is in the way and it is likely
@@ -282,14 +282,14 @@ impl Worker {
 
     /// Returns when the queue may have changed since `seen` was made.
     pub(super) async fn wait(&self, mut seen: watch::Receiver<u64>) {
-        struct Watching<'a>(&'a News);
+        struct Watching<'a>(&'a ChangeNotifier);
         impl Drop for Watching<'_> {
             fn drop(&mut self) {
                 self.0.waiting.fetch_sub(1, Ordering::AcqRel);
             }
         }
-        let first = self.shared.news.waiting.fetch_add(1, Ordering::AcqRel) == 0;
-        let _watching = Watching(&self.shared.news);
+        let first = self.shared.notifier.waiting.fetch_add(1, Ordering::AcqRel) == 0;
+        let _watching = Watching(&self.shared.notifier);
         if first {
             // The thread may be asleep: from now on it looks for writes of others.
             self.shared.inbox.look();

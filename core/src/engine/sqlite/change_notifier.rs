@@ -1,4 +1,4 @@
-//! News of queues, for those that wait for an item.
+//! Changes of queues, for those that wait for an item.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
@@ -10,12 +10,12 @@ use crate::name::QueueName;
 
 /// How often each queue has changed, for those that wait.
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct ChangeNotifier {
     queues: Mutex<HashMap<QueueName, watch::Sender<u64>>>,
     pub(super) waiting: AtomicUsize,
 }
 
-impl News {
+impl ChangeNotifier {
     fn lock(&self) -> MutexGuard<'_, HashMap<QueueName, watch::Sender<u64>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
