@@ -20,8 +20,6 @@ mod inbox;
 mod job;
 mod lease;
 mod location;
-mod log;
-mod log_watch;
 mod mend;
 mod opening;
 #[cfg(test)]
@@ -36,6 +34,8 @@ mod tally;
 mod tend;
 mod thread;
 mod waits;
+mod wal_probe;
+mod wal_watcher;
 mod worker;
 mod writer_lock;
 

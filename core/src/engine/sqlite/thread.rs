@@ -12,8 +12,8 @@ use super::database::Database;
 use super::inbox::Message;
 use super::job::{Call, Job};
 use super::location::check_place;
-use super::log::Log;
-use super::log_watch::Watch;
+use super::wal_probe::WalProbe;
+use super::wal_watcher::WalWatcher;
 use super::worker::Shared;
 use super::writer_lock::ThreadWriterLock;
 use crate::backoff::Backoff;
@@ -33,9 +33,9 @@ pub(super) struct Thread {
     shared: Arc<Shared>,
     writer_lock: ThreadWriterLock,
     /// `None` in memory, where there are no others.
-    log: Option<Log>,
+    wal: Option<WalProbe>,
     /// Made when somebody waits for the first time. `None` in it: the kernel has no news.
-    watch: OnceCell<Option<Watch>>,
+    watcher: OnceCell<Option<WalWatcher>>,
     /// The kernel was asked for news of the log, and none has come.
     watched: bool,
     look_in: Duration,
@@ -44,12 +44,12 @@ pub(super) struct Thread {
 impl Thread {
     /// `path`: of the database, `None` in memory.
     pub(super) fn new(shared: Arc<Shared>, path: Option<PathBuf>) -> Thread {
-        let log = path.as_deref().map(Log::new);
+        let wal = path.as_deref().map(WalProbe::new);
         Thread {
             shared,
             writer_lock: ThreadWriterLock::new(path),
-            log,
-            watch: OnceCell::new(),
+            wal,
+            watcher: OnceCell::new(),
             watched: false,
             look_in: LOOK_EVERY,
         }
@@ -101,13 +101,13 @@ impl Thread {
     }
 
     fn looks(&self) -> bool {
-        self.log.is_some() && self.shared.notifier.waiting.load(Ordering::Acquire) > 0
+        self.wal.is_some() && self.shared.notifier.waiting.load(Ordering::Acquire) > 0
     }
 
     fn look_for_others(&mut self) {
-        let Some(log) = &mut self.log else { return };
+        let Some(wal) = &mut self.wal else { return };
         self.look_in = LOOK_EVERY;
-        if log.may_have_changed() {
+        if wal.may_have_changed() {
             self.watched = false;
             if let Ok(true) = self.shared.slot.use_it(Database::others_wrote) {
                 self.shared.notifier.all_changed();
@@ -122,14 +122,14 @@ impl Thread {
                     shared.inbox.look();
                 }
             };
-            let watch = self.watch.get_or_init(|| {
-                let (path, every) = (log.path(), LOOK_EVERY);
+            let watcher = self.watcher.get_or_init(|| {
+                let (path, every) = (wal.path(), LOOK_EVERY);
                 let refused = |error: &std::io::Error| {
                     tracing::debug!(?path, %error, ?every, "no news of writes: looking for them");
                 };
-                Watch::start(path, tell).inspect_err(refused).ok()
+                WalWatcher::start(path, tell).inspect_err(refused).ok()
             });
-            self.watched = watch.as_ref().is_some_and(Watch::ask);
+            self.watched = watcher.as_ref().is_some_and(WalWatcher::ask);
         }
     }
 

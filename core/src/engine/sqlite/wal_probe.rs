@@ -15,7 +15,7 @@ const TICK: Duration = Duration::from_millis(10);
 const SETTLES_IN: Duration = Duration::from_secs(2);
 
 /// The write-ahead log of a database, as it was when it was looked at last.
-pub(super) struct Log {
+pub(super) struct WalProbe {
     path: PathBuf,
     seen: Option<State>,
 }
@@ -27,9 +27,9 @@ struct State {
     written: SystemTime,
 }
 
-impl Log {
-    pub(super) fn new(database: &Path) -> Log {
-        Log { path: beside(database, "-wal"), seen: None }
+impl WalProbe {
+    pub(super) fn new(database: &Path) -> WalProbe {
+        WalProbe { path: beside(database, "-wal"), seen: None }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn what_was_written_is_noticed_once() {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Log::new(&folder.path().join("queue.db"));
+        let mut log = WalProbe::new(&folder.path().join("queue.db"));
         let path = folder.path().join("queue.db-wal");
         assert!(log.may_have_changed() && log.may_have_changed(), "there is no log yet");
         let long_ago = SystemTime::now() - Duration::from_nanos(60_000_000_001);
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn times_that_tell_nothing_are_not_believed() {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Log::new(&folder.path().join("queue.db"));
+        let mut log = WalProbe::new(&folder.path().join("queue.db"));
         let path = folder.path().join("queue.db-wal");
         let now = SystemTime::now();
         let (soon, second) =

@@ -2,7 +2,7 @@
 //! Linux has them. Elsewhere, and where a user has no more watches, there is nothing to do but to look.
 
 #[cfg(target_os = "linux")]
-pub(super) use self::linux::Watch;
+pub(super) use self::linux::WalWatcher;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -16,7 +16,7 @@ mod linux {
     use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init, remove_watch};
 
     /// A thread of its own waits for the news, until this is dropped.
-    pub(crate) struct Watch {
+    pub(crate) struct WalWatcher {
         events: Arc<File>,
         ended: Arc<AtomicBool>,
         path: PathBuf,
@@ -24,9 +24,9 @@ mod linux {
         life: i32,
     }
 
-    impl Watch {
+    impl WalWatcher {
         /// `tell`: once or more often when what was asked for has happened.
-        pub(crate) fn start(path: &Path, tell: impl Fn() + Send + 'static) -> Result<Watch> {
+        pub(crate) fn start(path: &Path, tell: impl Fn() + Send + 'static) -> Result<WalWatcher> {
             let events = Arc::new(File::from(init(CreateFlags::CLOEXEC)?));
             let life = add_watch(&*events, "/", WatchFlags::DELETE_SELF)?;
             let ended = Arc::new(AtomicBool::new(false));
@@ -42,7 +42,7 @@ mod linux {
                     }
                 }
             })?;
-            Ok(Watch { events, ended, path: path.to_owned(), life })
+            Ok(WalWatcher { events, ended, path: path.to_owned(), life })
         }
 
         /// Asks for news of the next write to the file, of one only: many writes cost no more than one.
@@ -53,7 +53,7 @@ mod linux {
         }
     }
 
-    impl Drop for Watch {
+    impl Drop for WalWatcher {
         /// That something is no longer watched is news as well: it wakes the thread.
         fn drop(&mut self) {
             self.ended.store(true, Ordering::Release);
@@ -63,14 +63,14 @@ mod linux {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) enum Watch {}
+pub(super) enum WalWatcher {}
 
 #[cfg(not(target_os = "linux"))]
-impl Watch {
+impl WalWatcher {
     pub(super) fn start(
         _: &std::path::Path,
         _: impl Fn() + Send + 'static,
-    ) -> std::io::Result<Watch> {
+    ) -> std::io::Result<WalWatcher> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 
@@ -94,7 +94,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let (told, news) = channel();
-        let watch = Watch::start(&path, move || told.send(()).unwrap()).unwrap();
+        let watch = WalWatcher::start(&path, move || told.send(()).unwrap()).unwrap();
         assert!(!watch.ask(), "there is no file yet");
         let mut file = std::fs::File::create(&path).unwrap();
         for _ in 0..3 {
