@@ -20,6 +20,7 @@ mod inbox;
 mod job;
 mod lease;
 mod location;
+mod maintenance;
 mod mend;
 mod opening;
 #[cfg(test)]
@@ -31,7 +32,6 @@ mod reader;
 mod row;
 mod settle;
 mod tally;
-mod tend;
 mod thread;
 mod waits;
 mod wal_probe;
@@ -78,7 +78,7 @@ pub(crate) struct SqliteEngine {
     process: u32,
     worker: Mutex<Option<Worker>>,
     looked: Mutex<HashMap<QueueName, Looked>>,
-    due: tend::Due,
+    due: maintenance::Due,
     reader: Reader,
     sweeper: Sweeper,
 }
@@ -133,7 +133,7 @@ impl SqliteEngine {
             process: std::process::id(),
             worker: Mutex::new(Some(worker)),
             looked: Mutex::default(),
-            due: tend::Due::default(),
+            due: maintenance::Due::default(),
             reader: Reader::new(timeout),
             sweeper: Sweeper::default(),
         };
@@ -443,7 +443,7 @@ impl Engine for SqliteEngine {
     async fn next_due(&self, queue: &QueueName, _rest: Duration) -> Result<Option<Duration>> {
         self.due.looks(queue);
         let name = queue.clone();
-        self.read(move |db| tend::next_due(db, &name)).await
+        self.read(move |db| maintenance::next_due(db, &name)).await
     }
 
     async fn wait_due(&self, queue: &QueueName) {
@@ -457,7 +457,7 @@ impl Engine for SqliteEngine {
     async fn deep_turn(&self, queue: &QueueName, turn: Turn) -> Result<Duration> {
         let name = queue.clone();
         let until = Instant::now() + self.timeout;
-        self.worker()?.run(true, until, move |db| tend::deep_turn(db, &name, turn)).await
+        self.worker()?.run(true, until, move |db| maintenance::deep_turn(db, &name, turn)).await
     }
 
     async fn missing_rights(&self, _: &QueueName, _: Role) -> Result<Vec<String>> {
@@ -465,7 +465,7 @@ impl Engine for SqliteEngine {
     }
 
     async fn diagnose(&self) -> Result<Diagnosis> {
-        self.read(tend::diagnose).await
+        self.read(maintenance::diagnose).await
     }
 
     async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::database::Database;
 use super::opening::Opening;
 use super::{
-    add, admin, audit, clean, clock, dropped, lease, location::Location, query, settle, tend,
+    add, admin, audit, clean, clock, dropped, lease, location::Location, maintenance, query, settle,
 };
 use crate::engine::{Complete, Extend, Fail, LeaseRequest, Release, Turn};
 use crate::item::{Cursor, Item, State};
@@ -47,9 +47,9 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     audit::items(db, &name, 0, true, &mut Default::default()).unwrap();
     audit::large_data(db, 0, true, &mut Default::default()).unwrap();
     audit::wrong_counts(db, &name).unwrap();
-    tend::next_due(db, &name).unwrap();
+    maintenance::next_due(db, &name).unwrap();
     for turn in [Turn::Take { interval: Duration::ZERO }, Turn::Keep, Turn::Done, Turn::Drop] {
-        tend::deep_turn(db, &name, turn).unwrap();
+        maintenance::deep_turn(db, &name, turn).unwrap();
     }
     let queue = db.queue(&name).unwrap().unwrap();
     dropped::detach(db, &name, queue).unwrap();
