@@ -2,9 +2,9 @@
 
 use rusqlite::params;
 
+use super::count_delta::CountDelta;
 use super::database::Database;
 use super::row::{rank, state_number};
-use super::tally::Tally;
 use crate::Result;
 use crate::item::{Item, State};
 use crate::name::QueueName;
@@ -19,7 +19,7 @@ const ADD: &str = "INSERT INTO item
 pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result<Vec<bool>> {
     let queue = db.queue_or_new(name)?;
     let now = db.now as i64;
-    let mut tally = Tally::default();
+    let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(items.len());
     let mut large = Vec::new();
     db.run(ADD, |statement| {
@@ -48,8 +48,8 @@ pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result
                 if !inline {
                     large.push((number, item));
                 }
-                tally.count(state, item.priority, 1);
-                tally.added += 1;
+                delta.count(state, item.priority, 1);
+                delta.added += 1;
             }
             answers.push(added);
         }
@@ -60,6 +60,6 @@ pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result
             statement.execute(params![number, item.data.as_ref()])
         })?;
     }
-    db.count(queue, &tally)?;
+    db.count(queue, &delta)?;
     Ok(answers)
 }

@@ -3,34 +3,34 @@
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 
+use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, read_priority, read_state, state_number};
 use super::settle::forget_large;
-use super::tally::Tally;
 use crate::Result;
 use crate::item::State;
 use crate::name::QueueName;
 
 pub(super) fn remove(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Result<Vec<bool>> {
     let Some(queue) = db.queue(name)? else { return Ok(vec![false; ids.len()]) };
-    let mut tally = Tally::default();
+    let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(ids.len());
     for id in ids {
         let number = db.run("SELECT number FROM item WHERE queue = ?1 AND id = ?2", |s| {
             s.query_row(params![queue, id.as_ref()], |row| row.get(0)).optional()
         })?;
         let gone = match number {
-            Some(number) => remove_one(db, number, &mut tally)?,
+            Some(number) => remove_one(db, number, &mut delta)?,
             None => false,
         };
         answers.push(gone);
     }
-    db.count(queue, &tally)?;
+    db.count(queue, &delta)?;
     Ok(answers)
 }
 
-fn remove_one(db: &Database, number: i64, tally: &mut Tally) -> Result<bool> {
+fn remove_one(db: &Database, number: i64, delta: &mut CountDelta) -> Result<bool> {
     let gone = db.run(
         "DELETE FROM item WHERE number = ?1 RETURNING state, priority, data IS NULL",
         |s| {
@@ -43,9 +43,9 @@ fn remove_one(db: &Database, number: i64, tally: &mut Tally) -> Result<bool> {
     let Some((state, priority, large)) = gone else { return Ok(false) };
     forget_large(db, number, large)?;
     if let Some(state) = state {
-        tally.count(state, priority, -1);
+        delta.count(state, priority, -1);
     }
-    tally.removed += 1;
+    delta.removed += 1;
     Ok(true)
 }
 
@@ -57,7 +57,7 @@ pub(super) fn requeue(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Res
         format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2 AND state = 3");
     let Some(queue) = db.queue(name)? else { return Ok(vec![false; ids.len()]) };
     let now = db.now as i64;
-    let mut tally = Tally::default();
+    let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(ids.len());
     for id in ids {
         let found =
@@ -65,14 +65,14 @@ pub(super) fn requeue(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Res
         answers.push(found.is_some());
         let Some(item) = found else { continue };
         if item.broken.any() {
-            set_right(db, &item, &mut tally)?;
+            set_right(db, &item, &mut delta)?;
         }
         let place = db.next_number();
         db.run(REQUEUE, |s| s.execute(params![item.number, place, now]))?;
-        tally.count(State::Dead, item.priority, -1);
-        tally.count(State::Ready, item.priority, 1);
+        delta.count(State::Dead, item.priority, -1);
+        delta.count(State::Ready, item.priority, 1);
     }
-    db.count(queue, &tally)?;
+    db.count(queue, &delta)?;
     Ok(answers)
 }
 
@@ -88,13 +88,13 @@ pub(super) fn purge(
         params![queue, state_number(state), limit as i64],
         |row| row.get(0),
     )?;
-    let mut tally = Tally::default();
+    let mut delta = CountDelta::default();
     for number in numbers {
-        remove_one(db, number, &mut tally)?;
+        remove_one(db, number, &mut delta)?;
     }
-    db.count(queue, &tally)?;
+    db.count(queue, &delta)?;
     // What is found and not there, in a damaged file, would be found for ever.
-    let gone = tally.removed as u64;
+    let gone = delta.removed as u64;
     Ok((gone, gone))
 }
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use rusqlite::params;
 
+use super::count_delta::CountDelta;
 use super::database::Database;
 use super::dropped;
 use super::mend::set_right;
 use super::row::{COLUMNS, MORE, Stored};
-use super::tally::Tally;
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::item::State;
@@ -50,14 +50,14 @@ pub(super) fn items(
         })
     })?;
     let full = rows.len() == MAX_BATCH;
-    let mut tally = Tally::default();
+    let mut delta = CountDelta::default();
     let mut last = from;
     for found in rows {
         match found {
             Found::Own(item, gone) => {
                 last = item.number;
                 report.items += 1;
-                item_damage(db, *item, gone, mend, report, &mut tally)?;
+                item_damage(db, *item, gone, mend, report, &mut delta)?;
             }
             Found::Orphan(number, large) => {
                 last = number;
@@ -70,7 +70,7 @@ pub(super) fn items(
         }
     }
     if let Some(queue) = queue {
-        db.count(queue, &tally)?;
+        db.count(queue, &delta)?;
     }
     Ok(full.then_some(last))
 }
@@ -81,7 +81,7 @@ fn item_damage(
     gone: bool,
     mend: bool,
     report: &mut DeepReport,
-    tally: &mut Tally,
+    delta: &mut CountDelta,
 ) -> Result<()> {
     let now = db.now as i64;
     let far = |limit: Duration| item.rank > now + limit.as_millis() as i64 + 60_000;
@@ -103,7 +103,7 @@ fn item_damage(
     }
     if mend && found.iter().any(|(is_so, _)| *is_so) {
         item.broken.order |= too_far;
-        set_right(db, &item, tally)?;
+        set_right(db, &item, delta)?;
     }
     Ok(())
 }
@@ -113,7 +113,7 @@ pub(super) struct Wrong {
     /// Of this queue, with this many corrections before.
     queue: i64,
     corrected: i64,
-    pub(super) by: Tally,
+    pub(super) by: CountDelta,
 }
 
 /// Looks at one state of the database: the difference stays the same while others work, until one
@@ -126,7 +126,7 @@ pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option
     let Some(queue) = db.queue(name)? else { return Ok(None) };
     let (counted, corrected) = db.run("SELECT * FROM queue WHERE queue = ?1", |s| {
         s.query_row([queue], |row| {
-            let mut counted = Tally::default();
+            let mut counted = CountDelta::default();
             for (priority, ready) in counted.ready.iter_mut().enumerate() {
                 *ready = row.get(format!("ready{priority}").as_str())?;
             }
@@ -136,7 +136,7 @@ pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option
             Ok((counted, row.get("corrected")?))
         })
     })?;
-    let mut by = Tally::default();
+    let mut by = CountDelta::default();
     for (rank, count) in db.rows(READY, [queue], |row| {
         Ok((row.get::<_, i64>(0).unwrap_or(0), row.get::<_, i64>(1)?))
     })? {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
-use super::tally::Tally;
 use crate::Result;
 use crate::clean::LightReport;
 use crate::name::QueueName;
@@ -14,9 +14,9 @@ const LIGHT_STEP: usize = 500;
 
 pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightReport, bool)> {
     let Some(queue) = db.queue(name)? else { return Ok((LightReport::default(), false)) };
-    let mut tally = Tally::default();
-    let moved = move_due(db, queue, LIGHT_STEP, &mut tally)?;
-    db.count(queue, &tally)?;
+    let mut delta = CountDelta::default();
+    let moved = move_due(db, queue, LIGHT_STEP, &mut delta)?;
+    db.count(queue, &delta)?;
     let next = next_due(db, queue)?;
     let report = LightReport {
         promoted: moved.promoted,

@@ -8,12 +8,12 @@ use std::time::Instant;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
+use super::count_delta::CountDelta;
 use super::error::explain;
 use super::files::{Identity, identities};
 use super::opening::Opening;
 use super::process::OpenFile;
 use super::row::{EPOCH, PER_MS};
-use super::tally::Tally;
 use super::writer_lock::WriterLock;
 use crate::name::QueueName;
 use crate::{Error, Result};
@@ -317,7 +317,7 @@ impl Database {
         self.execute("UPDATE meta SET drops = drops + 1")
     }
 
-    pub(super) fn count(&self, queue: i64, tally: &Tally) -> Result<()> {
-        tally.write(&self.connection, queue).map_err(|error| self.explained(&error, false))
+    pub(super) fn count(&self, queue: i64, delta: &CountDelta) -> Result<()> {
+        delta.write(&self.connection, queue).map_err(|error| self.explained(&error, false))
     }
 }

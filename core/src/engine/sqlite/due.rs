@@ -2,10 +2,10 @@
 
 use rusqlite::params;
 
+use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, rank, state_number};
-use super::tally::Tally;
 use crate::Result;
 use crate::item::State;
 
@@ -27,11 +27,11 @@ pub(super) fn move_due(
     db: &mut Database,
     queue: i64,
     limit: usize,
-    tally: &mut Tally,
+    delta: &mut CountDelta,
 ) -> Result<Moved> {
     let now = db.now as i64;
     let mut moved = Moved::default();
-    let due = at_most(db, queue, State::Delayed, limit, tally)?;
+    let due = at_most(db, queue, State::Delayed, limit, delta)?;
     let (front, back): (Vec<_>, Vec<_>) = due.into_iter().partition(|item| item.front);
     let places = back
         .into_iter()
@@ -40,24 +40,24 @@ pub(super) fn move_due(
     for (item, side) in places {
         let place = side * db.next_number();
         db.run(PROMOTE, |s| s.execute(params![item.number, place]))?;
-        tally.count(State::Delayed, item.priority, -1);
-        tally.count(State::Ready, item.priority, 1);
+        delta.count(State::Delayed, item.priority, -1);
+        delta.count(State::Ready, item.priority, 1);
         moved.promoted += 1;
     }
     // What is reclaimed stands in front of what is due, and the oldest in front of the others: it
     // gets the last, and so the lowest, place.
-    for item in at_most(db, queue, State::Leased, limit, tally)?.into_iter().rev() {
+    for item in at_most(db, queue, State::Leased, limit, delta)?.into_iter().rev() {
         let state = if item.ends_with_next() { State::Dead } else { State::Ready };
         let rank = rank(state, item.priority, now);
         let place = if state == State::Ready { -db.next_number() } else { 0 };
         db.run(RECLAIM, |s| s.execute(params![item.number, state_number(state), rank, place]))?;
-        tally.count(State::Leased, item.priority, -1);
-        tally.count(state, item.priority, 1);
+        delta.count(State::Leased, item.priority, -1);
+        delta.count(state, item.priority, 1);
         moved.expired += 1;
         moved.died += u64::from(state == State::Dead);
     }
-    tally.expired += moved.expired as i64;
-    tally.died += moved.died as i64;
+    delta.expired += moved.expired as i64;
+    delta.died += moved.died as i64;
     Ok(moved)
 }
 
@@ -67,7 +67,7 @@ fn at_most(
     queue: i64,
     state: State,
     limit: usize,
-    tally: &mut Tally,
+    delta: &mut CountDelta,
 ) -> Result<Vec<Stored>> {
     let sql = format!(
         "SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND state = {} AND rank <= ?2 \
@@ -77,7 +77,7 @@ fn at_most(
     let mut due = Vec::new();
     for item in db.rows(&sql, params![queue, db.now as i64, limit as i64], Stored::read)? {
         if item.broken.any() {
-            set_right(db, &item, tally)?;
+            set_right(db, &item, delta)?;
         }
         if !item.broken.record {
             due.push(item);

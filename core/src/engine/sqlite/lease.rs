@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use rusqlite::params;
 
+use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
 use super::mend::set_right;
 use super::row::{COLUMNS, Data, Stored};
-use super::tally::Tally;
 use crate::engine::{Generation, LeaseRequest, Leased, LeasedItem, Token};
 use crate::item::State;
 use crate::name::QueueName;
@@ -72,11 +72,11 @@ pub(super) fn lease(
     let Some(queue) = db.queue(name)? else {
         return Ok(Leased { items: Vec::new(), look_in: None });
     };
-    let mut tally = Tally::default();
+    let mut delta = CountDelta::default();
     let Outlook { paused, mut next } = outlook(db, queue)?;
     let (mut cut_short, mut stuck) = (false, false);
     if next.is_some_and(|at| at <= db.now as i64) {
-        let moved = move_due(db, queue, MOVE_STEP, &mut tally)?;
+        let moved = move_due(db, queue, MOVE_STEP, &mut delta)?;
         cut_short = moved.expired.max(moved.promoted) >= MOVE_STEP as u64;
         next = next_due(db, queue)?;
         stuck = !cut_short && next.is_some_and(|at| at <= db.now as i64);
@@ -85,15 +85,15 @@ pub(super) fn lease(
         Taking { room: MAX_BATCH_BYTES as i64, mended: 0, cut_short: false, items: Vec::new() };
     if !paused {
         for group in wanted {
-            if !taking.take(db, queue, group, &mut tally)? {
+            if !taking.take(db, queue, group, &mut delta)? {
                 break;
             }
         }
     }
     cut_short |= taking.cut_short;
     let items = taking.items;
-    tally.leases += items.len() as i64;
-    db.count(queue, &tally)?;
+    delta.leases += items.len() as i64;
+    db.count(queue, &delta)?;
     let ends = items.iter().map(|item| item.deadline_ms as i64);
     let look_in = match next.into_iter().chain(ends).min() {
         _ if cut_short => Some(Duration::ZERO),
@@ -124,7 +124,7 @@ impl Taking {
         db: &Database,
         queue: i64,
         group: &LeaseRequest,
-        tally: &mut Tally,
+        delta: &mut CountDelta,
     ) -> Result<bool> {
         let first = format!(
             "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = 0 ORDER BY rank, place LIMIT ?2"
@@ -141,7 +141,7 @@ impl Taking {
                 // None is leased before those in front of it can be: the line is read anew.
                 self.mended += broken.len();
                 for item in broken {
-                    set_right(db, &item, tally)?;
+                    set_right(db, &item, delta)?;
                 }
                 if self.mended >= MEND_STEP {
                     self.cut_short = true;
@@ -150,7 +150,7 @@ impl Taking {
                 continue;
             }
             let count = fit.len();
-            self.lease(db, queue, group, fit, tally)?;
+            self.lease(db, queue, group, fit, delta)?;
             left -= count;
             if count < whole {
                 self.cut_short = true;
@@ -201,7 +201,7 @@ impl Taking {
         queue: i64,
         group: &LeaseRequest,
         fit: Vec<(Stored, Bytes)>,
-        tally: &mut Tally,
+        delta: &mut CountDelta,
     ) -> Result<()> {
         let deadline_ms = db.now + group.duration_ms;
         let count = fit.len();
@@ -217,8 +217,8 @@ impl Taking {
         }
         for (row, data) in fit {
             self.room -= data.len() as i64;
-            tally.count(State::Ready, row.priority, -1);
-            tally.count(State::Leased, row.priority, 1);
+            delta.count(State::Ready, row.priority, -1);
+            delta.count(State::Leased, row.priority, 1);
             self.items.push(LeasedItem {
                 token: Token {
                     generation: Generation { count: row.number as u64, salt: [0; 5] },

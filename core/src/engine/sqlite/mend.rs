@@ -2,9 +2,9 @@
 
 use rusqlite::params;
 
+use super::count_delta::CountDelta;
 use super::database::Database;
 use super::row::{Stored, rank, state_number};
-use super::tally::Tally;
 use crate::Result;
 use crate::item::State;
 
@@ -19,7 +19,7 @@ const WRITE: &str = "UPDATE item SET state = ?2, rank = ?3, place = ?4, priority
 /// Details that cannot be read become those of a new item. An item in no state becomes ready, at the
 /// front. One whose id or data cannot be read becomes dead: nobody is given it, it keeps nobody from
 /// the others, and operators see it and can remove it.
-pub(super) fn set_right(db: &Database, item: &Stored, tally: &mut Tally) -> Result<()> {
+pub(super) fn set_right(db: &Database, item: &Stored, delta: &mut CountDelta) -> Result<()> {
     let now = db.now as i64;
     let (mut state, mut at, mut place, mut front) = (item.state, item.rank, item.place, item.front);
     if item.broken.order {
@@ -33,9 +33,9 @@ pub(super) fn set_right(db: &Database, item: &Stored, tally: &mut Tally) -> Resu
         tracing::warn!(number = item.number, "an item cannot be read, and is dead now: run check");
     }
     if !item.broken.state {
-        tally.count(item.state, item.priority, -1);
+        delta.count(item.state, item.priority, -1);
     }
-    tally.count(state, item.priority, 1);
+    delta.count(state, item.priority, 1);
     // One that no lease has had.
     let deliveries = if item.broken.deliveries { now } else { item.deliveries as i64 };
     db.run(WRITE, |statement| {

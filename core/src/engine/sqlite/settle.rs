@@ -2,10 +2,10 @@
 
 use rusqlite::{OptionalExtension, params};
 
+use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, rank, read_priority, read_state, state_number};
-use super::tally::Tally;
 use crate::Result;
 use crate::engine::{Complete, Extend, Fail, Release, Token};
 use crate::item::State;
@@ -33,7 +33,7 @@ pub(super) fn complete(
     leases: &[Complete],
 ) -> Result<Vec<bool>> {
     let Some(queue) = db.queue(name)? else { return Ok(vec![false; leases.len()]) };
-    let mut tally = Tally::default();
+    let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(leases.len());
     while answers.len() < leases.len() {
         db.run(COMPLETE_CURRENT, |current| {
@@ -43,21 +43,26 @@ pub(super) fn complete(
                     break;
                 }
                 answers.push(true);
-                tally.leased -= 1;
-                tally.completed += 1;
+                delta.leased -= 1;
+                delta.completed += 1;
             }
             Ok(())
         })?;
         if let Some(lease) = leases.get(answers.len()) {
-            answers.push(complete_any(db, queue, lease, &mut tally)?);
+            answers.push(complete_any(db, queue, lease, &mut delta)?);
         }
     }
-    db.count(queue, &tally)?;
+    db.count(queue, &delta)?;
     Ok(answers)
 }
 
 /// Completes what is large, or not leased to this caller any more.
-fn complete_any(db: &Database, queue: i64, lease: &Complete, tally: &mut Tally) -> Result<bool> {
+fn complete_any(
+    db: &Database,
+    queue: i64,
+    lease: &Complete,
+    delta: &mut CountDelta,
+) -> Result<bool> {
     let (number, delivery) = numbers(lease.token);
     let read = |row: &rusqlite::Row<'_>| {
         Ok((read_state(row, 0)?, read_priority(row, 1)?, row.get::<_, bool>(2)?))
@@ -70,9 +75,9 @@ fn complete_any(db: &Database, queue: i64, lease: &Complete, tally: &mut Tally) 
     let Some((state, priority, large)) = gone else { return Ok(false) };
     forget_large(db, number, large)?;
     if let Some(state) = state {
-        tally.count(state, priority, -1);
+        delta.count(state, priority, -1);
     }
-    tally.completed += 1;
+    delta.completed += 1;
     Ok(true)
 }
 
@@ -108,13 +113,13 @@ pub(super) fn release(
 ) -> Result<Vec<bool>> {
     let Some(queue) = db.queue(name)? else { return Ok(vec![false; leases.len()]) };
     let now = db.now as i64;
-    let mut tally = Tally::default();
+    let mut delta = CountDelta::default();
     let mut answers = vec![false; leases.len()];
     // Of the same item twice in a batch, the first counts; of several, the first goes in front.
     let mut released: Vec<(usize, Stored)> = Vec::new();
     for (i, lease) in leases.iter().enumerate() {
         let twice = released.iter().any(|(other, _)| leases[*other].token == lease.token);
-        if let Some(found) = held(db, queue, lease.token, &mut tally)?.filter(|_| !twice) {
+        if let Some(found) = held(db, queue, lease.token, &mut delta)?.filter(|_| !twice) {
             released.push((i, found));
         }
     }
@@ -138,11 +143,11 @@ pub(super) fn release(
                 since
             ])
         })?;
-        tally.count(State::Leased, found.priority, -1);
-        tally.count(state, found.priority, 1);
+        delta.count(State::Leased, found.priority, -1);
+        delta.count(state, found.priority, 1);
         answers[i] = true;
     }
-    db.count(queue, &tally)?;
+    db.count(queue, &delta)?;
     Ok(answers)
 }
 
@@ -153,10 +158,10 @@ pub(super) fn fail(
 ) -> Result<Vec<Option<State>>> {
     let Some(queue) = db.queue(name)? else { return Ok(vec![None; leases.len()]) };
     let now = db.now as i64;
-    let mut tally = Tally::default();
+    let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(leases.len());
     for lease in leases {
-        let Some(found) = held(db, queue, lease.token, &mut tally)? else {
+        let Some(found) = held(db, queue, lease.token, &mut delta)? else {
             answers.push(None);
             continue;
         };
@@ -173,18 +178,18 @@ pub(super) fn fail(
         db.run(FAIL, |s| {
             s.execute(params![number, queue, delivery, state_number, rank, place, at, lease.error])
         })?;
-        tally.count(State::Leased, found.priority, -1);
-        tally.count(state, found.priority, 1);
-        tally.failed += 1;
-        tally.died += i64::from(state == State::Dead);
+        delta.count(State::Leased, found.priority, -1);
+        delta.count(state, found.priority, 1);
+        delta.failed += 1;
+        delta.died += i64::from(state == State::Dead);
         answers.push(Some(state));
     }
-    db.count(queue, &tally)?;
+    db.count(queue, &delta)?;
     Ok(answers)
 }
 
 /// The item, if this lease of it is current. Its row can be changed.
-fn held(db: &Database, queue: i64, token: Token, tally: &mut Tally) -> Result<Option<Stored>> {
+fn held(db: &Database, queue: i64, token: Token, delta: &mut CountDelta) -> Result<Option<Stored>> {
     let sql = format!(
         "SELECT {WITHOUT_DATA} FROM item
         WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3"
@@ -194,7 +199,7 @@ fn held(db: &Database, queue: i64, token: Token, tally: &mut Tally) -> Result<Op
         db.run(&sql, |s| s.query_row([number, queue, delivery], Stored::read).optional())?;
     match found {
         Some(item) if item.broken.any() => {
-            set_right(db, &item, tally)?;
+            set_right(db, &item, delta)?;
             // Else it is dead now.
             Ok(Some(item).filter(|item| !item.broken.record))
         }

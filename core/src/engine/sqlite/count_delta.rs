@@ -6,7 +6,7 @@ use crate::item::State;
 
 /// Changes of a queue's counts and totals.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct CountDelta {
     pub(super) ready: [i64; 10],
     pub(super) delayed: i64,
     pub(super) leased: i64,
@@ -28,7 +28,7 @@ const ADD: &str = "UPDATE queue SET
     expired = expired + ?17, failed = failed + ?18, died = died + ?19, removed = removed + ?20
     WHERE queue = ?21";
 
-impl Tally {
+impl CountDelta {
     /// One item more (1) or less (-1) in a state.
     pub(super) fn count(&mut self, state: State, priority: u8, change: i64) {
         match state {
