@@ -160,7 +160,7 @@ async fn damage_in_a_file_is_found_and_mended() {
     for (damage, mended) in [
         ("UPDATE queue SET ready0 = 77, dead = 0", true),
         ("INSERT INTO large VALUES (1, x'00')", true),
-        ("UPDATE item SET rank = 9800000000000 WHERE state = 1", true),
+        ("UPDATE item SET sort_key = 9800000000000 WHERE state = 1", true),
         ("DELETE FROM large", false),
     ] {
         file.execute_batch(damage).unwrap();

@@ -184,13 +184,13 @@ async fn items_in_no_state_and_in_no_place_are_mended() {
     for (sql, finds) in [
         ("UPDATE item SET state = 7", Damage::Stray),
         ("UPDATE item SET state = 'ready'", Damage::Stray),
-        ("UPDATE item SET rank = 'first'", Damage::Stray),
-        ("UPDATE item SET rank = -20", Damage::Stray),
-        ("UPDATE item SET place = NULL", Damage::Stray),
-        ("UPDATE item SET state = 1, rank = 'soon'", Damage::BadTime),
-        ("UPDATE item SET state = 1, rank = NULL", Damage::BadTime),
-        ("UPDATE item SET state = 2, rank = 1.5", Damage::BadTime),
-        ("UPDATE item SET state = 1, rank = 1 << 60", Damage::BadTime),
+        ("UPDATE item SET sort_key = 'first'", Damage::Stray),
+        ("UPDATE item SET sort_key = -20", Damage::Stray),
+        ("UPDATE item SET position = NULL", Damage::Stray),
+        ("UPDATE item SET state = 1, sort_key = 'soon'", Damage::BadTime),
+        ("UPDATE item SET state = 1, sort_key = NULL", Damage::BadTime),
+        ("UPDATE item SET state = 2, sort_key = 1.5", Damage::BadTime),
+        ("UPDATE item SET state = 1, sort_key = 1 << 60", Damage::BadTime),
     ] {
         let place = Place::new();
         let queue = place.queue().await;
@@ -229,10 +229,10 @@ async fn no_number_in_the_file_makes_a_call_panic() {
     const FIELDS: [&str; 14] = [
         "item SET added_at",
         "item SET since",
-        "item SET rank",
-        "item SET place",
-        "item SET state = 1, place = 0, rank",
-        "item SET state = 2, place = 0, rank",
+        "item SET sort_key",
+        "item SET position",
+        "item SET state = 1, position = 0, sort_key",
+        "item SET state = 2, position = 0, sort_key",
         "item SET deliveries",
         "meta SET clock",
         "meta SET sequence",

@@ -185,7 +185,7 @@ pub(crate) fn fill(place: &Place, items: usize) {
     let fill = format!(
         "BEGIN IMMEDIATE;
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {items})
-        INSERT INTO item (number, queue, state, rank, place, priority, max_attempts, added_at, since, id, data)
+        INSERT INTO item (number, queue, state, sort_key, position, priority, max_attempts, added_at, since, id, data)
             SELECT i, queue, 0, 0, i, 0, 0, 0, 0, CAST('item ' || i AS BLOB), x'00' FROM n, queue;
         UPDATE queue SET ready0 = ready0 + {items}, added = added + {items};
         COMMIT"

@@ -4,7 +4,7 @@ use rusqlite::params;
 
 use super::count_delta::CountDelta;
 use super::database::Database;
-use super::row::{rank, state_number};
+use super::row::{sort_key, state_number};
 use crate::Result;
 use crate::item::{Item, State};
 use crate::name::QueueName;
@@ -13,7 +13,7 @@ use crate::name::QueueName;
 const INLINE: usize = 1_024;
 
 const ADD: &str = "INSERT INTO item
-    (number, queue, state, rank, place, priority, max_attempts, added_at, since, id, data)
+    (number, queue, state, sort_key, position, priority, max_attempts, added_at, since, id, data)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (queue, id) DO NOTHING";
 
 pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result<Vec<bool>> {
@@ -26,7 +26,7 @@ pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result
         for item in items {
             let number = db.next_number();
             let delay = item.delay_ms() as i64;
-            let (state, place, since) = match delay {
+            let (state, position, since) = match delay {
                 0 => (State::Ready, number, 0),
                 delay => (State::Delayed, 0, now + delay),
             };
@@ -35,8 +35,8 @@ pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result
                 number,
                 queue,
                 state_number(state),
-                rank(state, item.priority, since),
-                place,
+                sort_key(state, item.priority, since),
+                position,
                 item.priority,
                 item.max_attempts.unwrap_or(0),
                 now,

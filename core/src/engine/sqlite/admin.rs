@@ -51,7 +51,7 @@ fn remove_one(db: &Database, number: i64, delta: &mut CountDelta) -> Result<bool
 
 pub(super) fn requeue(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Result<Vec<bool>> {
     const REQUEUE: &str =
-        "UPDATE item SET state = 0, rank = -priority, place = ?2, failures = 0, expiries = 0, front = 0,
+        "UPDATE item SET state = 0, sort_key = -priority, position = ?2, failures = 0, expiries = 0, front = 0,
         since = ?3 WHERE number = ?1";
     let find =
         format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2 AND state = 3");
@@ -67,8 +67,8 @@ pub(super) fn requeue(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Res
         if item.broken.any() {
             set_right(db, &item, &mut delta)?;
         }
-        let place = db.next_number();
-        db.run(REQUEUE, |s| s.execute(params![item.number, place, now]))?;
+        let position = db.next_number();
+        db.run(REQUEUE, |s| s.execute(params![item.number, position, now]))?;
         delta.count(State::Dead, item.priority, -1);
         delta.count(State::Ready, item.priority, 1);
     }
@@ -84,7 +84,7 @@ pub(super) fn purge(
 ) -> Result<(u64, u64)> {
     let Some(queue) = db.queue(name)? else { return Ok((0, 0)) };
     let numbers = db.rows(
-        "SELECT number FROM item WHERE queue = ?1 AND state = ?2 ORDER BY rank, place, number LIMIT ?3",
+        "SELECT number FROM item WHERE queue = ?1 AND state = ?2 ORDER BY sort_key, position, number LIMIT ?3",
         params![queue, state_number(state), limit as i64],
         |row| row.get(0),
     )?;

@@ -84,7 +84,7 @@ fn item_damage(
     delta: &mut CountDelta,
 ) -> Result<()> {
     let now = db.now as i64;
-    let far = |limit: Duration| item.rank > now + limit.as_millis() as i64 + 60_000;
+    let far = |limit: Duration| item.sort_key > now + limit.as_millis() as i64 + 60_000;
     let too_far = match item.state {
         State::Leased => far(MAX_LEASE),
         State::Delayed => far(MAX_DELAY),
@@ -121,7 +121,7 @@ pub(super) struct Wrong {
 pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option<Wrong>> {
     // Both read nothing but the index.
     const READY: &str =
-        "SELECT rank, count(*) FROM item WHERE queue = ?1 AND state = 0 GROUP BY rank";
+        "SELECT sort_key, count(*) FROM item WHERE queue = ?1 AND state = 0 GROUP BY sort_key";
     const OTHERS: &str = "SELECT count(*) FROM item WHERE queue = ?1 AND state = ?2";
     let Some(queue) = db.queue(name)? else { return Ok(None) };
     let (counted, corrected) = db.run("SELECT * FROM queue WHERE queue = ?1", |s| {
@@ -137,10 +137,10 @@ pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option
         })
     })?;
     let mut by = CountDelta::default();
-    for (rank, count) in db.rows(READY, [queue], |row| {
+    for (sort_key, count) in db.rows(READY, [queue], |row| {
         Ok((row.get::<_, i64>(0).unwrap_or(0), row.get::<_, i64>(1)?))
     })? {
-        by.ready[rank.saturating_neg().clamp(0, 9) as usize] += count;
+        by.ready[sort_key.saturating_neg().clamp(0, 9) as usize] += count;
     }
     let others = |state: i64| db.run(OTHERS, |s| s.query_row([queue, state], |row| row.get(0)));
     (by.leased, by.delayed, by.dead) = (others(1)?, others(2)?, others(3)?);

@@ -77,7 +77,7 @@ fn first_after(db: &Database, queue: i64) -> Result<Option<i64>> {
 /// Deletes some items of this queue, which has no name, and the queue itself when it has none.
 pub(super) fn sweep(db: &mut Database, queue: i64) -> Result<()> {
     const SOME: &str = "SELECT number, data IS NULL FROM item WHERE queue = ?1
-        ORDER BY state, rank, place LIMIT ?2";
+        ORDER BY state, sort_key, position LIMIT ?2";
     let items: Vec<(i64, bool)> =
         db.rows(SOME, params![queue, MAX_BATCH as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut room = MAX_BATCH_BYTES as i64;

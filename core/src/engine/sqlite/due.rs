@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
-use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, rank, state_number};
+use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, sort_key, state_number};
 use crate::Result;
 use crate::item::State;
 
@@ -16,10 +16,11 @@ pub(super) struct Moved {
     pub(super) died: u64,
 }
 
-const RECLAIM: &str = "UPDATE item SET state = ?2, rank = ?3, place = ?4, expiries = expiries + 1,
+const RECLAIM: &str =
+    "UPDATE item SET state = ?2, sort_key = ?3, position = ?4, expiries = expiries + 1,
     deliveries = deliveries + 1 WHERE number = ?1";
 const PROMOTE: &str =
-    "UPDATE item SET state = 0, rank = -priority, place = ?2, front = 0 WHERE number = ?1";
+    "UPDATE item SET state = 0, sort_key = -priority, position = ?2, front = 0 WHERE number = ?1";
 
 /// At most `limit` items of each kind, oldest first. Expired leases count an expiry and become
 /// ready at the front, or dead at their limit of attempts; due items become ready.
@@ -38,19 +39,21 @@ pub(super) fn move_due(
         .map(|item| (item, 1))
         .chain(front.into_iter().rev().map(|item| (item, -1)));
     for (item, side) in places {
-        let place = side * db.next_number();
-        db.run(PROMOTE, |s| s.execute(params![item.number, place]))?;
+        let position = side * db.next_number();
+        db.run(PROMOTE, |s| s.execute(params![item.number, position]))?;
         delta.count(State::Delayed, item.priority, -1);
         delta.count(State::Ready, item.priority, 1);
         moved.promoted += 1;
     }
     // What is reclaimed stands in front of what is due, and the oldest in front of the others: it
-    // gets the last, and so the lowest, place.
+    // gets the last, and so the lowest, position.
     for item in at_most(db, queue, State::Leased, limit, delta)?.into_iter().rev() {
         let state = if item.ends_with_next() { State::Dead } else { State::Ready };
-        let rank = rank(state, item.priority, now);
-        let place = if state == State::Ready { -db.next_number() } else { 0 };
-        db.run(RECLAIM, |s| s.execute(params![item.number, state_number(state), rank, place]))?;
+        let sort_key = sort_key(state, item.priority, now);
+        let position = if state == State::Ready { -db.next_number() } else { 0 };
+        db.run(RECLAIM, |s| {
+            s.execute(params![item.number, state_number(state), sort_key, position])
+        })?;
         delta.count(State::Leased, item.priority, -1);
         delta.count(state, item.priority, 1);
         moved.expired += 1;
@@ -70,8 +73,8 @@ fn at_most(
     delta: &mut CountDelta,
 ) -> Result<Vec<Stored>> {
     let sql = format!(
-        "SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND state = {} AND rank <= ?2 \
-         ORDER BY rank, place, number LIMIT ?3",
+        "SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND state = {} AND sort_key <= ?2 \
+         ORDER BY sort_key, position, number LIMIT ?3",
         state_number(state)
     );
     let mut due = Vec::new();
@@ -90,8 +93,8 @@ fn at_most(
 pub(super) fn next_due(db: &Database, queue: i64) -> Result<Option<i64>> {
     let next = |state: i64| {
         // What is no number is nobody's time; an audit finds it.
-        const NEXT: &str = "SELECT CAST(min(rank) AS INTEGER) FROM item
-            WHERE queue = ?1 AND state = ?2 AND rank <= 9223372036854775807";
+        const NEXT: &str = "SELECT CAST(min(sort_key) AS INTEGER) FROM item
+            WHERE queue = ?1 AND state = ?2 AND sort_key <= 9223372036854775807";
         db.run(NEXT, |s| s.query_row([queue, state], |row| row.get::<_, Option<i64>>(0)))
     };
     Ok([next(LEASED)?, next(DELAYED)?].into_iter().flatten().min())

@@ -32,10 +32,10 @@ struct Outlook {
 
 fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
     const OUTLOOK: &str = "SELECT paused,
-            (SELECT CAST(min(rank) AS INTEGER) FROM item
-                WHERE queue = ?1 AND state = 1 AND rank <= 9223372036854775807),
-            (SELECT CAST(min(rank) AS INTEGER) FROM item
-                WHERE queue = ?1 AND state = 2 AND rank <= 9223372036854775807)
+            (SELECT CAST(min(sort_key) AS INTEGER) FROM item
+                WHERE queue = ?1 AND state = 1 AND sort_key <= 9223372036854775807),
+            (SELECT CAST(min(sort_key) AS INTEGER) FROM item
+                WHERE queue = ?1 AND state = 2 AND sort_key <= 9223372036854775807)
         FROM queue WHERE queue = ?1";
     db.run(OUTLOOK, |s| {
         s.query_row([queue], |row| {
@@ -103,8 +103,8 @@ pub(super) fn lease(
     Ok(Leased { items, look_in })
 }
 
-const TAKE: &str = "UPDATE item SET state = 1, rank = ?3, place = 0 WHERE number IN
-    (SELECT number FROM item WHERE queue = ?1 AND state = 0 ORDER BY rank, place LIMIT ?2)";
+const TAKE: &str = "UPDATE item SET state = 1, sort_key = ?3, position = 0 WHERE number IN
+    (SELECT number FROM item WHERE queue = ?1 AND state = 0 ORDER BY sort_key, position LIMIT ?2)";
 
 /// Filling one answer.
 struct Taking {
@@ -127,7 +127,7 @@ impl Taking {
         delta: &mut CountDelta,
     ) -> Result<bool> {
         let first = format!(
-            "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = 0 ORDER BY rank, place LIMIT ?2"
+            "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = 0 ORDER BY sort_key, position LIMIT ?2"
         );
         let mut left = group.count;
         while left > 0 {

@@ -4,12 +4,12 @@ use rusqlite::params;
 
 use super::count_delta::CountDelta;
 use super::database::Database;
-use super::row::{Stored, rank, state_number};
+use super::row::{Stored, sort_key, state_number};
 use crate::Result;
 use crate::item::State;
 
 /// Writes every column: SQLite changes no row that has a value of a wrong type in any other.
-const WRITE: &str = "UPDATE item SET state = ?2, rank = ?3, place = ?4, priority = ?5,
+const WRITE: &str = "UPDATE item SET state = ?2, sort_key = ?3, position = ?4, priority = ?5,
     max_attempts = ?6, failures = ?7, expiries = ?8, deliveries = ?9, front = ?10, added_at = ?11,
     since = ?12, error = ?13,
     id = CASE typeof(id) WHEN 'blob' THEN id ELSE CAST('unreadable ' || number AS BLOB) END,
@@ -21,15 +21,16 @@ const WRITE: &str = "UPDATE item SET state = ?2, rank = ?3, place = ?4, priority
 /// the others, and operators see it and can remove it.
 pub(super) fn set_right(db: &Database, item: &Stored, delta: &mut CountDelta) -> Result<()> {
     let now = db.now as i64;
-    let (mut state, mut at, mut place, mut front) = (item.state, item.rank, item.place, item.front);
+    let (mut state, mut at, mut position, mut front) =
+        (item.state, item.sort_key, item.position, item.front);
     if item.broken.order {
-        (at, place) = (now, 0);
+        (at, position) = (now, 0);
     }
     if item.broken.state || (item.broken.order && state == State::Ready) {
-        place = -db.next_number();
+        position = -db.next_number();
     }
     if item.broken.record && state != State::Dead {
-        (state, at, place, front) = (State::Dead, now, 0, false);
+        (state, at, position, front) = (State::Dead, now, 0, false);
         tracing::warn!(number = item.number, "an item cannot be read, and is dead now: run check");
     }
     if !item.broken.state {
@@ -42,8 +43,8 @@ pub(super) fn set_right(db: &Database, item: &Stored, delta: &mut CountDelta) ->
         statement.execute(params![
             item.number,
             state_number(state),
-            rank(state, item.priority, at),
-            place,
+            sort_key(state, item.priority, at),
+            position,
             item.priority,
             item.max_attempts,
             item.failures,

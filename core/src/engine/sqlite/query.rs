@@ -43,7 +43,7 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
     let mut oldest: Option<i64> = None;
     for priority in (0..10i64).filter(|p| counts.ready_by_priority[*p as usize] > 0) {
         let heads = db.rows(
-            "SELECT CAST(CASE since WHEN 0 THEN added_at ELSE since END AS INTEGER) FROM item WHERE queue = ?1 AND state = 0 AND rank = ?2 ORDER BY place LIMIT 16",
+            "SELECT CAST(CASE since WHEN 0 THEN added_at ELSE since END AS INTEGER) FROM item WHERE queue = ?1 AND state = 0 AND sort_key = ?2 ORDER BY position LIMIT 16",
             [queue, -priority],
             |row| row.get::<_, Option<i64>>(0),
         )?;
@@ -75,27 +75,27 @@ pub(super) fn list(
 ) -> Result<Page> {
     let end = Page { items: Vec::new(), cursor: None };
     let Some(queue) = db.queue(name)? else { return Ok(end) };
-    let (rank, second) = match cursor {
+    let (sort_key, second) = match cursor {
         None => (i64::MIN, i64::MIN),
-        Some(cursor @ Cursor(rank, second)) => match (rank.parse(), second.parse()) {
-            (Ok(rank), Ok(second)) => (rank, second),
+        Some(cursor @ Cursor(sort_key, second)) => match (sort_key.parse(), second.parse()) {
+            (Ok(sort_key), Ok(second)) => (sort_key, second),
             _ => {
                 let what = format_args!("queue {name}: a cursor of another engine: {cursor}");
                 return Err(Error::invalid(what));
             }
         },
     };
-    // Ready items stand in places of their own, all others in place 0.
+    // Ready items stand in positions of their own, all others in position 0.
     let ready = state == State::Ready;
-    let (place, number) = if ready { (second, i64::MAX) } else { (0, second) };
+    let (position, number) = if ready { (second, i64::MAX) } else { (0, second) };
     // What stands nowhere, since it was changed by something else, would be found again and again.
-    let stands = if ready { "typeof(place) = 'integer'" } else { "+place = 0" };
+    let stands = if ready { "typeof(position) = 'integer'" } else { "+position = 0" };
     let sql = format!(
         "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = ?2 \
-         AND (rank, place, number) > (?3, ?4, ?5) AND typeof(rank) = 'integer' AND {stands} \
-         ORDER BY rank, place, number LIMIT ?6"
+         AND (sort_key, position, number) > (?3, ?4, ?5) AND typeof(sort_key) = 'integer' AND {stands} \
+         ORDER BY sort_key, position, number LIMIT ?6"
     );
-    let after = params![queue, state_number(state), rank, place, number, limit as i64];
+    let after = params![queue, state_number(state), sort_key, position, number, limit as i64];
     let rows = db.rows(&sql, after, Stored::read)?;
     let mut page = end;
     // A page of large items is cut short.
@@ -107,8 +107,8 @@ pub(super) fn list(
             whole = false;
             break;
         }
-        let second = if ready { item.place } else { item.number };
-        page.cursor = Some(Cursor(item.rank.to_string(), second.to_string()));
+        let second = if ready { item.position } else { item.number };
+        page.cursor = Some(Cursor(item.sort_key.to_string(), second.to_string()));
         // Others are passed over.
         if let Data::Found(data) = data
             && !item.broken.record

@@ -18,10 +18,10 @@ pub(super) const EPOCH: u64 = 1_767_225_600_000;
 pub(super) const PER_MS: i64 = 256;
 
 /// Columns of an item, in the order that [`Stored::read`] expects.
-pub(super) const COLUMNS: &str = "number, state, rank, place, priority, max_attempts, failures, \
+pub(super) const COLUMNS: &str = "number, state, sort_key, position, priority, max_attempts, failures, \
      expiries, deliveries, added_at, error, id, data, front, since";
 /// The same without the data, but for what is none.
-pub(super) const WITHOUT_DATA: &str = "number, state, rank, place, priority, max_attempts, failures, \
+pub(super) const WITHOUT_DATA: &str = "number, state, sort_key, position, priority, max_attempts, failures, \
      expiries, deliveries, added_at, error, id, \
      CASE WHEN typeof(data) NOT IN ('blob', 'null') THEN 0 END, front, since";
 /// The column behind them, in a statement that asks for more.
@@ -33,8 +33,8 @@ pub(super) struct Stored {
     pub(super) number: i64,
     pub(super) state: State,
     /// When it expires, is due or died; of a ready item the negative of its priority.
-    pub(super) rank: i64,
-    pub(super) place: i64,
+    pub(super) sort_key: i64,
+    pub(super) position: i64,
     pub(super) priority: u8,
     pub(super) max_attempts: u32,
     pub(super) failures: u32,
@@ -120,7 +120,7 @@ pub(super) fn state_number(state: State) -> i64 {
 }
 
 /// Where an item stands among those of its state: by priority if it is ready, else by time.
-pub(super) fn rank(state: State, priority: u8, at: i64) -> i64 {
+pub(super) fn sort_key(state: State, priority: u8, at: i64) -> i64 {
     if state == State::Ready { -i64::from(priority) } else { at }
 }
 
@@ -131,23 +131,25 @@ impl Stored {
         const COUNT: RangeInclusive<i64> = 0..=u32::MAX as i64;
         let mut broken = Broken::default();
         let state = read_state(row, 1)?;
-        let (rank, place) = (integer(row, 2, ANY)?, integer(row, 3, ANY)?);
+        let (sort_key, position) = (integer(row, 2, ANY)?, integer(row, 3, ANY)?);
         broken.state = state.is_none();
-        broken.order = rank.is_none() || place.is_none();
+        broken.order = sort_key.is_none() || position.is_none();
         let mut detail = |column, range| {
             let value = integer(row, column, range)?;
             broken.details |= value.is_none();
             Ok::<_, rusqlite::Error>(value)
         };
         let state = state.unwrap_or(State::Ready);
-        // Of a ready item its place in line tells as well.
-        let by_rank = rank.filter(|rank| state == State::Ready && (-9..=0).contains(rank));
+        // Of a ready item its position in line tells as well.
+        let by_sort_key =
+            sort_key.filter(|sort_key| state == State::Ready && (-9..=0).contains(sort_key));
         let priority = detail(4, 0..=i64::from(MAX_PRIORITY))?;
-        let priority = priority.unwrap_or_else(|| by_rank.map_or(0, |rank| -rank)) as u8;
+        let priority =
+            priority.unwrap_or_else(|| by_sort_key.map_or(0, |sort_key| -sort_key)) as u8;
         // One that is not in the line of its priority would be counted in the wrong one.
         broken.order |= match state {
-            State::Ready => rank.is_some_and(|rank| rank != -i64::from(priority)),
-            _ => place != Some(0),
+            State::Ready => sort_key.is_some_and(|sort_key| sort_key != -i64::from(priority)),
+            _ => position != Some(0),
         };
         let max_attempts = detail(5, 0..=i64::from(MAX_ATTEMPTS))?.unwrap_or(0) as u32;
         let failures = detail(6, COUNT)?.unwrap_or(0) as u32;
@@ -182,8 +184,8 @@ impl Stored {
         Ok(Stored {
             number: row.get(0)?,
             state,
-            rank: rank.unwrap_or(0),
-            place: place.unwrap_or(0),
+            sort_key: sort_key.unwrap_or(0),
+            position: position.unwrap_or(0),
             priority,
             max_attempts,
             failures,
@@ -249,7 +251,7 @@ impl Stored {
             failures: self.failures,
             expiries: self.expiries,
             added_at: from_ms(self.added_at.max(0) as u64),
-            at: (self.state != State::Ready).then(|| from_ms(self.rank.max(0) as u64)),
+            at: (self.state != State::Ready).then(|| from_ms(self.sort_key.max(0) as u64)),
             last_error: self.error,
             id: self.id,
         }

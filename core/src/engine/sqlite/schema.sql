@@ -1,7 +1,7 @@
 -- Storage format 1 of the embedded engine. All queues of a file stand in one database.
 
 -- One row. clock: high-water mark of the time in ms, so that it never goes back. sequence: no number
--- above it was given, to an item or to a place in line; numbers are never used twice. drops: how many
+-- above it was given, to an item or to a position in line; numbers are never used twice. drops: how many
 -- queues were dropped; while it stays the same, a name stands for the same queue.
 CREATE TABLE meta (
     only     INTEGER PRIMARY KEY CHECK (only = 1),
@@ -41,20 +41,20 @@ CREATE TABLE queue (
     removed   INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- number: the generation. state: 0 ready, 1 leased, 2 delayed, 3 dead. rank and place: where it stands
--- among those of its state, lowest first. rank: of a ready item the negative of its priority, of others
--- when it expires, is due or died. place: of a ready item in the line of its priority, from the sequence
+-- number: the generation. state: 0 ready, 1 leased, 2 delayed, 3 dead. sort_key and position: where it stands
+-- among those of its state, lowest first. sort_key: of a ready item the negative of its priority, of others
+-- when it expires, is due or died. position: of a ready item in the line of its priority, from the sequence
 -- at the back, from its negative at the front; 0 of others. deliveries: how often it was leased and came
 -- back; with the number it is the token of a lease. front: 1 while a released item waits out its delay.
 -- since: when it became ready, 0 if that was when it was added. data: NULL if it stands in `large`.
--- A lease changes state, rank and place of most rows without changing their length (SQLite stores 0 and
+-- A lease changes state, sort_key and position of most rows without changing their length (SQLite stores 0 and
 -- 1 in no bytes), so that nothing else of a page moves.
 CREATE TABLE item (
     number       INTEGER PRIMARY KEY,
     queue        INTEGER NOT NULL,
     state        INTEGER NOT NULL,
-    rank         INTEGER NOT NULL,
-    place        INTEGER NOT NULL,
+    sort_key     INTEGER NOT NULL,
+    position     INTEGER NOT NULL,
     priority     INTEGER NOT NULL,
     max_attempts INTEGER NOT NULL,
     failures     INTEGER NOT NULL DEFAULT 0,
@@ -69,7 +69,7 @@ CREATE TABLE item (
 ) STRICT;
 CREATE UNIQUE INDEX item_id ON item (queue, id);
 -- One for all states: fewer pages and fewer steps for a change of state than one for each.
-CREATE INDEX item_line ON item (queue, state, rank, place);
+CREATE INDEX item_line ON item (queue, state, sort_key, position);
 
 -- Data of more than 1,024 bytes, apart from the row that changes with every lease.
 CREATE TABLE large (

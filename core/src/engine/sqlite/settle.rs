@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, params};
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
-use super::row::{Stored, WITHOUT_DATA, rank, read_priority, read_state, state_number};
+use super::row::{Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number};
 use crate::Result;
 use crate::engine::{Complete, Extend, Fail, Release, Token};
 use crate::item::State;
@@ -18,12 +18,13 @@ const COMPLETE: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2
     RETURNING state, priority, data IS NULL";
 const COMPLETE_STRICT: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2
     AND state = 1 AND deliveries = ?3 RETURNING state, priority, data IS NULL";
-const EXTEND: &str = "UPDATE item SET rank = max(rank, ?4) WHERE number = ?1 AND queue = ?2
-    AND state = 1 AND deliveries = ?3 RETURNING rank";
-const RELEASE: &str = "UPDATE item SET state = ?4, rank = ?5, place = ?6, front = ?7, since = ?8,
+const EXTEND: &str = "UPDATE item SET sort_key = max(sort_key, ?4) WHERE number = ?1 AND queue = ?2
+    AND state = 1 AND deliveries = ?3 RETURNING sort_key";
+const RELEASE: &str =
+    "UPDATE item SET state = ?4, sort_key = ?5, position = ?6, front = ?7, since = ?8,
     deliveries = deliveries + 1 WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
 const FAIL: &str =
-    "UPDATE item SET state = ?4, rank = ?5, place = ?6, front = 0, since = ?7, error = ?8,
+    "UPDATE item SET state = ?4, sort_key = ?5, position = ?6, front = 0, since = ?7, error = ?8,
     failures = failures + 1, deliveries = deliveries + 1
     WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
 
@@ -128,17 +129,17 @@ pub(super) fn release(
         let (number, delivery) = numbers(lease.token);
         let delay = lease.delay_ms as i64;
         let state = if delay > 0 { State::Delayed } else { State::Ready };
-        let place = if delay > 0 { 0 } else { -db.next_number() };
+        let position = if delay > 0 { 0 } else { -db.next_number() };
         let since = if delay > 0 { now + delay } else { found.since };
-        let rank = rank(state, found.priority, now + delay);
+        let sort_key = sort_key(state, found.priority, now + delay);
         db.run(RELEASE, |s| {
             s.execute(params![
                 number,
                 queue,
                 delivery,
                 state_number(state),
-                rank,
-                place,
+                sort_key,
+                position,
                 delay > 0,
                 since
             ])
@@ -172,11 +173,20 @@ pub(super) fn fail(
             0 => (State::Ready, now),
             delay => (State::Delayed, now + delay),
         };
-        let rank = rank(state, found.priority, at);
-        let place = if state == State::Ready { db.next_number() } else { 0 };
+        let sort_key = sort_key(state, found.priority, at);
+        let position = if state == State::Ready { db.next_number() } else { 0 };
         let state_number = state_number(state);
         db.run(FAIL, |s| {
-            s.execute(params![number, queue, delivery, state_number, rank, place, at, lease.error])
+            s.execute(params![
+                number,
+                queue,
+                delivery,
+                state_number,
+                sort_key,
+                position,
+                at,
+                lease.error
+            ])
         })?;
         delta.count(State::Leased, found.priority, -1);
         delta.count(state, found.priority, 1);
