@@ -5,7 +5,7 @@
 //! ([`Own`]). For that to be safe at any moment, [`fork`](crate::fork) must be told of every fork.
 
 mod background;
-mod driven;
+mod caller_driven;
 mod own;
 mod runtime;
 

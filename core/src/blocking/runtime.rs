@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use super::driven::{Driven, driven};
+use super::caller_driven::{CallerDrivenRuntime, caller_driven_runtime};
 use crate::{Error, Result};
 
 /// Runs a call to its end on the calling thread.
@@ -37,9 +37,9 @@ pub fn run_while<T, E: From<Error>>(
     }
 }
 
-fn allowed() -> Result<&'static Driven> {
+fn allowed() -> Result<&'static CallerDrivenRuntime> {
     if Handle::try_current().is_ok() {
         return Err(Error::invalid("a blocking call inside an async runtime would stop it"));
     }
-    driven()
+    caller_driven_runtime()
 }

@@ -1,6 +1,7 @@
 //! The runtime of callers that wait. Whoever waits for a call drives it, sockets and timers included:
 //! a call then needs no other thread to be woken, there and back, which is most of what a call to a
-//! server nearby takes. Between calls a thread of its own, the keeper, does the background work.
+//! server nearby takes. Between calls a thread of its own, the background driver, does the
+//! background work.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -13,13 +14,13 @@ use tokio::sync::Notify;
 use super::own::PerProcess;
 use crate::{Error, Result};
 
-static DRIVEN: PerProcess<Driven> = PerProcess::new();
+static RUNTIME: PerProcess<CallerDrivenRuntime> = PerProcess::new();
 
 /// Callers that come again within this time drive by themselves. As long as that, background work
 /// may wait between two calls.
 const SOON: Duration = Duration::from_millis(1);
 
-pub(super) struct Driven {
+pub(super) struct CallerDrivenRuntime {
     runtime: Runtime,
     begun: Instant,
     /// How many callers are inside, how many came, and when the last one left, in ns since `begun`.
@@ -28,11 +29,11 @@ pub(super) struct Driven {
     left: AtomicU64,
     /// When a caller let background work go first for the last time, in ns since `begun`.
     yielded: AtomicU64,
-    keeper: Thread,
-    /// The keeper drives, until it is told to leave it to the callers.
+    background_driver: Thread,
+    /// The background driver drives, until it is told to leave it to the callers.
     keeps: AtomicBool,
     leave: Notify,
-    /// The keeper sleeps until the last caller has left.
+    /// The background driver sleeps until the last caller has left.
     sleeps: AtomicBool,
 }
 
@@ -40,39 +41,40 @@ pub(super) struct Driven {
 ///
 /// # Errors
 /// `Unavailable` if the operating system gives no threads.
-pub(super) fn driven() -> Result<&'static Driven> {
-    if let Some(driven) = DRIVEN.get() {
+pub(super) fn caller_driven_runtime() -> Result<&'static CallerDrivenRuntime> {
+    if let Some(driven) = RUNTIME.get() {
         return Ok(driven);
     }
     let none = |error: std::io::Error| {
         Error::unavailable(format_args!("no threads to be had: {error}"), false)
     };
     let runtime = Builder::new_current_thread().enable_all().build().map_err(none)?;
-    let (driven, given) = mpsc::channel::<&'static Driven>();
-    let keep = move || given.recv().map(Driven::keep).unwrap_or_default();
-    let keeper = thread::Builder::new().name("leaseq".into()).spawn(keep).map_err(none)?;
-    let (here, spare) = DRIVEN.set(Driven {
+    let (driven, given) = mpsc::channel::<&'static CallerDrivenRuntime>();
+    let keep = move || given.recv().map(CallerDrivenRuntime::keep).unwrap_or_default();
+    let background_driver =
+        thread::Builder::new().name("leaseq".into()).spawn(keep).map_err(none)?;
+    let (here, spare) = RUNTIME.set(CallerDrivenRuntime {
         runtime,
         begun: Instant::now(),
         inside: AtomicUsize::new(0),
         came: AtomicUsize::new(0),
         left: AtomicU64::new(0),
         yielded: AtomicU64::new(0),
-        keeper: keeper.thread().clone(),
+        background_driver: background_driver.thread().clone(),
         keeps: AtomicBool::new(false),
         leave: Notify::new(),
         sleeps: AtomicBool::new(false),
     });
     let here = here.ok_or_else(|| Error::internal("the runtime is of no process"))?;
     if spare.is_none() {
-        // Of two that were made at the same time, one has a keeper; the other one's ends.
+        // Of two that were made at the same time, one has a background driver; the other one's ends.
         let _ = driven.send(here);
     }
     Ok(here)
 }
 
 /// A caller that is inside.
-struct Inside<'a>(&'a Driven);
+struct Inside<'a>(&'a CallerDrivenRuntime);
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
@@ -81,12 +83,12 @@ impl Drop for Inside<'_> {
         if driven.inside.fetch_sub(1, Ordering::SeqCst) == 1
             && driven.sleeps.swap(false, Ordering::SeqCst)
         {
-            driven.keeper.unpark();
+            driven.background_driver.unpark();
         }
     }
 }
 
-impl Driven {
+impl CallerDrivenRuntime {
     fn now(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
     }
@@ -109,7 +111,8 @@ impl Driven {
             self.yielded.store(now, Ordering::Relaxed);
         }
         self.runtime.block_on(async {
-            // A call that has its answer at once drives nothing, and many of them keep the keeper away.
+            // A call that has its answer at once drives nothing, and many of them keep the
+            // background driver away.
             if yields {
                 tokio::task::yield_now().await;
             }
@@ -117,7 +120,7 @@ impl Driven {
         })
     }
 
-    /// The keeper's life.
+    /// The background driver's life.
     fn keep(&self) {
         loop {
             self.keeps.store(true, Ordering::SeqCst);
