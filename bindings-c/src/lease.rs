@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use leaseq::blocking::{Own, run};
+use leaseq::blocking::{ProcessBound, run};
 use leaseq::{Lease, LeaseOptions};
 
 use crate::error::{leaseq_error, leaseq_status};
@@ -30,14 +30,14 @@ pub enum leaseq_completed {
 /// A claim on one item until a deadline. Freeing it does not give the item back: the lease then runs
 /// out and the item is delivered again.
 pub struct leaseq_lease {
-    lease: Own<Lease>,
+    lease: ProcessBound<Lease>,
     last_error: Text,
 }
 
 impl leaseq_lease {
     pub(crate) fn give(lease: Lease) -> *mut Self {
         let last_error = Text::new(lease.last_error());
-        give(leaseq_lease { lease: Own::new(lease), last_error })
+        give(leaseq_lease { lease: ProcessBound::new(lease), last_error })
     }
 
     /// In the process that leased it.

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use leaseq::blocking::{self, Own};
+use leaseq::blocking::{self, ProcessBound};
 use leaseq::{Error, Lease, LeaseOptions};
 use tokio::sync::Notify;
 
@@ -18,7 +18,7 @@ use crate::pointer::{Out, give, given};
 use crate::queue::leaseq_queue;
 
 /// Waits for leases in the background, and tells an event loop by a file descriptor.
-pub struct leaseq_waiter(Own<Handle>);
+pub struct leaseq_waiter(ProcessBound<Handle>);
 
 struct Handle(Arc<Waiter>);
 
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn leaseq_waiter_new(
                 state: Mutex::new(State::Idle),
                 freed: Notify::new(),
             };
-            place.set(give(leaseq_waiter(Own::new(Handle(Arc::new(waiter))))));
+            place.set(give(leaseq_waiter(ProcessBound::new(Handle(Arc::new(waiter))))));
             Ok(())
         })
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use leaseq::blocking::{self, Own};
+use leaseq::blocking::{self, ProcessBound};
 use leaseq::{Hold, WorkQueue};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -19,9 +19,9 @@ use crate::unused::Handle;
 /// Leases on their way to a caller. If it is gone, they go back.
 pub(crate) struct Parcel {
     leases: Vec<leaseq::Lease>,
-    from: Own<WorkQueue>,
+    from: ProcessBound<WorkQueue>,
     /// Dropped after the leases went back.
-    _hold: Option<Own<Hold>>,
+    _hold: Option<ProcessBound<Hold>>,
     pub(crate) queue: Arc<blocking::Queue>,
 }
 
@@ -32,7 +32,7 @@ impl Parcel {
         queue: Arc<blocking::Queue>,
         hold: Option<Hold>,
     ) -> Self {
-        Parcel { leases, from: Own::new(from), _hold: hold.map(Own::new), queue }
+        Parcel { leases, from: ProcessBound::new(from), _hold: hold.map(ProcessBound::new), queue }
     }
 
     pub(crate) fn open(mut self) -> Vec<leaseq::Lease> {

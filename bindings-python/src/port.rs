@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use leaseq::blocking::{self, Own};
+use leaseq::blocking::{self, ProcessBound};
 use pyo3::exceptions::PyOSError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -26,7 +26,7 @@ type Arrived = (u64, Option<leaseq::Result<Answer>>);
 pub(crate) struct Port {
     create_future: Py<PyAny>,
     /// A child must not ring for its parent.
-    inbox: Own<Arc<Inbox>>,
+    inbox: ProcessBound<Arc<Inbox>>,
     ear: UnixStream,
     /// Only locked by whoever holds the GIL, and only for a moment.
     pending: Mutex<Pending>,
@@ -41,12 +41,12 @@ struct Pending {
 struct Call {
     future: Py<PyAny>,
     /// For a call that ends when nobody waits for it any more.
-    started: Option<Arc<Own<Notify>>>,
+    started: Option<Arc<ProcessBound<Notify>>>,
 }
 
 /// A call that ends when nobody waits for it any more.
 #[pyclass(frozen, module = "leaseq._leaseq")]
-pub(crate) struct Started(Arc<Own<Notify>>);
+pub(crate) struct Started(Arc<ProcessBound<Notify>>);
 
 #[pymethods]
 impl Started {
@@ -56,7 +56,7 @@ impl Started {
     }
 }
 
-fn abandon(started: &Own<Notify>) {
+fn abandon(started: &ProcessBound<Notify>) {
     // The parent's calls are none of a child's business.
     if let Ok(abandoned) = started.get("the call") {
         abandoned.notify_one();
@@ -118,7 +118,7 @@ impl Reply {
 
     async fn unless_abandoned(
         mut self,
-        started: Arc<Own<Notify>>,
+        started: Arc<ProcessBound<Notify>>,
         call: impl Future<Output = leaseq::Result<Answer>>,
     ) {
         let Ok(abandoned) = started.get("the call") else { return };
@@ -206,10 +206,10 @@ impl Port {
         py: Python<'py>,
         call: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
         waits: bool,
-    ) -> PyResult<(Bound<'py, PyAny>, Option<Arc<Own<Notify>>>)> {
+    ) -> PyResult<(Bound<'py, PyAny>, Option<Arc<ProcessBound<Notify>>>)> {
         let inbox = self.inbox.get("the event loop").map_err(|error| exception(py, &error))?;
         let future = self.create_future.bind(py).call0()?;
-        let started = waits.then(|| Arc::new(Own::new(Notify::new())));
+        let started = waits.then(|| Arc::new(ProcessBound::new(Notify::new())));
         let mut pending = self.pending();
         pending.last += 1;
         let number = pending.last;
@@ -235,7 +235,7 @@ impl Port {
         let arrived = Mutex::new(Some(Vec::new()));
         Ok(Port {
             create_future: event_loop.getattr("create_future")?.unbind(),
-            inbox: Own::new(Arc::new(Inbox { arrived, bell })),
+            inbox: ProcessBound::new(Arc::new(Inbox { arrived, bell })),
             ear,
             pending: Mutex::default(),
         })

@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
-use leaseq::blocking::{self, Own};
+use leaseq::blocking::{self, ProcessBound};
 
 /// A lease, as its handle in Python and the calls on their way share it.
 pub(crate) struct Handle {
-    pub(crate) lease: Own<leaseq::Lease>,
+    pub(crate) lease: ProcessBound<leaseq::Lease>,
     pub(crate) queue: Arc<blocking::Queue>,
     used: AtomicBool,
 }
@@ -28,7 +28,8 @@ fn unused() -> MutexGuard<'static, HashMap<usize, Weak<Handle>>> {
 
 impl Handle {
     pub(crate) fn new(lease: leaseq::Lease, queue: Arc<blocking::Queue>) -> Arc<Self> {
-        let handle = Arc::new(Handle { lease: Own::new(lease), queue, used: false.into() });
+        let handle =
+            Arc::new(Handle { lease: ProcessBound::new(lease), queue, used: false.into() });
         unused().insert(Arc::as_ptr(&handle).addr(), Arc::downgrade(&handle));
         handle
     }

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::unconstrained;
 
-use super::own::PerProcess;
+use super::process_bound::PerProcess;
 use crate::{Error, Result};
 
 static BACKGROUND: PerProcess<Background> = PerProcess::new();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 
-use super::own::PerProcess;
+use super::process_bound::PerProcess;
 use crate::{Error, Result};
 
 static RUNTIME: PerProcess<CallerDrivenRuntime> = PerProcess::new();

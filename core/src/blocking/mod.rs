@@ -2,11 +2,12 @@
 //! on in a forked child.
 //!
 //! A child opens connections of its own at first use. What the parent had leased stays the parent's
-//! ([`Own`]). For that to be safe at any moment, [`fork`](crate::fork) must be told of every fork.
+//! ([`ProcessBound`]). For that to be safe at any moment, [`fork`](crate::fork) must be told of every
+//! fork.
 
 mod background;
 mod caller_driven;
-mod own;
+mod process_bound;
 mod runtime;
 
 use std::fmt;
@@ -18,7 +19,7 @@ use crate::options::ConnectOptions;
 use crate::{Error, Lease, Result, WorkQueue};
 
 pub use self::background::start;
-pub use self::own::{Own, PerProcess};
+pub use self::process_bound::{PerProcess, ProcessBound};
 pub use self::runtime::{run, run_while};
 
 /// A [`Client`](crate::Client) in each process that uses it. The async functions here must be run by

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use leaseq::blocking::{Client, Own, Queue, run, run_while, start};
+use leaseq::blocking::{Client, ProcessBound, Queue, run, run_while, start};
 use leaseq::{
     CompleteOptions, ConnectOptions, Error, ErrorKind, Item, KeepAlive, LeaseOptions, Result, fork,
 };
@@ -98,7 +98,7 @@ fn a_lease_of_the_parent_stays_the_parents() {
     let queue = client.queue("q").unwrap();
     run(async { queue.here().await?.add_item(Item::new("data")).await }).unwrap();
     let lease = run(async { queue.here().await?.lease(soon()).await }).unwrap().unwrap();
-    let lease = Own::new(lease);
+    let lease = ProcessBound::new(lease);
     assert!(in_child(|| {
         let error = lease.get("the lease").unwrap_err();
         error.kind() == ErrorKind::Invalid && lease.peek().unwrap().data() == "data"

@@ -8,16 +8,16 @@ use crate::{Error, Result};
 /// A value of the process that made it. A forked child has a copy that it must not use, nor drop:
 /// the threads that served it are gone, and its locks may be held by them for ever.
 #[derive(Debug)]
-pub struct Own<T> {
+pub struct ProcessBound<T> {
     owner: Process,
     /// There until it is dropped.
     value: Option<T>,
 }
 
-impl<T> Own<T> {
+impl<T> ProcessBound<T> {
     /// A value of this process.
     pub fn new(value: T) -> Self {
-        Own { owner: Process::current(), value: Some(value) }
+        ProcessBound { owner: Process::current(), value: Some(value) }
     }
 
     /// True in the process that made it.
@@ -46,7 +46,7 @@ impl<T> Own<T> {
     }
 }
 
-impl<T> Drop for Own<T> {
+impl<T> Drop for ProcessBound<T> {
     fn drop(&mut self) {
         if !self.is_here() {
             std::mem::forget(self.value.take());
@@ -61,7 +61,7 @@ pub struct PerProcess<T>(OnceLock<Box<Slot<T>>>);
 
 #[derive(Debug)]
 struct Slot<T> {
-    value: Own<T>,
+    value: ProcessBound<T>,
     /// That of a child.
     next: PerProcess<T>,
 }
@@ -92,7 +92,7 @@ impl<T> PerProcess<T> {
 
     /// Sets this process's, unless another thread has: returns that one then, and the value.
     pub fn set(&self, value: T) -> (Option<&T>, Option<T>) {
-        let mut new = Box::new(Slot { value: Own::new(value), next: PerProcess::new() });
+        let mut new = Box::new(Slot { value: ProcessBound::new(value), next: PerProcess::new() });
         let mut place = self;
         // A child could not finish what another thread of the parent has begun to set.
         let _gate = fork::hold();
@@ -133,7 +133,7 @@ mod tests {
                 panic!("dropped");
             }
         }
-        let mut other = Own::new(Dropped);
+        let mut other = ProcessBound::new(Dropped);
         other.owner.id += 1;
         assert!(other.get("it").is_err());
         assert!(other.peek().is_some());
