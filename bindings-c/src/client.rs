@@ -98,7 +98,7 @@ pub unsafe extern "C" fn leaseq_client_queues(
         status(error, || {
             let place = Out::one(names, std::ptr::null_mut(), "names")?;
             let client = given(client, "client")?;
-            let names = run(async { client.client.here().await?.queues().await })?;
+            let names = run(async { client.client.in_this_process().await?.queues().await })?;
             let names = names.into_iter().map(|name| CString::new(name).unwrap_or_default());
             place.set(give(leaseq_names(names.collect())));
             Ok(())

@@ -30,7 +30,7 @@ impl leaseq_queue {
         &self,
         operation: impl AsyncFnOnce(&WorkQueue) -> leaseq::Result<T>,
     ) -> Result<T> {
-        Ok(run(async { operation(self.0.queue.here().await?).await })?)
+        Ok(run(async { operation(self.0.queue.in_this_process().await?).await })?)
     }
 
     /// Leases, and waits as long as the client's waits are allowed.
@@ -39,7 +39,7 @@ impl leaseq_queue {
         count: usize,
         options: LeaseOptions,
     ) -> leaseq::Result<Vec<Lease>> {
-        self.0.waits.lease(self.0.queue.here().await?, count, options).await
+        self.0.waits.lease(self.0.queue.in_this_process().await?, count, options).await
     }
 
     /// Gives leases back that reached nobody: returns at once, and closing the client waits for it.

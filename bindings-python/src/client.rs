@@ -87,7 +87,11 @@ impl Client {
         port: Option<&Bound<'py, Port>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
-        call(py, port, async move { Ok(Answer::Names(client.here().await?.queues().await?)) })
+        call(
+            py,
+            port,
+            async move { Ok(Answer::Names(client.in_this_process().await?.queues().await?)) },
+        )
     }
 
     /// Gives back the leases that were never used; at once, the rest is done in the background.

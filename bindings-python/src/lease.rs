@@ -87,8 +87,8 @@ impl Lease {
     }
 
     /// For everything else, in the process that has the lease.
-    fn here(&self, py: Python<'_>) -> PyResult<&leaseq::Lease> {
-        self.handle().here().map_err(|error| exception(py, &error))
+    fn in_this_process(&self, py: Python<'_>) -> PyResult<&leaseq::Lease> {
+        self.handle().in_this_process().map_err(|error| exception(py, &error))
     }
 }
 
@@ -183,20 +183,20 @@ impl Lease {
     /// Seconds left, on this process's clock; never more than the server would say.
     #[getter]
     fn remaining(&self, py: Python<'_>) -> PyResult<f64> {
-        Ok(self.here(py)?.remaining().as_secs_f64())
+        Ok(self.in_this_process(py)?.remaining().as_secs_f64())
     }
 
     /// True once the item may belong to somebody else: the server said so, or the deadline has
     /// passed. False for a lease that was completed, released or failed.
     #[getter]
     fn lost(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.here(py)?.is_lost())
+        Ok(self.in_this_process(py)?.is_lost())
     }
 
     /// True once it was completed, released or failed through this handle; `completed` says which.
     #[getter]
     fn settled(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.here(py)?.is_settled())
+        Ok(self.in_this_process(py)?.is_settled())
     }
 
     /// Whether a call has completed the item through this handle. After a call for many has raised,
@@ -210,13 +210,13 @@ impl Lease {
     ///   that.
     #[getter]
     fn completed(&self, py: Python<'_>) -> PyResult<Option<bool>> {
-        Ok(self.here(py)?.completed())
+        Ok(self.in_this_process(py)?.completed())
     }
 
     /// Whether leaving a `with` block has something to do: neither settled, nor another process's.
     #[getter]
     fn _held(&self) -> bool {
-        self.handle().here().is_ok_and(|lease| !lease.is_settled())
+        self.handle().in_this_process().is_ok_and(|lease| !lease.is_settled())
     }
 
     /// Where it came from.

@@ -41,7 +41,7 @@ impl Queue {
         F: Future<Output = Result<Answer>> + Send,
     {
         let queue = self.0.clone();
-        call(py, port, async move { operation(queue.here().await?.clone()).await })
+        call(py, port, async move { operation(queue.in_this_process().await?.clone()).await })
     }
 
     fn lease_up_to<'py>(
@@ -57,7 +57,7 @@ impl Queue {
         // blocking caller may itself close the client, in a signal's handler.
         let held = port.is_some();
         call_that_waits(py, port, async move {
-            let from = queue.here().await?.clone();
+            let from = queue.in_this_process().await?.clone();
             let hold = held.then(|| from.hold());
             let leases = from.lease_many(count, options).await?;
             Ok(answer(Parcel::new(leases, from, queue.clone(), hold)))
@@ -102,7 +102,7 @@ impl Handed {
 
     /// Before anything else: all are of this process.
     fn checked(self, py: Python<'_>) -> PyResult<Self> {
-        let all = self.0.iter().try_for_each(|handle| handle.here().map(drop));
+        let all = self.0.iter().try_for_each(|handle| handle.in_this_process().map(drop));
         all.map(|()| self).map_err(|error| exception(py, &error))
     }
 
@@ -114,7 +114,7 @@ impl Handed {
 /// A lease of this process: that is seen to before anything else.
 fn one(lease: &Bound<'_, Lease>) -> PyResult<Arc<Handle>> {
     let handle = lease.get().handle().clone();
-    handle.here().map_err(|error| exception(lease.py(), &error))?;
+    handle.in_this_process().map_err(|error| exception(lease.py(), &error))?;
     Ok(handle)
 }
 
@@ -221,7 +221,7 @@ impl Queue {
         let options = Wanted { duration, wait, keep_alive, limit }.checked(py)?;
         let (queue, held) = (self.0.clone(), port.is_some());
         call_that_waits(py, port, async move {
-            let from = queue.here().await?.clone();
+            let from = queue.in_this_process().await?.clone();
             let hold = held.then(|| from.hold());
             let leases = handed.leases();
             let done = from.complete_and_lease_with(leases, complete, count, options).await?;
@@ -245,7 +245,7 @@ impl Queue {
     ) -> Reply<'py> {
         let (lease, options) = (one(lease)?, strictly(strict));
         self.run(py, port, async move |queue| {
-            let lease = lease.here()?;
+            let lease = lease.in_this_process()?;
             Ok(Answer::Flag(queue.complete_with(lease, options).await?))
         })
     }
@@ -272,7 +272,7 @@ impl Queue {
     ) -> Reply<'py> {
         let (lease, duration) = (one(lease)?, convert::duration("a lease", duration)?);
         self.run(py, port, async move |queue| {
-            Ok(Answer::Time(queue.extend(lease.here()?, duration).await?))
+            Ok(Answer::Time(queue.extend(lease.in_this_process()?, duration).await?))
         })
     }
 
@@ -298,7 +298,7 @@ impl Queue {
     ) -> Reply<'py> {
         let (lease, delay) = (one(lease)?, delay_of(delay)?);
         self.run(py, port, async move |queue| {
-            queue.release(lease.here()?, delay).await?;
+            queue.release(lease.in_this_process()?, delay).await?;
             Ok(Answer::Nothing)
         })
     }
@@ -328,7 +328,7 @@ impl Queue {
         let (lease, delay) = (one(lease)?, delay_of(delay)?);
         let error = error.to_string_lossy().into_owned();
         self.run(py, port, async move |queue| {
-            Ok(Answer::State(queue.fail(lease.here()?, &error, delay).await?))
+            Ok(Answer::State(queue.fail(lease.in_this_process()?, &error, delay).await?))
         })
     }
 

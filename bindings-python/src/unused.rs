@@ -35,7 +35,7 @@ impl Handle {
     }
 
     /// In the process that has the lease.
-    pub(crate) fn here(&self) -> leaseq::Result<&leaseq::Lease> {
+    pub(crate) fn in_this_process(&self) -> leaseq::Result<&leaseq::Lease> {
         self.lease.get("the lease")
     }
 
@@ -53,7 +53,7 @@ impl Handle {
     pub(crate) fn give_back_unused(&self) {
         if self.set_used()
             && !self.queue.client().is_closed()
-            && let Ok(lease) = self.here()
+            && let Ok(lease) = self.in_this_process()
         {
             self.queue.give_back([lease]);
         }

@@ -61,7 +61,7 @@ impl Client {
     /// # Errors
     /// `Closed`; as for [`crate::Client::connect`]; `Invalid` in a child for `memory:`, which its
     /// parent has for itself.
-    pub async fn here(&self) -> Result<&crate::Client> {
+    pub async fn in_this_process(&self) -> Result<&crate::Client> {
         if self.is_closed() {
             return Err(Error::closed());
         }
@@ -139,11 +139,11 @@ impl Queue {
     ///
     /// # Errors
     /// As for [`Client::here`].
-    pub async fn here(&self) -> Result<&WorkQueue> {
+    pub async fn in_this_process(&self) -> Result<&WorkQueue> {
         if let Some(queue) = self.here.get() {
             return Ok(queue);
         }
-        let queue = self.client.here().await?.queue(&self.name)?;
+        let queue = self.client.in_this_process().await?.queue(&self.name)?;
         let (here, _) = self.here.set(queue);
         here.ok_or_else(|| Error::internal("the queue is of no process"))
     }

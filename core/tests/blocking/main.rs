@@ -21,9 +21,9 @@ fn soon() -> LeaseOptions {
 
 /// Adds an item, leases one and completes it.
 fn cycle(queue: &Queue) -> Result<bool> {
-    run(async { queue.here().await?.add_item(Item::new("data")).await })?;
-    let lease = run(async { queue.here().await?.lease(soon()).await })?.unwrap();
-    run(async { queue.here().await?.complete(&lease).await })
+    run(async { queue.in_this_process().await?.add_item(Item::new("data")).await })?;
+    let lease = run(async { queue.in_this_process().await?.lease(soon()).await })?.unwrap();
+    run(async { queue.in_this_process().await?.complete(&lease).await })
 }
 
 /// Runs `work` in a forked child; true if it came to its end and answered true.
@@ -86,7 +86,7 @@ fn a_child_goes_on_with_connections_of_its_own_while_threads_of_the_parent_work(
     for thread in threads {
         thread.join().unwrap();
     }
-    let counts = run(async { queue.here().await?.counts().await }).unwrap();
+    let counts = run(async { queue.in_this_process().await?.counts().await }).unwrap();
     assert_eq!(counts.ready + counts.leased, 0);
     assert_eq!(counts.totals.completed, cycles.load(Ordering::Relaxed) + 110);
 }
@@ -96,15 +96,15 @@ fn a_lease_of_the_parent_stays_the_parents() {
     let server = RedisServer::start();
     let client = connect(&server.url());
     let queue = client.queue("q").unwrap();
-    run(async { queue.here().await?.add_item(Item::new("data")).await }).unwrap();
-    let lease = run(async { queue.here().await?.lease(soon()).await }).unwrap().unwrap();
+    run(async { queue.in_this_process().await?.add_item(Item::new("data")).await }).unwrap();
+    let lease = run(async { queue.in_this_process().await?.lease(soon()).await }).unwrap().unwrap();
     let lease = ProcessBound::new(lease);
     assert!(in_child(|| {
         let error = lease.get("the lease").unwrap_err();
         error.kind() == ErrorKind::Invalid && lease.peek().unwrap().data() == "data"
     }));
     let lease = lease.get("the lease").unwrap();
-    assert!(run(async { queue.here().await?.complete(lease).await }).unwrap());
+    assert!(run(async { queue.in_this_process().await?.complete(lease).await }).unwrap());
 }
 
 #[test]
@@ -124,16 +124,17 @@ fn an_interrupted_wait_ends_soon_and_leases_nothing() {
     let client = connect("memory:");
     let queue = client.queue("q").unwrap();
     let (began, mut asked) = (Instant::now(), 0);
-    let waiting =
-        async { queue.here().await?.lease(LeaseOptions::new(Duration::from_secs(30))).await };
+    let waiting = async {
+        queue.in_this_process().await?.lease(LeaseOptions::new(Duration::from_secs(30))).await
+    };
     let error = run_while(waiting, Duration::from_millis(20), || {
         asked += 1;
         if asked < 3 { Ok(()) } else { Err(Stopped) }
     });
     assert!(matches!(error, Err(Stopped)));
     assert!(began.elapsed() < Duration::from_secs(5));
-    run(async { queue.here().await?.add_item(Item::new("data")).await }).unwrap();
-    let counts = run(async { queue.here().await?.counts().await }).unwrap();
+    run(async { queue.in_this_process().await?.add_item(Item::new("data")).await }).unwrap();
+    let counts = run(async { queue.in_this_process().await?.counts().await }).unwrap();
     assert_eq!((counts.ready, counts.leased), (1, 0));
 }
 
@@ -142,11 +143,11 @@ fn whoever_is_asked_to_go_on_may_make_a_call_of_its_own() {
     let client = connect("memory:");
     let queue = client.queue("q").unwrap();
     let mut asked = 0;
-    let waiting = async { queue.here().await?.lease(soon()).await };
+    let waiting = async { queue.in_this_process().await?.lease(soon()).await };
     let lease = run_while(waiting, Duration::from_millis(10), || {
         asked += 1;
         if asked == 2 {
-            run(async { queue.here().await?.add_item(Item::new("data")).await })?;
+            run(async { queue.in_this_process().await?.add_item(Item::new("data")).await })?;
         }
         Ok::<(), Error>(())
     });
@@ -159,11 +160,11 @@ fn what_is_given_back_is_ready_again_even_if_the_client_closes() {
     let server = RedisServer::start();
     let client = connect(&server.url());
     let queue = client.queue("q").unwrap();
-    run(async { queue.here().await?.add_item(Item::new("data")).await }).unwrap();
-    let lease = run(async { queue.here().await?.lease(soon()).await }).unwrap().unwrap();
+    run(async { queue.in_this_process().await?.add_item(Item::new("data")).await }).unwrap();
+    let lease = run(async { queue.in_this_process().await?.lease(soon()).await }).unwrap().unwrap();
     assert!(!lease.is_settled());
     run(async {
-        queue.here().await?.give_back([&lease]);
+        queue.in_this_process().await?.give_back([&lease]);
         client.close().await;
         Ok(())
     })
@@ -171,7 +172,7 @@ fn what_is_given_back_is_ready_again_even_if_the_client_closes() {
     assert!(lease.is_settled() && !lease.is_lost());
     let client = connect(&server.url());
     let queue = client.queue("q").unwrap();
-    let counts = run(async { queue.here().await?.counts().await }).unwrap();
+    let counts = run(async { queue.in_this_process().await?.counts().await }).unwrap();
     assert_eq!((counts.ready, counts.leased), (1, 0));
 }
 
@@ -182,19 +183,21 @@ fn background_work_goes_on_between_calls_that_never_wait() {
     let client = connect("memory:");
     let queue = client.queue("busy").unwrap();
     for round in 0..200 {
-        run(async { queue.here().await?.add_item(Item::new("data")).await }).unwrap();
-        let lease = run(async { queue.here().await?.lease(soon()).await }).unwrap().unwrap();
+        run(async { queue.in_this_process().await?.add_item(Item::new("data")).await }).unwrap();
+        let lease =
+            run(async { queue.in_this_process().await?.lease(soon()).await }).unwrap().unwrap();
         run(async {
-            queue.here().await?.give_back([&lease]);
+            queue.in_this_process().await?.give_back([&lease]);
             Ok(())
         })
         .unwrap();
         let begun = Instant::now();
-        while run(async { queue.here().await?.processing().await }).unwrap() > 0 {
+        while run(async { queue.in_this_process().await?.processing().await }).unwrap() > 0 {
             assert!(begun.elapsed() < Duration::from_secs(1), "it was not given back: {round}");
         }
-        let lease = run(async { queue.here().await?.lease(soon()).await }).unwrap().unwrap();
-        assert!(run(async { queue.here().await?.complete(&lease).await }).unwrap());
+        let lease =
+            run(async { queue.in_this_process().await?.lease(soon()).await }).unwrap().unwrap();
+        assert!(run(async { queue.in_this_process().await?.complete(&lease).await }).unwrap());
     }
 }
 
@@ -208,15 +211,15 @@ fn a_lease_is_kept_alive_whatever_its_thread_does() {
     let client = connect(&server.url());
     let queue = Arc::new(client.queue("kept").unwrap());
     let hold = || {
-        run(async { queue.here().await?.add_item(Item::new("kept")).await }).unwrap();
+        run(async { queue.in_this_process().await?.add_item(Item::new("kept")).await }).unwrap();
         let options = LeaseOptions::new(Duration::from_millis(400)).keep_alive(KeepAlive::new());
-        run(async { queue.here().await?.lease(options).await }).unwrap().unwrap()
+        run(async { queue.in_this_process().await?.lease(options).await }).unwrap().unwrap()
     };
     let is_kept = |lease: leaseq::Lease| {
         // Before a call that would let the work in the background go on.
         assert!(!lease.is_lost(), "its time is over");
         let strictly = CompleteOptions::new().strict();
-        run(async { queue.here().await?.complete_with(&lease, strictly).await }).unwrap()
+        run(async { queue.in_this_process().await?.complete_with(&lease, strictly).await }).unwrap()
     };
     // Nothing, after calls in a row.
     let lease = hold();
@@ -229,7 +232,9 @@ fn a_lease_is_kept_alive_whatever_its_thread_does() {
     let waits = |wait: u64| {
         let queue = client.queue("empty").unwrap();
         let options = LeaseOptions::new(Duration::from_secs(1)).wait(Duration::from_millis(wait));
-        move || run(async { queue.here().await?.lease(options).await }).unwrap().is_none()
+        move || {
+            run(async { queue.in_this_process().await?.lease(options).await }).unwrap().is_none()
+        }
     };
     let waiting = [waits(600), waits(300)].map(std::thread::spawn);
     assert!(waiting.into_iter().all(|thread| thread.join().unwrap()));
@@ -237,7 +242,9 @@ fn a_lease_is_kept_alive_whatever_its_thread_does() {
     assert!(is_kept(lease));
     // A signal's handler, in the middle of a call.
     let lease = hold();
-    let wait = async { queue.here().await?.lease(soon().wait(Duration::from_millis(50))).await };
+    let wait = async {
+        queue.in_this_process().await?.lease(soon().wait(Duration::from_millis(50))).await
+    };
     let mut asked = 0;
     let nothing = run_while(wait, Duration::from_millis(10), || {
         asked += 1;
@@ -277,7 +284,7 @@ fn background_calls_are_executed_in_the_order_in_which_they_are_started() {
         for add in [true, false].repeat(3) {
             let (queue, send) = (queue.clone(), send.clone());
             start(async move {
-                let queue = queue.here().await.unwrap();
+                let queue = queue.in_this_process().await.unwrap();
                 let done = match add {
                     true => queue.add_item(Item::new("x").with_id("id")).await.unwrap(),
                     false => queue.remove("id").await.unwrap(),
