@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::crew::{Seat, Told, ask, outcome_of};
 use super::dice::{Dice, digest};
 use super::history::{Add, How, Id, Outcome, Span, Time};
 use super::recorder::Recorder;
 use super::worker::Worker;
+use super::worker_pool::{Seat, Told, ask, outcome_of};
 use crate::conformance::testee::Testee;
 use crate::conformance::value::hex;
 

@@ -5,7 +5,6 @@
 
 mod checker;
 mod cleaner;
-mod crew;
 mod dice;
 mod disk;
 mod fault;
@@ -19,6 +18,7 @@ mod rows;
 mod run;
 mod scene;
 mod worker;
+mod worker_pool;
 
 use std::num::NonZeroUsize;
 use std::process::ExitCode;

@@ -7,7 +7,6 @@ use serde_json::json;
 use tokio::task::{JoinHandle, block_in_place};
 
 use super::checker;
-use super::crew::{Crew, Outfit, insist};
 use super::dice::{Dice, digest};
 use super::fault::Fault;
 use super::history::{History, Left, Totals};
@@ -15,6 +14,7 @@ use super::load::{Load, Stage};
 use super::place::{Place, Servers};
 use super::recorder::Recorder;
 use super::scene::Scene;
+use super::worker_pool::{Outfit, WorkerPool, insist};
 use crate::conformance::Error;
 use crate::conformance::testee::{Language, Testee};
 use crate::conformance::value::unhex;
@@ -65,9 +65,9 @@ pub(super) async fn play(
     };
     let dice = |name: &str| Dice::new(terms.seed, &format!("{} {engine} {name}", fault.name));
     let outfits = outfits(fault, &place, terms, &mut dice("outfits"));
-    let crew = Crew::start(outfits).await?;
-    if let Some(ability) = fault.needs.filter(|ability| crew.able(ability).is_empty()) {
-        crew.end().await?;
+    let pool = WorkerPool::start(outfits).await?;
+    if let Some(ability) = fault.needs.filter(|ability| pool.able(ability).is_empty()) {
+        pool.end().await?;
         let why = format!("no language here can {ability}");
         return Ok(Report { skipped: Some(why), ..Report::default() });
     }
@@ -75,7 +75,7 @@ pub(super) async fn play(
     let load = Arc::new(Load::new(recorder.clone(), fault.mix));
     let mut producers: Vec<JoinHandle<()>> = Vec::new();
     let mut workers: Vec<JoinHandle<()>> = Vec::new();
-    for seat in &crew.seats {
+    for seat in &pool.seats {
         for i in 0..PRODUCERS {
             let dice = dice(&format!("{} producer {i}", seat.name));
             producers.push(tokio::spawn(load.clone().produce(seat.clone(), dice)));
@@ -92,11 +92,11 @@ pub(super) async fn play(
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let held: Vec<_> = crew.seats.iter().map(|seat| seat.holds()).collect();
+    let held: Vec<_> = pool.seats.iter().map(|seat| seat.holds()).collect();
     let (until, dice) = (Instant::now() + terms.time, dice("fault"));
     let mut scene = Scene {
         place: &mut place,
-        crew: &crew,
+        pool: &pool,
         load: load.clone(),
         recorder: recorder.clone(),
         dice,
@@ -110,25 +110,25 @@ pub(super) async fn play(
     for producer in producers {
         producer.await?;
     }
-    let drained = drain(&crew, &load).await;
+    let drained = drain(&pool, &load).await;
     load.stage.send_replace(Stage::End);
     // Somebody may still complete an item that is dead.
     for worker in workers {
         worker.await?;
     }
     let ended = match drained {
-        Ok(()) => take_stock(&place, &crew, &recorder).await,
+        Ok(()) => take_stock(&place, &pool, &recorder).await,
         stuck => stuck,
     };
     if let Err(error) = ended {
         recorder.fault(error.to_string());
     }
     if fault.leaks {
-        for (seat, before) in crew.seats.iter().zip(held) {
+        for (seat, before) in pool.seats.iter().zip(held) {
             leak(&seat.name, before, seat.holds(), &recorder);
         }
     }
-    if let Err(error) = crew.end().await {
+    if let Err(error) = pool.end().await {
         recorder.fault(error.to_string());
     }
     let (mut history, faults) = recorder.finish(fault.setup.clock);
@@ -158,15 +158,15 @@ fn outfits(fault: &Fault, place: &Place, terms: &Terms, dice: &mut Dice) -> Vec<
 }
 
 /// After the fault: the queue is drained by those who have lived through it.
-async fn drain(crew: &Crew, load: &Load) -> Result<(), Error> {
+async fn drain(pool: &WorkerPool, load: &Load) -> Result<(), Error> {
     let recorder = &load.recorder;
     // Everybody gets through again, and learns that some time.
-    for seat in &crew.seats {
+    for seat in &pool.seats {
         let process = seat.process().await.ok_or_else(|| format!("{} is gone", seat.name))?;
         let asked = insist(&process, recorder, json!({ "op": "counts" }), HEALED).await;
         asked.map_err(|error| format!("{} is stuck: {error}", seat.name))?;
     }
-    let judge = crew.seats[0].process().await.ok_or("the first process is gone")?;
+    let judge = pool.seats[0].process().await.ok_or("the first process is gone")?;
     if let Err(error) = until_drained(&judge, recorder).await {
         recorder.fault(error.to_string());
     }
@@ -174,8 +174,8 @@ async fn drain(crew: &Crew, load: &Load) -> Result<(), Error> {
 }
 
 /// When nobody does anything any more: what is left, and that it is sound.
-async fn take_stock(place: &Place, crew: &Crew, recorder: &Recorder) -> Result<(), Error> {
-    let judge = crew.seats[0].process().await.ok_or("the first process is gone")?;
+async fn take_stock(place: &Place, pool: &WorkerPool, recorder: &Recorder) -> Result<(), Error> {
+    let judge = pool.seats[0].process().await.ok_or("the first process is gone")?;
     let counts = insist(&judge, recorder, json!({ "op": "counts" }), HEALED).await?;
     let check = insist(&judge, recorder, json!({ "op": "check" }), HEALED).await?;
     if check["sound"] != true {

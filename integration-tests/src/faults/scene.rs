@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::crew::Crew;
 use super::dice::Dice;
 use super::history::Time;
 use super::load::Load;
 use super::place::Place;
 use super::recorder::Recorder;
+use super::worker_pool::WorkerPool;
 
 pub(super) struct Scene<'a> {
     pub(super) place: &'a mut Place,
-    pub(super) crew: &'a Crew,
+    pub(super) pool: &'a WorkerPool,
     pub(super) load: Arc<Load>,
     pub(super) recorder: Arc<Recorder>,
     pub(super) dice: Dice,

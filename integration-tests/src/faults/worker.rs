@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::crew::{Seat, Told, ask, outcome_of};
 use super::dice::{Dice, digest};
 use super::history::{Ask, How, Lease, Outcome, Settle, Span, Time};
 use super::load::{Load, Stage};
+use super::worker_pool::{Seat, Told, ask, outcome_of};
 use crate::conformance::testee::{Failure, Testee};
 use crate::conformance::value::unhex;
 

@@ -9,10 +9,10 @@ use tokio::task::JoinSet;
 
 use crate::conformance::Error;
 use crate::faults::cleaner::Cleaner;
-use crate::faults::crew::ask;
 use crate::faults::dice::Dice;
 use crate::faults::recorder::Recorder;
 use crate::faults::scene::Scene;
+use crate::faults::worker_pool::ask;
 
 /// Of each process, and programs of their own.
 const EACH: usize = 2;
@@ -21,7 +21,7 @@ const PROGRAMS: usize = 3;
 /// By calls of the workers' own processes.
 pub(in crate::faults) async fn race(scene: &mut Scene<'_>) -> Result<(), Error> {
     let mut cleaners = JoinSet::new();
-    for seat in scene.crew.seats.iter().flat_map(|seat| [seat; EACH]) {
+    for seat in scene.pool.seats.iter().flat_map(|seat| [seat; EACH]) {
         let (seat, recorder, until) = (seat.clone(), scene.recorder.clone(), scene.until);
         let mut dice = Dice::new(scene.dice.number(0..u64::MAX), &seat.name);
         cleaners.spawn(async move {

@@ -7,10 +7,10 @@ use leaseq_test_support::RedisServer;
 use tokio::task::block_in_place;
 
 use crate::conformance::Error;
-use crate::faults::crew::QUEUE;
 use crate::faults::history::Time;
 use crate::faults::place::Servers;
 use crate::faults::scene::Scene;
+use crate::faults::worker_pool::QUEUE;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

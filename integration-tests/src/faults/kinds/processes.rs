@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::conformance::Error;
 use crate::conformance::testee::Testee;
-use crate::faults::crew::{QUEUE, Seat, ask};
 use crate::faults::history::How;
 use crate::faults::scene::Scene;
 use crate::faults::worker::Worker;
+use crate::faults::worker_pool::{QUEUE, Seat, ask};
 
 /// A lease that is kept alive, while nothing else in its process runs for twice as long.
 const LEASE_MS: u64 = 1_500;
@@ -18,7 +18,7 @@ const BLOCKED_MS: u64 = 3_000;
 
 /// Python holds its lock, asyncio and Node.js their loops. Leases go on without them.
 pub(in crate::faults) async fn block(scene: &mut Scene<'_>) -> Result<(), Error> {
-    let seats = scene.crew.able("block");
+    let seats = scene.pool.able("block");
     while scene.goes_on() {
         // All at once, as each takes its time.
         let mut blocked = Vec::new();
@@ -70,7 +70,7 @@ fn still_held(scene: &Scene<'_>, who: &str, lease: usize) {
 
 /// Python forks in the middle of everything; the child works with what it has inherited.
 pub(in crate::faults) async fn fork(scene: &mut Scene<'_>) -> Result<(), Error> {
-    let seats = scene.crew.able("fork");
+    let seats = scene.pool.able("fork");
     while scene.goes_on() {
         for seat in &seats {
             fork_one(scene, seat).await?;
@@ -109,7 +109,7 @@ async fn fork_one(scene: &mut Scene<'_>, seat: &Arc<Seat>) -> Result<(), Error> 
     Ok(())
 }
 
-type Told = crate::faults::crew::Told;
+type Told = crate::faults::worker_pool::Told;
 
 /// The exit status of a child, and what it said to these requests.
 async fn forked(process: &Testee, requests: Vec<Value>) -> Result<(Value, Vec<Told>), Error> {

@@ -3,8 +3,8 @@
 use tokio::task::block_in_place;
 
 use crate::conformance::Error;
-use crate::faults::crew::QUEUE;
 use crate::faults::scene::Scene;
+use crate::faults::worker_pool::QUEUE;
 
 /// Moves it there, with a rest between two keys; `some` of the keys only, if it is to stay so a while.
 async fn move_slot(scene: &mut Scene<'_>, stay_ms: Option<u64>) -> Result<(), Error> {

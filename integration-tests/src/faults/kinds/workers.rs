@@ -8,7 +8,7 @@ use crate::faults::scene::Scene;
 /// SIGKILL at any time; another process takes the seat.
 pub(in crate::faults) async fn kill(scene: &mut Scene<'_>) -> Result<(), Error> {
     while scene.goes_on() {
-        let seat = scene.dice.pick(&scene.crew.seats).clone();
+        let seat = scene.dice.pick(&scene.pool.seats).clone();
         seat.kill()?;
         scene.times += 1;
         seat.fill().await?;
@@ -20,7 +20,7 @@ pub(in crate::faults) async fn kill(scene: &mut Scene<'_>) -> Result<(), Error> 
 /// SIGSTOP for longer than most leases last, then SIGCONT: the process goes on with what it has lost.
 pub(in crate::faults) async fn stop(scene: &mut Scene<'_>) -> Result<(), Error> {
     while scene.goes_on() {
-        let seat = scene.dice.pick(&scene.crew.seats).clone();
+        let seat = scene.dice.pick(&scene.pool.seats).clone();
         seat.signal(Signal::STOP)?;
         scene.times += 1;
         scene.rest(30..1_300).await;

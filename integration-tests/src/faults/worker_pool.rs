@@ -37,14 +37,14 @@ pub(super) struct Seat {
     process: watch::Sender<Option<Arc<Testee>>>,
 }
 
-pub(super) struct Crew {
+pub(super) struct WorkerPool {
     pub(super) seats: Vec<Arc<Seat>>,
 }
 
 /// What a process says; nothing if it died before it could.
 pub(super) type Told = Option<Answer>;
 
-impl Crew {
+impl WorkerPool {
     pub(super) async fn start(outfits: Vec<Outfit>) -> Result<Self, Error> {
         let mut seats = Vec::new();
         for (i, outfit) in outfits.into_iter().enumerate() {
@@ -63,7 +63,7 @@ impl Crew {
         for start in starts {
             start.await??;
         }
-        Ok(Crew { seats })
+        Ok(WorkerPool { seats })
     }
 
     /// Those whose process can do this.
