@@ -10,7 +10,7 @@ use super::dice::{Dice, digest};
 use super::history::{Add, How, Id, Outcome, Span, Time};
 use super::recorder::Recorder;
 use super::worker::Worker;
-use super::worker_pool::{Seat, Told, ask, outcome_of};
+use super::worker_pool::{Told, WorkerSlot, ask, outcome_of};
 use crate::conformance::testee::Testee;
 use crate::conformance::value::hex;
 
@@ -80,13 +80,13 @@ impl Load {
     }
 
     /// Adds until it is told to stop.
-    pub(super) async fn produce(self: Arc<Self>, seat: Arc<Seat>, mut dice: Dice) {
+    pub(super) async fn produce(self: Arc<Self>, worker_slot: Arc<WorkerSlot>, mut dice: Dice) {
         while self.stage() == Stage::Load {
             if self.backlog.load(Ordering::Relaxed) > BACKLOG {
                 tokio::time::sleep(dice.ms(1..20)).await;
                 continue;
             }
-            let Some(process) = seat.process().await else { continue };
+            let Some(process) = worker_slot.process().await else { continue };
             let many = dice.chance(40);
             let count = if many { dice.number(2..20) } else { 1 };
             let items: Vec<(Id, u64, Value)> = (0..count).map(|_| self.item(&mut dice)).collect();
@@ -105,7 +105,7 @@ impl Load {
                 if outcome == Outcome::Yes {
                     self.backlog.fetch_add(1, Ordering::Relaxed);
                 }
-                let who = seat.name.clone();
+                let who = worker_slot.name.clone();
                 self.recorder.history().adds.push(Add { who, span, id, data, outcome });
             }
             rest(&mut dice, failed).await;
@@ -134,13 +134,18 @@ impl Load {
     }
 
     /// Leases and settles until it is told to stop.
-    pub(super) async fn work(self: Arc<Self>, seat: Arc<Seat>, name: String, mut dice: Dice) {
+    pub(super) async fn work(
+        self: Arc<Self>,
+        worker_slot: Arc<WorkerSlot>,
+        name: String,
+        mut dice: Dice,
+    ) {
         let mut slot = 0;
         // Leases of earlier rounds whose handles the process still has.
         let mut old: Vec<(usize, String)> = Vec::new();
         let mut last: Option<Arc<Testee>> = None;
         while self.stage() != Stage::End {
-            let Some(process) = seat.process().await else { continue };
+            let Some(process) = worker_slot.process().await else { continue };
             if !last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &process)) {
                 old.clear(); // another process, with no handles
                 last = Some(process.clone());
@@ -148,7 +153,7 @@ impl Load {
             slot = (slot + 1) % SLOTS;
             let handle = format!("{name}.{slot}");
             old.retain(|(_, of)| !of.starts_with(&handle));
-            let worker = Worker { load: &self, seat: &seat, process: &process };
+            let worker = Worker { load: &self, worker_slot: &worker_slot, process: &process };
             let Some(held) = worker.lease(&handle, &mut dice).await else {
                 rest(&mut dice, true).await;
                 continue;

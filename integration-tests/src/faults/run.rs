@@ -75,14 +75,14 @@ pub(super) async fn play(
     let load = Arc::new(Load::new(recorder.clone(), fault.mix));
     let mut producers: Vec<JoinHandle<()>> = Vec::new();
     let mut workers: Vec<JoinHandle<()>> = Vec::new();
-    for seat in &pool.seats {
+    for worker_slot in &pool.worker_slots {
         for i in 0..PRODUCERS {
-            let dice = dice(&format!("{} producer {i}", seat.name));
-            producers.push(tokio::spawn(load.clone().produce(seat.clone(), dice)));
+            let dice = dice(&format!("{} producer {i}", worker_slot.name));
+            producers.push(tokio::spawn(load.clone().produce(worker_slot.clone(), dice)));
         }
         for i in 0..WORKERS {
-            let (name, dice) = (format!("d{i}"), dice(&format!("{} worker {i}", seat.name)));
-            workers.push(tokio::spawn(load.clone().work(seat.clone(), name, dice)));
+            let (name, dice) = (format!("d{i}"), dice(&format!("{} worker {i}", worker_slot.name)));
+            workers.push(tokio::spawn(load.clone().work(worker_slot.clone(), name, dice)));
         }
     }
     let end = Instant::now() + HEALED;
@@ -92,7 +92,7 @@ pub(super) async fn play(
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let held: Vec<_> = pool.seats.iter().map(|seat| seat.holds()).collect();
+    let held: Vec<_> = pool.worker_slots.iter().map(|worker_slot| worker_slot.holds()).collect();
     let (until, dice) = (Instant::now() + terms.time, dice("fault"));
     let mut scene = Scene {
         place: &mut place,
@@ -124,8 +124,8 @@ pub(super) async fn play(
         recorder.fault(error.to_string());
     }
     if fault.leaks {
-        for (seat, before) in pool.seats.iter().zip(held) {
-            leak(&seat.name, before, seat.holds(), &recorder);
+        for (worker_slot, before) in pool.worker_slots.iter().zip(held) {
+            leak(&worker_slot.name, before, worker_slot.holds(), &recorder);
         }
     }
     if let Err(error) = pool.end().await {
@@ -161,12 +161,13 @@ fn outfits(fault: &Fault, place: &Place, terms: &Terms, dice: &mut Dice) -> Vec<
 async fn drain(pool: &WorkerPool, load: &Load) -> Result<(), Error> {
     let recorder = &load.recorder;
     // Everybody gets through again, and learns that some time.
-    for seat in &pool.seats {
-        let process = seat.process().await.ok_or_else(|| format!("{} is gone", seat.name))?;
+    for worker_slot in &pool.worker_slots {
+        let process =
+            worker_slot.process().await.ok_or_else(|| format!("{} is gone", worker_slot.name))?;
         let asked = insist(&process, recorder, json!({ "op": "counts" }), HEALED).await;
-        asked.map_err(|error| format!("{} is stuck: {error}", seat.name))?;
+        asked.map_err(|error| format!("{} is stuck: {error}", worker_slot.name))?;
     }
-    let judge = pool.seats[0].process().await.ok_or("the first process is gone")?;
+    let judge = pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
     if let Err(error) = until_drained(&judge, recorder).await {
         recorder.fault(error.to_string());
     }
@@ -175,7 +176,7 @@ async fn drain(pool: &WorkerPool, load: &Load) -> Result<(), Error> {
 
 /// When nobody does anything any more: what is left, and that it is sound.
 async fn take_stock(place: &Place, pool: &WorkerPool, recorder: &Recorder) -> Result<(), Error> {
-    let judge = pool.seats[0].process().await.ok_or("the first process is gone")?;
+    let judge = pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
     let counts = insist(&judge, recorder, json!({ "op": "counts" }), HEALED).await?;
     let check = insist(&judge, recorder, json!({ "op": "check" }), HEALED).await?;
     if check["sound"] != true {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::dice::{Dice, digest};
 use super::history::{Ask, How, Lease, Outcome, Settle, Span, Time};
 use super::load::{Load, Stage};
-use super::worker_pool::{Seat, Told, ask, outcome_of};
+use super::worker_pool::{Told, WorkerSlot, ask, outcome_of};
 use crate::conformance::testee::{Failure, Testee};
 use crate::conformance::value::unhex;
 
@@ -25,7 +25,7 @@ pub(super) struct Held {
 /// One process at work.
 pub(super) struct Worker<'a> {
     pub(super) load: &'a Load,
-    pub(super) seat: &'a Seat,
+    pub(super) worker_slot: &'a WorkerSlot,
     pub(super) process: &'a Testee,
 }
 
@@ -76,7 +76,7 @@ impl Worker<'_> {
     ) -> Option<Vec<Held>> {
         let recorder = &self.load.recorder;
         let (span, failed) = self.load.span(began, &told);
-        let who = self.seat.name.clone();
+        let who = self.worker_slot.name.clone();
         let leases = match &told {
             Some(Ok(Value::Array(leases))) => leases.as_slice(),
             Some(Ok(one)) if !one.is_null() => std::slice::from_ref(one),
@@ -234,7 +234,7 @@ impl Worker<'_> {
             if how.completes() && outcome == Outcome::Yes {
                 self.load.note_completed();
             }
-            let (who, lease) = (self.seat.name.clone(), *lease);
+            let (who, lease) = (self.worker_slot.name.clone(), *lease);
             let said = match &told {
                 Some(Err(failure)) => Some(format!("{}: {}", failure.kind, failure.message)),
                 _ => None,

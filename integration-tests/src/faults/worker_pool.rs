@@ -1,4 +1,4 @@
-//! The processes that produce and work: one for each seat, in all languages, and killed at will.
+//! The processes that produce and work: one for each worker_slot, in all languages, and killed at will.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) struct Outfit {
 }
 
 /// A place for a process; one that was killed is followed by another.
-pub(super) struct Seat {
+pub(super) struct WorkerSlot {
     /// `python 2`.
     pub(super) name: String,
     outfit: std::sync::Mutex<Outfit>,
@@ -38,7 +38,7 @@ pub(super) struct Seat {
 }
 
 pub(super) struct WorkerPool {
-    pub(super) seats: Vec<Arc<Seat>>,
+    pub(super) worker_slots: Vec<Arc<WorkerSlot>>,
 }
 
 /// What a process says; nothing if it died before it could.
@@ -46,39 +46,39 @@ pub(super) type Told = Option<Answer>;
 
 impl WorkerPool {
     pub(super) async fn start(outfits: Vec<Outfit>) -> Result<Self, Error> {
-        let mut seats = Vec::new();
+        let mut worker_slots = Vec::new();
         for (i, outfit) in outfits.into_iter().enumerate() {
             let name = format!("{} {}", outfit.language.name, i + 1);
             let (process, _) = watch::channel(None);
-            seats.push(Arc::new(Seat { name, outfit: outfit.into(), process }));
+            worker_slots.push(Arc::new(WorkerSlot { name, outfit: outfit.into(), process }));
         }
         // All at once: most of it is waiting for interpreters.
-        let starts: Vec<_> = seats
+        let starts: Vec<_> = worker_slots
             .iter()
-            .map(|seat| {
-                let seat = seat.clone();
-                tokio::spawn(async move { seat.fill().await })
+            .map(|worker_slot| {
+                let worker_slot = worker_slot.clone();
+                tokio::spawn(async move { worker_slot.fill().await })
             })
             .collect();
         for start in starts {
             start.await??;
         }
-        Ok(WorkerPool { seats })
+        Ok(WorkerPool { worker_slots })
     }
 
     /// Those whose process can do this.
-    pub(super) fn able(&self, what: &str) -> Vec<Arc<Seat>> {
-        let able = |seat: &&Arc<Seat>| {
-            let process = seat.process.borrow().clone();
+    pub(super) fn able(&self, what: &str) -> Vec<Arc<WorkerSlot>> {
+        let able = |worker_slot: &&Arc<WorkerSlot>| {
+            let process = worker_slot.process.borrow().clone();
             process.is_some_and(|process| process.abilities.iter().any(|can| can == what))
         };
-        self.seats.iter().filter(able).cloned().collect()
+        self.worker_slots.iter().filter(able).cloned().collect()
     }
 
     /// Ends every process; each must do so by itself and well.
     pub(super) async fn end(self) -> Result<(), Error> {
-        for seat in self.seats {
-            let Some(process) = seat.process.send_replace(None) else { continue };
+        for worker_slot in self.worker_slots {
+            let Some(process) = worker_slot.process.send_replace(None) else { continue };
             let mut process = Some(process);
             let end = Instant::now() + START;
             // The last answer may still be on its way to whoever asked.
@@ -86,7 +86,7 @@ impl WorkerPool {
                 match Arc::try_unwrap(process.take().ok_or("a process was used twice")?) {
                     Ok(whole) => break whole,
                     Err(shared) if Instant::now() < end => process = Some(shared),
-                    Err(_) => return Err(format!("{} is still in use", seat.name).into()),
+                    Err(_) => return Err(format!("{} is still in use", worker_slot.name).into()),
                 }
                 tokio::time::sleep(Duration::from_millis(2)).await;
             };
@@ -96,7 +96,7 @@ impl WorkerPool {
     }
 }
 
-impl Seat {
+impl WorkerSlot {
     /// Starts a process, which connects. It tries for as long as the server refuses.
     pub(super) async fn fill(&self) -> Result<(), Error> {
         let outfit = self.outfit();
@@ -120,7 +120,7 @@ impl Seat {
         self.outfit.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
-    /// For the next process in this seat.
+    /// For the next process in this worker_slot.
     pub(super) fn set_url(&self, url: String) {
         self.outfit.lock().unwrap_or_else(std::sync::PoisonError::into_inner).url = url;
     }
@@ -132,7 +132,7 @@ impl Seat {
         timeout(START, filled).await.ok()?.ok()?.clone()
     }
 
-    /// Ends the process at once. The seat is empty until it is filled again.
+    /// Ends the process at once. The worker_slot is empty until it is filled again.
     pub(super) fn kill(&self) -> Result<(), Error> {
         self.signal(Signal::KILL)?;
         self.process.send_replace(None);

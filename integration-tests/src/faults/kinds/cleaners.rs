@@ -21,19 +21,23 @@ const PROGRAMS: usize = 3;
 /// By calls of the workers' own processes.
 pub(in crate::faults) async fn race(scene: &mut Scene<'_>) -> Result<(), Error> {
     let mut cleaners = JoinSet::new();
-    for seat in scene.pool.seats.iter().flat_map(|seat| [seat; EACH]) {
-        let (seat, recorder, until) = (seat.clone(), scene.recorder.clone(), scene.until);
-        let mut dice = Dice::new(scene.dice.number(0..u64::MAX), &seat.name);
+    for worker_slot in scene.pool.worker_slots.iter().flat_map(|worker_slot| [worker_slot; EACH]) {
+        let (worker_slot, recorder, until) =
+            (worker_slot.clone(), scene.recorder.clone(), scene.until);
+        let mut dice = Dice::new(scene.dice.number(0..u64::MAX), &worker_slot.name);
         cleaners.spawn(async move {
             let mut times = 0;
             while times == 0 || Instant::now() < until {
-                let Some(process) = seat.process().await else { break };
+                let Some(process) = worker_slot.process().await else { break };
                 let op = *dice.pick(&["light_clean", "light_clean", "deep_clean", "check"]);
                 if let Some(Ok(report)) = ask(&process, &recorder, json!({ "op": op })).await {
                     times += 1;
                     // Nothing is ever broken here, however much is going on.
                     if report.get("sound").is_some_and(|sound| *sound != true) {
-                        recorder.fault(format!("{op} by {} found {}", seat.name, report["found"]));
+                        recorder.fault(format!(
+                            "{op} by {} found {}",
+                            worker_slot.name, report["found"]
+                        ));
                     }
                 }
                 tokio::time::sleep(dice.ms(0..10)).await;

@@ -10,7 +10,7 @@ use crate::conformance::testee::Testee;
 use crate::faults::history::How;
 use crate::faults::scene::Scene;
 use crate::faults::worker::Worker;
-use crate::faults::worker_pool::{QUEUE, Seat, ask};
+use crate::faults::worker_pool::{QUEUE, WorkerSlot, ask};
 
 /// A lease that is kept alive, while nothing else in its process runs for twice as long.
 const LEASE_MS: u64 = 1_500;
@@ -18,33 +18,33 @@ const BLOCKED_MS: u64 = 3_000;
 
 /// Python holds its lock, asyncio and Node.js their loops. Leases go on without them.
 pub(in crate::faults) async fn block(scene: &mut Scene<'_>) -> Result<(), Error> {
-    let seats = scene.pool.able("block");
+    let worker_slots = scene.pool.able("block");
     while scene.goes_on() {
         // All at once, as each takes its time.
         let mut blocked = Vec::new();
-        for seat in &seats {
-            let process = seat.process().await.ok_or("the process is gone")?;
+        for worker_slot in &worker_slots {
+            let process = worker_slot.process().await.ok_or("the process is gone")?;
             let load = scene.load.clone();
             let lease = json!({
                 "op": "lease", "duration_ms": LEASE_MS, "wait_ms": 5_000, "keep_alive": true,
                 "as": "blocked",
             });
-            let worker = Worker { load: &load, seat, process: &process };
+            let worker = Worker { load: &load, worker_slot, process: &process };
             let held = worker.lease_as(lease, None, "blocked").await.unwrap_or_default();
             let Some(held) = held.into_iter().next() else { continue };
             let recorder = scene.recorder.clone();
             let block = json!({ "op": "block", "ms": BLOCKED_MS });
             let asked = process.clone();
             let task = tokio::spawn(async move { ask(&asked, &recorder, block).await });
-            blocked.push((seat, process, held, task));
+            blocked.push((worker_slot, process, held, task));
         }
-        for (seat, process, held, task) in blocked {
+        for (worker_slot, process, held, task) in blocked {
             task.await?;
             let load = scene.load.clone();
-            let worker = Worker { load: &load, seat, process: &process };
+            let worker = Worker { load: &load, worker_slot, process: &process };
             worker.one(held.lease, &held.handle, How::Look, &mut scene.dice).await;
             worker.one(held.lease, &held.handle, How::CompleteStrict, &mut scene.dice).await;
-            still_held(scene, &seat.name, held.lease);
+            still_held(scene, &worker_slot.name, held.lease);
             scene.times += 1;
         }
     }
@@ -70,20 +70,20 @@ fn still_held(scene: &Scene<'_>, who: &str, lease: usize) {
 
 /// Python forks in the middle of everything; the child works with what it has inherited.
 pub(in crate::faults) async fn fork(scene: &mut Scene<'_>) -> Result<(), Error> {
-    let seats = scene.pool.able("fork");
+    let worker_slots = scene.pool.able("fork");
     while scene.goes_on() {
-        for seat in &seats {
-            fork_one(scene, seat).await?;
+        for worker_slot in &worker_slots {
+            fork_one(scene, worker_slot).await?;
         }
         scene.rest(0..50).await;
     }
     Ok(())
 }
 
-async fn fork_one(scene: &mut Scene<'_>, seat: &Arc<Seat>) -> Result<(), Error> {
-    let process = seat.process().await.ok_or("the process is gone")?;
+async fn fork_one(scene: &mut Scene<'_>, worker_slot: &Arc<WorkerSlot>) -> Result<(), Error> {
+    let process = worker_slot.process().await.ok_or("the process is gone")?;
     let load = scene.load.clone();
-    let worker = Worker { load: &load, seat, process: &process };
+    let worker = Worker { load: &load, worker_slot, process: &process };
     let lease =
         |name: &str| json!({ "op": "lease", "duration_ms": 1_000, "wait_ms": 500, "as": name });
     // Of the parent; the child may complete it too.
@@ -98,7 +98,7 @@ async fn fork_one(scene: &mut Scene<'_>, seat: &Arc<Seat>) -> Result<(), Error> 
     let began = recorder.now();
     let (status, answers) = forked(&process, requests).await?;
     if status != json!(0) {
-        recorder.fault(format!("a child of {} ended with {status}", seat.name));
+        recorder.fault(format!("a child of {} ended with {status}", worker_slot.name));
     }
     worker.note_leases(answers[0].clone(), began, 1_000, false, None, "childs");
     if let Some(held) = held.first() {

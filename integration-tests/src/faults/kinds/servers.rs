@@ -75,7 +75,8 @@ pub(in crate::faults) async fn fill_memory(scene: &mut Scene<'_>) -> Result<(), 
         let server = scene.place.server()?;
         block_in_place(|| server.cli(&["CONFIG", "SET", "maxmemory", "1"]));
         scene.times += 1;
-        let process = scene.pool.seats[0].process().await.ok_or("the first process is gone")?;
+        let process =
+            scene.pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
         if let Err(error) = until_drained(&process, &scene.recorder).await {
             scene.recorder.fault(format!("with the memory full: {error}"));
         }
@@ -113,13 +114,13 @@ pub(in crate::faults) async fn change_password(scene: &mut Scene<'_>) -> Result<
             server.cli(&["ACL", "SETUSER", "worker", "on", "~*", "&*", "+@all"]);
             server.cli(&acl(format!(">{new}")));
         });
-        for seat in &scene.pool.seats {
+        for worker_slot in &scene.pool.worker_slots {
             let with = url.replacen("redis://", &format!("redis://worker:{new}@"), 1);
-            let timeout = seat.outfit().url;
+            let timeout = worker_slot.outfit().url;
             let timeout = timeout.rsplit('?').next().unwrap_or_default().to_owned();
-            seat.set_url(format!("{with}{timeout}"));
-            seat.kill()?;
-            seat.fill().await?;
+            worker_slot.set_url(format!("{with}{timeout}"));
+            worker_slot.kill()?;
+            worker_slot.fill().await?;
         }
         let server = scene.place.server()?;
         block_in_place(|| {

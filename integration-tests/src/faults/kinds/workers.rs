@@ -5,13 +5,13 @@ use rustix::process::Signal;
 use crate::conformance::Error;
 use crate::faults::scene::Scene;
 
-/// SIGKILL at any time; another process takes the seat.
+/// SIGKILL at any time; another process takes the worker_slot.
 pub(in crate::faults) async fn kill(scene: &mut Scene<'_>) -> Result<(), Error> {
     while scene.goes_on() {
-        let seat = scene.dice.pick(&scene.pool.seats).clone();
-        seat.kill()?;
+        let worker_slot = scene.dice.pick(&scene.pool.worker_slots).clone();
+        worker_slot.kill()?;
         scene.times += 1;
-        seat.fill().await?;
+        worker_slot.fill().await?;
         scene.rest(0..150).await;
     }
     Ok(())
@@ -20,11 +20,11 @@ pub(in crate::faults) async fn kill(scene: &mut Scene<'_>) -> Result<(), Error> 
 /// SIGSTOP for longer than most leases last, then SIGCONT: the process goes on with what it has lost.
 pub(in crate::faults) async fn stop(scene: &mut Scene<'_>) -> Result<(), Error> {
     while scene.goes_on() {
-        let seat = scene.dice.pick(&scene.pool.seats).clone();
-        seat.signal(Signal::STOP)?;
+        let worker_slot = scene.dice.pick(&scene.pool.worker_slots).clone();
+        worker_slot.signal(Signal::STOP)?;
         scene.times += 1;
         scene.rest(30..1_300).await;
-        seat.signal(Signal::CONT)?;
+        worker_slot.signal(Signal::CONT)?;
         scene.rest(0..100).await;
     }
     Ok(())
