@@ -14,7 +14,7 @@ use super::load::{Load, Stage};
 use super::place::{Place, Servers};
 use super::recorder::Recorder;
 use super::scene::Scene;
-use super::worker_pool::{Outfit, WorkerPool, insist};
+use super::worker_pool::{ProcessSpec, WorkerPool, insist};
 use crate::conformance::Error;
 use crate::conformance::testee::{Language, Testee};
 use crate::conformance::value::unhex;
@@ -64,8 +64,8 @@ pub(super) async fn play(
         Err(why) => return Ok(Report { skipped: Some(why), ..Report::default() }),
     };
     let dice = |name: &str| Dice::new(terms.seed, &format!("{} {engine} {name}", fault.name));
-    let outfits = outfits(fault, &place, terms, &mut dice("outfits"));
-    let pool = WorkerPool::start(outfits).await?;
+    let specs = specs(fault, &place, terms, &mut dice("outfits"));
+    let pool = WorkerPool::start(specs).await?;
     if let Some(ability) = fault.needs.filter(|ability| pool.able(ability).is_empty()) {
         pool.end().await?;
         let why = format!("no language here can {ability}");
@@ -144,17 +144,17 @@ pub(super) async fn play(
 }
 
 /// One process for each language; some of them give up early, so that unknown outcomes come about.
-fn outfits(fault: &Fault, place: &Place, terms: &Terms, dice: &mut Dice) -> Vec<Outfit> {
+fn specs(fault: &Fault, place: &Place, terms: &Terms, dice: &mut Dice) -> Vec<ProcessSpec> {
     let environment: Vec<_> = place.clock.iter().flat_map(|clock| clock.environment()).collect();
-    let outfit = |language: &Language| {
+    let spec = |language: &Language| {
         let timeout_ms = dice.pick(fault.timeouts_ms);
-        Outfit {
+        ProcessSpec {
             language: language.clone(),
             url: format!("{}timeout_ms={timeout_ms}", place.url()),
             environment: environment.clone(),
         }
     };
-    terms.languages.iter().map(outfit).collect()
+    terms.languages.iter().map(spec).collect()
 }
 
 /// After the fault: the queue is drained by those who have lived through it.

@@ -23,7 +23,7 @@ pub(super) const QUEUE: &str = "q";
 
 /// What a process is started with.
 #[derive(Clone)]
-pub(super) struct Outfit {
+pub(super) struct ProcessSpec {
     pub(super) language: Language,
     pub(super) url: String,
     pub(super) environment: Vec<(&'static str, PathBuf)>,
@@ -33,7 +33,7 @@ pub(super) struct Outfit {
 pub(super) struct WorkerSlot {
     /// `python 2`.
     pub(super) name: String,
-    outfit: std::sync::Mutex<Outfit>,
+    spec: std::sync::Mutex<ProcessSpec>,
     process: watch::Sender<Option<Arc<Testee>>>,
 }
 
@@ -45,12 +45,12 @@ pub(super) struct WorkerPool {
 pub(super) type Told = Option<Answer>;
 
 impl WorkerPool {
-    pub(super) async fn start(outfits: Vec<Outfit>) -> Result<Self, Error> {
+    pub(super) async fn start(specs: Vec<ProcessSpec>) -> Result<Self, Error> {
         let mut worker_slots = Vec::new();
-        for (i, outfit) in outfits.into_iter().enumerate() {
-            let name = format!("{} {}", outfit.language.name, i + 1);
+        for (i, spec) in specs.into_iter().enumerate() {
+            let name = format!("{} {}", spec.language.name, i + 1);
             let (process, _) = watch::channel(None);
-            worker_slots.push(Arc::new(WorkerSlot { name, outfit: outfit.into(), process }));
+            worker_slots.push(Arc::new(WorkerSlot { name, spec: spec.into(), process }));
         }
         // All at once: most of it is waiting for interpreters.
         let starts: Vec<_> = worker_slots
@@ -99,11 +99,11 @@ impl WorkerPool {
 impl WorkerSlot {
     /// Starts a process, which connects. It tries for as long as the server refuses.
     pub(super) async fn fill(&self) -> Result<(), Error> {
-        let outfit = self.outfit();
-        let process = Testee::start(&outfit.language, &outfit.environment).await?;
+        let spec = self.spec();
+        let process = Testee::start(&spec.language, &spec.environment).await?;
         let end = Instant::now() + START;
         loop {
-            let connect = json!({ "op": "connect", "client": CLIENT, "url": outfit.url });
+            let connect = json!({ "op": "connect", "client": CLIENT, "url": spec.url });
             match process.ask(connect).await?.answer().await? {
                 Ok(_) => break,
                 Err(failure) if Instant::now() >= end => {
@@ -116,13 +116,13 @@ impl WorkerSlot {
         Ok(())
     }
 
-    pub(super) fn outfit(&self) -> Outfit {
-        self.outfit.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    pub(super) fn spec(&self) -> ProcessSpec {
+        self.spec.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
     /// For the next process in this worker_slot.
     pub(super) fn set_url(&self, url: String) {
-        self.outfit.lock().unwrap_or_else(std::sync::PoisonError::into_inner).url = url;
+        self.spec.lock().unwrap_or_else(std::sync::PoisonError::into_inner).url = url;
     }
 
     /// The process, as soon as there is one; nothing when all is over.

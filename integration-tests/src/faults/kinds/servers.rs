@@ -116,7 +116,7 @@ pub(in crate::faults) async fn change_password(scene: &mut Scene<'_>) -> Result<
         });
         for worker_slot in &scene.pool.worker_slots {
             let with = url.replacen("redis://", &format!("redis://worker:{new}@"), 1);
-            let timeout = worker_slot.outfit().url;
+            let timeout = worker_slot.spec().url;
             let timeout = timeout.rsplit('?').next().unwrap_or_default().to_owned();
             worker_slot.set_url(format!("{with}{timeout}"));
             worker_slot.kill()?;
