@@ -2,12 +2,12 @@
 
 use std::pin::Pin;
 
+use super::fault_context::FaultContext;
 use super::kinds::{
     cleaners, clocks, commands, connections, disks, failover, processes, servers, slots, workers,
 };
 use super::load::{MIX, Mix};
 use super::place::Setup;
-use super::scene::Scene;
 use crate::conformance::Error;
 
 type Injecting<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
@@ -23,8 +23,8 @@ pub(super) struct Fault {
     pub(super) leaks: bool,
     /// What at least one of its processes must be able to do.
     pub(super) needs: Option<&'static str>,
-    /// Breaks things until the time of the scene is over, and leaves all of them whole.
-    pub(super) inject: for<'a, 'b> fn(&'a mut Scene<'b>) -> Injecting<'a>,
+    /// Breaks things until the time of the context is over, and leaves all of them whole.
+    pub(super) inject: for<'a, 'b> fn(&'a mut FaultContext<'b>) -> Injecting<'a>,
 }
 
 const NONE: Setup =
@@ -45,7 +45,7 @@ macro_rules! faults {
         &[$(Fault {
             name: $name,
             engines: &$engines,
-            inject: |scene| Box::pin($inject(scene)),
+            inject: |context| Box::pin($inject(context)),
             $($field: $value,)*
             ..DEFAULT
         }),*]

@@ -8,6 +8,7 @@ mod cleaner;
 mod dice;
 mod disk;
 mod fault;
+mod fault_context;
 mod history;
 mod kinds;
 mod load;
@@ -16,7 +17,6 @@ mod recorder;
 mod report;
 mod rows;
 mod run;
-mod scene;
 mod worker;
 mod worker_pool;
 

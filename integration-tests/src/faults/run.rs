@@ -9,11 +9,11 @@ use tokio::task::{JoinHandle, block_in_place};
 use super::checker;
 use super::dice::{Dice, digest};
 use super::fault::Fault;
+use super::fault_context::FaultContext;
 use super::history::{History, Left, Totals};
 use super::load::{Load, Stage};
 use super::place::{Place, Servers};
 use super::recorder::Recorder;
-use super::scene::Scene;
 use super::worker_pool::{ProcessSpec, WorkerPool, insist};
 use crate::conformance::Error;
 use crate::conformance::testee::{Language, Testee};
@@ -94,7 +94,7 @@ pub(super) async fn play(
     }
     let held: Vec<_> = pool.worker_slots.iter().map(|worker_slot| worker_slot.holds()).collect();
     let (until, dice) = (Instant::now() + terms.time, dice("fault"));
-    let mut scene = Scene {
+    let mut context = FaultContext {
         place: &mut place,
         pool: &pool,
         load: load.clone(),
@@ -103,8 +103,8 @@ pub(super) async fn play(
         until,
         times: 0,
     };
-    (fault.inject)(&mut scene).await?;
-    let times = scene.times;
+    (fault.inject)(&mut context).await?;
+    let times = context.times;
     load.stage.send_replace(Stage::Drain);
     // What is on its way is added yet, up to the time limit of its call.
     for producer in producers {

@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 use crate::conformance::Error;
 use crate::faults::cleaner::Cleaner;
 use crate::faults::dice::Dice;
+use crate::faults::fault_context::FaultContext;
 use crate::faults::recorder::Recorder;
-use crate::faults::scene::Scene;
 use crate::faults::worker_pool::ask;
 
 /// Of each process, and programs of their own.
@@ -19,12 +19,13 @@ const EACH: usize = 2;
 const PROGRAMS: usize = 3;
 
 /// By calls of the workers' own processes.
-pub(in crate::faults) async fn race(scene: &mut Scene<'_>) -> Result<(), Error> {
+pub(in crate::faults) async fn race(context: &mut FaultContext<'_>) -> Result<(), Error> {
     let mut cleaners = JoinSet::new();
-    for worker_slot in scene.pool.worker_slots.iter().flat_map(|worker_slot| [worker_slot; EACH]) {
+    for worker_slot in context.pool.worker_slots.iter().flat_map(|worker_slot| [worker_slot; EACH])
+    {
         let (worker_slot, recorder, until) =
-            (worker_slot.clone(), scene.recorder.clone(), scene.until);
-        let mut dice = Dice::new(scene.dice.number(0..u64::MAX), &worker_slot.name);
+            (worker_slot.clone(), context.recorder.clone(), context.until);
+        let mut dice = Dice::new(context.dice.number(0..u64::MAX), &worker_slot.name);
         cleaners.spawn(async move {
             let mut times = 0;
             while times == 0 || Instant::now() < until {
@@ -46,22 +47,22 @@ pub(in crate::faults) async fn race(scene: &mut Scene<'_>) -> Result<(), Error> 
         });
     }
     while let Some(times) = cleaners.join_next().await {
-        scene.times += times?;
+        context.times += times?;
     }
     Ok(())
 }
 
 /// The same beside programs that clean, come and go, and are killed now and then.
-pub(in crate::faults) async fn race_programs(scene: &mut Scene<'_>) -> Result<(), Error> {
+pub(in crate::faults) async fn race_programs(context: &mut FaultContext<'_>) -> Result<(), Error> {
     let mut programs = JoinSet::new();
     for i in 0..PROGRAMS {
-        let url = format!("{}timeout_ms=10000", scene.place.url());
-        let dice = Dice::new(scene.dice.number(0..u64::MAX), &format!("cleaner {i}"));
-        programs.spawn(come_and_go(url, scene.until, scene.recorder.clone(), dice));
+        let url = format!("{}timeout_ms=10000", context.place.url());
+        let dice = Dice::new(context.dice.number(0..u64::MAX), &format!("cleaner {i}"));
+        programs.spawn(come_and_go(url, context.until, context.recorder.clone(), dice));
     }
-    race(scene).await?;
+    race(context).await?;
     while let Some(times) = programs.join_next().await {
-        scene.times += times?;
+        context.times += times?;
     }
     Ok(())
 }

@@ -3,24 +3,24 @@
 use std::time::Duration;
 
 use crate::conformance::Error;
+use crate::faults::fault_context::FaultContext;
 use crate::faults::place::AHEAD_MS;
-use crate::faults::scene::Scene;
 
-pub(in crate::faults) async fn jump(scene: &mut Scene<'_>) -> Result<(), Error> {
-    let clock = scene.place.clock.as_ref().ok_or("there is no clock")?;
+pub(in crate::faults) async fn jump(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    let clock = context.place.clock.as_ref().ok_or("there is no clock")?;
     let (mut at, mut highest) = (AHEAD_MS, AHEAD_MS);
-    while scene.times == 0 || std::time::Instant::now() < scene.until {
-        let by = *scene.dice.pick(&[50, 700, 5_000, 3_600_000]);
-        let back = scene.dice.chance(40);
+    while context.times == 0 || std::time::Instant::now() < context.until {
+        let by = *context.dice.pick(&[50, 700, 5_000, 3_600_000]);
+        let back = context.dice.chance(40);
         let next = if back { at - by } else { at + by };
         if back {
-            let now = scene.recorder.now();
-            scene.recorder.history().set_back.push(now);
+            let now = context.recorder.now();
+            context.recorder.history().set_back.push(now);
         }
         clock.run_ahead(next)?;
         (at, highest) = (next, highest.max(next));
-        scene.times += 1;
-        let rest = scene.dice.ms(50..500);
+        context.times += 1;
+        let rest = context.dice.ms(50..500);
         tokio::time::sleep(rest).await;
     }
     // What was leased before the clock was set back has its time, too.

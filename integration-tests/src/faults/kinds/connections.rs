@@ -5,92 +5,92 @@ use std::time::Duration;
 use leaseq_test_support::{Proxy, Then};
 
 use crate::conformance::Error;
-use crate::faults::scene::Scene;
+use crate::faults::fault_context::FaultContext;
 
-fn proxy<'a>(scene: &'a Scene<'_>) -> Result<&'a Proxy, Error> {
-    scene.place.proxy.as_ref().ok_or_else(|| "there is no proxy".into())
+fn proxy<'a>(context: &'a FaultContext<'_>) -> Result<&'a Proxy, Error> {
+    context.place.proxy.as_ref().ok_or_else(|| "there is no proxy".into())
 }
 
 /// The server has executed a script, and its reply never comes.
-pub(in crate::faults) async fn lose_replies(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        let (count, keeps_open) = (scene.dice.number(1..4), scene.dice.chance(30));
+pub(in crate::faults) async fn lose_replies(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let (count, keeps_open) = (context.dice.number(1..4), context.dice.chance(30));
         let then = if keeps_open { Then::KeepOpen } else { Then::Close };
-        let there = proxy(scene)?;
+        let there = proxy(context)?;
         let before = there.replies_dropped();
         let is_script = |words: &[Vec<u8>]| words[0].to_ascii_uppercase().starts_with(b"EVAL");
         there.drop_replies(is_script, count as usize, then);
         // Clients that wait for a reply in vain may be all there are.
         let _ = there.wait_for_dropped(before + count, Duration::from_secs(1)).await;
-        scene.times += there.replies_dropped() - before;
-        scene.rest(0..40).await;
+        context.times += there.replies_dropped() - before;
+        context.rest(0..40).await;
     }
-    proxy(scene)?.keep_replies();
+    proxy(context)?.keep_replies();
     Ok(())
 }
 
 /// The same where nobody can tell replies apart: all that the servers say is lost for a while, and
 /// then the connections are reset.
-pub(in crate::faults) async fn mute(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        let before = proxy(scene)?.replies_dropped();
-        proxy(scene)?.mute();
-        let there = proxy(scene)?;
+pub(in crate::faults) async fn mute(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let before = proxy(context)?.replies_dropped();
+        proxy(context)?.mute();
+        let there = proxy(context)?;
         let _ = there.wait_for_dropped(before + 1, Duration::from_secs(1)).await;
-        scene.rest(0..600).await;
-        let there = proxy(scene)?;
+        context.rest(0..600).await;
+        let there = proxy(context)?;
         let lost = there.replies_dropped() - before;
         there.close_all();
-        scene.times += lost;
-        scene.rest(0..100).await;
+        context.times += lost;
+        context.rest(0..100).await;
     }
     Ok(())
 }
 
 /// Connections are reset at any time, and now and then new ones refused for a while.
-pub(in crate::faults) async fn reset(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        let refuses = scene.dice.chance(20);
+pub(in crate::faults) async fn reset(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let refuses = context.dice.chance(20);
         if refuses {
-            tokio::task::block_in_place(|| proxy(scene).map(|proxy| proxy.refuse(true)))?;
+            tokio::task::block_in_place(|| proxy(context).map(|proxy| proxy.refuse(true)))?;
         }
-        proxy(scene)?.close_all();
-        scene.times += 1;
+        proxy(context)?.close_all();
+        context.times += 1;
         if refuses {
-            scene.rest(0..300).await;
-            tokio::task::block_in_place(|| proxy(scene).map(|proxy| proxy.refuse(false)))?;
+            context.rest(0..300).await;
+            tokio::task::block_in_place(|| proxy(context).map(|proxy| proxy.refuse(false)))?;
         }
-        scene.rest(0..150).await;
+        context.rest(0..150).await;
     }
     Ok(())
 }
 
 /// Connections stay open and carry nothing, as behind a cut cable; some carry on later.
-pub(in crate::faults) async fn half_open(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        proxy(scene)?.black_hole();
-        scene.times += 1;
-        scene.rest(100..2_500).await;
-        if scene.dice.chance(60) {
-            proxy(scene)?.heal();
+pub(in crate::faults) async fn half_open(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        proxy(context)?.black_hole();
+        context.times += 1;
+        context.rest(100..2_500).await;
+        if context.dice.chance(60) {
+            proxy(context)?.heal();
         }
-        scene.rest(100..500).await;
+        context.rest(100..500).await;
     }
-    proxy(scene)?.heal();
+    proxy(context)?.heal();
     Ok(())
 }
 
 /// Every reply comes byte by byte, and late.
-pub(in crate::faults) async fn split(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        let delay = scene.dice.ms(0..3);
-        proxy(scene)?.split_bytes(true);
-        proxy(scene)?.delay(delay);
-        scene.times += 1;
-        scene.rest(200..800).await;
-        proxy(scene)?.split_bytes(false);
-        proxy(scene)?.delay(Duration::ZERO);
-        scene.rest(0..50).await;
+pub(in crate::faults) async fn split(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let delay = context.dice.ms(0..3);
+        proxy(context)?.split_bytes(true);
+        proxy(context)?.delay(delay);
+        context.times += 1;
+        context.rest(200..800).await;
+        proxy(context)?.split_bytes(false);
+        proxy(context)?.delay(Duration::ZERO);
+        context.rest(0..50).await;
     }
     Ok(())
 }

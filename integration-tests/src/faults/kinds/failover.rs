@@ -7,19 +7,19 @@ use leaseq_test_support::RedisServer;
 use tokio::task::block_in_place;
 
 use crate::conformance::Error;
+use crate::faults::fault_context::FaultContext;
 use crate::faults::history::Time;
 use crate::faults::place::Servers;
-use crate::faults::scene::Scene;
 use crate::faults::worker_pool::QUEUE;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A time before which nothing was written that a replica does not have.
-async fn replicated(scene: &Scene<'_>, master: &RedisServer) -> Result<Time, Error> {
+async fn replicated(context: &FaultContext<'_>, master: &RedisServer) -> Result<Time, Error> {
     let key = format!("{{{QUEUE}}}mark");
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
-        let from = scene.now();
+        let from = context.now();
         if block_in_place(|| master.is_replicated(&key)) {
             return Ok(from);
         }
@@ -29,57 +29,57 @@ async fn replicated(scene: &Scene<'_>, master: &RedisServer) -> Result<Time, Err
 }
 
 /// Sentinels make the replica the master, and the master a replica.
-pub(in crate::faults) async fn sentinel(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        let Servers::Sentinel(set) = &scene.place.servers else { return Err(NO.into()) };
+pub(in crate::faults) async fn sentinel(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let Servers::Sentinel(set) = &context.place.servers else { return Err(NO.into()) };
         let master = set.master().ok_or("the sentinels disagree")?;
-        let from = replicated(scene, set.node(master)).await?;
+        let from = replicated(context, set.node(master)).await?;
         block_in_place(|| {
             set.failover();
             set.wait_for_replica(master);
         });
-        scene.times += 1;
-        scene.two_masters_since(from);
-        scene.rest(300..800).await;
+        context.times += 1;
+        context.two_masters_since(from);
+        context.rest(300..800).await;
     }
     Ok(())
 }
 
 /// A replica of a Cluster takes over from a master that waits for it: nothing is lost. The two take
 /// turns, and neither is elected twice within 8 s (see [`leaseq_test_support::Cluster::fail_over`]).
-pub(in crate::faults) async fn by_hand(scene: &mut Scene<'_>) -> Result<(), Error> {
+pub(in crate::faults) async fn by_hand(context: &mut FaultContext<'_>) -> Result<(), Error> {
     const APART: Range<u64> = 4_500..5_500;
     loop {
-        let Servers::Cluster(cluster) = &scene.place.servers else { return Err(NO.into()) };
+        let Servers::Cluster(cluster) = &context.place.servers else { return Err(NO.into()) };
         block_in_place(|| {
             let slot = cluster.slot_of(format!("{{{QUEUE}}}"));
             cluster.fail_over(slot);
         });
-        scene.times += 1;
-        if Instant::now() + Duration::from_millis(APART.end) > scene.until {
-            scene.rest(300..800).await;
+        context.times += 1;
+        if Instant::now() + Duration::from_millis(APART.end) > context.until {
+            context.rest(300..800).await;
             return Ok(());
         }
-        scene.rest(APART).await;
+        context.rest(APART).await;
     }
 }
 
 /// The master dies, and a replica is elected; later the old master comes back as a replica.
-pub(in crate::faults) async fn kill_master(scene: &mut Scene<'_>) -> Result<(), Error> {
-    scene.rest(200..500).await;
-    let from = match &scene.place.servers {
+pub(in crate::faults) async fn kill_master(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    context.rest(200..500).await;
+    let from = match &context.place.servers {
         Servers::Sentinel(set) => {
             let master = set.master().ok_or("the sentinels disagree")?;
-            replicated(scene, set.node(master)).await?
+            replicated(context, set.node(master)).await?
         }
         Servers::Cluster(cluster) => {
             let owner = cluster.slot_owner(cluster.slot_of(format!("{{{QUEUE}}}")));
-            replicated(scene, cluster.node(owner)).await?
+            replicated(context, cluster.node(owner)).await?
         }
         _ => return Err(NO.into()),
     };
-    scene.rest(50..200).await;
-    block_in_place(|| match &mut scene.place.servers {
+    context.rest(50..200).await;
+    block_in_place(|| match &mut context.place.servers {
         Servers::Sentinel(set) => {
             let old = set.kill_master();
             set.wait_for_master_other_than(old);
@@ -96,9 +96,9 @@ pub(in crate::faults) async fn kill_master(scene: &mut Scene<'_>) -> Result<(), 
         }
         _ => {}
     });
-    scene.times += 1;
-    scene.lost_since(from);
-    scene.rest(300..800).await;
+    context.times += 1;
+    context.lost_since(from);
+    context.rest(300..800).await;
     Ok(())
 }
 

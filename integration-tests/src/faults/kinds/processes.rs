@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::conformance::Error;
 use crate::conformance::testee::Testee;
+use crate::faults::fault_context::FaultContext;
 use crate::faults::history::How;
-use crate::faults::scene::Scene;
 use crate::faults::worker::Worker;
 use crate::faults::worker_pool::{QUEUE, WorkerSlot, ask};
 
@@ -17,14 +17,14 @@ const LEASE_MS: u64 = 1_500;
 const BLOCKED_MS: u64 = 3_000;
 
 /// Python holds its lock, asyncio and Node.js their loops. Leases go on without them.
-pub(in crate::faults) async fn block(scene: &mut Scene<'_>) -> Result<(), Error> {
-    let worker_slots = scene.pool.able("block");
-    while scene.goes_on() {
+pub(in crate::faults) async fn block(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    let worker_slots = context.pool.able("block");
+    while context.goes_on() {
         // All at once, as each takes its time.
         let mut blocked = Vec::new();
         for worker_slot in &worker_slots {
             let process = worker_slot.process().await.ok_or("the process is gone")?;
-            let load = scene.load.clone();
+            let load = context.load.clone();
             let lease = json!({
                 "op": "lease", "duration_ms": LEASE_MS, "wait_ms": 5_000, "keep_alive": true,
                 "as": "blocked",
@@ -32,7 +32,7 @@ pub(in crate::faults) async fn block(scene: &mut Scene<'_>) -> Result<(), Error>
             let worker = Worker { load: &load, worker_slot, process: &process };
             let held = worker.lease_as(lease, None, "blocked").await.unwrap_or_default();
             let Some(held) = held.into_iter().next() else { continue };
-            let recorder = scene.recorder.clone();
+            let recorder = context.recorder.clone();
             let block = json!({ "op": "block", "ms": BLOCKED_MS });
             let asked = process.clone();
             let task = tokio::spawn(async move { ask(&asked, &recorder, block).await });
@@ -40,19 +40,19 @@ pub(in crate::faults) async fn block(scene: &mut Scene<'_>) -> Result<(), Error>
         }
         for (worker_slot, process, held, task) in blocked {
             task.await?;
-            let load = scene.load.clone();
+            let load = context.load.clone();
             let worker = Worker { load: &load, worker_slot, process: &process };
-            worker.one(held.lease, &held.handle, How::Look, &mut scene.dice).await;
-            worker.one(held.lease, &held.handle, How::CompleteStrict, &mut scene.dice).await;
-            still_held(scene, &worker_slot.name, held.lease);
-            scene.times += 1;
+            worker.one(held.lease, &held.handle, How::Look, &mut context.dice).await;
+            worker.one(held.lease, &held.handle, How::CompleteStrict, &mut context.dice).await;
+            still_held(context, &worker_slot.name, held.lease);
+            context.times += 1;
         }
     }
     Ok(())
 }
 
-fn still_held(scene: &Scene<'_>, who: &str, lease: usize) {
-    let history = scene.recorder.history();
+fn still_held(context: &FaultContext<'_>, who: &str, lease: usize) {
+    let history = context.recorder.history();
     let own = &history.leases[lease];
     // Whoever had it before may complete it all the same; nobody may be given it.
     let lost = history
@@ -64,31 +64,34 @@ fn still_held(scene: &Scene<'_>, who: &str, lease: usize) {
         let told = history.of(id);
         let what =
             format!("{who} was blocked for {BLOCKED_MS} ms and lost its lease: {id}\n{told}");
-        scene.recorder.fault(what);
+        context.recorder.fault(what);
     }
 }
 
 /// Python forks in the middle of everything; the child works with what it has inherited.
-pub(in crate::faults) async fn fork(scene: &mut Scene<'_>) -> Result<(), Error> {
-    let worker_slots = scene.pool.able("fork");
-    while scene.goes_on() {
+pub(in crate::faults) async fn fork(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    let worker_slots = context.pool.able("fork");
+    while context.goes_on() {
         for worker_slot in &worker_slots {
-            fork_one(scene, worker_slot).await?;
+            fork_one(context, worker_slot).await?;
         }
-        scene.rest(0..50).await;
+        context.rest(0..50).await;
     }
     Ok(())
 }
 
-async fn fork_one(scene: &mut Scene<'_>, worker_slot: &Arc<WorkerSlot>) -> Result<(), Error> {
+async fn fork_one(
+    context: &mut FaultContext<'_>,
+    worker_slot: &Arc<WorkerSlot>,
+) -> Result<(), Error> {
     let process = worker_slot.process().await.ok_or("the process is gone")?;
-    let load = scene.load.clone();
+    let load = context.load.clone();
     let worker = Worker { load: &load, worker_slot, process: &process };
     let lease =
         |name: &str| json!({ "op": "lease", "duration_ms": 1_000, "wait_ms": 500, "as": name });
     // Of the parent; the child may complete it too.
     let held = worker.lease_as(lease("parents"), None, "parents").await.unwrap_or_default();
-    let recorder = scene.recorder.clone();
+    let recorder = context.recorder.clone();
     let mut requests = vec![Value::Null; 2];
     requests[0] = lease("childs");
     requests[1] = match held.first() {
@@ -103,9 +106,9 @@ async fn fork_one(scene: &mut Scene<'_>, worker_slot: &Arc<WorkerSlot>) -> Resul
     worker.note_leases(answers[0].clone(), began, 1_000, false, None, "childs");
     if let Some(held) = held.first() {
         worker.note(answers[1].clone(), began, &[held.lease], How::Complete, false);
-        worker.one(held.lease, &held.handle, How::Complete, &mut scene.dice).await;
+        worker.one(held.lease, &held.handle, How::Complete, &mut context.dice).await;
     }
-    scene.times += 1;
+    context.times += 1;
     Ok(())
 }
 

@@ -3,118 +3,120 @@
 use tokio::task::block_in_place;
 
 use crate::conformance::Error;
+use crate::faults::fault_context::FaultContext;
 use crate::faults::history::Time;
 use crate::faults::run::until_drained;
-use crate::faults::scene::Scene;
 
 /// How much of the time before its death a server with `everysec` may forget: it writes the log
 /// every second, and waits for up to two seconds while the disk is busy.
 const EVERYSEC: Time = Time::from_millis(2_500);
 
 /// It is frozen, and its connections stay open.
-pub(in crate::faults) async fn stop(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        let servers = scene.place.all();
-        let which = scene.dice.number(0..servers.len() as u64) as usize;
+pub(in crate::faults) async fn stop(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let servers = context.place.all();
+        let which = context.dice.number(0..servers.len() as u64) as usize;
         // Shorter than it takes a Cluster to give a master up.
-        let ms = scene.dice.ms(50..1_200);
+        let ms = context.dice.ms(50..1_200);
         servers[which].pause();
         tokio::time::sleep(ms).await;
         servers[which].resume();
-        scene.times += 1;
-        scene.rest(50..300).await;
+        context.times += 1;
+        context.rest(50..300).await;
     }
     Ok(())
 }
 
 /// SIGKILL and a new start, with every write on the disk before it is answered.
-pub(in crate::faults) async fn kill(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        restart(scene).await?;
-        scene.rest(100..700).await;
+pub(in crate::faults) async fn kill(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        restart(context).await?;
+        context.rest(100..700).await;
     }
     Ok(())
 }
 
 /// The same with a log that is written every second.
-pub(in crate::faults) async fn kill_everysec(scene: &mut Scene<'_>) -> Result<(), Error> {
+pub(in crate::faults) async fn kill_everysec(context: &mut FaultContext<'_>) -> Result<(), Error> {
     // So that not all there is lies within the window.
     tokio::time::sleep(EVERYSEC).await;
-    let from = scene.now().saturating_sub(EVERYSEC);
-    restart(scene).await?;
-    scene.lost_since(from);
-    scene.rest(300..600).await;
+    let from = context.now().saturating_sub(EVERYSEC);
+    restart(context).await?;
+    context.lost_since(from);
+    context.rest(300..600).await;
     Ok(())
 }
 
 /// The same with no log: what there is at a snapshot is there again, and nothing of later.
-pub(in crate::faults) async fn kill_snapshots(scene: &mut Scene<'_>) -> Result<(), Error> {
-    scene.rest(300..700).await;
-    let from = scene.now();
-    block_in_place(|| scene.place.server().map(|server| server.cli(&["SAVE"])))?;
-    scene.rest(200..500).await;
-    restart(scene).await?;
-    scene.lost_since(from);
-    scene.rest(300..600).await;
+pub(in crate::faults) async fn kill_snapshots(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    context.rest(300..700).await;
+    let from = context.now();
+    block_in_place(|| context.place.server().map(|server| server.cli(&["SAVE"])))?;
+    context.rest(200..500).await;
+    restart(context).await?;
+    context.lost_since(from);
+    context.rest(300..600).await;
     Ok(())
 }
 
-async fn restart(scene: &mut Scene<'_>) -> Result<(), Error> {
-    let down = scene.dice.ms(0..200);
-    let server = scene.place.server()?;
+async fn restart(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    let down = context.dice.ms(0..200);
+    let server = context.place.server()?;
     block_in_place(|| server.kill());
     tokio::time::sleep(down).await;
     block_in_place(|| server.restart_with_whole_log());
-    scene.times += 1;
+    context.times += 1;
     Ok(())
 }
 
 /// Nothing can be added, but all that is there can be worked off.
-pub(in crate::faults) async fn fill_memory(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        let server = scene.place.server()?;
+pub(in crate::faults) async fn fill_memory(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let server = context.place.server()?;
         block_in_place(|| server.cli(&["CONFIG", "SET", "maxmemory", "1"]));
-        scene.times += 1;
+        context.times += 1;
         let process =
-            scene.pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
-        if let Err(error) = until_drained(&process, &scene.recorder).await {
-            scene.recorder.fault(format!("with the memory full: {error}"));
+            context.pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
+        if let Err(error) = until_drained(&process, &context.recorder).await {
+            context.recorder.fault(format!("with the memory full: {error}"));
         }
-        let server = scene.place.server()?;
+        let server = context.place.server()?;
         block_in_place(|| server.cli(&["CONFIG", "SET", "maxmemory", "0"]));
-        scene.rest(200..500).await;
+        context.rest(200..500).await;
     }
     Ok(())
 }
 
 /// `REPLICAOF` on a live master, of a master that is not there: it refuses writes, and keeps all.
-pub(in crate::faults) async fn make_replica(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        let ms = scene.dice.ms(50..900);
-        let server = scene.place.server()?;
+pub(in crate::faults) async fn make_replica(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let ms = context.dice.ms(50..900);
+        let server = context.place.server()?;
         // Nobody listens on port 1.
         block_in_place(|| server.cli(&["REPLICAOF", "127.0.0.1", "1"]));
         tokio::time::sleep(ms).await;
         block_in_place(|| server.cli(&["REPLICAOF", "NO", "ONE"]));
-        scene.times += 1;
-        scene.rest(100..400).await;
+        context.times += 1;
+        context.rest(100..400).await;
     }
     Ok(())
 }
 
 /// A new password beside the old one, clients that change over one by one, and the old one's end.
-pub(in crate::faults) async fn change_password(scene: &mut Scene<'_>) -> Result<(), Error> {
-    let url = scene.place.url();
+pub(in crate::faults) async fn change_password(
+    context: &mut FaultContext<'_>,
+) -> Result<(), Error> {
+    let url = context.place.url();
     let mut old: Option<String> = None;
-    while scene.goes_on() {
-        let new = format!("secret{}", scene.times);
+    while context.goes_on() {
+        let new = format!("secret{}", context.times);
         let acl = |rule: String| ["ACL".into(), "SETUSER".into(), "worker".into(), rule];
-        let server = scene.place.server()?;
+        let server = context.place.server()?;
         block_in_place(|| {
             server.cli(&["ACL", "SETUSER", "worker", "on", "~*", "&*", "+@all"]);
             server.cli(&acl(format!(">{new}")));
         });
-        for worker_slot in &scene.pool.worker_slots {
+        for worker_slot in &context.pool.worker_slots {
             let with = url.replacen("redis://", &format!("redis://worker:{new}@"), 1);
             let timeout = worker_slot.spec().url;
             let timeout = timeout.rsplit('?').next().unwrap_or_default().to_owned();
@@ -122,7 +124,7 @@ pub(in crate::faults) async fn change_password(scene: &mut Scene<'_>) -> Result<
             worker_slot.kill()?;
             worker_slot.fill().await?;
         }
-        let server = scene.place.server()?;
+        let server = context.place.server()?;
         block_in_place(|| {
             if let Some(old) = &old {
                 server.cli(&acl(format!("<{old}")));
@@ -130,18 +132,18 @@ pub(in crate::faults) async fn change_password(scene: &mut Scene<'_>) -> Result<
             // Whoever had the old one must not be noticed by anybody with the new one.
             server.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
         });
-        scene.times += 1;
+        context.times += 1;
         old = Some(new);
         // And a change that nobody was told of, taken back.
-        lock_out(scene, old.as_deref().unwrap_or_default()).await?;
+        lock_out(context, old.as_deref().unwrap_or_default()).await?;
     }
     Ok(())
 }
 
 /// For a while the password is another one: nobody gets in, and all come back.
-async fn lock_out(scene: &mut Scene<'_>, password: &str) -> Result<(), Error> {
-    let ms = scene.dice.ms(50..500);
-    let server = scene.place.server()?;
+async fn lock_out(context: &mut FaultContext<'_>, password: &str) -> Result<(), Error> {
+    let ms = context.dice.ms(50..500);
+    let server = context.place.server()?;
     let rule = |rule: String| ["ACL".into(), "SETUSER".into(), "worker".into(), rule];
     block_in_place(|| {
         server.cli(&rule(format!("<{password}")));

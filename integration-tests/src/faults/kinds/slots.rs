@@ -3,13 +3,13 @@
 use tokio::task::block_in_place;
 
 use crate::conformance::Error;
-use crate::faults::scene::Scene;
+use crate::faults::fault_context::FaultContext;
 use crate::faults::worker_pool::QUEUE;
 
 /// Moves it there, with a rest between two keys; `some` of the keys only, if it is to stay so a while.
-async fn move_slot(scene: &mut Scene<'_>, stay_ms: Option<u64>) -> Result<(), Error> {
+async fn move_slot(context: &mut FaultContext<'_>, stay_ms: Option<u64>) -> Result<(), Error> {
     let (slot, from, to) = block_in_place(|| -> Result<_, Error> {
-        let cluster = scene.place.cluster()?;
+        let cluster = context.place.cluster()?;
         let slot = cluster.slot_of(format!("{{{QUEUE}}}"));
         let from = cluster.slot_owner(slot);
         let to = cluster.other_than(from);
@@ -18,7 +18,7 @@ async fn move_slot(scene: &mut Scene<'_>, stay_ms: Option<u64>) -> Result<(), Er
     })?;
     let mut half = stay_ms;
     loop {
-        let cluster = scene.place.cluster()?;
+        let cluster = context.place.cluster()?;
         let keys = block_in_place(|| cluster.keys_in_slot(slot, from));
         if keys.is_empty() {
             break;
@@ -29,29 +29,31 @@ async fn move_slot(scene: &mut Scene<'_>, stay_ms: Option<u64>) -> Result<(), Er
             {
                 tokio::time::sleep(std::time::Duration::from_millis(ms)).await;
             }
-            block_in_place(|| scene.place.cluster().map(|nodes| nodes.migrate_key(key, from, to)))?;
-            scene.rest(0..30).await;
+            block_in_place(|| {
+                context.place.cluster().map(|nodes| nodes.migrate_key(key, from, to))
+            })?;
+            context.rest(0..30).await;
         }
     }
-    block_in_place(|| scene.place.cluster().map(|nodes| nodes.finish_migration(slot, from, to)))?;
-    scene.times += 1;
+    block_in_place(|| context.place.cluster().map(|nodes| nodes.finish_migration(slot, from, to)))?;
+    context.times += 1;
     Ok(())
 }
 
-pub(in crate::faults) async fn move_about(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        move_slot(scene, None).await?;
-        scene.rest(100..400).await;
+pub(in crate::faults) async fn move_about(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        move_slot(context, None).await?;
+        context.rest(100..400).await;
     }
     Ok(())
 }
 
 /// Half of the keys are there and half here, for longer than many clients have patience.
-pub(in crate::faults) async fn leave_half(scene: &mut Scene<'_>) -> Result<(), Error> {
-    while scene.goes_on() {
-        let stay_ms = scene.dice.number(500..2_000);
-        move_slot(scene, Some(stay_ms)).await?;
-        scene.rest(300..600).await;
+pub(in crate::faults) async fn leave_half(context: &mut FaultContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let stay_ms = context.dice.number(500..2_000);
+        move_slot(context, Some(stay_ms)).await?;
+        context.rest(300..600).await;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::place::Place;
 use super::recorder::Recorder;
 use super::worker_pool::WorkerPool;
 
-pub(super) struct Scene<'a> {
+pub(super) struct FaultContext<'a> {
     pub(super) place: &'a mut Place,
     pub(super) pool: &'a WorkerPool,
     pub(super) load: Arc<Load>,
@@ -22,7 +22,7 @@ pub(super) struct Scene<'a> {
     pub(super) times: u64,
 }
 
-impl Scene<'_> {
+impl FaultContext<'_> {
     /// False when the time is over, once something was broken.
     pub(super) fn goes_on(&self) -> bool {
         self.times == 0 || Instant::now() < self.until
