@@ -1,31 +1,31 @@
 //! Nothing that was added is lost, doubled, changed or invented.
 
-use super::{Book, Violation, violation};
+use super::{HistoryIndex, Violation, violation};
 use crate::faults::history::{Add, Id, Outcome};
 
-pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
-    delivered(book, found);
-    for add in &book.history.adds {
-        kept(book, add, found);
+pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
+    delivered(index, found);
+    for add in &index.history.adds {
+        kept(index, add, found);
     }
-    for adds in book.by_id.values() {
+    for adds in index.by_id.values() {
         for add in adds {
             match add.outcome {
-                Outcome::Yes => new(book, add, adds, found),
-                Outcome::No => refused(book, add, adds, found),
+                Outcome::Yes => new(index, add, adds, found),
+                Outcome::No => refused(index, add, adds, found),
                 _ => {}
             }
         }
     }
-    totals(book, found);
+    totals(index, found);
 }
 
 /// What is leased, or left, is what somebody has added, to the byte.
-fn delivered(book: &Book<'_>, found: &mut Vec<Violation>) {
-    let leases = book.history.leases.iter().map(|lease| (&lease.id, lease.data, lease.span.ended));
-    let left = book.history.left.iter().map(|left| (&left.id, left.data, None));
+fn delivered(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
+    let leases = index.history.leases.iter().map(|lease| (&lease.id, lease.data, lease.span.ended));
+    let left = index.history.left.iter().map(|left| (&left.id, left.data, None));
     for (id, data, ended) in leases.chain(left) {
-        let Some(add) = book.adds.get(&data) else {
+        let Some(add) = index.adds.get(&data) else {
             found.push(violation(id, "has data that nobody has added"));
             continue;
         };
@@ -39,49 +39,49 @@ fn delivered(book: &Book<'_>, found: &mut Vec<Violation>) {
             found.push(violation(id, "was there before its add"));
         }
     }
-    for (data, generations) in &book.of_add {
+    for (data, generations) in &index.of_add {
         if generations.len() > 1
-            && let Some(add) = book.adds.get(data)
+            && let Some(add) = index.adds.get(data)
         {
             let what = format!("one add made several generations: {generations:?}");
             found.push(violation(&add.id, what));
         }
     }
-    for ((number, id), leases) in &book.generations {
-        let data = book.history.leases[leases[0]].data;
-        if leases.iter().any(|i| book.history.leases[*i].data != data) {
+    for ((number, id), leases) in &index.generations {
+        let data = index.history.leases[leases[0]].data;
+        if leases.iter().any(|i| index.history.leases[*i].data != data) {
             // Never excused: a number is not used twice for an id, whatever was lost.
             let what =
                 format!("generation {number} of {id} has two lives, or its data has changed");
             found.push(Violation { id: None, what });
         }
     }
-    let numbers = || book.generations.keys();
+    let numbers = || index.generations.keys();
     for ((number, one), (same, other)) in numbers().zip(numbers().skip(1)) {
         if number == same {
             let what = format!("{one} and {other} both have the number {number}");
             // What one of two masters has numbered is lost: both are of that window. Else this is never
             // excused.
-            let ids = [one, other].map(|id| book.history.two_masters.then(|| Id::from(*id)));
+            let ids = [one, other].map(|id| index.history.two_masters.then(|| Id::from(*id)));
             found.extend(ids.map(|id| Violation { id, what: what.clone() }));
         }
     }
 }
 
 /// An item whose add was acknowledged, or that was seen, is completed or still there.
-fn kept(book: &Book<'_>, add: &Add, found: &mut Vec<Violation>) {
-    let was_there = add.outcome == Outcome::Yes || book.of_add.contains_key(&add.data);
-    let completed = book.completes_of(add.data).any(|settle| settle.outcome.may_be_done());
-    let left = book.history.left.iter().any(|left| left.data == add.data);
+fn kept(index: &HistoryIndex<'_>, add: &Add, found: &mut Vec<Violation>) {
+    let was_there = add.outcome == Outcome::Yes || index.of_add.contains_key(&add.data);
+    let completed = index.completes_of(add.data).any(|settle| settle.outcome.may_be_done());
+    let left = index.history.left.iter().any(|left| left.data == add.data);
     if was_there && !completed && !left {
         found.push(violation(&add.id, "is lost: nobody completed it, and it is gone"));
     }
 }
 
 /// An add is true only if there is nothing of this id: what was added before is gone by then.
-fn new(book: &Book<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violation>) {
+fn new(index: &HistoryIndex<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violation>) {
     for before in others.iter().filter(|other| other.outcome == Outcome::Yes) {
-        let gone = book.completes_of(before.data).any(|settle| {
+        let gone = index.completes_of(before.data).any(|settle| {
             settle.outcome.may_be_done()
                 && add.span.ended.is_none_or(|ended| settle.span.began <= ended)
         });
@@ -92,12 +92,12 @@ fn new(book: &Book<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violation>) 
 }
 
 /// An add is false only if there is an item of this id, which is not its own.
-fn refused(book: &Book<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violation>) {
+fn refused(index: &HistoryIndex<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violation>) {
     let there = others.iter().any(|other| {
         let added = other.data != add.data
             && other.outcome.may_be_done()
             && add.span.ended.is_none_or(|ended| other.span.began <= ended);
-        let gone = book
+        let gone = index
             .completes_of(other.data)
             .any(|settle| settle.outcome == Outcome::Yes && settle.span.before(add.span));
         added && !gone
@@ -108,8 +108,8 @@ fn refused(book: &Book<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violatio
 }
 
 /// What the queue counts is what was answered, but for what is unknown.
-fn totals(book: &Book<'_>, found: &mut Vec<Violation>) {
-    let Some(totals) = book.history.totals else { return };
+fn totals(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
+    let Some(totals) = index.history.totals else { return };
     let count = |outcomes: &mut dyn Iterator<Item = Outcome>| {
         outcomes.fold((0, 0), |(yes, unknown), outcome| match outcome {
             Outcome::Yes => (yes + 1, unknown),
@@ -117,9 +117,9 @@ fn totals(book: &Book<'_>, found: &mut Vec<Violation>) {
             _ => (yes, unknown),
         })
     };
-    let settles = &book.history.settles;
+    let settles = &index.history.settles;
     let counted = [
-        ("added", totals.added, count(&mut book.history.adds.iter().map(|add| add.outcome))),
+        ("added", totals.added, count(&mut index.history.adds.iter().map(|add| add.outcome))),
         (
             "completed",
             totals.completed,
@@ -136,9 +136,9 @@ fn totals(book: &Book<'_>, found: &mut Vec<Violation>) {
             ),
         ),
         ("leased", totals.leased, {
-            let asks: u64 = book.history.asks.iter().map(|ask| ask.most).sum();
+            let asks: u64 = index.history.asks.iter().map(|ask| ask.most).sum();
             // A call that was given what had expired asks again, any number of times.
-            (book.history.leases.len() as u64, asks + totals.expired)
+            (index.history.leases.len() as u64, asks + totals.expired)
         }),
     ];
     let mut wrong = |what: String| found.push(Violation { id: None, what });
@@ -147,7 +147,7 @@ fn totals(book: &Book<'_>, found: &mut Vec<Violation>) {
             wrong(format!("{total} {what} by its count, but {yes} to {} told", yes + unknown));
         }
     }
-    let left = book.history.left.len() as u64;
+    let left = index.history.left.len() as u64;
     if totals.added != totals.completed + left {
         let (added, completed) = (totals.added, totals.completed);
         wrong(format!("{added} added are not {completed} completed and {left} left"));

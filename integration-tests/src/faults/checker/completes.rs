@@ -1,48 +1,48 @@
 //! Exactly one true in a generation, and nothing after it.
 
-use super::{Book, Life, Violation, violation};
+use super::{HistoryIndex, Life, Violation, violation};
 use crate::faults::history::{How, Outcome};
 
-pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
-    for generation in book.generations.keys() {
-        at_most_one(book, *generation, found);
-        nothing_after(book, *generation, found);
+pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
+    for generation in index.generations.keys() {
+        at_most_one(index, *generation, found);
+        nothing_after(index, *generation, found);
     }
     // A generation has one add, unless that is wrong already.
-    for left in &book.history.left {
-        if book.completes_of(left.data).any(|settle| settle.outcome == Outcome::Yes) {
+    for left in &index.history.left {
+        if index.completes_of(left.data).any(|settle| settle.outcome == Outcome::Yes) {
             found.push(violation(&left.id, "was completed and is still there"));
         }
     }
-    for add in &book.history.adds {
-        let trues = book.completes_of(add.data).filter(|settle| settle.outcome == Outcome::Yes);
-        let several = book.of_add.get(&add.data).is_some_and(|all| all.len() > 1);
+    for add in &index.history.adds {
+        let trues = index.completes_of(add.data).filter(|settle| settle.outcome == Outcome::Yes);
+        let several = index.of_add.get(&add.data).is_some_and(|all| all.len() > 1);
         if several && trues.count() > 1 {
             found.push(violation(&add.id, "was added once and completed twice"));
         }
     }
-    falses(book, found);
+    falses(index, found);
 }
 
-fn at_most_one<'a>(book: &Book<'a>, generation: Life<'a>, found: &mut Vec<Violation>) {
-    let trues: Vec<_> = book.trues(generation).collect();
+fn at_most_one<'a>(index: &HistoryIndex<'a>, generation: Life<'a>, found: &mut Vec<Violation>) {
+    let trues: Vec<_> = index.trues(generation).collect();
     if let [first, .., last] = trues[..] {
         let what = format!("{} and {} both completed it", first.who, last.who);
-        found.push(violation(book.id_of(first), what));
+        found.push(violation(index.id_of(first), what));
     }
 }
 
 /// After a true no lease of the generation is given, and nothing is done with one.
-fn nothing_after<'a>(book: &Book<'a>, generation: Life<'a>, found: &mut Vec<Violation>) {
-    for done in book.trues(generation) {
+fn nothing_after<'a>(index: &HistoryIndex<'a>, generation: Life<'a>, found: &mut Vec<Violation>) {
+    for done in index.trues(generation) {
         let Some(ended) = done.span.ended else { continue };
-        for i in &book.generations[&generation] {
-            let lease = &book.history.leases[*i];
-            if book.history.given_at(lease) > ended {
+        for i in &index.generations[&generation] {
+            let lease = &index.history.leases[*i];
+            if index.history.given_at(lease) > ended {
                 let what = format!("{} was given it after {} completed it", lease.who, done.who);
                 found.push(violation(&lease.id, what));
             }
-            for settle in &book.settles[*i] {
+            for settle in &index.settles[*i] {
                 let acts = !settle.how.completes() && settle.how != How::Look;
                 if acts && settle.outcome == Outcome::Yes && settle.span.began > ended {
                     let what = format!("{} could {:?} what was completed", settle.who, settle.how);
@@ -54,20 +54,20 @@ fn nothing_after<'a>(book: &Book<'a>, generation: Life<'a>, found: &mut Vec<Viol
 }
 
 /// A false means that the item was gone: another has completed it, before this one was answered.
-fn falses(book: &Book<'_>, found: &mut Vec<Violation>) {
-    let falses = book
+fn falses(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
+    let falses = index
         .history
         .settles
         .iter()
         .filter(|settle| settle.how == How::Complete && settle.outcome == Outcome::No);
     for settle in falses {
-        let explained = book.completes(book.life(settle.lease)).any(|other| {
+        let explained = index.completes(index.life(settle.lease)).any(|other| {
             other.outcome.may_be_done()
                 && settle.span.ended.is_none_or(|ended| other.span.began <= ended)
         });
         if !explained {
             let what = format!("{} was told false, but nobody had completed it", settle.who);
-            found.push(violation(book.id_of(settle), what));
+            found.push(violation(index.id_of(settle), what));
         }
     }
 }

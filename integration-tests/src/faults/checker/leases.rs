@@ -1,26 +1,26 @@
 //! Leases of one generation: no overlap, attempts one by one, and stale ones without effect.
 
-use super::{Book, CLOCK_MS, Violation, violation};
+use super::{CLOCK_MS, HistoryIndex, Violation, violation};
 use crate::faults::history::{How, Lease, Outcome, ServerClock, Settle, Time};
 
-pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
+pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     let mut surplus = 0;
-    for leases in book.generations.values() {
+    for leases in index.generations.values() {
         for (at, b) in leases.iter().enumerate() {
             for a in &leases[..at] {
-                overlap(book, *a, *b, found);
-                stale(book, *a, *b, found);
+                overlap(index, *a, *b, found);
+                stale(index, *a, *b, found);
             }
         }
-        surplus += attempts(book, leases, found);
+        surplus += attempts(index, leases, found);
         for lease in leases {
-            lost_too_early(book, *lease, found);
-            after_giving_back(book, *lease, found);
+            lost_too_early(index, *lease, found);
+            after_giving_back(index, *lease, found);
         }
     }
     // Each lease that nobody was told of explains one attempt, and no more.
-    let told = book.history.leases.len() as u64;
-    let hidden = book.history.totals.map_or(u64::MAX, |totals| totals.leased.saturating_sub(told));
+    let told = index.history.leases.len() as u64;
+    let hidden = index.history.totals.map_or(u64::MAX, |totals| totals.leased.saturating_sub(told));
     if surplus > hidden {
         let what = format!("{surplus} attempts too many, {hidden} leases that nobody was told of");
         found.push(Violation { id: None, what });
@@ -28,19 +28,19 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
 }
 
 /// The latest deadline that the holder was told of.
-fn deadline(book: &Book<'_>, lease: usize) -> u64 {
-    let extended = book.settles[lease].iter().filter(|settle| settle.outcome == Outcome::Yes);
+fn deadline(index: &HistoryIndex<'_>, lease: usize) -> u64 {
+    let extended = index.settles[lease].iter().filter(|settle| settle.outcome == Outcome::Yes);
     let latest = extended.filter_map(|settle| settle.deadline_ms).max().unwrap_or(0);
-    latest.max(book.history.leases[lease].deadline_ms)
+    latest.max(index.history.leases[lease].deadline_ms)
 }
 
-fn overlap(book: &Book<'_>, a: usize, b: usize, found: &mut Vec<Violation>) {
-    let (first, second) = (&book.history.leases[a], &book.history.leases[b]);
+fn overlap(index: &HistoryIndex<'_>, a: usize, b: usize, found: &mut Vec<Violation>) {
+    let (first, second) = (&index.history.leases[a], &index.history.leases[b]);
     let (from, until) =
         (first.span.began.min(second.span.began), first.span.ended.max(second.span.ended));
     // Whether the deadline had passed before the clock was set back cannot be told.
-    let set_back = book.history.set_back.iter().any(|at| *at >= from && Some(*at) <= until);
-    if set_back || follows(book, a, second) || follows(book, b, first) {
+    let set_back = index.history.set_back.iter().any(|at| *at >= from && Some(*at) <= until);
+    if set_back || follows(index, a, second) || follows(index, b, first) {
         return;
     }
     let what = format!("{} and {} had it at the same time", first.who, second.who);
@@ -48,26 +48,26 @@ fn overlap(book: &Book<'_>, a: usize, b: usize, found: &mut Vec<Violation>) {
 }
 
 /// Whether `then` may be given although lease `a` was given before.
-fn follows(book: &Book<'_>, a: usize, then: &Lease) -> bool {
-    let first = &book.history.leases[a];
+fn follows(index: &HistoryIndex<'_>, a: usize, then: &Lease) -> bool {
+    let first = &index.history.leases[a];
     if then.span.before(first.span) {
         return false;
     }
     let ended = |began: Time| then.span.ended.is_none_or(|ended| began <= ended);
-    let given_back = book.settles[a].iter().any(|settle| {
+    let given_back = index.settles[a].iter().any(|settle| {
         settle.how.gives_back() && settle.outcome.may_be_done() && ended(settle.span.began)
     });
-    given_back || then.given_ms() >= deadline(book, a)
+    given_back || then.given_ms() >= deadline(index, a)
 }
 
 /// Once another lease of the generation has been given, the first can do nothing but complete.
-fn stale(book: &Book<'_>, a: usize, b: usize, found: &mut Vec<Violation>) {
+fn stale(index: &HistoryIndex<'_>, a: usize, b: usize, found: &mut Vec<Violation>) {
     for (old, new) in [(a, b), (b, a)] {
-        let new = &book.history.leases[new];
-        if !book.history.leases[old].span.before(new.span) {
+        let new = &index.history.leases[new];
+        if !index.history.leases[old].span.before(new.span) {
             continue;
         }
-        for settle in &book.settles[old] {
+        for settle in &index.settles[old] {
             let acts = !matches!(settle.how, How::Complete | How::Look);
             if acts && settle.outcome == Outcome::Yes && new.span.before(settle.span) {
                 let what = format!(
@@ -81,26 +81,26 @@ fn stale(book: &Book<'_>, a: usize, b: usize, found: &mut Vec<Violation>) {
 }
 
 /// A lease that was given back is over for its holder.
-fn after_giving_back(book: &Book<'_>, lease: usize, found: &mut Vec<Violation>) {
+fn after_giving_back(index: &HistoryIndex<'_>, lease: usize, found: &mut Vec<Violation>) {
     let acts = |settle: &&&Settle| {
         settle.outcome == Outcome::Yes && !matches!(settle.how, How::Complete | How::Look)
     };
-    let done: Vec<_> = book.settles[lease].iter().filter(acts).collect();
+    let done: Vec<_> = index.settles[lease].iter().filter(acts).collect();
     for back in done.iter().filter(|settle| settle.how.gives_back()) {
         if done.iter().any(|later| back.span.before(later.span)) {
-            found.push(violation(book.id_of(back), "was given back and held all the same"));
+            found.push(violation(index.id_of(back), "was given back and held all the same"));
         }
     }
 }
 
 /// Nobody loses a lease before its deadline, but by giving it back or when the item is completed.
-fn lost_too_early(book: &Book<'_>, i: usize, found: &mut Vec<Violation>) {
-    let lease = &book.history.leases[i];
-    let ServerClock::Runs { from_ms } = book.history.clock else { return };
+fn lost_too_early(index: &HistoryIndex<'_>, i: usize, found: &mut Vec<Violation>) {
+    let lease = &index.history.leases[i];
+    let ServerClock::Runs { from_ms } = index.history.clock else { return };
     if lease.keep_alive {
         return; // its holder is told a little early
     }
-    for lost in &book.settles[i] {
+    for lost in &index.settles[i] {
         let (
             How::Extend | How::Release | How::Fail | How::CompleteStrict,
             Outcome::No,
@@ -109,7 +109,7 @@ fn lost_too_early(book: &Book<'_>, i: usize, found: &mut Vec<Violation>) {
         else {
             continue;
         };
-        let known = book.settles[i]
+        let known = index.settles[i]
             .iter()
             .filter(|settle| settle.outcome == Outcome::Yes && settle.span.before(lost.span))
             .filter_map(|settle| settle.deadline_ms);
@@ -117,8 +117,8 @@ fn lost_too_early(book: &Book<'_>, i: usize, found: &mut Vec<Violation>) {
         let in_time = from_ms + ended.as_millis() as u64 + CLOCK_MS < deadline;
         let began = |settle: &&Settle| settle.outcome.may_be_done() && settle.span.began <= ended;
         let own =
-            book.settles[i].iter().copied().filter(began).any(|settle| settle.how.gives_back());
-        let done = book.completes(book.life(i)).any(|settle| began(&settle));
+            index.settles[i].iter().copied().filter(began).any(|settle| settle.how.gives_back());
+        let done = index.completes(index.life(i)).any(|settle| began(&settle));
         if in_time && !own && !done {
             let what = format!("{} lost its lease before the deadline ({:?})", lost.who, lost.how);
             found.push(violation(&lease.id, what));
@@ -127,8 +127,8 @@ fn lost_too_early(book: &Book<'_>, i: usize, found: &mut Vec<Violation>) {
 }
 
 /// An attempt more for each failure and each expiry. How many more there are than are explained.
-fn attempts(book: &Book<'_>, leases: &[usize], found: &mut Vec<Violation>) -> u64 {
-    let all = &book.history.leases;
+fn attempts(index: &HistoryIndex<'_>, leases: &[usize], found: &mut Vec<Violation>) -> u64 {
+    let all = &index.history.leases;
     let mut surplus = 0;
     let mut before: Option<usize> = None;
     for i in leases {
@@ -139,14 +139,14 @@ fn attempts(book: &Book<'_>, leases: &[usize], found: &mut Vec<Violation>) -> u6
         }
         let (expected, known) = match before {
             None => (1..=1, 0),
-            Some(before) => next_attempt(book, before),
+            Some(before) => next_attempt(index, before),
         };
         if lease.attempt < *expected.start() {
             wrong(format!("attempt {} was counted twice", lease.attempt));
         }
         let more = lease.attempt.saturating_sub(*expected.end());
         surplus += more;
-        if more > hidden(book, lease) {
+        if more > hidden(index, lease) {
             wrong(format!("attempt {} comes after {}", lease.attempt, expected.end() - known));
         }
         if let Some(before) = before.map(|before| &all[before]) {
@@ -163,10 +163,10 @@ fn attempts(book: &Book<'_>, leases: &[usize], found: &mut Vec<Violation>) -> u6
 }
 
 /// What the attempt after this lease may be, and what the end of this lease adds at most.
-fn next_attempt(book: &Book<'_>, before: usize) -> (std::ops::RangeInclusive<u64>, u64) {
-    let attempt = book.history.leases[before].attempt;
+fn next_attempt(index: &HistoryIndex<'_>, before: usize) -> (std::ops::RangeInclusive<u64>, u64) {
+    let attempt = index.history.leases[before].attempt;
     let ends = |how: How, outcome: Outcome| {
-        book.settles[before].iter().any(|settle| settle.how == how && settle.outcome == outcome)
+        index.settles[before].iter().any(|settle| settle.how == how && settle.outcome == outcome)
     };
     if ends(How::Release, Outcome::Yes) {
         (attempt..=attempt, 0)
@@ -179,7 +179,7 @@ fn next_attempt(book: &Book<'_>, before: usize) -> (std::ops::RangeInclusive<u64
 
 /// Lease calls that may have leased it without anybody being told. When: a call may be over before
 /// its request is executed, and what that leases is given back, or expires.
-fn hidden(book: &Book<'_>, then: &Lease) -> u64 {
-    let asks = book.history.asks.iter();
+fn hidden(index: &HistoryIndex<'_>, then: &Lease) -> u64 {
+    let asks = index.history.asks.iter();
     asks.filter(|ask| then.span.ended.is_none_or(|ended| ask.span.began <= ended)).count() as u64
 }

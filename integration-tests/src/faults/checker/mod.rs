@@ -33,11 +33,11 @@ pub(super) struct Verdict {
 
 /// Judges a history.
 pub(super) fn check(history: &History) -> Verdict {
-    let book = Book::new(history);
+    let index = HistoryIndex::new(history);
     let mut found = Vec::new();
-    adds::check(&book, &mut found);
-    leases::check(&book, &mut found);
-    completes::check(&book, &mut found);
+    adds::check(&index, &mut found);
+    leases::check(&index, &mut found);
+    completes::check(&index, &mut found);
     let all = found.len();
     let excuses = excuses(history);
     found
@@ -91,7 +91,7 @@ impl History {
 type Life<'a> = (u64, &'a str);
 
 /// The history, by what belongs together.
-struct Book<'a> {
+struct HistoryIndex<'a> {
     history: &'a History,
     /// By digest of the data: each add has its own.
     adds: BTreeMap<u64, &'a Add>,
@@ -106,9 +106,9 @@ struct Book<'a> {
     of_add: BTreeMap<u64, BTreeSet<Life<'a>>>,
 }
 
-impl<'a> Book<'a> {
+impl<'a> HistoryIndex<'a> {
     fn new(history: &'a History) -> Self {
-        let mut book = Book {
+        let mut index = HistoryIndex {
             history,
             adds: history.adds.iter().map(|add| (add.data, add)).collect(),
             by_id: BTreeMap::new(),
@@ -118,22 +118,22 @@ impl<'a> Book<'a> {
             of_add: BTreeMap::new(),
         };
         for add in &history.adds {
-            book.by_id.entry(&add.id).or_default().push(add);
+            index.by_id.entry(&add.id).or_default().push(add);
         }
         for (i, lease) in history.leases.iter().enumerate() {
-            let life = book.life(i);
-            book.generations.entry(life).or_default().push(i);
-            book.of_add.entry(lease.data).or_default().insert(life);
+            let life = index.life(i);
+            index.generations.entry(life).or_default().push(i);
+            index.of_add.entry(lease.data).or_default().insert(life);
         }
         let mut released = vec![false; history.leases.len()];
         for settle in &history.settles {
-            book.settles[settle.lease].push(settle);
+            index.settles[settle.lease].push(settle);
             released[settle.lease] |= settle.how == How::Release && settle.outcome.may_be_done();
             if settle.how.completes() {
-                book.completes.entry(book.life(settle.lease)).or_default().push(settle);
+                index.completes.entry(index.life(settle.lease)).or_default().push(settle);
             }
         }
-        for leases in book.generations.values_mut() {
+        for leases in index.generations.values_mut() {
             // Attempts never go down. Of those with the same, all but the last were released, and
             // the server's clock tells, if it was not set back.
             leases.sort_by_key(|i| {
@@ -142,7 +142,7 @@ impl<'a> Book<'a> {
                 (lease.attempt, !released[*i], by_clock, lease.span.ended)
             });
         }
-        book
+        index
     }
 
     /// The generation of a lease.
