@@ -3,9 +3,9 @@
 
 mod adds;
 mod completes;
-mod leases;
 #[cfg(test)]
-mod story;
+mod history_builder;
+mod leases;
 #[cfg(test)]
 mod tests;
 

@@ -2,319 +2,319 @@
 
 use super::super::history::{Ask, How, Outcome, ServerClock, Span, Totals};
 use super::check;
-use super::story::{CLOCK, Story, ms, span};
+use super::history_builder::{CLOCK, HistoryBuilder, ms, span};
 use Outcome::{No, NotDone, Unknown, Yes};
 
 /// One item that was added, leased and completed.
-fn whole() -> Story {
-    let mut story = Story::new();
-    let lease = story.add(0, "a", 1, Yes).lease(10, "a", 1);
-    story.settle(20, lease, How::Complete, Yes);
-    story
+fn whole() -> HistoryBuilder {
+    let mut builder = HistoryBuilder::new();
+    let lease = builder.add(0, "a", 1, Yes).lease(10, "a", 1);
+    builder.settle(20, lease, How::Complete, Yes);
+    builder
 }
 
 #[test]
 fn a_whole_life_is_clean() {
     whole().is_clean();
-    Story::new().is_clean();
+    HistoryBuilder::new().is_clean();
 }
 
 #[test]
 fn what_is_unknown_may_have_happened_or_not() {
-    let mut story = Story::new();
-    story.add(0, "never", 1, Unknown).add(0, "not", 2, NotDone).add(0, "it was", 3, Unknown);
-    let lease = story.lease(10, "it was", 3);
-    story.settle(20, lease, How::Complete, Unknown).is_clean();
+    let mut builder = HistoryBuilder::new();
+    builder.add(0, "never", 1, Unknown).add(0, "not", 2, NotDone).add(0, "it was", 3, Unknown);
+    let lease = builder.lease(10, "it was", 3);
+    builder.settle(20, lease, How::Complete, Unknown).is_clean();
 }
 
 #[test]
 fn a_lost_item_is_caught() {
-    let mut story = whole();
-    story.add(0, "b", 2, Yes).is_caught("is lost");
-    story.left("b", 2).is_clean();
-    let mut story = whole();
-    story.lease(15, "a", 1);
-    let mut story = Story::new();
-    story.add(0, "a", 1, Unknown);
-    let lease = story.lease(10, "a", 1);
-    story.settle(20, lease, How::Complete, NotDone).is_caught("is lost");
+    let mut builder = whole();
+    builder.add(0, "b", 2, Yes).is_caught("is lost");
+    builder.left("b", 2).is_clean();
+    let mut builder = whole();
+    builder.lease(15, "a", 1);
+    let mut builder = HistoryBuilder::new();
+    builder.add(0, "a", 1, Unknown);
+    let lease = builder.lease(10, "a", 1);
+    builder.settle(20, lease, How::Complete, NotDone).is_caught("is lost");
 }
 
 #[test]
 fn what_nobody_added_is_caught() {
-    let mut story = whole();
-    let lease = story.lease(10, "a", 7);
-    story.settle(20, lease, How::Complete, Yes).is_caught("nobody has added");
-    let mut story = whole();
-    story.left("a", 7).is_caught("nobody has added");
+    let mut builder = whole();
+    let lease = builder.lease(10, "a", 7);
+    builder.settle(20, lease, How::Complete, Yes).is_caught("nobody has added");
+    let mut builder = whole();
+    builder.left("a", 7).is_caught("nobody has added");
 }
 
 #[test]
 fn changed_data_is_caught() {
-    let mut story = whole();
-    let lease = story.again(120, "a", 1, 1);
-    story.0.leases[lease].data = 9;
-    story.is_among("has changed");
-    let mut story = whole();
-    story.add(0, "b", 2, Yes);
-    let lease = story.lease(10, "b", 2);
-    story.settle(20, lease, How::Complete, Yes);
-    story.0.leases[lease].id = "a".into();
-    story.is_caught("has the data of b");
+    let mut builder = whole();
+    let lease = builder.again(120, "a", 1, 1);
+    builder.0.leases[lease].data = 9;
+    builder.is_among("has changed");
+    let mut builder = whole();
+    builder.add(0, "b", 2, Yes);
+    let lease = builder.lease(10, "b", 2);
+    builder.settle(20, lease, How::Complete, Yes);
+    builder.0.leases[lease].id = "a".into();
+    builder.is_caught("has the data of b");
 }
 
 #[test]
 fn what_was_refused_and_is_there_is_caught() {
     for outcome in [No, NotDone] {
-        let mut story = whole();
-        story.add(2, "a", 2, outcome);
-        let lease = story.lease(30, "a", 2);
-        story.settle(40, lease, How::Complete, Yes).is_caught("is there, but its add was");
+        let mut builder = whole();
+        builder.add(2, "a", 2, outcome);
+        let lease = builder.lease(30, "a", 2);
+        builder.settle(40, lease, How::Complete, Yes).is_caught("is there, but its add was");
     }
-    let mut story = whole();
-    story.0.adds[0].span = span(12, 13);
-    story.is_caught("before its add");
+    let mut builder = whole();
+    builder.0.adds[0].span = span(12, 13);
+    builder.is_caught("before its add");
 }
 
 #[test]
 fn an_add_executed_twice_is_caught() {
-    let mut story = whole();
-    let lease = story.lease(30, "a", 1);
-    story.0.leases[lease].generation = 2;
-    story.settle(40, lease, How::Complete, Unknown).is_caught("several generations");
-    story.0.settles[1].outcome = Yes;
-    story.is_among("completed twice");
+    let mut builder = whole();
+    let lease = builder.lease(30, "a", 1);
+    builder.0.leases[lease].generation = 2;
+    builder.settle(40, lease, How::Complete, Unknown).is_caught("several generations");
+    builder.0.settles[1].outcome = Yes;
+    builder.is_among("completed twice");
 }
 
-/// After a whole story another item, which is given the same number.
-fn with_the_same_number(id: &str) -> Story {
-    let mut story = whole();
-    story.add(30, id, 2, Yes);
-    let lease = story.lease(40, id, 2);
-    story.settle(50, lease, How::Complete, Yes).is_clean();
-    story.0.leases[lease].generation = 1;
-    story
+/// After a whole builder another item, which is given the same number.
+fn with_the_same_number(id: &str) -> HistoryBuilder {
+    let mut builder = whole();
+    builder.add(30, id, 2, Yes);
+    let lease = builder.lease(40, id, 2);
+    builder.settle(50, lease, How::Complete, Yes).is_clean();
+    builder.0.leases[lease].generation = 1;
+    builder
 }
 
 #[test]
 fn two_lives_with_one_number_are_never_excused() {
-    let mut story = with_the_same_number("a");
-    story.0.windows.push((ms(0), ms(100)));
-    story.0.two_masters = true;
-    story.is_caught("two lives");
+    let mut builder = with_the_same_number("a");
+    builder.0.windows.push((ms(0), ms(100)));
+    builder.0.two_masters = true;
+    builder.is_caught("two lives");
 }
 
 #[test]
 fn a_number_used_twice_is_excused_only_if_two_masters_gave_it() {
-    let mut story = with_the_same_number("b");
-    story.is_caught("both have the number");
-    story.0.windows.push((ms(0), ms(100)));
-    story.is_caught("both have the number");
-    story.0.two_masters = true;
-    story.is_clean();
-    story.0.windows = vec![(ms(0), ms(25))];
-    story.is_caught("both have the number");
-    story.0.windows.clear();
-    story.is_caught("both have the number");
+    let mut builder = with_the_same_number("b");
+    builder.is_caught("both have the number");
+    builder.0.windows.push((ms(0), ms(100)));
+    builder.is_caught("both have the number");
+    builder.0.two_masters = true;
+    builder.is_clean();
+    builder.0.windows = vec![(ms(0), ms(25))];
+    builder.is_caught("both have the number");
+    builder.0.windows.clear();
+    builder.is_caught("both have the number");
 }
 
 #[test]
 fn an_add_is_false_only_if_there_is_another() {
-    let mut story = Story::new();
-    story.add(0, "a", 1, No).is_caught("was refused");
-    let mut story = whole();
-    story.add(15, "a", 2, No).is_clean();
-    let mut story = whole();
-    story.add(30, "a", 2, No).is_caught("was refused");
+    let mut builder = HistoryBuilder::new();
+    builder.add(0, "a", 1, No).is_caught("was refused");
+    let mut builder = whole();
+    builder.add(15, "a", 2, No).is_clean();
+    let mut builder = whole();
+    builder.add(30, "a", 2, No).is_caught("was refused");
     // The first may have come to nothing.
-    let mut story = Story::new();
-    story.add(0, "a", 1, Unknown).add(5, "a", 2, No).is_clean();
+    let mut builder = HistoryBuilder::new();
+    builder.add(0, "a", 1, Unknown).add(5, "a", 2, No).is_clean();
 }
 
 #[test]
 fn an_add_is_true_only_if_there_is_no_other() {
-    let mut story = whole();
-    story.add(30, "a", 2, Yes);
-    let lease = story.lease(40, "a", 2);
-    story.settle(50, lease, How::Complete, Yes).is_clean();
-    story.0.adds[1].span = span(15, 16);
-    story.is_caught("added again while it was there");
+    let mut builder = whole();
+    builder.add(30, "a", 2, Yes);
+    let lease = builder.lease(40, "a", 2);
+    builder.settle(50, lease, How::Complete, Yes).is_clean();
+    builder.0.adds[1].span = span(15, 16);
+    builder.is_caught("added again while it was there");
 }
 
 #[test]
 fn two_trues_are_caught() {
-    let mut story = whole();
-    let late = story.lease(10, "a", 1);
-    story.0.leases[0].span = span(10, 11);
-    story.settle(15, 0, How::Release, Yes);
-    story.0.leases[late].span = span(17, 18);
-    story.0.leases[late].deadline_ms = CLOCK + 117;
-    story.settle(18, late, How::Complete, No).is_caught("told false");
-    story.0.settles[2].span = span(22, 23);
-    story.is_clean();
-    story.0.settles[2].outcome = Yes;
-    story.is_caught("both completed it");
+    let mut builder = whole();
+    let late = builder.lease(10, "a", 1);
+    builder.0.leases[0].span = span(10, 11);
+    builder.settle(15, 0, How::Release, Yes);
+    builder.0.leases[late].span = span(17, 18);
+    builder.0.leases[late].deadline_ms = CLOCK + 117;
+    builder.settle(18, late, How::Complete, No).is_caught("told false");
+    builder.0.settles[2].span = span(22, 23);
+    builder.is_clean();
+    builder.0.settles[2].outcome = Yes;
+    builder.is_caught("both completed it");
 }
 
 #[test]
 fn a_lease_after_the_true_is_caught() {
-    let mut story = whole();
-    story.settle(15, 0, How::Release, Yes);
+    let mut builder = whole();
+    builder.settle(15, 0, How::Release, Yes);
     // It waited since before, and is given it too late by the server's clock.
-    let lease = story.lease(16, "a", 1);
-    story.0.leases[lease].span = span(16, 200);
-    story.is_clean();
-    story.0.leases[lease].deadline_ms = CLOCK + 250;
-    story.is_caught("after worker 0 completed it");
-    story.0.clock = ServerClock::Jumps;
-    story.is_clean();
-    story.0.leases[lease].span = span(30, 200);
-    story.is_caught("after worker 0 completed it");
+    let lease = builder.lease(16, "a", 1);
+    builder.0.leases[lease].span = span(16, 200);
+    builder.is_clean();
+    builder.0.leases[lease].deadline_ms = CLOCK + 250;
+    builder.is_caught("after worker 0 completed it");
+    builder.0.clock = ServerClock::Jumps;
+    builder.is_clean();
+    builder.0.leases[lease].span = span(30, 200);
+    builder.is_caught("after worker 0 completed it");
 }
 
 #[test]
 fn what_is_completed_is_gone() {
-    let mut story = whole();
-    story.left("a", 1).is_caught("still there");
-    let mut story = whole();
-    story.settle(30, 0, How::Extend, Yes).is_caught("what was completed");
-    let mut story = whole();
-    story.settle(30, 0, How::Extend, No).settle(30, 0, How::Complete, No).is_clean();
+    let mut builder = whole();
+    builder.left("a", 1).is_caught("still there");
+    let mut builder = whole();
+    builder.settle(30, 0, How::Extend, Yes).is_caught("what was completed");
+    let mut builder = whole();
+    builder.settle(30, 0, How::Extend, No).settle(30, 0, How::Complete, No).is_clean();
 }
 
 #[test]
 fn a_false_needs_a_true() {
-    let mut story = Story::new();
-    let lease = story.add(0, "a", 1, Yes).lease(10, "a", 1);
-    story.settle(20, lease, How::Complete, No).settle(30, lease, How::Complete, Yes);
-    story.is_caught("told false");
-    story.0.settles[1].outcome = Unknown;
-    story.is_caught("told false");
-    story.0.settles[1].span = span(10, 40);
-    story.is_clean();
+    let mut builder = HistoryBuilder::new();
+    let lease = builder.add(0, "a", 1, Yes).lease(10, "a", 1);
+    builder.settle(20, lease, How::Complete, No).settle(30, lease, How::Complete, Yes);
+    builder.is_caught("told false");
+    builder.0.settles[1].outcome = Unknown;
+    builder.is_caught("told false");
+    builder.0.settles[1].span = span(10, 40);
+    builder.is_clean();
 }
 
 #[test]
 fn overlapping_leases_are_caught() {
-    let mut story = whole();
-    story.0.settles[0].span = span(300, 301);
-    let second = story.again(60, "a", 1, 1);
-    story.is_caught("at the same time");
-    story.0.leases[second].span = span(60, 120);
-    story.0.leases[second].deadline_ms = CLOCK + 110 + 100;
-    story.is_clean();
+    let mut builder = whole();
+    builder.0.settles[0].span = span(300, 301);
+    let second = builder.again(60, "a", 1, 1);
+    builder.is_caught("at the same time");
+    builder.0.leases[second].span = span(60, 120);
+    builder.0.leases[second].deadline_ms = CLOCK + 110 + 100;
+    builder.is_clean();
     // One millisecond too early by the server's clock.
-    story.0.leases[second].deadline_ms -= 1;
-    story.is_caught("at the same time");
-    story.0.set_back.push(ms(70));
-    story.is_clean();
+    builder.0.leases[second].deadline_ms -= 1;
+    builder.is_caught("at the same time");
+    builder.0.set_back.push(ms(70));
+    builder.is_clean();
 }
 
 #[test]
 fn an_extended_lease_ends_later() {
-    let mut story = whole();
-    story.0.settles[0].span = span(400, 401);
-    let second = story.again(120, "a", 1, 1);
-    story.settle(50, 0, How::Extend, Yes).is_clean();
+    let mut builder = whole();
+    builder.0.settles[0].span = span(400, 401);
+    let second = builder.again(120, "a", 1, 1);
+    builder.settle(50, 0, How::Extend, Yes).is_clean();
     for how in [How::Extend, How::Look] {
-        story.0.settles[1].how = how;
-        story.0.settles[1].deadline_ms = Some(CLOCK + 150);
-        story.is_caught("at the same time");
+        builder.0.settles[1].how = how;
+        builder.0.settles[1].deadline_ms = Some(CLOCK + 150);
+        builder.is_caught("at the same time");
     }
-    story.0.leases[second].span = span(150, 160);
-    story.0.leases[second].deadline_ms = CLOCK + 250;
-    story.is_clean();
+    builder.0.leases[second].span = span(150, 160);
+    builder.0.leases[second].deadline_ms = CLOCK + 250;
+    builder.is_clean();
 }
 
 #[test]
 fn a_lease_that_was_given_back_may_be_given_again() {
     for (how, failures) in [(How::Release, 0), (How::Fail, 1)] {
         for outcome in [Yes, Unknown] {
-            let mut story = whole();
-            story.0.settles[0].span = span(50, 51);
-            let second = story.lease(40, "a", 1);
-            story.0.leases[second].attempt += failures;
-            story.0.leases[second].failures += failures;
-            story.settle(30, 0, how, outcome).is_clean();
-            story.0.settles[1].span = span(45, 46);
-            story.is_among("at the same time");
+            let mut builder = whole();
+            builder.0.settles[0].span = span(50, 51);
+            let second = builder.lease(40, "a", 1);
+            builder.0.leases[second].attempt += failures;
+            builder.0.leases[second].failures += failures;
+            builder.settle(30, 0, how, outcome).is_clean();
+            builder.0.settles[1].span = span(45, 46);
+            builder.is_among("at the same time");
         }
     }
-    let mut story = whole();
-    story.0.settles[0].span = span(50, 51);
-    story.lease(40, "a", 1);
-    story.settle(30, 0, How::Release, No);
-    story.is_among("at the same time");
+    let mut builder = whole();
+    builder.0.settles[0].span = span(50, 51);
+    builder.lease(40, "a", 1);
+    builder.settle(30, 0, How::Release, No);
+    builder.is_among("at the same time");
 }
 
 #[test]
 fn stale_handles_that_act_are_caught() {
     for how in [How::Extend, How::Release, How::Fail] {
-        let mut story = whole();
-        story.0.settles[0].span = span(300, 301);
-        story.again(120, "a", 1, 1);
-        story.settle(130, 0, how, No).is_clean();
-        story.0.settles[1].outcome = Yes;
-        story.is_among("after worker 1 was given the next");
+        let mut builder = whole();
+        builder.0.settles[0].span = span(300, 301);
+        builder.again(120, "a", 1, 1);
+        builder.settle(130, 0, how, No).is_clean();
+        builder.0.settles[1].outcome = Yes;
+        builder.is_among("after worker 1 was given the next");
     }
-    let mut story = whole();
-    story.settle(12, 0, How::Release, Yes).settle(15, 0, How::Extend, Yes);
-    story.is_caught("held all the same");
+    let mut builder = whole();
+    builder.settle(12, 0, How::Release, Yes).settle(15, 0, How::Extend, Yes);
+    builder.is_caught("held all the same");
 }
 
 #[test]
 fn a_lease_lost_before_its_deadline_is_caught() {
-    let mut story = whole();
-    story.settle(12, 0, How::Extend, No).is_caught("before the deadline");
-    story.0.clock = ServerClock::Jumps;
-    story.is_clean();
-    let mut story = whole();
-    story.settle(25, 0, How::Extend, No).is_clean();
-    story.0.settles[0].span = span(200, 201);
-    story.0.settles[1].span = span(115, 116);
-    story.is_clean();
+    let mut builder = whole();
+    builder.settle(12, 0, How::Extend, No).is_caught("before the deadline");
+    builder.0.clock = ServerClock::Jumps;
+    builder.is_clean();
+    let mut builder = whole();
+    builder.settle(25, 0, How::Extend, No).is_clean();
+    builder.0.settles[0].span = span(200, 201);
+    builder.0.settles[1].span = span(115, 116);
+    builder.is_clean();
 }
 
 #[test]
 fn attempts_go_up_by_one() {
-    let mut story = whole();
-    story.0.settles[0].span = span(400, 401);
-    let second = story.again(120, "a", 1, 1);
-    story.is_clean();
-    story.0.leases[second].attempt = 3;
-    story.0.leases[second].expiries = 2;
-    story.is_among("attempt 3 comes after");
+    let mut builder = whole();
+    builder.0.settles[0].span = span(400, 401);
+    let second = builder.again(120, "a", 1, 1);
+    builder.is_clean();
+    builder.0.leases[second].attempt = 3;
+    builder.0.leases[second].expiries = 2;
+    builder.is_among("attempt 3 comes after");
     let totals = Totals { added: 1, leased: 2, completed: 1, failed: 0, expired: 0 };
-    story.0.totals = Some(totals);
-    story.is_among("attempts too many");
+    builder.0.totals = Some(totals);
+    builder.is_among("attempts too many");
     // Somebody who was killed may have had it in between.
-    story.0.asks.push(Ask { span: Span { began: ms(50), ended: None }, most: 1 });
-    story.is_among("attempts too many");
-    story.0.totals = Some(Totals { leased: 3, ..totals });
-    story.is_clean();
-    story.0.leases[second].expiries = 1;
-    story.is_caught("is not 1 and what is counted");
+    builder.0.asks.push(Ask { span: Span { began: ms(50), ended: None }, most: 1 });
+    builder.is_among("attempts too many");
+    builder.0.totals = Some(Totals { leased: 3, ..totals });
+    builder.is_clean();
+    builder.0.leases[second].expiries = 1;
+    builder.is_caught("is not 1 and what is counted");
 }
 
 #[test]
 fn an_attempt_counted_twice_or_not_at_all_is_caught() {
-    let mut story = whole();
-    story.0.settles[0].span = span(400, 401);
-    story.lease(120, "a", 1);
-    story.is_caught("counted twice");
-    let mut story = whole();
-    story.0.settles[0].span = span(400, 401);
-    story.again(30, "a", 1, 1);
-    story.settle(20, 0, How::Release, Yes);
-    story.is_among("attempt 2 comes after");
+    let mut builder = whole();
+    builder.0.settles[0].span = span(400, 401);
+    builder.lease(120, "a", 1);
+    builder.is_caught("counted twice");
+    let mut builder = whole();
+    builder.0.settles[0].span = span(400, 401);
+    builder.again(30, "a", 1, 1);
+    builder.settle(20, 0, How::Release, Yes);
+    builder.is_among("attempt 2 comes after");
 }
 
 #[test]
 fn totals_that_do_not_agree_are_caught() {
     let right = Totals { added: 1, leased: 1, completed: 1, failed: 0, expired: 0 };
-    let mut story = whole();
-    story.0.totals = Some(right);
-    story.is_clean();
+    let mut builder = whole();
+    builder.0.totals = Some(right);
+    builder.is_clean();
     for (wrong, says) in [
         (Totals { added: 2, ..right }, "added"),
         (Totals { leased: 0, ..right }, "leased"),
@@ -322,36 +322,36 @@ fn totals_that_do_not_agree_are_caught() {
         (Totals { completed: 0, ..right }, "completed"),
         (Totals { failed: 1, ..right }, "failed"),
     ] {
-        story.0.totals = Some(wrong);
-        story.is_caught(says);
+        builder.0.totals = Some(wrong);
+        builder.is_caught(says);
     }
-    story.0.totals = Some(Totals { leased: 2, expired: 1, ..right });
-    story.is_clean();
+    builder.0.totals = Some(Totals { leased: 2, expired: 1, ..right });
+    builder.is_clean();
 }
 
 #[test]
 fn only_the_last_window_is_excused() {
-    let mut story = whole();
-    story.add(30, "b", 2, Yes).add(90, "c", 3, Yes).is_caught("is lost");
-    story.0.windows.push((ms(80), ms(100)));
-    let verdict = check(&story.0);
+    let mut builder = whole();
+    builder.add(30, "b", 2, Yes).add(90, "c", 3, Yes).is_caught("is lost");
+    builder.0.windows.push((ms(80), ms(100)));
+    let verdict = check(&builder.0);
     assert_eq!(verdict.excused, 1);
     let lost: Vec<_> = verdict.violations.iter().filter_map(|found| found.id.as_deref()).collect();
     assert_eq!(lost, ["b"]);
     // A complete that was lost comes back, and is completed again.
-    let mut story = whole();
-    let second = story.again(120, "a", 1, 1);
-    story.settle(130, second, How::Complete, Yes);
-    assert_eq!(check(&story.0).violations.len(), 2);
-    story.0.windows.push((ms(19), ms(25)));
-    story.is_clean();
+    let mut builder = whole();
+    let second = builder.again(120, "a", 1, 1);
+    builder.settle(130, second, How::Complete, Yes);
+    assert_eq!(check(&builder.0).violations.len(), 2);
+    builder.0.windows.push((ms(19), ms(25)));
+    builder.is_clean();
 }
 
 #[test]
 fn the_history_of_an_item_is_told_in_order() {
-    let mut story = whole();
-    story.add(5, "b", 2, Yes).left("a", 1);
-    let told = story.0.of("a");
+    let mut builder = whole();
+    builder.add(5, "b", 2, Yes).left("a", 1);
+    let told = builder.0.of("a");
     let lines: Vec<_> = told.lines().collect();
     assert!(lines[0].contains("producer adds data 0000000000000001: Yes"), "{told}");
     assert!(lines[1].contains("worker 0 gets lease 0 of generation 1, attempt 1"), "{told}");

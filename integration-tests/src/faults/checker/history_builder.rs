@@ -19,12 +19,12 @@ pub(super) fn span(began: u64, ended: u64) -> Span {
 }
 
 /// Writes histories down. Everything happens at 1 ms, and takes as long.
-pub(super) struct Story(pub(super) History);
+pub(super) struct HistoryBuilder(pub(super) History);
 
-impl Story {
+impl HistoryBuilder {
     pub(super) fn new() -> Self {
         let clock = ServerClock::Runs { from_ms: CLOCK };
-        Story(History { clock, ..History::default() })
+        HistoryBuilder(History { clock, ..History::default() })
     }
 
     pub(super) fn add(&mut self, at: u64, id: &str, data: u64, outcome: Outcome) -> &mut Self {
