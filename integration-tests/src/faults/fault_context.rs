@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::dice::Dice;
 use super::history::Time;
 use super::load::Load;
 use super::place::Place;
 use super::recorder::Recorder;
+use super::rng::SeededRng;
 use super::worker_pool::WorkerPool;
 
 pub(super) struct FaultContext<'a> {
@@ -15,7 +15,7 @@ pub(super) struct FaultContext<'a> {
     pub(super) pool: &'a WorkerPool,
     pub(super) load: Arc<Load>,
     pub(super) recorder: Arc<Recorder>,
-    pub(super) dice: Dice,
+    pub(super) rng: SeededRng,
     /// When the fault is to be over.
     pub(super) until: Instant,
     /// How often something was broken.
@@ -29,7 +29,7 @@ impl FaultContext<'_> {
     }
 
     pub(super) async fn rest(&mut self, ms: std::ops::Range<u64>) {
-        tokio::time::sleep(self.dice.ms(ms)).await;
+        tokio::time::sleep(self.rng.ms(ms)).await;
     }
 
     /// What was executed from then to now may be lost, or be repeated.

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::dice::{Dice, digest};
 use super::history::{Add, How, Id, Outcome, Span, Time};
 use super::recorder::Recorder;
+use super::rng::{SeededRng, digest};
 use super::worker::Worker;
 use super::worker_pool::{Told, WorkerSlot, ask, outcome_of};
 use crate::conformance::testee::Testee;
@@ -80,16 +80,16 @@ impl Load {
     }
 
     /// Adds until it is told to stop.
-    pub(super) async fn produce(self: Arc<Self>, worker_slot: Arc<WorkerSlot>, mut dice: Dice) {
+    pub(super) async fn produce(self: Arc<Self>, worker_slot: Arc<WorkerSlot>, mut rng: SeededRng) {
         while self.stage() == Stage::Load {
             if self.backlog.load(Ordering::Relaxed) > BACKLOG {
-                tokio::time::sleep(dice.ms(1..20)).await;
+                tokio::time::sleep(rng.ms(1..20)).await;
                 continue;
             }
             let Some(process) = worker_slot.process().await else { continue };
-            let many = dice.chance(40);
-            let count = if many { dice.number(2..20) } else { 1 };
-            let items: Vec<(Id, u64, Value)> = (0..count).map(|_| self.item(&mut dice)).collect();
+            let many = rng.chance(40);
+            let count = if many { rng.number(2..20) } else { 1 };
+            let items: Vec<(Id, u64, Value)> = (0..count).map(|_| self.item(&mut rng)).collect();
             let request = if many {
                 json!({ "op": "add_items", "items": items.iter().map(|item| item.2.clone()).collect::<Value>() })
             } else {
@@ -108,27 +108,27 @@ impl Load {
                 let who = worker_slot.name.clone();
                 self.recorder.history().adds.push(Add { who, span, id, data, outcome });
             }
-            rest(&mut dice, failed).await;
+            rest(&mut rng, failed).await;
         }
     }
 
     /// A new item; now and then with an id that was there before.
-    fn item(&self, dice: &mut Dice) -> (Id, u64, Value) {
+    fn item(&self, rng: &mut SeededRng) -> (Id, u64, Value) {
         let number = self.next_add.fetch_add(1, Ordering::Relaxed);
-        let again = number > 20 && dice.chance(10);
-        let id = if again { number - dice.number(1..20) } else { number };
+        let again = number > 20 && rng.chance(10);
+        let id = if again { number - rng.number(1..20) } else { number };
         let id = format!("item-{id}");
-        let size = *dice.pick(&[0, 0, 0, 50, 1_500, 20_000]);
+        let size = *rng.pick(&[0, 0, 0, 50, 1_500, 20_000]);
         let data = format!("{number}:{}", "x".repeat(size)).into_bytes();
         let mut item = json!({ "id": hex(id.as_bytes()), "data": hex(&data) });
-        if dice.chance(20) {
-            item["priority"] = dice.number(0..4).into();
+        if rng.chance(20) {
+            item["priority"] = rng.number(0..4).into();
         }
-        if dice.chance(10) {
-            item["delay_ms"] = dice.number(1..80).into();
+        if rng.chance(10) {
+            item["delay_ms"] = rng.number(1..80).into();
         }
-        if dice.chance(5) {
-            item["max_attempts"] = dice.number(1..4).into();
+        if rng.chance(5) {
+            item["max_attempts"] = rng.number(1..4).into();
         }
         (id, digest(&data), item)
     }
@@ -138,7 +138,7 @@ impl Load {
         self: Arc<Self>,
         worker_slot: Arc<WorkerSlot>,
         name: String,
-        mut dice: Dice,
+        mut rng: SeededRng,
     ) {
         let mut slot = 0;
         // Leases of earlier rounds whose handles the process still has.
@@ -154,23 +154,23 @@ impl Load {
             let handle = format!("{name}.{slot}");
             old.retain(|(_, of)| !of.starts_with(&handle));
             let worker = Worker { load: &self, worker_slot: &worker_slot, process: &process };
-            let Some(held) = worker.lease(&handle, &mut dice).await else {
-                rest(&mut dice, true).await;
+            let Some(held) = worker.lease(&handle, &mut rng).await else {
+                rest(&mut rng, true).await;
                 continue;
             };
             let mut held = held;
-            if self.stage() == Stage::Load && !held.is_empty() && dice.chance(15) {
+            if self.stage() == Stage::Load && !held.is_empty() && rng.chance(15) {
                 slot = (slot + 1) % SLOTS;
                 let handle = format!("{name}.{slot}");
                 old.retain(|(_, of)| !of.starts_with(&handle));
-                let next = worker.complete_and_lease(&held, &handle, &mut dice).await;
+                let next = worker.complete_and_lease(&held, &handle, &mut rng).await;
                 old.extend(held.into_iter().map(|held| (held.lease, held.handle)));
                 held = next.unwrap_or_default();
             }
             if self.stage() == Stage::Load {
-                worker.use_leases(&held, &old, &mut dice).await;
+                worker.use_leases(&held, &old, &mut rng).await;
             } else {
-                worker.settle(&held, How::Complete, &mut dice).await;
+                worker.settle(&held, How::Complete, &mut rng).await;
             }
             old.extend(held.into_iter().map(|held| (held.lease, held.handle)));
         }
@@ -184,10 +184,10 @@ impl Load {
 }
 
 /// So that a process that is refused does not ask all the time.
-async fn rest(dice: &mut Dice, failed: bool) {
+async fn rest(rng: &mut SeededRng, failed: bool) {
     if failed {
-        tokio::time::sleep(dice.ms(2..15)).await;
-    } else if dice.chance(20) {
-        tokio::time::sleep(dice.ms(0..4)).await;
+        tokio::time::sleep(rng.ms(2..15)).await;
+    } else if rng.chance(20) {
+        tokio::time::sleep(rng.ms(0..4)).await;
     }
 }

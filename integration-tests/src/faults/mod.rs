@@ -5,7 +5,6 @@
 
 mod checker;
 mod cleaner;
-mod dice;
 mod disk;
 mod fault;
 mod fault_context;
@@ -15,6 +14,7 @@ mod load;
 mod place;
 mod recorder;
 mod report;
+mod rng;
 mod rows;
 mod run;
 mod worker;

@@ -7,13 +7,13 @@ use serde_json::json;
 use tokio::task::{JoinHandle, block_in_place};
 
 use super::checker;
-use super::dice::{Dice, digest};
 use super::fault::Fault;
 use super::fault_context::FaultContext;
 use super::history::{History, Left, Totals};
 use super::load::{Load, Stage};
 use super::place::{Place, Servers};
 use super::recorder::Recorder;
+use super::rng::{SeededRng, digest};
 use super::worker_pool::{ProcessSpec, WorkerPool, insist};
 use crate::conformance::Error;
 use crate::conformance::testee::{Language, Testee};
@@ -63,8 +63,8 @@ pub(super) async fn play(
         Ok(place) => place,
         Err(why) => return Ok(Report { skipped: Some(why), ..Report::default() }),
     };
-    let dice = |name: &str| Dice::new(terms.seed, &format!("{} {engine} {name}", fault.name));
-    let specs = specs(fault, &place, terms, &mut dice("outfits"));
+    let rng = |name: &str| SeededRng::new(terms.seed, &format!("{} {engine} {name}", fault.name));
+    let specs = specs(fault, &place, terms, &mut rng("outfits"));
     let pool = WorkerPool::start(specs).await?;
     if let Some(ability) = fault.needs.filter(|ability| pool.able(ability).is_empty()) {
         pool.end().await?;
@@ -77,12 +77,12 @@ pub(super) async fn play(
     let mut workers: Vec<JoinHandle<()>> = Vec::new();
     for worker_slot in &pool.worker_slots {
         for i in 0..PRODUCERS {
-            let dice = dice(&format!("{} producer {i}", worker_slot.name));
-            producers.push(tokio::spawn(load.clone().produce(worker_slot.clone(), dice)));
+            let rng = rng(&format!("{} producer {i}", worker_slot.name));
+            producers.push(tokio::spawn(load.clone().produce(worker_slot.clone(), rng)));
         }
         for i in 0..WORKERS {
-            let (name, dice) = (format!("d{i}"), dice(&format!("{} worker {i}", worker_slot.name)));
-            workers.push(tokio::spawn(load.clone().work(worker_slot.clone(), name, dice)));
+            let (name, rng) = (format!("d{i}"), rng(&format!("{} worker {i}", worker_slot.name)));
+            workers.push(tokio::spawn(load.clone().work(worker_slot.clone(), name, rng)));
         }
     }
     let end = Instant::now() + HEALED;
@@ -93,13 +93,13 @@ pub(super) async fn play(
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let held: Vec<_> = pool.worker_slots.iter().map(|worker_slot| worker_slot.holds()).collect();
-    let (until, dice) = (Instant::now() + terms.time, dice("fault"));
+    let (until, rng) = (Instant::now() + terms.time, rng("fault"));
     let mut context = FaultContext {
         place: &mut place,
         pool: &pool,
         load: load.clone(),
         recorder: recorder.clone(),
-        dice,
+        rng,
         until,
         times: 0,
     };
@@ -144,10 +144,10 @@ pub(super) async fn play(
 }
 
 /// One process for each language; some of them give up early, so that unknown outcomes come about.
-fn specs(fault: &Fault, place: &Place, terms: &Terms, dice: &mut Dice) -> Vec<ProcessSpec> {
+fn specs(fault: &Fault, place: &Place, terms: &Terms, rng: &mut SeededRng) -> Vec<ProcessSpec> {
     let environment: Vec<_> = place.clock.iter().flat_map(|clock| clock.environment()).collect();
     let spec = |language: &Language| {
-        let timeout_ms = dice.pick(fault.timeouts_ms);
+        let timeout_ms = rng.pick(fault.timeouts_ms);
         ProcessSpec {
             language: language.clone(),
             url: format!("{}timeout_ms={timeout_ms}", place.url()),

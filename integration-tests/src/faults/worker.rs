@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::dice::{Dice, digest};
 use super::history::{Ask, How, Lease, Outcome, Settle, Span, Time};
 use super::load::{Load, Stage};
+use super::rng::{SeededRng, digest};
 use super::worker_pool::{Told, WorkerSlot, ask, outcome_of};
 use crate::conformance::testee::{Failure, Testee};
 use crate::conformance::value::unhex;
@@ -31,12 +31,12 @@ pub(super) struct Worker<'a> {
 
 impl Worker<'_> {
     /// Nothing if the call failed.
-    pub(super) async fn lease(&self, handle: &str, dice: &mut Dice) -> Option<Vec<Held>> {
+    pub(super) async fn lease(&self, handle: &str, rng: &mut SeededRng) -> Option<Vec<Held>> {
         let drains = self.load.stage() == Stage::Drain;
-        let duration_ms = if drains { 2_000 } else { *dice.pick(self.load.mix.leases_ms) };
-        let keep_alive = duration_ms >= 300 && !drains && dice.chance(self.load.mix.keep_alive);
-        let many = dice.chance(50).then(|| dice.number(2..12));
-        let wait_ms = if drains { 50 } else { *dice.pick(&[0, 30, 300]) };
+        let duration_ms = if drains { 2_000 } else { *rng.pick(self.load.mix.leases_ms) };
+        let keep_alive = duration_ms >= 300 && !drains && rng.chance(self.load.mix.keep_alive);
+        let many = rng.chance(50).then(|| rng.number(2..12));
+        let wait_ms = if drains { 50 } else { *rng.pick(&[0, 30, 300]) };
         let request = json!({
             "op": if many.is_some() { "lease_many" } else { "lease" },
             "count": many,
@@ -113,16 +113,16 @@ impl Worker<'_> {
         &self,
         held: &[Held],
         handle: &str,
-        dice: &mut Dice,
+        rng: &mut SeededRng,
     ) -> Option<Vec<Held>> {
         let recorder = &self.load.recorder;
-        let (duration_ms, count) = (*dice.pick(self.load.mix.leases_ms), dice.number(1..8));
+        let (duration_ms, count) = (*rng.pick(self.load.mix.leases_ms), rng.number(1..8));
         let request = json!({
             "op": "complete_and_lease",
             "leases": held.iter().map(|one| one.handle.clone()).collect::<Vec<_>>(),
             "count": count,
             "duration_ms": duration_ms,
-            "wait_ms": dice.pick(&[0, 0, 50]),
+            "wait_ms": rng.pick(&[0, 0, 50]),
             "as": handle,
         });
         let began = recorder.now();
@@ -141,61 +141,66 @@ impl Worker<'_> {
     }
 
     /// What workers do, good and bad, by chance.
-    pub(super) async fn use_leases(&self, held: &[Held], old: &[(usize, String)], dice: &mut Dice) {
+    pub(super) async fn use_leases(
+        &self,
+        held: &[Held],
+        old: &[(usize, String)],
+        rng: &mut SeededRng,
+    ) {
         let Some(first) = held.first() else { return };
-        let longest = if dice.chance(10) { first.duration_ms + 30 } else { 4 };
-        tokio::time::sleep(dice.ms(0..longest + 1)).await;
+        let longest = if rng.chance(10) { first.duration_ms + 30 } else { 4 };
+        tokio::time::sleep(rng.ms(0..longest + 1)).await;
         let kept_alive = first.keep_alive;
         if kept_alive {
             for one in held {
-                self.one(one.lease, &one.handle, How::Look, dice).await;
+                self.one(one.lease, &one.handle, How::Look, rng).await;
             }
         }
-        match dice.number(0..100) {
-            0..=6 => self.settle(held, How::Release, dice).await,
-            7..=12 => self.settle(held, How::Fail, dice).await,
+        match rng.number(0..100) {
+            0..=6 => self.settle(held, How::Release, rng).await,
+            7..=12 => self.settle(held, How::Fail, rng).await,
             13..=20 => {
-                self.settle(held, How::Extend, dice).await;
-                self.settle(held, How::Complete, dice).await;
+                self.settle(held, How::Extend, rng).await;
+                self.settle(held, How::Complete, rng).await;
             }
             21..=25 => {
-                self.settle(held, How::Complete, dice).await;
-                self.settle(held, How::Complete, dice).await;
+                self.settle(held, How::Complete, rng).await;
+                self.settle(held, How::Complete, rng).await;
             }
-            26..=30 => self.settle(held, How::CompleteStrict, dice).await,
+            26..=30 => self.settle(held, How::CompleteStrict, rng).await,
             // A lease that is kept alive ends with its handle, which may take its time.
             31..=34 if !kept_alive => {}
-            _ => self.settle(held, How::Complete, dice).await,
+            _ => self.settle(held, How::Complete, rng).await,
         }
         // What was held before, and is stale by now, or not.
-        if !old.is_empty() && dice.chance(15) {
-            let (lease, handle) = dice.pick(old).clone();
-            let how = *dice.pick(&[
+        if !old.is_empty() && rng.chance(15) {
+            let (lease, handle) = rng.pick(old).clone();
+            let how = *rng.pick(&[
                 How::Complete,
                 How::CompleteStrict,
                 How::Extend,
                 How::Release,
                 How::Fail,
             ]);
-            self.one(lease, &handle, how, dice).await;
+            self.one(lease, &handle, how, rng).await;
         }
     }
 
     /// All of them: in one call, or each in its own.
-    pub(super) async fn settle(&self, held: &[Held], how: How, dice: &mut Dice) {
-        if held.len() < 2 || dice.chance(20) {
+    pub(super) async fn settle(&self, held: &[Held], how: How, rng: &mut SeededRng) {
+        if held.len() < 2 || rng.chance(20) {
             for one in held {
-                self.one(one.lease, &one.handle, how, dice).await;
+                self.one(one.lease, &one.handle, how, rng).await;
             }
             return;
         }
-        let mut request = words(how, true, dice);
+        let mut request = words(how, true, rng);
         request["leases"] = held.iter().map(|one| one.handle.clone()).collect();
         self.record(request, &held.iter().map(|one| one.lease).collect::<Vec<_>>(), how).await;
     }
 
-    pub(super) async fn one(&self, lease: usize, handle: &str, how: How, dice: &mut Dice) {
-        let mut request = words(how, false, dice);
+    pub(super) async fn one(&self, lease: usize, handle: &str, how: How, rng: &mut SeededRng) {
+        let mut request = words(how, false, rng);
         request["lease"] = handle.into();
         self.record(request, &[lease], how).await;
     }
@@ -245,7 +250,7 @@ impl Worker<'_> {
     }
 }
 
-fn words(how: How, many: bool, dice: &mut Dice) -> Value {
+fn words(how: How, many: bool, rng: &mut SeededRng) -> Value {
     let (op, op_many) = match how {
         How::Complete | How::CompleteStrict => ("complete", "complete_many"),
         How::Extend => ("extend", "extend_many"),
@@ -256,9 +261,9 @@ fn words(how: How, many: bool, dice: &mut Dice) -> Value {
     let mut request = json!({ "op": if many { op_many } else { op } });
     match how {
         How::CompleteStrict => request["strict"] = true.into(),
-        How::Extend => request["duration_ms"] = dice.number(20..600).into(),
-        How::Release | How::Fail if dice.chance(30) => {
-            request["delay_ms"] = dice.number(1..60).into();
+        How::Extend => request["duration_ms"] = rng.number(20..600).into(),
+        How::Release | How::Fail if rng.chance(30) => {
+            request["delay_ms"] = rng.number(1..60).into();
         }
         _ => {}
     }

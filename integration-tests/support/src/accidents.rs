@@ -50,22 +50,22 @@ pub fn with_accidents(of: &[&str], times: usize, mut read: impl FnMut(&str)) {
     let seed =
         std::env::var("LEASEQ_SEED").map_or_else(|_| rand::random(), |seed| seed.parse().unwrap());
     println!("LEASEQ_SEED={seed}");
-    let mut dice = StdRng::seed_from_u64(seed);
+    let mut rng = StdRng::seed_from_u64(seed);
     for _ in 0..times {
-        let mut text: Vec<char> = of[dice.random_range(0..of.len())].chars().collect();
-        for _ in 0..=dice.random_range(0..6) {
-            accident(&mut text, &mut dice);
+        let mut text: Vec<char> = of[rng.random_range(0..of.len())].chars().collect();
+        for _ in 0..=rng.random_range(0..6) {
+            accident(&mut text, &mut rng);
         }
         read(&text.into_iter().collect::<String>());
     }
 }
 
-fn accident(text: &mut Vec<char>, dice: &mut StdRng) {
-    let (a, b) = (dice.random_range(0..text.len() + 1), dice.random_range(0..text.len() + 1));
+fn accident(text: &mut Vec<char>, rng: &mut StdRng) {
+    let (a, b) = (rng.random_range(0..text.len() + 1), rng.random_range(0..text.len() + 1));
     let (from, to) = (a.min(b), a.max(b));
-    match dice.random_range(0..5) {
+    match rng.random_range(0..5) {
         0 | 1 => {
-            let piece = PIECES[dice.random_range(0..PIECES.len())];
+            let piece = PIECES[rng.random_range(0..PIECES.len())];
             text.splice(from..from, piece.chars());
         }
         2 => drop(text.drain(from..to.min(from + 4))),

@@ -9,9 +9,9 @@ use tokio::task::JoinSet;
 
 use crate::conformance::Error;
 use crate::faults::cleaner::Cleaner;
-use crate::faults::dice::Dice;
 use crate::faults::fault_context::FaultContext;
 use crate::faults::recorder::Recorder;
+use crate::faults::rng::SeededRng;
 use crate::faults::worker_pool::ask;
 
 /// Of each process, and programs of their own.
@@ -25,12 +25,12 @@ pub(in crate::faults) async fn race(context: &mut FaultContext<'_>) -> Result<()
     {
         let (worker_slot, recorder, until) =
             (worker_slot.clone(), context.recorder.clone(), context.until);
-        let mut dice = Dice::new(context.dice.number(0..u64::MAX), &worker_slot.name);
+        let mut rng = SeededRng::new(context.rng.number(0..u64::MAX), &worker_slot.name);
         cleaners.spawn(async move {
             let mut times = 0;
             while times == 0 || Instant::now() < until {
                 let Some(process) = worker_slot.process().await else { break };
-                let op = *dice.pick(&["light_clean", "light_clean", "deep_clean", "check"]);
+                let op = *rng.pick(&["light_clean", "light_clean", "deep_clean", "check"]);
                 if let Some(Ok(report)) = ask(&process, &recorder, json!({ "op": op })).await {
                     times += 1;
                     // Nothing is ever broken here, however much is going on.
@@ -41,7 +41,7 @@ pub(in crate::faults) async fn race(context: &mut FaultContext<'_>) -> Result<()
                         ));
                     }
                 }
-                tokio::time::sleep(dice.ms(0..10)).await;
+                tokio::time::sleep(rng.ms(0..10)).await;
             }
             times
         });
@@ -57,8 +57,8 @@ pub(in crate::faults) async fn race_programs(context: &mut FaultContext<'_>) -> 
     let mut programs = JoinSet::new();
     for i in 0..PROGRAMS {
         let url = format!("{}timeout_ms=10000", context.place.url());
-        let dice = Dice::new(context.dice.number(0..u64::MAX), &format!("cleaner {i}"));
-        programs.spawn(come_and_go(url, context.until, context.recorder.clone(), dice));
+        let rng = SeededRng::new(context.rng.number(0..u64::MAX), &format!("cleaner {i}"));
+        programs.spawn(come_and_go(url, context.until, context.recorder.clone(), rng));
     }
     race(context).await?;
     while let Some(times) = programs.join_next().await {
@@ -68,10 +68,15 @@ pub(in crate::faults) async fn race_programs(context: &mut FaultContext<'_>) -> 
 }
 
 /// How often it went; that it went badly is in the records.
-async fn come_and_go(url: String, until: Instant, recorder: Arc<Recorder>, mut dice: Dice) -> u64 {
+async fn come_and_go(
+    url: String,
+    until: Instant,
+    recorder: Arc<Recorder>,
+    mut rng: SeededRng,
+) -> u64 {
     let mut times = 0;
     while times == 0 || Instant::now() < until {
-        let (works, killed, rests) = (dice.ms(50..1_000), dice.chance(30), dice.ms(0..200));
+        let (works, killed, rests) = (rng.ms(50..1_000), rng.chance(30), rng.ms(0..200));
         let gone = async {
             let cleaner = Cleaner::start(&url).await?;
             tokio::time::sleep(works).await;

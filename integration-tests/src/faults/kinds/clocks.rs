@@ -10,8 +10,8 @@ pub(in crate::faults) async fn jump(context: &mut FaultContext<'_>) -> Result<()
     let clock = context.place.clock.as_ref().ok_or("there is no clock")?;
     let (mut at, mut highest) = (AHEAD_MS, AHEAD_MS);
     while context.times == 0 || std::time::Instant::now() < context.until {
-        let by = *context.dice.pick(&[50, 700, 5_000, 3_600_000]);
-        let back = context.dice.chance(40);
+        let by = *context.rng.pick(&[50, 700, 5_000, 3_600_000]);
+        let back = context.rng.chance(40);
         let next = if back { at - by } else { at + by };
         if back {
             let now = context.recorder.now();
@@ -20,7 +20,7 @@ pub(in crate::faults) async fn jump(context: &mut FaultContext<'_>) -> Result<()
         clock.run_ahead(next)?;
         (at, highest) = (next, highest.max(next));
         context.times += 1;
-        let rest = context.dice.ms(50..500);
+        let rest = context.rng.ms(50..500);
         tokio::time::sleep(rest).await;
     }
     // What was leased before the clock was set back has its time, too.

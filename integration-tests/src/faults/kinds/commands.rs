@@ -32,8 +32,8 @@ pub(in crate::faults) async fn kill_clients(context: &mut FaultContext<'_>) -> R
 /// Writes are held back, scripts among them, or all commands: for longer than some calls last.
 pub(in crate::faults) async fn pause_clients(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
-        let ms = context.dice.number(10..900).to_string();
-        let what = *context.dice.pick(&["WRITE", "ALL"]);
+        let ms = context.rng.number(10..900).to_string();
+        let what = *context.rng.pick(&["WRITE", "ALL"]);
         context.times += everywhere(context, &["CLIENT", "PAUSE", &ms, what]);
         context.rest(0..1_000).await;
     }

@@ -14,7 +14,7 @@ fn proxy<'a>(context: &'a FaultContext<'_>) -> Result<&'a Proxy, Error> {
 /// The server has executed a script, and its reply never comes.
 pub(in crate::faults) async fn lose_replies(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
-        let (count, keeps_open) = (context.dice.number(1..4), context.dice.chance(30));
+        let (count, keeps_open) = (context.rng.number(1..4), context.rng.chance(30));
         let then = if keeps_open { Then::KeepOpen } else { Then::Close };
         let there = proxy(context)?;
         let before = there.replies_dropped();
@@ -50,7 +50,7 @@ pub(in crate::faults) async fn mute(context: &mut FaultContext<'_>) -> Result<()
 /// Connections are reset at any time, and now and then new ones refused for a while.
 pub(in crate::faults) async fn reset(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
-        let refuses = context.dice.chance(20);
+        let refuses = context.rng.chance(20);
         if refuses {
             tokio::task::block_in_place(|| proxy(context).map(|proxy| proxy.refuse(true)))?;
         }
@@ -71,7 +71,7 @@ pub(in crate::faults) async fn half_open(context: &mut FaultContext<'_>) -> Resu
         proxy(context)?.black_hole();
         context.times += 1;
         context.rest(100..2_500).await;
-        if context.dice.chance(60) {
+        if context.rng.chance(60) {
             proxy(context)?.heal();
         }
         context.rest(100..500).await;
@@ -83,7 +83,7 @@ pub(in crate::faults) async fn half_open(context: &mut FaultContext<'_>) -> Resu
 /// Every reply comes byte by byte, and late.
 pub(in crate::faults) async fn split(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
-        let delay = context.dice.ms(0..3);
+        let delay = context.rng.ms(0..3);
         proxy(context)?.split_bytes(true);
         proxy(context)?.delay(delay);
         context.times += 1;

@@ -42,8 +42,8 @@ pub(in crate::faults) async fn block(context: &mut FaultContext<'_>) -> Result<(
             task.await?;
             let load = context.load.clone();
             let worker = Worker { load: &load, worker_slot, process: &process };
-            worker.one(held.lease, &held.handle, How::Look, &mut context.dice).await;
-            worker.one(held.lease, &held.handle, How::CompleteStrict, &mut context.dice).await;
+            worker.one(held.lease, &held.handle, How::Look, &mut context.rng).await;
+            worker.one(held.lease, &held.handle, How::CompleteStrict, &mut context.rng).await;
             still_held(context, &worker_slot.name, held.lease);
             context.times += 1;
         }
@@ -106,7 +106,7 @@ async fn fork_one(
     worker.note_leases(answers[0].clone(), began, 1_000, false, None, "childs");
     if let Some(held) = held.first() {
         worker.note(answers[1].clone(), began, &[held.lease], How::Complete, false);
-        worker.one(held.lease, &held.handle, How::Complete, &mut context.dice).await;
+        worker.one(held.lease, &held.handle, How::Complete, &mut context.rng).await;
     }
     context.times += 1;
     Ok(())

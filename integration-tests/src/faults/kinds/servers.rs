@@ -15,9 +15,9 @@ const EVERYSEC: Time = Time::from_millis(2_500);
 pub(in crate::faults) async fn stop(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         let servers = context.place.all();
-        let which = context.dice.number(0..servers.len() as u64) as usize;
+        let which = context.rng.number(0..servers.len() as u64) as usize;
         // Shorter than it takes a Cluster to give a master up.
-        let ms = context.dice.ms(50..1_200);
+        let ms = context.rng.ms(50..1_200);
         servers[which].pause();
         tokio::time::sleep(ms).await;
         servers[which].resume();
@@ -60,7 +60,7 @@ pub(in crate::faults) async fn kill_snapshots(context: &mut FaultContext<'_>) ->
 }
 
 async fn restart(context: &mut FaultContext<'_>) -> Result<(), Error> {
-    let down = context.dice.ms(0..200);
+    let down = context.rng.ms(0..200);
     let server = context.place.server()?;
     block_in_place(|| server.kill());
     tokio::time::sleep(down).await;
@@ -90,7 +90,7 @@ pub(in crate::faults) async fn fill_memory(context: &mut FaultContext<'_>) -> Re
 /// `REPLICAOF` on a live master, of a master that is not there: it refuses writes, and keeps all.
 pub(in crate::faults) async fn make_replica(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
-        let ms = context.dice.ms(50..900);
+        let ms = context.rng.ms(50..900);
         let server = context.place.server()?;
         // Nobody listens on port 1.
         block_in_place(|| server.cli(&["REPLICAOF", "127.0.0.1", "1"]));
@@ -142,7 +142,7 @@ pub(in crate::faults) async fn change_password(
 
 /// For a while the password is another one: nobody gets in, and all come back.
 async fn lock_out(context: &mut FaultContext<'_>, password: &str) -> Result<(), Error> {
-    let ms = context.dice.ms(50..500);
+    let ms = context.rng.ms(50..500);
     let server = context.place.server()?;
     let rule = |rule: String| ["ACL".into(), "SETUSER".into(), "worker".into(), rule];
     block_in_place(|| {

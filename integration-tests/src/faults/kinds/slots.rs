@@ -51,7 +51,7 @@ pub(in crate::faults) async fn move_about(context: &mut FaultContext<'_>) -> Res
 /// Half of the keys are there and half here, for longer than many clients have patience.
 pub(in crate::faults) async fn leave_half(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
-        let stay_ms = context.dice.number(500..2_000);
+        let stay_ms = context.rng.number(500..2_000);
         move_slot(context, Some(stay_ms)).await?;
         context.rest(300..600).await;
     }

@@ -8,7 +8,7 @@ use crate::faults::fault_context::FaultContext;
 /// SIGKILL at any time; another process takes the worker_slot.
 pub(in crate::faults) async fn kill(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
-        let worker_slot = context.dice.pick(&context.pool.worker_slots).clone();
+        let worker_slot = context.rng.pick(&context.pool.worker_slots).clone();
         worker_slot.kill()?;
         context.times += 1;
         worker_slot.fill().await?;
@@ -20,7 +20,7 @@ pub(in crate::faults) async fn kill(context: &mut FaultContext<'_>) -> Result<()
 /// SIGSTOP for longer than most leases last, then SIGCONT: the process goes on with what it has lost.
 pub(in crate::faults) async fn stop(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
-        let worker_slot = context.dice.pick(&context.pool.worker_slots).clone();
+        let worker_slot = context.rng.pick(&context.pool.worker_slots).clone();
         worker_slot.signal(Signal::STOP)?;
         context.times += 1;
         context.rest(30..1_300).await;

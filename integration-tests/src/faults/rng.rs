@@ -6,12 +6,12 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-pub(super) struct Dice(StdRng);
+pub(super) struct SeededRng(StdRng);
 
-impl Dice {
+impl SeededRng {
     /// The same for the same seed and name.
     pub(super) fn new(seed: u64, name: &str) -> Self {
-        Dice(StdRng::seed_from_u64(digest(name.as_bytes()) ^ seed))
+        SeededRng(StdRng::seed_from_u64(digest(name.as_bytes()) ^ seed))
     }
 
     pub(super) fn chance(&mut self, percent: u32) -> bool {
