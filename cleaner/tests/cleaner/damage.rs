@@ -12,7 +12,7 @@ use cases::{CASES, Hurt};
 
 const STATES: [&str; 4] = ["ready", "delayed", "leased", "dead"];
 
-async fn furnish(client: &Client, name: &str) {
+async fn add_fixtures(client: &Client, name: &str) {
     let queue = client.queue(name).unwrap();
     queue.add_item(item("leased")).await.unwrap();
     let _held = lease(&queue, secs(1800)).await;
@@ -35,7 +35,7 @@ async fn every_kind_is_found_mended_and_gone() {
     let mut raw = server.connection();
     for (i, case) in CASES.iter().enumerate() {
         let name = format!("q{i}");
-        furnish(&client, &name).await;
+        add_fixtures(&client, &name).await;
         (case.hurt)(&mut Hurt { raw: &mut raw, queue: &name });
         let (status, found, said) = report(&server.url(), "--check", &name);
         assert_eq!(status, 1, "{}: {said:#}", case.name);
@@ -79,7 +79,7 @@ async fn what_cannot_be_mended_is_reported_and_left_alone() {
     for (name, key, kind) in
         [("one", "leased", "string"), ("two", "due", "string"), ("three", "items", "list")]
     {
-        furnish(&client, name).await;
+        add_fixtures(&client, name).await;
         let key = format!("leaseq:{{{name}}}:{key}");
         server.cli(&["DEL", &key]);
         let make = if kind == "list" { "RPUSH" } else { "SET" };
@@ -99,7 +99,7 @@ async fn what_cannot_be_mended_is_reported_and_left_alone() {
         assert_eq!(keys(), before);
     }
     // A record that cannot be read.
-    furnish(&client, "four").await;
+    add_fixtures(&client, "four").await;
     let mut hurt = Hurt { raw: &mut raw, queue: "four" };
     let number = hurt.number("ready");
     hurt.run("HSET", "items", &[&number, "x"]);
@@ -109,7 +109,7 @@ async fn what_cannot_be_mended_is_reported_and_left_alone() {
     }
     assert_eq!(hurt.run("HGET", "items", &[&number]), "x");
     // Keys that are not the queue's are none of its business.
-    furnish(&client, "five").await;
+    add_fixtures(&client, "five").await;
     server.cli(&["SET", "leaseq:{five}:mine", "1"]);
     server.cli(&["SET", "leaseq:{fiv", "1"]);
     assert_eq!(report(&server.url(), "--once", "five").0, 0);
@@ -148,7 +148,7 @@ async fn damage_in_a_file_is_found_and_mended() {
     let Place::File(folder) = &place else { unreachable!() };
     let url = file_url(folder.path());
     let client = place.client().await;
-    furnish(&client, "q").await;
+    add_fixtures(&client, "q").await;
     client
         .queue("q")
         .unwrap()

@@ -4,7 +4,7 @@ use ::redis::Connection;
 use leaseq::{Result, WorkQueue};
 
 use crate::damage::Hurt;
-use crate::furnish::{Leases, furnish};
+use crate::fixtures::{Leases, add_fixtures};
 use crate::support::*;
 use crate::verify::Stage;
 
@@ -37,7 +37,7 @@ async fn deep_clean() {
     for script in
         ["audit_items", "audit_ready", "mend_doubled", "mend_stray", "audit_index", "audit_counts"]
     {
-        let prepare = async |bench: &Bench, queue: &WorkQueue| furnish(bench, queue).await;
+        let prepare = async |bench: &Bench, queue: &WorkQueue| add_fixtures(bench, queue).await;
         stage.acts(script, &[], prepare, act).await;
     }
 }

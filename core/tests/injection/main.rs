@@ -8,7 +8,7 @@
 mod broken;
 #[path = "../support/damage.rs"]
 mod damage;
-mod furnish;
+mod fixtures;
 mod scenarios;
 #[path = "../support/mod.rs"]
 mod support;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaseq::{CompleteOptions, LeaseOptions, State, WorkQueue};
 
-use crate::furnish::Leases;
+use crate::fixtures::Leases;
 use crate::support::*;
 use crate::verify::Stage;
 
@@ -165,7 +165,7 @@ async fn what_operators_do() {
     let act = async |queue: &WorkQueue, _: &Leases| queue.pause().await;
     stage.furnished("pause", &[], act).await;
     let paused = async |bench: &Bench, queue: &WorkQueue| {
-        let leases = crate::furnish::furnish(bench, queue).await;
+        let leases = crate::fixtures::add_fixtures(bench, queue).await;
         queue.pause().await.unwrap();
         leases
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ::redis::Connection;
 use leaseq::{ErrorKind, Lease, LeaseOptions, Result, State, WorkQueue};
 
-use crate::furnish::{ALL, Leases, furnish};
+use crate::fixtures::{ALL, Leases, add_fixtures};
 use crate::support::redis::{Redis, expect_waiters, fail_after, has_failed};
 use crate::support::*;
 
@@ -40,7 +40,7 @@ impl Stage {
         ends: &[&str],
         act: impl AsyncFn(&WorkQueue, &Leases) -> Result<()>,
     ) {
-        self.acts(script, ends, async |bench, queue| furnish(bench, queue).await, act).await;
+        self.acts(script, ends, async |bench, queue| add_fixtures(bench, queue).await, act).await;
     }
 
     /// The same with something else than the usual furniture.

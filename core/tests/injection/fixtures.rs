@@ -23,7 +23,7 @@ async fn lease_all(queue: &WorkQueue, duration: Duration) -> Leases {
 /// - `due…`: delayed, and due by now; `later`: delayed; `dead`; `ready…`
 ///
 /// Between the ready ones stood others that were removed.
-pub(crate) async fn furnish(bench: &Bench, queue: &WorkQueue) -> Leases {
+pub(crate) async fn add_fixtures(bench: &Bench, queue: &WorkQueue) -> Leases {
     let mut leases = Leases::new();
     queue.add_items(["s-ready", "s-delayed", "s-leased"].map(item)).await.unwrap();
     queue.add_item(item("s-dead").max_attempts(2)).await.unwrap();
