@@ -1,4 +1,4 @@
-//! The judge of the contract.
+//! The checker of the contract.
 
 #![forbid(unsafe_code)]
 

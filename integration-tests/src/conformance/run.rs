@@ -134,16 +134,16 @@ impl Run<'_> {
             "end" => {
                 let begun = arguments.as_str().and_then(|name| self.begun.remove(name));
                 let answer = begun.ok_or("nothing was begun by this name")?.answer().await?;
-                self.judge(step, answer)
+                self.check(step, answer)
             }
             "cancel" => {
                 let request = json!({ "op": "cancel", "call": arguments });
                 let answer = self.ask(&step.by, request).await?.answer().await?;
-                self.judge(step, answer)
+                self.check(step, answer)
             }
             "connect" => {
                 let answer = self.connect(&step.by, arguments).await?;
-                self.judge(step, answer)
+                self.check(step, answer)
             }
             operation => {
                 let pending = self.operate(step, operation, arguments).await?;
@@ -154,7 +154,7 @@ impl Run<'_> {
                     }
                     None => {
                         let answer = pending.answer().await?;
-                        self.judge(step, answer)
+                        self.check(step, answer)
                     }
                 }
             }
@@ -221,7 +221,7 @@ impl Run<'_> {
     }
 
     /// Compares the answer with what the step expects, and keeps what it keeps.
-    fn judge(&mut self, step: &Step, answer: Answer) -> Result<(), Error> {
+    fn check(&mut self, step: &Step, answer: Answer) -> Result<(), Error> {
         let answer = match (answer, &step.fails) {
             (Err(failure), Some(kind)) if failure.kind == *kind => {
                 let message = &failure.message;

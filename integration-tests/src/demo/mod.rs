@@ -2,13 +2,13 @@
 //! their own. One is killed while it holds leases, another is stopped past its leases and goes on.
 //! In the end every item must have been completed exactly once, with the right digest.
 
+mod checker;
 mod digests;
 mod files;
 pub mod note;
 mod place;
 mod run;
 mod screen;
-mod verdict;
 mod wait;
 mod worker;
 

@@ -1,7 +1,7 @@
 //! What a worker writes down: a line of JSON before it completes an item, and one after.
 //!
 //! A worker that is killed may have completed an item without having noted the answer. Its note
-//! from before then accounts for the item; see `verdict.rs`.
+//! from before then accounts for the item; see `checker.rs`.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! One run, from the first item to the verdict.
+//! One run, from the first item to the report.
 //!
 //! 1. All workers work on the first half of the items, until it is drained.
 //! 2. Two of them are told to hold leases, and get the second half. One is killed, one is stopped.
@@ -11,11 +11,11 @@ use std::time::Instant;
 use leaseq::{Client, Item, State, WorkQueue};
 use rustix::process::Signal;
 
+use super::checker::{Record, check_records};
 use super::files::{self, Files};
 use super::note::Note;
 use super::place::Place;
 use super::screen::Screen;
-use super::verdict::{Record, judge};
 use super::wait;
 use super::worker::{self, BATCH, Kind, Worker};
 use super::{Error, digests};
@@ -93,8 +93,8 @@ async fn on_queue(
         let notes = notes(worker)?;
         records.push(Record { worker: worker.name(), killed: i == KILLED, notes });
     }
-    let verdict = judge(&digests::expected(&files.files)?, &records, &counts);
-    faults.extend(verdict.faults);
+    let checked = check_records(&digests::expected(&files.files)?, &records, &counts);
+    faults.extend(checked.faults);
     let screen = Screen {
         files: files.files.len(),
         bytes: files.files.iter().map(|file| file.data.len()).sum(),
@@ -102,7 +102,7 @@ async fn on_queue(
         workers: workers
             .iter()
             .map(|worker| worker.language.clone())
-            .zip(verdict.completed)
+            .zip(checked.completed)
             .collect(),
         killed: (workers[KILLED].name(), story.killed_held),
         stopped: (workers[STOPPED].name(), story.stopped_held),

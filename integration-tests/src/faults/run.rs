@@ -1,4 +1,4 @@
-//! One fault on one engine: load, break, heal, drain, judge.
+//! One fault on one engine: load, break, heal, drain, check.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -135,7 +135,7 @@ pub(super) async fn play(
     if !history.windows.is_empty() {
         history.totals = None; // the server may have lost its count
     }
-    let mut report = judge(&history, faults);
+    let mut report = report(&history, faults);
     if times == 0 {
         report.faults.push("nothing was broken: the run has proved nothing".into());
     }
@@ -167,8 +167,8 @@ async fn drain(pool: &WorkerPool, load: &Load) -> Result<(), Error> {
         let asked = insist(&process, recorder, json!({ "op": "counts" }), HEALED).await;
         asked.map_err(|error| format!("{} is stuck: {error}", worker_slot.name))?;
     }
-    let judge = pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
-    if let Err(error) = until_drained(&judge, recorder).await {
+    let first = pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
+    if let Err(error) = until_drained(&first, recorder).await {
         recorder.fault(error.to_string());
     }
     Ok(())
@@ -176,13 +176,13 @@ async fn drain(pool: &WorkerPool, load: &Load) -> Result<(), Error> {
 
 /// When nobody does anything any more: what is left, and that it is sound.
 async fn take_stock(place: &Place, pool: &WorkerPool, recorder: &Recorder) -> Result<(), Error> {
-    let judge = pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
-    let counts = insist(&judge, recorder, json!({ "op": "counts" }), HEALED).await?;
-    let check = insist(&judge, recorder, json!({ "op": "check" }), HEALED).await?;
+    let first = pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
+    let counts = insist(&first, recorder, json!({ "op": "counts" }), HEALED).await?;
+    let check = insist(&first, recorder, json!({ "op": "check" }), HEALED).await?;
     if check["sound"] != true {
         recorder.fault(format!("check found {}", check["found"]));
     }
-    let left = left(&judge, recorder).await?;
+    let left = left(&first, recorder).await?;
     let total = |name: &str| counts["totals"][name].as_u64().unwrap_or_default();
     let mut history = recorder.history();
     history.left = left;
@@ -206,10 +206,10 @@ async fn take_stock(place: &Place, pool: &WorkerPool, recorder: &Recorder) -> Re
 }
 
 /// Returns when there is nothing left to do.
-pub(super) async fn until_drained(judge: &Testee, recorder: &Recorder) -> Result<(), Error> {
+pub(super) async fn until_drained(first: &Testee, recorder: &Recorder) -> Result<(), Error> {
     let end = Instant::now() + HEALED;
     loop {
-        let counts = insist(judge, recorder, json!({ "op": "counts" }), HEALED).await?;
+        let counts = insist(first, recorder, json!({ "op": "counts" }), HEALED).await?;
         if ["ready", "delayed", "leased"].iter().all(|state| counts[state] == 0) {
             return Ok(());
         }
@@ -221,12 +221,12 @@ pub(super) async fn until_drained(judge: &Testee, recorder: &Recorder) -> Result
 }
 
 /// Whatever is still there: items that are dead, if all is well.
-async fn left(judge: &Testee, recorder: &Recorder) -> Result<Vec<Left>, Error> {
+async fn left(first: &Testee, recorder: &Recorder) -> Result<Vec<Left>, Error> {
     let mut all = Vec::new();
     for state in ["ready", "delayed", "leased", "dead"] {
         let mut list = json!({ "op": "list", "state": state, "limit": 500 });
         loop {
-            let page = insist(judge, recorder, list.clone(), HEALED).await?;
+            let page = insist(first, recorder, list.clone(), HEALED).await?;
             for item in page["items"].as_array().into_iter().flatten() {
                 let bytes = |name: &str| unhex(item[name].as_str().unwrap_or_default());
                 all.push(Left {
@@ -260,9 +260,9 @@ fn leak(
     }
 }
 
-fn judge(history: &History, mut faults: Vec<String>) -> Report {
-    let verdict = checker::check(history);
-    for violation in &verdict.violations {
+fn report(history: &History, mut faults: Vec<String>) -> Report {
+    let checked = checker::check(history);
+    for violation in &checked.violations {
         faults.push(match &violation.id {
             Some(id) => format!("{id} {}\n{}", violation.what, history.of(id)),
             None => violation.what.clone(),
@@ -282,7 +282,7 @@ fn judge(history: &History, mut faults: Vec<String>) -> Report {
             })
             .count(),
         unknown: adds.chain(settles).filter(unknown).count() + history.asks.len(),
-        excused: verdict.excused,
+        excused: checked.excused,
         faults,
         ..Report::default()
     }

@@ -86,8 +86,8 @@ impl HistoryBuilder {
 
     #[track_caller]
     pub(super) fn is_clean(&self) {
-        let verdict = check(&self.0);
-        assert!(verdict.violations.is_empty(), "{:?}", verdict.violations);
+        let report = check(&self.0);
+        assert!(report.violations.is_empty(), "{:?}", report.violations);
     }
 
     /// There is this violation, and no other.

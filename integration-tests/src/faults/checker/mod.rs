@@ -1,4 +1,4 @@
-//! The judge: a history, against what the contract promises. It knows nothing of servers, and
+//! The checker: a history, against what the contract promises. It knows nothing of servers, and
 //! takes no call's word for more than it says: what is unknown may have happened or not.
 
 mod adds;
@@ -25,14 +25,14 @@ pub(super) struct Violation {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct CheckReport {
     pub(super) violations: Vec<Violation>,
     /// Those that the loss of the last window explains.
     pub(super) excused: usize,
 }
 
-/// Judges a history.
-pub(super) fn check(history: &History) -> Verdict {
+/// Checks a history.
+pub(super) fn check(history: &History) -> CheckReport {
     let index = HistoryIndex::new(history);
     let mut found = Vec::new();
     adds::check(&index, &mut found);
@@ -42,7 +42,7 @@ pub(super) fn check(history: &History) -> Verdict {
     let excuses = excuses(history);
     found
         .retain(|violation| !violation.id.as_ref().is_some_and(|id| excuses.contains(id.as_str())));
-    Verdict { excused: all - found.len(), violations: found }
+    CheckReport { excused: all - found.len(), violations: found }
 }
 
 /// Items that had anything to do with a window in which operations may be lost or repeated.

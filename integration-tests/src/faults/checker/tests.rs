@@ -334,9 +334,9 @@ fn only_the_last_window_is_excused() {
     let mut builder = whole();
     builder.add(30, "b", 2, Yes).add(90, "c", 3, Yes).is_caught("is lost");
     builder.0.windows.push((ms(80), ms(100)));
-    let verdict = check(&builder.0);
-    assert_eq!(verdict.excused, 1);
-    let lost: Vec<_> = verdict.violations.iter().filter_map(|found| found.id.as_deref()).collect();
+    let report = check(&builder.0);
+    assert_eq!(report.excused, 1);
+    let lost: Vec<_> = report.violations.iter().filter_map(|found| found.id.as_deref()).collect();
     assert_eq!(lost, ["b"]);
     // A complete that was lost comes back, and is completed again.
     let mut builder = whole();

@@ -1,4 +1,4 @@
-//! The judge: what the workers wrote down, against what was put in and what the queue counted.
+//! The checker: what the workers wrote down, against what was put in and what the queue counted.
 
 use std::collections::BTreeMap;
 
@@ -16,24 +16,24 @@ pub(super) struct Record {
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct Report {
     /// How many items each worker completed, in the order of the records.
     pub(super) completed: Vec<usize>,
     /// One line for each thing that is wrong.
     pub(super) faults: Vec<String>,
 }
 
-/// Judges a run. `expected`: the right digest of every item.
+/// Checks a run. `expected`: the right digest of every item.
 ///
 /// A worker that was killed while a `complete` was on its way has a note from before and none of
 /// the answer. If nobody else was told true, the true was its own; whether it was, the queue's
 /// count of completed items tells, which must be that of the items.
-pub(super) fn judge(
+pub(super) fn check_records(
     expected: &BTreeMap<String, String>,
     records: &[Record],
     counts: &Counts,
-) -> Verdict {
-    let mut verdict = Verdict { completed: vec![0; records.len()], faults: Vec::new() };
+) -> Report {
+    let mut report = Report { completed: vec![0; records.len()], faults: Vec::new() };
     let mut trues: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut unanswered: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (i, record) in records.iter().enumerate() {
@@ -41,12 +41,12 @@ pub(super) fn judge(
             let (Note::Before { id, .. } | Note::After { id, .. }) = note;
             match (expected.get(id), note) {
                 (None, _) => {
-                    verdict.faults.push(format!("{} noted {id}, which is no item", record.worker));
+                    report.faults.push(format!("{} noted {id}, which is no item", record.worker));
                 }
                 (Some(right), Note::Before { sha256, .. }) => {
                     unanswered.entry(id).or_default().push(i);
                     if right != sha256 {
-                        verdict.faults.push(format!(
+                        report.faults.push(format!(
                             "{id}: {} has the digest {sha256}, right is {right}",
                             record.worker
                         ));
@@ -56,7 +56,7 @@ pub(super) fn judge(
                     let open = unanswered.entry(id).or_default();
                     match open.iter().position(|who| *who == i) {
                         Some(place) => drop(open.remove(place)),
-                        None => verdict
+                        None => report
                             .faults
                             .push(format!("{id}: {} completed it without the work", record.worker)),
                     }
@@ -71,25 +71,25 @@ pub(super) fn judge(
         let open = unanswered.get(id.as_str()).map_or(&[][..], Vec::as_slice);
         for i in open.iter().filter(|i| !records[**i].killed) {
             let worker = &records[*i].worker;
-            verdict.faults.push(format!("{id}: {worker} noted no answer of its complete"));
+            report.faults.push(format!("{id}: {worker} noted no answer of its complete"));
         }
         let killed = open.iter().copied().find(|i| records[*i].killed);
         match (trues.get(id.as_str()).map_or(&[][..], Vec::as_slice), killed) {
-            ([one], _) => verdict.completed[*one] += 1,
-            ([], Some(killed)) => verdict.completed[killed] += 1,
-            ([], None) => verdict.faults.push(format!("{id} is lost: nobody completed it")),
+            ([one], _) => report.completed[*one] += 1,
+            ([], Some(killed)) => report.completed[killed] += 1,
+            ([], None) => report.faults.push(format!("{id} is lost: nobody completed it")),
             (many, _) => {
                 let names: Vec<&str> = many.iter().map(|i| records[*i].worker.as_str()).collect();
-                verdict.faults.push(format!("{id} was completed twice: {}", names.join(", ")));
+                report.faults.push(format!("{id} was completed twice: {}", names.join(", ")));
             }
         }
     }
-    verdict.faults.extend(judge_counts(expected.len() as u64, counts));
-    verdict
+    report.faults.extend(check_counts(expected.len() as u64, counts));
+    report
 }
 
 /// What the queue itself says.
-fn judge_counts(items: u64, counts: &Counts) -> Vec<String> {
+fn check_counts(items: u64, counts: &Counts) -> Vec<String> {
     let totals = &counts.totals;
     let mut faults = Vec::new();
     for (what, is) in [("added", totals.added), ("completed", totals.completed)] {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     /// Items `a` and `b` with digests `1` and `2`; the first worker was killed.
-    fn verdict(first: &[Note], second: &[Note], change: impl FnOnce(&mut Counts)) -> Verdict {
+    fn report(first: &[Note], second: &[Note], change: impl FnOnce(&mut Counts)) -> Report {
         let expected = [("a", "1"), ("b", "2")].map(|(id, sha)| (id.into(), sha.into())).into();
         let record = |worker: &str, killed, notes: &[Note]| Record {
             worker: worker.into(),
@@ -133,7 +133,7 @@ mod tests {
         counts.totals.completed = 2;
         counts.totals.expired = 1;
         change(&mut counts);
-        judge(&expected, &records, &counts)
+        check_records(&expected, &records, &counts)
     }
 
     fn whole(id: &str, sha256: &str) -> [Note; 2] {
@@ -143,23 +143,23 @@ mod tests {
     #[test]
     fn a_sound_run_has_no_faults() {
         let late = [before("a", "1"), after("a", false)];
-        let verdict = verdict(&whole("a", "1"), &[whole("b", "2"), late].concat(), |_| ());
-        assert!(verdict.faults.is_empty(), "{:?}", verdict.faults);
-        assert_eq!(verdict.completed, [1, 1]);
+        let report = report(&whole("a", "1"), &[whole("b", "2"), late].concat(), |_| ());
+        assert!(report.faults.is_empty(), "{:?}", report.faults);
+        assert_eq!(report.completed, [1, 1]);
     }
 
     #[test]
     fn a_killed_worker_may_have_lost_its_answer() {
-        let verdict = verdict(&[before("a", "1")], &whole("b", "2"), |_| ());
-        assert!(verdict.faults.is_empty(), "{:?}", verdict.faults);
-        assert_eq!(verdict.completed, [1, 1]);
+        let report = report(&[before("a", "1")], &whole("b", "2"), |_| ());
+        assert!(report.faults.is_empty(), "{:?}", report.faults);
+        assert_eq!(report.completed, [1, 1]);
     }
 
     #[test]
     fn each_broken_promise_is_told() {
         let sound = [whole("a", "1"), whole("b", "2")].concat();
         let told = |first: &[Note], second: &[Note], change: fn(&mut Counts), fault: &str| {
-            let faults = verdict(first, second, change).faults;
+            let faults = report(first, second, change).faults;
             assert!(faults.iter().any(|found| found.contains(fault)), "{fault}: {faults:?}");
         };
         let none = |_: &mut Counts| ();
