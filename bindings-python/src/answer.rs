@@ -14,7 +14,7 @@ use crate::lease::{Given, Parcel};
 
 /// Whom an answer is for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Face {
+pub(crate) enum Flavor {
     Blocking,
     Asyncio,
 }
@@ -59,10 +59,10 @@ pub(crate) fn expressible(time: SystemTime) -> SystemTime {
 }
 
 impl Answer {
-    pub(crate) fn into_python(self, py: Python<'_>, face: Face) -> PyResult<Bound<'_, PyAny>> {
+    pub(crate) fn into_python(self, py: Python<'_>, flavor: Flavor) -> PyResult<Bound<'_, PyAny>> {
         Ok(match self {
             Answer::Both(completed, parcel) => {
-                (completed, leases(py, parcel, face)?).into_pyobject(py)?.into_any()
+                (completed, leases(py, parcel, flavor)?).into_pyobject(py)?.into_any()
             }
             Answer::Client(client) => Bound::new(py, Client::new(client))?.into_any(),
             Answer::Counts(counts) => counts_value(py, counts)?,
@@ -71,11 +71,11 @@ impl Answer {
             Answer::Flags(flags) => flags.into_pyobject(py)?,
             Answer::Info(None) | Answer::Nothing => py.None().into_bound(py),
             Answer::Info(Some(info)) => info_value(py, info)?,
-            Answer::Lease(parcel) => match leases(py, parcel, face)?.pop() {
+            Answer::Lease(parcel) => match leases(py, parcel, flavor)?.pop() {
                 Some(lease) => lease,
                 None => py.None().into_bound(py),
             },
-            Answer::Leases(parcel) => leases(py, parcel, face)?.into_pyobject(py)?,
+            Answer::Leases(parcel) => leases(py, parcel, flavor)?.into_pyobject(py)?,
             Answer::Light(report) => {
                 let next_in = report.next_in.map(|next_in| next_in.as_secs_f64());
                 let numbers = (report.promoted, report.expired, report.died, next_in);
@@ -101,12 +101,12 @@ impl Answer {
     }
 }
 
-fn leases(py: Python<'_>, parcel: Parcel, face: Face) -> PyResult<Vec<Bound<'_, PyAny>>> {
+fn leases(py: Python<'_>, parcel: Parcel, flavor: Flavor) -> PyResult<Vec<Bound<'_, PyAny>>> {
     static BLOCKING: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     static ASYNCIO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let class = match face {
-        Face::Blocking => BLOCKING.import(py, "leaseq._blocking", "Lease")?,
-        Face::Asyncio => ASYNCIO.import(py, "leaseq.asyncio", "Lease")?,
+    let class = match flavor {
+        Flavor::Blocking => BLOCKING.import(py, "leaseq._blocking", "Lease")?,
+        Flavor::Asyncio => ASYNCIO.import(py, "leaseq.asyncio", "Lease")?,
     };
     let queue = parcel.queue.clone();
     // Each goes back if one of them cannot be made.

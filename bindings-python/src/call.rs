@@ -7,7 +7,7 @@ use leaseq::ErrorKind;
 use leaseq::blocking::run_while;
 use pyo3::prelude::*;
 
-use crate::answer::{Answer, Face};
+use crate::answer::{Answer, Flavor};
 use crate::error::Failure;
 use crate::port::Port;
 
@@ -20,7 +20,7 @@ pub(crate) fn call<'py>(
     call: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
 ) -> PyResult<Bound<'py, PyAny>> {
     match port {
-        None => wait(py, call)?.into_python(py, Face::Blocking),
+        None => wait(py, call)?.into_python(py, Flavor::Blocking),
         Some(port) => Ok(port.get().start(py, call)?),
     }
 }
@@ -33,7 +33,7 @@ pub(crate) fn call_that_waits<'py>(
     call: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
 ) -> PyResult<Bound<'py, PyAny>> {
     match port {
-        None => wait(py, call)?.into_python(py, Face::Blocking),
+        None => wait(py, call)?.into_python(py, Flavor::Blocking),
         Some(port) => Ok(port.get().start_wait(py, call)?.into_pyobject(py)?.into_any()),
     }
 }

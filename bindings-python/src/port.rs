@@ -17,7 +17,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use tokio::sync::Notify;
 
-use crate::answer::{Answer, Face};
+use crate::answer::{Answer, Flavor};
 use crate::error::{exception, internal};
 
 type Arrived = (u64, Option<leaseq::Result<Answer>>);
@@ -168,7 +168,7 @@ impl Port {
             return Ok(());
         }
         let answer = match answer {
-            Some(Ok(answer)) => answer.into_python(py, Face::Asyncio),
+            Some(Ok(answer)) => answer.into_python(py, Flavor::Asyncio),
             Some(Err(error)) => Err(exception(py, &error)),
             None => Err(internal(py, "a call broke off")),
         };
