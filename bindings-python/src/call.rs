@@ -9,19 +9,19 @@ use pyo3::prelude::*;
 
 use crate::answer::{Answer, Flavor};
 use crate::error::Failure;
-use crate::port::Port;
+use crate::loop_bridge::LoopBridge;
 
 /// How long a signal may go unnoticed.
 const SIGNALS: Duration = Duration::from_millis(25);
 
 pub(crate) fn call<'py>(
     py: Python<'py>,
-    port: Option<&Bound<'py, Port>>,
+    bridge: Option<&Bound<'py, LoopBridge>>,
     call: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
 ) -> PyResult<Bound<'py, PyAny>> {
-    match port {
+    match bridge {
         None => wait(py, call)?.into_python(py, Flavor::Blocking),
-        Some(port) => Ok(port.get().start(py, call)?),
+        Some(bridge) => Ok(bridge.get().start(py, call)?),
     }
 }
 
@@ -29,12 +29,12 @@ pub(crate) fn call<'py>(
 /// future and a handle to abandon it.
 pub(crate) fn call_that_waits<'py>(
     py: Python<'py>,
-    port: Option<&Bound<'py, Port>>,
+    bridge: Option<&Bound<'py, LoopBridge>>,
     call: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
 ) -> PyResult<Bound<'py, PyAny>> {
-    match port {
+    match bridge {
         None => wait(py, call)?.into_python(py, Flavor::Blocking),
-        Some(port) => Ok(port.get().start_wait(py, call)?.into_pyobject(py)?.into_any()),
+        Some(bridge) => Ok(bridge.get().start_wait(py, call)?.into_pyobject(py)?.into_any()),
     }
 }
 

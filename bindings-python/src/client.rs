@@ -12,7 +12,7 @@ use crate::answer::Answer;
 use crate::call::{call, call_that_waits};
 use crate::convert;
 use crate::error::exception;
-use crate::port::Port;
+use crate::loop_bridge::LoopBridge;
 use crate::queue::Queue;
 use crate::unused;
 
@@ -40,11 +40,11 @@ pub(crate) fn open_clients() -> Vec<Client> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (port, url, namespace, timeout, connect_timeout, max_data, ca_file))]
+#[pyo3(signature = (bridge, url, namespace, timeout, connect_timeout, max_data, ca_file))]
 #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
 pub(crate) fn connect<'py>(
     py: Python<'py>,
-    port: Option<&Bound<'py, Port>>,
+    bridge: Option<&Bound<'py, LoopBridge>>,
     url: Option<&Bound<'py, PyString>>,
     namespace: Option<&Bound<'py, PyString>>,
     timeout: Option<&Bound<'py, PyAny>>,
@@ -68,7 +68,7 @@ pub(crate) fn connect<'py>(
         options.max_data = convert::number("max_data", max_data, 1, most)? as usize;
     }
     options.ca_file = ca_file;
-    call_that_waits(py, port, async move {
+    call_that_waits(py, bridge, async move {
         Ok(Answer::Client(blocking::Client::connect(url.as_deref(), options).await?))
     })
 }
@@ -84,14 +84,12 @@ impl Client {
     fn queues<'py>(
         &self,
         py: Python<'py>,
-        port: Option<&Bound<'py, Port>>,
+        bridge: Option<&Bound<'py, LoopBridge>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
-        call(
-            py,
-            port,
-            async move { Ok(Answer::Names(client.in_this_process().await?.queues().await?)) },
-        )
+        call(py, bridge, async move {
+            Ok(Answer::Names(client.in_this_process().await?.queues().await?))
+        })
     }
 
     /// Gives back the leases that were never used; at once, the rest is done in the background.
@@ -99,16 +97,16 @@ impl Client {
         unused::give_back_of(&self.0);
     }
 
-    #[pyo3(signature = (port, within=None))]
+    #[pyo3(signature = (bridge, within=None))]
     fn close<'py>(
         &self,
         py: Python<'py>,
-        port: Option<&Bound<'py, Port>>,
+        bridge: Option<&Bound<'py, LoopBridge>>,
         within: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let client = self.0.clone();
         let within = within.and_then(|within| Duration::try_from_secs_f64(within).ok());
-        call(py, port, async move {
+        call(py, bridge, async move {
             match within {
                 // What is not done by then is not waited for.
                 Some(within) => drop(tokio::time::timeout(within, client.close()).await),

@@ -14,7 +14,7 @@ mod error;
 mod item;
 mod lease;
 mod logs;
-mod port;
+mod loop_bridge;
 mod queue;
 mod unused;
 
@@ -35,7 +35,7 @@ mod _leaseq {
     #[pymodule_export]
     use super::logs::Logs;
     #[pymodule_export]
-    use super::port::{Port, Started};
+    use super::loop_bridge::{LoopBridge, Started};
     #[pymodule_export]
     use super::queue::Queue;
     use super::{Bound, PyModule, PyModuleMethods, PyResult};

@@ -15,11 +15,11 @@ use crate::convert;
 use crate::error::{exception, invalid};
 use crate::item::Item;
 use crate::lease::{Lease, Parcel};
-use crate::port::Port;
+use crate::loop_bridge::LoopBridge;
 use crate::unused::Handle;
 
-/// Whoever calls: asyncio has a port.
-type Caller<'a, 'py> = Option<&'a Bound<'py, Port>>;
+/// Whoever calls: asyncio has a bridge.
+type Caller<'a, 'py> = Option<&'a Bound<'py, LoopBridge>>;
 type Reply<'py> = PyResult<Bound<'py, PyAny>>;
 
 #[pyclass(frozen, module = "leaseq._leaseq")]
@@ -34,20 +34,20 @@ impl Queue {
     fn run<'py, F>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         operation: impl FnOnce(WorkQueue) -> F + Send + 'static,
     ) -> Reply<'py>
     where
         F: Future<Output = Result<Answer>> + Send,
     {
         let queue = self.0.clone();
-        call(py, port, async move { operation(queue.in_this_process().await?.clone()).await })
+        call(py, bridge, async move { operation(queue.in_this_process().await?.clone()).await })
     }
 
     fn lease_up_to<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         count: usize,
         options: &Wanted<'_, 'py>,
         answer: fn(Parcel) -> Answer,
@@ -55,8 +55,8 @@ impl Queue {
         let (options, queue) = (options.checked(py)?, self.0.clone());
         // Between the call's end and its caller lies the loop: `close` must not come in between. A
         // blocking caller may itself close the client, in a signal's handler.
-        let held = port.is_some();
-        call_that_waits(py, port, async move {
+        let held = bridge.is_some();
+        call_that_waits(py, bridge, async move {
             let from = queue.in_this_process().await?.clone();
             let hold = held.then(|| from.hold());
             let leases = from.lease_many(count, options).await?;
@@ -156,42 +156,42 @@ impl Queue {
     fn add_item<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         item: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let item = Item::from(item)?;
-        self.run(py, port, async move |queue| Ok(Answer::Flag(queue.add_item(item).await?)))
+        self.run(py, bridge, async move |queue| Ok(Answer::Flag(queue.add_item(item).await?)))
     }
 
     fn add_items<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         items: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let items = convert::several("items", items)?.map(|item| Item::from(&item?));
         let items = items.collect::<PyResult<Vec<_>>>()?;
-        self.run(py, port, async move |queue| Ok(Answer::Flags(queue.add_items(items).await?)))
+        self.run(py, bridge, async move |queue| Ok(Answer::Flags(queue.add_items(items).await?)))
     }
 
     fn lease<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         duration: &Bound<'py, PyAny>,
         wait: Option<&Bound<'py, PyAny>>,
         keep_alive: bool,
         limit: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
         let wanted = Wanted { duration, wait, keep_alive, limit };
-        self.lease_up_to(py, port, 1, &wanted, Answer::Lease)
+        self.lease_up_to(py, bridge, 1, &wanted, Answer::Lease)
     }
 
     #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     fn lease_many<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         count: &Bound<'py, PyAny>,
         duration: &Bound<'py, PyAny>,
         wait: Option<&Bound<'py, PyAny>>,
@@ -200,14 +200,14 @@ impl Queue {
     ) -> Reply<'py> {
         let count = convert::number("a count", count, 1, u32::MAX)? as usize;
         let wanted = Wanted { duration, wait, keep_alive, limit };
-        self.lease_up_to(py, port, count, &wanted, Answer::Leases)
+        self.lease_up_to(py, bridge, count, &wanted, Answer::Leases)
     }
 
     #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     fn complete_and_lease<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         leases: &Bound<'py, PyAny>,
         strict: bool,
         count: &Bound<'py, PyAny>,
@@ -219,8 +219,8 @@ impl Queue {
         let (handed, complete) = (Handed::many(leases)?, strictly(strict));
         let count = convert::number("a count", count, 1, u32::MAX)? as usize;
         let options = Wanted { duration, wait, keep_alive, limit }.checked(py)?;
-        let (queue, held) = (self.0.clone(), port.is_some());
-        call_that_waits(py, port, async move {
+        let (queue, held) = (self.0.clone(), bridge.is_some());
+        call_that_waits(py, bridge, async move {
             let from = queue.in_this_process().await?.clone();
             let hold = held.then(|| from.hold());
             let leases = handed.leases();
@@ -239,12 +239,12 @@ impl Queue {
     pub(crate) fn complete<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         lease: &Bound<'py, Lease>,
         strict: bool,
     ) -> Reply<'py> {
         let (lease, options) = (one(lease)?, strictly(strict));
-        self.run(py, port, async move |queue| {
+        self.run(py, bridge, async move |queue| {
             let lease = lease.in_this_process()?;
             Ok(Answer::Flag(queue.complete_with(lease, options).await?))
         })
@@ -253,12 +253,12 @@ impl Queue {
     fn complete_many<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         leases: &Bound<'py, PyAny>,
         strict: bool,
     ) -> Reply<'py> {
         let (handed, options) = (Handed::many(leases)?, strictly(strict));
-        self.run(py, port, async move |queue| {
+        self.run(py, bridge, async move |queue| {
             Ok(Answer::Flags(queue.complete_many_with(handed.leases(), options).await?))
         })
     }
@@ -266,12 +266,12 @@ impl Queue {
     fn extend<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         lease: &Bound<'py, Lease>,
         duration: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let (lease, duration) = (one(lease)?, convert::duration("a lease", duration)?);
-        self.run(py, port, async move |queue| {
+        self.run(py, bridge, async move |queue| {
             Ok(Answer::Time(queue.extend(lease.in_this_process()?, duration).await?))
         })
     }
@@ -279,12 +279,12 @@ impl Queue {
     fn extend_many<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         leases: &Bound<'py, PyAny>,
         duration: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let (handed, duration) = (Handed::many(leases)?, convert::duration("a lease", duration)?);
-        self.run(py, port, async move |queue| {
+        self.run(py, bridge, async move |queue| {
             Ok(Answer::Times(kept(queue.extend_many(handed.leases(), duration).await?)))
         })
     }
@@ -292,12 +292,12 @@ impl Queue {
     pub(crate) fn release<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         lease: &Bound<'py, Lease>,
         delay: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
         let (lease, delay) = (one(lease)?, delay_of(delay)?);
-        self.run(py, port, async move |queue| {
+        self.run(py, bridge, async move |queue| {
             queue.release(lease.in_this_process()?, delay).await?;
             Ok(Answer::Nothing)
         })
@@ -306,12 +306,12 @@ impl Queue {
     fn release_many<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         leases: &Bound<'py, PyAny>,
         delay: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
         let (handed, delay) = (Handed::many(leases)?, delay_of(delay)?);
-        self.run(py, port, async move |queue| {
+        self.run(py, bridge, async move |queue| {
             let released = queue.release_many(handed.leases(), delay).await?;
             Ok(Answer::Flags(released.iter().map(Result::is_ok).collect()))
         })
@@ -320,14 +320,14 @@ impl Queue {
     pub(crate) fn fail<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         lease: &Bound<'py, Lease>,
         error: &Bound<'py, PyString>,
         delay: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
         let (lease, delay) = (one(lease)?, delay_of(delay)?);
         let error = error.to_string_lossy().into_owned();
-        self.run(py, port, async move |queue| {
+        self.run(py, bridge, async move |queue| {
             Ok(Answer::State(queue.fail(lease.in_this_process()?, &error, delay).await?))
         })
     }
@@ -335,57 +335,57 @@ impl Queue {
     fn fail_many<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         leases: &Bound<'py, PyAny>,
         error: &Bound<'py, PyAny>,
         delay: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
         let (handed, delay) = (Handed::many(leases)?, delay_of(delay)?);
         let errors = errors_of(error, handed.0.len())?;
-        self.run(py, port, async move |queue| {
+        self.run(py, bridge, async move |queue| {
             let failures = handed.leases().zip(errors.iter().map(String::as_str));
             Ok(Answer::States(kept(queue.fail_many(failures, delay).await?)))
         })
     }
 
-    fn light_clean<'py>(&self, py: Python<'py>, port: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, port, async move |queue| Ok(Answer::Light(queue.light_clean().await?)))
+    fn light_clean<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| Ok(Answer::Light(queue.light_clean().await?)))
     }
 
-    fn deep_clean<'py>(&self, py: Python<'py>, port: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, port, async move |queue| Ok(Answer::Deep(queue.deep_clean().await?)))
+    fn deep_clean<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| Ok(Answer::Deep(queue.deep_clean().await?)))
     }
 
-    fn check<'py>(&self, py: Python<'py>, port: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, port, async move |queue| Ok(Answer::Deep(queue.check().await?)))
+    fn check<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| Ok(Answer::Deep(queue.check().await?)))
     }
 
-    fn queue_len<'py>(&self, py: Python<'py>, port: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, port, async move |queue| Ok(Answer::Number(queue.queue_len().await?)))
+    fn queue_len<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| Ok(Answer::Number(queue.queue_len().await?)))
     }
 
-    fn processing<'py>(&self, py: Python<'py>, port: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, port, async move |queue| Ok(Answer::Number(queue.processing().await?)))
+    fn processing<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| Ok(Answer::Number(queue.processing().await?)))
     }
 
-    fn counts<'py>(&self, py: Python<'py>, port: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, port, async move |queue| Ok(Answer::Counts(queue.counts().await?)))
+    fn counts<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| Ok(Answer::Counts(queue.counts().await?)))
     }
 
     fn get<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         id: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let id = convert::id(id)?.into_owned();
-        self.run(py, port, async move |queue| Ok(Answer::Info(queue.get(id).await?)))
+        self.run(py, bridge, async move |queue| Ok(Answer::Info(queue.get(id).await?)))
     }
 
     fn list<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         state: &Bound<'py, PyAny>,
         cursor: Option<&Bound<'py, PyString>>,
         limit: &Bound<'py, PyAny>,
@@ -395,7 +395,7 @@ impl Queue {
         let cursor = cursor.map(|cursor| convert::text("a cursor", cursor)).transpose()?;
         let cursor = cursor.map(str::parse::<Cursor>).transpose();
         let cursor = cursor.map_err(|error| exception(py, &error))?;
-        self.run(py, port, async move |queue| {
+        self.run(py, bridge, async move |queue| {
             Ok(Answer::Page(queue.list(state, cursor.as_ref(), limit).await?))
         })
     }
@@ -403,52 +403,52 @@ impl Queue {
     fn remove<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         id: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let id = convert::id(id)?.into_owned();
-        self.run(py, port, async move |queue| Ok(Answer::Flag(queue.remove(id).await?)))
+        self.run(py, bridge, async move |queue| Ok(Answer::Flag(queue.remove(id).await?)))
     }
 
     fn remove_many<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         ids: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let ids = convert::ids(ids)?;
-        self.run(py, port, async move |queue| Ok(Answer::Flags(queue.remove_many(ids).await?)))
+        self.run(py, bridge, async move |queue| Ok(Answer::Flags(queue.remove_many(ids).await?)))
     }
 
     fn requeue<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         ids: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let ids = convert::ids(ids)?;
-        self.run(py, port, async move |queue| Ok(Answer::Flags(queue.requeue(ids).await?)))
+        self.run(py, bridge, async move |queue| Ok(Answer::Flags(queue.requeue(ids).await?)))
     }
 
-    fn pause<'py>(&self, py: Python<'py>, port: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, port, async move |queue| queue.pause().await.map(|()| Answer::Nothing))
+    fn pause<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| queue.pause().await.map(|()| Answer::Nothing))
     }
 
-    fn resume<'py>(&self, py: Python<'py>, port: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, port, async move |queue| queue.resume().await.map(|()| Answer::Nothing))
+    fn resume<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| queue.resume().await.map(|()| Answer::Nothing))
     }
 
-    fn drop_queue<'py>(&self, py: Python<'py>, port: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, port, async move |queue| Ok(Answer::Flag(queue.drop_queue().await?)))
+    fn drop_queue<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| Ok(Answer::Flag(queue.drop_queue().await?)))
     }
 
     fn purge<'py>(
         &self,
         py: Python<'py>,
-        port: Caller<'_, 'py>,
+        bridge: Caller<'_, 'py>,
         state: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let state = convert::state(state)?;
-        self.run(py, port, async move |queue| Ok(Answer::Number(queue.purge(state).await?)))
+        self.run(py, bridge, async move |queue| Ok(Answer::Number(queue.purge(state).await?)))
     }
 }

@@ -143,7 +143,7 @@ def test_answers_that_arrive_together_wake_the_loop_once(redis_url):
             queue = client.queue("q")
             await queue.add_item("x")
             loop = asyncio.get_running_loop()
-            port = leaseq.asyncio._ports[id(loop)]()
+            port = leaseq.asyncio._bridges[id(loop)]()
             wakes = 0
 
             def drain():
@@ -226,7 +226,7 @@ def test_a_task_cancelled_with_its_answer_gives_it_back(url, run):
             queue = client.queue("q")
             await queue.add_item("x")
             loop = asyncio.get_running_loop()
-            port = leaseq.asyncio._ports[id(loop)]()
+            port = leaseq.asyncio._bridges[id(loop)]()
             task = asyncio.create_task(queue.lease(30))
 
             def drain():
@@ -251,7 +251,7 @@ def test_a_client_closed_with_an_answer_on_its_way_gives_it_back(url):
         async with await leaseq.asyncio.connect(url) as client:
             queue = client.queue("q")
             loop = asyncio.get_running_loop()
-            port = leaseq.asyncio._ports[id(loop)]()
+            port = leaseq.asyncio._bridges[id(loop)]()
             await queue.queue_len()
             task = asyncio.create_task(queue.lease(30))
             await asyncio.sleep(0)
@@ -315,7 +315,7 @@ def test_one_client_serves_one_loop_after_the_other(url):
         thread.join()
     asyncio.run(client.close())
     gc.collect()
-    assert leaseq.asyncio._ports == {}
+    assert leaseq.asyncio._bridges == {}
 
 
 def test_a_call_without_a_loop_is_an_error(url):

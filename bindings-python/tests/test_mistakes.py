@@ -264,18 +264,18 @@ def test_an_answer_that_cannot_be_handed_out_keeps_no_other_back(client):
         create_future = Future
 
     interrupted = []
-    port = _leaseq.Port(Loop())
+    bridge = _leaseq.LoopBridge(Loop())
     queue = client.queue("q")
-    futures = [queue._native.add_item(port, "x") for _ in range(5)]
+    futures = [queue._native.add_item(bridge, "x") for _ in range(5)]
     eventually(lambda: queue.queue_len() == 5, "all are added")
     with pytest.raises(KeyboardInterrupt):
         while True:
-            port.drain()
+            bridge.drain()
     left = [future for future in futures if future not in interrupted]
 
     def handed_out():
         with contextlib.suppress(BlockingIOError):
-            port.drain()
+            bridge.drain()
         return all(future.result is True for future in left)
 
     eventually(handed_out, "the others are handed out")
@@ -285,23 +285,23 @@ def test_a_wait_that_is_cancelled_after_its_handle_was_closed_is_cancelled(url, 
     async def main():
         async with await leaseq.asyncio.connect(url) as client:
             queue = client.queue("q")
-            port = leaseq.asyncio._port()
+            bridge = leaseq.asyncio._bridge()
             loop = asyncio.get_running_loop()
             await queue.add_item("x")
             task = asyncio.create_task(queue.lease(30))
 
             def drain():
                 # The answer is there, and its task does not run before it is cancelled.
-                port.drain()
+                bridge.drain()
                 task.cancel()
 
-            loop.remove_reader(port.fileno())
-            loop.add_reader(port.fileno(), drain)
+            loop.remove_reader(bridge.fileno())
+            loop.add_reader(bridge.fileno(), drain)
             await asyncio.sleep(0)
             await queue.close()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            loop.add_reader(port.fileno(), port.drain)
+            loop.add_reader(bridge.fileno(), bridge.drain)
 
     run(main())
     with leaseq.connect(url) as client:

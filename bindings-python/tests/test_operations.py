@@ -106,7 +106,9 @@ def test_times_that_datetime_cannot_express(tmp_path):
     with leaseq.connect(f"sqlite:{path}") as client:
         client.queue("q").add_items([Item("x", id="bad", delay=60), Item("y", id="good", delay=60)])
     with contextlib.closing(sqlite3.connect(path)) as file, file:
-        file.execute("UPDATE item SET added_at = ?, rank = ? WHERE id = ?", (2**63 - 1, 2**63 - 1, b"bad"))
+        file.execute(
+            "UPDATE item SET added_at = ?, rank = ? WHERE id = ?", (2**63 - 1, 2**63 - 1, b"bad")
+        )
     with leaseq.connect(f"sqlite:{path}") as client:
         queue = client.queue("q")
         last = datetime(9999, 12, 31, tzinfo=timezone.utc)

@@ -176,7 +176,7 @@ def test_a_task_cancelled_with_its_answer_gives_back(url, run):
             await queue.add_items(["x", "y"])
             lease = await queue.lease(30)
             loop = asyncio.get_running_loop()
-            port = leaseq.asyncio._ports[id(loop)]()
+            port = leaseq.asyncio._bridges[id(loop)]()
             task = asyncio.create_task(queue.complete_and_lease([lease], 1, 30))
 
             def drain():

@@ -29,7 +29,7 @@ from types import TracebackType
 from typing import cast, overload
 
 from . import _leaseq
-from ._leaseq import Item, Port, Started
+from ._leaseq import Item, LoopBridge, Started
 from ._process import CLOSED, describe, describe_all, not_given_back, opened
 from ._values import (
     Counts,
@@ -46,28 +46,28 @@ from .exceptions import LeaseqError
 
 __all__ = ["Client", "Lease", "Queue", "connect"]
 
-# By the loop's address. A port lives as long as its loop listens to it.
-_ports: dict[int, weakref.ref[Port]] = {}
+# By the loop's address. A bridge lives as long as its loop listens to it.
+_bridges: dict[int, weakref.ref[LoopBridge]] = {}
 
 
-def _port() -> Port:
+def _bridge() -> LoopBridge:
     """Return where answers for the running loop arrive."""
     loop = get_running_loop()
-    known = _ports.get(id(loop))
-    port = known() if known is not None else None
-    return port if port is not None else _open_port(loop)
+    known = _bridges.get(id(loop))
+    bridge = known() if known is not None else None
+    return bridge if bridge is not None else _open_bridge(loop)
 
 
-def _open_port(loop: AbstractEventLoop) -> Port:
-    port, key = Port(loop), id(loop)
+def _open_bridge(loop: AbstractEventLoop) -> LoopBridge:
+    bridge, key = LoopBridge(loop), id(loop)
 
-    def forget(gone: weakref.ref[Port]) -> None:
-        if _ports.get(key) is gone:
-            del _ports[key]
+    def forget(gone: weakref.ref[LoopBridge]) -> None:
+        if _bridges.get(key) is gone:
+            del _bridges[key]
 
-    loop.add_reader(port.fileno(), port.drain)
-    _ports[key] = weakref.ref(port, forget)
-    return port
+    loop.add_reader(bridge.fileno(), bridge.drain)
+    _bridges[key] = weakref.ref(bridge, forget)
+    return bridge
 
 
 def _abandon(
@@ -108,7 +108,7 @@ async def connect(
 ) -> Client:
     """Connect to a server, or open the embedded engine; see `leaseq.connect`."""
     future, started = _leaseq.connect(
-        _port(), url, namespace, timeout, connect_timeout, max_data, ca_file
+        _bridge(), url, namespace, timeout, connect_timeout, max_data, ca_file
     )
     try:
         native = await future
@@ -136,11 +136,11 @@ class Client:
 
     async def queues(self) -> list[str]:
         """Return the names of all queues that were added to or paused and not dropped, sorted."""
-        return await self._native.queues(_port())
+        return await self._native.queues(_bridge())
 
     async def close(self) -> None:
         """End waiting calls with `ClosedError`, finish what is on its way, and disconnect."""
-        await self._native.close(_port())
+        await self._native.close(_bridge())
 
     async def __aenter__(self) -> Client:
         return self
@@ -178,15 +178,15 @@ class Lease(_leaseq.Lease):
     ) -> None:
         if not self._held:
             return
-        port = _port()
+        bridge = _bridge()
         if error is None:
-            await self._queue.complete(port, self, False)
+            await self._queue.complete(bridge, self, False)
             return
         try:
             if isinstance(error, Exception):
-                await self._queue.fail(port, self, describe(error), None)
+                await self._queue.fail(bridge, self, describe(error), None)
             else:
-                await self._queue.release(port, self, None)
+                await self._queue.release(bridge, self, None)
         except LeaseqError as problem:
             not_given_back(self, problem)
 
@@ -214,11 +214,11 @@ class Queue:
 
     async def add_item(self, item: Item | Data) -> bool:
         """Add an item, or only its data."""
-        return await self._native.add_item(_port(), item)
+        return await self._native.add_item(_bridge(), item)
 
     async def add_items(self, items: Iterable[Item | Data]) -> builtins.list[bool]:
         """Add many items; the answers stand in their order."""
-        return await self._native.add_items(_port(), items)
+        return await self._native.add_items(_bridge(), items)
 
     @overload
     async def lease(
@@ -252,7 +252,9 @@ class Queue:
         there is one; with zero it returns at once. A task that is cancelled strands no item. Else
         as `leaseq.Queue.lease`.
         """
-        future, started = self._native.lease(_port(), duration, wait, keep_alive, keep_alive_limit)
+        future, started = self._native.lease(
+            _bridge(), duration, wait, keep_alive, keep_alive_limit
+        )
         try:
             return await future
         except BaseException:
@@ -273,7 +275,7 @@ class Queue:
         Empty: there was none within `wait`. Else as `lease`.
         """
         future, started = self._native.lease_many(
-            _port(), count, duration, wait, keep_alive, keep_alive_limit
+            _bridge(), count, duration, wait, keep_alive, keep_alive_limit
         )
         try:
             return await future
@@ -319,13 +321,13 @@ class Queue:
 
     async def complete(self, lease: Lease, *, strict: bool = False) -> bool:
         """Complete the item: it is gone."""
-        return await self._native.complete(_port(), lease, strict)
+        return await self._native.complete(_bridge(), lease, strict)
 
     async def complete_many(
         self, leases: Iterable[Lease], *, strict: bool = False
     ) -> builtins.list[bool]:
         """Complete many items; the answers stand in their order."""
-        return await self._native.complete_many(_port(), leases, strict)
+        return await self._native.complete_many(_bridge(), leases, strict)
 
     async def complete_and_lease(
         self,
@@ -344,7 +346,7 @@ class Queue:
         strands no item. Else as `leaseq.Queue.complete_and_lease`.
         """
         future, started = self._native.complete_and_lease(
-            _port(), leases, strict, count, duration, wait, keep_alive, keep_alive_limit
+            _bridge(), leases, strict, count, duration, wait, keep_alive, keep_alive_limit
         )
         try:
             return await future
@@ -354,29 +356,29 @@ class Queue:
 
     async def extend(self, lease: Lease, duration: Seconds) -> datetime:
         """Extend the lease to the later of its deadline and now + `duration`."""
-        return await self._native.extend(_port(), lease, duration)
+        return await self._native.extend(_bridge(), lease, duration)
 
     async def extend_many(
         self, leases: Iterable[Lease], duration: Seconds
     ) -> builtins.list[datetime | None]:
         """Extend many leases; the deadlines stand in their order, `None` for one that is lost."""
-        return await self._native.extend_many(_port(), leases, duration)
+        return await self._native.extend_many(_bridge(), leases, duration)
 
     async def release(self, lease: Lease, *, delay: Seconds | None = None) -> None:
         """Give the item back without counting an attempt."""
-        await self._native.release(_port(), lease, delay)
+        await self._native.release(_bridge(), lease, delay)
 
     async def release_many(
         self, leases: Iterable[Lease], *, delay: Seconds | None = None
     ) -> builtins.list[bool]:
         """Give many items back; False for a lease that is lost."""
-        return await self._native.release_many(_port(), leases, delay)
+        return await self._native.release_many(_bridge(), leases, delay)
 
     async def fail(
         self, lease: Lease, error: str | BaseException = "", *, delay: Seconds | None = None
     ) -> State:
         """Count a failure: the item goes to the back of its priority, at once or after `delay`."""
-        return await self._native.fail(_port(), lease, describe(error), delay)
+        return await self._native.fail(_bridge(), lease, describe(error), delay)
 
     async def fail_many(
         self,
@@ -386,67 +388,67 @@ class Queue:
         delay: Seconds | None = None,
     ) -> builtins.list[State | None]:
         """Count failures of many items, with one error for all, or one for each."""
-        return await self._native.fail_many(_port(), leases, describe_all(errors), delay)
+        return await self._native.fail_many(_bridge(), leases, describe_all(errors), delay)
 
     async def light_clean(self) -> LightReport:
         """Make due items ready and reclaim expired leases, for queues that nobody is waiting on."""
-        return await self._native.light_clean(_port())
+        return await self._native.light_clean(_bridge())
 
     async def deep_clean(self) -> DeepReport:
         """Find and mend every broken invariant, in small steps, safe under full load."""
-        return await self._native.deep_clean(_port())
+        return await self._native.deep_clean(_bridge())
 
     async def check(self) -> DeepReport:
         """Do what `deep_clean` does, but only look."""
-        return await self._native.check(_port())
+        return await self._native.check(_bridge())
 
     async def queue_len(self) -> int:
         """Return how many items are ready."""
-        return await self._native.queue_len(_port())
+        return await self._native.queue_len(_bridge())
 
     async def processing(self) -> int:
         """Return how many items are leased, expired ones not yet reclaimed included."""
-        return await self._native.processing(_port())
+        return await self._native.processing(_bridge())
 
     async def counts(self) -> Counts:
         """Return how many items are in each state, and more that operators watch."""
-        return await self._native.counts(_port())
+        return await self._native.counts(_bridge())
 
     async def get(self, id: ItemId) -> ItemInfo | None:  # noqa: A002 - the word for it
         """Look at an item without leasing it; `None` if there is none. Raises `InvalidError`."""
-        return await self._native.get(_port(), id)
+        return await self._native.get(_bridge(), id)
 
     async def list(self, state: State | str, cursor: str | None = None, limit: int = 100) -> Page:
         """Look at up to `limit` items of a state, 1 to 1,000."""
-        return await self._native.list(_port(), state, cursor, limit)
+        return await self._native.list(_bridge(), state, cursor, limit)
 
     async def remove(self, id: ItemId) -> bool:  # noqa: A002 - the word for it
         """Remove an item in whatever state it is; False if there is none. Raises `InvalidError`."""
-        return await self._native.remove(_port(), id)
+        return await self._native.remove(_bridge(), id)
 
     async def remove_many(self, ids: Iterable[ItemId]) -> builtins.list[bool]:
         """Remove many items; the answers stand in their order."""
-        return await self._native.remove_many(_port(), ids)
+        return await self._native.remove_many(_bridge(), ids)
 
     async def requeue(self, *ids: ItemId) -> builtins.list[bool]:
         """Make dead items ready again, at the back, with their attempts counted anew."""
-        return await self._native.requeue(_port(), ids)
+        return await self._native.requeue(_bridge(), ids)
 
     async def pause(self) -> None:
         """Stop leasing from this queue, for every client, until `resume`."""
-        await self._native.pause(_port())
+        await self._native.pause(_bridge())
 
     async def resume(self) -> None:
         """Go on leasing after `pause`; waiting calls wake."""
-        await self._native.resume(_port())
+        await self._native.resume(_bridge())
 
     async def purge(self, state: State | str) -> int:
         """Remove every item of a state, as many as there are now, and return how many."""
-        return await self._native.purge(_port(), state)
+        return await self._native.purge(_bridge(), state)
 
     async def drop_queue(self) -> bool:
         """Delete the queue with everything in it. False if there was none."""
-        return await self._native.drop_queue(_port())
+        return await self._native.drop_queue(_bridge())
 
     async def close(self) -> None:
         """Close this handle: calls through it raise `ClosedError` from then on."""

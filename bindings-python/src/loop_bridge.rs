@@ -23,11 +23,11 @@ use crate::error::{exception, internal};
 type Arrived = (u64, Option<leaseq::Result<Answer>>);
 
 #[pyclass(frozen, weakref, module = "leaseq._leaseq")]
-pub(crate) struct Port {
+pub(crate) struct LoopBridge {
     create_future: Py<PyAny>,
     /// A child must not ring for its parent.
     inbox: ProcessBound<Arc<Inbox>>,
-    ear: UnixStream,
+    wake_rx: UnixStream,
     /// Only locked by whoever holds the GIL, and only for a moment.
     pending: Mutex<Pending>,
 }
@@ -66,7 +66,7 @@ fn abandon(started: &ProcessBound<Notify>) {
 struct Inbox {
     /// `None` when the loop is gone.
     arrived: Mutex<Option<Vec<Arrived>>>,
-    bell: UnixStream,
+    wake_tx: UnixStream,
 }
 
 impl Inbox {
@@ -80,7 +80,7 @@ impl Inbox {
                 arrived.push(arrival);
                 if arrived.len() == 1 {
                     // When it is full, it has been rung.
-                    let _ = (&self.bell).write(&[0]);
+                    let _ = (&self.wake_tx).write(&[0]);
                 }
                 None
             }
@@ -91,7 +91,7 @@ impl Inbox {
     }
 }
 
-impl Drop for Port {
+impl Drop for LoopBridge {
     fn drop(&mut self) {
         if let Ok(inbox) = self.inbox.get("the event loop") {
             // Outside the lock: leases go back.
@@ -150,7 +150,7 @@ impl Drop for Left<'_> {
     }
 }
 
-impl Port {
+impl LoopBridge {
     fn pending(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -226,30 +226,30 @@ impl Port {
 }
 
 #[pymethods]
-impl Port {
+impl LoopBridge {
     #[new]
     fn new(event_loop: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (ear, bell) = UnixStream::pair()?;
-        ear.set_nonblocking(true)?;
-        bell.set_nonblocking(true)?;
+        let (wake_rx, wake_tx) = UnixStream::pair()?;
+        wake_rx.set_nonblocking(true)?;
+        wake_tx.set_nonblocking(true)?;
         let arrived = Mutex::new(Some(Vec::new()));
-        Ok(Port {
+        Ok(LoopBridge {
             create_future: event_loop.getattr("create_future")?.unbind(),
-            inbox: ProcessBound::new(Arc::new(Inbox { arrived, bell })),
-            ear,
+            inbox: ProcessBound::new(Arc::new(Inbox { arrived, wake_tx })),
+            wake_rx,
             pending: Mutex::default(),
         })
     }
 
     fn fileno(&self) -> RawFd {
-        self.ear.as_raw_fd()
+        self.wake_rx.as_raw_fd()
     }
 
     /// Hands out what has arrived. On the loop's thread.
     fn drain(&self, py: Python<'_>) -> PyResult<()> {
         let inbox = self.inbox.get("the event loop").map_err(|error| exception(py, &error))?;
         let mut rung = [0; 64];
-        if matches!((&self.ear).read(&mut rung), Ok(0)) {
+        if matches!((&self.wake_rx).read(&mut rung), Ok(0)) {
             return Err(PyOSError::new_err("the event loop was closed from outside"));
         }
         let arrived = match &mut *inbox.arrived() {
