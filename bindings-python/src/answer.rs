@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 
 use crate::client::Client;
 use crate::convert::{id_text, state_member};
-use crate::lease::{Given, Parcel};
+use crate::lease::{LeaseInit, Parcel};
 
 /// Whom an answer is for.
 #[derive(Debug, Clone, Copy)]
@@ -110,8 +110,9 @@ fn leases(py: Python<'_>, parcel: Parcel, flavor: Flavor) -> PyResult<Vec<Bound<
     };
     let queue = parcel.queue.clone();
     // Each goes back if one of them cannot be made.
-    let given: Vec<_> = parcel.open().into_iter().map(|lease| Given::new(lease, &queue)).collect();
-    given.into_iter().map(|given| class.call1((given,))).collect()
+    let inits: Vec<_> =
+        parcel.open().into_iter().map(|lease| LeaseInit::new(lease, &queue)).collect();
+    inits.into_iter().map(|init| class.call1((init,))).collect()
 }
 
 fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {

@@ -52,12 +52,12 @@ impl Drop for Parcel {
 
 /// What the constructor of a lease takes: only this library has it.
 #[pyclass(frozen, module = "leaseq._leaseq")]
-pub(crate) struct Given(Mutex<Option<Lease>>);
+pub(crate) struct LeaseInit(Mutex<Option<Lease>>);
 
-impl Given {
+impl LeaseInit {
     pub(crate) fn new(lease: leaseq::Lease, queue: &Arc<blocking::Queue>) -> Self {
         let handle = Handle::new(lease, queue.clone());
-        Given(Mutex::new(Some(Lease { handle, data: PyOnceLock::new() })))
+        LeaseInit(Mutex::new(Some(Lease { handle, data: PyOnceLock::new() })))
     }
 }
 
@@ -95,8 +95,8 @@ impl Lease {
 #[pymethods]
 impl Lease {
     #[new]
-    fn new(py: Python<'_>, given: &Given) -> PyResult<Self> {
-        let lease = given.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    fn new(py: Python<'_>, init: &LeaseInit) -> PyResult<Self> {
+        let lease = init.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         lease.ok_or_else(|| internal(py, "a lease was given twice"))
     }
 

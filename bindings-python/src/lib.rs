@@ -31,7 +31,7 @@ mod _leaseq {
     #[pymodule_export]
     use super::item::Item;
     #[pymodule_export]
-    use super::lease::{Given, Lease};
+    use super::lease::{Lease, LeaseInit};
     #[pymodule_export]
     use super::logs::Logs;
     #[pymodule_export]

@@ -91,13 +91,13 @@ impl Wanted<'_, '_> {
 }
 
 /// Leases that a call on its way shares with their handles.
-struct Handed(Vec<Arc<Handle>>);
+struct LeaseArgs(Vec<Arc<Handle>>);
 
-impl Handed {
+impl LeaseArgs {
     fn many(leases: &Bound<'_, PyAny>) -> PyResult<Self> {
         let each = convert::several("leases", leases)?
             .map(|lease| Ok(lease?.cast::<Lease>()?.get().handle().clone()));
-        Handed(each.collect::<PyResult<_>>()?).checked(leases.py())
+        LeaseArgs(each.collect::<PyResult<_>>()?).checked(leases.py())
     }
 
     /// Before anything else: all are of this process.
@@ -216,14 +216,14 @@ impl Queue {
         keep_alive: bool,
         limit: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
-        let (handed, complete) = (Handed::many(leases)?, strictly(strict));
+        let (args, complete) = (LeaseArgs::many(leases)?, strictly(strict));
         let count = convert::number("a count", count, 1, u32::MAX)? as usize;
         let options = Wanted { duration, wait, keep_alive, limit }.checked(py)?;
         let (queue, held) = (self.0.clone(), bridge.is_some());
         call_that_waits(py, bridge, async move {
             let from = queue.in_this_process().await?.clone();
             let hold = held.then(|| from.hold());
-            let leases = handed.leases();
+            let leases = args.leases();
             let done = from.complete_and_lease_with(leases, complete, count, options).await?;
             let parcel = Parcel::new(done.leases, from, queue.clone(), hold);
             Ok(Answer::Both(done.completed, parcel))
@@ -232,7 +232,7 @@ impl Queue {
 
     /// Gives leases back that reached nobody; at once, the rest is done in the background.
     fn give_back(&self, leases: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.0.give_back(Handed::many(leases)?.leases());
+        self.0.give_back(LeaseArgs::many(leases)?.leases());
         Ok(())
     }
 
@@ -257,9 +257,9 @@ impl Queue {
         leases: &Bound<'py, PyAny>,
         strict: bool,
     ) -> Reply<'py> {
-        let (handed, options) = (Handed::many(leases)?, strictly(strict));
+        let (args, options) = (LeaseArgs::many(leases)?, strictly(strict));
         self.run(py, bridge, async move |queue| {
-            Ok(Answer::Flags(queue.complete_many_with(handed.leases(), options).await?))
+            Ok(Answer::Flags(queue.complete_many_with(args.leases(), options).await?))
         })
     }
 
@@ -283,9 +283,9 @@ impl Queue {
         leases: &Bound<'py, PyAny>,
         duration: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
-        let (handed, duration) = (Handed::many(leases)?, convert::duration("a lease", duration)?);
+        let (args, duration) = (LeaseArgs::many(leases)?, convert::duration("a lease", duration)?);
         self.run(py, bridge, async move |queue| {
-            Ok(Answer::Times(kept(queue.extend_many(handed.leases(), duration).await?)))
+            Ok(Answer::Times(kept(queue.extend_many(args.leases(), duration).await?)))
         })
     }
 
@@ -310,9 +310,9 @@ impl Queue {
         leases: &Bound<'py, PyAny>,
         delay: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
-        let (handed, delay) = (Handed::many(leases)?, delay_of(delay)?);
+        let (args, delay) = (LeaseArgs::many(leases)?, delay_of(delay)?);
         self.run(py, bridge, async move |queue| {
-            let released = queue.release_many(handed.leases(), delay).await?;
+            let released = queue.release_many(args.leases(), delay).await?;
             Ok(Answer::Flags(released.iter().map(Result::is_ok).collect()))
         })
     }
@@ -340,10 +340,10 @@ impl Queue {
         error: &Bound<'py, PyAny>,
         delay: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
-        let (handed, delay) = (Handed::many(leases)?, delay_of(delay)?);
-        let errors = errors_of(error, handed.0.len())?;
+        let (args, delay) = (LeaseArgs::many(leases)?, delay_of(delay)?);
+        let errors = errors_of(error, args.0.len())?;
         self.run(py, bridge, async move |queue| {
-            let failures = handed.leases().zip(errors.iter().map(String::as_str));
+            let failures = args.leases().zip(errors.iter().map(String::as_str));
             Ok(Answer::States(kept(queue.fail_many(failures, delay).await?)))
         })
     }

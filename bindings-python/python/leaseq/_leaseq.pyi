@@ -26,9 +26,9 @@ from ._values import (
 
 __all__ = [
     "Client",
-    "Given",
     "Item",
     "Lease",
+    "LeaseInit",
     "Logs",
     "LoopBridge",
     "Queue",
@@ -80,11 +80,11 @@ class Item:
     def __getnewargs_ex__(self) -> tuple[tuple[bytes], dict[str, Any]]: ...
 
 @final
-class Given: ...
+class LeaseInit: ...
 
 @disjoint_base
 class Lease:
-    def __new__(cls, given: Given) -> Lease: ...
+    def __new__(cls, init: LeaseInit) -> Lease: ...
     @property
     def id(self) -> str: ...
     @property
