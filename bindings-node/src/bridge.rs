@@ -10,8 +10,8 @@ use tokio::task::unconstrained;
 
 use crate::driver::drive;
 use crate::lease::Leases;
-use crate::line::Line;
 use crate::runtime;
+use crate::submission_queue::SubmissionQueue;
 use crate::wire::{Answer, Outbox};
 
 /// Weak: by itself it does not keep the process running.
@@ -21,7 +21,7 @@ type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
 #[napi]
 pub struct Bridge {
     shared: Arc<Shared>,
-    pub(crate) line: Arc<Line>,
+    pub(crate) submissions: Arc<SubmissionQueue>,
 }
 
 pub(crate) struct Shared {
@@ -60,23 +60,23 @@ impl Bridge {
             .weak::<true>()
             .build()?;
         let shared = Arc::new(Shared { wake, outbox: Mutex::default() });
-        let (line, orders) = Line::new();
+        let (submissions, orders) = SubmissionQueue::new();
         let runtime = runtime::handle().map_err(|e| napi::Error::from_reason(e.message))?;
         // Not in slices: what is ready now is to be answered at one go.
         runtime.spawn(unconstrained(drive(orders, shared.clone())));
-        Ok(Bridge { shared, line: Arc::new(line) })
+        Ok(Bridge { shared, submissions: Arc::new(submissions) })
     }
 
     /// Sends the line on.
     #[napi]
     pub fn send(&self) {
-        self.line.send();
+        self.submissions.send();
     }
 
     /// Ends a call that waits. It is answered with "cancelled", or was answered before.
     #[napi]
     pub fn cancel(&self, call: u32) {
-        self.line.cancel(call);
+        self.submissions.cancel(call);
     }
 
     /// The answers that are there.

@@ -9,14 +9,14 @@ use napi_derive::napi;
 use crate::bridge::Bridge;
 use crate::failure::Failure;
 use crate::input::{duration, size};
-use crate::line::Line;
 use crate::queue::NativeQueue;
+use crate::submission_queue::SubmissionQueue;
 use crate::wire::Outcome;
 
 /// A client that is connected once `connect` has been answered.
 #[napi]
 pub struct NativeClient {
-    line: Arc<Line>,
+    submissions: Arc<SubmissionQueue>,
     client: Arc<OnceLock<leaseq::Client>>,
 }
 
@@ -54,14 +54,14 @@ impl NativeConnectOptions {
 impl NativeClient {
     #[napi(constructor)]
     pub fn new(bridge: &Bridge) -> Self {
-        NativeClient { line: bridge.line.clone(), client: Arc::default() }
+        NativeClient { submissions: bridge.submissions.clone(), client: Arc::default() }
     }
 
     /// Answers with nothing; can be cancelled.
     #[napi]
     pub fn connect(&self, call: u32, url: String, options: NativeConnectOptions) {
         let place = self.client.clone();
-        self.line.wait(call, async move {
+        self.submissions.wait(call, async move {
             let client = leaseq::Client::connect_with(&url, options.check()?).await?;
             // The first one stays: this is called once.
             let _ = place.set(client);
@@ -74,14 +74,14 @@ impl NativeClient {
     pub fn queue(&self, name: String) -> Result<NativeQueue, &'static str> {
         let client = self.client.get().ok_or_else(not_connected)?;
         let queue = Arc::new(client.queue(&name).map_err(Failure::from)?);
-        Ok(NativeQueue { line: self.line.clone(), queue })
+        Ok(NativeQueue { submissions: self.submissions.clone(), queue })
     }
 
     /// Answers with a list of text.
     #[napi]
     pub fn queues(&self, call: u32) {
         let client = self.client.clone();
-        self.line.call(call, async move {
+        self.submissions.call(call, async move {
             let client = client.get().ok_or_else(not_connected)?;
             Ok(Outcome::Json(client.queues().await?.into()))
         });
@@ -91,7 +91,7 @@ impl NativeClient {
     #[napi]
     pub fn close(&self, call: u32) {
         let client = self.client.clone();
-        self.line.call(call, async move {
+        self.submissions.call(call, async move {
             client.get().ok_or_else(not_connected)?.close().await;
             Ok(Outcome::Done)
         });

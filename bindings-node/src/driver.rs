@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::bridge::Shared;
 use crate::group::{Done, Group, LeaseCall, Waiting};
-use crate::line::{Call, Ending, Order, abortable};
+use crate::submission_queue::{Call, Ending, Order, abortable};
 use crate::wire::{Answer, Outcome};
 
 /// A call that can be cancelled.
@@ -91,9 +91,9 @@ impl Running {
 pub(crate) async fn drive(mut orders: UnboundedReceiver<Vec<Order>>, shared: Arc<Shared>) {
     let mut running = Running::default();
     poll_fn(|task: &mut Context<'_>| {
-        while let Poll::Ready(line) = orders.poll_recv(task) {
-            let Some(line) = line else { return Poll::Ready(()) };
-            for order in line {
+        while let Poll::Ready(batch) = orders.poll_recv(task) {
+            let Some(batch) = batch else { return Poll::Ready(()) };
+            for order in batch {
                 running.begin(order);
             }
         }

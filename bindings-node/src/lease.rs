@@ -134,7 +134,7 @@ impl Leases {
     #[napi]
     pub fn lost(&self, bridge: &Bridge, call: u32, index: u32) -> Result<()> {
         let lease = self.get(index)?.clone();
-        bridge.line.wait(call, async move {
+        bridge.submissions.wait(call, async move {
             lease.lost().await;
             Ok(Outcome::Done)
         });

@@ -1,7 +1,7 @@
 //! leaseq for Node.js, the native half: `lib/` is the face that people use.
 //!
-//! A call crosses from JavaScript with the number of its slot and is put in line (`line.rs`). The line
-//! goes to the driver (`driver.rs`), a task on a runtime of its own, at the end of each turn of the event
+//! A call crosses from JavaScript with the number of its slot and is put in line (`submission_queue.rs`).
+//! The line goes to the driver (`driver.rs`), a task on a runtime of its own, at the end of each turn of the event
 //! loop, and earlier when it is long: the server then works while JavaScript does. Calls of one kind that
 //! follow one another in a line are one call of the core (`group.rs`), which gets all in their order.
 //! What the calls answer goes into an outbox (`wire.rs`) that JavaScript empties at one go. So many calls
@@ -19,8 +19,8 @@ mod failure;
 mod group;
 mod input;
 mod lease;
-mod line;
 mod queue;
 mod runtime;
 mod settle;
+mod submission_queue;
 mod wire;

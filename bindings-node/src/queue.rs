@@ -15,13 +15,13 @@ use crate::failure::Failure;
 use crate::group::Groups;
 use crate::input::{self, Data, bytes};
 use crate::lease::Held;
-use crate::line::Line;
+use crate::submission_queue::SubmissionQueue;
 use crate::wire::{Answer, Outcome};
 
 /// One queue of a client.
 #[napi]
 pub struct NativeQueue {
-    pub(crate) line: Arc<Line>,
+    pub(crate) submissions: Arc<SubmissionQueue>,
     pub(crate) queue: Arc<WorkQueue>,
 }
 
@@ -36,13 +36,13 @@ impl NativeQueue {
         F: Future<Output = Answer> + Send + 'static,
     {
         match input {
-            Ok(input) => self.line.call(call, work(self.queue.clone(), input)),
+            Ok(input) => self.submissions.call(call, work(self.queue.clone(), input)),
             Err(failure) => self.refuse(call, failure),
         }
     }
 
     pub(crate) fn refuse(&self, call: u32, failure: Failure) {
-        self.line.call(call, async { Err(failure) });
+        self.submissions.call(call, async { Err(failure) });
     }
 }
 
@@ -63,7 +63,7 @@ impl NativeQueue {
         let item = Item::new(bytes(&data));
         let item = input::with_options(item, id.as_ref(), priority, delay_ms, max_attempts);
         match item.and_then(|item| Ok(self.queue.accepts(&item).map(|()| item)?)) {
-            Ok(item) => self.line.groups().add(&self.queue, call, item),
+            Ok(item) => self.submissions.groups().add(&self.queue, call, item),
             Err(failure) => self.refuse(call, failure),
         }
     }
@@ -83,7 +83,7 @@ impl NativeQueue {
         let items = Item::new_many(data);
         parts.check()?;
         let mut refused = Vec::new();
-        let mut groups = self.line.groups();
+        let mut groups = self.submissions.groups();
         for (([call, ..], mut item), id) in each.iter().zip(items).zip(ids) {
             if let Some(id) = id {
                 item = item.with_id(id);
@@ -127,7 +127,7 @@ impl NativeQueue {
     ) {
         match input::lease_options(duration_ms, wait_ms, keep_alive_ms) {
             Ok(options) => {
-                let mut groups = self.line.groups();
+                let mut groups = self.submissions.groups();
                 for call in calls {
                     groups.lease(&self.queue, *call, None, options.clone());
                 }
@@ -153,7 +153,7 @@ impl NativeQueue {
             (Err(failure), _) | (_, Err(failure)) => return self.refuse(call, failure),
         };
         let queue = self.queue.clone();
-        self.line.wait(call, async move {
+        self.submissions.wait(call, async move {
             let kept_alive = options.keep_alive.is_some();
             let leases = queue.lease_many(count, options).await?;
             Ok(Outcome::Leases { leases: Held::all(&queue, leases), kept_alive })

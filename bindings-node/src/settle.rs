@@ -63,7 +63,7 @@ impl NativeQueue {
     pub fn complete(&self, calls: &[u32], holder: &Leases, strict: bool) -> Result<()> {
         for (call, lease) in pairs(calls, holder)? {
             if lease.queue() == self.queue.name() {
-                self.line.groups().complete(&self.queue, call, lease, strict);
+                self.submissions.groups().complete(&self.queue, call, lease, strict);
             } else {
                 self.refuse_foreign(call, lease);
             }
@@ -107,7 +107,7 @@ impl NativeQueue {
         let wanted = lease_options(duration_ms, wait_ms, keep_alive_ms);
         let count = crate::input::count("a number of leases,", count);
         let queue = self.queue.clone();
-        self.line.wait(call, async move {
+        self.submissions.wait(call, async move {
             let (wanted, count) = (wanted?, count?);
             let kept_alive = wanted.keep_alive.is_some();
             let before = before.iter().map(AsRef::as_ref);
@@ -135,7 +135,12 @@ impl NativeQueue {
         for (call, lease) in pairs(calls, holder)? {
             match &options {
                 Ok(options) if lease.queue() == self.queue.name() => {
-                    self.line.groups().lease(&self.queue, call, Some(lease), options.clone());
+                    self.submissions.groups().lease(
+                        &self.queue,
+                        call,
+                        Some(lease),
+                        options.clone(),
+                    );
                 }
                 Ok(_) => self.refuse_foreign(call, lease),
                 Err(failure) => self.refuse(call, failure.clone()),

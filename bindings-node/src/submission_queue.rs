@@ -28,15 +28,15 @@ pub(crate) enum Ending {
 
 /// Calls that were not sent yet, and where they go. Only what JavaScript holds may hold
 /// it: the driver ends with the last one.
-pub(crate) struct Line {
+pub(crate) struct SubmissionQueue {
     orders: Mutex<Vec<Order>>,
     driver: UnboundedSender<Vec<Order>>,
 }
 
-impl Line {
-    pub(crate) fn new() -> (Line, UnboundedReceiver<Vec<Order>>) {
+impl SubmissionQueue {
+    pub(crate) fn new() -> (SubmissionQueue, UnboundedReceiver<Vec<Order>>) {
         let (driver, orders) = unbounded_channel();
-        (Line { orders: Mutex::default(), driver }, orders)
+        (SubmissionQueue { orders: Mutex::default(), driver }, orders)
     }
 
     /// Puts a call in line that the engine answers soon.
