@@ -60,10 +60,10 @@ impl Bridge {
             .weak::<true>()
             .build()?;
         let shared = Arc::new(Shared { wake, outbox: Mutex::default() });
-        let (submissions, orders) = SubmissionQueue::new();
+        let (submissions, commands) = SubmissionQueue::new();
         let runtime = runtime::handle().map_err(|e| napi::Error::from_reason(e.message))?;
         // Not in slices: what is ready now is to be answered at one go.
-        runtime.spawn(unconstrained(drive(orders, shared.clone())));
+        runtime.spawn(unconstrained(drive(commands, shared.clone())));
         Ok(Bridge { shared, submissions: Arc::new(submissions) })
     }
 

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::bridge::Shared;
 use crate::group::{Done, Group, LeaseCall, Waiting};
-use crate::submission_queue::{Call, Ending, Order, abortable};
+use crate::submission_queue::{Call, Command, Completion, abortable};
 use crate::wire::{Answer, Outcome};
 
 /// A call that can be cancelled.
@@ -30,24 +30,24 @@ struct Running {
 }
 
 impl Running {
-    fn begin(&mut self, order: Order) {
-        match order {
-            Order::Call(call) => self.calls.push(call),
-            Order::Wait(number, abort, call) => {
+    fn begin(&mut self, command: Command) {
+        match command {
+            Command::Call(call) => self.calls.push(call),
+            Command::Wait(number, abort, call) => {
                 self.slots.insert(number, Slot::Waiting(abort));
                 self.calls.push(call);
             }
-            Order::Group(group) => match group.alone() {
+            Command::Group(group) => match group.alone() {
                 Ok(waiting) => self.wait(waiting),
                 Err(group) => {
                     if let Group::Lease { calls, .. } = &group {
                         let grouped = |call: &LeaseCall| (call.slot, Slot::Grouped(false));
                         self.slots.extend(calls.iter().map(grouped));
                     }
-                    self.calls.push(Box::pin(async move { Ending::Many(group.run().await) }));
+                    self.calls.push(Box::pin(async move { Completion::Many(group.run().await) }));
                 }
             },
-            Order::Cancel(number) => match self.slots.get_mut(&number) {
+            Command::Cancel(number) => match self.slots.get_mut(&number) {
                 None => {}
                 Some(Slot::Waiting(abort)) => abort.abort(),
                 Some(Slot::Grouped(cancelled)) => *cancelled = true,
@@ -62,10 +62,10 @@ impl Running {
         self.calls.push(call);
     }
 
-    fn end(&mut self, ending: Ending) {
-        match ending {
-            Ending::One(number, answer) => self.answer(number, answer),
-            Ending::Many(Done { answers, waiting }) => {
+    fn end(&mut self, completion: Completion) {
+        match completion {
+            Completion::One(number, answer) => self.answer(number, answer),
+            Completion::Many(Done { answers, waiting }) => {
                 for (number, answer) in answers {
                     self.answer(number, answer);
                 }
@@ -88,17 +88,17 @@ impl Running {
 }
 
 /// Runs the calls of one event loop until that ends, then drops them, and gives back what they won.
-pub(crate) async fn drive(mut orders: UnboundedReceiver<Vec<Order>>, shared: Arc<Shared>) {
+pub(crate) async fn drive(mut commands: UnboundedReceiver<Vec<Command>>, shared: Arc<Shared>) {
     let mut running = Running::default();
     poll_fn(|task: &mut Context<'_>| {
-        while let Poll::Ready(batch) = orders.poll_recv(task) {
+        while let Poll::Ready(batch) = commands.poll_recv(task) {
             let Some(batch) = batch else { return Poll::Ready(()) };
-            for order in batch {
-                running.begin(order);
+            for command in batch {
+                running.begin(command);
             }
         }
-        while let Poll::Ready(Some(ending)) = running.calls.poll_next_unpin(task) {
-            running.end(ending);
+        while let Poll::Ready(Some(completion)) = running.calls.poll_next_unpin(task) {
+            running.end(completion);
         }
         if !running.answers.is_empty() {
             shared.put(&mut running.answers);

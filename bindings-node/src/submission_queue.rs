@@ -10,9 +10,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::group::{Done, Group, Groups};
 use crate::wire::{Answer, Outcome};
 
-pub(crate) type Call = Pin<Box<dyn Future<Output = Ending> + Send>>;
+pub(crate) type Call = Pin<Box<dyn Future<Output = Completion> + Send>>;
 
-pub(crate) enum Order {
+pub(crate) enum Command {
     Call(Call),
     /// A call that may have to wait for long, and can be cancelled.
     Wait(u32, AbortHandle, Call),
@@ -21,7 +21,7 @@ pub(crate) enum Order {
 }
 
 /// What a call, or a group of calls, results in.
-pub(crate) enum Ending {
+pub(crate) enum Completion {
     One(u32, Answer),
     Many(Done),
 }
@@ -29,63 +29,63 @@ pub(crate) enum Ending {
 /// Calls that were not sent yet, and where they go. Only what JavaScript holds may hold
 /// it: the driver ends with the last one.
 pub(crate) struct SubmissionQueue {
-    orders: Mutex<Vec<Order>>,
-    driver: UnboundedSender<Vec<Order>>,
+    commands: Mutex<Vec<Command>>,
+    driver: UnboundedSender<Vec<Command>>,
 }
 
 impl SubmissionQueue {
-    pub(crate) fn new() -> (SubmissionQueue, UnboundedReceiver<Vec<Order>>) {
-        let (driver, orders) = unbounded_channel();
-        (SubmissionQueue { orders: Mutex::default(), driver }, orders)
+    pub(crate) fn new() -> (SubmissionQueue, UnboundedReceiver<Vec<Command>>) {
+        let (driver, commands) = unbounded_channel();
+        (SubmissionQueue { commands: Mutex::default(), driver }, commands)
     }
 
     /// Puts a call in line that the engine answers soon.
     pub(crate) fn call(&self, call: u32, work: impl Future<Output = Answer> + Send + 'static) {
-        self.push(Order::Call(Box::pin(async move { Ending::One(call, work.await) })));
+        self.push(Command::Call(Box::pin(async move { Completion::One(call, work.await) })));
     }
 
     /// Puts a call in line that may wait for long. Cancelling it drops it.
     pub(crate) fn wait(&self, call: u32, work: impl Future<Output = Answer> + Send + 'static) {
         let (abort, work) = abortable(call, work);
-        self.push(Order::Wait(call, abort, work));
+        self.push(Command::Wait(call, abort, work));
     }
 
     /// For calls that go together with others.
     pub(crate) fn groups(&self) -> impl Groups {
-        Open(self.orders())
+        Open(self.commands())
     }
 
     pub(crate) fn cancel(&self, call: u32) {
-        self.push(Order::Cancel(call));
+        self.push(Command::Cancel(call));
     }
 
     pub(crate) fn send(&self) {
-        let orders = std::mem::take(&mut *self.orders());
+        let commands = std::mem::take(&mut *self.commands());
         // The driver ends later than this.
-        let _ = self.driver.send(orders);
+        let _ = self.driver.send(commands);
     }
 
-    fn push(&self, order: Order) {
-        self.orders().push(order);
+    fn push(&self, command: Command) {
+        self.commands().push(command);
     }
 
-    fn orders(&self) -> MutexGuard<'_, Vec<Order>> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    fn commands(&self) -> MutexGuard<'_, Vec<Command>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Open<'a>(MutexGuard<'a, Vec<Order>>);
+struct Open<'a>(MutexGuard<'a, Vec<Command>>);
 
 impl Groups for Open<'_> {
     fn newest(&mut self) -> Option<&mut Group> {
         match self.0.last_mut() {
-            Some(Order::Group(group)) => Some(group),
+            Some(Command::Group(group)) => Some(group),
             _ => None,
         }
     }
 
     fn begin(&mut self, group: Group) {
-        self.0.push(Order::Group(group));
+        self.0.push(Command::Group(group));
     }
 }
 
@@ -96,5 +96,5 @@ pub(crate) fn abortable(
     let (abort, registration) = AbortHandle::new_pair();
     let work = Abortable::new(work, registration);
     let cancelled = Ok(Outcome::Cancelled);
-    (abort, Box::pin(async move { Ending::One(call, work.await.unwrap_or(cancelled)) }))
+    (abort, Box::pin(async move { Completion::One(call, work.await.unwrap_or(cancelled)) }))
 }
