@@ -10,14 +10,14 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::bridge::Shared;
-use crate::group::{Done, Group, LeaseCall, Waiting};
+use crate::call_batch::{CallBatch, Done, LeaseCall, Waiting};
 use crate::submission_queue::{Call, Command, Completion, abortable};
 use crate::wire::{Answer, Outcome};
 
 /// A call that can be cancelled.
 enum Slot {
     Waiting(AbortHandle),
-    /// It may have to wait when its group has its answer. True: not any more.
+    /// It may have to wait when its batch has its answer. True: not any more.
     Grouped(bool),
 }
 
@@ -37,14 +37,14 @@ impl Running {
                 self.slots.insert(number, Slot::Waiting(abort));
                 self.calls.push(call);
             }
-            Command::Group(group) => match group.alone() {
+            Command::CallBatch(batch) => match batch.alone() {
                 Ok(waiting) => self.wait(waiting),
-                Err(group) => {
-                    if let Group::Lease { calls, .. } = &group {
+                Err(batch) => {
+                    if let CallBatch::Lease { calls, .. } = &batch {
                         let grouped = |call: &LeaseCall| (call.slot, Slot::Grouped(false));
                         self.slots.extend(calls.iter().map(grouped));
                     }
-                    self.calls.push(Box::pin(async move { Completion::Many(group.run().await) }));
+                    self.calls.push(Box::pin(async move { Completion::Many(batch.run().await) }));
                 }
             },
             Command::Cancel(number) => match self.slots.get_mut(&number) {
@@ -91,9 +91,9 @@ impl Running {
 pub(crate) async fn drive(mut commands: UnboundedReceiver<Vec<Command>>, shared: Arc<Shared>) {
     let mut running = Running::default();
     poll_fn(|task: &mut Context<'_>| {
-        while let Poll::Ready(batch) = commands.poll_recv(task) {
-            let Some(batch) = batch else { return Poll::Ready(()) };
-            for command in batch {
+        while let Poll::Ready(next) = commands.poll_recv(task) {
+            let Some(next) = next else { return Poll::Ready(()) };
+            for command in next {
                 running.begin(command);
             }
         }

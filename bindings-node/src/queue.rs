@@ -11,8 +11,8 @@ use napi::bindgen_prelude::{Array, Either};
 use napi_derive::napi;
 use serde_json::json;
 
+use crate::call_batch::CallBatches;
 use crate::failure::Failure;
-use crate::group::Groups;
 use crate::input::{self, Data, bytes};
 use crate::lease::Held;
 use crate::submission_queue::SubmissionQueue;
@@ -63,7 +63,7 @@ impl NativeQueue {
         let item = Item::new(bytes(&data));
         let item = input::with_options(item, id.as_ref(), priority, delay_ms, max_attempts);
         match item.and_then(|item| Ok(self.queue.accepts(&item).map(|()| item)?)) {
-            Ok(item) => self.submissions.groups().add(&self.queue, call, item),
+            Ok(item) => self.submissions.batches().add(&self.queue, call, item),
             Err(failure) => self.refuse(call, failure),
         }
     }
@@ -83,17 +83,17 @@ impl NativeQueue {
         let items = Item::new_many(data);
         parts.check()?;
         let mut refused = Vec::new();
-        let mut groups = self.submissions.groups();
+        let mut batches = self.submissions.batches();
         for (([call, ..], mut item), id) in each.iter().zip(items).zip(ids) {
             if let Some(id) = id {
                 item = item.with_id(id);
             }
             match self.queue.accepts(&item) {
-                Ok(()) => groups.add(&self.queue, *call, item),
+                Ok(()) => batches.add(&self.queue, *call, item),
                 Err(error) => refused.push((*call, error)),
             }
         }
-        drop(groups);
+        drop(batches);
         for (call, error) in refused {
             self.refuse(call, error.into());
         }
@@ -127,9 +127,9 @@ impl NativeQueue {
     ) {
         match input::lease_options(duration_ms, wait_ms, keep_alive_ms) {
             Ok(options) => {
-                let mut groups = self.submissions.groups();
+                let mut batches = self.submissions.batches();
                 for call in calls {
-                    groups.lease(&self.queue, *call, None, options.clone());
+                    batches.lease(&self.queue, *call, None, options.clone());
                 }
             }
             Err(failure) => calls.iter().for_each(|call| self.refuse(*call, failure.clone())),

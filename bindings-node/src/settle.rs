@@ -7,7 +7,7 @@ use napi::Result;
 use napi::bindgen_prelude::ClassInstance;
 use napi_derive::napi;
 
-use crate::group::{Groups, complete_options};
+use crate::call_batch::{CallBatches, complete_options};
 use crate::input::{duration, lease_options};
 use crate::lease::{Held, Leases};
 use crate::queue::NativeQueue;
@@ -48,7 +48,7 @@ fn state_number(state: State) -> f64 {
 }
 
 impl NativeQueue {
-    /// The core refuses a lease of another queue. It would refuse all that are with it in a group.
+    /// The core refuses a lease of another queue. It would refuse all that are with it in a batch.
     fn refuse_foreign(&self, call: u32, lease: Arc<Lease>) {
         self.call(call, Ok(lease), |queue, lease| async move {
             Ok(Outcome::Bool(queue.complete(&lease).await?))
@@ -63,7 +63,7 @@ impl NativeQueue {
     pub fn complete(&self, calls: &[u32], holder: &Leases, strict: bool) -> Result<()> {
         for (call, lease) in pairs(calls, holder)? {
             if lease.queue() == self.queue.name() {
-                self.submissions.groups().complete(&self.queue, call, lease, strict);
+                self.submissions.batches().complete(&self.queue, call, lease, strict);
             } else {
                 self.refuse_foreign(call, lease);
             }
@@ -135,7 +135,7 @@ impl NativeQueue {
         for (call, lease) in pairs(calls, holder)? {
             match &options {
                 Ok(options) if lease.queue() == self.queue.name() => {
-                    self.submissions.groups().lease(
+                    self.submissions.batches().lease(
                         &self.queue,
                         call,
                         Some(lease),

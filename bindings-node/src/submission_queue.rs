@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::future::{AbortHandle, Abortable};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::group::{Done, Group, Groups};
+use crate::call_batch::{CallBatch, CallBatches, Done};
 use crate::wire::{Answer, Outcome};
 
 pub(crate) type Call = Pin<Box<dyn Future<Output = Completion> + Send>>;
@@ -16,11 +16,11 @@ pub(crate) enum Command {
     Call(Call),
     /// A call that may have to wait for long, and can be cancelled.
     Wait(u32, AbortHandle, Call),
-    Group(Group),
+    CallBatch(CallBatch),
     Cancel(u32),
 }
 
-/// What a call, or a group of calls, results in.
+/// What a call, or a batch of calls, results in.
 pub(crate) enum Completion {
     One(u32, Answer),
     Many(Done),
@@ -51,7 +51,7 @@ impl SubmissionQueue {
     }
 
     /// For calls that go together with others.
-    pub(crate) fn groups(&self) -> impl Groups {
+    pub(crate) fn batches(&self) -> impl CallBatches {
         Open(self.commands())
     }
 
@@ -76,16 +76,16 @@ impl SubmissionQueue {
 
 struct Open<'a>(MutexGuard<'a, Vec<Command>>);
 
-impl Groups for Open<'_> {
-    fn newest(&mut self) -> Option<&mut Group> {
+impl CallBatches for Open<'_> {
+    fn newest(&mut self) -> Option<&mut CallBatch> {
         match self.0.last_mut() {
-            Some(Command::Group(group)) => Some(group),
+            Some(Command::CallBatch(batch)) => Some(batch),
             _ => None,
         }
     }
 
-    fn begin(&mut self, group: Group) {
-        self.0.push(Command::Group(group));
+    fn begin(&mut self, batch: CallBatch) {
+        self.0.push(Command::CallBatch(batch));
     }
 }
 

@@ -15,7 +15,7 @@ use crate::wire::{Answer, Outcome};
 const MOST: usize = MAX_BATCH / 2;
 
 /// Calls that go together, each with the number of its slot.
-pub(crate) enum Group {
+pub(crate) enum CallBatch {
     Add { queue: Arc<WorkQueue>, bytes: usize, items: Vec<(u32, Item)> },
     Complete { queue: Arc<WorkQueue>, strict: bool, leases: Vec<(u32, Arc<Lease>)> },
     Lease { queue: Arc<WorkQueue>, options: LeaseOptions, calls: Vec<LeaseCall> },
@@ -30,7 +30,7 @@ pub(crate) struct LeaseCall {
     before: Option<Arc<Lease>>,
 }
 
-/// What became of a group.
+/// What became of a batch.
 pub(crate) struct Done {
     pub(crate) answers: Vec<(u32, Answer)>,
     /// Those that found nothing and wait on, each by itself.
@@ -45,15 +45,15 @@ pub(crate) struct Waiting {
     before: Option<Arc<Lease>>,
 }
 
-/// Calls join the newest group, or begin another: so they stay in the order in which they were made.
-pub(crate) trait Groups {
-    /// The group that nothing has followed yet.
-    fn newest(&mut self) -> Option<&mut Group>;
-    fn begin(&mut self, group: Group);
+/// Calls join the newest batch, or begin another: so they stay in the order in which they were made.
+pub(crate) trait CallBatches {
+    /// The batch that nothing has followed yet.
+    fn newest(&mut self) -> Option<&mut CallBatch>;
+    fn begin(&mut self, batch: CallBatch);
 
     fn add(&mut self, queue: &Arc<WorkQueue>, slot: u32, item: Item) {
         let size = item.id().len() + item.data().len();
-        if let Some(Group::Add { queue: same, bytes, items }) = self.newest()
+        if let Some(CallBatch::Add { queue: same, bytes, items }) = self.newest()
             && Arc::ptr_eq(same, queue)
             && items.len() < MOST
             && *bytes + size <= MAX_SHARED_BYTES
@@ -61,18 +61,22 @@ pub(crate) trait Groups {
             *bytes += size;
             return items.push((slot, item));
         }
-        self.begin(Group::Add { queue: queue.clone(), bytes: size, items: vec![(slot, item)] });
+        self.begin(CallBatch::Add { queue: queue.clone(), bytes: size, items: vec![(slot, item)] });
     }
 
     fn complete(&mut self, queue: &Arc<WorkQueue>, slot: u32, lease: Arc<Lease>, strict: bool) {
-        if let Some(Group::Complete { queue: same, strict: how, leases }) = self.newest()
+        if let Some(CallBatch::Complete { queue: same, strict: how, leases }) = self.newest()
             && Arc::ptr_eq(same, queue)
             && *how == strict
             && leases.len() < MOST
         {
             return leases.push((slot, lease));
         }
-        self.begin(Group::Complete { queue: queue.clone(), strict, leases: vec![(slot, lease)] });
+        self.begin(CallBatch::Complete {
+            queue: queue.clone(),
+            strict,
+            leases: vec![(slot, lease)],
+        });
     }
 
     fn lease(
@@ -84,14 +88,14 @@ pub(crate) trait Groups {
     ) {
         let (since, wait) = (Instant::now(), options.wait);
         let call = LeaseCall { slot, since, wait, before };
-        if let Some(Group::Lease { queue: same, options: how, calls }) = self.newest()
+        if let Some(CallBatch::Lease { queue: same, options: how, calls }) = self.newest()
             && Arc::ptr_eq(same, queue)
             && alike(how, &options)
             && calls.len() < MOST
         {
             return calls.push(call);
         }
-        self.begin(Group::Lease { queue: queue.clone(), options, calls: vec![call] });
+        self.begin(CallBatch::Lease { queue: queue.clone(), options, calls: vec![call] });
     }
 }
 
@@ -101,11 +105,11 @@ fn alike(one: &LeaseOptions, other: &LeaseOptions) -> bool {
     one.duration == other.duration && limit(one) == limit(other)
 }
 
-impl Group {
+impl CallBatch {
     /// `Waiting` for one that has nothing to share.
-    pub(crate) fn alone(self) -> std::result::Result<Waiting, Group> {
+    pub(crate) fn alone(self) -> std::result::Result<Waiting, CallBatch> {
         match self {
-            Group::Lease { queue, options, mut calls } if calls.len() == 1 => {
+            CallBatch::Lease { queue, options, mut calls } if calls.len() == 1 => {
                 let LeaseCall { slot, before, .. } = calls.remove(0);
                 Ok(Waiting { slot, queue, options, before })
             }
@@ -115,16 +119,16 @@ impl Group {
 
     pub(crate) async fn run(self) -> Done {
         match self {
-            Group::Add { queue, items, .. } => {
+            CallBatch::Add { queue, items, .. } => {
                 let (slots, items): (Vec<u32>, Vec<Item>) = items.into_iter().unzip();
                 answered(slots, queue.add_items(items).await)
             }
-            Group::Complete { queue, strict, leases } => {
+            CallBatch::Complete { queue, strict, leases } => {
                 let (slots, leases): (Vec<u32>, Vec<_>) = leases.into_iter().unzip();
                 let leases = leases.iter().map(AsRef::as_ref);
                 answered(slots, queue.complete_many_with(leases, complete_options(strict)).await)
             }
-            Group::Lease { queue, options, calls } => lease(queue, options, calls).await,
+            CallBatch::Lease { queue, options, calls } => lease(queue, options, calls).await,
         }
     }
 }
