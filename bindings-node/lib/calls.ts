@@ -23,7 +23,7 @@ export interface Settled {
 }
 
 /** How a call is made, apart from its arguments. */
-export interface Manner<T> {
+export interface CallSpec<T> {
   options?: object | undefined
   names?: ReadonlySet<string>
   /** What the options are of, if there must be some. */
@@ -49,14 +49,14 @@ class Pending implements Waiter {
   private unlisten: (() => void) | undefined
 
   constructor(
-    private readonly manner: Manner<unknown>,
+    private readonly spec: CallSpec<unknown>,
     private readonly fulfil: (result: unknown) => void,
     private readonly refuse: (error: unknown) => void,
     readonly counts: boolean,
   ) {}
 
   start<N>(native: N, prepare: (native: N) => Send): void {
-    const { options, names, of } = this.manner
+    const { options, names, of } = this.spec
     if (options !== undefined || of !== undefined) {
       if (names !== undefined) known(options as object, of ?? 'this call', names)
       const signal = signalOf((options as CallOptions).signal)
@@ -69,7 +69,7 @@ class Pending implements Waiter {
   }
 
   private submit(send: Send): void {
-    const { leases, stoppable, gathers } = this.manner
+    const { leases, stoppable, gathers } = this.spec
     if (gathers !== true) handOver()
     this.slot = occupy(this)
     if (leases !== undefined) for (const lease of leases) lease.begin()
@@ -87,7 +87,7 @@ class Pending implements Waiter {
   }
 
   resolve(answer: unknown): void {
-    const { read, undo, surely = true } = this.manner
+    const { read, undo, surely = true } = this.spec
     if (this.over) {
       undo?.(answer as never)
       return
@@ -134,7 +134,7 @@ class Pending implements Waiter {
     if (this.over) return
     this.over = true
     this.unlisten?.()
-    const { leases } = this.manner
+    const { leases } = this.spec
     if (leases === undefined || this.slot === undefined) return
     // A call that fails while it waits for the next has completed what was before.
     for (const lease of leases) lease.end(settled || lease.isSettled)
@@ -199,9 +199,9 @@ function cancel(slot: number): void {
 }
 
 /** Makes a call. `prepare` reads and checks its arguments. */
-export function call<T, N>(native: N, manner: Manner<T>, prepare: (native: N) => Send): Promise<T> {
+export function call<T, N>(native: N, spec: CallSpec<T>, prepare: (native: N) => Send): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const pending = new Pending(manner, resolve as (result: unknown) => void, reject, true)
+    const pending = new Pending(spec, resolve as (result: unknown) => void, reject, true)
     try {
       pending.start(native, prepare)
     } catch (error) {

@@ -86,8 +86,8 @@ export async function connect(url?: string | URL, options: ConnectOptions = {}):
       .close()
       .catch(() => undefined)
   }
-  const manner = { options: { signal }, read, undo }
-  return call(native, manner, (native) => (slot) => native.connect(slot, place, others))
+  const spec = { options: { signal }, read, undo }
+  return call(native, spec, (native) => (slot) => native.connect(slot, place, others))
 }
 
 function fromEnvironment(): string {

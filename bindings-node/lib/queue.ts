@@ -63,8 +63,8 @@ export class Queue {
    * some state; nothing changed, its data was not overwritten.
    */
   addItem(item: Data | Item, options?: CallOptions): Promise<boolean> {
-    const manner = options === undefined ? GATHERS : { options, names: CALL, gathers: true }
-    return call(this.native, manner, (native) => {
+    const spec = options === undefined ? GATHERS : { options, names: CALL, gathers: true }
+    return call(this.native, spec, (native) => {
       const [data, id, ...others] = fields(item)
       return (slot) => {
         if (others.length === 0 && adds.add(slot, native, data, id)) return
@@ -457,8 +457,8 @@ export class Queue {
     const undo = (parts: LeaseParts[] | undefined): void => this.giveBack(parts)
     const names = LEASE
     // Not from parts: objects that are spread cost more than the rest of a call.
-    const manner = { options, names, of: 'a lease', read, undo, stoppable, leases, gathers }
-    return call(this.native, manner, prepare)
+    const spec = { options, names, of: 'a lease', read, undo, stoppable, leases, gathers }
+    return call(this.native, spec, prepare)
   }
 
   /** What was won by a call that was given up in this moment. */
