@@ -32,7 +32,7 @@ def test_calls_are_executed_in_the_order_in_which_they_are_made(url, run):
                 added, lease, removed = await asyncio.gather(
                     queue.add_item(Item("x", id=id)), queue.lease(30, wait=0), queue.remove(id)
                 )
-                assert added and lease and lease.id == id and removed, number
+                assert (added, lease and lease.id, removed) == (True, id, True), number
                 await queue.add_item(Item("x", id=id))
                 lease = await queue.lease(30, wait=0)
                 again = await asyncio.gather(

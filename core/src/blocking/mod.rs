@@ -138,7 +138,7 @@ impl Queue {
     /// This process's queue; a forked child connects when it asks first.
     ///
     /// # Errors
-    /// As for [`Client::here`].
+    /// As for [`Client::in_this_process`].
     pub async fn in_this_process(&self) -> Result<&WorkQueue> {
         if let Some(queue) = self.here.get() {
             return Ok(queue);
