@@ -107,7 +107,8 @@ def test_times_that_datetime_cannot_express(tmp_path):
         client.queue("q").add_items([Item("x", id="bad", delay=60), Item("y", id="good", delay=60)])
     with contextlib.closing(sqlite3.connect(path)) as file, file:
         file.execute(
-            "UPDATE item SET added_at = ?, rank = ? WHERE id = ?", (2**63 - 1, 2**63 - 1, b"bad")
+            "UPDATE item SET added_at = ?, sort_key = ? WHERE id = ?",
+            (2**63 - 1, 2**63 - 1, b"bad"),
         )
     with leaseq.connect(f"sqlite:{path}") as client:
         queue = client.queue("q")
