@@ -57,7 +57,7 @@ demo: demo-programs python node build/c/demo_worker ## put real work through the
 # All at once and before the packages, so that one can see how far it is.
 demo-programs: setup
 	@test -e $(PROGRAMS)/demo || echo "demo: compiling the queue and its workers, once: 4 to 8 minutes on two cores"
-	cargo build --profile $(PROFILE) -p leaseq-conformance -p leaseq-c -p leaseq-python -p leaseq-node
+	cargo build --profile $(PROFILE) -p leaseq-conformance -p leaseq-c -p leaseq-python
 
 conformance: python node build/c/testee $(VALKEY_ENV) ## play every scenario with every language on every engine
 	cargo build --profile $(PROFILE) -p leaseq-conformance

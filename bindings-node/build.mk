@@ -15,7 +15,9 @@ node: node-tools ## build the package for Node.js: bindings-node/, and build/nod
 	$(call once,build/node/built,$(NODE_SOURCES) $(CORE_SOURCES),$(NODE_PACK))
 
 NODE_SOURCES := bindings-node/src bindings-node/lib bindings-node/index.* bindings-node/*.json bindings-node/*.toml
-NODE_PACK = $(NPM) run --silent native -- --profile $(PROFILE) && $(NPM) run --silent compile && $(NPM) run --silent prepack && \
+# Its tool takes the folder of the profile `dev` for `debug` only if it is not named.
+NODE_NATIVE = $(NPM) run --silent native $(if $(filter-out dev,$(PROFILE)),-- --profile $(PROFILE))
+NODE_PACK = $(NODE_NATIVE) && $(NPM) run --silent compile && $(NPM) run --silent prepack && \
 	cd bindings-node && npm pack --silent --ignore-scripts --pack-destination ../build/node && cd ..
 
 node-tools: setup
@@ -31,9 +33,10 @@ node-peers: setup
 	|| echo "the peers for Node.js could not be installed; the benchmark will say so"
 
 # A debug build: what is generated beside it must be what is committed.
+test-node: PROFILE := dev
 test-node: lint-node node-peers ## what must hold for Node.js
 	mkdir -p build/drift && cd bindings-node && cp -r native.js native.d.ts npm ../build/drift/
-	$(NPM) run --silent native -- --profile dev && $(NPM) run --silent compile
+	$(NODE_NATIVE) && $(NPM) run --silent compile
 	@rm -f build/node/built
 	$(NPM) run --silent packages
 	@cd bindings-node && for made in native.js native.d.ts npm; do \
