@@ -33,10 +33,11 @@ $(PYTHON_PEERS)/%/ready: bindings-python/bench/peers/%.txt
 	@{ python3 -m venv --clear $(@D) && $(@D)/bin/python -m pip install -q --disable-pip-version-check \
 		-r $< && touch $@; } > $(PYTHON_PEERS)/$*.log 2>&1 || echo "$* could not be installed: $(PYTHON_PEERS)/$*.log"
 
-# Most of the tests wait: for servers, for processes, for time.
+# Most of the tests wait: for servers, for processes, for time. Those of a file run one after the other, so
+# that the packages are built once.
 test-python: PROFILE := dev
 test-python: lint-python python ## what must hold for Python
-	cd bindings-python && $(PYTHON) -m pytest -q --numprocesses 4 --dist loadgroup
+	cd bindings-python && $(PYTHON) -m pytest -q --numprocesses 4 --dist loadfile
 
 bench-python: PROFILE := dist
 bench-python: python

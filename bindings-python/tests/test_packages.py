@@ -17,8 +17,6 @@ import leaseq
 
 PACKAGE = Path(__file__).parents[1]
 BOOK = (PACKAGE.parent / "docs" / "first-queue.md").read_text()
-# What is built is built once.
-pytestmark = pytest.mark.xdist_group("packages")
 SENT = ["sending b'your order'", "sending b'hello'"]
 
 
