@@ -212,6 +212,9 @@ class Runner:
         profile = (TOP / "Cargo.toml").read_text()
         profiles = re.findall(r"^\[profile\.dev.*?(?=^\[profile\.release|\Z)", profile, re.M | re.S)
         text = manifest.code.replace("../leaseq/core", str(TOP / "core"))
+        # What the examples depend on is compiled already, with these features.
+        shared = f'leaseq-features = {{ path = "{TOP / "integration-tests/features"}" }}'
+        text = text.replace("[dependencies]\n", f"[dependencies]\n{shared}\n")
         # Clippy and formatting of the workspace leave it alone.
         text += "\n[workspace]\n\n" + "".join(profiles)
         write(project / "Cargo.toml", re.sub(r'name = ".*"', 'name = "leaseq-examples"', text))
