@@ -1,4 +1,4 @@
-//! Writes histories for tests, and says what the judge makes of them.
+//! Builds histories for tests, and compares what the checker reports.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::super::history::{
 };
 use super::check;
 
-/// Where the server's clock stands when the history begins.
+/// The server's time when the history begins, in ms.
 pub(super) const CLOCK: u64 = 1_000_000;
 
 pub(super) fn ms(ms: u64) -> Time {
@@ -18,7 +18,7 @@ pub(super) fn span(began: u64, ended: u64) -> Span {
     Span { began: ms(began), ended: Some(ms(ended)) }
 }
 
-/// Writes histories down. Everything happens at 1 ms, and takes as long.
+/// Builds a history. Each call begins at the ms `at` and lasts 1 ms.
 pub(super) struct HistoryBuilder(pub(super) History);
 
 impl HistoryBuilder {
@@ -33,7 +33,7 @@ impl HistoryBuilder {
         self
     }
 
-    /// Attempt 1 of a generation that has the number of its data, for 100 ms.
+    /// A lease of attempt 1 for 100 ms. The number of its generation is `data`. Returns its index.
     pub(super) fn lease(&mut self, at: u64, id: &str, data: u64) -> usize {
         self.0.leases.push(Lease {
             who: format!("worker {}", self.0.leases.len()),
@@ -51,7 +51,7 @@ impl HistoryBuilder {
         self.0.leases.len() - 1
     }
 
-    /// The same after so many expiries.
+    /// The same after this many expiries.
     pub(super) fn again(&mut self, at: u64, id: &str, data: u64, expiries: u64) -> usize {
         let lease = self.lease(at, id, data);
         self.0.leases[lease].attempt = 1 + expiries;
@@ -90,7 +90,7 @@ impl HistoryBuilder {
         assert!(report.violations.is_empty(), "{:?}", report.violations);
     }
 
-    /// There is this violation, and no other.
+    /// All violations contain this text, and there is at least one.
     #[track_caller]
     pub(super) fn is_caught(&self, says: &str) {
         let found = check(&self.0).violations;
@@ -98,7 +98,7 @@ impl HistoryBuilder {
         assert!(found.iter().all(|violation| violation.what.contains(says)), "{found:?}");
     }
 
-    /// There is this violation, and perhaps what follows from it.
+    /// A violation contains this text. Others may follow from it.
     #[track_caller]
     pub(super) fn is_among(&self, says: &str) {
         let found = check(&self.0).violations;

@@ -1,11 +1,29 @@
-//! Histories with one violation planted in each: all of them are caught, and nothing else is.
+//! Each test plants one violation in a history. The checker must report it and nothing else.
+//!
+//! How to read the histories (see [`HistoryBuilder`]):
+//!
+//! | notation | meaning |
+//! |---|---|
+//! | `add(at, id, data, outcome)` | the producer adds `id`; `data` is the digest of its data, unique to each add |
+//! | `lease(at, id, data)` | a new worker gets attempt 1 of generation `data`, for 100 ms; returns the index of the lease |
+//! | `again(at, id, data, expiries)` | the same after so many expiries: attempt 1 + `expiries` |
+//! | `settle(at, lease, how, outcome)` | the worker of the lease with this index uses its handle |
+//! | `left(id, data)` | the item is dead at the end of the run |
+//! | `at` | when the call begins, in ms of the run; each call lasts 1 ms |
+//! | `CLOCK` | the server's time at 0 ms, so a deadline is `CLOCK + ms` |
+//! | `Yes`, `No` | true, or done; false, or the lease was lost |
+//! | `NotDone`, `Unknown` | an error: nothing was executed; the outcome is open |
+//! | `builder.0.…` | changes what was recorded, to plant a violation |
+//! | `is_clean()` | the checker finds nothing |
+//! | `is_caught(text)` | all violations contain `text`, and there is at least one |
+//! | `is_among(text)` | one violation contains `text`; others may follow from it |
 
 use super::super::history::{Ask, How, Outcome, ServerClock, Span, Totals};
 use super::check;
 use super::history_builder::{CLOCK, HistoryBuilder, ms, span};
 use Outcome::{No, NotDone, Unknown, Yes};
 
-/// One item that was added, leased and completed.
+/// One item, `a`: added at 0 ms, leased at 10 ms, completed at 20 ms.
 fn whole() -> HistoryBuilder {
     let mut builder = HistoryBuilder::new();
     let lease = builder.add(0, "a", 1, Yes).lease(10, "a", 1);
@@ -86,7 +104,7 @@ fn an_add_executed_twice_is_caught() {
     builder.is_among("completed twice");
 }
 
-/// After a whole builder another item, which is given the same number.
+/// After [`whole`], adds another item that gets the same number.
 fn with_the_same_number(id: &str) -> HistoryBuilder {
     let mut builder = whole();
     builder.add(30, id, 2, Yes);
@@ -126,7 +144,7 @@ fn an_add_is_false_only_if_there_is_another() {
     builder.add(15, "a", 2, No).is_clean();
     let mut builder = whole();
     builder.add(30, "a", 2, No).is_caught("was refused");
-    // The first may have come to nothing.
+    // The first add may not have been executed.
     let mut builder = HistoryBuilder::new();
     builder.add(0, "a", 1, Unknown).add(5, "a", 2, No).is_clean();
 }
@@ -160,7 +178,7 @@ fn two_trues_are_caught() {
 fn a_lease_after_the_true_is_caught() {
     let mut builder = whole();
     builder.settle(15, 0, How::Release, Yes);
-    // It waited since before, and is given it too late by the server's clock.
+    // The call began before the complete. By the server's clock, its lease was given after it.
     let lease = builder.lease(16, "a", 1);
     builder.0.leases[lease].span = span(16, 200);
     builder.is_clean();
@@ -287,7 +305,7 @@ fn attempts_go_up_by_one() {
     let totals = Totals { added: 1, leased: 2, completed: 1, failed: 0, expired: 0 };
     builder.0.totals = Some(totals);
     builder.is_among("attempts too many");
-    // Somebody who was killed may have had it in between.
+    // A killed worker may have held the lease in between.
     builder.0.asks.push(Ask { span: Span { began: ms(50), ended: None }, most: 1 });
     builder.is_among("attempts too many");
     builder.0.totals = Some(Totals { leased: 3, ..totals });
@@ -338,7 +356,7 @@ fn only_the_last_window_is_excused() {
     assert_eq!(report.excused, 1);
     let lost: Vec<_> = report.violations.iter().filter_map(|found| found.id.as_deref()).collect();
     assert_eq!(lost, ["b"]);
-    // A complete that was lost comes back, and is completed again.
+    // The server lost a complete, so the item came back and was completed again.
     let mut builder = whole();
     let second = builder.again(120, "a", 1, 1);
     builder.settle(130, second, How::Complete, Yes);
