@@ -1,0 +1,182 @@
+//! What an engine does: atomic operations on batches, and waiting.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::values::{
+    Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, Leased, Release, RequestId, Turn,
+};
+use crate::Result;
+use crate::access::Role;
+use crate::clean::{DeepReport, LightReport};
+use crate::doctor::Diagnosis;
+use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
+use crate::name::{QueueName, QueueNames};
+
+/// Batches have 1 to [`MAX_BATCH`](crate::options::MAX_BATCH) entries, already validated; replies have
+/// the same order. An operation that changes state has a request id, and the engine retries it until the
+/// request id's deadline.
+#[async_trait]
+pub(crate) trait Engine: Send + Sync + 'static {
+    /// The smallest batch that is sent without waiting for more calls.
+    fn min_batch(&self) -> usize;
+
+    /// Whether the order of `lease` among the operations is fixed when it is first polled, as that of all
+    /// others that change state is.
+    fn leases_in_one_step(&self) -> bool;
+
+    /// Whether an operation that fails with `Internal` changes nothing.
+    fn undoes_failures(&self) -> bool;
+
+    /// Checks that this library can work with the queue's storage format.
+    async fn open_queue(&self, queue: &QueueName) -> Result<()>;
+
+    /// True: added; false: an item with this id exists.
+    async fn add(
+        &self,
+        queue: &QueueName,
+        items: &[Item],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>>;
+
+    /// Leases at most as many items as wanted, in the order of `wanted`. `poll_interval`: how long the
+    /// caller waits before it polls again if there are too few; zero if it does not wait.
+    async fn lease(
+        &self,
+        queue: &QueueName,
+        wanted: &[LeaseRequest],
+        poll_interval: Duration,
+        request_id: &RequestId,
+    ) -> Result<Leased>;
+
+    async fn complete(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>>;
+
+    /// Completes, then leases, in one atomic step under one request id.
+    async fn complete_and_lease(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        wanted: &[LeaseRequest],
+        poll_interval: Duration,
+        request_id: &RequestId,
+    ) -> Result<CompleteAndLeaseReply>;
+
+    /// Returns the new deadlines in ms since 1970; `None`: lost.
+    async fn extend(
+        &self,
+        queue: &QueueName,
+        leases: &[Extend],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<u64>>>;
+
+    /// False: lost.
+    async fn release(
+        &self,
+        queue: &QueueName,
+        leases: &[Release],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>>;
+
+    /// Returns the new state of each item; `None`: lost.
+    async fn fail(
+        &self,
+        queue: &QueueName,
+        leases: &[Fail],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<State>>>;
+
+    async fn remove(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>>;
+
+    async fn requeue(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>>;
+
+    /// Removes at most `limit` items of a state. Returns how many, and how many it looked at (0: none is
+    /// left).
+    async fn purge(
+        &self,
+        queue: &QueueName,
+        state: State,
+        limit: u64,
+        request_id: &RequestId,
+    ) -> Result<(u64, u64)>;
+
+    /// One bounded step; true if there is more to do at once.
+    async fn light_clean(
+        &self,
+        queue: &QueueName,
+        request_id: &RequestId,
+    ) -> Result<(LightReport, bool)>;
+
+    /// Finds, and with `mend` repairs, broken invariants, in bounded steps. `pace`: see
+    /// [`pause`](super::pause).
+    async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport>;
+
+    /// Returns the time until the next item is due or its lease expires; zero: now; `None`: there is none.
+    /// The caller looks again by then, and after `rest` at the latest.
+    async fn next_due(&self, queue: &QueueName, rest: Duration) -> Result<Option<Duration>>;
+
+    /// Returns when something may be due or expire before this client looks again, as promised by its last
+    /// [`next_due`](Engine::next_due). It may be early or late, like [`wait`](Engine::wait).
+    async fn wait_due(&self, queue: &QueueName);
+
+    /// Takes turns at deep cleans. Returns zero, or how long until the turn can be taken.
+    async fn deep_turn(&self, queue: &QueueName, turn: Turn) -> Result<Duration>;
+
+    /// Returns the rights that the user lacks for a role, in the server's notation; empty on an engine
+    /// without users.
+    async fn missing_rights(&self, queue: &QueueName, role: Role) -> Result<Vec<String>>;
+
+    /// Reads the settings that the guarantees depend on.
+    async fn diagnose(&self) -> Result<Diagnosis>;
+
+    async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()>;
+
+    async fn counts(&self, queue: &QueueName) -> Result<Counts>;
+
+    async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>>;
+
+    async fn list(
+        &self,
+        queue: &QueueName,
+        state: State,
+        cursor: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page>;
+
+    /// Deletes the queue, everything in it and its name, in bounded steps; each is retried for as long as
+    /// an operation is. True: there was one. Touches only the incarnation that existed when the call
+    /// began.
+    async fn drop_queue(&self, queue: &QueueName) -> Result<bool>;
+
+    /// Returns the queues that exist: an item was added to them, or they were paused, and they were not
+    /// dropped since.
+    async fn queues(&self) -> Result<QueueNames>;
+
+    /// Returns when something in the queue may have become ready, or when the engine cannot tell. It may
+    /// be early, or late if a notification was lost, so callers also poll now and then.
+    async fn wait(&self, queue: &QueueName);
+
+    /// The client does not use the queue any more: deletes what the engine keeps for these lanes, and
+    /// what this client keeps in memory for the queue.
+    async fn retire(&self, queue: &QueueName, lanes: &[Arc<str>]) -> Result<()>;
+
+    /// Closes connections; calls after this fail with `Closed`.
+    async fn close(&self);
+}

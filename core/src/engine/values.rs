@@ -1,0 +1,118 @@
+//! The arguments and replies of an engine's operations.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::Result;
+
+/// Names one execution of an operation, so that a retry gets the reply of the first execution.
+/// A lane has one operation in flight at a time; its numbers go up.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestId {
+    pub(crate) lane: Arc<str>,
+    pub(crate) number: u64,
+    /// When to stop retrying.
+    pub(crate) until: Instant,
+    /// Belongs to the lane. The engine sets it when a copy of the request may still arrive, even after a
+    /// reply: the lane must then be kept.
+    pub(crate) late_copy: Arc<AtomicBool>,
+}
+
+/// One life of an id, as the engine names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Generation {
+    /// Higher with every add.
+    pub(crate) count: u64,
+    /// Distinguishes generations with the same count from two servers that both acted as master. Zeros
+    /// on an engine that cannot have two.
+    pub(crate) salt: [u8; 5],
+}
+
+/// Proves that a lease is the current one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Token {
+    pub(crate) generation: Generation,
+    /// How often the item had been leased before in this generation.
+    pub(crate) delivery: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct LeaseRequest {
+    pub(crate) count: usize,
+    pub(crate) duration_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct LeasedItem {
+    pub(crate) token: Token,
+    pub(crate) id: Bytes,
+    pub(crate) data: Bytes,
+    pub(crate) priority: u8,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) failures: u32,
+    pub(crate) expiries: u32,
+    pub(crate) last_error: String,
+    pub(crate) duration_ms: u64,
+    /// Milliseconds since 1970 on the engine's clock.
+    pub(crate) deadline_ms: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Leased {
+    pub(crate) items: Vec<LeasedItem>,
+    /// The time until the next item is due or expires; `None`: there is none.
+    pub(crate) look_in: Option<Duration>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Complete {
+    pub(crate) token: Token,
+    pub(crate) id: Bytes,
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct CompleteAndLeaseReply {
+    pub(crate) completed: Vec<bool>,
+    /// An error if what was leased cannot be read; the completions are valid all the same.
+    pub(crate) leased: Result<Leased>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Extend {
+    pub(crate) token: Token,
+    pub(crate) duration_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Release {
+    pub(crate) token: Token,
+    pub(crate) delay_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Fail {
+    pub(crate) token: Token,
+    pub(crate) delay_ms: u64,
+    pub(crate) error: String,
+}
+
+/// A step in taking turns at deep cleans. A turn ends by itself after a minute unless it is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Turn {
+    /// Takes the turn if no cleaner has it and the last deep clean was done at least this long ago.
+    Take {
+        interval: Duration,
+    },
+    Keep,
+    Done,
+    /// Gives the turn back unfinished.
+    Drop,
+}
+
+impl Turn {
+    pub(crate) const LASTS: Duration = Duration::from_secs(60);
+}
