@@ -51,6 +51,7 @@ mod keep_alive;
 mod known;
 mod lease;
 mod name;
+mod operation;
 pub mod options;
 mod queue;
 mod random;

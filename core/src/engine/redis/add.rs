@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::RedisEngine;
 use super::keys::UP_TO_READY;
 use super::number;
 use super::record::{store_id, write_record};
+use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
 use crate::Result;

@@ -138,6 +138,14 @@ impl Address {
         Ok(address)
     }
 
+    /// The nodes to ask first, if the server is a cluster.
+    pub(super) fn seeds(&self) -> Option<&[Node]> {
+        match &self.place {
+            Place::Cluster(seeds) => Some(seeds),
+            _ => None,
+        }
+    }
+
     /// The options that a URL like this may have.
     fn options(&self) -> String {
         let mut known =

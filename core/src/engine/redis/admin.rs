@@ -1,14 +1,15 @@
-//! What operators and cleaners do: remove, requeue, purge, light clean, pause, drop.
+//! What operators and cleaners do: remove, requeue, purge, light clean, pause, drop. And the end of a
+//! client's use of a queue.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-
 use redis::{Cmd, Value, cmd};
 
-use super::RedisEngine;
 use super::keys::{ALL, UP_TO_DEAD, UP_TO_META, UP_TO_WAKE};
 use super::record::store_id;
+use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::{acl, names, number, reply};
 use crate::Result;
@@ -105,7 +106,7 @@ pub(super) async fn set_paused(
             command.arg(&salt[..]);
         };
         engine.query(queue, Script::Pause, UP_TO_META, fill).await?;
-        // It may be new.
+        // The queue may be new.
         engine.announce(queue).await;
     } else {
         engine.query(queue, Script::Resume, UP_TO_WAKE, |_| ()).await?;
@@ -113,24 +114,53 @@ pub(super) async fn set_paused(
     Ok(())
 }
 
-/// Each step names the incarnation, so it can be repeated, also by a copy that is late: it never touches
-/// a queue that was made since.
+/// Deletes the queue. Each step names the incarnation, so it can be repeated, also by a copy that is
+/// late: it never touches a queue that was made since.
 pub(super) async fn drop_queue(engine: &RedisEngine, queue: &QueueName) -> Result<bool> {
+    let dropped = drop_incarnation(engine, queue).await;
+    engine.forget(queue);
+    dropped
+}
+
+async fn drop_incarnation(engine: &RedisEngine, queue: &QueueName) -> Result<bool> {
+    let context = &engine.context;
     for script in [Script::Drop, Script::Register] {
-        acl::check(engine, queue, script).await?;
+        acl::check(context, queue, script).await?;
     }
     let mut command = cmd("HGET");
-    command.arg(engine.keys(queue).meta()).arg("incarnation");
-    let incarnation = reply::bytes(engine.manager.command(queue, engine.until(), command).await?)?;
+    command.arg(context.keys(queue).meta()).arg("incarnation");
+    let incarnation = reply::bytes(context.command(queue, command).await?)?;
     let reply = engine
         .query(queue, Script::Drop, ALL, |command| {
             command.arg(&*incarnation);
         })
         .await?;
-    // The queue is gone, whatever becomes of its name: the next who looks sets the list right.
-    if let Err(error) = names::register(engine, queue, engine.until()).await {
+    // The queue is gone even if its name stays: the next client that looks sets the list right.
+    if let Err(error) = names::register(context, queue, context.until()).await {
         tracing::warn!(%queue, %error, "dropped; its name is still on the list of queues");
     }
-    // Whoever answers 0 to its incarnation was dropped by somebody else, or by an earlier try of this call.
+    // 0 for an incarnation: somebody else, or an earlier attempt of this call, has dropped it.
     Ok(!incarnation.is_empty() || reply == Value::Int(1))
+}
+
+/// Deletes lanes that the client does not use any more.
+pub(super) async fn retire(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    lanes: &[Arc<str>],
+) -> Result<()> {
+    let context = &engine.context;
+    let keys = context.keys(queue);
+    engine.forget(queue);
+    for chunk in lanes.chunks(500) {
+        let mut command = cmd("HDEL");
+        command.arg(keys.lanes());
+        for lane in chunk {
+            command.arg(&**lane);
+        }
+        // Short, so that closing does not hang on a server that is gone.
+        let until = Instant::now() + context.timeout.min(Duration::from_secs(1));
+        context.manager.command(queue, until, command).await?;
+    }
+    Ok(())
 }

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
 use super::address::Node;
-use super::connection::OpenError;
+use super::open_error::OpenError;
 use crate::options::ConnectOptions;
 use crate::{Error, Result, redact};
 

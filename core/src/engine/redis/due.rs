@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::keys::{UP_TO_DELAYED, UP_TO_META};
+use super::redis_engine::RedisEngine;
+use super::reply;
 use super::scripts::Script;
-use super::{RedisEngine, reply};
 use crate::Result;
 use crate::engine::Turn;
 use crate::name::QueueName;

@@ -1,108 +1,79 @@
-//! The first words on a connection: logging in, choosing the database, and checking the server.
+//! The first requests on a connection: logging in, choosing the database, checking the server.
 
-use redis::{Cmd, ErrorKind as RedisErrorKind, RedisError, Value, cmd};
+use redis::{Cmd, RedisError, Value, cmd};
 
-use super::connection::{Connection, OpenError, Opener};
+use super::address::Address;
+use super::connection::Connection;
+use super::open_error::{OpenError, is_busy, open_error};
 use super::retry_decision::shown;
 use crate::{Error, ErrorKind, Result};
 
-impl Opener {
-    /// Logs in, chooses the database and checks the server, all in one round trip.
-    pub(super) async fn greet(
-        &self,
-        connection: Connection,
-        at: &str,
-    ) -> Result<Connection, OpenError> {
-        let login = self.address.password.as_ref().map(|password| {
-            let mut command = cmd("AUTH");
-            command.arg(self.address.user.as_ref()).arg(password);
-            command
-        });
-        let select = self.selects().then(|| {
-            let mut command = cmd("SELECT");
-            command.arg(self.address.db);
-            command
-        });
-        // For whoever looks at the server's clients. Old servers do not know it.
-        let name = |key: &str, value: &str| {
-            let mut command = cmd("CLIENT");
-            command.arg("SETINFO").arg(key).arg(value);
-            Some(command)
-        };
-        let send = async |command: Option<Cmd>| match command {
-            Some(command) => {
-                connection.clone().send_packed_command(&command).await?.extract_error()
-            }
-            None => Ok(Value::Nil),
-        };
-        // In this order. Not as one pipeline: that would hide what the first one was answered.
-        let (login, select, info, _, _) = tokio::join!(
-            biased;
-            send(login),
-            send(select),
-            send(Some(cmd("INFO"))),
-            send(name("LIB-NAME", "leaseq")),
-            send(name("LIB-VER", env!("CARGO_PKG_VERSION"))),
-        );
-        login.map_err(|error| refused_login(at, &error))?;
-        select.map_err(|error| self.refused_database(at, &error))?;
-        let info = info.map_err(|error| match error.code() {
-            Some("NOPERM") => OpenError::Lasting(Error::new(
-                ErrorKind::Incompatible,
-                format_args!(
-                    "{at}: the user may not run INFO, so the server's version and \
-                     maxmemory-policy cannot be checked; grant +info"
-                ),
-            )),
-            _ => opening(at, &error),
-        })?;
-        let info: String = redis::from_redis_value(info)
-            .map_err(|_| OpenError::Passing(format!("{at}: the answer to INFO is no text")))?;
-        check_server(at, &info, self.seeds().is_some())?;
-        Ok(connection)
-    }
-
-    fn refused_database(&self, at: &str, error: &RedisError) -> OpenError {
-        match opening(at, error) {
-            OpenError::Passing(_) if !is_busy(error) => OpenError::Lasting(Error::invalid(
-                format_args!("{at}: database {} cannot be used: {}", self.address.db, shown(error)),
-            )),
-            other => other,
-        }
-    }
-}
-
-/// Errors of a server that will answer later.
-fn is_busy(error: &RedisError) -> bool {
-    matches!(error.code(), Some("LOADING" | "BUSY" | "MASTERDOWN" | "CLUSTERDOWN"))
-        || error.detail().is_some_and(|detail| detail.contains("max number of clients"))
-        || error.code().is_none()
-}
-
-/// What an error while opening means.
-pub(super) fn opening(at: &str, error: &RedisError) -> OpenError {
-    let lasting = |what: &str| OpenError::Lasting(Error::invalid(format_args!("{at}: {what}")));
-    match (error.kind(), error.code()) {
-        (_, Some("NOAUTH")) => lasting("the server asks for a user and a password"),
-        (_, Some("DENIED")) => {
-            lasting("the server is in protected mode: other machines are refused")
-        }
-        (RedisErrorKind::Parse, _) => lasting(
-            "what answers is no Redis or Valkey server, or takes TLS only; with TLS the url begins \
-             with rediss",
-        ),
-        _ if error.is_connection_dropped() => OpenError::Passing(format!(
-            "{at}: the server closed the connection before it answered; with TLS the url begins with \
-             rediss"
+/// Logs in, chooses the database and checks the server, all in one round trip.
+pub(super) async fn greet(
+    address: &Address,
+    connection: Connection,
+    at: &str,
+) -> Result<Connection, OpenError> {
+    let login = address.password.as_ref().map(|password| {
+        let mut command = cmd("AUTH");
+        command.arg(address.user.as_ref()).arg(password);
+        command
+    });
+    let select = (address.db != 0).then(|| {
+        let mut command = cmd("SELECT");
+        command.arg(address.db);
+        command
+    });
+    // For whoever looks at the server's clients. Old servers do not know it.
+    let name = |key: &str, value: &str| {
+        let mut command = cmd("CLIENT");
+        command.arg("SETINFO").arg(key).arg(value);
+        Some(command)
+    };
+    let send = async |command: Option<Cmd>| match command {
+        Some(command) => connection.clone().send_packed_command(&command).await?.extract_error(),
+        None => Ok(Value::Nil),
+    };
+    // In this order. Not as one pipeline: that would hide what the first one was answered.
+    let (login, select, info, _, _) = tokio::join!(
+        biased;
+        send(login),
+        send(select),
+        send(Some(cmd("INFO"))),
+        send(name("LIB-NAME", "leaseq")),
+        send(name("LIB-VER", env!("CARGO_PKG_VERSION"))),
+    );
+    login.map_err(|error| refused_login(at, &error))?;
+    select.map_err(|error| refused_database(address.db, at, &error))?;
+    let info = info.map_err(|error| match error.code() {
+        Some("NOPERM") => OpenError::Lasting(Error::new(
+            ErrorKind::Incompatible,
+            format_args!(
+                "{at}: the user may not run INFO, so the server's version and \
+                 maxmemory-policy cannot be checked; grant +info"
+            ),
         )),
-        _ => OpenError::Passing(format!("{at}: {}", shown(error))),
+        _ => open_error(at, &error),
+    })?;
+    let info: String = redis::from_redis_value(info)
+        .map_err(|_| OpenError::Passing(format!("{at}: the answer to INFO is no text")))?;
+    check_server(at, &info, address.seeds().is_some())?;
+    Ok(connection)
+}
+
+fn refused_database(db: i64, at: &str, error: &RedisError) -> OpenError {
+    match open_error(at, error) {
+        OpenError::Passing(_) if !is_busy(error) => OpenError::Lasting(Error::invalid(
+            format_args!("{at}: database {db} cannot be used: {}", shown(error)),
+        )),
+        other => other,
     }
 }
 
 /// The server's words may repeat what it was sent: they are not shown.
 fn refused_login(at: &str, error: &RedisError) -> OpenError {
     match is_busy(error) {
-        true => opening(at, error),
+        true => open_error(at, error),
         false => OpenError::Lasting(Error::invalid(format_args!(
             "{at}: the server refused user or password"
         ))),

@@ -2,7 +2,7 @@
 
 use redis::Cmd;
 
-use super::acl::Denied;
+use super::denied::Denied;
 use crate::name::QueueName;
 
 /// Keys of one queue in the order that `scripts/parts/keys.lua` names: a script is sent only as

@@ -7,10 +7,10 @@ use redis::{Cmd, Value};
 use super::keys::ALL;
 use super::number;
 use super::record::{read_extra, read_record};
+use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
 use super::settle::{add_completes, count_completes};
-use super::{RedisEngine, bad_record};
 use crate::Result;
 use crate::engine::{
     Complete, CompleteAndLeaseReply, LeaseRequest, Leased, LeasedItem, RequestId, Token,
@@ -110,7 +110,7 @@ fn read(queue: &QueueName, wanted: &[LeaseRequest], reply: [Value; 5]) -> Result
         });
     }
     if let Some(number) = unreadable {
-        let error = bad_record(queue, &number);
+        let error = reply::bad_record(queue, &number);
         tracing::warn!(%error, "an item was leased to nobody");
         if items.is_empty() {
             return Err(error);

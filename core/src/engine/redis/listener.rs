@@ -1,134 +1,148 @@
-//! The task that blocks on token lists, and tells those that wait.
+//! The task that blocks on token lists and notifies the calls that wait.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::{Value, cmd};
 
+use super::channel::{Channel, Channels, lock};
 use super::connection::{Connection, Endpoint};
 use super::connection_manager::ConnectionManager;
 use super::retry_decision::{RetryDecision, retry_decision};
-use super::wake::{Notifier, Notifiers, lock};
+use super::scripts::Script;
 use crate::backoff::Backoff;
 use crate::name::QueueName;
 
-/// After this much more than the block without an answer the connection is given up.
+/// How much longer than its block a command may take before the connection is discarded.
 const SLACK: Duration = Duration::from_secs(2);
-/// Longest pause after a connection failed or could not be had, or while a slot of a Cluster moves and
-/// no node lets us listen; the queues are looked at now and then anyway.
+/// Longest pause after a connection failed, or while a slot of a Cluster moves and no node accepts the
+/// command. Clients look at their queues now and then anyway.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
-/// How long a connection is kept on which nobody waits. Shorter than most pauses between two jobs would
-/// have workers connect for each.
+/// How long a connection is kept on which no call waits. If this were shorter than the usual pause
+/// between two jobs, workers would connect for each job.
 const IDLE: Duration = Duration::from_secs(10);
-const PUT_BACK: &str = concat!("#!lua flags=allow-oom\n", include_str!("scripts/put_back.lua"));
 
-/// Ends when nobody has waited for a while, and with it its connection.
+/// Ends, and closes its connection, when no call has waited for a while.
 pub(super) struct Listener {
     pub(super) block: Duration,
     pub(super) manager: Arc<ConnectionManager>,
-    pub(super) notifiers: Arc<Notifiers>,
+    pub(super) channels: Arc<Channels>,
     pub(super) name: Option<QueueName>,
-    pub(super) notifier: Arc<Notifier>,
+    pub(super) channel: Arc<Channel>,
 }
 
-struct Line {
+/// A connection to block on.
+struct BlockingConnection {
     connection: Connection,
-    id: i64,
+    client_id: i64,
     endpoint: Endpoint,
 }
 
+/// A queue, and the key of its list of tokens.
+type TokenList = (QueueName, Vec<u8>);
+
 impl Listener {
     pub(super) async fn run(self) {
-        let closed = self.manager.closed.clone();
-        let mut line: Option<Line> = None;
-        let mut turn = 0;
+        let _closed = self.listen().await;
+    }
+
+    /// `None`: the client was closed.
+    async fn listen(&self) -> Option<()> {
+        let mut open: Option<BlockingConnection> = None;
+        let mut first = 0;
         let mut backoff = Backoff::up_to(MAX_PAUSE);
         let mut broken = false;
-        while !closed.is_cancelled() {
-            let mut listening: Vec<(QueueName, Vec<u8>)> = lock(&self.notifier.waiting)
-                .iter()
-                .map(|(queue, waiting)| (queue.clone(), waiting.key.clone()))
-                .collect();
-            if listening.is_empty() {
-                if !self.is_current() {
-                    return;
-                }
-                tokio::select! {
-                    () = self.notifier.changed.notified() => {}
-                    () = closed.cancelled() => {}
-                    () = tokio::time::sleep(IDLE) => if self.leave() {
-                        return;
-                    }
+        loop {
+            let mut lists = self.lists();
+            if lists.is_empty() {
+                if self.is_over().await? {
+                    return Some(());
                 }
                 continue;
             }
             // The command takes the first list that has a token: every queue is first in turn.
-            listening.sort();
-            turn = (turn + 1) % listening.len();
-            listening.rotate_left(turn);
-            if line.is_none() {
-                line = tokio::select! {
-                    line = self.connect(&listening[0].0) => line,
-                    () = closed.cancelled() => return,
-                };
+            lists.sort();
+            first = (first + 1) % lists.len();
+            lists.rotate_left(first);
+            if open.is_none() {
+                open = self.unless_closed(self.connect(&lists[0].0)).await?;
             }
-            if line.is_some() && std::mem::take(&mut broken) {
-                // Tokens, and the promise to send any, may be gone with the old server.
-                for waiting in lock(&self.notifier.waiting).values() {
-                    waiting.news.notify_one();
-                }
+            if open.is_some() && std::mem::take(&mut broken) {
+                // Tokens, and the promise to push any, may be gone with the old server.
+                self.notify_all();
             }
-            let popped = match &line {
-                Some(open) => tokio::select! {
-                    popped = self.block(open, &listening) => popped,
-                    () = closed.cancelled() => return,
-                },
+            let popped = match &open {
+                Some(open) => self.unless_closed(self.pop(open, &lists)).await?,
                 None => Err(RetryDecision::NotExecuted { reconnect: true }),
             };
             match popped {
                 Ok(key) => {
                     backoff.reset();
                     if let Some(key) = key {
-                        self.deliver(&listening, &key).await;
+                        self.deliver(&lists, &key).await;
                     }
                 }
                 Err(decision) => {
-                    // Whatever it was: the next connection goes to the right server.
-                    if let Some(open) = line.take() {
+                    // Whatever the error: the next connection goes to the right server.
+                    if let Some(open) = open.take() {
                         broken = true;
                         if let RetryDecision::Moved(node) = decision {
-                            self.manager.moved(&listening[0].0, node, &open.endpoint);
+                            self.manager.moved(&lists[0].0, node, &open.endpoint);
                         }
                     }
-                    tokio::select! {
-                        () = tokio::time::sleep(backoff.pause()) => {}
-                        () = closed.cancelled() => {}
-                    }
+                    self.unless_closed(tokio::time::sleep(backoff.pause())).await?;
                 }
             }
         }
     }
 
-    fn is_current(&self) -> bool {
-        lock(&self.notifiers)
-            .get(&self.name)
-            .is_some_and(|notifier| Arc::ptr_eq(notifier, &self.notifier))
+    fn lists(&self) -> Vec<TokenList> {
+        let waiting = self.channel.waiting();
+        waiting.iter().map(|(queue, waiting)| (queue.clone(), waiting.key.clone())).collect()
     }
 
-    /// Gives the notifier up, unless somebody has come. True: whoever comes now gets another one.
-    fn leave(&self) -> bool {
-        let mut notifiers = lock(&self.notifiers);
-        let is_current =
-            notifiers.get(&self.name).is_some_and(|notifier| Arc::ptr_eq(notifier, &self.notifier));
-        if !is_current || !lock(&self.notifier.waiting).is_empty() {
-            return !is_current;
+    fn notify_all(&self) {
+        for waiting in self.channel.waiting().values() {
+            waiting.notify.notify_one();
         }
-        notifiers.remove(&self.name);
-        true
     }
 
-    async fn connect(&self, queue: &QueueName) -> Option<Line> {
-        let endpoint: Endpoint = self.manager.endpoint(queue);
+    /// Waits for a call. True: none came, and the listener must end.
+    async fn is_over(&self) -> Option<bool> {
+        if !self.is_current(&lock(&self.channels)) {
+            return Some(true);
+        }
+        let called = tokio::time::timeout(IDLE, self.channel.changed.notified());
+        Some(self.unless_closed(called).await?.is_err() && self.leave())
+    }
+
+    fn is_current(&self, channels: &HashMap<Option<QueueName>, Arc<Channel>>) -> bool {
+        channels.get(&self.name).is_some_and(|channel| Arc::ptr_eq(channel, &self.channel))
+    }
+
+    /// Removes the channel, unless a call has come. True: the next call gets another channel.
+    fn leave(&self) -> bool {
+        let mut channels = lock(&self.channels);
+        if !self.is_current(&channels) {
+            return true;
+        }
+        let is_unused = self.channel.waiting().is_empty();
+        if is_unused {
+            channels.remove(&self.name);
+        }
+        is_unused
+    }
+
+    async fn unless_closed<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            output = future => Some(output),
+            () = self.manager.closed.cancelled() => None,
+        }
+    }
+
+    async fn connect(&self, queue: &QueueName) -> Option<BlockingConnection> {
+        let endpoint = self.manager.endpoint(queue);
         let mut connection = match self.manager.opener.open(&endpoint).await {
             Ok(connection) => connection,
             Err(error) => {
@@ -139,44 +153,44 @@ impl Listener {
         };
         let mut ask = cmd("CLIENT");
         ask.arg("ID");
-        let id = tokio::time::timeout(SLACK, ask.query_async(&mut *connection)).await.ok()?.ok()?;
-        Some(Line { connection, id, endpoint })
+        let client_id =
+            tokio::time::timeout(SLACK, ask.query_async(&mut *connection)).await.ok()?.ok()?;
+        Some(BlockingConnection { connection, client_id, endpoint })
     }
 
-    /// Blocks until a token comes (its key), the time is over or the set of queues grows (`None`).
-    async fn block(
+    /// Pops a token, and returns its key; `None` if the time is over, or a queue is new.
+    async fn pop(
         &self,
-        line: &Line,
-        listening: &[(QueueName, Vec<u8>)],
+        open: &BlockingConnection,
+        lists: &[TokenList],
     ) -> Result<Option<Vec<u8>>, RetryDecision> {
         let mut command = cmd("BLPOP");
-        for (_, key) in listening {
+        for (_, key) in lists {
             command.arg(key);
         }
         command.arg(self.block.as_secs());
-        let mut connection = line.connection.clone();
-        let answer = connection.send_packed_command(&command);
-        let answer = tokio::time::timeout(self.block + SLACK, answer);
-        tokio::pin!(answer);
-        let answer = loop {
+        let mut connection = open.connection.clone();
+        let reply = connection.send_packed_command(&command);
+        let reply = tokio::time::timeout(self.block + SLACK, reply);
+        tokio::pin!(reply);
+        let reply = loop {
             tokio::select! {
-                answer = &mut answer => break answer,
-                () = self.notifier.changed.notified() => {
-                    let known = |queue| listening.iter().any(|(name, _)| name == queue);
-                    if lock(&self.notifier.waiting).keys().all(known) {
-                        continue;
-                    }
-                    tokio::select! {
-                        answer = &mut answer => break answer,
-                        done = self.unblock(line, &listening[0].0) => if !done {
-                            // Not allowed, or too early: a new connection listens to the new set.
-                            return Err(RetryDecision::Unknown);
-                        }
-                    }
+                reply = &mut reply => break reply,
+                () = self.channel.changed.notified() => {}
+            }
+            let known = |queue| lists.iter().any(|(name, _)| name == queue);
+            if self.channel.waiting().keys().all(known) {
+                continue;
+            }
+            tokio::select! {
+                reply = &mut reply => break reply,
+                done = self.unblock(open, &lists[0].0) => if !done {
+                    // Not allowed, or too early: a new connection listens to the new queues too.
+                    return Err(RetryDecision::Unknown);
                 }
             }
         };
-        match answer.map(|answer| answer.and_then(Value::extract_error)) {
+        match reply.map(|reply| reply.and_then(Value::extract_error)) {
             Ok(Ok(Value::Array(pair))) => match pair.into_iter().next() {
                 Some(Value::BulkString(key)) => Ok(Some(key)),
                 _ => Ok(None),
@@ -187,13 +201,12 @@ impl Listener {
         }
     }
 
-    /// Ends the blocking command from the other connection.
-    async fn unblock(&self, line: &Line, queue: &QueueName) -> bool {
+    /// Ends the blocking command from another connection.
+    async fn unblock(&self, open: &BlockingConnection, queue: &QueueName) -> bool {
         for _ in 0..5 {
             let mut command = cmd("CLIENT");
-            command.arg("UNBLOCK").arg(line.id);
-            let until = std::time::Instant::now() + SLACK;
-            match self.manager.command(queue, until, command).await {
+            command.arg("UNBLOCK").arg(open.client_id);
+            match self.manager.command(queue, Instant::now() + SLACK, command).await {
                 Ok(Value::Int(1)) => return true,
                 // The blocking command has not reached the server yet, or is just over.
                 Ok(_) => tokio::time::sleep(Duration::from_millis(1)).await,
@@ -203,19 +216,19 @@ impl Listener {
         false
     }
 
-    async fn deliver(&self, listening: &[(QueueName, Vec<u8>)], key: &[u8]) {
-        let Some((queue, key)) = listening.iter().find(|(_, listened)| listened == key) else {
+    /// Notifies the calls that wait for a token from this list.
+    async fn deliver(&self, lists: &[TokenList], key: &[u8]) {
+        let Some((queue, key)) = lists.iter().find(|(_, listed)| listed == key) else {
             return;
         };
-        let news = lock(&self.notifier.waiting).get(queue).map(|waiting| waiting.news.clone());
-        match news {
-            Some(news) => news.notify_one(),
+        let notify = self.channel.waiting().get(queue).map(|waiting| waiting.notify.clone());
+        match notify {
+            Some(notify) => notify.notify_one(),
             None => {
-                // Nobody waits here any more: another client may want it.
-                let mut command = cmd("EVAL");
-                command.arg(PUT_BACK).arg(1).arg(key);
-                let until = std::time::Instant::now() + SLACK;
-                let _ = self.manager.command(queue, until, command).await;
+                // No call waits here any more: another client may want the token.
+                let mut command = self.manager.scripts.by_text(Script::PutBack);
+                command.arg(1).arg(key);
+                let _ = self.manager.command(queue, Instant::now() + SLACK, command).await;
             }
         }
     }

@@ -4,13 +4,14 @@
 //! by whoever looks: a queue is on the list, with its incarnation, if it exists.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use redis::{Value, cmd};
 
+use super::context::Context;
 use super::scripts::Script;
-use super::{RedisEngine, acl, keys, reply};
+use super::{acl, keys, reply};
 use crate::name::{QueueName, QueueNames};
 use crate::{Error, Result};
 
@@ -22,32 +23,28 @@ const TRIES: usize = 5;
 const SHOWN: usize = 40;
 
 /// Puts the queue on the list if it exists, and takes it off if not.
-pub(super) async fn register(
-    engine: &RedisEngine,
-    queue: &QueueName,
-    until: Instant,
-) -> Result<()> {
-    acl::check(engine, queue, Script::Register).await?;
+pub(super) async fn register(context: &Context, queue: &QueueName, until: Instant) -> Result<()> {
+    acl::check(context, queue, Script::Register).await?;
     for _ in 0..TRIES {
         // In this order: the queue may be made or dropped by others, who change the list after that.
-        let listed = listed(engine, queue, until).await?;
+        let listed = listed(context, queue, until).await?;
         let mut command = cmd("HGET");
-        command.arg(engine.keys(queue).meta()).arg("incarnation");
-        let incarnation = reply::bytes(engine.manager.command(queue, until, command).await?)?;
+        command.arg(context.keys(queue).meta()).arg("incarnation");
+        let incarnation = reply::bytes(context.manager.command(queue, until, command).await?)?;
         if listed == incarnation {
             return Ok(());
         }
         if incarnation.is_empty() {
             let mut command = cmd("EXISTS");
-            command.arg(engine.keys(queue).items());
-            if engine.manager.command(queue, until, command).await? != Value::Int(0) {
+            command.arg(context.keys(queue).items());
+            if context.manager.command(queue, until, command).await? != Value::Int(0) {
                 // It was lost with `meta`. A deep clean, which needs the name, gives the queue another.
                 return Ok(());
             }
         }
-        let directory = engine.directory();
-        let changed = engine.manager.run(&directory, Script::Register, until, None, |command| {
-            command.arg(1).arg(keys::queues(&engine.namespace)).arg(queue.as_str());
+        let directory = QueueName::directory();
+        let changed = context.manager.run(&directory, Script::Register, until, None, |command| {
+            command.arg(1).arg(keys::queues(&context.namespace)).arg(queue.as_str());
             command.arg(&*listed).arg(&*incarnation);
         });
         // Whatever came of it: others may have dropped or made the queue since it was looked at.
@@ -59,52 +56,64 @@ pub(super) async fn register(
 
 /// The incarnation that the list has for the queue; empty if it is not there.
 pub(super) async fn listed(
-    engine: &RedisEngine,
+    context: &Context,
     queue: &QueueName,
     until: Instant,
 ) -> Result<bytes::Bytes> {
     let mut command = cmd("HGET");
-    command.arg(keys::queues(&engine.namespace)).arg(queue.as_str());
-    reply::bytes(engine.manager.command(&engine.directory(), until, command).await?)
+    command.arg(keys::queues(&context.namespace)).arg(queue.as_str());
+    reply::bytes(context.manager.command(&QueueName::directory(), until, command).await?)
 }
 
-/// All names, page by page. Whoever may add items may put anything there: what cannot be the name of a
-/// queue is counted, and nothing else.
-pub(super) async fn queues(engine: &RedisEngine) -> Result<QueueNames> {
-    if !engine.may_list.load(Ordering::Relaxed) {
-        acl::check_list(engine).await?;
-    }
-    let (mut names, mut strange) = (BTreeSet::new(), BTreeSet::new());
-    let mut cursor = String::from("0");
-    loop {
-        let mut command = cmd("HSCAN");
-        command.arg(keys::queues(&engine.namespace)).arg(&cursor).arg("COUNT").arg(PAGE);
-        let page = engine.manager.command(&engine.directory(), engine.until(), command).await;
-        engine.may_list.store(page.is_ok(), Ordering::Relaxed);
-        if page.is_err() {
-            // Perhaps it has lost the right since.
-            acl::check_list(engine).await?;
+/// What a client knows of the list.
+#[derive(Default)]
+pub(super) struct QueueList {
+    /// The client has logged that the list has strange entries.
+    warned: AtomicBool,
+    /// The list could be read the last time.
+    may_list: AtomicBool,
+}
+
+impl QueueList {
+    /// All names, page by page. Users that add items may write anything there: what cannot be the name
+    /// of a queue is only counted.
+    pub(super) async fn read(&self, context: &Context) -> Result<QueueNames> {
+        if !self.may_list.load(Ordering::Relaxed) {
+            acl::check_list(context).await?;
         }
-        let [next, page] = reply::array(page?)?;
-        let mut page = reply::list(page)?.into_iter();
-        while let (Some(name), Some(_incarnation)) = (page.next(), page.next()) {
-            let name = reply::bytes(name)?;
-            match std::str::from_utf8(&name).ok().filter(|name| QueueName::new(name).is_ok()) {
-                Some(good) => names.insert(good.to_owned()),
-                None => strange.insert(name),
-            };
+        let (mut names, mut strange) = (BTreeSet::new(), BTreeSet::new());
+        let mut cursor = String::from("0");
+        loop {
+            let mut command = cmd("HSCAN");
+            command.arg(keys::queues(&context.namespace)).arg(&cursor).arg("COUNT").arg(PAGE);
+            let page =
+                context.manager.command(&QueueName::directory(), context.until(), command).await;
+            self.may_list.store(page.is_ok(), Ordering::Relaxed);
+            if page.is_err() {
+                // Perhaps it has lost the right since.
+                acl::check_list(context).await?;
+            }
+            let [next, page] = reply::array(page?)?;
+            let mut page = reply::list(page)?.into_iter();
+            while let (Some(name), Some(_incarnation)) = (page.next(), page.next()) {
+                let name = reply::bytes(name)?;
+                match std::str::from_utf8(&name).ok().filter(|name| QueueName::new(name).is_ok()) {
+                    Some(good) => names.insert(good.to_owned()),
+                    None => strange.insert(name),
+                };
+            }
+            cursor = reply::text(next)?;
+            if cursor == "0" {
+                break;
+            }
         }
-        cursor = reply::text(next)?;
-        if cursor == "0" {
-            break;
+        if let Some(first) = strange.first()
+            && !self.warned.swap(true, Ordering::Relaxed)
+        {
+            let first = first[..first.len().min(SHOWN)].escape_ascii();
+            let count = strange.len();
+            tracing::warn!(count, %first, "the list of queues has entries that are no names of queues");
         }
+        Ok(QueueNames { names: names.into_iter().collect(), skipped: strange.len() as u64 })
     }
-    if let Some(first) = strange.first()
-        && !engine.warned.swap(true, Ordering::Relaxed)
-    {
-        let first = first[..first.len().min(SHOWN)].escape_ascii();
-        let count = strange.len();
-        tracing::warn!(count, %first, "the list of queues has entries that are no names of queues");
-    }
-    Ok(QueueNames { names: names.into_iter().collect(), skipped: strange.len() as u64 })
 }

@@ -7,9 +7,9 @@ use redis::Value;
 use super::keys::{ALL, UP_TO_DEAD};
 use super::number;
 use super::record::{read_extra, read_record, store_id};
+use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
-use super::{RedisEngine, bad_record};
 use crate::item::{Counts, Cursor, ItemInfo, Page, State, Totals};
 use crate::lease::from_ms;
 use crate::name::QueueName;
@@ -113,7 +113,7 @@ fn item_info(
     let number = reply::bytes(number)?;
     let (generation, (id, data)) = number::read(&number)
         .zip(read_record(reply::bytes(record)?))
-        .ok_or_else(|| bad_record(queue, &number))?;
+        .ok_or_else(|| reply::bad_record(queue, &number))?;
     let extra = read_extra(&reply::bytes(extra)?);
     Ok(ItemInfo {
         id,

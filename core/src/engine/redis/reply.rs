@@ -5,12 +5,18 @@ use std::str::FromStr;
 use bytes::Bytes;
 use redis::Value;
 
+use crate::name::QueueName;
 use crate::{Error, Result};
 
 pub(super) fn unexpected(what: impl std::fmt::Debug) -> Error {
     Error::internal(format_args!(
         "the server gave an answer that this version does not know: {what:?}"
     ))
+}
+
+pub(super) fn bad_record(queue: &QueueName, number: &[u8]) -> Error {
+    let number = number.escape_ascii();
+    Error::internal(format_args!("queue {queue}, item number {number}: cannot be read; run check"))
 }
 
 pub(super) fn bytes(value: Value) -> Result<Bytes> {

@@ -28,6 +28,23 @@ pub(super) enum RetryDecision {
     PartiallyApplied,
 }
 
+impl RetryDecision {
+    /// Whether the next attempt goes out without a pause.
+    pub(super) fn retries_at_once(&self) -> bool {
+        matches!(self, RetryDecision::LoadScript | RetryDecision::Moved(_) | RetryDecision::Ask(_))
+    }
+
+    /// Whether the connection cannot be used any more.
+    pub(super) fn needs_new_connection(&self) -> bool {
+        matches!(
+            self,
+            RetryDecision::Unknown
+                | RetryDecision::TooLarge
+                | RetryDecision::NotExecuted { reconnect: true }
+        )
+    }
+}
+
 /// The error for people. A server may repeat arguments that it was sent: these are cut off.
 pub(super) fn shown(error: &RedisError) -> String {
     let text = error.to_string();

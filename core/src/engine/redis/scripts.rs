@@ -5,129 +5,105 @@ use std::sync::LazyLock;
 
 use redis::{Cmd, cmd};
 
-/// Puts parts and body together. The first line says what a server that is full must allow: all
-/// that takes items out of a queue, so that it can be drained.
-macro_rules! script {
-    ($name:literal, $flags:literal, [$($part:literal),*]) => {
-        (
-            $name,
-            concat!(
-                "#!lua", $flags, "\n",
-                include_str!("scripts/parts/keys.lua"),
-                include_str!("scripts/parts/now.lua"),
-                $(include_str!(concat!("scripts/parts/", $part, ".lua")),)*
-                include_str!(concat!("scripts/", $name, ".lua")),
-            ),
-        )
+use crate::operation::Operation;
+
+/// What a server allows whose memory is full: all that takes items out of a queue, so that it can be
+/// drained.
+macro_rules! flags {
+    (fills) => {
+        ""
+    };
+    (drains) => {
+        " flags=allow-oom"
+    };
+    (reads) => {
+        " flags=no-writes,allow-oom"
     };
 }
 
-/// Every script: name and text.
-#[rustfmt::skip]
-const TEXTS: [(&str, &str); Script::COUNT] = [
-    script!("add", "", ["day", "number", "incarnation", "lane", "wake", "notify_cleaner", "large", "extra", "push"]),
-    script!("lease", " flags=allow-oom", ["day", "lane", "wake", "notify_cleaner", "extra", "delivery", "push", "due", "next_due", "large", "room", "put_back", "take", "lease"]),
-    script!("complete", " flags=allow-oom", ["day", "lane", "delivery", "delete_items", "complete"]),
-    script!("complete_and_lease", " flags=allow-oom", ["day", "lane", "wake", "notify_cleaner", "extra", "delivery", "push", "due", "next_due", "large", "room", "put_back", "take", "lease", "delete_items", "complete"]),
-    script!("extend", " flags=allow-oom", ["day", "lane", "delivery", "current"]),
-    script!("release", " flags=allow-oom", ["day", "lane", "wake", "notify_cleaner", "extra", "delivery", "push", "current"]),
-    script!("fail", " flags=allow-oom", ["day", "lane", "wake", "notify_cleaner", "extra", "delivery", "push", "current"]),
-    script!("remove", " flags=allow-oom", ["day", "lane", "delete_items"]),
-    script!("requeue", " flags=allow-oom", ["day", "lane", "wake", "extra", "push"]),
-    script!("purge", " flags=allow-oom", ["day", "lane", "large", "room", "put_back", "delete_items"]),
-    script!("light_clean", " flags=allow-oom", ["day", "lane", "wake", "extra", "push", "due", "next_due"]),
-    script!("next_due", " flags=allow-oom", ["day", "next_due"]),
-    script!("deep_turn", " flags=allow-oom", ["day"]),
-    script!("pause", " flags=allow-oom", ["number", "incarnation"]),
-    script!("resume", " flags=allow-oom", ["wake"]),
-    script!("drop", " flags=allow-oom", ["day"]),
-    script!("counts", " flags=no-writes,allow-oom", ["number", "extra"]),
-    script!("get", " flags=no-writes,allow-oom", []),
-    script!("list", " flags=no-writes,allow-oom", ["large", "room"]),
-    script!("audit_types", " flags=no-writes,allow-oom", []),
-    script!("audit_items", " flags=allow-oom", ["number", "large", "extra", "delivery", "id_matches", "scan"]),
-    script!("audit_ready", " flags=allow-oom", []),
-    script!("audit_index", " flags=allow-oom", ["day", "lane", "large", "id_matches", "scan"]),
-    script!("audit_counts", " flags=allow-oom", ["incarnation"]),
-    script!("mend_stray", " flags=allow-oom", ["wake", "large", "extra", "delivery", "push", "id_matches"]),
-    script!("mend_doubled", " flags=allow-oom", []),
-    // Without the parts that all others have: it is about no queue's keys.
-    ("register", concat!("#!lua flags=allow-oom\n", include_str!("scripts/register.lua"))),
-    // And this must run whatever the user may not do.
-    ("rights", concat!("#!lua flags=no-writes,allow-oom\n", include_str!("scripts/rights.lua"))),
-];
+/// Declares the scripts. Each is put together from its parts and its own file.
+macro_rules! scripts {
+    ($($variant:ident $name:literal $kind:ident for [$($operation:ident)*]
+        parts [$($part:literal)*];)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub(super) enum Script {
+            $($variant,)*
+        }
 
-/// A script, by its place in [`TEXTS`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Script {
-    Add,
-    Lease,
-    Complete,
-    CompleteAndLease,
-    Extend,
-    Release,
-    Fail,
-    Remove,
-    Requeue,
-    Purge,
-    LightClean,
-    NextDue,
-    DeepTurn,
-    Pause,
-    Resume,
-    Drop,
-    Counts,
-    Get,
-    List,
-    AuditTypes,
-    AuditItems,
-    AuditReady,
-    AuditIndex,
-    AuditCounts,
-    MendStray,
-    MendDoubled,
-    Register,
-    Rights,
+        /// Every script, by its place in [`Script`]: name and text.
+        const TEXTS: &[(&str, &str)] = &[$((
+            $name,
+            concat!(
+                "#!lua", flags!($kind), "\n",
+                $(include_str!(concat!("scripts/parts/", $part, ".lua")),)*
+                include_str!(concat!("scripts/", $name, ".lua")),
+            ),
+        ),)*];
+
+        impl Script {
+            pub(super) const ALL: &[Script] = &[$(Script::$variant,)*];
+
+            /// The operations that run it.
+            pub(super) fn operations(self) -> &'static [Operation] {
+                match self {
+                    $(Script::$variant => &[$(Operation::$operation,)*],)*
+                }
+            }
+        }
+    };
+}
+
+scripts! {
+    Add "add" fills for [Add]
+        parts ["keys" "now" "day" "number" "incarnation" "lane" "wake" "notify_cleaner" "large"
+        "extra" "push"];
+    Lease "lease" drains for [Lease]
+        parts ["keys" "now" "day" "lane" "wake" "notify_cleaner" "extra" "delivery" "push" "due"
+        "next_due" "large" "room" "put_back" "take" "lease"];
+    Complete "complete" drains for [Complete]
+        parts ["keys" "now" "day" "lane" "delivery" "delete_items" "complete"];
+    CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
+        parts ["keys" "now" "day" "lane" "wake" "notify_cleaner" "extra" "delivery" "push" "due"
+        "next_due" "large" "room" "put_back" "take" "lease" "delete_items" "complete"];
+    Extend "extend" drains for [Extend] parts ["keys" "now" "day" "lane" "delivery" "current"];
+    Release "release" drains for [Release]
+        parts ["keys" "now" "day" "lane" "wake" "notify_cleaner" "extra" "delivery" "push"
+        "current"];
+    Fail "fail" drains for [Fail]
+        parts ["keys" "now" "day" "lane" "wake" "notify_cleaner" "extra" "delivery" "push"
+        "current"];
+    Remove "remove" drains for [Remove] parts ["keys" "now" "day" "lane" "delete_items"];
+    Requeue "requeue" drains for [Requeue] parts ["keys" "now" "day" "lane" "wake" "extra" "push"];
+    Purge "purge" drains for [Purge]
+        parts ["keys" "now" "day" "lane" "large" "room" "put_back" "delete_items"];
+    LightClean "light_clean" drains for [LightClean]
+        parts ["keys" "now" "day" "lane" "wake" "extra" "push" "due" "next_due"];
+    NextDue "next_due" drains for [NextDue] parts ["keys" "now" "day" "next_due"];
+    DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
+    Pause "pause" drains for [SetPaused] parts ["keys" "now" "number" "incarnation"];
+    Resume "resume" drains for [SetPaused] parts ["keys" "now" "wake"];
+    Drop "drop" drains for [DropQueue] parts ["keys" "now" "day"];
+    Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extra"];
+    Get "get" reads for [Get] parts ["keys" "now"];
+    List "list" reads for [List] parts ["keys" "now" "large" "room"];
+    AuditTypes "audit_types" reads for [Audit] parts ["keys" "now"];
+    AuditItems "audit_items" drains for [Audit]
+        parts ["keys" "now" "number" "large" "extra" "delivery" "id_matches" "scan"];
+    AuditReady "audit_ready" drains for [Audit] parts ["keys" "now"];
+    AuditIndex "audit_index" drains for [Audit]
+        parts ["keys" "now" "day" "lane" "large" "id_matches" "scan"];
+    AuditCounts "audit_counts" drains for [Audit] parts ["keys" "now" "incarnation"];
+    MendStray "mend_stray" drains for [Audit]
+        parts ["keys" "now" "wake" "large" "extra" "delivery" "push" "id_matches"];
+    MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now"];
+    // It is about the list of queues, not the keys of one.
+    Register "register" drains for [OpenQueue Add Audit SetPaused DropQueue] parts [];
+    PutBack "put_back" drains for [Wait WaitDue] parts [];
+    // It must run whatever the user may not do, so it calls no command.
+    Rights "rights" reads for [MissingRights] parts [];
 }
 
 impl Script {
-    const COUNT: usize = Script::Rights as usize + 1;
-
-    /// All that the operations run.
-    pub(super) fn all() -> impl Iterator<Item = Script> {
-        use Script::*;
-        [
-            Add,
-            Lease,
-            Complete,
-            CompleteAndLease,
-            Extend,
-            Release,
-            Fail,
-            Remove,
-            Requeue,
-            Purge,
-            LightClean,
-            NextDue,
-            DeepTurn,
-            Pause,
-            Resume,
-            Drop,
-            Counts,
-            Get,
-            List,
-            AuditTypes,
-            AuditItems,
-            AuditReady,
-            AuditIndex,
-            AuditCounts,
-            MendStray,
-            MendDoubled,
-            Register,
-        ]
-        .into_iter()
-    }
-
     pub(super) fn name(self) -> &'static str {
         TEXTS[self as usize].0
     }
@@ -190,7 +166,7 @@ impl Scripts {
 /// Every script's name and text, for lints and tests.
 #[cfg(feature = "testing")]
 pub(crate) fn texts() -> &'static [(&'static str, &'static str)] {
-    &TEXTS
+    TEXTS
 }
 
 #[cfg(test)]
@@ -199,7 +175,6 @@ mod tests {
 
     #[test]
     fn every_script_is_listed_and_every_call_names_its_command() {
-        assert_eq!(Script::all().count() + 1, Script::COUNT);
         for (name, text) in TEXTS {
             for call in text.split("redis.call(").skip(1) {
                 let first = call.split([',', ')']).next().unwrap();

@@ -2,9 +2,9 @@
 
 use redis::Cmd;
 
-use super::RedisEngine;
 use super::keys::{ALL, UP_TO_DEAD, UP_TO_EXTRA};
 use super::record::store_id;
+use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
 use crate::Result;

@@ -1,0 +1,101 @@
+//! Finding and mending damage, in small atomic steps under full load. `check` is the same without
+//! mending.
+//!
+//! The server cannot say in one small step whether an item stands in a ready list. So an audit first
+//! collects all items that must be ready, and then reads all ready lists from the left. New entries at
+//! the left only shift the rest of a list, so it sees every entry that stays. An item is in no state if
+//! it was in no other state before and after, was not delivered in between, and was not seen. If an item
+//! was seen twice, the audit looks for it once more.
+
+mod candidates;
+mod items;
+mod ready;
+mod state;
+mod stretch;
+
+use std::collections::BTreeSet;
+
+use self::candidates::Candidates;
+use self::items::Large;
+use self::state::Audit;
+use super::keys::{ALL, Keys};
+use super::redis_engine::RedisEngine;
+use super::reply;
+use super::scripts::Script;
+use crate::Result;
+use crate::clean::{Damage, DeepReport};
+use crate::name::QueueName;
+use crate::options::MAX_PRIORITY;
+
+/// Audits a queue. `pace`: see [`pause`](crate::engine::pause).
+pub(super) async fn audit(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    mend: bool,
+    pace: u32,
+) -> Result<DeepReport> {
+    let (report, candidates) = (DeepReport::default(), Candidates::default());
+    let mut audit = Audit { engine, queue, mend, pace, report, candidates };
+    // A key of a wrong type makes every script fail.
+    audit.check_types().await?;
+    if !audit.report.is_sound() {
+        return Ok(audit.report);
+    }
+    let large = audit.check_details().await?;
+    audit.check_items(&large).await?;
+    audit.candidates.sort();
+    let mut doubled = BTreeSet::new();
+    for priority in 0..=MAX_PRIORITY {
+        audit.check_ready(priority, &mut doubled).await?;
+    }
+    if !doubled.is_empty() {
+        audit.find_doubled(doubled).await?;
+    }
+    audit.check_strays().await?;
+    let indexes = [
+        ("leased", Some(Damage::Dangling)),
+        ("delayed", Some(Damage::Dangling)),
+        ("dead", Some(Damage::Dangling)),
+        ("ids", Some(Damage::DanglingId)),
+        ("lanes", None),
+    ];
+    for (name, damage) in indexes {
+        audit.check_index(name, damage, &mut Large::default()).await?;
+    }
+    for priority in 0..=MAX_PRIORITY {
+        audit.check_counts(priority).await?;
+    }
+    if mend {
+        engine.announce(queue).await;
+    }
+    Ok(audit.report)
+}
+
+impl Audit<'_> {
+    async fn check_types(&mut self) -> Result<()> {
+        let types = reply::list(self.step(Script::AuditTypes, ALL, |_| ()).await?)?;
+        for (i, found) in types.into_iter().enumerate() {
+            let expected = match i {
+                0..=3 | 5 => "hash",
+                4 | 7 | 8 => "zset",
+                _ => "list",
+            };
+            let found = reply::text(found)?;
+            if found != "none" && found != expected {
+                let what = format!("{} is a {found}, not a {expected}", Keys::short_name(i));
+                self.report.note(Damage::WrongType, 1, false, what);
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_counts(&mut self, priority: u8) -> Result<()> {
+        let wrong = self.step(Script::AuditCounts, ALL, |command| {
+            command.arg(priority).arg(self.mend as u8);
+        });
+        for wrong in reply::list(wrong.await?)? {
+            self.report.note(Damage::BadCount, 1, self.mend, reply::text(wrong)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! Checks before the first operation of a client on a queue.
+
+use redis::cmd;
+
+use super::redis_engine::RedisEngine;
+use super::{acl, names, reply};
+use crate::name::QueueName;
+use crate::{Error, ErrorKind, Result};
+
+/// Number of the storage format, kept with each queue.
+const FORMAT: &str = "1";
+
+/// Reads the user's rights and the storage format, and puts the list of queues right.
+pub(super) async fn open_queue(engine: &RedisEngine, queue: &QueueName) -> Result<()> {
+    let context = &engine.context;
+    acl::learn(context, queue).await?;
+    let mut command = cmd("HMGET");
+    command.arg(context.keys(queue).meta()).arg(&["format", "incarnation"]);
+    let [format, incarnation] = reply::array(context.command(queue, command).await?)?;
+    let format = reply::optional_text(format)?;
+    if let Some(format) = format.filter(|format| format != FORMAT) {
+        return Err(Error::new(
+            ErrorKind::Incompatible,
+            format_args!(
+                "queue {queue} has storage format {format}, this version of leaseq reads {FORMAT}: \
+                 upgrade the older one of the two"
+            ),
+        ));
+    }
+    // Usually the list is right: once for each client is cheap.
+    let incarnation = reply::bytes(incarnation)?;
+    match names::listed(context, queue, context.briefly()).await {
+        Ok(listed) if listed == incarnation => {}
+        Ok(_) => engine.announce(queue).await,
+        Err(error) => tracing::warn!(%queue, %error, "the list of queues could not be read"),
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! The operations of the engine, each in the file of its group.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::redis_engine::RedisEngine;
+use super::{acl, add, admin, audit, doctor, due, lease, open_queue, query, settle};
+use crate::Result;
+use crate::access::Role;
+use crate::clean::{DeepReport, LightReport};
+use crate::doctor::Diagnosis;
+use crate::engine::{
+    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
+    RequestId, Turn,
+};
+use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
+use crate::name::{QueueName, QueueNames};
+
+#[async_trait]
+impl Engine for RedisEngine {
+    /// One request of few items costs the server several times as much for each. More are worth it: the
+    /// server works on them while the client makes the next.
+    fn min_batch(&self) -> usize {
+        32
+    }
+
+    fn leases_in_one_step(&self) -> bool {
+        true
+    }
+
+    /// A script may have been stopped half-way.
+    fn undoes_failures(&self) -> bool {
+        false
+    }
+
+    async fn open_queue(&self, queue: &QueueName) -> Result<()> {
+        open_queue::open_queue(self, queue).await
+    }
+
+    async fn add(
+        &self,
+        queue: &QueueName,
+        items: &[Item],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        add::add(self, queue, items, request_id).await
+    }
+
+    async fn lease(
+        &self,
+        queue: &QueueName,
+        wanted: &[LeaseRequest],
+        poll_interval: Duration,
+        request_id: &RequestId,
+    ) -> Result<Leased> {
+        lease::lease(self, queue, wanted, poll_interval, request_id).await
+    }
+
+    async fn complete(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        settle::complete(self, queue, leases, request_id).await
+    }
+
+    async fn complete_and_lease(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        wanted: &[LeaseRequest],
+        poll_interval: Duration,
+        request_id: &RequestId,
+    ) -> Result<CompleteAndLeaseReply> {
+        lease::complete_and_lease(self, queue, leases, wanted, poll_interval, request_id).await
+    }
+
+    async fn extend(
+        &self,
+        queue: &QueueName,
+        leases: &[Extend],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<u64>>> {
+        settle::extend(self, queue, leases, request_id).await
+    }
+
+    async fn release(
+        &self,
+        queue: &QueueName,
+        leases: &[Release],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        settle::release(self, queue, leases, request_id).await
+    }
+
+    async fn fail(
+        &self,
+        queue: &QueueName,
+        leases: &[Fail],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<State>>> {
+        settle::fail(self, queue, leases, request_id).await
+    }
+
+    async fn remove(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        admin::remove(self, queue, ids, request_id).await
+    }
+
+    async fn requeue(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        admin::requeue(self, queue, ids, request_id).await
+    }
+
+    async fn purge(
+        &self,
+        queue: &QueueName,
+        state: State,
+        limit: u64,
+        request_id: &RequestId,
+    ) -> Result<(u64, u64)> {
+        admin::purge(self, queue, state, limit, request_id).await
+    }
+
+    async fn light_clean(
+        &self,
+        queue: &QueueName,
+        request_id: &RequestId,
+    ) -> Result<(LightReport, bool)> {
+        admin::light_clean(self, queue, request_id).await
+    }
+
+    async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport> {
+        audit::audit(self, queue, mend, pace).await
+    }
+
+    async fn next_due(&self, queue: &QueueName, rest: Duration) -> Result<Option<Duration>> {
+        due::next_due(self, queue, rest).await
+    }
+
+    async fn wait_due(&self, queue: &QueueName) {
+        self.due.wait(queue).await;
+    }
+
+    async fn deep_turn(&self, queue: &QueueName, turn: Turn) -> Result<Duration> {
+        due::deep_turn(self, queue, turn).await
+    }
+
+    async fn missing_rights(&self, queue: &QueueName, role: Role) -> Result<Vec<String>> {
+        acl::missing_rights(&self.context, queue, role).await
+    }
+
+    async fn diagnose(&self) -> Result<Diagnosis> {
+        doctor::diagnose(&self.context).await
+    }
+
+    async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {
+        admin::set_paused(self, queue, paused).await
+    }
+
+    async fn counts(&self, queue: &QueueName) -> Result<Counts> {
+        query::counts(self, queue).await
+    }
+
+    async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {
+        query::get(self, queue, id).await
+    }
+
+    async fn list(
+        &self,
+        queue: &QueueName,
+        state: State,
+        cursor: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page> {
+        query::list(self, queue, state, cursor, limit).await
+    }
+
+    async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {
+        admin::drop_queue(self, queue).await
+    }
+
+    async fn queues(&self) -> Result<QueueNames> {
+        self.queue_list.read(&self.context).await
+    }
+
+    async fn wait(&self, queue: &QueueName) {
+        self.ready.wait(queue).await;
+    }
+
+    async fn retire(&self, queue: &QueueName, lanes: &[Arc<str>]) -> Result<()> {
+        admin::retire(self, queue, lanes).await
+    }
+
+    async fn close(&self) {
+        self.context.manager.close().await;
+    }
+}

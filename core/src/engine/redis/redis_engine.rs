@@ -1,0 +1,112 @@
+//! What the operations are made of: connecting, and running scripts.
+
+use std::sync::Arc;
+
+use redis::{Cmd, Value};
+
+use super::address::Address;
+use super::connection_manager::ConnectionManager;
+use super::context::Context;
+use super::names::QueueList;
+use super::notifier::{Notification, Notifier};
+use super::opener::Opener;
+use super::scripts::{Script, Scripts};
+use super::{acl, names};
+use crate::Result;
+use crate::engine::RequestId;
+use crate::name::QueueName;
+use crate::options::ConnectOptions;
+
+pub(crate) struct RedisEngine {
+    pub(super) context: Context,
+    pub(super) ready: Notifier,
+    pub(super) due: Notifier,
+    pub(super) queue_list: QueueList,
+}
+
+impl RedisEngine {
+    pub(crate) async fn connect(
+        url: &str,
+        mut options: ConnectOptions,
+    ) -> Result<(RedisEngine, ConnectOptions)> {
+        let address = Address::parse(url, &mut options)?;
+        let opener = Opener::new(address, &options)?;
+        #[cfg(feature = "testing")]
+        let scripts = Scripts::new(options.patch_scripts);
+        #[cfg(not(feature = "testing"))]
+        let scripts = Scripts::new(None);
+        let manager = Arc::new(ConnectionManager::new(opener, scripts, options.timeout));
+        manager.probe().await?;
+        let notifier = |kind| Notifier::new(kind, manager.clone(), &options.namespace);
+        let engine = RedisEngine {
+            ready: notifier(Notification::Ready),
+            due: notifier(Notification::Due),
+            context: Context::new(manager, options.namespace.clone(), options.timeout),
+            queue_list: QueueList::default(),
+        };
+        Ok((engine, options))
+    }
+
+    /// Discards everything about the queue. The next operation on it finds it out again.
+    pub(super) fn forget(&self, queue: &QueueName) {
+        self.context.forget(queue);
+        self.ready.forget(queue);
+        self.due.forget(queue);
+    }
+
+    /// Runs an operation that changes state: the keys, the request id, then what `fill` adds.
+    pub(super) async fn run(
+        &self,
+        queue: &QueueName,
+        script: Script,
+        key_count: usize,
+        request_id: &RequestId,
+        fill: impl Fn(&mut Cmd) + Send + Sync,
+    ) -> Result<Value> {
+        acl::check(&self.context, queue, script).await?;
+        let manager = &self.context.manager;
+        let (keys, in_a_cluster) = (self.context.keys(queue), manager.in_a_cluster());
+        manager
+            .run(queue, script, request_id.until, Some(&request_id.late_copy), |command| {
+                keys.declare(command, key_count, in_a_cluster);
+                command.arg(&*request_id.lane).arg(request_id.number);
+                fill(command);
+            })
+            .await
+    }
+
+    /// Runs a script that may be repeated: the keys, then what `fill` adds.
+    pub(super) async fn query(
+        &self,
+        queue: &QueueName,
+        script: Script,
+        key_count: usize,
+        fill: impl Fn(&mut Cmd) + Send + Sync,
+    ) -> Result<Value> {
+        acl::check(&self.context, queue, script).await?;
+        let manager = &self.context.manager;
+        let (keys, in_a_cluster) = (self.context.keys(queue), manager.in_a_cluster());
+        manager
+            .run(queue, script, self.context.until(), None, |command| {
+                keys.declare(command, key_count, in_a_cluster);
+                fill(command);
+            })
+            .await
+    }
+
+    /// Puts the list of queues right about this queue. The operation at hand does not depend on it, so
+    /// a failure is only logged; the next client that uses the queue tries again.
+    pub(super) async fn announce(&self, queue: &QueueName) {
+        let until = self.context.briefly();
+        if let Err(error) = names::register(&self.context, queue, until).await {
+            tracing::warn!(%queue, %error, "the list of queues could not be put right");
+        }
+    }
+}
+
+impl Drop for RedisEngine {
+    fn drop(&mut self) {
+        // Ends the listeners and their connections: nobody can close the engine any more.
+        self.context.manager.closed.cancel();
+    }
+}

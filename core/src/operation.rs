@@ -1,0 +1,87 @@
+//! The operations: one declaration for each method of the `Engine` trait that a user's call runs. A
+//! test compares it with every other list of operations in the project, and names what they lack.
+
+use crate::access::Role;
+
+/// How an operation is executed.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Changes the state of a batch of items, once for each request id.
+    Batch,
+    /// Changes the state of a queue in bounded steps, each once for its request id.
+    Step,
+    /// Has no request id: it can be repeated, or changes no state.
+    Repeatable,
+}
+
+/// What the tests know of an operation.
+#[cfg(test)]
+struct Declaration {
+    /// The method of the `Engine` trait.
+    name: &'static str,
+    kind: Kind,
+    /// The methods of a queue that run it, in every language.
+    calls: &'static [&'static str],
+    /// The methods that only Rust has, for the cleaner.
+    rust_calls: &'static [&'static str],
+}
+
+macro_rules! operations {
+    ($($variant:ident $name:literal $kind:ident
+        roles $roles:tt calls $calls:tt $(rust $rust_calls:tt)?;)*) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Operation {
+            $($variant,)*
+        }
+
+        impl Operation {
+            /// The roles whose users may run all of it.
+            pub(crate) fn roles(self) -> &'static [Role] {
+                use Role::*;
+                match self {
+                    $(Operation::$variant => &$roles,)*
+                }
+            }
+        }
+
+        #[cfg(test)]
+        const DECLARATIONS: &[Declaration] = &[$(Declaration {
+            name: $name,
+            kind: Kind::$kind,
+            calls: &$calls,
+            rust_calls: &[$(stringify!($rust_calls))?],
+        },)*];
+    };
+}
+
+operations! {
+    // A monitor opens queues too, but cannot put the list of queues right.
+    OpenQueue "open_queue" Repeatable roles [Producer, Worker, Cleaner, Operator] calls [];
+    Add "add" Batch roles [Producer] calls ["add_item", "add_items"];
+    Lease "lease" Batch roles [Worker] calls ["lease", "lease_many"];
+    Complete "complete" Batch roles [Worker] calls ["complete", "complete_many"];
+    CompleteAndLease "complete_and_lease" Batch roles [Worker] calls ["complete_and_lease"];
+    Extend "extend" Batch roles [Worker] calls ["extend", "extend_many"];
+    Release "release" Batch roles [Worker] calls ["release", "release_many"];
+    Fail "fail" Batch roles [Worker] calls ["fail", "fail_many"];
+    Remove "remove" Batch roles [Operator] calls ["remove", "remove_many"];
+    Requeue "requeue" Batch roles [Operator] calls ["requeue"];
+    Purge "purge" Step roles [Operator] calls ["purge"];
+    LightClean "light_clean" Step roles [Cleaner] calls ["light_clean"];
+    Audit "audit" Repeatable roles [Cleaner] calls ["deep_clean", "check"];
+    NextDue "next_due" Repeatable roles [Cleaner] calls [] rust wait_until_due;
+    WaitDue "wait_due" Repeatable roles [Cleaner] calls [];
+    DeepTurn "deep_turn" Repeatable roles [Cleaner] calls [] rust deep_clean_if_due;
+    MissingRights "missing_rights" Repeatable roles [] calls [] rust missing_rights;
+    SetPaused "set_paused" Repeatable roles [Operator] calls ["pause", "resume"];
+    Counts "counts" Repeatable roles [Cleaner, Monitor, Operator]
+        calls ["counts", "queue_len", "processing"];
+    Get "get" Repeatable roles [Monitor, Operator] calls ["get"];
+    List "list" Repeatable roles [Monitor, Operator] calls ["list"];
+    DropQueue "drop_queue" Repeatable roles [Operator] calls ["drop_queue"];
+    Wait "wait" Repeatable roles [Worker] calls [];
+}
+
+#[cfg(test)]
+mod tests;
