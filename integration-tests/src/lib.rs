@@ -1,4 +1,4 @@
-//! The checker of the contract.
+//! Tests of the contract: scenarios, faults and the demo.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! A part of a long matrix, another one each day: after as many days as there are parts, all of it has
-//! been played.
+//! One part of a long test matrix each day. After as many days as there are parts, the whole matrix has
+//! run.
 
 use std::num::NonZeroU64;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,10 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Which part.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Share {
-    /// Only one of so many parts of the matrix, chosen by the date
+    /// Run only one of this many parts of the matrix, chosen by the date
     #[arg(long, default_value = "1")]
     parts: NonZeroU64,
-    /// The date: days since the beginning of 1970 instead of today
+    /// The date as days since 1970-01-01, instead of today
     #[arg(long, default_value_t = today())]
     day: u64,
 }
@@ -25,7 +25,7 @@ impl Share {
         (number as u64 + self.day).is_multiple_of(self.parts.get())
     }
 
-    /// What is played, for people; `None` if all is.
+    /// A readable description of the part; `None` if everything runs.
     pub(crate) fn note(&self) -> Option<String> {
         let Share { parts, day } = self;
         (parts.get() > 1).then(|| {

@@ -1,4 +1,4 @@
-//! The runner of the scenarios tells right from wrong.
+//! The runner of the scenarios distinguishes right and wrong answers.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! The demo tells the truth, in a file of its own and wherever it is told to be.
+//! The demo reports correctly, in a file of its own and on a given URL.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ fn demo_at(url: &str) -> Output {
     demo().env("LEASEQ_URL", url).output().unwrap()
 }
 
-/// What the demo shows, if it succeeded.
+/// The output of a successful demo.
 fn screen(output: Output) -> String {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let (screen, errors) = (text(output.stdout), text(output.stderr));
@@ -74,7 +74,7 @@ fn it_uses_a_server_that_it_is_given_and_leaves_no_items_there() {
     let keys = server.cli(&["KEYS", "*"]);
     for key in keys.lines() {
         let small = ["leaseq:queues", ":meta", ":lanes"].iter().any(|end| key.ends_with(end));
-        // Wake tokens may be left, which say nothing: a client that ends puts back the one it took.
+        // Wake tokens may be left: a client that ends puts back the token that it took.
         let wake = || server.cli(&["LRANGE", key, "0", "-1"]);
         let tokens = key.ends_with(":wake") && wake().lines().all(|token| token == "1");
         assert!(small || tokens, "left behind: {keys}");

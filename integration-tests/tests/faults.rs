@@ -1,4 +1,4 @@
-//! The runner of the faults tells right from wrong, from the processes to the exit status.
+//! The runner of the faults distinguishes right and wrong, from the processes to the exit status.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,13 +30,13 @@ fn what_is_right_passes() {
         output.status.success() && shown.ends_with("1 passed, 0 failed, 0 skipped\n"),
         "{shown}"
     );
-    // Said as soon as it is so, which in long runs is long before the table.
+    // Reported at once, which in long runs is long before the table.
     assert!(shown.contains("1 of 1: workers killed on sqlite, rounds 1, seed 7, "), "{shown}");
 }
 
 #[test]
 fn a_queue_in_memory_is_played_by_each_language_alone() {
-    // On one queue they would give the same ids; each would miss what the other completes.
+    // On one queue they would use the same ids, and each would miss the other's completions.
     let second = format!("second={}", env!("CARGO_BIN_EXE_testee-rust"));
     let mut command = faults();
     command.args(["--engine", "memory", "--only", "cleaners race", "--seconds", "1", &second]);
@@ -68,7 +68,7 @@ fn what_is_told_to_stop_leaves_nothing_behind() {
 
 #[test]
 fn a_language_that_lies_is_found_out() {
-    // It turns every false into true.
+    // This testee turns every false into true.
     let folder = tempfile::tempdir().unwrap();
     let liar = folder.path().join("liar");
     let testee = env!("CARGO_BIN_EXE_testee-rust");
@@ -76,11 +76,11 @@ fn a_language_that_lies_is_found_out() {
     fs::write(&liar, format!("#!/bin/sh\n{testee} | sed -u '{lie}'\n")).unwrap();
     fs::set_permissions(&liar, fs::Permissions::from_mode(0o755)).unwrap();
     let language = format!("liar={}", liar.display());
-    // In one second it happens that nobody comes too late to complete.
+    // In one second perhaps no worker completes too late.
     let output = run_for("6", &["--only", "workers stopped", "--seed", "7", &language]);
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    // What is wrong, the history of the item, and how to see it again.
+    // The violation, the history of the item, and the command that repeats the run.
     for part in
         ["both completed it", "gets lease", "Complete lease", "--language rust,liar --seed 7"]
     {

@@ -1,4 +1,4 @@
-//! The suite of scenarios stays whole.
+//! The scenarios are complete and well-formed.
 
 #![allow(clippy::unwrap_used)]
 
@@ -59,7 +59,7 @@ fn scenarios() -> Vec<(String, Value)> {
     all
 }
 
-/// Of all steps, the entries that this finds.
+/// The entries that `find` returns for all steps.
 fn found<'a>(
     scenarios: &'a [(String, Value)],
     find: impl Fn(&'a Value) -> Vec<&'a str>,

@@ -1,3 +1,3 @@
-//! Nothing but dependencies. Cargo compiles a crate anew for each set of features that a command asks
-//! for, and each part asks for another. The parts that depend on this one all ask for the same, so that
-//! each crate is compiled once for all of them. `make lint` says which features are missing here.
+//! This crate has only dependencies. Cargo compiles a crate again for each set of features that a command
+//! requests, and each part requests another set. All parts that depend on this crate request the same set,
+//! so each crate is compiled once for all of them. `make lint` reports features that are missing here.

@@ -1,4 +1,4 @@
-//! `make demo`: puts real work through the queue, and checks it.
+//! `make demo`: processes real work with the queue, and checks the results.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `make faults`: what breaks, in every language and on every engine.
+//! `make faults`: every fault with every language on every engine.
 
 use std::process::ExitCode;
 

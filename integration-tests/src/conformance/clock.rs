@@ -1,4 +1,4 @@
-//! The wall clock of servers and testees: a file that `clock/clock.c`, preloaded into them, reads.
+//! The wall clock of servers and testees: `clock/clock.c`, preloaded into them, reads it from a file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,14 +13,14 @@ const REAL: i64 = 0;
 const STANDS_STILL: i64 = 1;
 const RUNS_AHEAD: i64 = 2;
 
-/// Between the clocks of two scenarios. Their queues are others, so this need not outlast anything.
+/// The distance between the clocks of two scenarios. It can be short, because their queues differ.
 const APART_MS: u64 = 1_000;
 
 pub(crate) struct Clock {
     file: File,
     path: PathBuf,
     library: PathBuf,
-    /// Milliseconds since 1970, or ahead of the real time. Never goes back.
+    /// Milliseconds since 1970, or ahead of the real time. Never decreases.
     at: AtomicU64,
     runs: AtomicBool,
 }
@@ -45,12 +45,12 @@ impl Clock {
         Ok(clock)
     }
 
-    /// The environment of a process that is to have this clock.
+    /// The environment variables of a process with this clock.
     pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 2] {
         [("LD_PRELOAD", self.library.clone()), ("LEASEQ_CLOCK", self.path.clone())]
     }
 
-    /// For the next scenario: later than any time the last one knew of, and not behind the real time.
+    /// Sets the clock for the next scenario: later than every time of the last one and than the real time.
     pub(super) fn begin(&self, runs: bool) -> Result<(), Error> {
         let now = self.now_ms().max(real_ms());
         self.runs.store(runs, Ordering::Relaxed);
@@ -71,7 +71,7 @@ impl Clock {
         if self.runs.load(Ordering::Relaxed) { real_ms() + at } else { at }
     }
 
-    /// The real time and so much more, which may be less than before; not together with the others.
+    /// The real time plus this offset, which may decrease. Do not combine with the other modes.
     pub(crate) fn run_ahead(&self, by_ms: i64) -> Result<(), Error> {
         self.tell(RUNS_AHEAD, by_ms)
     }

@@ -1,4 +1,4 @@
-//! The engines that scenarios run on, each started once, with the clock of the tests.
+//! The engines of the scenarios, each started once, with the clock of the tests.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::Error;
 use super::clock::Clock;
 
-/// Where the newest Valkey is, if it is to be tested too.
+/// The environment variable with the path of the newest Valkey, if that is tested too.
 pub(crate) const VALKEY: &str = "LEASEQ_VALKEY_SERVER";
 
-/// How long a server may take to know the time.
+/// How long a server may take to notice the new time.
 const CATCH_UP: Duration = Duration::from_secs(5);
 
 pub(super) enum Engine {
@@ -33,7 +33,7 @@ pub(super) const NAMES: [&str; 7] =
     ["memory", "sqlite", "redis", "valkey", "tls", "cluster", "sentinel"];
 
 impl Engine {
-    /// Nothing for `valkey` where there is none.
+    /// `None` for `valkey` if it is not installed.
     pub(super) fn start(name: &str, folder: &Path, clock: &Clock) -> Result<Option<Self>, Error> {
         let builder = || -> RedisServerBuilder {
             clock
@@ -77,7 +77,7 @@ impl Engine {
         }
     }
 
-    /// Where a scenario finds its queues empty; `place` is of this scenario and run alone.
+    /// A URL with empty queues; `place` belongs to this scenario and run alone.
     pub(super) fn url(&self, place: &str) -> String {
         match self {
             Engine::Server(_, server) => format!("{}?namespace={place}", server.url()),
@@ -94,8 +94,8 @@ impl Engine {
         }
     }
 
-    /// Returns when the server knows that it is this late. Valkey reads the wall clock only once in
-    /// a millisecond, and counts on by itself in between.
+    /// Returns when the server has noticed this time. Valkey reads the wall clock only once a millisecond,
+    /// and counts on its own in between.
     pub(super) fn catch_up(&self, now_ms: u64) -> Result<(), Error> {
         const KNOWS: &str = "local time = redis.call('TIME')
             if time[1] * 1000 + time[2] / 1000 >= tonumber(ARGV[1]) then return 1 end
@@ -114,7 +114,7 @@ impl Engine {
         folder.join(format!("{place}.db"))
     }
 
-    /// Sends a command to the server that has the key, as somebody might by hand.
+    /// Sends a command to the server that has the key, as an operator might by hand.
     pub(super) fn command(&self, words: &[&str]) -> Result<Value, Error> {
         let servers: Vec<&RedisServer> = match self {
             Engine::Server(_, server) => vec![server],
@@ -133,7 +133,7 @@ impl Engine {
         last
     }
 
-    /// Runs statements on the file, as somebody might by hand.
+    /// Runs statements on the file, as an operator might by hand.
     pub(super) fn sql(&self, place: &str, statements: &str) -> Result<(), Error> {
         let Engine::File(folder) = self else {
             return Err(format!("no statements by hand on {}", self.name()).into());
@@ -143,7 +143,7 @@ impl Engine {
     }
 }
 
-/// `null` for what is no text.
+/// `null` for a reply that is not text.
 fn text_in(answer: redis::Value) -> Value {
     redis::from_redis_value::<String>(answer).map_or(Value::Null, Value::String)
 }

@@ -1,17 +1,17 @@
 //! Whether an answer is what a scenario expects.
 //!
-//! A pattern is a value that must be the same, but: of an object only the named fields must match,
-//! and an object with one of these names alone is a rule.
+//! A pattern is a value that must be equal, with two exceptions: of an object only the named fields must
+//! match, and an object with only one of these names is a rule.
 //!
 //! | rule | matches |
 //! |---|---|
 //! | `{"any": true}` | anything but null |
-//! | `{"not": PATTERN}` | what does not match it |
+//! | `{"not": PATTERN}` | everything that does not match the pattern |
 //! | `{"between": [LOW, HIGH]}` | a number from LOW to HIGH |
 //! | `{"length": N}` | a list of N entries, or a text of N characters |
 //! | `{"unordered": [PATTERN, …]}` | a list of these entries in any order |
-//! | `{"in_ms": N}` | a time N ms after the present one; within 1,000 ms if the clock runs |
-//! | `{"kept": NAME}`, `{"above": NAME}` | what a step has kept under this name; a larger number |
+//! | `{"in_ms": N}` | a time N ms from now; within 1,000 ms if the clock runs |
+//! | `{"kept": NAME}`, `{"above": NAME}` | the value that a step has kept under this name; a larger number |
 //! | `{"hex": …}`, `{"repeat": …, "times": …}` | these bytes |
 
 use serde_json::{Map, Value};
@@ -20,13 +20,13 @@ use super::value::of_pattern;
 
 pub(super) struct Expect<'a> {
     pub(super) now_ms: u64,
-    /// How far a time may be off.
+    /// The tolerance of times.
     pub(super) within_ms: u64,
     pub(super) kept: &'a Map<String, Value>,
 }
 
 impl Expect<'_> {
-    /// What is wrong with the answer, if anything is.
+    /// Describes what is wrong with the answer; `None` if it is right.
     pub(super) fn fault(&self, pattern: &Value, answer: &Value) -> Option<String> {
         let says = |wrong: &str| Some(format!("{wrong}: expected {pattern}, got {answer}"));
         let is = |right: bool| if right { None } else { says("wrong") };
@@ -53,7 +53,7 @@ impl Expect<'_> {
         }
     }
 
-    /// Whether the answer follows the rule, if this is one.
+    /// Whether the answer follows the rule; `None` if this is no rule.
     fn rule(&self, fields: &Map<String, Value>, answer: &Value) -> Result<Option<bool>, String> {
         let whole = Value::Object(fields.clone());
         let mut names = fields.iter();

@@ -1,7 +1,7 @@
 //! Conformance: every scenario with every language on every engine.
 //!
-//! A scenario is a file in `scenarios/`, a testee a small program in a language that is told by
-//! lines what to do; see the READMEs of `scenarios/` and `testees/`.
+//! A scenario is a file in `scenarios/`. A testee is a small program in one language, which reads requests
+//! and writes answers, one a line. See the READMEs of `scenarios/` and `testees/`.
 
 pub(crate) mod clock;
 pub(crate) mod engines;
@@ -30,7 +30,7 @@ use crate::share::Share;
 
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Failures that are known, as `SCENARIO TEAM ENGINE`. One that passes fails the run: take it out.
+/// Known failures, as `SCENARIO TEAM ENGINE`. If one of them passes, the run fails: remove the entry.
 const KNOWN_FAILURES: &[&str] = &[];
 
 /// Runs every scenario with every language on every engine.
@@ -41,7 +41,7 @@ struct Arguments {
     /// Scenarios of this folder instead
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios"))]
     scenarios: PathBuf,
-    /// Only scenarios whose name has this in it
+    /// Only scenarios whose name contains this
     #[arg(long, default_value = "")]
     only: String,
     /// Only these engines
@@ -57,7 +57,7 @@ struct Arguments {
     share: Share,
 }
 
-/// Runs what the arguments say: exit status 0 if all is as it must be.
+/// Runs what the arguments select. Exit status 0 if all scenarios pass.
 pub fn main() -> ExitCode {
     let result = tokio::runtime::Runtime::new()
         .map_err(Error::from)
@@ -95,7 +95,7 @@ async fn run(arguments: Arguments) -> Result<bool, Error> {
     }
     let (teams, share) = (arguments.teams.clone(), arguments.share.clone());
     let plan = Arc::new(Plan { scenarios, languages, teams, share });
-    // At the same time, as much of it is waiting; each has a clock of its own.
+    // Concurrently, because much of the time is waiting; each has a clock of its own.
     let mut games = Vec::new();
     for (column, name) in engines::NAMES.into_iter().enumerate().filter(|(_, name)| wanted(name)) {
         games.push(tokio::spawn(play_all(column, name, plan.clone())));
@@ -117,24 +117,24 @@ async fn run(arguments: Arguments) -> Result<bool, Error> {
     Ok(table.is_good())
 }
 
-/// What is to be played.
+/// What to play.
 struct Plan {
     scenarios: Vec<Scenario>,
     languages: Vec<Language>,
-    /// Only these; all if it is empty.
+    /// Only these; all if empty.
     teams: Vec<String>,
-    /// Of the pairs of a team and an engine.
+    /// The part of the pairs of a team and an engine.
     share: Share,
 }
 
-/// Where in the table a mark belongs.
+/// The cell of the table for a result.
 struct Place {
     scenario: String,
     team: String,
     engine: &'static str,
 }
 
-/// Every scenario with every team on one engine; nothing if the engine is not there.
+/// Plays every scenario with every team on one engine; nothing if the engine is missing.
 async fn play_all(
     column: usize,
     name: &'static str,
@@ -170,7 +170,7 @@ async fn play_all(
     Ok(marks)
 }
 
-/// One for each language, and one of all if there are several: those that play on this engine.
+/// The teams for this engine: one for each language, and one of all languages if there are several.
 async fn teams(plan: &Plan, column: usize, clock: &Clock) -> Result<Vec<Team>, Error> {
     let Plan { languages, teams: wanted, share, .. } = plan;
     let mut rosters: Vec<(String, Vec<&Language>)> =

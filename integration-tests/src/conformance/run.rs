@@ -13,13 +13,13 @@ use super::scenario::{ClockMode, Scenario, Step, applies};
 use super::testee::{Answer, Pending, Testee};
 use super::value;
 
-/// How far a time may be off on a clock that runs.
+/// The tolerance of times on a running clock.
 const WITHIN_MS: u64 = 1_000;
 
-/// Between two questions of a step that may be asked again.
+/// The pause between two repetitions of a step.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// Testees that play together: each client of a scenario is given to one of them.
+/// Testees that play together: each client of a scenario runs in one of them.
 pub(super) struct Team {
     /// `rust`, or `mixed`.
     pub(super) name: String,
@@ -31,7 +31,7 @@ pub(super) struct Run<'a> {
     engine: &'a Engine,
     clock: &'a Clock,
     team: &'a mut Team,
-    /// Which run this is: another run gives another testee to a client.
+    /// The number of the run; each run assigns clients to testees differently.
     number: usize,
     place: String,
     /// The clients so far, each with its testee.
@@ -42,7 +42,7 @@ pub(super) struct Run<'a> {
     by_hand: bool,
 }
 
-/// Whether the team can play the scenario on the engine at all.
+/// Whether the team can play the scenario on the engine.
 pub(super) fn is_meant(scenario: &Scenario, team: &Team, engine: &Engine) -> bool {
     applies(scenario.only.as_ref(), engine.name(), engine.family())
         && scenario
@@ -51,7 +51,7 @@ pub(super) fn is_meant(scenario: &Scenario, team: &Team, engine: &Engine) -> boo
             .all(|need| team.testees.iter().all(|testee| testee.abilities.contains(need)))
 }
 
-/// What is wrong, if anything is: the step, and what it gave.
+/// The failed step and its answer; `None` if the scenario passes.
 pub(super) async fn play(
     scenario: &Scenario,
     engine: &Engine,
@@ -96,7 +96,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Again, if the step allows it, until the answer is right.
+    /// Repeats the step, if possible, until the answer is right.
     async fn until_right(&mut self, step: &Step) -> Result<(), Error> {
         let end = Instant::now() + Duration::from_millis(step.within_ms);
         loop {
@@ -161,7 +161,7 @@ impl Run<'_> {
         }
     }
 
-    /// On `memory:` all clients are one: another would have queues of its own.
+    /// On `memory:` all clients are one, because another client would have queues of its own.
     fn client(&self, by: &str) -> String {
         if matches!(self.engine, Engine::Memory) { "one".into() } else { by.to_owned() }
     }
@@ -176,7 +176,7 @@ impl Run<'_> {
             url.push_str(&options.replace("NAMESPACE", &self.place));
         }
         let name = self.client(by);
-        // Not all the same one in a mixed team, and each in turn.
+        // In a mixed team, different testees in rotation.
         let testee = (self.number + self.clients.len()) % self.team.testees.len();
         let known = self.clients.contains_key(&name);
         self.clients.entry(name.clone()).or_insert(testee);
@@ -220,7 +220,7 @@ impl Run<'_> {
         self.ask(&step.by, request).await
     }
 
-    /// Compares the answer with what the step expects, and keeps what it keeps.
+    /// Compares the answer with the expectation of the step, and stores the kept parts.
     fn check(&mut self, step: &Step, answer: Answer) -> Result<(), Error> {
         let answer = match (answer, &step.fails) {
             (Err(failure), Some(kind)) if failure.kind == *kind => {
@@ -266,7 +266,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whatever a scenario did, `check` finds nothing; then the clients are closed.
+    /// After every scenario `check` must find nothing. Then closes the clients.
     async fn end(&mut self, well: bool) -> Result<(), Error> {
         let mut result = Ok(());
         if well && !self.by_hand {
@@ -277,7 +277,7 @@ impl Run<'_> {
                     Ok(report) if report["sound"] != json!(true) => {
                         result = Err(format!("check of {queue} found {report}").into());
                     }
-                    // A scenario may close its clients, or name a queue that cannot be.
+                    // A scenario may have closed its clients, or used an invalid queue name.
                     Ok(_) | Err(_) => {}
                 }
             }

@@ -1,4 +1,4 @@
-//! A scenario: steps of named clients and what they must get. `scenarios/README.md` tells the format.
+//! A scenario: steps of named clients with the expected answers. `scenarios/README.md` describes the format.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::value::expand;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scenario {
-    /// The file's name without its end; what a failure is called by.
+    /// The file's name without its extension, which failures show.
     #[serde(skip)]
     pub(super) name: String,
     /// What must hold, in a sentence.
@@ -21,7 +21,7 @@ pub(super) struct Scenario {
     pub(super) clock: ClockMode,
     /// Only on these engines.
     pub(super) only: Option<Vec<String>>,
-    /// Only with testees that can do this, besides every operation.
+    /// Only with testees that support this, besides every operation.
     #[serde(default)]
     pub(super) needs: Vec<String>,
     pub(super) steps: Vec<Step>,
@@ -35,33 +35,33 @@ pub(super) enum ClockMode {
     Runs,
 }
 
-/// One line of a scenario: the operation and its arguments are its one key that is not listed here.
+/// One line of a scenario. The operation and its arguments are the one key that is not listed here.
 #[derive(Debug, Deserialize)]
 pub(super) struct Step {
-    /// The client, another process or another language than that of other names.
+    /// The client. Other names are other processes, perhaps in other languages.
     #[serde(default = "one")]
     pub(super) by: String,
     /// The queue.
     #[serde(default = "jobs", rename = "in")]
     pub(super) queue: String,
-    /// What the answer must match; nothing, too, if it says so.
+    /// What the answer must match; may be `null`.
     #[serde(default, deserialize_with = "said")]
     pub(super) gives: Option<Value>,
-    /// The kind of error that it must be instead.
+    /// The kind of the expected error.
     pub(super) fails: Option<String>,
-    /// What the error's message must contain.
+    /// Texts that the error's message must contain.
     #[serde(default)]
     pub(super) says: Vec<String>,
-    /// What it must not.
+    /// Texts that the message must not contain.
     #[serde(default)]
     pub(super) hides: Vec<String>,
-    /// How long it is asked again until the answer is right; once if it is zero.
+    /// How long the step is repeated until the answer is right; zero: not repeated.
     #[serde(default)]
     pub(super) within_ms: u64,
-    /// How the lease that this gives is called from now on; of many, `NAME/0`, `NAME/1`, …
+    /// The name of the returned lease from now on; of many leases `NAME/0`, `NAME/1`, …
     #[serde(rename = "as")]
     pub(super) named: Option<String>,
-    /// Do not wait for the answer: a later step `end`s it under this name.
+    /// Do not wait for the answer: a later step with `end` and this name does.
     pub(super) begin: Option<String>,
     /// Only on these engines.
     pub(super) only: Option<Vec<String>>,
@@ -80,7 +80,7 @@ fn jobs() -> String {
     "jobs".into()
 }
 
-/// `null` is something that is said.
+/// Distinguishes `null` from a missing field.
 fn said<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(value).map(Some)
 }
@@ -97,13 +97,13 @@ impl Step {
         }
     }
 
-    /// Whether it can be asked again: what gives leases or comes later is asked once.
+    /// Whether the step can be repeated: not if it returns leases or its answer comes later.
     fn can_be_repeated(&self) -> bool {
         self.begin.is_none() && self.named.is_none()
     }
 }
 
-/// Whether a list of engines, if there is one, has this one, by its name or its family.
+/// Whether a list of engines contains this one, by name or family; true without a list.
 pub(super) fn applies(only: Option<&Vec<String>>, engine: &str, family: &str) -> bool {
     only.is_none_or(|only| only.iter().any(|name| name == engine || name == family))
 }

@@ -1,4 +1,4 @@
-//! What a person sees: each scenario with each language on each engine, and the counts.
+//! The printed table: each scenario with each language on each engine, and the counts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,12 +6,12 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Mark {
     Passed,
-    /// Not meant for this engine or language.
+    /// Not for this engine or language.
     NotMeant,
     Failed(String),
     /// A failure that is listed as known.
     Known,
-    /// Listed as a known failure, and passed.
+    /// Listed as a known failure, but passed.
     Cured,
 }
 
@@ -34,7 +34,7 @@ impl Table {
             self.teams.push(team.to_owned());
         }
         let row = self.rows.entry(scenario.to_owned()).or_default();
-        // Of several in one place, the worst.
+        // The worst of several results of one cell.
         let place = row.entry((team.to_owned(), column)).or_insert(Mark::Passed);
         if *place == Mark::Passed {
             *place = mark;
@@ -64,7 +64,7 @@ impl Table {
         )
     }
 
-    /// Each failure with where it happened.
+    /// Each failure with its scenario, team and engine.
     pub(super) fn failures(&self) -> Vec<String> {
         let mut all = Vec::new();
         for (scenario, marks) in &self.rows {
@@ -82,8 +82,8 @@ impl Table {
 }
 
 impl fmt::Display for Table {
-    /// A column for each engine; in it a letter for each team: `.` passed, `-` not meant, `F` failed,
-    /// `k` known to fail, `C` known to fail and passed.
+    /// A column for each engine, with a letter for each team: `.` passed, `-` not for it, `F` failed,
+    /// `k` known to fail, `C` known to fail but passed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.rows.keys().map(String::len).max().unwrap_or(0).max(8);
         let cell = self.teams.len().max(8);

@@ -1,5 +1,5 @@
-//! A testee: a process that does in its language what it is told by lines, and answers by lines.
-//! `testees/README.md` tells the protocol.
+//! A testee: a process in one language that reads requests and writes answers, one a line.
+//! `testees/README.md` describes the protocol.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::Error;
 
-/// How long an answer may take, on a machine that is busy; no scenario waits for longer.
+/// How long an answer may take on a busy machine; no scenario waits longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How to start the testees of one language.
@@ -39,7 +39,7 @@ impl Language {
         Ok(Language { name: name.to_owned(), command })
     }
 
-    /// The one that is built beside this program.
+    /// The testee that is built beside this program.
     pub(crate) fn rust() -> Result<Self, Error> {
         let command = beside("testee-rust")?;
         let command = command.to_str().ok_or("a path that is no text")?.to_owned();
@@ -47,7 +47,7 @@ impl Language {
     }
 }
 
-/// Where a program is that is built with this one.
+/// The path of a program that is built with this one.
 pub(crate) fn beside(name: &str) -> Result<PathBuf, Error> {
     let mut program = std::env::current_exe()?;
     if program.parent().is_some_and(|folder| folder.ends_with("deps")) {
@@ -57,7 +57,7 @@ pub(crate) fn beside(name: &str) -> Result<PathBuf, Error> {
     Ok(program)
 }
 
-/// An answer as it comes.
+/// An answer as received.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -78,12 +78,12 @@ pub(crate) struct Failure {
 
 pub(crate) type Answer = Result<Value, Failure>;
 
-/// Who waits for an answer; nothing once there will be none.
+/// Senders for pending answers; `None` once the testee has ended.
 type Waiting = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<Answer>>>>>;
 
 pub(crate) struct Testee {
     pub(crate) language: String,
-    /// What it can do besides every operation.
+    /// What it supports besides every operation.
     pub(crate) abilities: Vec<String>,
     child: Child,
     input: Turn<ChildStdin>,
@@ -103,7 +103,7 @@ impl Pending {
         }
     }
 
-    /// However long it takes; nothing if the testee has ended.
+    /// Waits without limit; `None` if the testee has ended.
     pub(crate) async fn until_ended(self) -> Option<Answer> {
         self.0.await.ok()
     }
@@ -146,7 +146,7 @@ impl Testee {
         Ok(pending)
     }
 
-    /// Gives a request a number under which the answer will come; sending it is another matter.
+    /// Gives a request the number of its answer, without sending it.
     pub(crate) fn expect(&self, request: &mut Value) -> Pending {
         let n = self.next.fetch_add(1, Ordering::Relaxed);
         request["n"] = n.into();
@@ -157,12 +157,12 @@ impl Testee {
         Pending(pending)
     }
 
-    /// Of its process, as long as this value lives.
+    /// The process id; valid as long as this value exists.
     pub(crate) fn pid(&self) -> Option<Pid> {
         self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()))
     }
 
-    /// Ends it; the exit status must be 0.
+    /// Ends the process; its exit status must be 0.
     pub(crate) async fn end(mut self) -> Result<(), Error> {
         drop(self.input);
         match timeout(PATIENCE, self.child.wait()).await {
@@ -183,7 +183,7 @@ fn lock(
 async fn read(output: tokio::process::ChildStdout, waiting: Waiting, language: String) {
     let mut output = BufReader::new(output);
     let mut text = String::new();
-    // The last line of a process that was killed may be half of one.
+    // The last line of a killed process may be incomplete.
     while output.read_line(&mut text).await.is_ok() && text.ends_with('\n') {
         let (n, answer) = match serde_json::from_str::<Line>(&text) {
             Ok(Line { n, fails: Some(failure), .. }) => (n, Err(failure)),
@@ -198,6 +198,6 @@ async fn read(output: tokio::process::ChildStdout, waiting: Waiting, language: S
         }
         text.clear();
     }
-    // Whoever waits, or comes later, learns that there will be nothing.
+    // Ends all pending and later waits.
     *lock(&waiting) = None;
 }

@@ -1,17 +1,17 @@
-//! Values of a scenario, as people write them and as testees get them.
+//! Values of a scenario, as files have them and as testees get them.
 //!
-//! Ids and data are bytes. People write them as text, `{"hex": "00ff"}` or
-//! `{"repeat": "x", "times": 513}`; on the wire they are hexadecimal. Other text may be repeated too.
-//! `{"of": VALUE, "times": 3}` is a list of such values, in whose texts `#` is 0, 1 and 2.
+//! Ids and data are bytes. Files have them as text, `{"hex": "00ff"}` or `{"repeat": "x", "times": 513}`;
+//! on the wire they are hexadecimal. Other text may be repeated too. `{"of": VALUE, "times": 3}` is a list
+//! of three such values; `#` in their texts is 0, 1 and 2.
 
 use serde_json::{Map, Value, json};
 
 use super::Error;
 
-/// Names under which bytes stand.
+/// Names of fields that contain bytes.
 const BYTES: [&str; 3] = ["id", "ids", "data"];
 
-/// With the lists that are written as `of` and `times`.
+/// Expands the lists that are written as `of` and `times`.
 pub(super) fn expand(value: &Value) -> Value {
     if let Value::Object(fields) = value
         && let (2, Some(of), Some(times)) =
@@ -29,7 +29,7 @@ fn numbered(value: &Value, number: &str) -> Value {
     }
 }
 
-/// With what was kept, wherever `{"kept": NAME}` stands.
+/// Replaces each `{"kept": NAME}` by the kept value.
 pub(super) fn fill(value: &Value, kept: &Map<String, Value>) -> Result<Value, Error> {
     if let Value::Object(fields) = value
         && let (1, Some(Value::String(name))) = (fields.len(), fields.get("kept"))
@@ -64,12 +64,12 @@ fn try_inside(
     }
 }
 
-/// For the wire: bytes as hexadecimal, wherever they stand.
+/// For the wire: all bytes as hexadecimal digits.
 pub(super) fn to_wire(value: &Value) -> Result<Value, Error> {
     map(value, false, &|value| Ok(Value::String(hex(&bytes(value)?))))
 }
 
-/// From the wire: bytes as text, or as `{"hex": …}` if they are none.
+/// From the wire: bytes as text, or as `{"hex": …}` if they are not text.
 pub(super) fn from_wire(value: &Value) -> Result<Value, Error> {
     map(value, false, &|value| {
         let bytes = unhex(value.as_str().ok_or("bytes that are no text")?)?;
@@ -80,7 +80,7 @@ pub(super) fn from_wire(value: &Value) -> Result<Value, Error> {
     })
 }
 
-/// What a pattern says about bytes, as [`from_wire`] gives them.
+/// Converts the bytes of a pattern to the form of [`from_wire`].
 pub(super) fn of_pattern(value: &Value) -> Result<Value, Error> {
     if value.get("hex").is_none() && value.get("repeat").is_none() {
         return Ok(value.clone());
@@ -123,7 +123,7 @@ fn bytes(value: &Value) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// As hexadecimal digits.
+/// To hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     let digits = b"0123456789abcdef";
     let mut text = String::with_capacity(2 * bytes.len());
@@ -137,7 +137,7 @@ pub fn hex(bytes: &[u8]) -> String {
 /// From hexadecimal digits.
 ///
 /// # Errors
-/// If it is something else.
+/// If the text is not hexadecimal.
 pub fn unhex(digits: &str) -> Result<Vec<u8>, Error> {
     let wrong = || format!("{digits:.100?} is not hexadecimal");
     if !digits.len().is_multiple_of(2) {

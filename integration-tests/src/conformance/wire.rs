@@ -1,4 +1,4 @@
-//! The values of the core as a testee in Rust tells them: see `testees/README.md`.
+//! The values of the core, as the testee in Rust sends them: see `testees/README.md`.
 
 #![allow(clippy::missing_panics_doc, clippy::expect_used, reason = "a testee may stop")]
 
@@ -18,7 +18,7 @@ pub fn strings(list: &Value) -> impl Iterator<Item = &str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Bytes as they come.
+/// Bytes from a field.
 pub fn bytes(digits: &str) -> Vec<u8> {
     unhex(digits).expect("the runner sends hexadecimal")
 }
@@ -77,7 +77,7 @@ fn ms(duration: Duration) -> Value {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).into()
 }
 
-/// Answers of which each may be an error.
+/// Answers, each of which may be an error.
 pub fn each<T>(answers: Vec<Result<T>>, value: impl Fn(T) -> Value) -> Value {
     let one = |answer: Result<T>| {
         answer.map_or_else(|error| json!({ "fails": error.kind().code() }), &value)
@@ -85,7 +85,7 @@ pub fn each<T>(answers: Vec<Result<T>>, value: impl Fn(T) -> Value) -> Value {
     answers.into_iter().map(one).collect()
 }
 
-/// What a light clean did.
+/// The report of a light clean.
 pub fn light_report(report: &LightReport) -> Value {
     json!({
         "promoted": report.promoted,
@@ -95,7 +95,7 @@ pub fn light_report(report: &LightReport) -> Value {
     })
 }
 
-/// What a deep clean or a check found.
+/// The report of a deep clean or a check.
 pub fn report(report: &DeepReport) -> Value {
     let words = |of: &BTreeMap<Damage, u64>| -> Map<String, Value> {
         of.iter().map(|(damage, times)| (damage.as_str().to_owned(), (*times).into())).collect()
@@ -108,7 +108,7 @@ pub fn report(report: &DeepReport) -> Value {
     })
 }
 
-/// How many items are where.
+/// The counts of a queue.
 pub fn counts(counts: &Counts) -> Value {
     let totals = &counts.totals;
     json!({
@@ -131,7 +131,7 @@ pub fn counts(counts: &Counts) -> Value {
     })
 }
 
-/// An item, looked at.
+/// An item from `get` or `list`.
 pub fn info(item: &ItemInfo) -> Value {
     json!({
         "id": hex(&item.id),

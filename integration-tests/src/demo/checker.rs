@@ -1,4 +1,4 @@
-//! The checker: what the workers wrote down, against what was put in and what the queue counted.
+//! The checker compares the workers' notes with the added items and the counts of the queue.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use leaseq::Counts;
 
 use super::note::Note;
 
-/// What one worker wrote down.
+/// The notes of one worker.
 pub(super) struct Record {
     pub(super) worker: String,
     /// It was killed: its last answer may be missing.
@@ -14,20 +14,20 @@ pub(super) struct Record {
     pub(super) notes: Vec<Note>,
 }
 
-/// What came of it.
+/// The result of the check.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     /// How many items each worker completed, in the order of the records.
     pub(super) completed: Vec<usize>,
-    /// One line for each thing that is wrong.
+    /// One line for each error.
     pub(super) faults: Vec<String>,
 }
 
 /// Checks a run. `expected`: the right digest of every item.
 ///
-/// A worker that was killed while a `complete` was on its way has a note from before and none of
-/// the answer. If nobody else was told true, the true was its own; whether it was, the queue's
-/// count of completed items tells, which must be that of the items.
+/// A worker that was killed during a `complete` has a note from before but none of the answer. If no
+/// other worker got true, the true was its own. The queue's count of completed items, which must equal
+/// the number of items, confirms that.
 pub(super) fn check_records(
     expected: &BTreeMap<String, String>,
     records: &[Record],
@@ -88,7 +88,7 @@ pub(super) fn check_records(
     report
 }
 
-/// What the queue itself says.
+/// Checks the counts of the queue.
 fn check_counts(items: u64, counts: &Counts) -> Vec<String> {
     let totals = &counts.totals;
     let mut faults = Vec::new();

@@ -1,4 +1,4 @@
-//! What the digests must be, by a program that knows nothing of this project.
+//! The expected digests, computed by a program that is independent of this project.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,8 +10,8 @@ use super::files::File;
 /// Arguments of one call of the program.
 const CHUNK: usize = 500;
 
-/// The SHA-256 of each file by its path, as `sha256sum` has it. It is given copies of what was put
-/// into the queue, so that a file that is edited meanwhile is no fault.
+/// The SHA-256 of each file by its path, computed by `sha256sum`. The program reads copies of the added
+/// data, so that editing a file meanwhile causes no error.
 pub(super) fn expected(files: &[File]) -> Result<BTreeMap<String, String>, Error> {
     let copies = tempfile::Builder::new().prefix("leaseq-demo-copies-").tempdir()?;
     for (i, file) in files.iter().enumerate() {
@@ -26,7 +26,7 @@ pub(super) fn expected(files: &[File]) -> Result<BTreeMap<String, String>, Error
             .output()
             .map_err(|error| format!("cannot run sha256sum: {error}"))?;
         for line in String::from_utf8(output.stdout)?.lines() {
-            // A line is the digest, two separators and the name.
+            // A line has the digest, two separators and the name.
             let (digest, name) =
                 line.split_once(' ').ok_or_else(|| format!("sha256sum says {line:?}"))?;
             let i: usize = name.trim_start_matches([' ', '*']).parse()?;

@@ -1,4 +1,4 @@
-//! What is put through the queue: the files of the source tree.
+//! The items of the demo: the files of the source tree.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,9 +7,9 @@ use std::process::Command;
 
 use super::Error;
 
-/// Larger files are skipped, in bytes: what an item may carry.
+/// The largest data of an item, in bytes; larger files are skipped.
 const MAX_FILE: u64 = leaseq::options::DEFAULT_MAX_DATA as u64;
-/// Not part of the sources, where git does not say so.
+/// Folders that are not part of the sources, for trees without git.
 const SKIPPED_DIRECTORIES: [&str; 6] =
     ["target", "build", ".git", ".venv", "node_modules", "__pycache__"];
 
@@ -31,7 +31,7 @@ pub(super) fn read(root: &Path) -> Result<Files, Error> {
     let mut skipped = 0;
     for path in list(root)? {
         let full = root.join(&path);
-        // What git lists may be deleted, a symbolic link or a directory.
+        // Git also lists deleted files, symbolic links and directories.
         let Ok(kind) = fs::symlink_metadata(&full) else { continue };
         if !kind.is_file() {
             continue;
@@ -55,7 +55,7 @@ fn list(root: &Path) -> Result<BTreeSet<PathBuf>, Error> {
     Ok(paths)
 }
 
-/// `None` if this is no git checkout, or git is not there.
+/// `None` if this is no git checkout, or git is not installed.
 fn list_git(root: &Path) -> Option<BTreeSet<PathBuf>> {
     use std::os::unix::ffi::OsStrExt;
 

@@ -1,6 +1,6 @@
-//! The demo: every file of the source tree goes through the queue to workers that are processes of
-//! their own. One is killed while it holds leases, another is stopped past its leases and goes on.
-//! In the end every item must have been completed exactly once, with the right digest.
+//! The demo: every file of the source tree is an item, and the workers are processes of their own. One
+//! worker is killed while it holds leases; another is stopped past its leases and then continues. In the
+//! end every item must have been completed exactly once, with the right digest.
 
 mod checker;
 mod digests;
@@ -14,11 +14,11 @@ mod worker;
 
 use std::process::ExitCode;
 
-/// Of the demo's programs, which only tell it to a person.
+/// The error type of the demo's programs, which only print it.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs the demo: exit status 0 if the queue kept its promises, 1 if not or if it could not be told.
-/// Each argument, `LANGUAGE=COMMAND ARGUMENT…`, is one more worker.
+/// Runs the demo. Exit status 0: the queue kept its promises; 1: it did not, or the demo could not find
+/// out. Each argument, `LANGUAGE=COMMAND ARGUMENT…`, is one more worker.
 pub fn main() -> ExitCode {
     let others: Vec<String> = std::env::args().skip(1).collect();
     match run::run(&others) {

@@ -1,7 +1,7 @@
-//! What a worker writes down: a line of JSON before it completes an item, and one after.
+//! The notes of a worker: a line of JSON before it completes an item, and one after.
 //!
-//! A worker that is killed may have completed an item without having noted the answer. Its note
-//! from before then accounts for the item; see `checker.rs`.
+//! A killed worker may have completed an item without a note of the answer. Its earlier note then
+//! accounts for the item; see `checker.rs`.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,7 +14,7 @@ use super::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Note {
-    /// The work is done, the item is about to be completed.
+    /// The work is done; the worker is about to complete the item.
     Before {
         /// The item's id.
         id: String,
@@ -25,20 +25,20 @@ pub enum Note {
     After {
         /// The item's id.
         id: String,
-        /// What `complete` said.
+        /// What `complete` returned.
         completed: bool,
     },
 }
 
 impl Note {
-    /// Appends the note, in one write: when this returns, killing the process does not lose it.
+    /// Appends the note in one write, so that a kill after the return does not lose it.
     pub fn write(&self, file: &mut File) -> Result<(), Error> {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');
         Ok(file.write_all(&line)?)
     }
 
-    /// Reads a file's notes. A last line without its end was cut off by a kill and does not count.
+    /// Reads the notes of a file. An incomplete last line was cut off by a kill and does not count.
     pub fn read_all(text: &str) -> Result<Vec<Note>, Error> {
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         whole.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()

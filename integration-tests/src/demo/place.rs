@@ -1,4 +1,4 @@
-//! Where the queue is: in a file of the demo's own, or where `LEASEQ_URL` says.
+//! The place of the queue: a file of the demo's own, or the URL in `LEASEQ_URL`.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::Error;
 
-/// What a path must not have in a URL.
+/// Characters that a path in a URL must not contain.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
 
 pub(super) struct Place {

@@ -1,9 +1,9 @@
 //! One run, from the first item to the report.
 //!
-//! 1. All workers work on the first half of the items, until it is drained.
-//! 2. Two of them are told to hold leases, and get the second half. One is killed, one is stopped.
-//! 3. The others go on. The leases that were held expire; the items come back and are completed.
-//! 4. The stopped worker completes late what it held, and goes on. In the end the queue is empty.
+//! 1. All workers work on the first half of the items, until the queue is drained.
+//! 2. Two workers hold leases of the second half. One of them is killed, the other is stopped.
+//! 3. The others continue. The held leases expire; their items come back and are completed.
+//! 4. The stopped worker continues and completes its leases late. In the end the queue is empty.
 
 use std::path::Path;
 use std::time::Instant;
@@ -20,10 +20,10 @@ use super::wait;
 use super::worker::{self, BATCH, Kind, Worker};
 use super::{Error, digests};
 
-/// In the first half each worker can take a batch; in the second, those do that will hold one.
+/// The first half has a batch for each worker; the second half a batch for each holding worker.
 const MIN_FILES: usize = 6 * BATCH;
 
-/// Runs the demo with these workers beside those in Rust. What to show, and what is wrong.
+/// Runs the demo with these workers and those in Rust. Returns the report and the errors.
 pub(super) fn run(others: &[String]) -> Result<(Screen, Vec<String>), Error> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let files = files::read(root)?;
@@ -45,7 +45,7 @@ async fn in_place(
     files: &Files,
 ) -> Result<(Screen, Vec<String>), Error> {
     let client = Client::connect(&place.url).await?;
-    // The place may be somebody's: a queue that nobody else has, and nothing is left in it.
+    // The server may have other users: use a queue of our own, and leave nothing in it.
     let queue = client.queue(&format!("demo-{:016x}", rand::random::<u64>()))?;
     let result = on_queue(place, folder, fleet, &queue, files).await;
     for state in State::ALL {
@@ -145,7 +145,7 @@ async fn work(queue: &WorkQueue, files: &Files, workers: &mut [Worker]) -> Resul
     let killed_held = workers[KILLED].says("holding").await?;
     workers[KILLED].signal(Signal::KILL)?;
     let stopped_held = workers[STOPPED].says("holding").await?;
-    // Not in the middle of a write: on the embedded engine that would stop all who write.
+    // Not in the middle of a write: on the embedded engine that would stop all writers.
     workers[STOPPED].says("quiet").await?;
     workers[STOPPED].signal(Signal::STOP)?;
     tell_all(&mut workers[STOPPED + 1..], "go").await?;
@@ -168,7 +168,7 @@ async fn work(queue: &WorkQueue, files: &Files, workers: &mut [Worker]) -> Resul
     Ok(Story { killed_held, stopped_held, late, faults })
 }
 
-/// Adds files as items; what is wrong about it.
+/// Adds files as items; returns the errors.
 async fn add(queue: &WorkQueue, files: &[files::File]) -> Result<Vec<String>, Error> {
     let items = files.iter().map(|file| Item::new(&file.data).with_id(&file.path));
     let added = queue.add_items(items).await?;

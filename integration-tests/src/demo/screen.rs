@@ -1,4 +1,4 @@
-//! What a person sees of a run.
+//! The printed report of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,9 +10,9 @@ pub(super) struct Screen {
     pub(super) skipped: usize,
     /// The language of each worker, and how many items it completed.
     pub(super) workers: Vec<(String, usize)>,
-    /// Who was killed, holding how many leases.
+    /// The killed worker, and how many leases it held.
     pub(super) killed: (String, u64),
-    /// Who was stopped, holding how many leases.
+    /// The stopped worker, and how many leases it held.
     pub(super) stopped: (String, u64),
     /// How many of the stopped worker's late completes were true, and false.
     pub(super) late: (usize, usize),

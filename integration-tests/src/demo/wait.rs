@@ -1,4 +1,4 @@
-//! Waiting for what the queue counts, with a bound.
+//! Waits until the queue has certain counts, with a time limit.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use leaseq_test_support::eventually;
 
 use super::Error;
 
-/// How long any step may take; far longer than it does.
+/// How long any step may take; far longer than necessary.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the counts once they are as they should be.

@@ -1,15 +1,14 @@
-//! The workers: processes in any language, told what to do by lines.
+//! The workers: processes in any language, controlled by lines on stdin.
 //!
-//! A worker is started as `COMMAND QUEUE RESULTS LEASE_MS BATCH` with the queue's place in `LEASEQ_URL`.
-//! It leases up to BATCH items for LEASE_MS each, and for each of them computes the SHA-256 of the
-//! data, appends a note to the file RESULTS, completes it and appends another; see `note.rs`.
+//! The command line of a worker is `COMMAND QUEUE RESULTS LEASE_MS BATCH`, with the URL in `LEASEQ_URL`. A
+//! worker leases up to BATCH items for LEASE_MS each. For each item it computes the SHA-256 of the data,
+//! appends a note to the file RESULTS, completes the item and appends another note; see `note.rs`.
 //!
 //! | line to stdin | the worker |
 //! |---|---|
-//! | `rest` | completes what it was told to hold, leases nothing more and says `resting`. It begins like this |
-//! | `go` | completes what it was told to hold, and works |
-//! | `hold` | leases a batch, waiting for it, and says `holding N`, N at least 1: it completes the others of the batch, says `quiet`, and keeps those N until the next line comes |
-//! | `quit`, or the end of the input | finishes what it holds, closes its client and exits with 0 |
+//! | `rest` | completes the leases that it holds, leases nothing more and prints `resting`. This is the initial state |
+//! | `go` | completes the leases that it holds, and works |
+//! | `quit`, or the end of the input | completes the leases that it holds, closes its client and exits with 0 |
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -23,9 +22,9 @@ use tokio::time::timeout;
 use super::Error;
 use super::wait::PATIENCE;
 
-/// How long a lease lasts: what a worker leaves behind is back after this.
+/// How long a lease lasts. After this time the items of a dead worker are back.
 const LEASE: Duration = Duration::from_secs(1);
-/// How many items a worker takes at once.
+/// How many items a worker leases at once.
 pub(super) const BATCH: usize = 8;
 
 /// How to start a worker.
@@ -35,8 +34,8 @@ pub(super) struct Kind {
     arguments: Vec<String>,
 }
 
-/// One worker for each entry: `others`, given as `LANGUAGE=COMMAND ARGUMENT…`, and enough in Rust
-/// that there are three at least. Others come first: they are killed and stopped.
+/// One worker for each entry of `others` (`LANGUAGE=COMMAND ARGUMENT…`), and further ones in Rust, at
+/// least three in all. The others come first: they are killed and stopped.
 pub(super) fn fleet(others: &[String]) -> Result<Vec<Kind>, Error> {
     let mut fleet = Vec::new();
     for other in others {
@@ -62,7 +61,7 @@ pub(super) fn fleet(others: &[String]) -> Result<Vec<Kind>, Error> {
 }
 
 pub(super) struct Worker {
-    /// For people: from 1.
+    /// The number in the report, from 1.
     pub(super) number: usize,
     pub(super) language: String,
     pub(super) results: PathBuf,
@@ -98,7 +97,7 @@ impl Worker {
         Ok(Worker { number, language: kind.language.clone(), results, child, input, lines })
     }
 
-    /// For people.
+    /// The name in the report.
     pub(super) fn name(&self) -> String {
         format!("worker {} ({})", self.number, self.language)
     }

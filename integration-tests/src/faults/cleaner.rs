@@ -1,4 +1,4 @@
-//! A `leaseq-cleaner`: the program, as people run it.
+//! A `leaseq-cleaner` process, as operators run it.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use tokio::time::timeout;
 use crate::conformance::Error;
 use crate::conformance::testee::beside;
 
-/// How long it may take to start and to end, on a machine that is busy.
+/// How long starting and ending may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Cleaner {
     child: Child,
-    /// The damage that it has found until its end.
+    /// The damage that it found until its end.
     complaints: JoinHandle<Vec<String>>,
 }
 
 impl Cleaner {
-    /// Starts one, which looks all the time. It knows what a signal is when this returns.
+    /// Starts a cleaner that cleans continuously. It handles signals when this returns.
     pub(super) async fn start(url: &str) -> Result<Self, Error> {
         let program = beside("leaseq-cleaner")?;
         if !program.exists() {
@@ -48,7 +48,7 @@ impl Cleaner {
         Ok(Cleaner { child, complaints: tokio::spawn(complaints(lines)) })
     }
 
-    /// Tells it to stop: it must end by itself and well.
+    /// Sends SIGTERM: the cleaner must exit with 0.
     pub(super) async fn stop(mut self) -> Result<(), Error> {
         let pid = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         kill_process(pid.ok_or("a cleaner has ended by itself")?, Signal::TERM)?;
@@ -60,7 +60,7 @@ impl Cleaner {
         self.content().await
     }
 
-    /// Ends it with SIGKILL, whatever it is at.
+    /// Ends it with SIGKILL.
     pub(super) async fn kill(mut self) -> Result<(), Error> {
         self.child.kill().await?;
         self.content().await
@@ -78,7 +78,7 @@ impl Cleaner {
 async fn complaints(mut lines: Lines<BufReader<ChildStderr>>) -> Vec<String> {
     let mut found = Vec::new();
     while let Ok(Some(line)) = lines.next_line().await {
-        // An error is a server that takes its time, which it does here.
+        // Errors are allowed here, because the server is slow.
         if line.contains(" WARN ") || line.contains("panicked") {
             found.push(line);
         }

@@ -1,4 +1,4 @@
-//! A disk that is small enough to be full: a file system in memory, which root can mount.
+//! A small disk that can be filled: a file system in memory, which root can mount.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +26,7 @@ impl Disk {
         self.folder.path()
     }
 
-    /// Takes all that is left of it.
+    /// Fills the rest of the disk.
     pub(super) fn fill(&self) -> Result<(), Error> {
         use std::io::Write;
         let mut file = std::fs::File::create(self.filler())?;
@@ -41,7 +41,7 @@ impl Disk {
         }
     }
 
-    /// Gives it back.
+    /// Frees the space again.
     pub(super) fn free(&self) -> Result<(), Error> {
         match std::fs::remove_file(self.filler()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
@@ -56,7 +56,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily: a server that is just ending may still have a file open.
+        // Lazily, because a server that is just ending may still have a file open.
         let unmounted = Command::new("umount").arg("-l").arg(self.folder.path()).status();
         if !unmounted.is_ok_and(|status| status.success()) {
             eprintln!("{} is still mounted", self.folder.path().display());

@@ -1,4 +1,4 @@
-//! All that can go wrong, and on which engines.
+//! The table of all faults, with their engines.
 
 use std::pin::Pin;
 
@@ -17,13 +17,13 @@ pub(super) struct Fault {
     pub(super) engines: &'static [&'static str],
     pub(super) setup: Setup,
     pub(super) mix: Mix,
-    /// How long operations are retried, to choose from for each process.
+    /// Time-outs to choose from for each process.
     pub(super) timeouts_ms: &'static [u64],
-    /// Whether its processes can be compared before and after.
+    /// Whether the processes can be compared before and after the fault.
     pub(super) leaks: bool,
-    /// What at least one of its processes must be able to do.
+    /// What at least one process must support.
     pub(super) needs: Option<&'static str>,
-    /// Breaks things until the time of the context is over, and leaves all of them whole.
+    /// Breaks things until the time of the context is over, and repairs them.
     pub(super) inject: for<'a, 'b> fn(&'a mut FaultContext<'b>) -> Injecting<'a>,
 }
 
@@ -35,9 +35,9 @@ const ALWAYS: Setup =
 const EVERYSEC: Setup =
     Setup { settings: &[("--appendonly", "yes"), ("--appendfsync", "everysec")], ..NONE };
 
-/// Of most: some give up soon, so that outcomes are left open, and some never do.
+/// The time-outs of most faults: some are short, so that outcomes stay open.
 const TIMEOUTS: &[u64] = &[400, 10_000, 10_000];
-/// Leases that end while they are answered.
+/// Leases so short that they expire before their answer arrives.
 const SHORT: Mix = Mix { leases_ms: &[1, 2, 3, 5], keep_alive: 0 };
 
 macro_rules! faults {

@@ -1,4 +1,4 @@
-//! What a fault has in its hands while the load goes on.
+//! What a fault can use while the load runs.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,14 +16,14 @@ pub(super) struct FaultContext<'a> {
     pub(super) load: Arc<Load>,
     pub(super) recorder: Arc<Recorder>,
     pub(super) rng: SeededRng,
-    /// When the fault is to be over.
+    /// When the fault must end.
     pub(super) until: Instant,
     /// How often something was broken.
     pub(super) times: u64,
 }
 
 impl FaultContext<'_> {
-    /// False when the time is over, once something was broken.
+    /// False when the time is over and something was broken.
     pub(super) fn goes_on(&self) -> bool {
         self.times == 0 || Instant::now() < self.until
     }
@@ -32,19 +32,19 @@ impl FaultContext<'_> {
         tokio::time::sleep(self.rng.ms(ms)).await;
     }
 
-    /// What was executed from then to now may be lost, or be repeated.
+    /// Operations that were executed from then to now may be lost or repeated.
     pub(super) fn lost_since(&self, from: Time) {
         self.recorder.window_since(from);
         self.load.forget_backlog();
     }
 
-    /// The same; and two servers may have taken themselves for the master.
+    /// The same; two servers may also both have acted as master.
     pub(super) fn two_masters_since(&self, from: Time) {
         self.recorder.history().two_masters = true;
         self.lost_since(from);
     }
 
-    /// When something happened, for the history.
+    /// The present time of the history.
     pub(super) fn now(&self) -> Time {
         self.recorder.now()
     }

@@ -1,4 +1,4 @@
-//! What every call asked for and what came of it, with times of one clock.
+//! Every call with its outcome, in times of one clock.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ pub(super) type Time = Duration;
 /// An id, as the tests write it.
 pub(super) type Id = String;
 
-/// From the request to its answer; without an end if none ever came.
+/// From the request to its answer; without an end if no answer came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) began: Time,
@@ -22,16 +22,16 @@ impl Span {
     }
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// True, or done.
     Yes,
     /// False, or the lease was lost.
     No,
-    /// An error that says that nothing was executed.
+    /// An error: nothing was executed.
     NotDone,
-    /// An error that leaves it open, or no answer at all.
+    /// An error that leaves the outcome open, or no answer.
     Unknown,
 }
 
@@ -46,12 +46,12 @@ pub(super) struct Add {
     pub(super) who: String,
     pub(super) span: Span,
     pub(super) id: Id,
-    /// A digest of the data, which is another in each add.
+    /// A digest of the data, unique to each add.
     pub(super) data: u64,
     pub(super) outcome: Outcome,
 }
 
-/// A lease that was given.
+/// A lease that a caller received.
 #[derive(Debug, Clone)]
 pub(super) struct Lease {
     pub(super) who: String,
@@ -64,19 +64,19 @@ pub(super) struct Lease {
     pub(super) expiries: u64,
     pub(super) duration_ms: u64,
     pub(super) deadline_ms: u64,
-    /// So the deadline is not the first one any more, perhaps.
+    /// If true, the deadline may already have been extended.
     pub(super) keep_alive: bool,
 }
 
 impl Lease {
-    /// By the server's clock when it was given; or later, if the lease is kept alive.
+    /// When the lease was granted, by the server's clock; or later, if the lease is kept alive.
     pub(super) fn given_ms(&self) -> u64 {
         self.deadline_ms.saturating_sub(self.duration_ms)
     }
 }
 
-/// A lease call that may have leased more than anybody was told of: its caller was gone, or the
-/// answer came after the deadline.
+/// A lease call that may have leased items without a caller's receiving them: its caller was gone, or
+/// the answer came after the deadline.
 #[derive(Debug, Clone)]
 pub(super) struct Ask {
     pub(super) span: Span,
@@ -90,7 +90,7 @@ pub(super) enum How {
     Extend,
     Release,
     Fail,
-    /// What the handle says: `Yes` if it is not lost.
+    /// Reads the handle: `Yes` if the lease is not lost.
     Look,
 }
 
@@ -110,17 +110,17 @@ impl How {
 pub(super) struct Settle {
     pub(super) who: String,
     pub(super) span: Span,
-    /// Where it stands in [`History::leases`].
+    /// Its index in [`History::leases`].
     pub(super) lease: usize,
     pub(super) how: How,
     pub(super) outcome: Outcome,
-    /// The deadline that an extension gave, or that the handle knows.
+    /// The deadline that an extension returned, or that the handle knows.
     pub(super) deadline_ms: Option<u64>,
-    /// What an error said.
+    /// The message of an error.
     pub(super) said: Option<String>,
 }
 
-/// An item that is in the queue when all is over.
+/// An item that is in the queue at the end of the run.
 #[derive(Debug, Clone)]
 pub(super) struct Left {
     pub(super) id: Id,
@@ -141,7 +141,7 @@ pub(super) struct Totals {
 /// The clock of the server, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum ServerClock {
-    /// It shows this many ms when the run begins, and runs as the time of the run does.
+    /// It shows `from_ms` when the run begins, and never jumps.
     Runs { from_ms: u64 },
     /// It was set forwards and back.
     #[default]
@@ -155,19 +155,19 @@ pub(super) struct History {
     pub(super) asks: Vec<Ask>,
     pub(super) settles: Vec<Settle>,
     pub(super) left: Vec<Left>,
-    /// Nothing if the server lost its own count with the rest.
+    /// `None` if the server lost its counts with other data.
     pub(super) totals: Option<Totals>,
     pub(super) clock: ServerClock,
     /// When the server's clock was set back.
     pub(super) set_back: Vec<Time>,
-    /// What was executed in these may be lost, or be repeated.
+    /// Operations that were executed in these windows may be lost or repeated.
     pub(super) windows: Vec<(Time, Time)>,
-    /// In them two servers may have taken themselves for the master.
+    /// In these windows two servers may both have acted as master.
     pub(super) two_masters: bool,
 }
 
 impl History {
-    /// All that happened to an item, for people.
+    /// The readable history of an item.
     pub(super) fn of(&self, id: &str) -> String {
         let mut lines: Vec<(Time, String)> = Vec::new();
         for add in self.adds.iter().filter(|add| add.id == id) {

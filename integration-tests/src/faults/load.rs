@@ -1,4 +1,4 @@
-//! The load: what producers and workers ask for, and how they write down what comes of it.
+//! The load: the calls of producers and workers, and the record of their outcomes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -14,32 +14,32 @@ use super::worker_pool::{Told, WorkerSlot, ask, outcome_of};
 use crate::conformance::testee::Testee;
 use crate::conformance::value::hex;
 
-/// What producers and workers do now.
+/// The phases of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     Load,
-    /// Nothing is added any more; workers complete what there is.
+    /// Nothing is added any more; workers drain the queue.
     Drain,
     End,
 }
 
-/// How they do it.
+/// The parameters of the load.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mix {
     /// Lengths of leases to choose from, in ms.
     pub(super) leases_ms: &'static [u64],
-    /// How many in a hundred leases are kept alive; not of those shorter than 300 ms.
+    /// How many of 100 leases are kept alive; leases below 300 ms never are.
     pub(super) keep_alive: u32,
 }
 
 pub(super) const MIX: Mix = Mix { leases_ms: &[40, 150, 400, 1_000], keep_alive: 15 };
 
-/// Enough to be busy, few enough to be drained soon.
+/// Enough items to keep workers busy, few enough to drain soon.
 const BACKLOG: i64 = 300;
-/// Handles of each worker that are used again when they are stale.
+/// How many old handles each worker keeps, to use them when they are stale.
 const SLOTS: u64 = 4;
 
-/// What they share.
+/// What producers and workers share.
 pub(super) struct Load {
     pub(super) recorder: Arc<Recorder>,
     pub(super) stage: watch::Sender<Stage>,
@@ -70,7 +70,7 @@ impl Load {
         self.completed.load(Ordering::Relaxed)
     }
 
-    /// For when the server has lost items: what is not there cannot be completed.
+    /// For a server that has lost items: missing items cannot be completed.
     pub(super) fn forget_backlog(&self) {
         self.backlog.store(0, Ordering::Relaxed);
     }
@@ -112,7 +112,7 @@ impl Load {
         }
     }
 
-    /// A new item; now and then with an id that was there before.
+    /// A new item; sometimes with an id that was used before.
     fn item(&self, rng: &mut SeededRng) -> (Id, u64, Value) {
         let number = self.next_add.fetch_add(1, Ordering::Relaxed);
         let again = number > 20 && rng.chance(10);
@@ -141,7 +141,7 @@ impl Load {
         mut rng: SeededRng,
     ) {
         let mut slot = 0;
-        // Leases of earlier rounds whose handles the process still has.
+        // Earlier leases whose handles the process still has.
         let mut old: Vec<(usize, String)> = Vec::new();
         let mut last: Option<Arc<Testee>> = None;
         while self.stage() != Stage::End {
@@ -176,14 +176,14 @@ impl Load {
         }
     }
 
-    /// When a call was, and whether it failed. A killed process ends no call.
+    /// The span of a call, and whether it failed. A killed process ends no call.
     pub(super) fn span(&self, began: Time, told: &Told) -> (Span, bool) {
         let ended = told.is_some().then(|| self.recorder.now());
         (Span { began, ended }, !matches!(told, Some(Ok(_))))
     }
 }
 
-/// So that a process that is refused does not ask all the time.
+/// The pause of a process whose calls are refused.
 async fn rest(rng: &mut SeededRng, failed: bool) {
     if failed {
         tokio::time::sleep(rng.ms(2..15)).await;

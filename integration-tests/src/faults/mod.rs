@@ -1,5 +1,5 @@
-//! The faults: producers and workers in every language, as processes of their own; something that
-//! breaks while they work; and a judge of what every one of them was told.
+//! Fault tests: producers and workers in every language work as processes of their own, something
+//! breaks meanwhile, and a checker judges the recorded answers.
 //!
 //! See `FAULTS.md`.
 
@@ -38,7 +38,7 @@ use crate::conformance::engines::VALKEY;
 use crate::conformance::testee::Language;
 use crate::share::Share;
 
-/// Breaks what can break while every language works on a queue, and judges the answers.
+/// Breaks things while every language works on a queue, and checks the answers.
 #[derive(Parser)]
 struct Arguments {
     /// Testees besides that in Rust, each `LANGUAGE=COMMAND ARGUMENT…`
@@ -47,13 +47,13 @@ struct Arguments {
     /// choices of its own
     #[arg(long, default_value_t = 3)]
     seconds: u64,
-    /// How many of them run at the same time
+    /// How many faults run at the same time
     #[arg(long, default_value = "2")]
     jobs: NonZeroUsize,
-    /// What all choices follow from; by default another one each time
+    /// The seed of all choices; by default a new one each time
     #[arg(long)]
     seed: Option<u64>,
-    /// Only faults whose name has this in it, or another that is given so
+    /// Only faults whose name contains this; may be given several times
     #[arg(long)]
     only: Vec<String>,
     /// Only these engines
@@ -66,13 +66,13 @@ struct Arguments {
     share: Share,
 }
 
-/// Runs what the arguments say: exit status 0 if all is as it must be.
+/// Runs what the arguments select. Exit status 0 if all promises hold.
 pub fn main() -> ExitCode {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
     let arguments = Arguments::parse();
     let result = runtime.map_err(Error::from).and_then(|runtime| {
-        // What is under way goes away with the runtime: processes, servers, disks, folders.
+        // Dropping the runtime removes processes, servers, disks and folders.
         runtime.block_on(async {
             tokio::select! {
                 result = run(&arguments) => result,

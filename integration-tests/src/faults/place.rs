@@ -1,4 +1,4 @@
-//! Where a queue is, with what can go wrong there.
+//! The engine of a run, with the servers, proxies and disks that faults need.
 
 use std::path::PathBuf;
 
@@ -9,16 +9,16 @@ use crate::conformance::Error;
 use crate::conformance::clock::Clock;
 use crate::conformance::engines::VALKEY;
 
-/// What a fault needs of its place.
+/// What a fault needs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Setup {
     /// Settings of the servers.
     pub(super) settings: &'static [(&'static str, &'static str)],
-    /// Clients come through a proxy.
+    /// Clients connect through a proxy.
     pub(super) proxy: bool,
     /// The clock can be set.
     pub(super) clock: bool,
-    /// Data stands on a disk that is this small.
+    /// Data is on a small disk of this many MiB.
     pub(super) disk_mib: Option<u32>,
     /// Each master of a Cluster has a replica.
     pub(super) replicas: bool,
@@ -28,7 +28,7 @@ pub(super) struct Setup {
 pub(super) const ENGINES: [&str; 7] =
     ["memory", "sqlite", "redis", "valkey", "tls", "cluster", "sentinel"];
 
-/// Whether a queue of this engine is in one process, and all others have another.
+/// Whether each process has a queue of its own on this engine.
 pub(super) fn is_private(engine: &str) -> bool {
     engine == "memory"
 }
@@ -42,7 +42,7 @@ pub(super) enum Servers {
     Memory,
 }
 
-// In the order in which they go away.
+// In the order in which they are dropped.
 pub(super) struct Place {
     pub(super) proxy: Option<Proxy>,
     pub(super) servers: Servers,
@@ -52,7 +52,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Starts what there must be; the reason if that cannot be had on this machine.
+    /// Starts the servers; returns the reason if this machine cannot provide them.
     pub(super) fn start(engine: &str, setup: &Setup) -> Result<Result<Self, String>, Error> {
         let folder = tempfile::Builder::new().prefix("leaseq-faults-").tempdir()?;
         let clock = setup.clock.then(|| Clock::new(folder.path())).transpose()?;
@@ -98,7 +98,7 @@ impl Place {
         Ok(Ok(Place { proxy, servers, clock, disk, _folder: folder }))
     }
 
-    /// For clients; it ends where options begin.
+    /// The URL for clients, up to the options.
     pub(super) fn url(&self) -> String {
         let proxy = self.proxy.as_ref().map(Proxy::url);
         match &self.servers {
@@ -131,7 +131,7 @@ impl Place {
         }
     }
 
-    /// Every server that clients may be sent to.
+    /// Every server that clients may be redirected to.
     pub(super) fn all(&self) -> Vec<&RedisServer> {
         match &self.servers {
             Servers::One(server) => vec![server],
@@ -145,7 +145,7 @@ impl Place {
     }
 }
 
-/// How late a clock that can be set begins, so that there is room to set it back.
+/// The start of a settable clock, late enough that it can be set back.
 pub(super) const AHEAD_MS: i64 = 86_400_000;
 
 fn cluster(setup: &Setup, builder: RedisServerBuilder) -> Cluster {

@@ -1,4 +1,4 @@
-//! Writes the history down while it happens.
+//! Records the history during the run.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -7,10 +7,10 @@ use super::history::{History, ServerClock, Time};
 
 pub(super) struct Recorder {
     start: Instant,
-    /// What the wall clock showed then, in ms.
+    /// The wall clock at the begin of the run, in ms.
     wall_ms: u64,
     history: Mutex<History>,
-    /// What is wrong whatever the history says.
+    /// Problems that do not follow from the history.
     faults: Mutex<Vec<String>>,
 }
 
@@ -32,22 +32,22 @@ impl Recorder {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something went wrong that no history tells of.
+    /// Records a problem that does not follow from the history.
     pub(super) fn fault(&self, what: String) {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(what);
     }
 
-    /// What was executed from then to now may be lost, or be repeated.
+    /// Operations that were executed from then to now may be lost or repeated.
     pub(super) fn window_since(&self, from: Time) {
         let now = self.now();
         self.history().windows.push((from, now));
     }
 
-    /// The history and the faults, when nothing more will happen.
+    /// Returns the history and the problems at the end.
     pub(super) fn finish(&self, clock_jumps: bool) -> (History, Vec<String>) {
         let mut history = std::mem::take(&mut *self.history());
         let now_ms = self.wall_ms + self.start.elapsed().as_millis() as u64;
-        // Somebody may have set the clock of this machine; then it proves nothing.
+        // If somebody has set the clock of this machine, it proves nothing.
         let is_steady = now_ms.abs_diff(wall_ms()) < 20;
         if is_steady && !clock_jumps {
             history.clock = ServerClock::Runs { from_ms: self.wall_ms };

@@ -1,15 +1,15 @@
-//! What a person sees: each fault on each engine, what was done meanwhile, and what came of it.
+//! The printed report: each fault on each engine, the work done meanwhile, and the result.
 
 use std::fmt::Write;
 
 use super::run::Report;
 
-/// What one fault did on one engine, in all rounds.
+/// The results of one fault on one engine, in all rounds.
 #[derive(Debug, Default)]
 pub(super) struct Row {
     pub(super) fault: &'static str,
     pub(super) engine: &'static str,
-    /// Of the first round; each that follows has the next.
+    /// The seed of the first round; each further round has the next one.
     pub(super) seed: u64,
     pub(super) rounds: u64,
     pub(super) seconds: f64,
@@ -29,7 +29,7 @@ impl Row {
         sum.skipped = sum.skipped.take().or(report.skipped);
     }
 
-    /// Whether more rounds make no sense.
+    /// Whether further rounds are useless.
     pub(super) fn is_over(&self) -> bool {
         !self.sum.faults.is_empty() || self.sum.skipped.is_some()
     }
@@ -43,7 +43,7 @@ impl Row {
     }
 }
 
-/// A row that is finished, for those who wait for the others.
+/// The line for a finished row.
 pub(super) fn line(row: &Row) -> String {
     let Row { fault, engine, seed, rounds, seconds, sum } = row;
     let result = row.result();
@@ -56,7 +56,7 @@ pub(super) fn line(row: &Row) -> String {
     )
 }
 
-/// As a table, and the counts.
+/// The table and the counts.
 pub(super) fn table(rows: &[Row]) -> String {
     let mut text = format!(
         "{:<26} {:<8} {:>6} {:>7} {:>8} {:>8} {:>9} {:>8} {:>8} {:>7}  {}\n",

@@ -1,4 +1,4 @@
-//! Choices that a printed seed repeats.
+//! Random choices, reproducible by a printed seed.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 pub(super) struct SeededRng(StdRng);
 
 impl SeededRng {
-    /// The same for the same seed and name.
+    /// A generator that depends only on seed and name.
     pub(super) fn new(seed: u64, name: &str) -> Self {
         SeededRng(StdRng::seed_from_u64(digest(name.as_bytes()) ^ seed))
     }
@@ -26,13 +26,13 @@ impl SeededRng {
         Duration::from_millis(self.number(range))
     }
 
-    /// One of them; there must be one.
+    /// A random entry of a slice that is not empty.
     pub(super) fn pick<'a, T>(&mut self, among: &'a [T]) -> &'a T {
         &among[self.0.random_range(0..among.len())]
     }
 }
 
-/// FNV-1a: tells data apart, and names.
+/// FNV-1a: distinguishes data and names.
 pub(super) fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -7,10 +7,10 @@ use super::place::is_private;
 use super::report::Row;
 use super::run::{self, Report, Terms};
 
-/// Longer runs are made of rounds, each with a queue, servers and a history of its own.
+/// Longer runs consist of rounds, each with a queue, servers and a history of its own.
 const ROUND: Duration = Duration::from_secs(20);
 
-/// As many rounds as fill the time, until one fails.
+/// Runs rounds until the time is over or one fails.
 pub(super) async fn play(fault: &'static Fault, engine: &'static str, terms: Terms) -> Row {
     let mut row = Row { fault: fault.name, engine, seed: terms.seed, ..Row::default() };
     let began = Instant::now();
@@ -30,7 +30,7 @@ pub(super) async fn play(fault: &'static Fault, engine: &'static str, terms: Ter
     }
 }
 
-/// All languages on one queue; each alone, at the same time, where no two can share one.
+/// All languages on one queue. Where processes cannot share a queue, each language alone, concurrently.
 async fn play_round(fault: &'static Fault, engine: &'static str, terms: &Terms) -> Vec<Report> {
     let parties: Vec<Terms> = if is_private(engine) {
         let alone = |language| Terms { languages: vec![language], ..terms.clone() };
@@ -45,7 +45,7 @@ async fn play_round(fault: &'static Fault, engine: &'static str, terms: &Terms) 
     let playing: Vec<_> = parties.into_iter().map(play).collect();
     let mut reports = Vec::new();
     for (terms, playing) in playing {
-        // Servers that do not start, and the like, panic.
+        // Servers that do not start cause a panic.
         let report = playing.await.unwrap_or_else(|panic| Err(panic.into()));
         let report = report.unwrap_or_else(|error| Report {
             faults: vec![format!("did not come to an end: {error}")],
@@ -59,7 +59,7 @@ async fn play_round(fault: &'static Fault, engine: &'static str, terms: &Terms) 
         }
         reports.push(report);
     }
-    // A language that cannot do what a fault needs is missed only if no other can.
+    // It is an error only if no language can do what the fault needs.
     if reports.iter().any(|report| report.skipped.is_none()) {
         reports.retain(|report| report.skipped.is_none());
     }

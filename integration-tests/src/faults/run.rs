@@ -19,17 +19,17 @@ use crate::conformance::Error;
 use crate::conformance::testee::{Language, Testee};
 use crate::conformance::value::unhex;
 
-/// How long healing and draining may take on a machine that is busy. They take seconds.
+/// How long healing and draining may take on a busy machine. They take seconds.
 const HEALED: Duration = Duration::from_secs(60);
-/// Completes that the load has to its name before anything is broken.
+/// Completions before the fault begins.
 const WARM: u64 = 30;
-/// Calls at the same time: of each process to add, and to lease.
+/// Concurrent calls of each process: to add, and to lease.
 const PRODUCERS: usize = 1;
 const WORKERS: usize = 2;
-/// Keys of a drained queue, and of all others in the namespace.
+/// Most keys of a drained queue, and of the rest of the namespace.
 const FEW_KEYS: u64 = 20;
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) adds: usize,
@@ -38,15 +38,15 @@ pub(super) struct Report {
     pub(super) unknown: usize,
     /// How often something was broken.
     pub(super) times: u64,
-    /// Promises not kept within a window in which that may be.
+    /// Violations that a window excuses.
     pub(super) excused: usize,
-    /// What is wrong, each with the history of the item concerned.
+    /// Violations, each with the history of the item concerned.
     pub(super) faults: Vec<String>,
     /// Why it was not run.
     pub(super) skipped: Option<String>,
 }
 
-/// How long, with whom, by which choices.
+/// Duration, languages and seed.
 #[derive(Clone)]
 pub(super) struct Terms {
     pub(super) languages: Vec<Language>,
@@ -106,13 +106,13 @@ pub(super) async fn play(
     (fault.inject)(&mut context).await?;
     let times = context.times;
     load.stage.send_replace(Stage::Drain);
-    // What is on its way is added yet, up to the time limit of its call.
+    // Adds in flight may still be executed, until the time-out of their calls.
     for producer in producers {
         producer.await?;
     }
     let drained = drain(&pool, &load).await;
     load.stage.send_replace(Stage::End);
-    // Somebody may still complete an item that is dead.
+    // A late call may still complete a dead item.
     for worker in workers {
         worker.await?;
     }
@@ -143,7 +143,7 @@ pub(super) async fn play(
     Ok(report)
 }
 
-/// One process for each language; some of them give up early, so that unknown outcomes come about.
+/// One process for each language. Some of them time out early, so that unknown outcomes occur.
 fn specs(fault: &Fault, place: &Place, terms: &Terms, rng: &mut SeededRng) -> Vec<ProcessSpec> {
     let environment: Vec<_> = place.clock.iter().flat_map(|clock| clock.environment()).collect();
     let spec = |language: &Language| {
@@ -157,10 +157,10 @@ fn specs(fault: &Fault, place: &Place, terms: &Terms, rng: &mut SeededRng) -> Ve
     terms.languages.iter().map(spec).collect()
 }
 
-/// After the fault: the queue is drained by those who have lived through it.
+/// After the fault: the surviving processes drain the queue.
 async fn drain(pool: &WorkerPool, load: &Load) -> Result<(), Error> {
     let recorder = &load.recorder;
-    // Everybody gets through again, and learns that some time.
+    // Every process must get an answer again, sooner or later.
     for worker_slot in &pool.worker_slots {
         let process =
             worker_slot.process().await.ok_or_else(|| format!("{} is gone", worker_slot.name))?;
@@ -174,7 +174,7 @@ async fn drain(pool: &WorkerPool, load: &Load) -> Result<(), Error> {
     Ok(())
 }
 
-/// When nobody does anything any more: what is left, and that it is sound.
+/// When all work has ended: collects the remaining items and checks that the queue is sound.
 async fn take_stock(place: &Place, pool: &WorkerPool, recorder: &Recorder) -> Result<(), Error> {
     let first = pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
     let counts = insist(&first, recorder, json!({ "op": "counts" }), HEALED).await?;
@@ -205,7 +205,7 @@ async fn take_stock(place: &Place, pool: &WorkerPool, recorder: &Recorder) -> Re
     Ok(())
 }
 
-/// Returns when there is nothing left to do.
+/// Returns when the queue is drained.
 pub(super) async fn until_drained(first: &Testee, recorder: &Recorder) -> Result<(), Error> {
     let end = Instant::now() + HEALED;
     loop {
@@ -220,7 +220,7 @@ pub(super) async fn until_drained(first: &Testee, recorder: &Recorder) -> Result
     }
 }
 
-/// Whatever is still there: items that are dead, if all is well.
+/// The remaining items: only dead ones, if all is well.
 async fn left(first: &Testee, recorder: &Recorder) -> Result<Vec<Left>, Error> {
     let mut all = Vec::new();
     for state in ["ready", "delayed", "leased", "dead"] {
@@ -244,7 +244,7 @@ async fn left(first: &Testee, recorder: &Recorder) -> Result<Vec<Left>, Error> {
     Ok(all)
 }
 
-/// A process may grow while it works, but not with each thing that is broken.
+/// A process may grow while it works, but not with each fault.
 fn leak(
     who: &str,
     before: Option<(usize, usize)>,

@@ -1,4 +1,4 @@
-//! One process at work: leases, and what is done with them, written down.
+//! One worker process: it leases, uses its leases, and the outcomes are recorded.
 
 use serde_json::{Value, json};
 
@@ -9,13 +9,13 @@ use super::worker_pool::{Told, WorkerSlot, ask, outcome_of};
 use crate::conformance::testee::{Failure, Testee};
 use crate::conformance::value::unhex;
 
-/// A handle that nobody has settled ends its lease by this, if the language forgets it late.
+/// The limit of keep-alive: ends the lease of an unsettled handle that the language frees late.
 const KEEP_ALIVE_LIMIT_MS: u64 = 3_000;
 
 /// A lease that a process has.
 #[derive(Debug, Clone)]
 pub(super) struct Held {
-    /// Where it stands in the history.
+    /// Its index in the history.
     pub(super) lease: usize,
     pub(super) handle: String,
     keep_alive: bool,
@@ -30,7 +30,7 @@ pub(super) struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Nothing if the call failed.
+    /// `None` if the call failed.
     pub(super) async fn lease(&self, handle: &str, rng: &mut SeededRng) -> Option<Vec<Held>> {
         let drains = self.load.stage() == Stage::Drain;
         let duration_ms = if drains { 2_000 } else { *rng.pick(self.load.mix.leases_ms) };
@@ -64,7 +64,7 @@ impl Worker<'_> {
         self.note_leases(told, began, duration_ms, keep_alive, many, handle)
     }
 
-    /// Writes down what leasing came to; nothing if it failed.
+    /// Records the outcome of a lease call; `None` if the call failed.
     pub(super) fn note_leases(
         &self,
         told: Told,
@@ -82,8 +82,8 @@ impl Worker<'_> {
             Some(Ok(one)) if !one.is_null() => std::slice::from_ref(one),
             _ => &[],
         };
-        // What comes too late for a call is given back, or expires before that. One that took longer than
-        // its leases may have been given some that were over, and have asked again: any number of times.
+        // Leases that arrive too late for a call are released, or expire before that. A call that took longer
+        // than its leases may have received expired ones and asked again, any number of times.
         let took = span.ended.map_or(Time::MAX, |ended| ended.saturating_sub(began));
         let asked_once = took < Time::from_millis(duration_ms);
         let told_of = if asked_once { leases.len() as u64 } else { 0 };
@@ -108,7 +108,7 @@ impl Worker<'_> {
         Some(held)
     }
 
-    /// Completes these and leases others, in one call; nothing if it failed.
+    /// Completes these and leases others, in one call; `None` if the call failed.
     pub(super) async fn complete_and_lease(
         &self,
         held: &[Held],
@@ -131,7 +131,7 @@ impl Worker<'_> {
             told.clone().map(|told| told.map(|both| both.get(name).cloned().unwrap_or_default()))
         };
         let leases: Vec<_> = held.iter().map(|one| one.lease).collect();
-        // An error is about the leasing, if the completing was done before; that only handles know.
+        // If the completions were executed before, the error is about the lease half. Only handles know it.
         let completed = match part("completed") {
             Some(Err(failure)) => Some(Err(Failure { unknown: true, ..failure })),
             told => told,
@@ -140,7 +140,7 @@ impl Worker<'_> {
         self.note_leases(part("leases"), began, duration_ms, false, Some(count), handle)
     }
 
-    /// What workers do, good and bad, by chance.
+    /// A random choice of what workers do, including mistakes.
     pub(super) async fn use_leases(
         &self,
         held: &[Held],
@@ -168,11 +168,11 @@ impl Worker<'_> {
                 self.settle(held, How::Complete, rng).await;
             }
             26..=30 => self.settle(held, How::CompleteStrict, rng).await,
-            // A lease that is kept alive ends with its handle, which may take its time.
+            // A kept lease ends with its handle, which may be freed late.
             31..=34 if !kept_alive => {}
             _ => self.settle(held, How::Complete, rng).await,
         }
-        // What was held before, and is stale by now, or not.
+        // Earlier handles, which may be stale by now.
         if !old.is_empty() && rng.chance(15) {
             let (lease, handle) = rng.pick(old).clone();
             let how = *rng.pick(&[
@@ -186,7 +186,7 @@ impl Worker<'_> {
         }
     }
 
-    /// All of them: in one call, or each in its own.
+    /// Settles all of them: in one call, or each in its own.
     pub(super) async fn settle(&self, held: &[Held], how: How, rng: &mut SeededRng) {
         if held.len() < 2 || rng.chance(20) {
             for one in held {
@@ -212,7 +212,7 @@ impl Worker<'_> {
         self.note(told, began, leases, how, many);
     }
 
-    /// Writes down what came of a call.
+    /// Records the outcome of a call.
     pub(super) fn note(&self, told: Told, began: Time, leases: &[usize], how: How, many: bool) {
         let recorder = &self.load.recorder;
         let (span, _) = self.load.span(began, &told);

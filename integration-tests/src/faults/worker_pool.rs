@@ -1,4 +1,4 @@
-//! The processes that produce and work: one for each worker_slot, in all languages, and killed at will.
+//! The processes that produce and work: one for each slot, in all languages. Faults may kill them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::recorder::Recorder;
 use crate::conformance::Error;
 use crate::conformance::testee::{Answer, Failure, Language, Testee};
 
-/// How long a call may take that is retried for 10 s at most, on a machine that is busy.
+/// How long a call that is retried for at most 10 s may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const START: Duration = Duration::from_secs(60);
 /// The name of the one client of each process.
 const CLIENT: &str = "w";
 pub(super) const QUEUE: &str = "q";
 
-/// What a process is started with.
+/// How to start a process.
 #[derive(Clone)]
 pub(super) struct ProcessSpec {
     pub(super) language: Language,
@@ -29,7 +29,7 @@ pub(super) struct ProcessSpec {
     pub(super) environment: Vec<(&'static str, PathBuf)>,
 }
 
-/// A place for a process; one that was killed is followed by another.
+/// A place for a process. A killed process is replaced.
 pub(super) struct WorkerSlot {
     /// `python 2`.
     pub(super) name: String,
@@ -41,7 +41,7 @@ pub(super) struct WorkerPool {
     pub(super) worker_slots: Vec<Arc<WorkerSlot>>,
 }
 
-/// What a process says; nothing if it died before it could.
+/// The answer of a process; `None` if it died before it could answer.
 pub(super) type Told = Option<Answer>;
 
 impl WorkerPool {
@@ -52,7 +52,7 @@ impl WorkerPool {
             let (process, _) = watch::channel(None);
             worker_slots.push(Arc::new(WorkerSlot { name, spec: spec.into(), process }));
         }
-        // All at once: most of it is waiting for interpreters.
+        // All at once, because most of the time is spent waiting for interpreters.
         let starts: Vec<_> = worker_slots
             .iter()
             .map(|worker_slot| {
@@ -66,7 +66,7 @@ impl WorkerPool {
         Ok(WorkerPool { worker_slots })
     }
 
-    /// Those whose process can do this.
+    /// The slots whose processes support this.
     pub(super) fn able(&self, what: &str) -> Vec<Arc<WorkerSlot>> {
         let able = |worker_slot: &&Arc<WorkerSlot>| {
             let process = worker_slot.process.borrow().clone();
@@ -75,13 +75,13 @@ impl WorkerPool {
         self.worker_slots.iter().filter(able).cloned().collect()
     }
 
-    /// Ends every process; each must do so by itself and well.
+    /// Ends every process; each must exit with 0.
     pub(super) async fn end(self) -> Result<(), Error> {
         for worker_slot in self.worker_slots {
             let Some(process) = worker_slot.process.send_replace(None) else { continue };
             let mut process = Some(process);
             let end = Instant::now() + START;
-            // The last answer may still be on its way to whoever asked.
+            // The last answer may still be in flight to its caller.
             let whole = loop {
                 match Arc::try_unwrap(process.take().ok_or("a process was used twice")?) {
                     Ok(whole) => break whole,
@@ -97,7 +97,7 @@ impl WorkerPool {
 }
 
 impl WorkerSlot {
-    /// Starts a process, which connects. It tries for as long as the server refuses.
+    /// Starts a process that connects. It retries while the server refuses.
     pub(super) async fn fill(&self) -> Result<(), Error> {
         let spec = self.spec();
         let process = Testee::start(&spec.language, &spec.environment).await?;
@@ -120,19 +120,19 @@ impl WorkerSlot {
         self.spec.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
-    /// For the next process in this worker_slot.
+    /// The URL for the next process in this slot.
     pub(super) fn set_url(&self, url: String) {
         self.spec.lock().unwrap_or_else(std::sync::PoisonError::into_inner).url = url;
     }
 
-    /// The process, as soon as there is one; nothing when all is over.
+    /// The process, as soon as there is one; `None` at the end of the run.
     pub(super) async fn process(&self) -> Option<Arc<Testee>> {
         let mut process = self.process.subscribe();
         let filled = process.wait_for(Option::is_some);
         timeout(START, filled).await.ok()?.ok()?.clone()
     }
 
-    /// Ends the process at once. The worker_slot is empty until it is filled again.
+    /// Kills the process. The slot is empty until it is filled again.
     pub(super) fn kill(&self) -> Result<(), Error> {
         self.signal(Signal::KILL)?;
         self.process.send_replace(None);
@@ -147,7 +147,7 @@ impl WorkerSlot {
         Ok(())
     }
 
-    /// What its process holds open, to find leaks: file descriptors and threads.
+    /// Open file descriptors and threads of the process, to find leaks.
     pub(super) fn holds(&self) -> Option<(usize, usize)> {
         let process = self.process.borrow().clone()?;
         let of = |what: &str| {
@@ -158,7 +158,7 @@ impl WorkerSlot {
     }
 }
 
-/// Of a call for one, or of the `i`-th of many.
+/// The outcome of a call for one lease, or of the `i`-th of many.
 pub(super) fn outcome_of(told: &Told, i: usize) -> Outcome {
     match told {
         None => Outcome::Unknown,
@@ -173,7 +173,7 @@ pub(super) fn outcome_of(told: &Told, i: usize) -> Outcome {
     }
 }
 
-/// Asks a process to do something on the queue.
+/// Sends a process an operation on the queue.
 pub(super) async fn ask(process: &Testee, recorder: &Recorder, mut request: Value) -> Told {
     request["client"] = CLIENT.into();
     request["queue"] = QUEUE.into();
@@ -188,7 +188,7 @@ pub(super) async fn ask(process: &Testee, recorder: &Recorder, mut request: Valu
     }
 }
 
-/// Waits until a process answers, however often it must be asked; for `check` and the like.
+/// Repeats a request until a process answers; for reading operations such as `check`.
 pub(super) async fn insist(
     process: &Testee,
     recorder: &Recorder,

@@ -1,9 +1,9 @@
-//! Texts with a few accidents in them, for tests of what reads texts.
+//! Texts with random errors, for tests of parsers.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// What is put in: what means something in a URL, and what means trouble.
+/// The inserted characters: some have a meaning in a URL, some cause trouble.
 const PIECES: &[&str] = &[
     ":",
     "/",
@@ -44,7 +44,7 @@ const PIECES: &[&str] = &[
     "db=",
 ];
 
-/// Gives `times` texts to `read`, each one of these with 1 to 6 accidents. The seed is printed, and
+/// Passes `times` texts to `read`, each one of these with 1 to 6 errors. Prints the seed;
 /// `LEASEQ_SEED` repeats it.
 pub fn with_accidents(of: &[&str], times: usize, mut read: impl FnMut(&str)) {
     let seed =

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::{RedisServer, RedisServerBuilder, eventually_blocking};
 
 const SLOTS: u16 = 16_384;
-/// A master waits 2 s after its start before it calls the cluster usable; the rest is for a machine
-/// that is busy.
+/// A master waits for 2 s after its start before it reports the cluster as usable; the rest is for a busy
+/// machine.
 const AGREE: Duration = Duration::from_secs(60);
 
 /// Three masters, a third of the slots each, without replicas or with one each.
@@ -22,7 +22,7 @@ impl Cluster {
         Self::start_with(RedisServer::builder())
     }
 
-    /// A cluster whose nodes have settings of one's own.
+    /// A cluster whose nodes have these settings.
     pub fn start_with(builder: RedisServerBuilder) -> Self {
         let builder = Self::settings(builder);
         let nodes: Vec<_> = (0..3).map(|_| builder.clone().start()).collect();
@@ -30,7 +30,7 @@ impl Cluster {
         for (at, node) in (0..).zip(&nodes) {
             let (first, last) = (share * at, (share * (at + 1)).min(SLOTS) - 1);
             node.cli(&["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &last.to_string()]);
-            // Without epochs of their own they would argue; later it is too late.
+            // Each node needs an epoch of its own before they meet; otherwise they conflict.
             node.cli(&["CLUSTER", "SET-CONFIG-EPOCH", &(at + 1).to_string()]);
         }
         for node in &nodes {
@@ -59,7 +59,7 @@ impl Cluster {
             let master = &cluster.nodes[at];
             replica.cli(&["CLUSTER", "MEET", "127.0.0.1", &master.port().to_string()]);
             let id = master.cli(&["CLUSTER", "MYID"]);
-            // Refused until it has heard of its master.
+            // Refused until the node knows its master.
             let obeyed = || replica.try_command(&["CLUSTER", "REPLICATE", &id]).is_ok();
             assert!(eventually_blocking(AGREE, obeyed), "no replica:\n{}", replica.log());
             cluster.nodes.push(replica);
@@ -67,7 +67,7 @@ impl Cluster {
         for node in &cluster.nodes[masters..] {
             cluster.wait_for_replica(node.port());
         }
-        // A master that does not know its replica does not listen to it.
+        // A master ignores a replica that it does not know.
         let is_replica = |line: &&str| line.split(' ').nth(2).is_some_and(|s| s.contains("slave"));
         let knows =
             |node: &RedisServer| node.cli(&["CLUSTER", "NODES"]).lines().filter(is_replica).count();
@@ -76,11 +76,11 @@ impl Cluster {
         cluster
     }
 
-    /// Has the replica of a slot's master take over, which loses nothing: the master waits for it.
-    /// Returns the new master's port when all nodes know and the old one is its replica.
+    /// Lets the replica of a slot's master take over. Nothing is lost, because the master waits for it.
+    /// Returns the new master's port when all nodes know it and the old master is its replica.
     ///
-    /// A node that was elected by hand less than 8 s ago (four node time-outs) must not be again: Redis
-    /// 7.0 takes the votes of then for those of now, and what it wins with them it loses soon.
+    /// Do not elect the same node by hand again within 8 s (four node time-outs): Redis 7.0 counts the old
+    /// votes, and loses what the node accepts until the error is corrected.
     pub fn fail_over(&self, slot: u16) -> u16 {
         let old = self.slot_owner(slot);
         let id = self.node(old).cli(&["CLUSTER", "MYID"]);
@@ -89,7 +89,7 @@ impl Cluster {
             line.lines().any(|line| line.contains("myself,slave") && line.contains(&id))
         };
         let replica = self.nodes.iter().find(is_its_replica).expect("the master has a replica");
-        // A master that has not yet heard that this is its replica does not answer it.
+        // A master does not answer a replica that it does not know yet.
         let begun = || self.owner_seen_by(replica, slot) == Some(replica.port());
         let asked = || replica.try_command(&["CLUSTER", "FAILOVER"]).is_ok();
         let done = (0..10).any(|_| asked() && eventually_blocking(AGREE / 10, begun));
@@ -99,7 +99,7 @@ impl Cluster {
         new
     }
 
-    /// Waits until all nodes that run are up and name another owner of a slot; returns its port.
+    /// Waits until all running nodes are up and name another owner of a slot; returns its port.
     pub fn wait_for_owner_other_than(&self, slot: u16, old: u16) -> u16 {
         let mut new = old;
         let changed = eventually_blocking(AGREE, || {
@@ -136,7 +136,7 @@ impl Cluster {
         self.nodes.iter().map(RedisServer::port).collect()
     }
 
-    /// The node on this port, to look into it.
+    /// The node on this port, to inspect it.
     pub fn node(&self, port: u16) -> &RedisServer {
         self.nodes.iter().find(|node| node.port() == port).expect("a node's port")
     }
@@ -157,13 +157,13 @@ impl Cluster {
         self.owner_seen_by(&self.nodes[0], slot).expect("every slot has an owner")
     }
 
-    /// Any port but the owner's: somewhere to move the slot.
+    /// The port of any other node, as the destination of the slot.
     pub fn other_than(&self, port: u16) -> u16 {
         self.ports().into_iter().find(|other| *other != port).expect("there are three")
     }
 
-    /// Marks a slot as moving. From now on `from` redirects (ASK) for keys it does not have,
-    /// and operations on several keys of which only some have moved get TRYAGAIN.
+    /// Marks a slot as migrating. From now on `from` redirects (ASK) requests for keys that it does not have.
+    /// Operations on several keys of which only some have moved get TRYAGAIN.
     pub fn begin_migration(&self, slot: u16, from: u16, to: u16) {
         self.set_slot(to, slot, "IMPORTING", from);
         self.set_slot(from, slot, "MIGRATING", to);
@@ -197,7 +197,7 @@ impl Cluster {
         assert!(agreed, "the nodes disagree about slot {slot}");
     }
 
-    /// All of it: the slot with its keys, wherever it is, to `to`.
+    /// Moves the slot with its keys to `to`.
     pub fn move_slot(&self, slot: u16, to: u16) {
         let from = self.slot_owner(slot);
         self.begin_migration(slot, from, to);
@@ -217,7 +217,7 @@ impl Cluster {
     }
 
     fn owner_seen_by(&self, node: &RedisServer, slot: u16) -> Option<u16> {
-        // First slot, last slot, owner, replicas; of a node its address, port and, by version, more.
+        // First slot, last slot, owner, replicas. A node is its address, port and, by version, more.
         let ranges: Vec<Vec<redis::Value>> =
             redis::from_redis_value(node.command(&["CLUSTER", "SLOTS"])).expect("a list of ranges");
         let number = |value: &redis::Value| redis::from_redis_value_ref::<u16>(value).ok();

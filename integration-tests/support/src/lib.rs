@@ -1,21 +1,21 @@
 //! Real servers and a fault-injecting proxy for leaseq's tests, benchmarks and demo.
 //!
-//! Everything listens on loopback, in a directory of its own, and goes away with the value
-//! that owns it. Nothing here needs a Redis that is already running.
+//! Everything listens on loopback, in a directory of its own, and ends when its owning value is dropped.
+//! Nothing here needs a running Redis.
 //!
 //! | need | use |
 //! |---|---|
 //! | one server, killed, restarted or frozen at will | [`RedisServer`] |
-//! | lost replies, black holes, refused or torn connections | [`Proxy`] |
-//! | slots that move | [`Cluster`] |
-//! | a master that changes | [`Sentinel`] |
+//! | lost replies, black holes, refused or broken connections | [`Proxy`] |
+//! | migrating slots | [`Cluster`] |
+//! | a changing master | [`Sentinel`] |
 //! | `rediss://` | [`TlsServer`] |
-//! | what a process costs | [`cpu_time`] |
+//! | the processor time of a process | [`cpu_time`] |
 //! | waiting without sleeping | [`eventually`] |
-//! | texts with something wrong in them | [`with_accidents`] |
+//! | texts with random errors | [`with_accidents`] |
 
 #![forbid(unsafe_code)]
-// Test-only code: a failed step must stop the test at once and say where.
+// Test-only code: a failed step must stop the test at once and show its line.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod accidents;

@@ -1,8 +1,8 @@
-//! Free loopback ports, reserved for as long as they are needed.
+//! Free loopback ports, reserved for as long as necessary.
 //!
-//! Not `bind(0)`: that hands out ports of the range the kernel also takes for outgoing
-//! connections, so a port could be taken while its server is down for a restart, and a
-//! client that retries a closed port of that range can even connect to itself.
+//! `bind(0)` is unsuitable: it returns ports of the range that the kernel also uses for outgoing
+//! connections. So a port could be taken while its server restarts, and a client that retries a closed
+//! port of that range can even connect to itself.
 
 use std::fs::File;
 use std::net::TcpListener;
@@ -10,18 +10,17 @@ use std::ops::Range;
 
 use rand::Rng;
 
-/// With [`SECOND`] still below the kernel's range for outgoing connections, which begins at
-/// 32768 on Linux.
+/// Plus [`SECOND`] still below the kernel's range for outgoing connections, which begins at 32768 on Linux.
 const PORTS: Range<u16> = 10_000..22_000;
 
-/// A server's second port (cluster bus, TLS) is this much above its first, as Redis has it.
+/// A server's second port (cluster bus, TLS) is this much above its first, as in Redis.
 pub(crate) const SECOND: u16 = 10_000;
 
-/// A port of 127.0.0.1 that no other test takes, in this process or another. Strangers may.
+/// A port of 127.0.0.1 that no other test uses, in this process or another. Other programs may.
 #[derive(Debug)]
 pub(crate) struct Port {
     number: u16,
-    /// Locked; the lock ends with the process at the latest, so the file may stay.
+    /// Locked. The lock ends with the process at the latest, so the file may remain.
     _lock: File,
 }
 

@@ -1,4 +1,4 @@
-//! A master with replicas, watched by sentinels.
+//! A master with replicas, monitored by sentinels.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use crate::{RedisServer, RedisServerBuilder, eventually_blocking};
 /// The name under which the sentinels know the master.
 const NAME: &str = "master0";
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often sentinels look and talk, in ms; by default every 1 to 10 s. Much less is unsafe:
-/// a sentinel makes a new master it has not heard of a replica again after four
-/// publish-periods, and noticing a promotion takes 1 s.
+/// How often sentinels ping and publish, in ms; the default is every 1 to 10 s. Much less is unsafe: after
+/// four publish periods a sentinel turns a new master that it does not know into a replica again, and
+/// noticing a promotion takes 1 s.
 const PERIODS: [(&str, &str); 3] =
     [("info-period", "1000"), ("ask-period", "100"), ("publish-period", "1000")];
 
@@ -26,10 +26,10 @@ impl Sentinel {
         Self::start_with(1, RedisServer::builder())
     }
 
-    /// Several replicas, master and replicas with settings of one's own. Returns when the
-    /// replicas are in step and the sentinels know each other.
+    /// Several replicas, and settings for master and replicas. Returns when the replicas are in step and the
+    /// sentinels know each other.
     pub fn start_with(replicas: usize, builder: RedisServerBuilder) -> Self {
-        // Do not wait for more replicas before sending the first its copy.
+        // Send the first replica its copy without waiting for further replicas.
         let builder = builder.arg("--repl-diskless-sync-delay", "0");
         let mut nodes = vec![builder.clone().start()];
         let master = nodes[0].port().to_string();
@@ -75,7 +75,7 @@ impl Sentinel {
         self.nodes.iter().map(RedisServer::port).collect()
     }
 
-    /// The server on this port, to look into it.
+    /// The server on this port, to inspect it.
     pub fn node(&self, port: u16) -> &RedisServer {
         self.nodes.iter().find(|node| node.port() == port).expect("a server's port")
     }
@@ -95,18 +95,18 @@ impl Sentinel {
         self.sentinels.iter().all(|sentinel| named(sentinel) == Some(first)).then_some(first)
     }
 
-    /// Makes a replica the master and returns its port, when all sentinels name it and it
-    /// takes writes. The old master is a replica by then, and its connections were closed:
-    /// what it accepted in between is lost, as with any failover.
+    /// Makes a replica the master, and returns its port when all sentinels name it and it accepts writes. By
+    /// then the old master is a replica, and its connections were closed. What it accepted in between is
+    /// lost, as with any failover.
     pub fn failover(&self) -> u16 {
         let old = self.agreed_master();
-        // Refused while an earlier failover goes on, or no replica has reported lately.
+        // Refused during an earlier failover, or if no replica has reported recently.
         let accepted = eventually_blocking(PATIENCE, || {
             self.sentinels[0].try_command(&["SENTINEL", "FAILOVER", NAME]).is_ok()
         });
         assert!(accepted, "no failover:\n{}", self.sentinels[0].log());
         let new = self.wait_for_master_other_than(old);
-        // What the sentinels would send it some seconds later.
+        // The sentinels would send this some seconds later.
         let mut demote = redis::pipe();
         demote.cmd("REPLICAOF").arg("127.0.0.1").arg(new);
         demote.cmd("CLIENT").arg("KILL").arg("TYPE").arg("normal");
@@ -122,7 +122,7 @@ impl Sentinel {
         old
     }
 
-    /// Waits until all sentinels name another master and it takes writes; returns its port.
+    /// Waits until all sentinels name another master and it accepts writes; returns its port.
     pub fn wait_for_master_other_than(&self, old: u16) -> u16 {
         let mut new = old;
         let changed = eventually_blocking(PATIENCE, || {
@@ -133,9 +133,8 @@ impl Sentinel {
         new
     }
 
-    /// Waits until the server on this port is a replica in step with its master: a master
-    /// that was failed over, or one that was killed and restarted. Each sentinel may tell it
-    /// so, and cut its connections, once more.
+    /// Waits until the server on this port, a former master, is a replica in step with its master. Each
+    /// sentinel may send it the command once more, which closes its connections.
     pub fn wait_for_replica(&self, port: u16) {
         let up = || self.node(port).says(&["INFO", "replication"], "master_link_status:up");
         assert!(eventually_blocking(PATIENCE, up), "no replica:\n{}", self.node(port).log());

@@ -12,13 +12,13 @@ use tempfile::TempDir;
 use crate::eventually_blocking;
 use crate::port::{self, Port};
 
-/// How long a server may take until it answers, on a machine that is busy.
+/// How long a server may take until it answers on a busy machine.
 const START: Duration = Duration::from_secs(60);
-/// Starts tried, each on another port, before giving up.
+/// How often to try to start, each time on another port.
 const TRIES: usize = 5;
 
-/// A `redis-server` of one's own on a loopback port, in a temporary directory, without
-/// snapshots. The binary comes from `LEASEQ_REDIS_SERVER`, by default `redis-server`.
+/// A private `redis-server` on a loopback port, in a temporary directory, without snapshots.
+/// `LEASEQ_REDIS_SERVER` names the binary; the default is `redis-server`.
 ///
 /// The process ends when the value is dropped. It outlives a test process that is killed.
 #[derive(Debug)]
@@ -53,12 +53,12 @@ impl RedisServer {
         self.port.number()
     }
 
-    /// The port with its address.
+    /// The address with the port.
     pub fn addr(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port()).into()
     }
 
-    /// Where the Unix socket is, if the builder asked for one.
+    /// The path of the Unix socket, if the builder requested one.
     pub fn unix_socket(&self) -> PathBuf {
         self.dir().join("redis.sock")
     }
@@ -73,15 +73,15 @@ impl RedisServer {
         self.child.id()
     }
 
-    /// Ends the process with SIGKILL and waits until it is gone. Harmless when it is.
+    /// Ends the process with SIGKILL and waits until it is gone. Does nothing if it is gone already.
     pub fn kill(&mut self) {
-        // A stopped process dies of SIGKILL too; std knows whether it was reaped already.
+        // A stopped process also dies of SIGKILL; std knows whether it was reaped already.
         self.child.kill().expect("SIGKILL is always permitted to a parent");
         self.child.wait().expect("the child can be waited for");
     }
 
-    /// Kills the server if it runs and starts it again: same port, directory and arguments,
-    /// so an append-only file is read back.
+    /// Kills the server if it runs and starts it again with the same port, directory and arguments. So it
+    /// reads an append-only file.
     pub fn restart(&mut self) {
         self.kill();
         let port = self.port();
@@ -94,9 +94,9 @@ impl RedisServer {
         panic!("redis-server did not restart on port {port}:\n{}", self.log());
     }
 
-    /// The same, as by an operator who has the append-only file written anew if it ended in the middle of
-    /// a command. Redis, 7.0 at least, leaves the beginning of that transaction in the file, and carries
-    /// it out at the next start.
+    /// The same, and rewrites the append-only file if it ended in the middle of a command, as an operator
+    /// should. Redis (7.0 at least) leaves the beginning of that transaction in the file, and executes it at
+    /// the next start.
     pub fn restart_with_whole_log(&mut self) {
         let before = self.log().len();
         self.restart();
@@ -108,12 +108,12 @@ impl RedisServer {
         }
     }
 
-    /// Freezes the process (SIGSTOP): connections stay open, nothing is answered.
+    /// Stops the process (SIGSTOP): connections stay open, but nothing is answered.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets a frozen process go on (SIGCONT).
+    /// Continues a stopped process (SIGCONT).
     pub fn resume(&self) {
         self.signal(Signal::CONT);
     }
@@ -124,12 +124,12 @@ impl RedisServer {
         text(&self.command(args))
     }
 
-    /// Whether a command is answered, and the answer has this in it.
+    /// Whether a command is answered, and the answer contains this text.
     pub(crate) fn says(&self, args: &[&str], part: &str) -> bool {
         self.try_command(args).is_ok_and(|reply| text(&reply).contains(part))
     }
 
-    /// Like [`cli`](Self::cli), with the reply as it is.
+    /// Like [`cli`](Self::cli), but returns the raw reply.
     pub fn command<A: AsRef<[u8]>>(&self, args: &[A]) -> redis::Value {
         self.try_command(args).unwrap_or_else(|error| {
             let name = args.first().map(|name| String::from_utf8_lossy(name.as_ref()));
@@ -137,7 +137,7 @@ impl RedisServer {
         })
     }
 
-    /// Like [`command`](Self::command) for a server that may be down or refuse.
+    /// Like [`command`](Self::command), for a server that may be down or refuse.
     pub fn try_command<A: AsRef<[u8]>>(&self, args: &[A]) -> redis::RedisResult<redis::Value> {
         let mut command = redis::Cmd::new();
         for arg in args {
@@ -146,10 +146,10 @@ impl RedisServer {
         command.query(&mut self.setup.connect(self.port())?)
     }
 
-    /// Whether a replica has all that was written so far, within a second. Writes this key.
+    /// Whether a replica gets all earlier writes within a second. Writes this key.
     pub fn is_replicated(&self, key: &str) -> bool {
         let Ok(mut connection) = self.setup.connect(self.port()) else { return false };
-        // WAIT is about the writes of its own connection.
+        // WAIT applies to the writes of its own connection.
         let mut pipe = redis::pipe();
         pipe.cmd("SET").arg(key).arg(1).ignore();
         pipe.cmd("WAIT").arg(1).arg(1_000);
@@ -198,7 +198,7 @@ impl RedisServerBuilder {
         self
     }
 
-    /// Runs this server instead of the usual one.
+    /// Runs this binary instead of the default one.
     pub fn binary(mut self, path: impl Into<PathBuf>) -> Self {
         self.binary = Some(path.into());
         self
@@ -234,7 +234,7 @@ impl RedisServerBuilder {
         self
     }
 
-    /// Speaks TLS on its second port, with the files in this directory.
+    /// Serves TLS on its second port, with the files in this directory.
     pub(crate) fn tls(mut self, files: PathBuf) -> Self {
         self.tls_files = Some(files);
         self
@@ -290,7 +290,7 @@ impl RedisServerBuilder {
         })
     }
 
-    /// True once `child` itself answers; false, with the child gone, if it never does.
+    /// True once `child` itself answers; false, and the child is gone, if it never does.
     fn wait_ready(&self, child: &mut Child, port: u16) -> bool {
         let mut ours = false;
         let answered = eventually_blocking(START, || {
@@ -308,7 +308,7 @@ impl RedisServerBuilder {
         answered && ours
     }
 
-    /// Who answers on the port: after a race for it, that may be somebody else's server.
+    /// The process id of the server on the port, which may be another server's after a race for the port.
     fn answering_pid(&self, port: u16) -> Option<u32> {
         let mut connection = self.connect(port).ok()?;
         let info: String = redis::cmd("INFO").arg("server").query(&mut connection).ok()?;

@@ -1,4 +1,4 @@
-//! A server that speaks TLS, with a certificate authority of its own.
+//! A TLS server with a certificate authority of its own.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use crate::{RedisServer, RedisServerBuilder, port};
 
 /// A [`RedisServer`] with a TLS port besides its plain one.
 ///
-/// Its certificate is for 127.0.0.1 and localhost, by an authority that no system trusts:
-/// clients need [`ca_file`](Self::ca_file).
+/// Its certificate is for 127.0.0.1 and localhost, from an authority that no system trusts, so clients
+/// need [`ca_file`](Self::ca_file).
 #[derive(Debug)]
 pub struct TlsServer {
     server: RedisServer,
@@ -23,7 +23,7 @@ impl TlsServer {
         Self::start_with(RedisServer::builder())
     }
 
-    /// A server with settings of one's own.
+    /// A server with these settings.
     pub fn start_with(builder: RedisServerBuilder) -> Self {
         let files = tempfile::Builder::new().prefix("leaseq-tls-").tempdir();
         let files = files.expect("a temporary directory can be made");
@@ -50,7 +50,7 @@ impl TlsServer {
         self.files.path().join("ca.crt")
     }
 
-    /// The process behind it, reachable without TLS.
+    /// The server process, reachable without TLS.
     pub fn server(&self) -> &RedisServer {
         &self.server
     }

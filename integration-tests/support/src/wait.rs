@@ -1,4 +1,4 @@
-//! Bounded waiting for a condition, in place of a sleep that is too short or too long.
+//! Waits for a condition with a time limit, instead of a sleep that is too short or too long.
 
 use std::time::{Duration, Instant};
 

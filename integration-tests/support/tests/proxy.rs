@@ -1,6 +1,6 @@
-//! Every fault of the proxy, seen by a real client in front of a real server.
+//! Every fault of the proxy, with a real client and a real server.
 
-// Helpers outside of tests may fail loudly here as well.
+// Helpers outside of tests may panic here as well.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::{Read, Write};
@@ -23,7 +23,7 @@ async fn connect(proxy: &Proxy) -> MultiplexedConnection {
     try_connect(proxy, "", SOON, SOON).await.unwrap()
 }
 
-/// A connection whose commands time out soon, for those that should.
+/// A connection with a short time-out, for commands that should time out.
 async fn connect_impatient(proxy: &Proxy) -> MultiplexedConnection {
     try_connect(proxy, "", SOON, SHORT).await.unwrap()
 }
@@ -134,7 +134,7 @@ async fn a_swallowed_reply_can_leave_the_connection_open_and_silent() {
     assert_eq!(proxy.connections_open(), 1);
     drop(connection);
     assert!(eventually(SOON, async || proxy.connections_open() == 0).await);
-    // The server is told that the client has gone.
+    // The server notices that the client has gone.
     let one = async || server.cli(&["CLIENT", "LIST"]).lines().count() == 1;
     assert!(eventually(SOON, one).await);
 }
@@ -274,7 +274,7 @@ fn messages_are_not_taken_for_replies() {
     assert!(stream.read(&mut [0]).is_err(), "a reset");
 }
 
-/// Reads until the text has come by.
+/// Reads until the text has arrived.
 fn expect(stream: &mut TcpStream, text: &str) {
     stream.set_read_timeout(Some(SOON)).unwrap();
     let mut seen = Vec::new();

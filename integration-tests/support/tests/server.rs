@@ -1,4 +1,4 @@
-//! The servers do what the tests that stand on them rely on.
+//! The servers behave as the other tests rely on.
 
 use std::time::Duration;
 

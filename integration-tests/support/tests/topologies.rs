@@ -1,4 +1,4 @@
-//! Cluster, sentinels and TLS do what the tests that stand on them rely on.
+//! Cluster, sentinels and TLS behave as the other tests rely on.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-/* A worker of the demo, in C. What it does on which line: `src/demo/worker.rs`. */
+/* A worker of the demo, in C. `src/demo/worker.rs` describes its input. */
 #include "sha256.h"
 
 #include <fcntl.h>
@@ -87,7 +87,7 @@ static void work_on(leaseq_lease **some, size_t count) {
     leaseq_leases_free(some, count);
 }
 
-/* Leases batches until there is an order. An event loop: it waits for both at once. */
+/* Leases batches until a line of input arrives. An event loop waits for both at once. */
 static Order go(void) {
     leaseq_waiter *waiter = NULL;
     ok(leaseq_waiter_new(queue, &waiter, &error));
@@ -103,7 +103,7 @@ static Order go(void) {
         ok(leaseq_waiter_take(waiter, leases, batch, &count, &error));
         work_on(leases, count);
     }
-    /* What it has leased and nobody took is given back. */
+    /* Leases that the waiter still has are released. */
     leaseq_waiter_free(&waiter);
     return order;
 }

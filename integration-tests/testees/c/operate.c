@@ -1,4 +1,4 @@
-/* Dispatch, and what operators do. */
+/* Dispatch, and the operations for operators. */
 #include "testee.h"
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ static cJSON *look(Call *call, const char *op) {
     return said;
 }
 
-/* What is done by ids: one, or many. */
+/* Operations on ids: one, or many. */
 static cJSON *by_id(Call *call, const char *op) {
     cJSON *list = cJSON_GetObjectItem(call->request, "ids"), *id = NULL;
     size_t len = (size_t)cJSON_GetArraySize(list), i = 0;

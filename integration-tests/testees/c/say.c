@@ -1,11 +1,11 @@
-/* Tells answers. */
+/* Writes answers. */
 #include "testee.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* All its digits: cJSON's own numbers are floating. */
+/* Writes all digits: cJSON's own numbers are floating. */
 cJSON *say_number(int64_t value) {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRId64, value);
@@ -16,7 +16,7 @@ static void put(cJSON *object, const char *name, uint64_t value) {
     cJSON_AddItemToObject(object, name, say_number((int64_t)value));
 }
 
-/* A number, or null in place of what stands for nothing. */
+/* A number, or null for the value that means nothing. */
 static void put_unless(int64_t nothing, cJSON *object, const char *name, int64_t value) {
     cJSON_AddItemToObject(object, name, value == nothing ? cJSON_CreateNull() : say_number(value));
 }
@@ -45,7 +45,7 @@ cJSON *say_names(const leaseq_names *names) {
     return all;
 }
 
-/* What leases and items tell alike. */
+/* The fields that leases and items share. */
 #define PUT_ITEM(object, of, kind)                                                                 \
     put_bytes(object, "id", kind##_id(of), kind##_id_len(of));                                     \
     put_bytes(object, "data", kind##_data(of), kind##_data_len(of));                               \

@@ -1,4 +1,4 @@
-/* The testee in C: a thread for each request. What it is told and tells: `testees/README.md`. */
+/* The testee in C: a thread for each request. Requests and answers: `testees/README.md`. */
 #include "testee.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const Place *)a)->name, ((const Place *)b)->name);
 }
 
-/* The place of this name, which may be empty; it stays where it is. */
+/* The slot of this name, which may be empty. Its address does not change. */
 static Place *place(void **all, const char *name) {
     Place *wanted = calloc(1, sizeof *wanted);
     wanted->name = strdup(name);
@@ -111,7 +111,7 @@ int main(void) {
         call->request = cJSON_Parse(line);
         const char *client = text(call->request, "client"), *queue = text(call->request, "queue");
         if (client != NULL) call->client = place(&clients, client);
-        /* Here, as its thread may come to it only after a later request has replaced the client. */
+        /* Here, because its thread may run only after a later request has replaced the client. */
         if (client != NULL && queue != NULL && strcmp(text(call->request, "op"), "look") != 0)
             leaseq_client_queue(call->client->handle, queue, &call->queue, &call->error);
         pthread_t thread;

@@ -1,4 +1,4 @@
-/* What producers and workers do: adding, leasing, and what becomes of leases. */
+/* The operations of producers and workers: adding, leasing, and settling leases. */
 #include "testee.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ cJSON *lease(Call *call, const char *op) {
     return keep_all(name, got, count, queue);
 }
 
-/* The answer for many: for each lease its value, or that it is lost. */
+/* The answer for many: for each lease its value, or the error for a lost lease. */
 static cJSON *say_each(const leaseq_status *statuses, size_t count, cJSON *(*say)(size_t, void *),
                        void *values) {
     cJSON *said = cJSON_CreateArray();

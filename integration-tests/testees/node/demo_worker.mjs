@@ -1,4 +1,4 @@
-// A worker of the demo, in JavaScript. What it does on which line: `src/demo/worker.rs`.
+// A worker of the demo, in JavaScript. `src/demo/worker.rs` describes its input.
 import { createHash } from 'node:crypto'
 import { openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'

@@ -1,4 +1,4 @@
-// The testee in Node.js. What it is told and answers: `testees/README.md`.
+// The testee in Node.js. Requests and answers: `testees/README.md`.
 
 import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-// Values as `testees/README.md` has them.
+// Values in the form that `testees/README.md` describes.
 
 export const bytes = (digits) => Buffer.from(digits ?? '', 'hex')
 const hex = (buffer) => buffer.toString('hex')

@@ -1,4 +1,4 @@
-"""How the testees in Python answer."""
+"""The answers of the testees in Python."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 import os
 from typing import Any
 
-# With a buffer, even where the environment wants none (PYTHONUNBUFFERED): without one,
-# Python forgets the rest of a line that was written in part, as happens to a process that is
-# stopped meanwhile.
+# With a buffer, even if the environment disables it (PYTHONUNBUFFERED). Without a buffer, Python loses
+# the rest of a partly written line, as happens in a process that is stopped meanwhile.
 output = os.fdopen(1, "w", closefd=False)
 
 

@@ -1,4 +1,4 @@
-"""The testee in Python, with threads. What it is told and answers: `testees/README.md`."""
+"""The testee in Python, with threads. Requests and answers: `testees/README.md`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ output = threading.RLock()
 def obey(request: wire.Request) -> Any:
     match request["op"]:
         case "hello":
-            # A call of a thread is cancelled by nothing but a signal.
+            # Only a signal can cancel a call of a thread.
             return {"can": ["block", "fork", "nul"]}
         case "block":
             ctypes.PyDLL(None).usleep(request["ms"] * 1000)  # with the GIL

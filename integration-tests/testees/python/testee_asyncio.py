@@ -1,4 +1,4 @@
-"""The testee in Python, with asyncio. What it is told and answers: `testees/README.md`."""
+"""The testee in Python, with asyncio. Requests and answers: `testees/README.md`."""
 
 from __future__ import annotations
 

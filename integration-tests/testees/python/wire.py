@@ -1,4 +1,4 @@
-"""What the testees in Python share: values as `testees/README.md` has them, and operations."""
+"""Shared by the testees in Python: values and operations, as in `testees/README.md`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ LOST = {"fails": "LEASE_LOST"}
 
 
 def each(tell: Tell) -> Tell:
-    """Of the answers for many leases, `None` for one that is lost."""
+    """Return the answers for many leases; `None` for a lost lease."""
     return lambda answers: [LOST if answer is None else tell(answer) for answer in answers]
 
 
@@ -111,7 +111,7 @@ TELLS: dict[str, Tell] = {
 
 
 def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any, Tell]:
-    """Begins what is asked of a queue, and says how to tell its answer."""
+    """Begin an operation of a queue, and return how to convert its answer."""
     op = request["op"]
     do, tell = getattr(queue, op), TELLS.get(op, lambda answer: answer)
     duration, delay = seconds(request.get("duration_ms")), seconds(request.get("delay_ms"))

@@ -1,4 +1,4 @@
-//! A worker of the demo, in Rust. What it does on which line: `src/demo/worker.rs`.
+//! A worker of the demo, in Rust. `src/demo/worker.rs` describes its input.
 
 use std::fs::{File, OpenOptions};
 use std::time::Duration;
@@ -36,7 +36,7 @@ enum Order {
     Quit,
 }
 
-/// Until the end of the input, which `follow` takes for `quit`.
+/// Reads until the end of the input, which `follow` treats as `quit`.
 fn read_orders(orders: &mpsc::UnboundedSender<Order>) {
     for line in std::io::stdin().lines().map_while(Result::ok) {
         let order = match line.as_str() {
@@ -68,7 +68,7 @@ impl Worker {
                     order = orders.recv().await.unwrap_or(Order::Quit);
                 }
                 Order::Go => {
-                    // A lease call that is dropped here strands no item.
+                    // Dropping a lease call here strands no item.
                     let leases = tokio::select! {
                         biased;
                         next = orders.recv() => {

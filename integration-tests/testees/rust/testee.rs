@@ -1,4 +1,4 @@
-//! The testee in Rust. What it is told and answers: `testees/README.md`.
+//! The testee in Rust. Requests and answers: `testees/README.md`.
 #![allow(clippy::expect_used, clippy::panic, clippy::unit_arg, reason = "a testee may stop")]
 
 mod leases;

@@ -1,4 +1,4 @@
-//! Nothing that was added is lost, doubled, changed or invented.
+//! No item is lost, doubled, changed or invented.
 
 use super::{HistoryIndex, Violation, violation};
 use crate::faults::history::{Add, Id, Outcome};
@@ -20,7 +20,7 @@ pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     totals(index, found);
 }
 
-/// What is leased, or left, is what somebody has added, to the byte.
+/// Every leased or remaining item was added, with the same data to the byte.
 fn delivered(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     let leases = index.history.leases.iter().map(|lease| (&lease.id, lease.data, lease.span.ended));
     let left = index.history.left.iter().map(|left| (&left.id, left.data, None));
@@ -50,7 +50,7 @@ fn delivered(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     for ((number, id), leases) in &index.generations {
         let data = index.history.leases[leases[0]].data;
         if leases.iter().any(|i| index.history.leases[*i].data != data) {
-            // Never excused: a number is not used twice for an id, whatever was lost.
+            // Never excused: no number is used twice for an id, whatever was lost.
             let what =
                 format!("generation {number} of {id} has two lives, or its data has changed");
             found.push(Violation { id: None, what });
@@ -60,15 +60,15 @@ fn delivered(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     for ((number, one), (same, other)) in numbers().zip(numbers().skip(1)) {
         if number == same {
             let what = format!("{one} and {other} both have the number {number}");
-            // What one of two masters has numbered is lost: both are of that window. Else this is never
-            // excused.
+            // The items of one of two masters are lost, so both belong to that window. In all other
+            // cases this is never excused.
             let ids = [one, other].map(|id| index.history.two_masters.then(|| Id::from(*id)));
             found.extend(ids.map(|id| Violation { id, what: what.clone() }));
         }
     }
 }
 
-/// An item whose add was acknowledged, or that was seen, is completed or still there.
+/// An item whose add was acknowledged, or that was leased, is completed or still there.
 fn kept(index: &HistoryIndex<'_>, add: &Add, found: &mut Vec<Violation>) {
     let was_there = add.outcome == Outcome::Yes || index.of_add.contains_key(&add.data);
     let completed = index.completes_of(add.data).any(|settle| settle.outcome.may_be_done());
@@ -78,7 +78,7 @@ fn kept(index: &HistoryIndex<'_>, add: &Add, found: &mut Vec<Violation>) {
     }
 }
 
-/// An add is true only if there is nothing of this id: what was added before is gone by then.
+/// An add is true only if no item of this id exists: an earlier one must be gone by then.
 fn new(index: &HistoryIndex<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violation>) {
     for before in others.iter().filter(|other| other.outcome == Outcome::Yes) {
         let gone = index.completes_of(before.data).any(|settle| {
@@ -91,7 +91,7 @@ fn new(index: &HistoryIndex<'_>, add: &Add, others: &[&Add], found: &mut Vec<Vio
     }
 }
 
-/// An add is false only if there is an item of this id, which is not its own.
+/// An add is false only if another item of this id exists.
 fn refused(index: &HistoryIndex<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violation>) {
     let there = others.iter().any(|other| {
         let added = other.data != add.data
@@ -107,7 +107,7 @@ fn refused(index: &HistoryIndex<'_>, add: &Add, others: &[&Add], found: &mut Vec
     }
 }
 
-/// What the queue counts is what was answered, but for what is unknown.
+/// The counts of the queue agree with the answers, except for unknown outcomes.
 fn totals(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     let Some(totals) = index.history.totals else { return };
     let count = |outcomes: &mut dyn Iterator<Item = Outcome>| {
@@ -137,7 +137,7 @@ fn totals(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
         ),
         ("leased", totals.leased, {
             let asks: u64 = index.history.asks.iter().map(|ask| ask.most).sum();
-            // A call that was given what had expired asks again, any number of times.
+            // A call whose leases had already expired asks again, any number of times.
             (index.history.leases.len() as u64, asks + totals.expired)
         }),
     ];

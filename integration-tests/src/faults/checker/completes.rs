@@ -1,4 +1,4 @@
-//! Exactly one true in a generation, and nothing after it.
+//! At most one `complete` of a generation returns true, and nothing happens after it.
 
 use super::{HistoryIndex, Life, Violation, violation};
 use crate::faults::history::{How, Outcome};
@@ -8,7 +8,7 @@ pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
         at_most_one(index, *generation, found);
         nothing_after(index, *generation, found);
     }
-    // A generation has one add, unless that is wrong already.
+    // A generation has one add; `adds` reports it otherwise.
     for left in &index.history.left {
         if index.completes_of(left.data).any(|settle| settle.outcome == Outcome::Yes) {
             found.push(violation(&left.id, "was completed and is still there"));
@@ -32,7 +32,7 @@ fn at_most_one<'a>(index: &HistoryIndex<'a>, generation: Life<'a>, found: &mut V
     }
 }
 
-/// After a true no lease of the generation is given, and nothing is done with one.
+/// After a true no lease of the generation is granted, and no handle has an effect.
 fn nothing_after<'a>(index: &HistoryIndex<'a>, generation: Life<'a>, found: &mut Vec<Violation>) {
     for done in index.trues(generation) {
         let Some(ended) = done.span.ended else { continue };
@@ -53,7 +53,7 @@ fn nothing_after<'a>(index: &HistoryIndex<'a>, generation: Life<'a>, found: &mut
     }
 }
 
-/// A false means that the item was gone: another has completed it, before this one was answered.
+/// A false means that the item was gone: another call completed it before this one was answered.
 fn falses(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     let falses = index
         .history

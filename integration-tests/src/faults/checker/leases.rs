@@ -1,4 +1,5 @@
-//! Leases of one generation: no overlap, attempts one by one, and stale ones without effect.
+//! Leases of one generation: they do not overlap, attempts increase by one, and stale handles have no
+//! effect.
 
 use super::{CLOCK_MS, HistoryIndex, Violation, violation};
 use crate::faults::history::{How, Lease, Outcome, ServerClock, Settle, Time};
@@ -18,7 +19,7 @@ pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
             after_giving_back(index, *lease, found);
         }
     }
-    // Each lease that nobody was told of explains one attempt, and no more.
+    // Each lease that no caller received explains exactly one attempt.
     let told = index.history.leases.len() as u64;
     let hidden = index.history.totals.map_or(u64::MAX, |totals| totals.leased.saturating_sub(told));
     if surplus > hidden {
@@ -27,7 +28,7 @@ pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// The latest deadline that the holder was told of.
+/// The latest deadline that the holder knows.
 fn deadline(index: &HistoryIndex<'_>, lease: usize) -> u64 {
     let extended = index.settles[lease].iter().filter(|settle| settle.outcome == Outcome::Yes);
     let latest = extended.filter_map(|settle| settle.deadline_ms).max().unwrap_or(0);
@@ -38,7 +39,7 @@ fn overlap(index: &HistoryIndex<'_>, a: usize, b: usize, found: &mut Vec<Violati
     let (first, second) = (&index.history.leases[a], &index.history.leases[b]);
     let (from, until) =
         (first.span.began.min(second.span.began), first.span.ended.max(second.span.ended));
-    // Whether the deadline had passed before the clock was set back cannot be told.
+    // It is unknown whether the deadline had passed before the clock was set back.
     let set_back = index.history.set_back.iter().any(|at| *at >= from && Some(*at) <= until);
     if set_back || follows(index, a, second) || follows(index, b, first) {
         return;
@@ -47,7 +48,7 @@ fn overlap(index: &HistoryIndex<'_>, a: usize, b: usize, found: &mut Vec<Violati
     found.push(violation(&first.id, what));
 }
 
-/// Whether `then` may be given although lease `a` was given before.
+/// Whether `then` may be granted after lease `a`.
 fn follows(index: &HistoryIndex<'_>, a: usize, then: &Lease) -> bool {
     let first = &index.history.leases[a];
     if then.span.before(first.span) {
@@ -60,7 +61,7 @@ fn follows(index: &HistoryIndex<'_>, a: usize, then: &Lease) -> bool {
     given_back || then.given_ms() >= deadline(index, a)
 }
 
-/// Once another lease of the generation has been given, the first can do nothing but complete.
+/// Once another lease of the generation was granted, the first one can only complete.
 fn stale(index: &HistoryIndex<'_>, a: usize, b: usize, found: &mut Vec<Violation>) {
     for (old, new) in [(a, b), (b, a)] {
         let new = &index.history.leases[new];
@@ -80,7 +81,7 @@ fn stale(index: &HistoryIndex<'_>, a: usize, b: usize, found: &mut Vec<Violation
     }
 }
 
-/// A lease that was given back is over for its holder.
+/// A released lease is over for its holder.
 fn after_giving_back(index: &HistoryIndex<'_>, lease: usize, found: &mut Vec<Violation>) {
     let acts = |settle: &&&Settle| {
         settle.outcome == Outcome::Yes && !matches!(settle.how, How::Complete | How::Look)
@@ -93,7 +94,7 @@ fn after_giving_back(index: &HistoryIndex<'_>, lease: usize, found: &mut Vec<Vio
     }
 }
 
-/// Nobody loses a lease before its deadline, but by giving it back or when the item is completed.
+/// Nobody loses a lease before its deadline, except by releasing it or when the item is completed.
 fn lost_too_early(index: &HistoryIndex<'_>, i: usize, found: &mut Vec<Violation>) {
     let lease = &index.history.leases[i];
     let ServerClock::Runs { from_ms } = index.history.clock else { return };
@@ -126,7 +127,7 @@ fn lost_too_early(index: &HistoryIndex<'_>, i: usize, found: &mut Vec<Violation>
     }
 }
 
-/// An attempt more for each failure and each expiry. How many more there are than are explained.
+/// The attempt increases by 1 for each failure and each expiry. Returns how many are not explained.
 fn attempts(index: &HistoryIndex<'_>, leases: &[usize], found: &mut Vec<Violation>) -> u64 {
     let all = &index.history.leases;
     let mut surplus = 0;
@@ -162,7 +163,7 @@ fn attempts(index: &HistoryIndex<'_>, leases: &[usize], found: &mut Vec<Violatio
     surplus
 }
 
-/// What the attempt after this lease may be, and what the end of this lease adds at most.
+/// The possible attempts of the next lease, and by how much the end of this lease may increase them.
 fn next_attempt(index: &HistoryIndex<'_>, before: usize) -> (std::ops::RangeInclusive<u64>, u64) {
     let attempt = index.history.leases[before].attempt;
     let ends = |how: How, outcome: Outcome| {
@@ -177,8 +178,8 @@ fn next_attempt(index: &HistoryIndex<'_>, before: usize) -> (std::ops::RangeIncl
     }
 }
 
-/// Lease calls that may have leased it without anybody being told. When: a call may be over before
-/// its request is executed, and what that leases is given back, or expires.
+/// Counts the lease calls that may have leased the item without an answer to any caller: a call may end
+/// before its request is executed, and the resulting lease is released or expires.
 fn hidden(index: &HistoryIndex<'_>, then: &Lease) -> u64 {
     let asks = index.history.asks.iter();
     asks.filter(|ask| then.span.ended.is_none_or(|ended| ask.span.began <= ended)).count() as u64

@@ -1,5 +1,5 @@
-//! The checker: a history, against what the contract promises. It knows nothing of servers, and
-//! takes no call's word for more than it says: what is unknown may have happened or not.
+//! The checker compares a history with the contract. It knows nothing of servers. A call with an
+//! unknown outcome may have been executed or not.
 
 mod adds;
 mod completes;
@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::history::{Add, History, How, Id, Outcome, ServerClock, Settle, Time};
 
-/// How far the server's clock may be from ours, by rounding and slewing.
+/// How far the server's clock may differ from ours, by rounding and slewing.
 const CLOCK_MS: u64 = 50;
 
 /// A promise that was not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Violation {
-    /// Nothing if it concerns the whole queue.
+    /// `None` if it concerns the whole queue.
     pub(super) id: Option<Id>,
     pub(super) what: String,
 }
@@ -27,7 +27,7 @@ pub(super) struct Violation {
 #[derive(Debug, Default)]
 pub(super) struct CheckReport {
     pub(super) violations: Vec<Violation>,
-    /// Those that the loss of the last window explains.
+    /// Violations that the loss of the last window explains.
     pub(super) excused: usize,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn check(history: &History) -> CheckReport {
     CheckReport { excused: all - found.len(), violations: found }
 }
 
-/// Items that had anything to do with a window in which operations may be lost or repeated.
+/// Items with calls in a window in which operations may be lost or repeated.
 fn excuses(history: &History) -> BTreeSet<&str> {
     let within = |began: Time, ended: Option<Time>| {
         history
@@ -54,7 +54,7 @@ fn excuses(history: &History) -> BTreeSet<&str> {
             .any(|(from, until)| began <= *until && ended.is_none_or(|ended| ended >= *from))
     };
     let adds = history.adds.iter().filter(|add| within(add.span.began, add.span.ended));
-    // A lease call may have waited for long before it was given anything.
+    // A lease call may have waited long before it got a lease.
     let leases = history.leases.iter().filter(|lease| {
         lease
             .span
@@ -73,7 +73,7 @@ fn excuses(history: &History) -> BTreeSet<&str> {
 }
 
 impl History {
-    /// A time of the server's clock as one of the run, if that can be told.
+    /// Converts a time of the server's clock to one of the run; `None` if the clock jumped.
     fn time_of(&self, server_ms: u64) -> Option<Time> {
         let ServerClock::Runs { from_ms } = self.clock else { return None };
         Some(Time::from_millis(server_ms.saturating_sub(from_ms)))
@@ -87,22 +87,22 @@ impl History {
     }
 }
 
-/// A generation: its number and the id that it is a life of.
+/// A generation: its number and its id.
 type Life<'a> = (u64, &'a str);
 
-/// The history, by what belongs together.
+/// The history, indexed.
 struct HistoryIndex<'a> {
     history: &'a History,
-    /// By digest of the data: each add has its own.
+    /// By digest of the data, which is unique to each add.
     adds: BTreeMap<u64, &'a Add>,
     by_id: BTreeMap<&'a str, Vec<&'a Add>>,
-    /// Leases of each generation, in the order in which they were given.
+    /// Leases of each generation, in the order in which they were granted.
     generations: BTreeMap<Life<'a>, Vec<usize>>,
-    /// Of each generation.
+    /// Completions of each generation.
     completes: BTreeMap<Life<'a>, Vec<&'a Settle>>,
-    /// What was done with each lease.
+    /// Uses of each lease.
     settles: Vec<Vec<&'a Settle>>,
-    /// Generations of each add: one, or none yet.
+    /// Generations of each add: at most one if all is well.
     of_add: BTreeMap<u64, BTreeSet<Life<'a>>>,
 }
 
@@ -134,8 +134,8 @@ impl<'a> HistoryIndex<'a> {
             }
         }
         for leases in index.generations.values_mut() {
-            // Attempts never go down. Of those with the same, all but the last were released, and
-            // the server's clock tells, if it was not set back.
+            // Attempts never decrease. Of leases with the same attempt, all but the last were
+            // released. The server's clock orders them, unless it was set back.
             leases.sort_by_key(|i| {
                 let lease = &history.leases[*i];
                 let by_clock = history.set_back.is_empty().then(|| lease.given_ms());
@@ -151,7 +151,7 @@ impl<'a> HistoryIndex<'a> {
         (lease.generation, &lease.id)
     }
 
-    /// All that was tried to complete what an add has put in.
+    /// All attempts to complete the item of an add.
     fn completes_of(&self, data: u64) -> impl Iterator<Item = &'a Settle> {
         let generations = self.of_add.get(&data).into_iter().flatten();
         generations.filter_map(|generation| self.completes.get(generation)).flatten().copied()
@@ -161,7 +161,7 @@ impl<'a> HistoryIndex<'a> {
         self.completes.get(&generation).into_iter().flatten().copied()
     }
 
-    /// Those with a certain `true`.
+    /// Completions that certainly returned true.
     fn trues(&self, generation: Life<'a>) -> impl Iterator<Item = &'a Settle> {
         self.completes(generation).filter(|settle| settle.outcome == Outcome::Yes)
     }

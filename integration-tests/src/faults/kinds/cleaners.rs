@@ -1,4 +1,4 @@
-//! Cleaners in all languages, light and deep, and programs, beside workers whose leases last
+//! Light and deep cleans in all languages, and cleaner programs, beside workers whose leases last
 //! milliseconds.
 
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::faults::recorder::Recorder;
 use crate::faults::rng::SeededRng;
 use crate::faults::worker_pool::ask;
 
-/// Of each process, and programs of their own.
+/// Cleaners in each process, and cleaner programs.
 const EACH: usize = 2;
 const PROGRAMS: usize = 3;
 
-/// By calls of the workers' own processes.
+/// Cleans by calls of the workers' own processes.
 pub(in crate::faults) async fn race(context: &mut FaultContext<'_>) -> Result<(), Error> {
     let mut cleaners = JoinSet::new();
     for worker_slot in context.pool.worker_slots.iter().flat_map(|worker_slot| [worker_slot; EACH])
@@ -33,7 +33,7 @@ pub(in crate::faults) async fn race(context: &mut FaultContext<'_>) -> Result<()
                 let op = *rng.pick(&["light_clean", "light_clean", "deep_clean", "check"]);
                 if let Some(Ok(report)) = ask(&process, &recorder, json!({ "op": op })).await {
                     times += 1;
-                    // Nothing is ever broken here, however much is going on.
+                    // Nothing breaks here, so cleans must find no damage.
                     if report.get("sound").is_some_and(|sound| *sound != true) {
                         recorder.fault(format!(
                             "{op} by {} found {}",
@@ -52,7 +52,7 @@ pub(in crate::faults) async fn race(context: &mut FaultContext<'_>) -> Result<()
     Ok(())
 }
 
-/// The same beside programs that clean, come and go, and are killed now and then.
+/// The same beside cleaner programs, which start, stop, and are sometimes killed.
 pub(in crate::faults) async fn race_programs(context: &mut FaultContext<'_>) -> Result<(), Error> {
     let mut programs = JoinSet::new();
     for i in 0..PROGRAMS {
@@ -67,7 +67,7 @@ pub(in crate::faults) async fn race_programs(context: &mut FaultContext<'_>) -> 
     Ok(())
 }
 
-/// How often it went; that it went badly is in the records.
+/// Starts and ends cleaners one after the other, and returns how many. Failures are recorded.
 async fn come_and_go(
     url: String,
     until: Instant,

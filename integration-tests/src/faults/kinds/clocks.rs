@@ -23,7 +23,7 @@ pub(in crate::faults) async fn jump(context: &mut FaultContext<'_>) -> Result<()
         let rest = context.rng.ms(50..500);
         tokio::time::sleep(rest).await;
     }
-    // What was leased before the clock was set back has its time, too.
+    // Leases from before the clock was set back must expire as well.
     clock.run_ahead(highest + 5_000)?;
     tokio::time::sleep(Duration::from_millis(10)).await;
     Ok(())

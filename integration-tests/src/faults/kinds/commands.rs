@@ -1,4 +1,4 @@
-//! What an operator, or another program, can do to everybody with a command.
+//! Commands of an operator or another program that affect all clients.
 
 use leaseq_test_support::RedisServer;
 use tokio::task::block_in_place;
@@ -6,7 +6,7 @@ use tokio::task::block_in_place;
 use crate::conformance::Error;
 use crate::faults::fault_context::FaultContext;
 
-/// On every server; those that are busy with something else may refuse.
+/// Runs the command on every server. A busy server may refuse it.
 fn everywhere(context: &FaultContext<'_>, words: &[&str]) -> u64 {
     let servers = context.place.all();
     let took = |server: &&&RedisServer| server.try_command(words).is_ok();
@@ -29,7 +29,7 @@ pub(in crate::faults) async fn kill_clients(context: &mut FaultContext<'_>) -> R
     Ok(())
 }
 
-/// Writes are held back, scripts among them, or all commands: for longer than some calls last.
+/// Delays writes, including scripts, or all commands, for longer than some calls last.
 pub(in crate::faults) async fn pause_clients(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         let ms = context.rng.number(10..900).to_string();

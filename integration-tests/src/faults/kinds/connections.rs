@@ -1,4 +1,4 @@
-//! What the network does, by a proxy that knows commands from replies.
+//! Faults of the network, by a proxy that distinguishes commands and replies.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(in crate::faults) async fn lose_replies(context: &mut FaultContext<'_>) -> R
         let before = there.replies_dropped();
         let is_script = |words: &[Vec<u8>]| words[0].to_ascii_uppercase().starts_with(b"EVAL");
         there.drop_replies(is_script, count as usize, then);
-        // Clients that wait for a reply in vain may be all there are.
+        // Perhaps all clients wait for discarded replies.
         let _ = there.wait_for_dropped(before + count, Duration::from_secs(1)).await;
         context.times += there.replies_dropped() - before;
         context.rest(0..40).await;
@@ -29,8 +29,8 @@ pub(in crate::faults) async fn lose_replies(context: &mut FaultContext<'_>) -> R
     Ok(())
 }
 
-/// The same where nobody can tell replies apart: all that the servers say is lost for a while, and
-/// then the connections are reset.
+/// The same where the proxy cannot tell replies apart: it discards everything from the servers for a
+/// while, and then resets the connections.
 pub(in crate::faults) async fn mute(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         let before = proxy(context)?.replies_dropped();
@@ -47,7 +47,7 @@ pub(in crate::faults) async fn mute(context: &mut FaultContext<'_>) -> Result<()
     Ok(())
 }
 
-/// Connections are reset at any time, and now and then new ones refused for a while.
+/// Connections are reset at any time, and sometimes new ones are refused for a while.
 pub(in crate::faults) async fn reset(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         let refuses = context.rng.chance(20);
@@ -65,7 +65,7 @@ pub(in crate::faults) async fn reset(context: &mut FaultContext<'_>) -> Result<(
     Ok(())
 }
 
-/// Connections stay open and carry nothing, as behind a cut cable; some carry on later.
+/// Connections stay open and carry nothing, as with a cut cable; some continue later.
 pub(in crate::faults) async fn half_open(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         proxy(context)?.black_hole();
@@ -80,7 +80,7 @@ pub(in crate::faults) async fn half_open(context: &mut FaultContext<'_>) -> Resu
     Ok(())
 }
 
-/// Every reply comes byte by byte, and late.
+/// Every reply arrives byte by byte, and late.
 pub(in crate::faults) async fn split(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         let delay = context.rng.ms(0..3);

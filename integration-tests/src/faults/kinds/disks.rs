@@ -10,7 +10,7 @@ fn disk<'a>(context: &'a FaultContext<'_>) -> Result<&'a Disk, Error> {
     context.place.disk.as_ref().ok_or_else(|| "there is no small disk".into())
 }
 
-/// Whoever wrote goes on by itself when there is room again.
+/// Writers continue on their own when there is room again.
 pub(in crate::faults) async fn fill(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         block_in_place(|| disk(context)?.fill())?;
@@ -22,7 +22,7 @@ pub(in crate::faults) async fn fill(context: &mut FaultContext<'_>) -> Result<()
     Ok(())
 }
 
-/// A server that must have everything on the disk ends when it cannot; somebody starts it again.
+/// A server with `appendfsync always` ends when it cannot write; an operator starts it again.
 pub(in crate::faults) async fn fill_always(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         block_in_place(|| disk(context)?.fill())?;

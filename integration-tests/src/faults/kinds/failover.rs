@@ -14,7 +14,7 @@ use crate::faults::worker_pool::QUEUE;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A time before which nothing was written that a replica does not have.
+/// A time such that the replicas have everything that was written before it.
 async fn replicated(context: &FaultContext<'_>, master: &RedisServer) -> Result<Time, Error> {
     let key = format!("{{{QUEUE}}}mark");
     let end = Instant::now() + PATIENCE;
@@ -45,8 +45,9 @@ pub(in crate::faults) async fn sentinel(context: &mut FaultContext<'_>) -> Resul
     Ok(())
 }
 
-/// A replica of a Cluster takes over from a master that waits for it: nothing is lost. The two take
-/// turns, and neither is elected twice within 8 s (see [`leaseq_test_support::Cluster::fail_over`]).
+/// A replica of a Cluster takes over from a master that waits for it, so nothing is lost. The two
+/// alternate, and neither is elected twice within 8 s (see
+/// [`leaseq_test_support::Cluster::fail_over`]).
 pub(in crate::faults) async fn by_hand(context: &mut FaultContext<'_>) -> Result<(), Error> {
     const APART: Range<u64> = 4_500..5_500;
     loop {
@@ -64,7 +65,7 @@ pub(in crate::faults) async fn by_hand(context: &mut FaultContext<'_>) -> Result
     }
 }
 
-/// The master dies, and a replica is elected; later the old master comes back as a replica.
+/// The master dies, and a replica is elected; later the old master returns as a replica.
 pub(in crate::faults) async fn kill_master(context: &mut FaultContext<'_>) -> Result<(), Error> {
     context.rest(200..500).await;
     let from = match &context.place.servers {

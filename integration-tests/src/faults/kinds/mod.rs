@@ -1,4 +1,4 @@
-//! What is broken, by what breaks it.
+//! The faults, by what breaks.
 
 pub(super) mod cleaners;
 pub(super) mod clocks;

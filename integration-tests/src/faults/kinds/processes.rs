@@ -1,4 +1,4 @@
-//! What processes do to themselves: fork, and hold up all that runs on one loop.
+//! What processes do to themselves: they fork, and they block their event loops.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::faults::history::How;
 use crate::faults::worker::Worker;
 use crate::faults::worker_pool::{QUEUE, WorkerSlot, ask};
 
-/// A lease that is kept alive, while nothing else in its process runs for twice as long.
+/// The duration of a kept lease. Nothing else in its process runs for twice as long.
 const LEASE_MS: u64 = 1_500;
 const BLOCKED_MS: u64 = 3_000;
 
-/// Python holds its lock, asyncio and Node.js their loops. Leases go on without them.
+/// Python holds its lock, asyncio and Node.js block their loops. Leases are extended all the same.
 pub(in crate::faults) async fn block(context: &mut FaultContext<'_>) -> Result<(), Error> {
     let worker_slots = context.pool.able("block");
     while context.goes_on() {
-        // All at once, as each takes its time.
+        // All at once, because each takes some time.
         let mut blocked = Vec::new();
         for worker_slot in &worker_slots {
             let process = worker_slot.process().await.ok_or("the process is gone")?;
@@ -54,7 +54,7 @@ pub(in crate::faults) async fn block(context: &mut FaultContext<'_>) -> Result<(
 fn still_held(context: &FaultContext<'_>, who: &str, lease: usize) {
     let history = context.recorder.history();
     let own = &history.leases[lease];
-    // Whoever had it before may complete it all the same; nobody may be given it.
+    // An earlier holder may still complete the item; nobody may lease it.
     let lost = history
         .leases
         .iter()
@@ -68,7 +68,7 @@ fn still_held(context: &FaultContext<'_>, who: &str, lease: usize) {
     }
 }
 
-/// Python forks in the middle of everything; the child works with what it has inherited.
+/// Python forks under load; the child works with inherited handles.
 pub(in crate::faults) async fn fork(context: &mut FaultContext<'_>) -> Result<(), Error> {
     let worker_slots = context.pool.able("fork");
     while context.goes_on() {
@@ -89,7 +89,7 @@ async fn fork_one(
     let worker = Worker { load: &load, worker_slot, process: &process };
     let lease =
         |name: &str| json!({ "op": "lease", "duration_ms": 1_000, "wait_ms": 500, "as": name });
-    // Of the parent; the child may complete it too.
+    // A lease of the parent; the child may complete it too.
     let held = worker.lease_as(lease("parents"), None, "parents").await.unwrap_or_default();
     let recorder = context.recorder.clone();
     let mut requests = vec![Value::Null; 2];
@@ -114,7 +114,7 @@ async fn fork_one(
 
 type Told = crate::faults::worker_pool::Told;
 
-/// The exit status of a child, and what it said to these requests.
+/// The exit status of a child, and its answers to these requests.
 async fn forked(process: &Testee, requests: Vec<Value>) -> Result<(Value, Vec<Told>), Error> {
     const PATIENCE: Duration = Duration::from_secs(60);
     let mut asked = Vec::new();
@@ -132,7 +132,7 @@ async fn forked(process: &Testee, requests: Vec<Value>) -> Result<(Value, Vec<To
     let status = status.map_err(|failure| failure.message)?;
     let mut answers = Vec::new();
     for pending in pending {
-        // What it did not say before its end it never will.
+        // After the end of the child no answer can arrive.
         answers.push(
             tokio::time::timeout(Duration::from_secs(2), pending.until_ended())
                 .await

@@ -1,4 +1,4 @@
-//! What happens to one server.
+//! Faults of a single server.
 
 use tokio::task::block_in_place;
 
@@ -7,16 +7,16 @@ use crate::faults::fault_context::FaultContext;
 use crate::faults::history::Time;
 use crate::faults::run::until_drained;
 
-/// How much of the time before its death a server with `everysec` may forget: it writes the log
-/// every second, and waits for up to two seconds while the disk is busy.
+/// How much of the time before its death a server with `everysec` may lose: it writes the log every
+/// second, and waits for up to two seconds while the disk is busy.
 const EVERYSEC: Time = Time::from_millis(2_500);
 
-/// It is frozen, and its connections stay open.
+/// The server is stopped, and its connections stay open.
 pub(in crate::faults) async fn stop(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         let servers = context.place.all();
         let which = context.rng.number(0..servers.len() as u64) as usize;
-        // Shorter than it takes a Cluster to give a master up.
+        // Shorter than a Cluster needs to declare a master failed.
         let ms = context.rng.ms(50..1_200);
         servers[which].pause();
         tokio::time::sleep(ms).await;
@@ -38,7 +38,7 @@ pub(in crate::faults) async fn kill(context: &mut FaultContext<'_>) -> Result<()
 
 /// The same with a log that is written every second.
 pub(in crate::faults) async fn kill_everysec(context: &mut FaultContext<'_>) -> Result<(), Error> {
-    // So that not all there is lies within the window.
+    // So that some items are older than the window.
     tokio::time::sleep(EVERYSEC).await;
     let from = context.now().saturating_sub(EVERYSEC);
     restart(context).await?;
@@ -47,7 +47,7 @@ pub(in crate::faults) async fn kill_everysec(context: &mut FaultContext<'_>) -> 
     Ok(())
 }
 
-/// The same with no log: what there is at a snapshot is there again, and nothing of later.
+/// The same without a log: the server restores the last snapshot and nothing later.
 pub(in crate::faults) async fn kill_snapshots(context: &mut FaultContext<'_>) -> Result<(), Error> {
     context.rest(300..700).await;
     let from = context.now();
@@ -69,7 +69,7 @@ async fn restart(context: &mut FaultContext<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Nothing can be added, but all that is there can be worked off.
+/// Nothing can be added, but workers can drain the queue.
 pub(in crate::faults) async fn fill_memory(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         let server = context.place.server()?;
@@ -87,7 +87,8 @@ pub(in crate::faults) async fn fill_memory(context: &mut FaultContext<'_>) -> Re
     Ok(())
 }
 
-/// `REPLICAOF` on a live master, of a master that is not there: it refuses writes, and keeps all.
+/// `REPLICAOF` on a live master, naming a master that does not exist: the server refuses writes and
+/// keeps its data.
 pub(in crate::faults) async fn make_replica(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         let ms = context.rng.ms(50..900);
@@ -102,7 +103,7 @@ pub(in crate::faults) async fn make_replica(context: &mut FaultContext<'_>) -> R
     Ok(())
 }
 
-/// A new password beside the old one, clients that change over one by one, and the old one's end.
+/// A second password, clients that change to it one by one, and the end of the old password.
 pub(in crate::faults) async fn change_password(
     context: &mut FaultContext<'_>,
 ) -> Result<(), Error> {
@@ -129,18 +130,18 @@ pub(in crate::faults) async fn change_password(
             if let Some(old) = &old {
                 server.cli(&acl(format!("<{old}")));
             }
-            // Whoever had the old one must not be noticed by anybody with the new one.
+            // Clients with the new password must not notice those with the old one.
             server.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
         });
         context.times += 1;
         old = Some(new);
-        // And a change that nobody was told of, taken back.
+        // Then a change without notice, which is undone.
         lock_out(context, old.as_deref().unwrap_or_default()).await?;
     }
     Ok(())
 }
 
-/// For a while the password is another one: nobody gets in, and all come back.
+/// For a while the server has another password: no client can log in, and all recover later.
 async fn lock_out(context: &mut FaultContext<'_>, password: &str) -> Result<(), Error> {
     let ms = context.rng.ms(50..500);
     let server = context.place.server()?;

@@ -1,4 +1,4 @@
-//! The slot of the queue moves from node to node of a Cluster, key by key, while it is used.
+//! The slot of the queue moves between nodes of a Cluster, key by key, under load.
 
 use tokio::task::block_in_place;
 
@@ -6,7 +6,7 @@ use crate::conformance::Error;
 use crate::faults::fault_context::FaultContext;
 use crate::faults::worker_pool::QUEUE;
 
-/// Moves it there, with a rest between two keys; `some` of the keys only, if it is to stay so a while.
+/// Moves the slot, with pauses between the keys. With `stay_ms`, stops half-way for this time.
 async fn move_slot(context: &mut FaultContext<'_>, stay_ms: Option<u64>) -> Result<(), Error> {
     let (slot, from, to) = block_in_place(|| -> Result<_, Error> {
         let cluster = context.place.cluster()?;
@@ -48,7 +48,7 @@ pub(in crate::faults) async fn move_about(context: &mut FaultContext<'_>) -> Res
     Ok(())
 }
 
-/// Half of the keys are there and half here, for longer than many clients have patience.
+/// Half of the keys are on each node, for longer than the time-out of many clients.
 pub(in crate::faults) async fn leave_half(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         let stay_ms = context.rng.number(500..2_000);

@@ -1,11 +1,11 @@
-//! Processes that die, and processes that sleep past their leases.
+//! Processes that die, and processes that are stopped past their leases.
 
 use rustix::process::Signal;
 
 use crate::conformance::Error;
 use crate::faults::fault_context::FaultContext;
 
-/// SIGKILL at any time; another process takes the worker_slot.
+/// SIGKILL at any time; another process fills the slot.
 pub(in crate::faults) async fn kill(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         let worker_slot = context.rng.pick(&context.pool.worker_slots).clone();
@@ -17,7 +17,7 @@ pub(in crate::faults) async fn kill(context: &mut FaultContext<'_>) -> Result<()
     Ok(())
 }
 
-/// SIGSTOP for longer than most leases last, then SIGCONT: the process goes on with what it has lost.
+/// SIGSTOP for longer than most leases last, then SIGCONT: the process continues with lost leases.
 pub(in crate::faults) async fn stop(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
         let worker_slot = context.rng.pick(&context.pool.worker_slots).clone();

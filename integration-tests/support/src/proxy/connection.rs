@@ -1,5 +1,6 @@
-//! One client's connection: two directions, each a reader that cuts and decides and a writer
-//! that delays, holds and sends. Reading never stops, so the end of a connection is seen.
+//! One client's connection. Each of its two directions has a reader, which splits the stream into values
+//! and decides what happens to them, and a writer, which delays, holds back and sends. Reading never
+//! stops, so the end of a connection is noticed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,10 +17,10 @@ use tokio::time::{Instant, sleep_until};
 use super::faults::{Faults, Open, Then, name_of};
 use super::resp::{Splitter, strings};
 
-/// What a reader hands to its writer, due at a time.
+/// What a reader passes to its writer, due at a time.
 enum Piece {
     Forward(Vec<u8>),
-    /// In place of a swallowed reply.
+    /// Replaces a discarded reply.
     Swallowed(Then),
 }
 
@@ -31,11 +32,11 @@ struct Connection {
     faults: Arc<Faults>,
     /// For each command without a reply so far, in order: what to do with that reply.
     expected: Mutex<VecDeque<Option<Then>>>,
-    /// A swallowed reply left the connection open for nothing.
+    /// A reply was discarded, and the connection stays open.
     silent: AtomicBool,
     /// The client has closed.
     left: Notify,
-    /// It has subscribed, so messages come between replies.
+    /// The client has subscribed, so messages come between replies.
     subscribed: AtomicBool,
 }
 
@@ -47,7 +48,7 @@ pub(super) async fn run(open: Open, mut client: TcpStream, upstream: u16) {
         drop(client.set_zero_linger());
         return;
     };
-    // What is sent must leave at once, or split bytes would be joined again.
+    // Every piece must leave at once, or split bytes would be joined again.
     drop((client.set_nodelay(true), server.set_nodelay(true)));
     let connection = Connection {
         id,
@@ -62,7 +63,7 @@ pub(super) async fn run(open: Open, mut client: TcpStream, upstream: u16) {
         let (from_server, to_server) = server.split();
         let (commands_in, commands_out) = unbounded_channel();
         let (replies_in, replies_out) = unbounded_channel();
-        // However it ends, the last word has the one who writes to the client.
+        // In any case the writer to the client ends last.
         let others = async {
             tokio::join!(
                 connection.read_commands(from_client, commands_in, open),
@@ -110,7 +111,7 @@ impl Connection {
     async fn write_commands(&self, mut to: WriteHalf<'_>, mut from: Receiver) {
         while let Some(piece) = self.receive(&mut from).await {
             if let (Piece::Forward(bytes), false) = (piece, self.silent.load(SeqCst)) {
-                // If the server is gone, the end of its replies says so too.
+                // If the server is gone, the end of its replies shows that too.
                 drop(to.write_all(&bytes).await);
             }
         }
@@ -135,7 +136,7 @@ impl Connection {
         }
     }
 
-    /// True: the client is to be reset. False: the server closed.
+    /// True: reset the client. False: the server closed.
     async fn write_replies(&self, mut to: WriteHalf<'_>, mut from: Receiver) -> bool {
         while let Some(piece) = self.receive(&mut from).await {
             match piece {
@@ -166,19 +167,19 @@ impl Connection {
         }
         for byte in bytes {
             to.write_all(std::slice::from_ref(byte)).await?;
-            // Gives the client the time to read this byte alone.
+            // So that the client reads this byte alone.
             tokio::task::yield_now().await;
         }
         Ok(())
     }
 
     fn send(&self, to: &Sender, piece: Piece) {
-        // A writer that is gone has ended the connection already.
+        // Without its writer, the connection has ended already.
         drop(to.send((Instant::now() + self.faults.state().delay, piece)));
     }
 
-    /// The next piece, when it is due and the connection is not in a black hole. The end of
-    /// the stream is held back by a black hole like everything else.
+    /// The next piece, when it is due and the connection is not in a black hole. A black hole also holds
+    /// back the end of the stream.
     async fn receive(&self, from: &mut Receiver) -> Option<Piece> {
         let next = from.recv().await;
         if let Some((due, _)) = &next {
@@ -188,7 +189,7 @@ impl Connection {
         next.map(|(_, piece)| piece)
     }
 
-    /// True for what the server sends unasked: pushes, and messages to a subscriber.
+    /// True for unrequested values: pushes, and messages to a subscriber.
     fn is_message(&self, reply: &[u8]) -> bool {
         match reply.first() {
             Some(b'>') => true,

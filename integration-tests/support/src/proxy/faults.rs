@@ -1,4 +1,4 @@
-//! What is to go wrong, and what has happened: shared by a proxy and its connections.
+//! The requested faults and the counters, shared by a proxy and its connections.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// What happens to a connection after one of its replies was swallowed.
+/// What happens to a connection after one of its replies was discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// It is reset at once. Replies of earlier commands still arrive.
+    /// The connection is reset at once. Replies of earlier commands still arrive.
     Close,
-    /// It stays open and carries nothing any more, in either direction, until the client
-    /// closes it: what a client sees of a server behind a cut cable.
+    /// The connection stays open and carries nothing in either direction until the client closes it, as with
+    /// a cut cable.
     KeepOpen,
 }
 
 pub(super) type Predicate = Box<dyn Fn(&[Vec<u8>]) -> bool + Send>;
 
-/// The faults and figures of one proxy.
+/// The faults and counters of one proxy.
 #[derive(Default)]
 pub(super) struct Faults {
-    /// Bytes are no commands and replies, or none that anybody could read.
+    /// The proxy cannot parse the bytes as commands and replies.
     pub(super) opaque: bool,
     state: Mutex<State>,
     /// Faults that running connections must notice by themselves.
     pub(super) reach: watch::Sender<Reach>,
-    /// Replies swallowed so far.
+    /// Replies discarded so far.
     pub(super) dropped: watch::Sender<u64>,
 }
 
@@ -48,16 +48,16 @@ struct Drops {
     then: Then,
 }
 
-/// Which connections, by number in order of acceptance, a fault reaches.
+/// Which connections, by number in order of acceptance, a fault affects.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reach {
-    /// Those below are in a black hole.
+    /// Connections below this number are in a black hole.
     pub(super) hole_below: u64,
-    /// Those from here on are in a black hole too.
+    /// Connections from this number on are in a black hole too.
     pub(super) hole_from: Option<u64>,
-    /// Those below are to be reset.
+    /// Connections below this number must be reset.
     pub(super) reset_below: u64,
-    /// Of those below nothing comes back any more.
+    /// Connections below this number discard everything from the server.
     pub(super) mute_below: u64,
 }
 
@@ -84,7 +84,7 @@ impl Faults {
         self.state().drops.clear();
     }
 
-    /// Counts a command; says whether its reply is to be swallowed, and what then.
+    /// Counts a command. Returns whether to discard its reply, and what happens then.
     pub(super) fn on_command(&self, args: &[Vec<u8>]) -> Option<Then> {
         let mut state = self.state();
         state.commands += 1;
@@ -100,19 +100,19 @@ impl Faults {
         reach.wait_for(|reach| !reach.holds(id)).await.expect("the proxy's state exists");
     }
 
-    /// Whether what the server says on connection `id` is lost.
+    /// Whether connection `id` discards everything from the server.
     pub(super) fn mutes(&self, id: u64) -> bool {
         id < self.reach.borrow().mute_below
     }
 
-    /// Waits until connection `id` is to be reset.
+    /// Waits until connection `id` must be reset.
     pub(super) async fn reset(&self, id: u64) {
         let mut reach = self.reach.subscribe();
         reach.wait_for(|reach| id < reach.reset_below).await.expect("the proxy's state exists");
     }
 }
 
-/// Counts as an open connection for as long as it exists.
+/// Counts an open connection while this value exists.
 pub(super) struct Open {
     pub(super) id: u64,
     pub(super) faults: Arc<Faults>,

@@ -1,4 +1,4 @@
-//! A TCP proxy that knows commands from replies and loses them on request.
+//! A TCP proxy that distinguishes commands and replies, and discards them on request.
 
 mod connection;
 mod faults;
@@ -19,10 +19,10 @@ use crate::port::Port;
 
 /// A proxy on a loopback port in front of a server on another, with faults to switch on.
 ///
-/// It runs on a thread of its own, so it goes on while a test blocks its thread or stops the
-/// clock of its runtime. Faults take effect for every byte that is handed on after the call
-/// returns. Plain RESP 2 and 3 only: no `MONITOR`, no `CLIENT REPLY OFF`; the confirmations of
-/// `SUBSCRIBE` and its like are never swallowed. For all else, TLS above all, there is
+/// The proxy runs on a thread of its own, so it continues while a test blocks its thread or stops the
+/// clock of its runtime. Faults affect every byte that is forwarded after the call returns. It supports
+/// plain RESP 2 and 3: no `MONITOR`, no `CLIENT REPLY OFF`; confirmations of `SUBSCRIBE` and similar
+/// commands are never discarded. For everything else, such as TLS, use
 /// [`start_opaque`](Self::start_opaque).
 pub struct Proxy {
     faults: Arc<Faults>,
@@ -43,9 +43,8 @@ impl Proxy {
         Self::start_as(upstream_port, false)
     }
 
-    /// A proxy that hands on bytes as they are, for code without a runtime: it knows no commands,
-    /// so it counts none and can [`drop_replies`](Self::drop_replies) of none. What else there is
-    /// reaches bytes as it does commands and replies.
+    /// A proxy that forwards bytes unchanged, for code without a runtime. It knows no commands, so it counts
+    /// none and cannot [`drop_replies`](Self::drop_replies). All other faults work on bytes.
     pub fn start_opaque(upstream_port: u16) -> Self {
         Self::start_as(upstream_port, true)
     }
@@ -79,9 +78,9 @@ impl Proxy {
         self.port.number()
     }
 
-    /// The server executes the next `n` commands that `matches` accepts, but their replies
-    /// are swallowed. `matches` sees a command's name and arguments, as sent: for a script,
-    /// `EVALSHA`, its hash, the number of keys and so on. It must not call the proxy.
+    /// The server executes the next `n` commands that `matches` accepts, but their replies are discarded.
+    /// `matches` gets a command's name and arguments as sent: for a script `EVALSHA`, its hash, the number of
+    /// keys and so on. It must not call the proxy.
     ///
     /// Several calls add up; a command counts for the first one that accepts it.
     pub fn drop_replies(
@@ -93,14 +92,13 @@ impl Proxy {
         self.faults.add_drops(Box::new(matches), n, then);
     }
 
-    /// Forgets what [`drop_replies`](Self::drop_replies) has not swallowed yet, for commands
-    /// that are still to come.
+    /// Cancels [`drop_replies`](Self::drop_replies) for commands that have not arrived yet.
     pub fn keep_replies(&self) {
         self.faults.clear_drops();
     }
 
-    /// From now on nothing passes on the connections that exist, in either direction; they
-    /// stay open, even if the server closes. New connections work.
+    /// From now on existing connections carry nothing in either direction, and stay open even if the server
+    /// closes. New connections work.
     pub fn black_hole(&self) {
         let opened = self.connections_opened();
         self.faults.reach.send_modify(|reach| reach.hole_below = opened);
@@ -112,34 +110,33 @@ impl Proxy {
         self.faults.reach.send_modify(|reach| reach.hole_from = on.then_some(opened));
     }
 
-    /// Ends every black hole. As after a network partition, what was sent meanwhile arrives.
+    /// Ends every black hole. As after a network partition, delayed bytes then arrive.
     pub fn heal(&self) {
         self.faults.reach.send_modify(|reach| {
             *reach = Reach { hole_below: 0, hole_from: None, ..*reach };
         });
     }
 
-    /// From now on nothing that the server says on the connections that exist comes back, while
-    /// what clients say arrives and is executed. They stay so until they are closed, as a stream
-    /// with a hole in it is worth nothing. New connections work.
+    /// From now on existing connections discard everything from the server, while commands still arrive and
+    /// are executed. That lasts until they are closed, because a stream with a gap is useless. New
+    /// connections work.
     pub fn mute(&self) {
         let opened = self.connections_opened();
         self.faults.reach.send_modify(|reach| reach.mute_below = opened);
     }
 
-    /// Resets every connection that exists.
+    /// Resets every existing connection.
     pub fn close_all(&self) {
         let opened = self.connections_opened();
         self.faults.reach.send_modify(|reach| reach.reset_below = opened);
     }
 
-    /// Whether new connections are refused, as by a port that nobody listens on. Connections
-    /// that exist go on.
+    /// Whether new connections are refused, as on a port without a listener. Existing connections continue.
     pub fn refuse(&self, on: bool) {
         let accepting = self.accepting.lock().unwrap().take();
         if let Some(task) = accepting {
             task.abort();
-            // The listener is closed when the task has ended, which takes microseconds.
+            // The listener closes when the task has ended, which takes microseconds.
             assert!(eventually_blocking(Duration::from_secs(5), || task.is_finished()));
         }
         if !on {
@@ -161,7 +158,7 @@ impl Proxy {
         self.faults.state().split = on;
     }
 
-    /// How long each command and each reply takes on its way; zero is the start.
+    /// The delay of each command and each reply; initially zero.
     pub fn delay(&self, each_way: Duration) {
         self.faults.state().delay = each_way;
     }
@@ -176,7 +173,7 @@ impl Proxy {
         self.faults.state().open
     }
 
-    /// Commands received from clients so far, those that open a connection included.
+    /// Commands received from clients so far, including those that open a connection.
     pub fn commands(&self) -> u64 {
         self.faults.state().commands
     }
@@ -186,14 +183,14 @@ impl Proxy {
         self.faults.state().by_name.get(&name.to_ascii_uppercase()).copied().unwrap_or(0)
     }
 
-    /// Replies swallowed by [`drop_replies`](Self::drop_replies) so far, and those, or pieces of
-    /// them, that [`mute`](Self::mute) has.
+    /// Replies discarded by [`drop_replies`](Self::drop_replies) so far, and replies or pieces of them
+    /// discarded by [`mute`](Self::mute).
     pub fn replies_dropped(&self) -> u64 {
         *self.faults.dropped.borrow()
     }
 
-    /// Waits until `n` replies in all have been swallowed, so that the server has executed
-    /// their commands. False after `timeout`.
+    /// Waits until `n` replies in all were discarded, so that the server has executed their commands. False
+    /// after `timeout`.
     #[must_use = "false means that it did not happen"]
     pub async fn wait_for_dropped(&self, n: u64, timeout: Duration) -> bool {
         let mut dropped = self.faults.dropped.subscribe();
@@ -222,7 +219,7 @@ impl std::fmt::Debug for Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // Not a plain drop: that would block, which an asynchronous test does not permit.
+        // A plain drop would block, which an asynchronous test does not permit.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

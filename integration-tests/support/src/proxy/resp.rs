@@ -1,11 +1,11 @@
-//! Just enough RESP (2 and 3) to see where a value ends and what a command says.
+//! Just enough RESP (2 and 3) to find the end of a value and read a command.
 
-/// Cuts a stream of bytes into whole values. Work is linear in the bytes: a value that
-/// arrives in many pieces is not read again from its start.
+/// Splits a stream of bytes into whole values. The work is linear in the bytes: a value that arrives in
+/// many pieces is not read again from its start.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     bytes: Vec<u8>,
-    /// Up to here the value in `bytes` is understood.
+    /// How far the value in `bytes` is parsed.
     at: usize,
     /// Values still missing behind `at`; 0 before a value begins.
     missing: usize,
@@ -16,7 +16,7 @@ impl Splitter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole value with its type byte first, if it has arrived.
+    /// The next whole value, beginning with its type byte, if it has arrived.
     pub(super) fn next(&mut self) -> Option<Vec<u8>> {
         if self.at == 0 {
             self.missing = 1;
@@ -25,14 +25,14 @@ impl Splitter {
             let rest = &self.bytes[self.at..];
             let line = rest.iter().position(|byte| *byte == b'\n')? + 1;
             let size = parse_size(&rest[1..line]);
-            // Bytes behind the header line, and values that follow.
+            // Bytes after the header line, and further values.
             let (body, more) = match rest[0] {
                 b'$' | b'=' | b'!' => (size.map_or(0, |length| length + 2), 0),
                 b'*' | b'~' | b'>' => (0, size.unwrap_or(0)),
                 b'%' => (0, 2 * size.unwrap_or(0)),
-                // Attributes stand before the value they describe and do not replace it.
+                // Attributes precede the value that they describe and do not replace it.
                 b'|' => (0, 2 * size.unwrap_or(0) + 1),
-                // A simple value, or a command typed as one line.
+                // A simple value, or an inline command.
                 _ => (0, 0),
             };
             if rest.len() < line + body {
@@ -53,8 +53,8 @@ fn parse_size(text: &[u8]) -> Option<usize> {
     std::str::from_utf8(text).ok()?.trim_end().parse().ok()
 }
 
-/// The strings in a flat array: a command's name and arguments, or a message's parts. Other
-/// elements appear as their text; a line that is no array is split at spaces.
+/// The strings of a flat array: a command's name and arguments, or a message's parts. Other elements appear
+/// as text; a line that is no array is split at spaces.
 pub(super) fn strings(value: &[u8]) -> Vec<Vec<u8>> {
     if !matches!(value.first(), Some(b'*' | b'>')) {
         let words = value.split(|byte| byte.is_ascii_whitespace());
@@ -86,7 +86,7 @@ fn line_end(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// Every type, and strings that look like something else inside.
+    /// Every type, and strings that contain other types' syntax.
     const VALUES: &[&[u8]] = &[
         b"+OK\r\n",
         b"-ERR no\r\n",
