@@ -1,9 +1,9 @@
-/* Gives a process the time of the tests, when preloaded. LEASEQ_CLOCK names a file that it maps, with two
- * 64-bit numbers: the mode and milliseconds. Mode 0: the real time. 1: the time stands still at that many
- * milliseconds since 1970. 2: the real time plus that many milliseconds.
+/* Gives a process the time of the tests, when preloaded. LEASEQ_CLOCK names a file that it maps,
+ * with two 64-bit numbers: the mode and milliseconds. Mode 0: the real time. 1: the time stands
+ * still at that many milliseconds since 1970. 2: the real time plus that many milliseconds.
  *
- * Only the wall clock changes; clocks that measure durations stay real. This code allocates nothing,
- * because an allocator may read the time while it starts. */
+ * Only the wall clock changes; clocks that measure durations stay real. This code allocates
+ * nothing, because an allocator may read the time while it starts. */
 
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `rest` | completes the leases that it holds, leases nothing more and prints `resting`. This is the initial state |
 //! | `go` | completes the leases that it holds, and works |
+//! | `hold` | waits for a batch and prints `holding N` (N is at least 1). It completes the others of the batch, prints `quiet`, and keeps the N leases until the next line |
 //! | `quit`, or the end of the input | completes the leases that it holds, closes its client and exits with 0 |
 
 use std::path::{Path, PathBuf};
