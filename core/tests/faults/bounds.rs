@@ -1,4 +1,4 @@
-//! What a client keeps, and how often it asks, has bounds.
+//! A client's memory, connections and requests have bounds.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use tokio::task::block_in_place;
 
 use crate::support::{SOON, at_once, behind_proxy, client, connections, ms, wait, waiting};
 
-/// What blocks ends after 5 s, and what nobody waits on is kept for 10 s more.
+/// A blocking command ends after 5 s, and an unused connection is kept for 10 s more.
 const GIVEN_UP: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -19,7 +19,7 @@ async fn connections_to_queues_that_nobody_waits_on_are_closed() {
         let ports = cluster.ports();
         block_in_place(|| ports.into_iter().map(|port| connections(cluster.node(port))).sum())
     };
-    // The nodes' own, and those of the first requests.
+    // The nodes' own connections, and those of the first requests.
     let near = client(&cluster.url(), 10_000).await;
     let before = count();
     let mut calls = Vec::new();
@@ -32,10 +32,10 @@ async fn connections_to_queues_that_nobody_waits_on_are_closed() {
         assert!(queue.add_item(leaseq::Item::new("data")).await.unwrap());
         assert!(call.await.unwrap().unwrap().is_some());
     }
-    // One for requests to each node stays.
+    // One connection for requests to each node remains.
     let closed = eventually(GIVEN_UP, async || count() <= before + 3).await;
     assert!(closed, "{} connections, {before} before", count());
-    // And waiting works as before.
+    // Waiting works as before.
     let queue = near.queue("again").unwrap();
     let call = waiting(&queue, wait()).await;
     assert!(queue.add_item(leaseq::Item::new("data")).await.unwrap());
@@ -53,7 +53,7 @@ async fn nodes_that_send_clients_in_a_circle_are_not_flooded() {
         let owner = cluster.slot_owner(slot);
         let (slot, other) = (slot.to_string(), cluster.other_than(owner));
         let id = cluster.node(other).cli(&["CLUSTER", "MYID"]);
-        // The owner takes the other for the owner, which knows better. Keys would be in its way.
+        // Each node redirects to the other. Keys would prevent that.
         cluster.node(owner).cli(&["FLUSHALL"]);
         for port in [owner, other] {
             cluster.node(port).cli(&["CONFIG", "RESETSTAT"]);
@@ -76,7 +76,7 @@ async fn nodes_that_send_clients_in_a_circle_are_not_flooded() {
     assert!((3..100).contains(&moved), "{moved} requests in a second");
 }
 
-/// Each failure doubles how long an answer is waited for; after some hundred there is no such number.
+/// Each failure doubles the wait for an answer; after some hundred doublings the number would overflow.
 #[tokio::test]
 async fn a_connection_that_always_breaks_is_retried_for_as_long_as_is_asked_for() {
     let (_server, proxy, client) = behind_proxy(22_000).await;

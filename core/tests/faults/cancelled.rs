@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::support::{SOON, all_at_once, client, ms, wait};
 
-/// Polls the future `polls` times, with time for other tasks between; its output if it has one.
+/// Polls the future `polls` times and lets other tasks run in between. Returns its output, if any.
 async fn poll_times<F: Future>(future: F, polls: usize, pause: bool) -> Option<F::Output> {
     let mut future = pin!(future);
     for _ in 0..polls {
@@ -31,8 +31,8 @@ async fn poll_times<F: Future>(future: F, polls: usize, pause: bool) -> Option<F
     None
 }
 
-/// With one thread the polls fall between the steps of the background work in the same way each
-/// time; every step is hit, since the number of polls goes up one by one.
+/// On one thread the polls interleave with the background work in the same way each time. The number of
+/// polls increases by one, so every step is interrupted once.
 async fn drop_after_each_poll(queue_is_known: bool, ready_before: bool) {
     let server = RedisServer::start();
     for pause in [false, true] {
@@ -59,7 +59,7 @@ async fn drop_after_each_poll(queue_is_known: bool, ready_before: bool) {
             }
             all_at_once(&other, 1).await;
             client.close().await;
-            // With nothing to lease it never completes: as many polls as it takes to wait.
+            // Without an item the call never completes: enough polls until it waits.
             if completed == 3 || (!ready_before && polls == 40) {
                 break;
             }
@@ -80,7 +80,7 @@ async fn a_lease_dropped_after_each_poll_does_not_keep_a_later_item() {
     drop_after_each_poll(false, false).await;
 }
 
-/// So many that they are answered in turns: calls are aborted before, between and after these.
+/// So many calls that they are answered in slices; calls are aborted before, between and after these.
 #[tokio::test]
 async fn many_leases_aborted_after_each_turn_strand_nothing() {
     const CALLS: usize = 100;
@@ -101,7 +101,7 @@ async fn many_leases_aborted_after_each_turn_strand_nothing() {
                 lease
             });
         }
-        // Half of the time counted from the first that is given.
+        // In half of the cases counted from the first lease.
         while turns % 2 == 1 && given.load(Relaxed) == 0 {
             tokio::task::yield_now().await;
         }
@@ -124,7 +124,7 @@ async fn many_leases_aborted_after_each_turn_strand_nothing() {
     }
 }
 
-/// The item of the lease is gone or leased to its holder, the other one ready.
+/// The item of the lease is gone or leased to its holder; the other item is ready.
 #[tokio::test]
 async fn completing_and_leasing_dropped_after_each_poll_strands_nothing() {
     let server = RedisServer::start();
@@ -142,7 +142,7 @@ async fn completing_and_leasing_dropped_after_each_poll_strands_nothing() {
             queue.release(&done.leases[0], Duration::ZERO).await.unwrap();
             answered += 1;
         }
-        // Whatever is on its way comes to its end.
+        // Let all requests in flight end.
         client.close().await;
         let other = crate::support::client(&server.url(), 5_000).await;
         let other = other.queue(&format!("q{polls}")).unwrap();
@@ -179,7 +179,7 @@ async fn timeouts_around_waiting_leases_strand_nothing() {
             for _ in 0..150 {
                 let limit = Duration::from_micros(random.random_range(0..6_000));
                 if let Ok(lease) = tokio::time::timeout(limit, queue.lease(wait())).await {
-                    // What arrives goes back, so that the next can be cut short again.
+                    // Release each lease, so that the next call can be interrupted again.
                     queue.release(&lease.unwrap().unwrap(), Duration::ZERO).await.unwrap();
                     released += 1;
                 }

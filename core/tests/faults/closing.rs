@@ -49,7 +49,7 @@ async fn waiting_calls_end_and_later_ones_are_refused() {
     ] {
         assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Closed, false), "{error}");
     }
-    // What the server kept about this client's operations is gone.
+    // The server has dropped this client's lanes.
     assert_eq!(server.cli(&["EXISTS", "leaseq:{q}:lanes", "leaseq:{other}:lanes"]), "0");
 }
 
@@ -60,7 +60,7 @@ async fn a_lease_on_its_way_when_the_client_is_closed_goes_back() {
     add(&queue, 5).await;
     let direct = client(&server.url(), 5_000).await.queue("q").unwrap();
     proxy.delay(ms(80));
-    // Dropped while the answer travels: it must go back before the connections are closed.
+    // Dropped while the answer is in flight: the lease must be released before the connections close.
     assert!(tokio::time::timeout(ms(120), queue.lease_many(5, wait())).await.is_err());
     assert_eq!(direct.processing().await.unwrap(), 5);
     near.close().await;
@@ -68,7 +68,7 @@ async fn a_lease_on_its_way_when_the_client_is_closed_goes_back() {
     all_at_once(&direct, 5).await;
 }
 
-/// Such a call drives its request itself, and leaves that to the client when it is closed.
+/// Such a call drives its request itself; on close the client takes over.
 async fn closing_does_not_wait_for_calls_that_are_not_polled(url: &str) {
     let near = client(url, 20_000).await;
     let [waits, adds, dropped] = ["waits", "adds", "dropped"].map(|name| near.queue(name).unwrap());
@@ -82,7 +82,7 @@ async fn closing_does_not_wait_for_calls_that_are_not_polled(url: &str) {
     assert!(add.as_mut().poll(&mut unwoken).is_pending());
     let mut last = Box::pin(dropped.add_item(Item::new("data")));
     assert!(last.as_mut().poll(&mut unwoken).is_pending());
-    // Nothing is kept for this queue any more.
+    // The client keeps nothing for this queue any more.
     dropped.drop_queue().await.unwrap();
     let begin = Instant::now();
     near.close().await;
@@ -131,8 +131,8 @@ async fn a_lease_stays_its_holders_when_the_client_is_closed() {
     assert!(other.complete(&held).await.unwrap() && other.complete(&kept).await.unwrap());
 }
 
-/// A request that was sent again may arrive once more when its connection is gone: the server goes on
-/// remembering its lane, also if the second attempt was answered.
+/// A copy of a repeated request may arrive after its connection is gone. So the server keeps its lane,
+/// also if the second attempt was answered.
 #[tokio::test]
 async fn a_lane_of_a_request_that_was_sent_twice_is_remembered() {
     let (server, proxy, near) = behind_proxy(5_000).await;
@@ -182,12 +182,12 @@ async fn closing_costs_by_the_number_of_queues_and_lanes() {
     }
 }
 
-/// How often the server executed any command so far.
+/// How many commands the server has executed so far.
 fn asked(calls: &std::collections::HashMap<String, u64>) -> u64 {
     calls.values().sum()
 }
 
-/// Nothing is kept for ever for a queue that was used once.
+/// A client does not keep data for ever for a queue that it used once.
 #[tokio::test]
 async fn queues_out_of_use_are_released() {
     let server = RedisServer::start();
@@ -204,19 +204,19 @@ async fn queues_out_of_use_are_released() {
     let known = near.known_queues();
     println!("{known} queues");
     assert!(known < 10_000, "{known}");
-    // Those that were used are the oldest: the server forgets their lanes.
+    // The used queues are the oldest: the server drops their lanes.
     let mut left = String::new();
     let retired = leaseq_test_support::eventually(SOON, async || {
         left = server.cli(&["EVAL", "return #redis.call('KEYS', '*:lanes')", "0"]);
         left == "1"
     });
     assert!(retired.await, "{left}");
-    // One in use stays, and one that comes back works.
+    // A queue in use is kept, and a queue that is used again works.
     assert!(held.get("a").await.unwrap().is_some());
     let again = near.queue("used-0").unwrap();
     assert!(!again.add_item(Item::new("data").with_id("a")).await.unwrap());
     drop(again);
-    // Each call looks for an item, and nothing is found out about the queue a second time.
+    // Each call only sends a lease request; the queue is not opened a second time.
     let looks = async || {
         let before = asked(&calls(&server));
         assert!(near.queue("used-0").unwrap().get("a").await.unwrap().is_some());

@@ -1,4 +1,4 @@
-//! A cluster: queues on every node, and slots that move while work goes on.
+//! A Cluster: queues on every node, and slots that migrate under load.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ async fn many_queues(cluster: &Cluster) {
     assert!(names.iter().all(|name| known.contains(name)), "{known:?}");
 }
 
-/// Adds and completes on one queue until it is told to stop; every item once.
+/// Adds items to one queue and completes each once, until it is stopped.
 async fn work(url: String, over: Arc<AtomicBool>) -> usize {
     let near = client(&url, 20_000).await;
     let queue = near.queue("moving").unwrap();
@@ -79,7 +79,7 @@ async fn slots_move(cluster: &Cluster) {
     for _ in 0..2 {
         tokio::time::sleep(ms(250)).await;
         block_in_place(|| {
-            // Key by key, so that scripts meet a slot of which only a part has moved.
+            // Key by key, so that scripts run on a slot of which only a part has moved.
             let from = cluster.slot_owner(slot);
             let to = cluster.other_than(from);
             cluster.begin_migration(slot, from, to);
@@ -102,10 +102,10 @@ async fn slots_move(cluster: &Cluster) {
     assert!(added > 50, "only {added}");
 }
 
-/// A slot that is half-way, and stays there, means `Unavailable` and nothing executed.
+/// While a slot stays half moved, calls are `Unavailable` and nothing is executed.
 async fn a_migration_stalls(cluster: &Cluster) {
     let slot = slot(cluster, "stalled");
-    // Long enough for every answer of the nodes: one that does not come in time may be unknown.
+    // Long enough for every answer of the nodes: the outcome of a late one may be unknown.
     let hurried = client(&cluster.url(), 2_000).await.queue("stalled").unwrap();
     let queue = client(&cluster.url(), 30_000).await.queue("stalled").unwrap();
     add(&queue, 3).await;
@@ -137,13 +137,13 @@ async fn a_migration_stalls(cluster: &Cluster) {
     sound(&queue).await;
 }
 
-/// A script that takes the last of a key, which is then gone, must not be stopped where it looks at
-/// that key again, because the node takes it for one that has moved.
+/// A script that empties a key, which then no longer exists, must not be stopped when it reads the key
+/// again because the node takes the key for a migrated one.
 async fn a_key_is_emptied_while_its_slot_is_on_its_way(cluster: &Cluster) {
     let slot = slot(cluster, "emptied");
     let near = client(&cluster.url(), 10_000).await;
     let queue = near.queue("emptied").unwrap();
-    // Everything that `complete` looks at is there: a dead item, a delayed one, details, a wake token.
+    // All keys that `complete` reads exist: a dead item, a delayed one, extras, a wake token.
     queue.add_item(Item::new("dead").max_attempts(1)).await.unwrap();
     queue.fail(&lease_now(&queue).await, "", Duration::ZERO).await.unwrap();
     queue.add_item(Item::new("delayed").delay(Duration::from_secs(3600))).await.unwrap();
@@ -161,7 +161,7 @@ async fn a_key_is_emptied_while_its_slot_is_on_its_way(cluster: &Cluster) {
     });
     let completing = {
         let queue = queue.clone();
-        // Of these two one is leased: after it, no lease is left.
+        // One of these two is leased: after its completion no lease is left.
         tokio::spawn(async move { queue.complete_many([&leased, &released]).await })
     };
     block_in_place(|| {
@@ -181,7 +181,7 @@ async fn a_key_is_emptied_while_its_slot_is_on_its_way(cluster: &Cluster) {
     sound(&queue).await;
 }
 
-/// Some of its keys are on one node and some on the other: all of it goes, in one step, when they are together.
+/// While the keys are on two nodes, the drop waits. Once they are together, all are dropped in one step.
 async fn a_queue_is_dropped_while_its_slot_is_on_its_way(cluster: &Cluster) {
     let slot = slot(cluster, "dropped");
     let near = client(&cluster.url(), 10_000).await;
@@ -219,7 +219,7 @@ async fn a_queue_is_dropped_while_its_slot_is_on_its_way(cluster: &Cluster) {
     sound(&queue).await;
 }
 
-/// While a slot is on its way, waiting for its queue must not flood the nodes with connections.
+/// While a slot migrates, waiting on its queue must not flood the nodes with connections.
 async fn waiting_on_a_moving_slot_is_quiet(cluster: &Cluster) {
     let slot = slot(cluster, "quiet");
     let near = client(&cluster.url(), 10_000).await;
@@ -241,7 +241,7 @@ async fn waiting_on_a_moving_slot_is_quiet(cluster: &Cluster) {
         let to = cluster.other_than(from);
         cluster.begin_migration(slot, from, to);
         let before = opened(cluster);
-        // It cannot listen again: the list it waits for is on neither side.
+        // The client cannot listen again: neither node has the list.
         cluster.node(from).cli(&["CLIENT", "KILL", "TYPE", "normal"]);
         (from, to, before)
     });

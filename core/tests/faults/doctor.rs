@@ -1,4 +1,4 @@
-//! What the doctor finds on a Cluster, with few rights, and with a server that hangs.
+//! The doctor on a Cluster, with few rights, and with a server that hangs.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use tokio::task::block_in_place;
 
 use crate::support::{SOON, client};
 
-/// What was found about the server on this port, on a Cluster.
+/// The findings about the node on this port of a Cluster.
 fn found(diagnosis: &Diagnosis, port: u16) -> Vec<&str> {
     let name = format!("127.0.0.1:{port}: ");
     let advice = diagnosis.advice.iter();
@@ -25,7 +25,7 @@ async fn every_master_of_a_cluster_is_looked_at() {
     let mut cluster = block_in_place(|| Cluster::start_with_replicas(safe));
     let masters: Vec<u16> = cluster.ports()[..3].to_vec();
     block_in_place(|| cluster.node(masters[1]).cli(&["CONFIG", "SET", "appendfsync", "no"]));
-    // By one node of the three, and by a replica.
+    // On one of the three nodes, and on a replica.
     for port in [masters[0], cluster.ports()[3]] {
         let client = client(&format!("redis+cluster://127.0.0.1:{port}"), 5_000).await;
         let diagnosis = client.doctor().await.unwrap();
@@ -42,7 +42,7 @@ async fn every_master_of_a_cluster_is_looked_at() {
         assert!(replicas.iter().all(|port| found(&diagnosis, *port).is_empty()), "{diagnosis:?}");
     }
 
-    // A user who may not ask which nodes there are.
+    // A user who may not list the nodes.
     let url = block_in_place(|| {
         let rights = "on >pw ~leaseq:* -@all +info +eval +evalsha +config|get";
         for port in cluster.ports() {
@@ -57,7 +57,7 @@ async fn every_master_of_a_cluster_is_looked_at() {
     assert!(found(&diagnosis, masters[1]).iter().any(|found| found.starts_with("appendfsync")));
     assert!(!format!("{diagnosis:?}").contains("pw@"));
 
-    // A master that is gone is a finding, not the end of the examination.
+    // A missing master is a finding and does not end the examination.
     let client = client(&cluster.url(), 5_000).await;
     block_in_place(|| cluster.node_mut(masters[2]).kill());
     let diagnosis = client.doctor().await.unwrap();
@@ -74,7 +74,7 @@ async fn a_server_that_keeps_torn_transactions_is_named() {
         let is_it = |advice: &&leaseq::Advice| advice.change.contains("BGREWRITEAOF");
         diagnosis.advice.iter().find(is_it).map(|advice| advice.problem)
     };
-    // Good to know, unless it is a Valkey that was mended.
+    // A finding, except on a Valkey with the fix.
     let expected = diagnosis.engine.starts_with("Redis").then_some(false);
     if expected.is_some() {
         assert_eq!(warns(&diagnosis), expected, "{diagnosis:?}");

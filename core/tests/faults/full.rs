@@ -1,4 +1,4 @@
-//! A server whose memory is full: nothing more comes in, and everything can go out.
+//! A server with full memory: nothing can be added, and everything can be drained.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn a_full_server_refuses_adds_and_can_be_drained() {
     queue.resume().await.unwrap();
     assert!(queue.remove("7").await.unwrap());
 
-    // A worker that starts only now drains it.
+    // A worker that starts now can drain the queue.
     let late = client(&server.url(), 300).await.queue("q").unwrap();
     leases.extend(late.lease_many(100, at_once()).await.unwrap());
     assert_eq!(leases.len(), 19);
@@ -56,7 +56,7 @@ async fn a_worker_that_starts_on_a_full_server_gets_items_at_once() {
     let server = RedisServer::start();
     add(&client(&server.url(), 5_000).await.queue("q").unwrap(), 2).await;
     let late = client(&server.url(), 5_000).await.queue("q").unwrap();
-    // Even when it cannot be put on the list of queues.
+    // Even if the queue cannot be added to the list.
     server.cli(&["DEL", "leaseq:queues"]);
     server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
     let begin = std::time::Instant::now();

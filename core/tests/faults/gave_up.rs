@@ -1,4 +1,4 @@
-//! A caller gives up: what the engine did for it later is undone, and the error says what is known.
+//! A caller gives up: the effects of a late execution are undone, and the error shows what is known.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn a_lease_executed_after_its_caller_was_told_goes_back() {
     let (server, _client, queue) = frozen(300).await;
     let error = queue.lease(at_once()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Unavailable, true));
-    // Later calls get no connection, or no answer; whatever becomes of them goes back too.
+    // Later calls get no connection, or no answer; their leases are released too.
     for _ in 0..2 {
         let error = queue.lease_many(2, wait()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
@@ -55,7 +55,7 @@ async fn what_is_completed_and_leased_after_its_caller_was_told_is_completed_and
     assert!(!lease.is_settled());
     assert_eq!(lease.completed(), None);
     server.resume();
-    // The request in the server's socket is executed, or its number is taken before that.
+    // The server executes the request in its socket, or its number is used before that.
     let completed = u64::from(!queue.complete(&lease).await.unwrap());
     println!("completed by the first request: {completed}");
     assert_eq!(queue.counts().await.unwrap().totals.completed, 1);
@@ -74,12 +74,12 @@ async fn an_error_after_completing_does_not_say_that_nothing_was_executed() {
         proxy.refuse(true);
         proxy.close_all();
     };
-    // Whether its next question has left by then is a matter of chance.
+    // It is chance whether its next request has left by then.
     let (error, ()) = tokio::join!(call, cut);
     let error = error.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(!error.to_string().contains("nothing was executed"), "{error}");
-    // This one finds no server.
+    // This call finds no server.
     let error = queue.complete_and_lease([&lease], 1, at_once()).await.unwrap_err();
     assert!(!error.outcome_unknown(), "{error}");
     let told = "each lease says whether it was completed, nothing was leased";
@@ -119,7 +119,7 @@ async fn a_completion_in_line_is_done_although_its_call_is_gone() {
         let queue = queue.clone();
         async move { queue.complete_and_lease([&first], 1, at_once()).await.unwrap() }
     });
-    // One request at a time: the first is under way, and this one stays in line.
+    // One request at a time: the first is in flight, and this one stays pending.
     tokio::time::sleep(ms(50)).await;
     let gone = queue.complete_and_lease([&second], 1, at_once());
     assert!(tokio::time::timeout(ms(50), gone).await.is_err());
@@ -142,7 +142,7 @@ async fn a_short_lease_executed_long_after_goes_back_without_an_attempt() {
     server.pause();
     let short = LeaseOptions::new(ms(800)).wait(Duration::ZERO);
     assert!(queue.lease(short).await.unwrap_err().outcome_unknown());
-    // Longer than the lease would have been.
+    // Longer than the lease would have lasted.
     tokio::time::sleep(ms(1_200)).await;
     server.resume();
     all_at_once(&queue, 1).await;
@@ -150,7 +150,7 @@ async fn a_short_lease_executed_long_after_goes_back_without_an_attempt() {
 
 #[tokio::test]
 async fn a_lease_whose_return_fails_at_first_goes_back_all_the_same() {
-    // An answer is waited for longer than the way there and back.
+    // The client waits longer for an answer than the round trip takes.
     let (server, proxy, client) = behind_proxy(700).await;
     let queue = client.queue("q").unwrap();
     add(&queue, 1).await;
@@ -159,7 +159,7 @@ async fn a_lease_whose_return_fails_at_first_goes_back_all_the_same() {
     let before = proxy.commands();
     assert!(tokio::time::timeout(ms(70), queue.lease(wait())).await.is_err());
     assert_eq!(direct.processing().await.unwrap(), 1);
-    // Its return is on its way when the network goes, for longer than an operation is retried.
+    // The network fails while the release is in flight, for longer than an operation is retried.
     assert!(eventually(SOON, async || proxy.commands() == before + 2).await);
     proxy.refuse(true);
     proxy.close_all();
@@ -178,7 +178,7 @@ async fn a_refused_connection_means_that_nothing_was_executed() {
     let lease = lease_now(&queue).await;
     proxy.refuse(true);
     proxy.close_all();
-    // This one may have gone out on the old connection.
+    // This request may have left on the old connection.
     assert_eq!(queue.complete(&lease).await.unwrap_err().kind(), ErrorKind::Unavailable);
     for error in [
         queue.complete(&lease).await.unwrap_err(),
@@ -209,7 +209,7 @@ async fn a_lost_reply_that_is_never_recovered_means_that_the_outcome_is_unknown(
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.outcome_unknown(), "{error}");
     proxy.keep_replies();
-    // It was executed, indeed.
+    // It was executed after all.
     assert_eq!(queue.get(lease.id()).await.unwrap(), None);
 }
 
@@ -241,13 +241,13 @@ async fn a_late_copy_of_a_purge_or_a_clean_finds_its_lane_after_the_client_was_c
         assert!(error.outcome_unknown(), "{error}");
         proxy.keep_replies();
         client.close().await;
-        // The lane of the operation, and no other, is remembered.
+        // Only the lane of the operation is kept.
         let lanes = server.cli(&["HLEN", "leaseq:{q}:lanes"]);
         assert_eq!(lanes, "1", "{name}");
     }
 }
 
-/// Whatever is asked of a queue first.
+/// The first operation on a queue, of any kind.
 #[tokio::test]
 async fn the_first_operation_is_retried_for_its_whole_time() {
     let (_server, proxy, client) = behind_proxy(10_000).await;

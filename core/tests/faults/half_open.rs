@@ -1,5 +1,5 @@
-//! Connections on which nothing arrives any more: operations end by their deadline, or succeed on
-//! a new connection.
+//! Connections that carry nothing any more: operations end by their deadline, or succeed on a new
+//! connection.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ async fn a_frozen_server_means_unavailable_by_the_deadline_and_nothing_worse() {
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         assert!(error.outcome_unknown(), "{error}");
     }
-    // Whatever was executed after all was executed once: repeating it is harmless.
+    // Operations that were executed after all were executed once: repeating them is harmless.
     queue.complete(&first).await.unwrap();
     assert_eq!(queue.get(first.id()).await.unwrap(), None);
     let _ = queue.release(&second, Duration::ZERO).await;
@@ -92,7 +92,7 @@ async fn a_black_hole_on_every_connection_ends_calls_by_their_deadline() {
     let lease = lease_now(&queue).await;
     proxy.black_hole();
     proxy.black_hole_new(true);
-    // The second call finds no connection at all, and says that nothing was executed.
+    // The second call finds no connection, and reports that nothing was executed.
     for unknown in [true, false] {
         let begin = Instant::now();
         let error = queue.complete(&lease).await.unwrap_err();
@@ -126,10 +126,10 @@ async fn waiting_goes_on_after_its_connections_went_silent() {
     proxy.black_hole();
     let other = client(&server.url(), 1_500).await.queue("q").unwrap();
     add(&other, 1).await;
-    // The token went to the black hole: the next look finds the item, on a new connection.
+    // The token is lost in the black hole: the next poll finds the item, on a new connection.
     let lease = tokio::time::timeout(SOON, call).await.expect("it goes on").unwrap();
     assert_eq!(lease.unwrap().unwrap().attempt(), 1);
-    // The next wait is as quick as ever, as soon as the listening connection was replaced too.
+    // Once the listening connection was replaced too, the next wait is as fast as before.
     let call = waiting(&queue, wait()).await;
     assert!(other.add_item(Item::new("data")).await.unwrap());
     let lease = tokio::time::timeout(SOON, call).await.expect("it goes on").unwrap();

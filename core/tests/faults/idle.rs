@@ -1,4 +1,4 @@
-//! What waiting costs: connections and commands.
+//! The cost of waiting: connections and commands.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ async fn while_idle(server: &RedisServer) -> HashMap<String, u64> {
     for (name, count) in &mut after {
         *count -= before.get(name).unwrap_or(&0);
     }
-    // What a script does inside is no command of a client; INFO is this test.
+    // Commands inside a script are not a client's; INFO is this test's.
     after.retain(|name, count| {
         *count > 0 && ["evalsha", "eval", "blpop", "client|unblock", "rpush"].contains(&&**name)
     });
@@ -35,7 +35,7 @@ async fn wait_on(client: &Client, queues: usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_process_sends_about_one_command_a_second() {
     let mut cases = JoinSet::new();
-    // Many calls on one queue, one on a queue, and one on each of many.
+    // Many calls on one queue, a single call on a queue, and a call on each of many queues.
     for (name, queues, calls) in [("one", 1, 1), ("many calls", 1, 3_000), ("many queues", 50, 1)] {
         cases.spawn(async move {
             let server = RedisServer::start();
@@ -71,7 +71,7 @@ async fn ten_thousand_waiting_calls_hold_two_connections_and_all_get_an_item() {
         let queue = queue.clone();
         calls.spawn(async move { queue.lease(wait()).await });
     }
-    // A call behind them is answered, so they are all in line.
+    // A later call was answered, so they are all pending.
     assert!(queue.lease(crate::support::at_once()).await.unwrap().is_none());
     assert!(eventually(ms(2_000), async || connections(&server) == 2).await);
     let producer = client(&server.url(), 10_000).await.queue("q").unwrap();
@@ -95,7 +95,7 @@ async fn a_client_that_is_dropped_or_closed_leaves_no_connection() {
         let client = client(&server.url(), 5_000).await;
         let queue = client.queue("q").unwrap();
         waiting(&queue, wait()).await.abort();
-        // With a wait that has begun, and one that is over.
+        // With a wait in progress, and with a finished one.
         assert!(queue.lease(wait().wait(ms(20))).await.unwrap().is_none());
         assert!(eventually(ms(3_000), async || connections(&server) == 2).await);
         if close {

@@ -18,7 +18,7 @@ async fn a_short_lease_kept_alive_stays_until_it_is_dropped() {
     let other = client(&server.url(), 5_000).await.queue("q").unwrap();
     add(&holder, 1).await;
     let lease = holder.lease(kept(250)).await.unwrap().unwrap();
-    // Others look, and would reclaim it.
+    // Another client polls, and would reclaim an expired item.
     let nothing = other.lease(at_once().wait(ms(1_000))).await.unwrap();
     assert!(nothing.is_none() && !lease.is_lost());
     assert!(tokio::time::timeout(Duration::ZERO, lease.lost()).await.is_err());
@@ -66,7 +66,7 @@ async fn extension_stops_at_its_limit() {
     tokio::time::timeout(SOON, lease.lost()).await.expect("it is told");
     let took = begin.elapsed();
     assert!(took >= ms(480) && took < ms(650), "{took:?}");
-    // And the server agrees: the next one gets it.
+    // On the server the lease has ended too: the next caller gets the item.
     let next = queue.lease(at_once().wait(SOON)).await.unwrap().unwrap();
     assert_eq!(next.attempt(), 2);
     assert!(begin.elapsed() >= ms(495) && begin.elapsed() < ms(700), "{:?}", begin.elapsed());

@@ -1,5 +1,5 @@
-//! The server executes an operation and the reply is lost: the answer is the same, and nothing
-//! happens twice.
+//! The server executes an operation and the reply is lost: the retry gets the same answer, and nothing
+//! is executed twice.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ const OPERATIONS: [&str; 12] = [
 #[tokio::test]
 async fn an_operation_whose_reply_is_lost_is_executed_once_and_answered() {
     let (_server, proxy, first) = behind_proxy(2_000).await;
-    // The server must know the scripts: a lost "I do not know it" would prove nothing.
+    // The server must know the scripts: a lost NOSCRIPT would prove nothing.
     for operation in OPERATIONS {
         run(&first.queue(&format!("warm-up-{operation}")).unwrap(), operation, || ()).await;
     }
@@ -41,7 +41,7 @@ async fn an_operation_whose_reply_is_lost_is_executed_once_and_answered() {
             let (proxy, url) = (proxy.clone(), url.clone());
             cases.spawn(async move {
                 let name = format!("{operation}-{then:?}-{times}");
-                // A client each, so that nobody else's connections are cut.
+                // A client for each case, so that only its own connections are cut.
                 let client = leaseq::Client::connect(&url).await.unwrap();
                 let queue = client.queue(&name).unwrap();
                 let cut = || lose(&proxy, operation, &name, times, then);
@@ -61,8 +61,8 @@ fn lose(proxy: &Proxy, operation: &str, queue: &str, times: usize, then: Then) {
     proxy.drop_replies(is_script(operation, queue), times, then);
 }
 
-/// Does the operation on an empty queue, with `cut` called right before, and looks at everything
-/// that would tell a second execution.
+/// Executes the operation on an empty queue, with `cut` called right before, and checks everything that
+/// would reveal a second execution.
 async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
     let item = || Item::new("data").with_id("a").max_attempts(2);
     if operation != "add" {
@@ -163,7 +163,7 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
     }
 }
 
-/// The queue is made again before the retry: that one is not dropped.
+/// The queue is created again before the retry, which must not drop the new one.
 #[tokio::test]
 async fn a_drop_whose_reply_is_lost_leaves_a_queue_that_was_made_since() {
     let (server, proxy, first) = behind_proxy(10_000).await;

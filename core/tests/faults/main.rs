@@ -1,7 +1,7 @@
-//! What goes wrong around a queue: servers, networks and callers that fail.
+//! Failures around a queue: of servers, networks and callers.
 
 #![cfg(all(feature = "redis", feature = "testing"))]
-// A failed step must stop the test and say where.
+// A failed step must stop the test and show its line.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bounds;

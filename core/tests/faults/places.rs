@@ -1,4 +1,4 @@
-//! Where a server can be, and what is refused at once.
+//! Servers behind sockets, TLS and proxies, and errors that are reported at once.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -35,7 +35,7 @@ async fn tls_works_with_the_right_authority_only() {
     let mut options = ConnectOptions::default();
     options.ca_file = Some(server.ca_file());
     let client = Client::connect_with(&server.url(), options).await.unwrap();
-    // And goes on after a restart.
+    // It also works after a restart.
     server.server_mut().restart();
     let queue = client.queue("q").unwrap();
     assert!(queue.add_item(Item::new("data")).await.unwrap());
@@ -48,14 +48,14 @@ async fn tls_works_with_the_right_authority_only() {
         assert!(error.to_string().to_lowercase().contains("cert"), "{error}");
         assert!(!error.outcome_unknown());
     }
-    // Neither may it wait for ever for a file that never ends.
+    // It must not read an endless file for ever.
     for path in ["/nonexistent/ca.crt", "/dev/zero", "/dev"] {
         let url = format!("{}?ca_file={path}", server.url());
         assert_eq!(Client::connect(&url).await.unwrap_err().kind(), ErrorKind::Invalid, "{path}");
     }
 }
 
-/// The error, and that it came in time.
+/// Returns the error and checks that it came in time.
 async fn refused(url: &str) -> leaseq::Error {
     let begin = Instant::now();
     let connected = Client::connect(&format!("{url}?connect_timeout_ms=1000")).await;
@@ -66,10 +66,10 @@ async fn refused(url: &str) -> leaseq::Error {
 #[tokio::test]
 async fn what_speaks_another_protocol_is_named() {
     let server = TlsServer::start();
-    // A server that takes TLS only: it answers with an alert, or only closes.
+    // A server that accepts TLS only: it answers with an alert, or just closes.
     let error = refused(&server.url().replace("rediss:", "redis:")).await;
     assert!(error.to_string().contains("rediss"), "{error}");
-    // Without TLS: it answers, or waits for the rest of a command.
+    // A server without TLS: it answers, or waits for the rest of a command.
     let error = refused(&server.server().url().replace("redis:", "rediss:")).await;
     assert!(error.to_string().contains("TLS"), "{error}");
 
@@ -101,7 +101,7 @@ async fn a_database_that_does_not_exist_is_invalid() {
 #[tokio::test]
 async fn a_server_that_repeats_what_it_was_sent_uncovers_no_password() {
     let secret = "hunter2-hunter2";
-    // As behind some proxies, and where an operator renamed the command.
+    // As behind some proxies, and after an operator renamed the command.
     let server = RedisServer::builder().config("rename-command AUTH \"\"").start();
     let place = format!("127.0.0.1:{}", server.port());
     let error = refused(&format!("redis://user:{secret}@{place}/")).await;
@@ -140,7 +140,7 @@ async fn a_password_is_used_and_never_shown() {
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
         errors.push(error);
     }
-    // The password is changed, the server goes, the client is looked at.
+    // The password changes, the server ends, and the client's state is printed.
     let queue = client.queue("q").unwrap();
     assert!(queue.add_item(Item::new("data")).await.unwrap());
     let lease = queue.lease(at_once()).await.unwrap().unwrap();
@@ -185,7 +185,7 @@ async fn a_server_that_does_not_fit_is_refused_with_what_to_change() {
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("redis+cluster://"), "{error}");
 
-    // Nobody there, and somebody who never answers.
+    // No server, and a server that never answers.
     let mut server = RedisServer::start();
     server.pause();
     let begin = std::time::Instant::now();
@@ -200,7 +200,7 @@ async fn a_server_that_does_not_fit_is_refused_with_what_to_change() {
 
 #[tokio::test]
 async fn connecting_ends_in_time_however_many_servers_are_named() {
-    // Nobody takes the connections, so they are open and silent.
+    // Nobody accepts the connections, so they are open and silent.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let hosts = vec![silent.local_addr().unwrap().to_string(); 40].join(",");
     for (scheme, rest) in [("redis+sentinel", "/main"), ("redis+cluster", "")] {

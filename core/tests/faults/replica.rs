@@ -1,4 +1,4 @@
-//! A master that becomes a replica, and a replica that was taken for a master.
+//! A master that becomes a replica, and a replica that is used as a master.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ async fn a_replica_is_refused() {
     let of = format!("127.0.0.1 {}", master.port());
     let replica = RedisServer::builder().arg("--replicaof", of).start();
     let error = Client::connect(&replica.url()).await.unwrap_err();
-    // It may be promoted in a moment.
+    // The replica may be promoted soon.
     assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Unavailable, false));
     assert!(error.to_string().contains("not a master"), "{error}");
 }
@@ -27,7 +27,7 @@ async fn a_master_that_is_made_a_replica_under_the_clients_hands_and_back() {
     let lease = lease_now(&queue).await;
     let idle = near.queue("idle").unwrap();
     let call = waiting(&idle, wait().wait(Duration::from_secs(20))).await;
-    // Of a master that does not exist, so that it keeps its data. Connections stay.
+    // A replica of a master that does not exist keeps its data. Connections stay open.
     server.cli(&["REPLICAOF", "127.0.0.1", "1"]);
     for error in [
         queue.add_item(Item::new("data")).await.unwrap_err(),
@@ -46,7 +46,7 @@ async fn a_master_that_is_made_a_replica_under_the_clients_hands_and_back() {
     let (queue, done) = completing.await.unwrap();
     assert!(done.unwrap());
     sound(&queue).await;
-    // The waiting call was told, or waits on.
+    // The waiting call got an error, or continues to wait.
     let told = eventually(ms(100), async || call.is_finished()).await;
     if told {
         assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);

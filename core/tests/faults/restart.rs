@@ -1,5 +1,5 @@
-//! A server that dies and comes back, forgets scripts, cuts connections or stops writing, while
-//! workers work: nothing acknowledged is lost, each item is completed once, calls go on.
+//! A server that restarts, forgets scripts, cuts connections or pauses writes under load: no acknowledged
+//! item is lost, each item is completed once, and calls continue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::support::{SOON, add, client, ms, sound, wait, waiting};
 
-/// Producers and workers on one queue until they are told to stop, then until it is empty.
+/// Producers and workers on one queue until they are stopped, then until the queue is empty.
 struct Work {
     client: Client,
     over: Arc<AtomicBool>,
@@ -31,7 +31,7 @@ impl Work {
                 let mut ids = Vec::new();
                 while !over.load(Ordering::Relaxed) {
                     let id = format!("{producer}-{}", ids.len());
-                    // Every add is answered, and with true: it is never taken for a second one.
+                    // Every add returns true: a retry is never treated as a second add.
                     assert!(queue.add_item(Item::new("data").with_id(&id)).await.unwrap());
                     ids.push(id);
                     tokio::time::sleep(ms(1)).await;
@@ -45,7 +45,7 @@ impl Work {
                 let mut completed = Vec::new();
                 loop {
                     let done = over.load(Ordering::Relaxed);
-                    // Long enough for what was on its way to a call that gave up.
+                    // Long enough for leases in flight to a call that gave up.
                     let Some(lease) = queue.lease(wait().wait(ms(1_000))).await.unwrap() else {
                         if done {
                             return completed;
@@ -61,7 +61,7 @@ impl Work {
         Work { client, over, producers, workers }
     }
 
-    /// Everything added was completed, and once. Returns how much that was.
+    /// Checks that every added item was completed once. Returns how many there were.
     async fn finish(self) -> usize {
         self.over.store(true, Ordering::Relaxed);
         let added: BTreeSet<String> =
@@ -105,7 +105,7 @@ async fn nothing_is_lost_or_done_twice_when_the_server_is_killed() {
     assert!(work.finish().await > 400);
 }
 
-/// Disturbs the server in a loop while work goes on.
+/// Disturbs the server in a loop under load.
 async fn disturbed(
     pause: Duration,
     disturb: impl Fn(&RedisServer) + Send + 'static,
@@ -132,7 +132,7 @@ async fn a_server_that_forgets_its_scripts_is_not_noticed() {
     })
     .await;
     assert!(done > 100, "only {done} items");
-    // They were sent again, so it did forget them.
+    // The client sent the scripts again, so the server had forgotten them.
     assert!(crate::support::calls(&server)["eval"] > 20);
 }
 

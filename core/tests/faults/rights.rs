@@ -1,5 +1,5 @@
-//! The access-control file: its rights are enough, each of them is needed, and one that is missing
-//! is named before a script comes upon it.
+//! The access-control file: its rights are sufficient, each of them is necessary, and a missing right is
+//! reported before a script needs it.
 
 use leaseq::{Client, ErrorKind, LeaseOptions, Role, State};
 use leaseq_test_support::RedisServer;
@@ -8,7 +8,7 @@ use crate::support::{ms, sound};
 
 const USERS: &str = include_str!("../../docs/users.acl");
 
-/// Name, and rules without the password.
+/// The name, and the rules without the password.
 fn user(line: &str) -> (&str, Vec<&str>) {
     let mut words = line.split(' ').skip(1);
     (words.next().unwrap(), words.filter(|word| !word.starts_with('>')).collect())
@@ -84,7 +84,7 @@ async fn the_rights_of_a_role_are_enough() {
     operates.requeue([b"a"]).await.unwrap();
     assert!(operates.remove(short.id()).await.unwrap());
     assert_eq!(operates.purge(State::Leased).await.unwrap(), 2);
-    // A call that waits, and one that wakes it.
+    // A waiting call, and a call that wakes it.
     operates.purge(State::Ready).await.unwrap();
     let waiting = tokio::spawn(async move { works.lease(waits).await });
     adds.add_item(leaseq::Item::new("late")).await.unwrap();
@@ -117,14 +117,14 @@ async fn each_right_is_needed_and_named() {
                 }
             }
         }
-        // What is needed only on another database, or in a Cluster.
+        // Needed only on another database, or in a Cluster.
         let other = grant(&server, user, &rules).replace("/?", "/1?");
         let missing = match Client::connect(&other).await {
             Err(error) => error.to_string(),
             Ok(client) => client.queue("q").unwrap().missing_rights(wanted).await.unwrap().concat(),
         };
         assert!(missing.contains("select"), "{missing}");
-        // Other keys than those of the namespace.
+        // Keys outside of the namespace.
         let others: Vec<&str> = rules.iter().copied().filter(|rule| *rule != "~leaseq:*").collect();
         let url = grant(&server, user, &[&others[..], &["~other:*"]].concat());
         let client = Client::connect(&url).await.unwrap();
@@ -149,7 +149,7 @@ async fn a_script_that_would_be_stopped_half_way_is_not_begun() {
         assert!(error.to_string().contains(right), "{error}");
         assert!(admin.get("b").await.unwrap().is_none());
         sound(&admin).await;
-        // Once it is granted, the same client goes on.
+        // Once the right is granted, the same client continues.
         grant(&server, user, &rules);
         assert!(queue.add_item(leaseq::Item::new("x").with_id(right)).await.unwrap());
     }

@@ -1,13 +1,13 @@
-//! A server that comes back without its latest data: what it still knows stays sound, whatever is
-//! done with handles of leases that it has forgotten.
+//! A server that restarts without its latest data: the remaining data stays sound, whatever happens with
+//! handles of lost leases.
 
 use leaseq::{Item, Lease};
 use leaseq_test_support::RedisServer;
 
 use crate::support::{at_once, client, lease_now, sound};
 
-/// Eight items, leased after the snapshot to which the server goes back; then some of them are leased
-/// again, so that these have the very tokens of the handles. All handles complete, in one batch.
+/// Eight items are leased after the snapshot that the server restores. Then some of them are leased again,
+/// so that these have the same tokens as the handles. All handles complete, in one batch.
 async fn complete_all(priorities: &[u8], again: usize) {
     let mut server = RedisServer::start();
     let queue = client(&server.url(), 10_000).await.queue("q").unwrap();

@@ -1,4 +1,4 @@
-//! A master that sentinels name, and that changes.
+//! A master that sentinels name, and a change of the master.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn work_goes_on_with_the_new_master() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().contains("nobody"), "{error}");
 
-    // The replica has everything, so nothing is lost this time.
+    // The replica has all data, so nothing is lost here.
     tokio::task::block_in_place(|| {
         let master = set.node(set.master().unwrap());
         assert_eq!(master.cli(&["WAIT", "1", "5000"]), "1");

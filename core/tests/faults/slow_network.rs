@@ -1,5 +1,5 @@
-//! Where a request takes its time many calls gather meanwhile, and two requests for leases may be on
-//! their way at once.
+//! While a slow request is in flight, many calls become pending, and two lease requests may be in flight
+//! at once.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
@@ -16,9 +16,9 @@ use tokio::task::JoinSet;
 use crate::support::{all_at_once, at_once, behind_proxy, calls, client, ms, wait};
 
 const CALLERS: usize = 100;
-/// Each way.
+/// The delay in each direction.
 const DELAY: Duration = Duration::from_millis(2);
-/// Whoever waits looks every 2 s anyway: what comes sooner was asked for in time.
+/// Waiting calls poll every 2 s anyway: an item that comes sooner was requested in time.
 const WOKEN: Duration = Duration::from_millis(1500);
 
 async fn slow() -> (RedisServer, Proxy, Client) {
@@ -27,7 +27,7 @@ async fn slow() -> (RedisServer, Proxy, Client) {
     (server, proxy, client)
 }
 
-/// Items whose ids say their order.
+/// Items whose ids show their order.
 async fn add(queue: &WorkQueue, ids: std::ops::Range<usize>) {
     let items: Vec<Item> = ids.map(|i| Item::new("data").with_id(format!("{i:06}"))).collect();
     for items in items.chunks(1000) {
@@ -39,7 +39,7 @@ fn ids(leases: &[Lease]) -> Vec<usize> {
     leases.iter().map(|lease| lease.id_str().unwrap().parse().unwrap()).collect()
 }
 
-/// How long many single leases took, beside what their requests would take one after the other.
+/// The time of many single leases, and the time of their requests one after the other.
 async fn share_of_one_by_one(server: &RedisServer, queue: &WorkQueue) -> f64 {
     const EACH: usize = 40;
     add(queue, 0..CALLERS * EACH).await;
@@ -68,7 +68,7 @@ async fn share_of_one_by_one(server: &RedisServer, queue: &WorkQueue) -> f64 {
 async fn a_second_request_leaves_while_the_first_is_on_its_way() {
     let (server, _proxy, client) = slow().await;
     let mut shares = Vec::new();
-    // Other programs may hold one attempt up, not each of them.
+    // Other programs may delay one attempt, but not all of them.
     while shares.last().is_none_or(|&share| share > 0.9) {
         assert!(shares.len() < 5, "of the time of one after the other: {shares:?}");
         let queue = client.queue(&format!("q{}", shares.len())).unwrap();
@@ -83,7 +83,7 @@ async fn leases_come_in_the_order_of_the_calls() {
         let queue = client.queue(&format!("q{round}")).unwrap();
         add(&queue, 0..1000).await;
         let mut order = ids(&queue.lease_many(40, at_once()).await.unwrap());
-        // A call begins each time that so many turns have gone by.
+        // A call begins after each group of so many turns.
         let (mut begun, mut turns) = (Vec::new(), 0);
         let mut leased = vec![None; CALLS];
         poll_fn(|task| {
@@ -119,7 +119,7 @@ async fn leases_come_in_the_order_of_the_calls_on_threads() {
     leases_come_in_the_order_of_the_calls().await;
 }
 
-/// Either of two requests may find too little: whoever gets nothing then waits as the others do.
+/// Either of two requests may find too few items: calls without an item then wait like the others.
 async fn a_crowd_gets_whatever_comes() {
     let seed = rand::random();
     let mut rng = StdRng::seed_from_u64(seed);
@@ -130,7 +130,7 @@ async fn a_crowd_gets_whatever_comes() {
     let mut callers = JoinSet::new();
     for _ in 0..CALLERS {
         let (queue, leased) = (queue.clone(), leased.clone());
-        // Most want one item, some many; some complete it with the next call for leases.
+        // Most calls want one item, some want many; some complete their items with the next lease call.
         let most = if rng.random_ratio(1, 4) { rng.random_range(2..=40) } else { 1 };
         let at_one_go = rng.random_ratio(1, 2);
         // Not all of them wait without limit.
@@ -154,8 +154,7 @@ async fn a_crowd_gets_whatever_comes() {
     }
 }
 
-/// Two requests are on their way when those whom they are for give up, and, if `lost`, when the
-/// connection breaks under them.
+/// The callers of two requests in flight give up. With `lost`, the connection also breaks.
 async fn callers_that_give_up_strand_nothing(lost: bool) {
     const ITEMS: usize = 1_000;
     let (server, proxy, client_behind) = slow().await;
@@ -198,7 +197,7 @@ async fn two_requests_whose_answers_are_lost_strand_nothing() {
     callers_that_give_up_strand_nothing(true).await;
 }
 
-/// Completes what is held, by itself or with the same call, and leases more.
+/// Completes the held leases, in a call of their own or in the same call, and leases more.
 async fn next(
     queue: &WorkQueue,
     held: &[Lease],

@@ -1,4 +1,4 @@
-//! A wake token that is lost, or taken by a client that does not want it, delays others little.
+//! A wake token that is lost, or taken by a client that does not need it, delays others only a little.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ async fn a_lost_token_delays_by_two_seconds_at_most() {
     let other = client(&server.url(), 5_000).await.queue("q").unwrap();
     let call = waiting(&worker, wait()).await;
     let begin = Instant::now();
-    // As if the token were gone before anybody saw it: nobody waits, as far as the server knows.
+    // As if the token were lost: the server believes that nobody waits.
     server.cli(&["HSET", "leaseq:{q}:meta", "waiting", "0"]);
     assert!(other.add_item(Item::new("data")).await.unwrap());
     assert!(tokio::time::timeout(SOON, call).await.expect("it looks").unwrap().unwrap().is_some());
@@ -31,7 +31,7 @@ async fn a_token_taken_for_a_call_that_is_gone_is_passed_on() {
         let other = client(&server.url(), 5_000).await.queue(&name).unwrap();
         assert_eq!(other.queue_len().await.unwrap(), 0);
         let gone = waiting(&quitter, wait()).await;
-        // The server serves those first who came first.
+        // The server serves clients in the order of their commands.
         assert!(eventually(SOON, async || blocked(&server) == 1).await);
         let call = waiting(&worker, wait()).await;
         assert!(eventually(SOON, async || blocked(&server) == 2).await);
@@ -46,7 +46,7 @@ async fn a_token_taken_for_a_call_that_is_gone_is_passed_on() {
     }
 }
 
-/// Keeps the client until here.
+/// Keeps the client alive until here.
 async fn quitter_leaves(queue: leaseq::WorkQueue) {
     assert_eq!(queue.queue_len().await.unwrap(), 0);
 }
@@ -59,7 +59,7 @@ async fn a_token_taken_by_a_client_that_hangs_delays_by_two_seconds_at_most() {
     let worker = client(&server.url(), 5_000).await.queue("q").unwrap();
     let other = client(&server.url(), 5_000).await.queue("q").unwrap();
     assert_eq!(other.queue_len().await.unwrap(), 0);
-    // The server serves those first who came first.
+    // The server serves clients in the order of their commands.
     let _hangs = waiting(&hanging, wait()).await;
     assert!(eventually(SOON, async || blocked(&server) == 1).await);
     let call = waiting(&worker, wait()).await;
@@ -67,7 +67,7 @@ async fn a_token_taken_by_a_client_that_hangs_delays_by_two_seconds_at_most() {
     assert!(eventually(SOON, async || blocked(&server) == 2).await);
     proxy.black_hole();
     proxy.black_hole_new(true);
-    // The one token that says when this is due goes to the client that hangs.
+    // The only token for this due time goes to the client that hangs.
     assert!(other.add_item(Item::new("data").delay(ms(100))).await.unwrap());
     let lease = tokio::time::timeout(SOON, call).await.expect("it looks").unwrap().unwrap();
     assert!(lease.is_some());
@@ -88,17 +88,17 @@ async fn many_clients_that_do_not_wait_any_more_leave_one_token() {
         call.abort();
         assert!(call.await.unwrap_err().is_cancelled());
     }
-    // All have looked once more, for nobody, and what blocks still does so for a while.
+    // All clients have polled once more without a caller, and their blocking commands continue for a while.
     let count = |name: &str| calls(&server).get(name).copied().unwrap_or(0);
     let before = count("evalsha");
     assert!(eventually(SOON, async || count("evalsha") >= before + CLIENTS as u64).await);
     let tokens = blocked(&server) / 2;
     assert!(tokens > 0);
-    // As when much becomes ready while others put back theirs.
+    // As if many items became ready while others put their tokens back.
     let before = count("eval");
     server.cli(&[vec!["RPUSH", "leaseq:{q}:wake"], vec!["1"; tokens]].concat());
     assert!(eventually(SOON, async || count("eval") >= before + tokens as u64).await);
-    // The others may take one and put it back, too.
+    // The other clients may also take a token and put it back.
     assert!(eventually(4 * SOON, async || blocked(&server) == 0).await);
     let left: usize = server.cli(&["LLEN", "leaseq:{q}:wake"]).parse().unwrap();
     assert!(left <= 1, "{left} of {tokens} tokens");

@@ -1,4 +1,4 @@
-//! What the fault tests share.
+//! Helpers of the fault tests.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,17 +6,17 @@ use std::time::Duration;
 use leaseq::{Client, Item, Lease, LeaseOptions, WorkQueue};
 use leaseq_test_support::{Proxy, RedisServer, eventually};
 
-/// Longer than any test: an item leased for this long and forgotten is noticed.
+/// Longer than any test, so that a stranded item is noticed.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// What one test may wait for before it fails.
+/// How long a test may wait for a condition before it fails.
 pub(crate) const SOON: Duration = Duration::from_secs(5);
 
 pub(crate) fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A client whose operations give up after `timeout_ms`.
+/// A client whose operations time out after `timeout_ms`.
 pub(crate) async fn client(url: &str, timeout_ms: u64) -> Client {
     Client::connect(&format!("{url}?timeout_ms={timeout_ms}")).await.unwrap()
 }
@@ -42,7 +42,7 @@ pub(crate) async fn add(queue: &WorkQueue, n: usize) {
     assert!(added.iter().all(|added| *added));
 }
 
-/// A call to wait for a lease that runs on its own, and has been at the server.
+/// A waiting lease call in a task of its own, which has already asked the server.
 pub(crate) async fn waiting(
     queue: &WorkQueue,
     options: LeaseOptions,
@@ -53,16 +53,16 @@ pub(crate) async fn waiting(
         let queue = queue.clone();
         async move { queue.lease(options).await }
     });
-    // It is in line before the next call on the queue is made.
+    // The call is pending before the next call on the queue is made.
     let early = tokio::time::timeout(Duration::ZERO, &mut call).await;
     assert!(early.is_err(), "nothing to wait for: {early:?}");
     let call = tokio::spawn(call);
-    // This call goes the same way behind it.
+    // This call follows it in order.
     assert!(queue.lease(at_once()).await.unwrap().is_none());
     call
 }
 
-/// All that is in the queue is ready within 5 s, and each item is leased once, then gone.
+/// Checks that all items become ready within 5 s, and that each is leased once and completed.
 pub(crate) async fn all_at_once(queue: &WorkQueue, n: u64) {
     let mut counts = None;
     let ready = eventually(SOON, async || {
@@ -81,7 +81,7 @@ pub(crate) async fn all_at_once(queue: &WorkQueue, n: u64) {
     assert_eq!(queue.queue_len().await.unwrap(), 0);
 }
 
-/// Nothing is wrong with what the server keeps.
+/// Checks that the stored data is sound.
 pub(crate) async fn sound(queue: &WorkQueue) {
     let report = queue.check().await.unwrap();
     assert!(report.is_sound(), "{report:?}");
@@ -99,7 +99,7 @@ pub(crate) fn is_script(name: &str, queue: &str) -> impl Fn(&[Vec<u8>]) -> bool 
     }
 }
 
-/// Teaches the server the scripts: their first calls take one round trip more.
+/// Loads the scripts into the server, because their first calls take one more round trip.
 pub(crate) async fn warm_up(client: &Client) {
     let queue = client.queue("warm-up").unwrap();
     add(&queue, 2).await;
@@ -111,7 +111,7 @@ pub(crate) async fn warm_up(client: &Client) {
     queue.release(&both.leases[0], Duration::ZERO).await.unwrap();
 }
 
-/// A server, a proxy in front of it, and a client behind that.
+/// A server, a proxy in front of it, and a client of the proxy.
 pub(crate) async fn behind_proxy(timeout_ms: u64) -> (RedisServer, Proxy, Client) {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;
@@ -120,7 +120,7 @@ pub(crate) async fn behind_proxy(timeout_ms: u64) -> (RedisServer, Proxy, Client
     (server, proxy, client)
 }
 
-/// Connections that clients (not this helper) have to the server, by `lib-name` or not.
+/// Connections of clients (without this helper's) to the server.
 pub(crate) fn connections(server: &RedisServer) -> usize {
     let list = server.cli(&["CLIENT", "LIST", "TYPE", "normal"]);
     list.lines().filter(|line| !line.contains("cmd=client|list")).count()

@@ -1,4 +1,4 @@
-//! An item that the server does not take: its own call is told, and no other.
+//! An item that is too large for the server: only its own call fails.
 
 use leaseq::{ErrorKind, Item};
 use leaseq_test_support::RedisServer;

@@ -1,6 +1,6 @@
-//! A server that was killed while it wrote its append-only file: the file ends in the middle of a
-//! script. Redis, 7.0 at least, takes off the torn command alone, and carries out what is left of the
-//! script at the start after the next.
+//! A server that was killed while it wrote its append-only file: the file ends in the middle of a script.
+//! Redis (7.0 at least) removes only the incomplete command, and executes the rest of the script at the
+//! start after the next.
 
 use std::fs::{self, OpenOptions};
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn server() -> RedisServer {
     RedisServer::builder().arg("--appendonly", "yes").arg("--appendfsync", "always").start()
 }
 
-/// Leases all, completes them, and takes the last bytes of that off the log.
+/// Leases and completes all items, and removes the last bytes of that from the log.
 async fn complete_in_a_torn_log(server: &mut RedisServer, queue: &WorkQueue) {
     let items = (0..ITEMS).map(|n| Item::new("data").with_id(n.to_string()));
     assert!(queue.add_items(items).await.unwrap().iter().all(|added| *added));
@@ -29,12 +29,12 @@ async fn complete_in_a_torn_log(server: &mut RedisServer, queue: &WorkQueue) {
     let mut files = folder.map(|file| file.unwrap().path());
     let log = files.find(|path| path.to_string_lossy().ends_with(".incr.aof")).unwrap();
     let text = fs::read(&log).unwrap();
-    // In the command that removes the ids, after the one that removes the items.
+    // Cut in the command that removes the ids, after the one that removes the items.
     let at = text.windows(4).rposition(|part| part == b"HDEL").unwrap();
     OpenOptions::new().write(true).open(log).unwrap().set_len(at as u64 + 2).unwrap();
 }
 
-/// The leases that are there again run out.
+/// Waits until the restored leases expire.
 async fn all_expire(queue: &WorkQueue) {
     let expired = eventually(SOON, async || queue.light_clean().await.unwrap().expired == ITEMS);
     assert!(expired.await);
@@ -53,7 +53,7 @@ async fn what_half_a_script_leaves_is_mended() {
     let found = queue.check().await.unwrap();
     queue.deep_clean().await.unwrap();
     sound(&queue).await;
-    // Half of the completing was carried out, or none of it.
+    // Half of the completion was executed, or none of it.
     let left = if found.is_sound() { ITEMS } else { 0 };
     all_at_once(&queue, left).await;
 }

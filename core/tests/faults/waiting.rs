@@ -1,4 +1,4 @@
-//! What wakes a waiting call, and how soon.
+//! Which events wake a waiting call, and how soon.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use tokio::task::JoinHandle;
 
 use crate::support::{SOON, add, behind_proxy, client, lease_now, ms, wait, waiting};
 
-/// What waking may take on a machine that is very busy, below the two seconds without news.
+/// How long waking may take on a very busy machine, below the poll interval of two seconds.
 const PROMPT: Duration = Duration::from_secs(1);
 
 type Waiting = JoinHandle<leaseq::Result<Option<Lease>>>;
 
-/// A server, a queue as a worker sees it and as another client does.
+/// A server, and the queue of a worker and of another client.
 async fn bench() -> (RedisServer, WorkQueue, WorkQueue) {
     let server = RedisServer::start();
     let worker = client(&server.url(), 5_000).await.queue("q").unwrap();
     let other = client(&server.url(), 5_000).await.queue("q").unwrap();
-    // What every first call does is no part of the times below.
+    // The extra work of first calls must not count.
     assert_eq!(other.queue_len().await.unwrap() + worker.queue_len().await.unwrap(), 0);
     (server, worker, other)
 }
@@ -43,7 +43,7 @@ async fn an_item_of_another_client_reaches_an_idle_worker_at_once() {
 #[tokio::test]
 async fn a_delayed_item_wakes_when_it_is_due() {
     let (_server, worker, other) = bench().await;
-    // Added while it waits, and before.
+    // Added during the wait, and before.
     for before in [false, true] {
         let delayed = Item::new("data").delay(ms(300));
         let mut begin = Instant::now();
@@ -78,7 +78,7 @@ async fn an_expired_lease_wakes_a_waiting_worker() {
 
 #[tokio::test]
 async fn a_short_lease_taken_while_others_wait_wakes_them_when_it_expires() {
-    // The waiting worker is far away: whoever is near is quicker, and dies at once.
+    // The waiting worker has a slow network. A near worker leases first, and dies at once.
     let (server, proxy, far) = behind_proxy(5_000).await;
     let worker = far.queue("q").unwrap();
     let near = client(&server.url(), 5_000).await.queue("q").unwrap();
@@ -152,7 +152,7 @@ async fn lease_for(queue: &WorkQueue, duration_ms: u64) -> Lease {
     queue.lease(now).await.unwrap().unwrap()
 }
 
-/// [`waiting`] on a queue that is not empty, but has nothing to lease.
+/// [`waiting`] on a queue that is not empty but has no item to lease.
 async fn waiting_behind_a_lease(queue: &WorkQueue) -> Waiting {
     let call = tokio::spawn({
         let queue = queue.clone();

@@ -1,4 +1,4 @@
-//! Batches of any size, and calls that travel together.
+//! Batches of any size, and calls that share requests.
 
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ async fn expired(bench: &Bench, queue: &WorkQueue, id: &str) -> Lease {
     lease
 }
 
-/// The same, with the item in this state by now.
+/// The same, with the item now in this state.
 async fn expired_into(bench: &Bench, queue: &WorkQueue, into: State) -> Lease {
     let lease = expired(bench, queue, "a").await;
     match into {

@@ -1,4 +1,4 @@
-//! `complete_and_lease`: first the one, then the other.
+//! `complete_and_lease`: completes first, then leases.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn completes_before_it_leases(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_items([item("a"), item("b").delay(secs(10))]).await.unwrap();
     let lease = take(&queue).await;
-    // The other way round, it would have reclaimed and leased the item itself.
+    // In the other order it would have reclaimed and leased the item itself.
     bench.advance(secs(10));
     let done = queue.complete_and_lease([&lease], 5, at_once()).await.unwrap();
     assert_eq!((done.completed, ids(&done.leases)), (vec![true], vec!["b".into()]));
@@ -132,7 +132,7 @@ async fn many_at_a_time_each_get_their_own(bench: &Bench) {
     assert_eq!((counts.ready, counts.leased, counts.totals.completed), (100, 700, 700));
 }
 
-/// Without the completion it would take the whole wait of 60 s. That waits end in time is tested elsewhere.
+/// Without the completion the call would wait for the whole 60 s. Other tests check that waits end in time.
 const SOON: Duration = Duration::from_secs(20);
 
 async fn soon(what: impl AsyncFnMut() -> bool) {
@@ -143,7 +143,7 @@ async fn completes_at_once_and_then_waits(bench: &Bench) {
     let (queue, other) = (bench.queue_in_real_time().await, bench.queue_in_real_time().await);
     queue.add_item(item("mine")).await.unwrap();
     let lease = std::sync::Arc::new(take(&queue).await);
-    // In front of it somebody waits for as much as a request carries.
+    // An earlier call waits for as many items as a request carries.
     let greedy = tokio::spawn({
         let queue = queue.clone();
         async move { queue.lease_many(1000, LeaseOptions::new(secs(60))).await.unwrap() }

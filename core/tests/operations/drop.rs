@@ -1,4 +1,4 @@
-//! Dropping a queue: all of it goes, and nothing of a queue that was made since.
+//! Dropping a queue deletes all of it, and nothing of a queue that was created since.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::*;
 const PATIENT: Duration = Duration::from_secs(20);
 
 async fn names(queue: &WorkQueue, client: &Client) -> Vec<String> {
-    // Whoever looks at the queue puts the list right.
+    // The next client that compares corrects the list.
     queue.counts().await.unwrap();
     client.queues().await.unwrap()
 }
@@ -39,7 +39,7 @@ async fn all_of_it_goes(bench: &Bench) {
     }
     let other = client.queue("other").unwrap();
     assert_eq!(other.counts().await.unwrap().ready, 1);
-    // It begins anew.
+    // The queue begins anew.
     assert!(queue.add_item(item("ready")).await.unwrap());
     assert_eq!(client.queues().await.unwrap(), ["jobs", "other"]);
     let counts = queue.counts().await.unwrap();
@@ -95,7 +95,7 @@ async fn two_may_drop_it_at_once(bench: &Bench) {
     }
 }
 
-/// Items that were acknowledged after a drop had ended are there; ids come back at most once each.
+/// Items that were acknowledged after the end of a drop exist; each id is leased at most once.
 async fn it_may_be_dropped_in_the_middle_of_everything(bench: &Bench) {
     let client = bench.client().await;
     let queue = client.queue("jobs").unwrap();
@@ -130,7 +130,7 @@ async fn it_may_be_dropped_in_the_middle_of_everything(bench: &Bench) {
     assert_eq!(client.queues().await.unwrap(), ["jobs"]);
 }
 
-/// A call that waits at a queue of another client, and has asked for an item.
+/// A call of another client that waits, and has already asked for an item.
 async fn waiting(queue: &WorkQueue, watcher: &WorkQueue) -> tokio::task::JoinHandle<String> {
     let worker = queue.clone();
     let call = tokio::spawn(async move {
@@ -167,12 +167,12 @@ async fn those_who_wait_get_what_is_added_after_it(bench: &Bench) {
     }
 }
 
-/// A client that waits at 15 queues looks at each every 30 s by itself: what comes earlier was woken.
+/// A client that waits on 15 queues polls each every 30 s: an earlier answer was a wake-up.
 async fn those_who_wait_are_woken_after_it(bench: &Bench) {
     let client = Client::connect(&bench.backend().url()).await.unwrap();
     let adds = bench.queue_in_real_time().await;
     let queue = |n: usize| client.queue(&if n == 0 { "jobs".into() } else { format!("q{n}") });
-    // Each call that comes makes the rests of the next ones longer.
+    // Each further call makes the poll interval of the next ones longer.
     let others: Vec<_> = (1..15).map(|n| queue(n).unwrap()).collect();
     let mut calls = Vec::new();
     for other in &others {

@@ -1,4 +1,4 @@
-//! What is left at a queue on Redis that was dropped, or never made.
+//! What remains of a queue on Redis that was dropped, or never created.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::support::*;
 const LIST: &str = "leaseq:queues";
 const DAY_MS: i64 = 86_400_000;
 
-/// Keys of the queue, those that stay for ever.
+/// Keys of the queue that do not expire.
 fn lasting(raw: &mut Connection) -> BTreeSet<String> {
     let keys: Vec<String> = raw.keys("leaseq:{*").unwrap();
     let mut lasting = BTreeSet::new();
@@ -51,7 +51,7 @@ async fn what_is_left_goes_by_itself() {
         assert_eq!(lasting(&mut raw), BTreeSet::new());
         queue.drop_queue().await.unwrap();
         assert_eq!(lasting(&mut raw), BTreeSet::new());
-        // What was there already becomes part of the queue.
+        // Existing keys become part of the queue.
         queue.add_item(item("a").delay(secs(60))).await.unwrap();
         for key in ["lanes", "meta", "items"] {
             let key = format!("leaseq:{{jobs}}:{key}");
@@ -70,7 +70,7 @@ async fn what_is_left_goes_by_itself() {
     assert!(!raw.exists::<_, bool>(LIST).unwrap());
 }
 
-/// The queue is gone, and the name was left on the list.
+/// The queue is gone, but its name is still on the list.
 #[tokio::test]
 async fn a_name_that_was_left_behind_goes_with_the_next_look() {
     let redis = Redis::start();
@@ -90,7 +90,7 @@ async fn a_name_that_was_left_behind_goes_with_the_next_look() {
             other.queue("jobs").unwrap().light_clean().await.unwrap();
         }
         assert!(client.queues().await.unwrap().is_empty());
-        // The incarnation of then is not that of now.
+        // The queue has a new incarnation.
         queue.add_item(item("a")).await.unwrap();
         raw.hset::<_, _, _, ()>(LIST, "jobs", "7salt0").unwrap();
         let other = Client::connect(&url).await.unwrap();
@@ -103,7 +103,7 @@ async fn a_name_that_was_left_behind_goes_with_the_next_look() {
     }
 }
 
-/// What is left of the queue is items: its name is needed by whoever mends it.
+/// Items of the queue remain, so a deep clean needs its name.
 #[tokio::test]
 async fn a_queue_that_has_lost_its_incarnation_stays_on_the_list_and_gets_another() {
     let redis = Redis::start();
@@ -123,14 +123,14 @@ async fn a_queue_that_has_lost_its_incarnation_stays_on_the_list_and_gets_anothe
     assert_eq!(listed, is);
     assert!(lasting(&mut raw).contains("leaseq:{jobs}:meta"));
     assert_eq!(drain(&queue).await, ["a", "b"]);
-    // Without any incarnation it can be dropped, too.
+    // A queue without an incarnation can be dropped too.
     raw.unlink::<_, ()>("leaseq:{jobs}:meta").unwrap();
     assert!(queue.drop_queue().await.unwrap());
     assert!(client.queues().await.unwrap().is_empty());
     assert_eq!(lasting(&mut raw), BTreeSet::new());
 }
 
-/// A request that is late names an incarnation that is gone.
+/// A late request names an old incarnation.
 #[tokio::test]
 async fn a_late_request_does_not_touch_a_queue_that_was_made_since() {
     let redis = Redis::start();
@@ -174,7 +174,7 @@ async fn a_drop_that_is_stopped_half_way_can_be_repeated() {
                 assert!(first.unwrap());
                 break;
             }
-            // The queue is gone even if its name is not.
+            // The queue is gone even if its name remains.
             assert_eq!(first.ok(), (script == "register").then_some(true));
             queue.drop_queue().await.unwrap();
             let (counts, items) = seen(&queue).await;
@@ -202,7 +202,7 @@ async fn who_may_not_drop_is_told_and_nothing_is_begun() {
     assert_eq!(drain(&admin).await, ["a"]);
 }
 
-/// The whole queue goes in one short step, however long it is.
+/// The whole queue is deleted in one short step, however long it is.
 #[tokio::test]
 async fn the_server_frees_a_large_queue_in_the_background() {
     let redis = Redis::start();

@@ -1,4 +1,4 @@
-//! Data of another version, and the shape of what is stored.
+//! Data of another version, and the form of stored data.
 
 use ::redis::Commands;
 use leaseq::{ErrorKind, State};
@@ -6,7 +6,8 @@ use leaseq::{ErrorKind, State};
 use crate::support::redis::Redis;
 use crate::support::*;
 
-/// Each queue has a format of its own; a file of the embedded engine has one, and is tested with it.
+/// Each queue has a format of its own. A file of the embedded engine has one format; its own tests check
+/// that.
 #[tokio::test]
 async fn a_newer_storage_format_is_incompatible() {
     let redis = Redis::start();
@@ -35,7 +36,7 @@ async fn a_newer_storage_format_is_incompatible() {
     assert_eq!(drain(&queue).await, ["a"]);
 }
 
-/// A sorted set of up to 128 numbers is a list, in which the server looks for each of them one by one.
+/// The server stores a sorted set of up to 128 numbers as a list, which it searches linearly.
 #[tokio::test]
 async fn many_leases_at_once_are_kept_where_they_are_found_fast() {
     let redis = Redis::start();

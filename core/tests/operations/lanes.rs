@@ -1,5 +1,4 @@
-//! What a server remembers of the last request of each lane: for as long as it may be asked for, and not
-//! for ever.
+//! The server stores the last answer of each lane as long as a retry may need it, but not for ever.
 
 use std::time::Duration;
 
@@ -19,7 +18,8 @@ async fn deep_clean(queue: &WorkQueue) -> u64 {
     report.idle_lanes
 }
 
-/// A clock set ahead makes every lane look idle, that of a request whose answer is on its way, too.
+/// A clock that is set ahead makes every lane look idle, also the lane of a request whose answer is in
+/// flight.
 #[tokio::test]
 async fn a_retry_gets_its_answer_though_the_clock_was_set_ahead() {
     for new_lanes in [false, true] {
@@ -31,7 +31,7 @@ async fn a_retry_gets_its_answer_though_the_clock_was_set_ahead() {
         let client = Client::connect_with(&proxy.url(), options).await.unwrap();
         let queue = client.queue("jobs").unwrap();
         let other = bench.queue().await;
-        // The server is to know the script.
+        // Load the script.
         for id in ["warm-up", "a"] {
             queue.add_item(Item::new("data").with_id(id)).await.unwrap();
         }
@@ -47,11 +47,11 @@ async fn a_retry_gets_its_answer_though_the_clock_was_set_ahead() {
         );
         let completed = tokio::spawn(async move { queue.complete(&lease).await });
         is_dropped.recv().await.unwrap();
-        // Its answer may come a moment later.
+        // The answer may come a moment later.
         while other.counts().await.unwrap().totals.completed < 2 {}
         bench.advance(HOUR);
         if new_lanes {
-            // Each looks at three lanes, and there are few.
+            // Each new lane examines three lanes, and there are few.
             for _ in 0..20 {
                 bench.queue().await.add_item(Item::new("data")).await.unwrap();
             }
@@ -72,7 +72,7 @@ fn is_complete(args: &[Vec<u8>]) -> bool {
 
 const LANES: &str = "leaseq:{jobs}:lanes";
 
-/// Leaves lanes behind, as clients do that die.
+/// Leaves lanes behind, as dead clients do.
 fn leave(raw: &mut Connection, bench: &Bench, names: impl IntoIterator<Item = String>) {
     for name in names {
         let answer = format!("7 {} 11 22", bench.now());

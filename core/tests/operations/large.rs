@@ -1,4 +1,4 @@
-//! A large item makes the pages small that it is on, and no others; and none when it is gone.
+//! A large item makes only its own pages small, and none after it is gone.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ async fn add_small(queue: &WorkQueue, count: usize) {
     queue.add_items((0..count).map(|i| item(format!("{i}")))).await.unwrap();
 }
 
-/// How many scripts the server has run, of all.
+/// How many scripts of any kind the server has run.
 fn runs(raw: &mut Connection) -> u64 {
     let stats: String = cmd("INFO").arg("commandstats").query(raw).unwrap();
     let line = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
     line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
 }
 
-/// How many scripts a deep clean of the queue takes.
+/// How many scripts a deep clean of the queue runs.
 async fn steps(raw: &mut Connection, queue: &WorkQueue) -> u64 {
     let before = runs(raw);
     let report = queue.deep_clean().await.unwrap();
@@ -33,7 +33,7 @@ async fn steps(raw: &mut Connection, queue: &WorkQueue) -> u64 {
     runs(raw) - before
 }
 
-/// What was removed while it was ready may still have a place.
+/// An item that was removed while it was ready may have left a tombstone.
 async fn full_pages(queue: &WorkQueue) {
     let page = queue.list(State::Ready, None, 1000).await.unwrap();
     assert!(page.items.len() >= 999, "{} items on a page", page.items.len());
@@ -69,8 +69,8 @@ async fn pages_are_full_again_when_the_large_item_is_gone() {
         add_small(&queue, 1000).await;
         full_pages(&queue).await;
         let steps = steps(&mut raw, &queue).await;
-        // The details that the release has left are read too, and how many entries a step finds differs
-        // from hash to hash. With small pages there would be hundreds.
+        // The clean also reads the extras that the release has left, and the number of entries in a step
+        // differs from hash to hash. With small pages there would be hundreds.
         assert!(steps <= 3 * fewest, "{end}: {steps} steps, {fewest} without any large item");
         let before = runs(&mut raw);
         assert_eq!(queue.purge(State::Ready).await.unwrap(), 1000);
@@ -95,7 +95,7 @@ async fn pages_that_do_not_hold_the_large_item_are_full() {
     assert_eq!((ids.len(), &ids[1500].id[..]), (1501, &b"large"[..]));
 }
 
-/// What is on a page fills about 16 MiB, in the order of the queue, whatever its size.
+/// A page has about 16 MiB of items in the order of the queue, whatever their sizes.
 #[tokio::test]
 async fn a_page_is_cut_where_it_is_full() {
     let bench = crate::support::redis::bench();
@@ -126,7 +126,7 @@ async fn a_page_is_cut_where_it_is_full() {
         all.extend(leases);
     }
     assert_eq!((ids(&all), pages), (expected.clone(), vec![4, 2, 1, 3]));
-    // The same for those in a sorted set, and each page is read once.
+    // The same for items in a sorted set, and each page is read once.
     let listed: Vec<_> = list_all(&queue, State::Leased, 1000).await;
     assert_eq!(listed.len(), sizes.len());
     queue.release_many(&all, Duration::ZERO).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_page_is_cut_where_it_is_full() {
     assert_sound(&queue).await;
 }
 
-/// The size that is kept is damaged: a check finds it, a deep clean sets it.
+/// The stored size is damaged: a check finds it, a deep clean corrects it.
 #[tokio::test]
 async fn a_wrong_size_is_found_and_mended() {
     let redis = Redis::start();

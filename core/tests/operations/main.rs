@@ -1,7 +1,7 @@
-//! Every operation and every guarantee of the contract, one by one.
+//! Tests of every operation and every guarantee of the contract.
 
 #![cfg(all(feature = "redis", feature = "sqlite", feature = "testing"))]
-// A test may fail loudly.
+// Tests may panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../support/mod.rs"]

@@ -1,4 +1,4 @@
-//! Calls of all kinds, made without waiting for the answers of the ones before.
+//! Calls of all kinds, made without waiting for earlier answers.
 
 use std::fmt::Debug;
 use std::future::{Future, poll_fn};
@@ -30,9 +30,9 @@ enum Op {
     CompleteAndLease(usize, usize),
 }
 
-/// A lease that was given back, or failed, is not completed after that: this is the one case, with
-/// that of an expired one, in which completing and leasing may change places. One is given back at most:
-/// of several that go to the front in one request, the first stays the first.
+/// A released or failed lease is not completed afterwards: only there, and for expired leases, may
+/// completing and leasing change places. At most one lease is released at a time: of several items that go
+/// to the front in one request, the first stays the first.
 fn ops(rng: &mut StdRng, count: usize) -> Vec<Op> {
     let mut given_back = [false; HANDLES];
     let mut may_release = rng.random();
@@ -98,7 +98,7 @@ fn call<'a>(queue: &'a WorkQueue, handles: &'a [Lease], op: &Op) -> Call<'a> {
     })
 }
 
-/// Polls all of them in their order, until each has an answer.
+/// Polls all futures in their order, until each has an answer.
 async fn together(mut calls: Vec<Call<'_>>) -> Vec<String> {
     let mut answers = vec![None; calls.len()];
     poll_fn(move |task| {

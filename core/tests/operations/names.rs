@@ -1,4 +1,4 @@
-//! The list of queues, on which anybody who adds items may write.
+//! The list of queues, to which every user who adds items may write.
 
 use ::redis::{Commands, cmd};
 use leaseq::{Client, ErrorKind};

@@ -1,4 +1,4 @@
-//! What operators do: `remove`, `requeue`, `pause`, `resume`, `purge`.
+//! Operations for operators: `remove`, `requeue`, `pause`, `resume`, `purge`.
 
 use std::time::Duration;
 

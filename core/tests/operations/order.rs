@@ -1,4 +1,4 @@
-//! Who is next.
+//! The order of leasing.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -20,8 +20,7 @@ async fn first_in_first_out(bench: &Bench) {
     assert_eq!(drain(&queue).await, ["a", "b", "c"]);
 }
 
-/// More of them than go into one request: requests that are on their way at the same time must not
-/// change places.
+/// More calls than fit into one request: requests in flight at the same time must not change places.
 async fn calls_made_together_are_executed_in_the_order_of_the_calls(bench: &Bench) {
     let ids: Vec<String> = (0..2500).map(|i| i.to_string()).collect();
     let client = bench.client().await;

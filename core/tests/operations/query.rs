@@ -1,4 +1,4 @@
-//! `counts`, `get`, `list`, `queues`, and what a drained queue leaves.
+//! `counts`, `get`, `list`, `queues`, and the keys that a drained queue leaves.
 
 use std::time::Duration;
 

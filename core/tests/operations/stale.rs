@@ -7,7 +7,7 @@ use leaseq::{CompleteOptions, Item, Lease, WorkQueue};
 
 use crate::support::*;
 
-/// Whatever the handle tries, nothing changes.
+/// No operation of the handle changes anything.
 async fn assert_harmless(queue: &WorkQueue, stale: &Lease, is_gone: bool) {
     let before = seen(queue).await;
     assert!(is_lost(queue.extend(stale, secs(60)).await));
@@ -139,8 +139,7 @@ async fn a_lease_of_another_queue_is_refused(bench: &Bench) {
     assert!(one.complete(&lease).await.unwrap());
 }
 
-/// A server that has lost items may count from where they were: the one that takes over while its master
-/// still adds, in the same millisecond.
+/// A replica that takes over while its master still adds may give the same counts in the same millisecond.
 #[tokio::test]
 async fn after_a_server_that_took_over_counted_from_there_again() {
     for alone in [true, false] {
@@ -152,7 +151,7 @@ async fn after_a_server_that_took_over_counted_from_there_again() {
         let lost = queue.lease_many(3, at_once()).await.unwrap();
         let keys: Vec<String> = raw.keys("leaseq:{jobs}:*").unwrap();
         raw.del::<_, ()>(keys).unwrap();
-        // Other items, and the same again.
+        // Other items, and the same ids again.
         let large = Item::new(vec![0; 100_000]).with_id("z");
         queue.add_items([item("x"), item("b"), large]).await.unwrap();
         let leases = queue.lease_many(3, at_once()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What cleaners live on: being told when something is due, and taking turns at deep cleans.
+//! Support for cleaners: notifications of due items, and turns at deep cleans.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::support::*;
 
-/// Far less than the rest: what is due by then was told.
+/// Far less than the rest: an earlier wake-up was a notification.
 const TOLD: Duration = Duration::from_secs(30);
 const REST: Duration = Duration::from_secs(600);
 
@@ -16,13 +16,13 @@ const REST: Duration = Duration::from_secs(600);
 async fn asleep(queue: &WorkQueue) -> JoinHandle<bool> {
     let cleaner = queue.clone();
     let call = tokio::spawn(async move { cleaner.wait_until_due(REST).await.unwrap() });
-    // It has looked, and nothing was due.
+    // The cleaner has polled, and nothing was due.
     tokio::time::sleep(ms(100)).await;
     assert!(!call.is_finished());
     call
 }
 
-/// It is told, and not before its time. `since`: from before the call that made something due.
+/// Checks that the cleaner is notified, but not too early. `since`: before the call that made something due.
 async fn is_told(call: JoinHandle<bool>, since: Instant, due_in: Duration) {
     let due = tokio::time::timeout(TOLD, call).await.expect("it must be told").unwrap();
     // The engines count in whole ms.
@@ -122,7 +122,7 @@ async fn a_deep_clean_is_done_once_in_an_interval(bench: &Bench) {
     }
     bench.advance(hours - secs(1));
     assert_eq!(two.deep_clean_if_due(hours).await.unwrap(), DeepClean::NotYet(secs(1)));
-    // Another's interval is its own matter.
+    // Another cleaner may have another interval.
     assert!(done(&two.deep_clean_if_due(secs(60)).await.unwrap()));
     bench.advance(secs(1));
     assert!(!done(&one.deep_clean_if_due(hours).await.unwrap()));
@@ -141,7 +141,7 @@ async fn a_turn_ends_with_who_has_it(bench: &Bench) {
     let (one, two) = (bench.queue().await, bench.queue().await);
     many_items(&one).await;
     let hours = secs(3600);
-    // Dropped half-way: the turn goes back.
+    // Dropped half-way: the turn is released.
     let dropped = tokio::time::timeout(ms(30), one.deep_clean_if_due(hours)).await;
     assert!(dropped.is_err(), "it takes longer than that");
     let other = || async { two.deep_clean_if_due(hours).await.unwrap() };
@@ -151,8 +151,8 @@ async fn a_turn_ends_with_who_has_it(bench: &Bench) {
         clean.is_err() || done(&clean.unwrap())
     });
     assert!(next.await, "nobody got the turn for {:?}", begun.elapsed());
-    // That one was dropped as well; now one that is killed, which gives nothing back. It may be killed
-    // too soon, before it has its turn, or too late: then once more, when it is due again.
+    // That clean was dropped too. Now kill a cleaner, which releases nothing. It may be killed too soon,
+    // before it has its turn, or too late: then repeat when the clean is due again.
     let begun = Instant::now();
     loop {
         assert!(begun.elapsed() < secs(60), "nobody got the turn");
@@ -160,7 +160,7 @@ async fn a_turn_ends_with_who_has_it(bench: &Bench) {
         let under_way = tokio::time::timeout(ms(100), &mut clean).await.is_err();
         std::mem::forget(clean);
         match other().await {
-            // Longer, and its last step was still taken.
+            // A longer wait means that the clean was finished after all.
             DeepClean::NotYet(wait) if under_way && wait <= secs(60) => break,
             _ => bench.advance(hours + secs(61)),
         }

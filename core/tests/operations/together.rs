@@ -1,4 +1,4 @@
-//! Callers that travel in one request and ask for the same: each gets the answer of its own place.
+//! Callers that share a request for the same item: each gets the answer of its own position.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -62,7 +62,7 @@ async fn of_the_same_id_the_first_call_adds(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-/// It is executed, or not; the others get what is theirs.
+/// The call is executed, or not; the others get their own answers.
 async fn a_call_that_is_dropped_while_its_request_fills_moves_no_answer(bench: &Bench) {
     let client = bench.client().await;
     for round in 0..50 {
@@ -92,7 +92,7 @@ async fn a_call_that_is_dropped_while_its_request_fills_moves_no_answer(bench: &
         for (i, answer) in answers.into_iter().enumerate() {
             assert!(i == gone || answer == Some(i != 3), "round {round}, {i}: {answer:?}");
         }
-        // What its caller has left goes on: this comes behind it.
+        // The abandoned call continues: this one comes after it.
         queue.remove("0").await.unwrap();
         assert_sound(&queue).await;
     }

@@ -1,5 +1,5 @@
-//! Leasing with a wait, on the engine's own clock. Whoever waits looks now and then anyway, every
-//! 2 s: what is shorter than that was woken.
+//! Leasing with a wait, on the engine's own clock. Waiting calls poll every 2 s anyway: an earlier answer
+//! was a wake-up.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::support::*;
 
 const WOKEN: Duration = Duration::from_millis(1500);
 
-/// A call that waits for an item without limit, and has asked for one.
+/// A call that waits without limit, and has already asked for an item.
 async fn waiting(queue: &WorkQueue) -> JoinHandle<String> {
     let worker = queue.clone();
     let call = tokio::spawn(async move {
@@ -102,8 +102,8 @@ async fn every_waiting_call_gets_one(bench: &Bench) {
     assert_eq!(got, (0..10).map(|i| format!("{i}")).collect::<Vec<_>>());
 }
 
-/// Calls that want more together than one request can carry hold up no other call of their client:
-/// neither while they wait nor when they have ended with too little.
+/// Calls that together want more items than fit into one request do not delay other calls of their client,
+/// neither while they wait nor after they have ended with too few items.
 async fn more_than_a_request_may_be_wanted(bench: &Bench) {
     let queue = bench.queue_in_real_time().await;
     let lease_600 = |wait: Option<Duration>| {

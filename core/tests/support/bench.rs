@@ -1,4 +1,4 @@
-//! An engine to test on, with a clock that the test sets.
+//! An engine for tests, with a clock that the test sets.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,11 +12,11 @@ pub(crate) trait Backend: Send + Sync {
     /// Makes the clients that use these options read the clock that `set_clock` sets.
     fn with_clock(&self, options: ConnectOptions) -> ConnectOptions;
     fn set_clock(&self, ms: u64);
-    /// Everything that is stored, in a form that can be compared. Not the clock.
+    /// All stored data except the clock, in a form that can be compared.
     fn dump(&self) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>>;
 }
 
-/// An engine of one's own, empty, whose clock stands still until it is advanced.
+/// A private, empty engine, whose clock stands still until it is advanced.
 pub(crate) struct Bench {
     backend: Box<dyn Backend>,
     now: AtomicU64,

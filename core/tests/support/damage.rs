@@ -1,6 +1,6 @@
-//! Damage, planted by hand into a queue on Redis. The ids must be stored as they are.
+//! Damage, planted by hand into a queue on Redis. The ids must be stored unchanged.
 
-// Each test uses a part of it.
+// Each test program uses a part of it.
 #![allow(dead_code)]
 
 use leaseq::Damage;
@@ -12,8 +12,8 @@ pub(crate) struct Hurt<'a> {
     pub(crate) queue: &'a str,
 }
 
-/// Something to do to a queue with the items `ready`, `delayed`, `leased` and `dead` in these
-/// states, and what a check must find then.
+/// A change to a queue with the items `ready`, `delayed`, `leased` and `dead` in these states, and the
+/// findings that a check must report then.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) finds: &'static [Damage],

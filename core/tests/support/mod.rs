@@ -1,8 +1,8 @@
-//! What the tests stand on: a bench on each engine, and short words for common steps.
+//! Helpers of the tests: a bench on each engine, and short functions for common steps.
 //!
-//! Bodies take a [`Bench`] and know nothing of the engine; what knows Redis is in `redis.rs`.
+//! Test bodies take a [`Bench`] and do not know the engine; `redis.rs` has the code for Redis.
 
-// Each test uses a part of it; a failed step must stop the test and say where.
+// Each test program uses a part of it. A failed step must stop the test and show its line.
 #![allow(dead_code, unused_imports, unused_macros, clippy::unwrap_used, clippy::panic)]
 
 pub(crate) mod bench;
@@ -29,7 +29,7 @@ macro_rules! on_every_engine {
         }
     };
 }
-/// The same for what only Redis has.
+/// The same for tests of Redis only.
 macro_rules! on_redis {
     ($($body:ident),* $(,)?) => {
         mod on_redis {
@@ -50,7 +50,7 @@ pub(crate) fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// The default options but for what `set` sets.
+/// The default options, changed by `set`.
 pub(crate) fn options(set: impl FnOnce(&mut ConnectOptions)) -> ConnectOptions {
     let mut options = ConnectOptions::default();
     set(&mut options);
@@ -98,7 +98,7 @@ pub(crate) fn since_1970(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
-/// Everything that can be seen of a queue.
+/// The observable state of a queue.
 pub(crate) async fn seen(queue: &WorkQueue) -> (Counts, Vec<ItemInfo>) {
     let mut items = Vec::new();
     for state in State::ALL {
@@ -122,13 +122,13 @@ pub(crate) async fn list_all(queue: &WorkQueue, state: State, limit: usize) -> V
     }
 }
 
-/// The queue is as it must be: nothing for a deep clean to find.
+/// Checks that the queue is sound: a deep clean would find nothing.
 pub(crate) async fn assert_sound(queue: &WorkQueue) {
     let report = queue.check().await.unwrap();
     assert!(report.is_sound(), "{:?}: {:?}", report.found, report.details);
 }
 
-/// Items of these ids, of each state one: `ready`, `delayed`, `leased` and `dead`.
+/// Four items, one in each state, with the ids `ready`, `delayed`, `leased` and `dead`.
 pub(crate) async fn one_of_each_state(queue: &WorkQueue) -> BTreeMap<State, &'static str> {
     queue.add_item(item("dead").max_attempts(1)).await.unwrap();
     queue.fail(&take(queue).await, "broken", Duration::ZERO).await.unwrap();

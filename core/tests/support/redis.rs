@@ -1,4 +1,4 @@
-//! Everything that knows Redis.
+//! Test code for Redis.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -10,7 +10,7 @@ use redis::{Commands, Connection, Value, cmd};
 use super::Bench;
 use super::bench::Backend;
 
-/// Seconds and microseconds, as the command TIME answers.
+/// Seconds and microseconds, as the command TIME returns them.
 const CLOCK: &str = "test-clock";
 
 pub(crate) struct Redis {
@@ -27,13 +27,13 @@ pub(crate) fn bench() -> Bench {
 pub(crate) fn patch_clock(script: &str) -> String {
     let patched =
         script.replace("redis.call('TIME')", &format!("redis.call('LRANGE', '{CLOCK}', 0, 1)"));
-    // Those that are about no queue do not.
+    // Scripts without a queue do not read the clock.
     let about_a_queue = script.contains("local LANES");
     assert!(script != patched || !about_a_queue, "every script reads the time");
     patched
 }
 
-/// Besides that, lets a script fail after as many calls as [`fail_after`] says.
+/// Also makes a script fail after the number of calls set by [`fail_after`].
 fn patch_clock_and_calls(script: &str) -> String {
     let scripts = leaseq::testing::scripts();
     let name = scripts.iter().find(|(_, text)| *text == script).map(|(name, _)| *name);
@@ -57,7 +57,7 @@ end
     )
 }
 
-/// Besides the clock, notes the most calls of the server that each script has made.
+/// Also records the highest number of server calls in a run of each script.
 fn patch_clock_and_count(script: &str) -> String {
     let scripts = leaseq::testing::scripts();
     let name = scripts.iter().find(|(_, text)| *text == script).map(|(name, _)| *name);
@@ -82,7 +82,7 @@ return reply"
     )
 }
 
-/// The most calls that any run of the script has made; `None` if it was not run.
+/// The highest number of server calls in a run of the script; `None` if it did not run.
 pub(crate) fn most_calls(connection: &mut Connection, script: &str) -> Option<u64> {
     connection.hget("test-calls", script).expect("the server answers")
 }
@@ -96,13 +96,13 @@ pub(crate) fn fail_after(connection: &mut Connection, script: &str, calls: u32) 
     connection.set::<_, _, ()>(format!("test-fail:{script}"), calls).expect("the server answers");
 }
 
-/// True if the script has failed since, false if it did not make that many calls; it will not now.
+/// Clears [`fail_after`]. True if the script has failed since; false if it made fewer calls.
 pub(crate) fn has_failed(connection: &mut Connection, script: &str) -> bool {
     let unused: u32 = connection.del(format!("test-fail:{script}")).expect("the server answers");
     unused == 0
 }
 
-/// As if clients were waiting for items, and a cleaner slept, for as long as the clock may run.
+/// Simulates waiting clients and a sleeping cleaner, for as long as the clock may run.
 pub(crate) fn expect_waiters(connection: &mut Connection, queue: &str) {
     let mut pipe = ::redis::pipe();
     pipe.hset(format!("leaseq:{{{queue}}}:meta"), "waiting", 9_000_000_000_000u64);
@@ -159,7 +159,7 @@ impl Backend for Redis {
     }
 }
 
-/// The keys with all that is in them; in hashes the order does not count.
+/// The keys with their contents; the order within hashes does not matter.
 pub(crate) fn dump(connection: &mut Connection) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
     let keys: Vec<Vec<u8>> = connection.keys("*").expect("the server answers");
     let mut dump = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Everything that knows SQLite.
+//! Test code for SQLite.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Backend for Sqlite {
     }
 }
 
-/// Each row under the name of its table and its number.
+/// Each row, keyed by its table and its number.
 fn dump_table(
     connection: &Connection,
     table: &str,

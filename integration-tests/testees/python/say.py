@@ -6,8 +6,8 @@ import json
 import os
 from typing import Any
 
-# With a buffer, even if the environment disables it (PYTHONUNBUFFERED). Without a buffer, Python loses
-# the rest of a partly written line, as happens in a process that is stopped meanwhile.
+# With a buffer, even if the environment disables it (PYTHONUNBUFFERED). Without a buffer, Python
+# loses the rest of a partly written line, as happens in a process that is stopped meanwhile.
 output = os.fdopen(1, "w", closefd=False)
 
 
