@@ -12,7 +12,7 @@ use crate::support::{SOON, at_once, behind_proxy, client, connections, ms, wait,
 const GIVEN_UP: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_to_queues_that_nobody_waits_on_are_closed() {
+async fn connections_for_queues_without_waiting_calls_are_closed() {
     const QUEUES: usize = 60;
     let cluster = block_in_place(Cluster::start);
     let count = || -> usize {
@@ -43,7 +43,7 @@ async fn connections_to_queues_that_nobody_waits_on_are_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_that_send_clients_in_a_circle_are_not_flooded() {
+async fn nodes_that_redirect_in_a_circle_are_not_flooded() {
     let cluster = block_in_place(Cluster::start);
     let near = client(&cluster.url(), 1_000).await;
     let queue = near.queue("circle").unwrap();
@@ -78,7 +78,7 @@ async fn nodes_that_send_clients_in_a_circle_are_not_flooded() {
 
 /// Each failure doubles the wait for an answer; after some hundred doublings the number would overflow.
 #[tokio::test]
-async fn a_connection_that_always_breaks_is_retried_for_as_long_as_is_asked_for() {
+async fn a_connection_that_always_breaks_is_retried_until_the_time_out() {
     let (_server, proxy, client) = behind_proxy(22_000).await;
     let queue = client.queue("q").unwrap();
     assert!(queue.lease(LeaseOptions::new(ms(100)).wait(Duration::ZERO)).await.unwrap().is_none());

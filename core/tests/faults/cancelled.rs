@@ -69,7 +69,7 @@ async fn drop_after_each_poll(queue_is_known: bool, ready_before: bool) {
 }
 
 #[tokio::test]
-async fn a_lease_dropped_after_each_poll_gives_a_ready_item_back() {
+async fn a_lease_dropped_after_each_poll_releases_a_ready_item() {
     drop_after_each_poll(true, true).await;
     drop_after_each_poll(false, true).await;
 }

@@ -54,7 +54,7 @@ async fn waiting_calls_end_and_later_ones_are_refused() {
 }
 
 #[tokio::test]
-async fn a_lease_on_its_way_when_the_client_is_closed_goes_back() {
+async fn a_lease_in_flight_when_the_client_closes_is_released() {
     let (server, proxy, near) = behind_proxy(5_000).await;
     let queue = near.queue("q").unwrap();
     add(&queue, 5).await;
@@ -103,7 +103,7 @@ async fn closing_does_not_wait_for_calls_that_are_not_polled_in_memory() {
 }
 
 #[tokio::test]
-async fn what_is_on_its_way_is_finished() {
+async fn calls_in_flight_are_finished() {
     let (_server, proxy, near) = behind_proxy(5_000).await;
     let queue = near.queue("q").unwrap();
     add(&queue, 1).await;
@@ -117,7 +117,7 @@ async fn what_is_on_its_way_is_finished() {
 }
 
 #[tokio::test]
-async fn a_lease_stays_its_holders_when_the_client_is_closed() {
+async fn a_lease_outlives_the_close_of_its_client() {
     let server = RedisServer::start();
     let near = client(&server.url(), 5_000).await;
     let queue = near.queue("q").unwrap();
@@ -134,7 +134,7 @@ async fn a_lease_stays_its_holders_when_the_client_is_closed() {
 /// A copy of a repeated request may arrive after its connection is gone. So the server keeps its lane,
 /// also if the second attempt was answered.
 #[tokio::test]
-async fn a_lane_of_a_request_that_was_sent_twice_is_remembered() {
+async fn the_lane_of_a_request_that_was_sent_twice_is_kept() {
     let (server, proxy, near) = behind_proxy(5_000).await;
     let queue = near.queue("q").unwrap();
     let client = client(&server.url(), 5_000).await;

@@ -139,7 +139,7 @@ async fn a_migration_stalls(cluster: &Cluster) {
 
 /// A script that empties a key, which then no longer exists, must not be stopped when it reads the key
 /// again because the node takes the key for a migrated one.
-async fn a_key_is_emptied_while_its_slot_is_on_its_way(cluster: &Cluster) {
+async fn a_key_is_emptied_while_its_slot_migrates(cluster: &Cluster) {
     let slot = slot(cluster, "emptied");
     let near = client(&cluster.url(), 10_000).await;
     let queue = near.queue("emptied").unwrap();
@@ -182,7 +182,7 @@ async fn a_key_is_emptied_while_its_slot_is_on_its_way(cluster: &Cluster) {
 }
 
 /// While the keys are on two nodes, the drop waits. Once they are together, all are dropped in one step.
-async fn a_queue_is_dropped_while_its_slot_is_on_its_way(cluster: &Cluster) {
+async fn a_queue_is_dropped_while_its_slot_migrates(cluster: &Cluster) {
     let slot = slot(cluster, "dropped");
     let near = client(&cluster.url(), 10_000).await;
     let queue = near.queue("dropped").unwrap();
@@ -266,8 +266,8 @@ async fn waiting_on_a_moving_slot_is_quiet(cluster: &Cluster) {
 async fn a_cluster_serves_many_queues_while_slots_move() {
     let cluster = block_in_place(Cluster::start);
     tokio::join!(many_queues(&cluster), a_migration_stalls(&cluster));
-    a_key_is_emptied_while_its_slot_is_on_its_way(&cluster).await;
-    a_queue_is_dropped_while_its_slot_is_on_its_way(&cluster).await;
+    a_key_is_emptied_while_its_slot_migrates(&cluster).await;
+    a_queue_is_dropped_while_its_slot_migrates(&cluster).await;
     slots_move(&cluster).await;
     waiting_on_a_moving_slot_is_quiet(&cluster).await;
 }

@@ -20,7 +20,7 @@ fn finds(diagnosis: &Diagnosis, text: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_master_of_a_cluster_is_looked_at() {
+async fn every_master_of_a_cluster_is_examined() {
     let safe = RedisServer::builder().arg("--appendonly", "yes").arg("--appendfsync", "always");
     let mut cluster = block_in_place(|| Cluster::start_with_replicas(safe));
     let masters: Vec<u16> = cluster.ports()[..3].to_vec();
@@ -87,7 +87,7 @@ async fn a_server_that_keeps_torn_transactions_is_named() {
 }
 
 #[tokio::test]
-async fn a_user_with_few_rights_hears_what_is_unknown() {
+async fn the_report_for_a_user_with_few_rights_names_what_is_unknown() {
     let server = RedisServer::start();
     let rights = "on >pw ~leaseq:* -@all +info";
     let set = ["ACL", "SETUSER", "blind"].into_iter().chain(rights.split(' '));

@@ -20,7 +20,7 @@ async fn frozen(timeout_ms: u64) -> (RedisServer, Client, WorkQueue) {
 }
 
 #[tokio::test]
-async fn a_lease_executed_after_its_caller_was_told_goes_back() {
+async fn a_lease_executed_after_its_caller_got_an_error_is_released() {
     let (server, _client, queue) = frozen(300).await;
     let error = queue.lease(at_once()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Unavailable, true));
@@ -34,7 +34,7 @@ async fn a_lease_executed_after_its_caller_was_told_goes_back() {
 }
 
 #[tokio::test]
-async fn a_lease_executed_after_its_future_was_dropped_goes_back() {
+async fn a_lease_executed_after_its_future_was_dropped_is_released() {
     let (server, _client, queue) = frozen(5_000).await;
     assert!(tokio::time::timeout(ms(50), queue.lease_many(3, wait())).await.is_err());
     server.resume();
@@ -42,7 +42,7 @@ async fn a_lease_executed_after_its_future_was_dropped_goes_back() {
 }
 
 #[tokio::test]
-async fn what_is_completed_and_leased_after_its_caller_was_told_is_completed_and_goes_back() {
+async fn a_late_complete_and_lease_completes_and_releases_its_leases() {
     let server = RedisServer::start();
     let client = client(&server.url(), 300).await;
     warm_up(&client).await;
@@ -90,7 +90,7 @@ async fn an_error_after_completing_does_not_say_that_nothing_was_executed() {
 }
 
 #[tokio::test]
-async fn a_completion_whose_call_was_dropped_is_done_and_what_it_leased_goes_back() {
+async fn a_dropped_complete_and_lease_completes_and_releases_its_leases() {
     let server = RedisServer::start();
     let client = client(&server.url(), 5_000).await;
     warm_up(&client).await;
@@ -107,7 +107,7 @@ async fn a_completion_whose_call_was_dropped_is_done_and_what_it_leased_goes_bac
 }
 
 #[tokio::test]
-async fn a_completion_in_line_is_done_although_its_call_is_gone() {
+async fn a_pending_completion_is_executed_although_its_call_is_gone() {
     let server = RedisServer::start();
     let client = client(&server.url(), 5_000).await;
     warm_up(&client).await;
@@ -133,7 +133,7 @@ async fn a_completion_in_line_is_done_although_its_call_is_gone() {
 }
 
 #[tokio::test]
-async fn a_short_lease_executed_long_after_goes_back_without_an_attempt() {
+async fn a_short_lease_executed_late_is_released_without_an_attempt() {
     let server = RedisServer::start();
     let client = client(&server.url(), 200).await;
     warm_up(&client).await;
@@ -149,7 +149,7 @@ async fn a_short_lease_executed_long_after_goes_back_without_an_attempt() {
 }
 
 #[tokio::test]
-async fn a_lease_whose_return_fails_at_first_goes_back_all_the_same() {
+async fn a_lease_whose_release_fails_at_first_is_released_later() {
     // The client waits longer for an answer than the round trip takes.
     let (server, proxy, client) = behind_proxy(700).await;
     let queue = client.queue("q").unwrap();

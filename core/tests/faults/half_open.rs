@@ -68,7 +68,7 @@ async fn calls_on_a_queue_that_is_new_to_the_client_end_by_the_deadline_too() {
 }
 
 #[tokio::test]
-async fn an_operation_goes_on_when_a_black_hole_is_healed_before_its_deadline() {
+async fn an_operation_continues_when_a_black_hole_ends_before_its_deadline() {
     let (_server, proxy, client) = behind_proxy(3_000).await;
     let queue = client.queue("q").unwrap();
     add(&queue, 1).await;
@@ -119,7 +119,7 @@ async fn a_connection_that_went_silent_is_replaced() {
 }
 
 #[tokio::test]
-async fn waiting_goes_on_after_its_connections_went_silent() {
+async fn waiting_continues_after_its_connections_went_silent() {
     let (server, proxy, near) = behind_proxy(1_500).await;
     let queue = near.queue("q").unwrap();
     let call = waiting(&queue, wait()).await;

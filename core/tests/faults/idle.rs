@@ -108,7 +108,7 @@ async fn a_client_that_is_dropped_or_closed_leaves_no_connection() {
 }
 
 #[tokio::test]
-async fn what_the_server_keeps_of_a_client_does_not_grow_with_its_calls() {
+async fn the_servers_data_about_a_client_does_not_grow_with_its_calls() {
     let server = RedisServer::start();
     let queue = client(&server.url(), 5_000).await.queue("q").unwrap();
     for round in 0..50 {

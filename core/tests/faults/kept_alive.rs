@@ -30,7 +30,7 @@ async fn a_short_lease_kept_alive_stays_until_it_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_holder_is_told_when_the_item_is_removed_or_completed_by_another() {
+async fn a_holder_is_notified_when_the_item_is_removed_or_completed_by_another() {
     let server = RedisServer::start();
     let queue = client(&server.url(), 5_000).await.queue("q").unwrap();
     add(&queue, 1).await;
@@ -73,7 +73,7 @@ async fn extension_stops_at_its_limit() {
 }
 
 #[tokio::test]
-async fn a_holder_is_told_when_the_server_is_out_of_reach_past_the_deadline() {
+async fn a_holder_is_notified_when_the_server_is_unreachable_past_the_deadline() {
     let (_server, proxy, client) = behind_proxy(5_000).await;
     let queue = client.queue("q").unwrap();
     add(&queue, 1).await;

@@ -165,7 +165,7 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
 
 /// The queue is created again before the retry, which must not drop the new one.
 #[tokio::test]
-async fn a_drop_whose_reply_is_lost_leaves_a_queue_that_was_made_since() {
+async fn a_drop_whose_reply_is_lost_does_not_touch_a_newer_queue() {
     let (server, proxy, first) = behind_proxy(10_000).await;
     let warm_up = first.queue("warm-up").unwrap();
     warm_up.add_item(Item::new("x")).await.unwrap();

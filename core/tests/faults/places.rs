@@ -64,7 +64,7 @@ async fn refused(url: &str) -> leaseq::Error {
 }
 
 #[tokio::test]
-async fn what_speaks_another_protocol_is_named() {
+async fn a_server_of_another_protocol_is_named() {
     let server = TlsServer::start();
     // A server that accepts TLS only: it answers with an alert, or just closes.
     let error = refused(&server.url().replace("rediss:", "redis:")).await;
@@ -99,7 +99,7 @@ async fn a_database_that_does_not_exist_is_invalid() {
 }
 
 #[tokio::test]
-async fn a_server_that_repeats_what_it_was_sent_uncovers_no_password() {
+async fn a_server_that_echoes_commands_reveals_no_password() {
     let secret = "hunter2-hunter2";
     // As behind some proxies, and after an operator renamed the command.
     let server = RedisServer::builder().config("rename-command AUTH \"\"").start();
@@ -172,7 +172,7 @@ async fn a_password_is_used_and_never_shown() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_fit_is_refused_with_what_to_change() {
+async fn an_unsuitable_server_is_refused_with_the_setting_to_change() {
     let evicting = RedisServer::builder().arg("--maxmemory-policy", "allkeys-lru").start();
     let error = Client::connect(&evicting.url()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Incompatible);

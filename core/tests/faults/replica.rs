@@ -19,7 +19,7 @@ async fn a_replica_is_refused() {
 }
 
 #[tokio::test]
-async fn a_master_that_is_made_a_replica_under_the_clients_hands_and_back() {
+async fn a_master_becomes_a_replica_and_a_master_again() {
     let server = RedisServer::start();
     let near = client(&server.url(), 500).await;
     let queue = near.queue("q").unwrap();

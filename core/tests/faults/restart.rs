@@ -126,7 +126,7 @@ async fn disturbed(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_forgets_its_scripts_is_not_noticed() {
+async fn a_server_that_forgets_its_scripts_changes_no_answer() {
     let (done, server) = disturbed(ms(2), |server| {
         server.cli(&["SCRIPT", "FLUSH"]);
     })
@@ -148,7 +148,7 @@ async fn connections_that_are_killed_are_opened_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_pauses_writes_only_makes_calls_wait() {
+async fn a_server_that_pauses_writes_only_delays_calls() {
     let (done, _server) = disturbed(ms(250), |server| {
         server.cli(&["CLIENT", "PAUSE", "150", "WRITE"]);
     })

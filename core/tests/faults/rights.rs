@@ -25,7 +25,7 @@ fn grant(server: &RedisServer, user: &str, rules: &[&str]) -> String {
 }
 
 #[test]
-fn a_server_takes_the_file() {
+fn a_server_accepts_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("users.acl");
     std::fs::write(&path, USERS).unwrap();
@@ -38,7 +38,7 @@ fn a_server_takes_the_file() {
 }
 
 #[tokio::test]
-async fn the_rights_of_a_role_are_enough() {
+async fn the_rights_of_a_role_are_sufficient() {
     let server = RedisServer::start();
     let clients = async |wanted: Role| {
         let (user, rules) = role(wanted);
@@ -102,7 +102,7 @@ async fn looks_as_admin(server: &RedisServer) -> leaseq::WorkQueue {
 }
 
 #[tokio::test]
-async fn each_right_is_needed_and_named() {
+async fn each_right_is_necessary_and_named_when_missing() {
     let server = RedisServer::start();
     for wanted in Role::ALL {
         let (user, rules) = role(wanted);
@@ -134,7 +134,7 @@ async fn each_right_is_needed_and_named() {
 }
 
 #[tokio::test]
-async fn a_script_that_would_be_stopped_half_way_is_not_begun() {
+async fn a_script_with_missing_rights_does_not_begin() {
     let server = RedisServer::start();
     let admin = looks_as_admin(&server).await;
     admin.add_item(leaseq::Item::new("x").with_id("a")).await.unwrap();

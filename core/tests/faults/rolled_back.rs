@@ -32,7 +32,7 @@ async fn complete_all(priorities: &[u8], again: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn items_that_are_ready_again_are_counted_out() {
+async fn completing_restored_ready_items_corrects_the_count() {
     for again in [0, 3, 8] {
         complete_all(&[0], again).await;
         complete_all(&[1], again).await;
@@ -40,7 +40,7 @@ async fn items_that_are_ready_again_are_counted_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn they_are_counted_out_by_priority() {
+async fn completing_restored_ready_items_corrects_each_priority() {
     for again in [0, 3, 8] {
         complete_all(&[0, 1, 5], again).await;
     }

@@ -8,7 +8,7 @@ use leaseq_test_support::Sentinel;
 use crate::support::{SOON, add, at_once, client, lease_now, wait, waiting};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_goes_on_with_the_new_master() {
+async fn work_continues_with_the_new_master() {
     let set = tokio::task::block_in_place(Sentinel::start);
     let near = client(&set.url(), 10_000).await;
     let queue = near.queue("q").unwrap();

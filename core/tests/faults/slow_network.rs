@@ -65,7 +65,7 @@ async fn share_of_one_by_one(server: &RedisServer, queue: &WorkQueue) -> f64 {
 }
 
 #[tokio::test]
-async fn a_second_request_leaves_while_the_first_is_on_its_way() {
+async fn a_second_request_leaves_while_the_first_is_in_flight() {
     let (server, _proxy, client) = slow().await;
     let mut shares = Vec::new();
     // Other programs may delay one attempt, but not all of them.
@@ -120,7 +120,7 @@ async fn leases_come_in_the_order_of_the_calls_on_threads() {
 }
 
 /// Either of two requests may find too few items: calls without an item then wait like the others.
-async fn a_crowd_gets_whatever_comes() {
+async fn many_calls_get_all_items() {
     let seed = rand::random();
     let mut rng = StdRng::seed_from_u64(seed);
     let (server, _proxy, slow) = slow().await;
@@ -215,11 +215,11 @@ async fn next(
 }
 
 #[tokio::test]
-async fn a_crowd_on_one_thread_gets_whatever_comes() {
-    a_crowd_gets_whatever_comes().await;
+async fn many_calls_on_one_thread_get_all_items() {
+    many_calls_get_all_items().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_crowd_on_threads_gets_whatever_comes() {
-    a_crowd_gets_whatever_comes().await;
+async fn many_calls_on_threads_get_all_items() {
+    many_calls_get_all_items().await;
 }

@@ -75,7 +75,7 @@ async fn a_token_taken_by_a_client_that_hangs_delays_by_two_seconds_at_most() {
 }
 
 #[tokio::test]
-async fn many_clients_that_do_not_wait_any_more_leave_one_token() {
+async fn many_clients_that_stopped_waiting_leave_one_token() {
     const CLIENTS: usize = 100;
     let server = RedisServer::start();
     let mut clients = Vec::new();

@@ -41,7 +41,7 @@ async fn all_expire(queue: &WorkQueue) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_half_a_script_leaves_is_mended() {
+async fn the_damage_of_half_a_script_is_mended() {
     let mut server = server();
     let client = client(&server.url(), 5_000).await;
     let queue = client.queue("q").unwrap();
@@ -59,7 +59,7 @@ async fn what_half_a_script_leaves_is_mended() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_log_written_anew_has_no_half_of_a_script() {
+async fn a_rewritten_log_has_no_half_of_a_script() {
     let mut server = server();
     let client = client(&server.url(), 5_000).await;
     let queue = client.queue("q").unwrap();

@@ -95,7 +95,7 @@ async fn a_short_lease_taken_while_others_wait_wakes_them_when_it_expires() {
 }
 
 #[tokio::test]
-async fn resume_wakes_everybody() {
+async fn resume_wakes_all_waiting_calls() {
     let (_server, worker, other) = bench().await;
     worker.pause().await.unwrap();
     add(&other, 10).await;

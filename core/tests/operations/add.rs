@@ -6,7 +6,7 @@ use leaseq::{ErrorKind, Item, State};
 
 use crate::support::*;
 
-async fn true_for_a_new_id_and_it_is_delivered(bench: &Bench) {
+async fn add_is_true_for_a_new_id_and_the_item_is_delivered(bench: &Bench) {
     let queue = bench.queue().await;
     assert!(queue.add_item(Item::new("work").with_id("a")).await.unwrap());
     let lease = take(&queue).await;
@@ -14,7 +14,7 @@ async fn true_for_a_new_id_and_it_is_delivered(bench: &Bench) {
     assert_eq!((lease.attempt(), lease.priority(), lease.max_attempts()), (1, 0, None));
 }
 
-async fn false_in_every_state_and_nothing_changes(bench: &Bench) {
+async fn add_is_false_for_an_id_in_any_state(bench: &Bench) {
     let queue = bench.queue().await;
     let states = one_of_each_state(&queue).await;
     for (expected, id) in states {
@@ -63,7 +63,7 @@ async fn a_delayed_item_is_ready_when_it_is_due(bench: &Bench) {
     assert_eq!(take(&queue).await.id(), b"a");
 }
 
-async fn an_id_is_made_up_if_none_is_given(bench: &Bench) {
+async fn an_item_without_an_id_gets_a_random_one(bench: &Bench) {
     let queue = bench.queue().await;
     let (a, b) = (Item::new("x"), Item::new("x"));
     assert_ne!(a.id(), b.id());
@@ -73,7 +73,7 @@ async fn an_id_is_made_up_if_none_is_given(bench: &Bench) {
     });
 }
 
-async fn json_goes_in_and_comes_out(bench: &Bench) {
+async fn json_data_is_returned_unchanged(bench: &Bench) {
     let queue = bench.queue().await;
     let value = serde_json::json!({ "to": "a@example.org", "tries": [1, 2] });
     queue.add_item(Item::json(&value).unwrap().with_id("a")).await.unwrap();
@@ -96,12 +96,12 @@ async fn a_delay_below_a_millisecond_is_a_delay(bench: &Bench) {
 }
 
 on_every_engine!(
-    true_for_a_new_id_and_it_is_delivered,
-    false_in_every_state_and_nothing_changes,
+    add_is_true_for_a_new_id_and_the_item_is_delivered,
+    add_is_false_for_an_id_in_any_state,
     a_completed_or_removed_id_can_be_added_again,
     options_are_kept_with_the_item,
     a_delayed_item_is_ready_when_it_is_due,
-    an_id_is_made_up_if_none_is_given,
-    json_goes_in_and_comes_out,
+    an_item_without_an_id_gets_a_random_one,
+    json_data_is_returned_unchanged,
     a_delay_below_a_millisecond_is_a_delay,
 );

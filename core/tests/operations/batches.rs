@@ -35,7 +35,7 @@ async fn large_batches_are_split(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-async fn empty_batches_are_nothing(bench: &Bench) {
+async fn empty_batches_return_nothing(bench: &Bench) {
     let queue = bench.queue().await;
     assert!(queue.add_items([]).await.unwrap().is_empty());
     assert!(queue.complete_many([]).await.unwrap().is_empty());
@@ -46,7 +46,7 @@ async fn empty_batches_are_nothing(bench: &Bench) {
     assert!(queue.requeue(Vec::<String>::new()).await.unwrap().is_empty());
 }
 
-async fn of_the_same_id_in_a_batch_the_first_counts(bench: &Bench) {
+async fn the_first_item_of_an_id_in_a_batch_is_added(bench: &Bench) {
     let queue = bench.queue().await;
     let data = |id: &str, data: &str| Item::new(data).with_id(id);
     let batch = [data("a", "1"), data("b", "2"), data("a", "3"), data("a", "4").delay(secs(1))];
@@ -62,7 +62,7 @@ async fn of_the_same_id_in_a_batch_the_first_counts(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-async fn single_calls_at_the_same_time_each_get_their_answer(bench: &Bench) {
+async fn concurrent_single_calls_each_get_their_answer(bench: &Bench) {
     let queue = bench.queue().await;
     let calls = (0..500).map(|i| {
         let queue = queue.clone();
@@ -93,7 +93,7 @@ async fn single_calls_at_the_same_time_each_get_their_answer(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-async fn one_bad_item_spoils_the_batch_and_none_is_added(bench: &Bench) {
+async fn no_item_of_a_batch_with_an_invalid_one_is_added(bench: &Bench) {
     let queue = bench.queue().await;
     let batch = [item("a"), item(""), item("b")];
     assert_eq!(kind(queue.add_items(batch).await), leaseq::ErrorKind::Invalid);
@@ -102,8 +102,8 @@ async fn one_bad_item_spoils_the_batch_and_none_is_added(bench: &Bench) {
 
 on_every_engine!(
     large_batches_are_split,
-    empty_batches_are_nothing,
-    of_the_same_id_in_a_batch_the_first_counts,
-    single_calls_at_the_same_time_each_get_their_answer,
-    one_bad_item_spoils_the_batch_and_none_is_added,
+    empty_batches_return_nothing,
+    the_first_item_of_an_id_in_a_batch_is_added,
+    concurrent_single_calls_each_get_their_answer,
+    no_item_of_a_batch_with_an_invalid_one_is_added,
 );

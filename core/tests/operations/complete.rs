@@ -45,7 +45,7 @@ async fn true_once(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-async fn true_past_the_deadline_wherever_the_item_is(bench: &Bench) {
+async fn true_past_the_deadline_in_every_state(bench: &Bench) {
     let queue = bench.queue().await;
     for into in State::ALL {
         let lease = expired_into(bench, &queue, into).await;
@@ -61,7 +61,7 @@ async fn true_past_the_deadline_wherever_the_item_is(bench: &Bench) {
     assert_eq!(queue.counts().await.unwrap().totals.completed, 4);
 }
 
-async fn true_past_the_deadline_before_anybody_noticed(bench: &Bench) {
+async fn true_past_the_deadline_before_the_item_is_reclaimed(bench: &Bench) {
     let queue = bench.queue().await;
     for options in [CompleteOptions::new(), strict()] {
         queue.add_item(item("a")).await.unwrap();
@@ -72,7 +72,7 @@ async fn true_past_the_deadline_before_anybody_noticed(bench: &Bench) {
     assert_eq!(queue.light_clean().await.unwrap().expired, 0);
 }
 
-async fn false_for_the_second_holder_when_the_first_was_done(bench: &Bench) {
+async fn false_for_the_second_holder_after_the_first_completed(bench: &Bench) {
     let (one, two) = (bench.queue().await, bench.queue().await);
     let first = expired(bench, &one, "a").await;
     let second = take(&two).await;
@@ -81,7 +81,7 @@ async fn false_for_the_second_holder_when_the_first_was_done(bench: &Bench) {
     assert!(is_lost(two.extend(&second, secs(10)).await));
 }
 
-async fn false_for_the_first_holder_when_the_second_was_done(bench: &Bench) {
+async fn false_for_the_first_holder_after_the_second_completed(bench: &Bench) {
     let (one, two) = (bench.queue().await, bench.queue().await);
     let first = expired(bench, &one, "a").await;
     let second = take(&two).await;
@@ -89,7 +89,7 @@ async fn false_for_the_first_holder_when_the_second_was_done(bench: &Bench) {
     assert!(!one.complete(&first).await.unwrap());
 }
 
-async fn true_for_one_of_many_at_the_same_time(bench: &Bench) {
+async fn true_for_one_of_many_concurrent_calls(bench: &Bench) {
     let queues = [bench.queue().await, bench.queue().await];
     for round in 0..20 {
         let id = format!("{round}");
@@ -157,11 +157,11 @@ async fn the_same_lease_twice_in_one_batch_is_true_once(bench: &Bench) {
 
 on_every_engine!(
     true_once,
-    true_past_the_deadline_wherever_the_item_is,
-    true_past_the_deadline_before_anybody_noticed,
-    false_for_the_second_holder_when_the_first_was_done,
-    false_for_the_first_holder_when_the_second_was_done,
-    true_for_one_of_many_at_the_same_time,
+    true_past_the_deadline_in_every_state,
+    true_past_the_deadline_before_the_item_is_reclaimed,
+    false_for_the_second_holder_after_the_first_completed,
+    false_for_the_first_holder_after_the_second_completed,
+    true_for_one_of_many_concurrent_calls,
     strict_needs_the_current_lease,
     false_after_remove,
     many_of_every_kind_in_one_batch,

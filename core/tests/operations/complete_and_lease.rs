@@ -27,7 +27,7 @@ async fn completes_a_batch_and_leases_the_next(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-async fn with_nothing_for_one_half_does_the_other(bench: &Bench) {
+async fn an_empty_half_leaves_the_other_half(bench: &Bench) {
     let queue = bench.queue().await;
     let nothing = queue.complete_and_lease([], 1, at_once()).await.unwrap();
     assert!(nothing.completed.is_empty() && nothing.leases.is_empty());
@@ -70,7 +70,7 @@ async fn answers_for_each_lease_as_complete_does(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-async fn invalid_touches_nothing(bench: &Bench) {
+async fn an_invalid_call_changes_nothing(bench: &Bench) {
     let (queue, other) = (bench.queue().await, bench.client().await.queue("other").unwrap());
     with_items(&queue, 2).await;
     other.add_item(item("a")).await.unwrap();
@@ -99,7 +99,7 @@ async fn a_paused_queue_completes_and_leases_nothing(bench: &Bench) {
     assert_eq!((counts.ready, counts.leased, counts.totals.completed), (1, 0, 1));
 }
 
-async fn more_than_one_request_takes(bench: &Bench) {
+async fn more_items_than_fit_into_one_request(bench: &Bench) {
     let queue = bench.queue().await;
     with_items(&queue, 4_200).await;
     let mut leases = Vec::new();
@@ -113,7 +113,7 @@ async fn more_than_one_request_takes(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-async fn many_at_a_time_each_get_their_own(bench: &Bench) {
+async fn many_concurrent_calls_each_get_their_own_answers(bench: &Bench) {
     let queue = bench.queue().await;
     with_items(&queue, 1_500).await;
     let mut leases = queue.lease_many(700, at_once()).await.unwrap();
@@ -166,7 +166,7 @@ async fn completes_at_once_and_then_waits(bench: &Bench) {
     assert_eq!((done.completed, ids(&done.leases)), (vec![true], vec!["last".into()]));
 }
 
-async fn says_what_is_completed_when_the_wait_is_over(bench: &Bench) {
+async fn reports_completions_when_the_wait_is_over(bench: &Bench) {
     let queue = bench.queue_in_real_time().await;
     with_items(&queue, 1).await;
     let lease = take(&queue).await;
@@ -174,7 +174,7 @@ async fn says_what_is_completed_when_the_wait_is_over(bench: &Bench) {
     assert_eq!((done.completed, done.leases.len()), (vec![true], 0));
 }
 
-async fn closed_while_it_waits_it_has_completed(bench: &Bench) {
+async fn a_call_closed_during_its_wait_has_completed(bench: &Bench) {
     let client = bench.client().await;
     let queue = client.queue("closed").unwrap();
     with_items(&queue, 1).await;
@@ -190,7 +190,7 @@ async fn closed_while_it_waits_it_has_completed(bench: &Bench) {
     assert_eq!((counts.leased, counts.totals.completed), (0, 1));
 }
 
-async fn the_new_ones_are_kept_alive(bench: &Bench) {
+async fn the_new_leases_are_kept_alive(bench: &Bench) {
     let queue = bench.queue_in_real_time().await;
     with_items(&queue, 2).await;
     let short = LeaseOptions::new(ms(300)).wait(Duration::ZERO).keep_alive(KeepAlive::new());
@@ -203,15 +203,15 @@ async fn the_new_ones_are_kept_alive(bench: &Bench) {
 
 on_every_engine!(
     completes_a_batch_and_leases_the_next,
-    with_nothing_for_one_half_does_the_other,
+    an_empty_half_leaves_the_other_half,
     completes_before_it_leases,
     answers_for_each_lease_as_complete_does,
-    invalid_touches_nothing,
+    an_invalid_call_changes_nothing,
     a_paused_queue_completes_and_leases_nothing,
-    more_than_one_request_takes,
-    many_at_a_time_each_get_their_own,
+    more_items_than_fit_into_one_request,
+    many_concurrent_calls_each_get_their_own_answers,
     completes_at_once_and_then_waits,
-    says_what_is_completed_when_the_wait_is_over,
-    closed_while_it_waits_it_has_completed,
-    the_new_ones_are_kept_alive,
+    reports_completions_when_the_wait_is_over,
+    a_call_closed_during_its_wait_has_completed,
+    the_new_leases_are_kept_alive,
 );

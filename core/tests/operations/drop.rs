@@ -22,7 +22,7 @@ async fn assert_empty(queue: &WorkQueue) {
     assert_sound(queue).await;
 }
 
-async fn all_of_it_goes(bench: &Bench) {
+async fn a_drop_deletes_everything(bench: &Bench) {
     let client = bench.client().await;
     let queue = client.queue("jobs").unwrap();
     client.queue("other").unwrap().add_item(item("x")).await.unwrap();
@@ -61,7 +61,7 @@ async fn a_queue_that_is_only_paused_exists(bench: &Bench) {
     assert!(!queue.drop_queue().await.unwrap());
 }
 
-async fn what_never_was_is_not_dropped(bench: &Bench) {
+async fn a_queue_that_never_existed_is_not_dropped(bench: &Bench) {
     let client = bench.client().await;
     let queue = client.queue("jobs").unwrap();
     assert!(!queue.drop_queue().await.unwrap());
@@ -85,7 +85,7 @@ async fn leases_are_lost_and_harmless(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-async fn two_may_drop_it_at_once(bench: &Bench) {
+async fn two_clients_may_drop_a_queue_at_once(bench: &Bench) {
     let (queue, other) = (bench.queue().await, bench.queue().await);
     for _ in 0..20 {
         queue.add_item(item("a")).await.unwrap();
@@ -96,7 +96,7 @@ async fn two_may_drop_it_at_once(bench: &Bench) {
 }
 
 /// Items that were acknowledged after the end of a drop exist; each id is leased at most once.
-async fn it_may_be_dropped_in_the_middle_of_everything(bench: &Bench) {
+async fn a_queue_may_be_dropped_under_load(bench: &Bench) {
     let client = bench.client().await;
     let queue = client.queue("jobs").unwrap();
     let stop = tokio_util::sync::CancellationToken::new();
@@ -145,7 +145,7 @@ async fn waiting(queue: &WorkQueue, watcher: &WorkQueue) -> tokio::task::JoinHan
     call
 }
 
-async fn those_who_wait_get_what_is_added_after_it(bench: &Bench) {
+async fn waiting_calls_get_items_added_after_a_drop(bench: &Bench) {
     let adds = bench.queue_in_real_time().await;
     let mut workers = Vec::new();
     for _ in 0..5 {
@@ -168,7 +168,7 @@ async fn those_who_wait_get_what_is_added_after_it(bench: &Bench) {
 }
 
 /// A client that waits on 15 queues polls each every 30 s: an earlier answer was a wake-up.
-async fn those_who_wait_are_woken_after_it(bench: &Bench) {
+async fn waiting_calls_are_woken_after_a_drop(bench: &Bench) {
     let client = Client::connect(&bench.backend().url()).await.unwrap();
     let adds = bench.queue_in_real_time().await;
     let queue = |n: usize| client.queue(&if n == 0 { "jobs".into() } else { format!("q{n}") });
@@ -205,13 +205,13 @@ async fn a_call_that_was_never_driven_drops_nothing(bench: &Bench) {
 }
 
 on_every_engine!(
-    all_of_it_goes,
+    a_drop_deletes_everything,
     a_queue_that_is_only_paused_exists,
-    what_never_was_is_not_dropped,
+    a_queue_that_never_existed_is_not_dropped,
     leases_are_lost_and_harmless,
-    two_may_drop_it_at_once,
-    it_may_be_dropped_in_the_middle_of_everything,
-    those_who_wait_get_what_is_added_after_it,
-    those_who_wait_are_woken_after_it,
+    two_clients_may_drop_a_queue_at_once,
+    a_queue_may_be_dropped_under_load,
+    waiting_calls_get_items_added_after_a_drop,
+    waiting_calls_are_woken_after_a_drop,
     a_call_that_was_never_driven_drops_nothing,
 );

@@ -41,7 +41,7 @@ async fn use_it_all(client: &Client) {
 }
 
 #[tokio::test]
-async fn what_is_left_goes_by_itself() {
+async fn remaining_keys_expire() {
     let redis = Redis::start();
     let mut raw = redis.server().connection();
     let client = Client::connect(&redis.server().url()).await.unwrap();
@@ -72,7 +72,7 @@ async fn what_is_left_goes_by_itself() {
 
 /// The queue is gone, but its name is still on the list.
 #[tokio::test]
-async fn a_name_that_was_left_behind_goes_with_the_next_look() {
+async fn a_leftover_name_is_removed_by_the_next_client() {
     let redis = Redis::start();
     let mut raw = redis.server().connection();
     let url = redis.server().url();
@@ -132,7 +132,7 @@ async fn a_queue_that_has_lost_its_incarnation_stays_on_the_list_and_gets_anothe
 
 /// A late request names an old incarnation.
 #[tokio::test]
-async fn a_late_request_does_not_touch_a_queue_that_was_made_since() {
+async fn a_late_request_does_not_touch_a_newer_queue() {
     let redis = Redis::start();
     let mut raw = redis.server().connection();
     let client = Client::connect(&redis.server().url()).await.unwrap();
@@ -188,7 +188,7 @@ async fn a_drop_that_is_stopped_half_way_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn who_may_not_drop_is_told_and_nothing_is_begun() {
+async fn a_user_without_the_right_to_drop_gets_an_error_and_nothing_begins() {
     let redis = Redis::start();
     let server = redis.server();
     let admin = Client::connect(&server.url()).await.unwrap().queue("jobs").unwrap();
@@ -223,7 +223,7 @@ async fn the_server_frees_a_large_queue_in_the_background() {
 }
 
 #[tokio::test]
-async fn a_list_that_cannot_be_written_keeps_no_queue_from_being_dropped() {
+async fn a_queue_can_be_dropped_if_the_list_cannot_be_written() {
     let redis = Redis::start();
     let mut raw = redis.server().connection();
     let client = Client::connect(&redis.server().url()).await.unwrap();

@@ -38,7 +38,7 @@ async fn a_newer_storage_format_is_incompatible() {
 
 /// The server stores a sorted set of up to 128 numbers as a list, which it searches linearly.
 #[tokio::test]
-async fn many_leases_at_once_are_kept_where_they_are_found_fast() {
+async fn many_leases_at_once_are_stored_as_a_skip_list() {
     let redis = Redis::start();
     let mut raw = redis.server().connection();
     let bench = Bench::new(redis);

@@ -21,7 +21,7 @@ async fn deep_clean(queue: &WorkQueue) -> u64 {
 /// A clock that is set ahead makes every lane look idle, also the lane of a request whose answer is in
 /// flight.
 #[tokio::test]
-async fn a_retry_gets_its_answer_though_the_clock_was_set_ahead() {
+async fn a_retry_gets_its_answer_after_the_clock_was_set_ahead() {
     for new_lanes in [false, true] {
         let redis = Redis::start();
         let proxy = Proxy::start(redis.server().port()).await;

@@ -97,7 +97,7 @@ async fn pages_that_do_not_hold_the_large_item_are_full() {
 
 /// A page has about 16 MiB of items in the order of the queue, whatever their sizes.
 #[tokio::test]
-async fn a_page_is_cut_where_it_is_full() {
+async fn a_page_ends_where_it_is_full() {
     let bench = crate::support::redis::bench();
     let queue = bench.queue().await;
     let sizes = [1 << 20, 3, LARGE, 20_000, LARGE - 64, 5 << 20, 17 << 20, 1, 16_800, 16_700];

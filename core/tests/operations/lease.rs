@@ -35,7 +35,7 @@ async fn lease_many_takes_what_is_there(bench: &Bench) {
     assert_eq!(ids(&queue.lease_many(4, at_once()).await.unwrap()), ["3"]);
 }
 
-async fn of_two_workers_only_one_gets_the_item(bench: &Bench) {
+async fn only_one_of_two_workers_gets_the_item(bench: &Bench) {
     let (one, two) = (bench.queue().await, bench.queue().await);
     for round in 0..50 {
         one.add_item(item(format!("{round}"))).await.unwrap();
@@ -45,7 +45,7 @@ async fn of_two_workers_only_one_gets_the_item(bench: &Bench) {
     }
 }
 
-async fn calls_at_the_same_time_share_what_is_there(bench: &Bench) {
+async fn concurrent_calls_share_the_ready_items(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_items((0..10).map(|i| item(format!("{i}")))).await.unwrap();
     let options = |s| LeaseOptions::new(secs(s)).wait(Duration::ZERO);
@@ -95,7 +95,7 @@ async fn attempts_are_one_plus_failures_and_expiries(bench: &Bench) {
     assert_eq!((counted(&lease), lease.last_error()), ((1, 0, 0), ""), "a new generation");
 }
 
-async fn an_expiry_counts_and_the_last_one_is_death(bench: &Bench) {
+async fn an_expiry_counts_and_the_last_one_makes_the_item_dead(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_item(item("a").max_attempts(2)).await.unwrap();
     take(&queue).await;
@@ -119,7 +119,7 @@ async fn failures_and_expiries_count_together(bench: &Bench) {
     assert_eq!(died, State::Dead);
 }
 
-async fn light_clean_moves_what_is_due_and_says_when_to_come_again(bench: &Bench) {
+async fn light_clean_moves_due_items_and_reports_the_next(bench: &Bench) {
     let queue = bench.queue().await;
     let report = queue.light_clean().await.unwrap();
     assert_eq!((report.promoted, report.expired, report.next_in), (0, 0, None));
@@ -139,7 +139,7 @@ async fn light_clean_moves_what_is_due_and_says_when_to_come_again(bench: &Bench
     assert_eq!(drain(&queue).await, ["a", "c"]);
 }
 
-async fn light_clean_moves_more_than_one_step_can(bench: &Bench) {
+async fn light_clean_moves_more_items_than_one_step(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_items((0..1800).map(|i| item(format!("{i}")))).await.unwrap();
     queue.add_items((0..1200).map(|i| item(format!("d{i}")).delay(ms(1)))).await.unwrap();
@@ -156,11 +156,11 @@ on_every_engine!(
     nothing_to_lease_is_not_an_error,
     a_lease_ends_at_its_deadline,
     lease_many_takes_what_is_there,
-    of_two_workers_only_one_gets_the_item,
-    calls_at_the_same_time_share_what_is_there,
+    only_one_of_two_workers_gets_the_item,
+    concurrent_calls_share_the_ready_items,
     attempts_are_one_plus_failures_and_expiries,
-    an_expiry_counts_and_the_last_one_is_death,
+    an_expiry_counts_and_the_last_one_makes_the_item_dead,
     failures_and_expiries_count_together,
-    light_clean_moves_what_is_due_and_says_when_to_come_again,
-    light_clean_moves_more_than_one_step_can,
+    light_clean_moves_due_items_and_reports_the_next,
+    light_clean_moves_more_items_than_one_step,
 );

@@ -153,7 +153,7 @@ async fn calls_of_all_kinds_are_executed_in_their_order(bench: &Bench) {
     }
 }
 
-async fn a_call_that_is_polled_once_does_not_hold_up_the_others(bench: &Bench) {
+async fn a_call_that_is_polled_once_does_not_delay_the_others(bench: &Bench) {
     let queue = bench.queue().await;
     assert_eq!(queue.queue_len().await.unwrap(), 0);
     let mut add = Box::pin(queue.add_item(item("a")));
@@ -165,7 +165,7 @@ async fn a_call_that_is_polled_once_does_not_hold_up_the_others(bench: &Bench) {
 
 on_every_engine!(
     calls_of_all_kinds_are_executed_in_their_order,
-    a_call_that_is_polled_once_does_not_hold_up_the_others,
+    a_call_that_is_polled_once_does_not_delay_the_others,
 );
 
 /// With threads that can overtake one another.

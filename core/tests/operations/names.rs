@@ -28,7 +28,7 @@ async fn strange_names_are_skipped_and_counted() {
 }
 
 #[tokio::test]
-async fn all_names_come_however_many_there_are() {
+async fn all_names_are_listed_however_many_there_are() {
     let redis = Redis::start();
     let mut raw = redis.server().connection();
     let client = Client::connect(&redis.server().url()).await.unwrap();
@@ -43,7 +43,7 @@ async fn all_names_come_however_many_there_are() {
 }
 
 #[tokio::test]
-async fn who_may_not_list_is_told_at_once() {
+async fn a_user_without_the_right_to_list_gets_an_error_at_once() {
     let redis = Redis::start();
     let server = redis.server();
     for (rules, lacks) in [

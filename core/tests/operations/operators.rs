@@ -44,7 +44,7 @@ async fn counts_are_exact_after_removing_ready_items(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-async fn requeue_revives_the_dead_only(bench: &Bench) {
+async fn requeue_moves_only_dead_items(bench: &Bench) {
     let queue = bench.queue().await;
     one_of_each_state(&queue).await;
     let answers = queue.requeue(["ready", "delayed", "leased", "dead", "none"]).await.unwrap();
@@ -56,7 +56,7 @@ async fn requeue_revives_the_dead_only(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-async fn the_requeued_have_all_their_attempts_again(bench: &Bench) {
+async fn a_requeued_item_has_all_its_attempts_again(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_item(item("a").max_attempts(2)).await.unwrap();
     for _ in 0..2 {
@@ -119,7 +119,7 @@ async fn purge_removes_one_state(bench: &Bench) {
     }
 }
 
-async fn purge_removes_more_than_one_step_can(bench: &Bench) {
+async fn purge_removes_more_items_than_one_step(bench: &Bench) {
     let queue = bench.queue().await;
     let items = (0..2500).map(|i| item(format!("{i}")).priority((i % 4) as u8));
     queue.add_items(items).await.unwrap();
@@ -145,11 +145,11 @@ on_every_engine!(
     remove_in_every_state,
     remove_many_answers_in_order,
     counts_are_exact_after_removing_ready_items,
-    requeue_revives_the_dead_only,
-    the_requeued_have_all_their_attempts_again,
+    requeue_moves_only_dead_items,
+    a_requeued_item_has_all_its_attempts_again,
     a_paused_queue_only_stops_leasing,
     pause_and_resume_may_be_repeated,
     purge_removes_one_state,
-    purge_removes_more_than_one_step_can,
+    purge_removes_more_items_than_one_step,
     a_purged_lease_is_lost,
 );

@@ -63,7 +63,7 @@ async fn higher_priorities_first(bench: &Bench) {
     assert_eq!(drain(&queue).await, ["b", "d", "c", "e", "a", "f"]);
 }
 
-async fn what_is_reclaimed_goes_to_the_front_the_oldest_first(bench: &Bench) {
+async fn reclaimed_items_go_to_the_front_the_oldest_first(bench: &Bench) {
     let queue = bench.queue().await;
     add(&queue, &["a", "b"]).await;
     take(&queue).await;
@@ -74,14 +74,14 @@ async fn what_is_reclaimed_goes_to_the_front_the_oldest_first(bench: &Bench) {
     assert_eq!(drain(&queue).await, ["a", "b", "c"]);
 }
 
-async fn what_is_released_goes_to_the_front(bench: &Bench) {
+async fn released_items_go_to_the_front(bench: &Bench) {
     let queue = bench.queue().await;
     add(&queue, &["a", "b"]).await;
     queue.release(&take(&queue).await, Duration::ZERO).await.unwrap();
     assert_eq!(drain(&queue).await, ["a", "b"]);
 }
 
-async fn what_is_released_in_one_batch_keeps_its_order(bench: &Bench) {
+async fn items_released_in_one_batch_keep_their_order(bench: &Bench) {
     let queue = bench.queue().await;
     add(&queue, &["a", "b", "c"]).await;
     let leases = queue.lease_many(2, at_once()).await.unwrap();
@@ -89,7 +89,7 @@ async fn what_is_released_in_one_batch_keeps_its_order(bench: &Bench) {
     assert_eq!(drain(&queue).await, ["a", "b", "c"]);
 }
 
-async fn what_is_due_after_a_release_goes_to_the_front(bench: &Bench) {
+async fn items_due_after_a_release_go_to_the_front(bench: &Bench) {
     let queue = bench.queue().await;
     add(&queue, &["a", "b"]).await;
     queue.release(&take(&queue).await, ms(5)).await.unwrap();
@@ -98,14 +98,14 @@ async fn what_is_due_after_a_release_goes_to_the_front(bench: &Bench) {
     assert_eq!(drain(&queue).await, ["a", "b", "c"]);
 }
 
-async fn what_failed_goes_to_the_back(bench: &Bench) {
+async fn failed_items_go_to_the_back(bench: &Bench) {
     let queue = bench.queue().await;
     add(&queue, &["a", "b"]).await;
     queue.fail(&take(&queue).await, "", Duration::ZERO).await.unwrap();
     assert_eq!(drain(&queue).await, ["b", "a"]);
 }
 
-async fn what_is_due_after_a_failure_goes_to_the_back(bench: &Bench) {
+async fn items_due_after_a_failure_go_to_the_back(bench: &Bench) {
     let queue = bench.queue().await;
     add(&queue, &["a", "b"]).await;
     queue.fail(&take(&queue).await, "", ms(5)).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_failure_after_a_release_with_a_delay_goes_to_the_back(bench: &Bench) 
     assert_eq!(drain(&queue).await, ["b", "a"]);
 }
 
-async fn what_was_added_with_a_delay_goes_to_the_back(bench: &Bench) {
+async fn items_added_with_a_delay_go_to_the_back(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_item(item("late").delay(ms(7))).await.unwrap();
     queue.add_item(item("soon").delay(ms(5))).await.unwrap();
@@ -133,7 +133,7 @@ async fn what_was_added_with_a_delay_goes_to_the_back(bench: &Bench) {
     assert_eq!(drain(&queue).await, ["a", "soon", "late"]);
 }
 
-async fn what_comes_back_stays_within_its_priority(bench: &Bench) {
+async fn returning_items_stay_in_their_priority(bench: &Bench) {
     let queue = bench.queue().await;
     let add = |id, priority| queue.add_item(item(id).priority(priority));
     for (id, priority) in [("high", 5), ("a", 1), ("b", 1)] {
@@ -149,7 +149,7 @@ async fn what_comes_back_stays_within_its_priority(bench: &Bench) {
     assert_eq!(drain(&queue).await, ["high", "higher", "a", "b"]);
 }
 
-async fn the_requeued_go_to_the_back(bench: &Bench) {
+async fn requeued_items_go_to_the_back(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_item(item("a").max_attempts(1)).await.unwrap();
     queue.fail(&take(&queue).await, "", Duration::ZERO).await.unwrap();
@@ -162,16 +162,16 @@ on_every_engine!(
     first_in_first_out,
     items_with_options_keep_their_place_in_a_batch,
     higher_priorities_first,
-    what_is_reclaimed_goes_to_the_front_the_oldest_first,
-    what_is_released_goes_to_the_front,
-    what_is_released_in_one_batch_keeps_its_order,
-    what_is_due_after_a_release_goes_to_the_front,
-    what_failed_goes_to_the_back,
-    what_is_due_after_a_failure_goes_to_the_back,
+    reclaimed_items_go_to_the_front_the_oldest_first,
+    released_items_go_to_the_front,
+    items_released_in_one_batch_keep_their_order,
+    items_due_after_a_release_go_to_the_front,
+    failed_items_go_to_the_back,
+    items_due_after_a_failure_go_to_the_back,
     a_failure_after_a_release_with_a_delay_goes_to_the_back,
-    what_was_added_with_a_delay_goes_to_the_back,
-    what_comes_back_stays_within_its_priority,
-    the_requeued_go_to_the_back,
+    items_added_with_a_delay_go_to_the_back,
+    returning_items_stay_in_their_priority,
+    requeued_items_go_to_the_back,
 );
 
 /// With threads that can overtake one another.

@@ -20,7 +20,7 @@ async fn counts_by_state_and_priority(bench: &Bench) {
     assert_eq!(queue.processing().await.unwrap(), 1);
 }
 
-async fn totals_count_what_happened(bench: &Bench) {
+async fn totals_count_all_events(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_items(["a", "b", "c", "a"].map(|id| item(id).max_attempts(2))).await.unwrap();
     let a = take(&queue).await;
@@ -121,7 +121,7 @@ async fn list_turns_pages_in_the_order_of_leasing_or_of_time(bench: &Bench) {
     }
 }
 
-async fn a_listing_goes_on_after_items_have_left(bench: &Bench) {
+async fn a_listing_continues_after_items_have_left(bench: &Bench) {
     let queue = bench.queue().await;
     for i in 0..10 {
         queue.add_item(item(format!("{i}")).delay(secs(i + 1))).await.unwrap();
@@ -179,11 +179,11 @@ async fn queues_do_not_mix(bench: &Bench) {
 
 on_every_engine!(
     counts_by_state_and_priority,
-    totals_count_what_happened,
+    totals_count_all_events,
     the_age_of_the_oldest_ready_item,
     get_shows_an_item_without_leasing_it,
     list_turns_pages_in_the_order_of_leasing_or_of_time,
-    a_listing_goes_on_after_items_have_left,
+    a_listing_continues_after_items_have_left,
     a_drained_queue_leaves_a_few_small_keys,
     queues_are_known_by_name,
     queues_do_not_mix,

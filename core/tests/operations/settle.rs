@@ -85,7 +85,7 @@ async fn release_works_past_the_deadline_until_the_item_is_reclaimed(bench: &Ben
     assert_eq!(take(&queue).await.attempt(), 1);
 }
 
-async fn fail_counts_and_says_where_the_item_is(bench: &Bench) {
+async fn fail_counts_and_returns_the_new_state(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_item(item("a").max_attempts(3)).await.unwrap();
     let failed = queue.fail(&take(&queue).await, "one", Duration::ZERO).await.unwrap();
@@ -113,7 +113,7 @@ async fn without_a_limit_an_item_never_dies(bench: &Bench) {
     }
 }
 
-async fn error_texts_are_cut_between_characters(bench: &Bench) {
+async fn error_texts_are_truncated_between_characters(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_item(item("a")).await.unwrap();
     for (text, kept) in [
@@ -155,8 +155,8 @@ on_every_engine!(
     extend_twice_in_one_batch_is_the_later_of_both,
     release_counts_no_attempt,
     release_works_past_the_deadline_until_the_item_is_reclaimed,
-    fail_counts_and_says_where_the_item_is,
+    fail_counts_and_returns_the_new_state,
     without_a_limit_an_item_never_dies,
-    error_texts_are_cut_between_characters,
+    error_texts_are_truncated_between_characters,
     the_same_lease_twice_in_one_batch_counts_once,
 );

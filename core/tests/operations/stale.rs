@@ -47,7 +47,7 @@ async fn while_another_holds_the_item(bench: &Bench) {
     assert!(queue.complete(&current).await.unwrap());
 }
 
-async fn after_the_holder_gave_it_back(bench: &Bench) {
+async fn after_the_holder_released_the_item(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_items(["a", "b"].map(item)).await.unwrap();
     let released = take(&queue).await;
@@ -102,7 +102,7 @@ async fn after_death_and_requeue(bench: &Bench) {
     assert_harmless(&queue, &first, false).await;
 }
 
-async fn among_good_ones_in_one_batch(bench: &Bench) {
+async fn among_valid_handles_in_one_batch(bench: &Bench) {
     let queue = bench.queue().await;
     let stale = stale_lease(bench, &queue).await;
     queue.add_item(item("b")).await.unwrap();
@@ -177,11 +177,11 @@ async fn after_a_server_that_took_over_counted_from_there_again() {
 on_every_engine!(
     after_the_item_was_reclaimed,
     while_another_holds_the_item,
-    after_the_holder_gave_it_back,
+    after_the_holder_released_the_item,
     after_another_completed_it,
     after_the_id_was_added_again,
     after_the_item_was_removed,
     after_death_and_requeue,
-    among_good_ones_in_one_batch,
+    among_valid_handles_in_one_batch,
     a_lease_of_another_queue_is_refused,
 );

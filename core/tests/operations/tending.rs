@@ -29,7 +29,7 @@ async fn is_told(call: JoinHandle<bool>, since: Instant, due_in: Duration) {
     assert!(due && since.elapsed() + ms(20) >= due_in, "{:?}", since.elapsed());
 }
 
-async fn a_sleeping_cleaner_is_told_of_what_is_due_earlier(bench: &Bench) {
+async fn a_sleeping_cleaner_is_notified_of_earlier_items(bench: &Bench) {
     let cleaner = bench.queue_in_real_time().await;
     let queue = bench.queue_in_real_time().await;
     for from_same_client in [false, true] {
@@ -63,7 +63,7 @@ async fn a_sleeping_cleaner_is_told_of_what_is_due_earlier(bench: &Bench) {
     }
 }
 
-async fn it_sleeps_until_what_it_knows_of_or_its_rest_is_over(bench: &Bench) {
+async fn a_cleaner_sleeps_until_the_next_item_or_the_end_of_its_rest(bench: &Bench) {
     let queue = bench.queue_in_real_time().await;
     assert!(!queue.wait_until_due(ms(30)).await.unwrap(), "a queue that does not exist");
     queue.add_item(item("a")).await.unwrap();
@@ -74,7 +74,7 @@ async fn it_sleeps_until_what_it_knows_of_or_its_rest_is_over(bench: &Bench) {
     is_told(call, since, ms(150)).await;
 }
 
-async fn workers_and_cleaners_do_not_take_each_others_news(bench: &Bench) {
+async fn workers_and_cleaners_do_not_take_each_others_tokens(bench: &Bench) {
     let (cleaner, worker) = (bench.queue_in_real_time().await, bench.queue_in_real_time().await);
     let producer = bench.queue_in_real_time().await;
     producer.add_item(item("first")).await.unwrap();
@@ -137,7 +137,7 @@ async fn many_items(queue: &WorkQueue) {
     }
 }
 
-async fn a_turn_ends_with_who_has_it(bench: &Bench) {
+async fn a_turn_ends_with_its_holder(bench: &Bench) {
     let (one, two) = (bench.queue().await, bench.queue().await);
     many_items(&one).await;
     let hours = secs(3600);
@@ -169,7 +169,7 @@ async fn a_turn_ends_with_who_has_it(bench: &Bench) {
     assert!(done(&other().await));
 }
 
-async fn a_clock_that_was_set_back_does_not_put_it_off_for_ever(bench: &Bench) {
+async fn a_clock_that_was_set_back_does_not_delay_a_deep_clean_for_ever(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_item(item("a")).await.unwrap();
     bench.advance(secs(365 * 86_400));
@@ -182,11 +182,11 @@ async fn a_clock_that_was_set_back_does_not_put_it_off_for_ever(bench: &Bench) {
 }
 
 on_every_engine!(
-    a_sleeping_cleaner_is_told_of_what_is_due_earlier,
-    it_sleeps_until_what_it_knows_of_or_its_rest_is_over,
-    workers_and_cleaners_do_not_take_each_others_news,
+    a_sleeping_cleaner_is_notified_of_earlier_items,
+    a_cleaner_sleeps_until_the_next_item_or_the_end_of_its_rest,
+    workers_and_cleaners_do_not_take_each_others_tokens,
     closing_ends_the_sleep_and_bad_times_are_invalid,
     a_deep_clean_is_done_once_in_an_interval,
-    a_turn_ends_with_who_has_it,
-    a_clock_that_was_set_back_does_not_put_it_off_for_ever,
+    a_turn_ends_with_its_holder,
+    a_clock_that_was_set_back_does_not_delay_a_deep_clean_for_ever,
 );

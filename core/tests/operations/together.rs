@@ -45,7 +45,7 @@ async fn a_lease_is_extended_by_both_callers(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-async fn of_the_same_id_the_first_call_adds(bench: &Bench) {
+async fn the_first_call_with_an_id_adds_it(bench: &Bench) {
     let queue = bench.queue().await;
     let data = |id: &str, data: &str| Item::new(data).with_id(id);
     let (one, two, three) = tokio::join!(
@@ -63,7 +63,7 @@ async fn of_the_same_id_the_first_call_adds(bench: &Bench) {
 }
 
 /// The call is executed, or not; the others get their own answers.
-async fn a_call_that_is_dropped_while_its_request_fills_moves_no_answer(bench: &Bench) {
+async fn a_call_dropped_before_its_request_leaves_shifts_no_answer(bench: &Bench) {
     let client = bench.client().await;
     for round in 0..50 {
         let queue = client.queue(&format!("round-{round}")).unwrap();
@@ -102,6 +102,6 @@ on_every_engine!(
     a_lease_is_completed_by_the_first_of_two_callers,
     an_item_is_removed_by_the_first_of_two_callers,
     a_lease_is_extended_by_both_callers,
-    of_the_same_id_the_first_call_adds,
-    a_call_that_is_dropped_while_its_request_fills_moves_no_answer,
+    the_first_call_with_an_id_adds_it,
+    a_call_dropped_before_its_request_leaves_shifts_no_answer,
 );

@@ -86,7 +86,7 @@ async fn a_resume_and_a_requeue_wake(bench: &Bench) {
     assert_eq!(woken(call).await, "b");
 }
 
-async fn every_waiting_call_gets_one(bench: &Bench) {
+async fn every_waiting_call_gets_an_item(bench: &Bench) {
     let (queue, other) = (bench.queue_in_real_time().await, bench.queue_in_real_time().await);
     let mut calls = Vec::new();
     for _ in 0..5 {
@@ -104,7 +104,7 @@ async fn every_waiting_call_gets_one(bench: &Bench) {
 
 /// Calls that together want more items than fit into one request do not delay other calls of their client,
 /// neither while they wait nor after they have ended with too few items.
-async fn more_than_a_request_may_be_wanted(bench: &Bench) {
+async fn calls_may_want_more_than_one_request(bench: &Bench) {
     let queue = bench.queue_in_real_time().await;
     let lease_600 = |wait: Option<Duration>| {
         let (queue, mut options) = (queue.clone(), LeaseOptions::new(secs(60)));
@@ -136,11 +136,11 @@ async fn more_than_a_request_may_be_wanted(bench: &Bench) {
 }
 
 on_every_engine!(
-    more_than_a_request_may_be_wanted,
+    calls_may_want_more_than_one_request,
     a_wait_ends,
     an_add_wakes,
     a_release_and_a_failure_wake,
     the_clock_wakes,
     a_resume_and_a_requeue_wake,
-    every_waiting_call_gets_one,
+    every_waiting_call_gets_an_item,
 );
