@@ -1,8 +1,8 @@
 """Builds the book as a website that needs no network: book.py SOURCE SITE.
 
-Copies the pages, and what they link to, to SOURCE in the layout of the project, and runs MkDocs. A
-link to what is not in the book becomes plain text. Examples that follow one another, each below a
-language in bold, become tabs. docs/README.md gives the order of the pages.
+Copies the pages, and the files that they link to, to SOURCE in the layout of the project, and runs
+MkDocs. A link to a file outside the book becomes plain text. Consecutive examples, each below a
+language in bold, become tabs. docs/README.md defines the order of the pages.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from mkdocs.config import load_config  # type: ignore[import-not-found]
 from pages import LINK, TOP, is_elsewhere, links, slug
 
 CONTENTS = TOP / "docs" / "README.md"
-# Other files that pages show or refer to; a web server gives them as they are.
-# An example below its language, perhaps with a remark behind that.
+# Other files that pages show or refer to; a web server delivers them unchanged.
+# An example below its language, which a remark may follow.
 EXAMPLE = re.compile(
     r"^\*\*([\w.]+)\*\*(?:: ([^\n]*))?\n\n(?:<!-- [^\n]* -->\n)?(```.*?^```\n)", re.M | re.S
 )
-# What makes the tabs.
+# The files that implement the tabs.
 TABS = ["docs/site.css", "docs/site.js"]
 COPIED = {".svg", ".acl", ".toml", ".yaml", ".json", ".service", ".h", ".lua"}
 
@@ -40,13 +40,13 @@ def contents() -> list[Any]:
 
 
 def place(page: Path, target: str) -> str:
-    """Return where the target of a link is, from the top."""
+    """Return the path of a link's target, relative to the top."""
     path = (page.parent / target.split("#")[0]).resolve()
     return path.relative_to(TOP).as_posix()
 
 
 def stage(source: Path, pages: list[str]) -> None:
-    """Copy the pages and what they need."""
+    """Copy the pages and the files that they need."""
     shutil.rmtree(source, ignore_errors=True)
     kept = {*pages, *TABS}
     for name in pages:
@@ -70,7 +70,7 @@ def stage(source: Path, pages: list[str]) -> None:
 
 
 def tabbed(text: str) -> str:
-    """Make tabs of examples that follow one another."""
+    """Turn consecutive examples into tabs."""
     groups: list[list[re.Match[str]]] = []
     for example in EXAMPLE.finditer(text):
         if groups and not text[groups[-1][-1].end() : example.start()].strip():
@@ -110,7 +110,7 @@ def main() -> None:
         site_dir=str(site),
         nav=nav,
         use_directory_urls=False,
-        # Its scripts and fonts are part of it.
+        # Include scripts and fonts.
         theme={"name": "readthedocs", "highlightjs": False, "include_homepage_in_sidebar": False},
         markdown_extensions=[
             "tables",

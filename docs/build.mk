@@ -1,4 +1,4 @@
-# The book: a website, and a check of everything that it says by example.
+# The book: a website, and a check of all its examples.
 .PHONY: docs test-docs
 
 DOCS_VENV := $(CURDIR)/build/docs/venv
@@ -11,7 +11,7 @@ $(DOCS_VENV)/ready: docs/requirements.txt
 	$(DOCS_VENV)/bin/python -m pip install -q --disable-pip-version-check -r $<
 	touch $@
 
-# With the packages as they were built last, for release or for tests; builds those that are missing.
+# Uses the packages of the last build, for release or for tests, and builds missing ones.
 test-docs: docs node-tools ## run every example of the README and the book, and check every link
 	@$(PYTHON) -c 'import leaseq' 2>/dev/null || $(MAKE) --no-print-directory python
 	@test -e bindings-node/dist/index.js || $(MAKE) --no-print-directory node

@@ -1,17 +1,17 @@
 """Runs every example of the README and the book, and checks every link of every page.
 
-A comment above a block says what to do with it:
+A comment above each block controls it:
 
     <!-- run: PREAMBLE as FILE after FILE => LINE | LINE -->
     <!-- skip: REASON -->
 
-`run` executes the block and, after `=>`, says what it prints. With a PREAMBLE, the block is a
-fragment, which docs/preambles/README.md explains. `as` names its file; `after` names the file of
-another example of the page, which runs before it in the same folder. A block without a comment is a
-mistake.
+`run` executes the block; the expected output follows `=>`. With a PREAMBLE, the block is a
+fragment, which docs/preambles/README.md explains. `as` names the file of the block. `after` names
+the file of another example of the page, which runs first, in the same folder. A block without a
+comment is an error.
 
-Fragments run in memory and on Redis. Programs run where they say; those that say `sqlite:jobs.db`,
-and those in C that take a URL as an argument, run on Redis too. The packages are
+Fragments run in memory and on Redis. Programs run on the engine that they name; those that name
+`sqlite:jobs.db`, and those in C that take a URL as an argument, run on Redis too. The packages are
 those in build/, as `make python node c` builds them.
 """
 
@@ -50,7 +50,7 @@ MARK = re.compile(r"^ *(?://|#)--- (\w+)(?: < (\w+))?\n", re.MULTILINE)
 
 
 class WrongError(Exception):
-    """What is wrong with a page."""
+    """An error in a page."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ class Example:
 
     @property
     def language(self) -> str:
-        """Of the block; with `asyncio` for Python that awaits."""
+        """The language of the block; `asyncio` for Python with await."""
         is_asyncio = self.preamble and re.search(r"\bawait |\basync ", self.block.code)
         return "asyncio" if self.block.language == "python" and is_asyncio else self.block.language
 
 
 def complete(preamble: str, code: str, language: str) -> str:
-    """Put around the fragment what its preamble names."""
+    """Complete the fragment with its preamble."""
     ending = {"python": "py", "asyncio": "asyncio.py", "js": "mjs", "rust": "rs", "c": "c"}[
         language
     ]
@@ -99,7 +99,7 @@ def complete(preamble: str, code: str, language: str) -> str:
 
 
 def read_examples() -> tuple[list[Example], list[str]]:
-    """Read the examples of all pages; also, the blocks without a valid comment."""
+    """Read the examples of all pages, and list the blocks without a valid comment."""
     examples: list[Example] = []
     wrong: list[str] = []
     for block in itertools.chain.from_iterable(map(blocks, book_pages())):
@@ -117,7 +117,7 @@ def read_examples() -> tuple[list[Example], list[str]]:
 
 
 def check_links() -> list[str]:
-    """Find the links that lead nowhere, and the pages that no contents list."""
+    """Find broken links, and pages that the contents do not list."""
     wrong = []
     for page in all_pages():
         for target in links(page):
@@ -145,14 +145,14 @@ class Runner:
         self.rust: Path | None = None
 
     def urls(self, example: Example) -> list[str]:
-        """Return where it runs."""
+        """Return the URLs that the example runs on."""
         if example.preamble is not None:
             return ["memory:", self.redis]
         takes_any = FILE in example.block.code or "argv" in example.block.code
         return [FILE, self.redis] if takes_any else [FILE]
 
     def run(self, example: Example, before: list[Example]) -> None:
-        """Run it everywhere."""
+        """Run the example on each URL."""
         for turn, url in enumerate(self.urls(example)):
             if url == self.redis:
                 url += f"?namespace=example{example.number}"
@@ -165,7 +165,7 @@ class Runner:
                 raise WrongError(f"on {url} it printed {printed.splitlines()}, not {example.out}")
 
     def run_once(self, example: Example, url: str, folder: Path) -> str:
-        """Run it in this folder, and return what it printed."""
+        """Run the example in this folder, and return its output."""
         language, code = example.block.language, example.code
         environment = {**os.environ, "LEASEQ_URL": url, "LEASEQ_EXAMPLE_URL": url}
         environment.pop("REDIS_URL", None)
@@ -200,12 +200,12 @@ class Runner:
         else:
             assert self.rust is not None
             command = [self.rust, str(example.number)]
-            # It is compiled once, for any server.
+            # The program is compiled once, for any server.
             environment["LEASEQ_EXAMPLE_REDIS"] = self.redis
         return execute(command, folder, environment)
 
     def compile_rust(self, examples: list[Example]) -> None:
-        """Compile all examples in Rust as one program, which runs one by its number."""
+        """Compile all examples in Rust as one program, which runs an example by its number."""
         manifest, *_ = [e for e in examples if e.language == "toml" and "[package]" in e.code]
         project = BUILD / "rust"
         (project / "src").mkdir(parents=True, exist_ok=True)
@@ -215,7 +215,7 @@ class Runner:
         # What the examples depend on is compiled already, with these features.
         shared = f'leaseq-features = {{ path = "{TOP / "integration-tests/features"}" }}'
         text = text.replace("[dependencies]\n", f"[dependencies]\n{shared}\n")
-        # Clippy and formatting of the workspace leave it alone.
+        # A workspace of its own, so that the project's Clippy and formatting skip it.
         text += "\n[workspace]\n\n" + "".join(profiles)
         write(project / "Cargo.toml", re.sub(r'name = ".*"', 'name = "leaseq-examples"', text))
         shutil.copyfile(TOP / "Cargo.lock", project / "Cargo.lock")
@@ -246,7 +246,7 @@ class Runner:
         self.rust = Path(target) / "debug" / "leaseq-examples"
 
     def unpack_node(self) -> None:
-        """Put the package for Node.js, and what compiles TypeScript, where examples find it."""
+        """Put the package for Node.js, and the TypeScript compiler, where examples find them."""
         modules = BUILD / "node_modules"
         shutil.rmtree(modules, ignore_errors=True)
         modules.mkdir(parents=True)
@@ -259,7 +259,7 @@ class Runner:
                 (modules / name).symlink_to(tool)
 
     def check_manifest(self, example: Example) -> None:
-        """Check that a Cargo.toml names this crate, and features that it has."""
+        """Check that a Cargo.toml names this crate and existing features."""
         features = re.findall(r"features = \[(.*?)\]", example.code.replace("\n", " "))
         known = re.findall(r"^(\w+) = \[", (TOP / "core/Cargo.toml").read_text(), re.MULTILINE)
         if 'leaseq = { path = "../leaseq/core"' not in example.code:
@@ -272,7 +272,7 @@ class Runner:
 
 
 def write(path: Path, text: str) -> None:
-    """Write it only if it changes: otherwise nothing is compiled again."""
+    """Write the file only if its text changes, so that cargo does not compile it again."""
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
@@ -280,7 +280,7 @@ def write(path: Path, text: str) -> None:
 def execute(
     command: list[str | Path], folder: Path, environment: dict[str, str], patience: float = PATIENCE
 ) -> str:
-    """Run a program that must succeed, and return what it prints."""
+    """Run a program that must succeed, and return its output."""
     try:
         done = subprocess.run(
             command,
@@ -302,7 +302,7 @@ def execute(
 
 @contextmanager
 def redis_server(folder: Path) -> Iterator[str]:
-    """Start a server on a free port of loopback; gives its URL."""
+    """Start a server on a free port of loopback, and yield its URL."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -335,11 +335,11 @@ def redis_server(folder: Path) -> Iterator[str]:
 
 
 def run_all(arguments: argparse.Namespace, examples: list[Example]) -> list[str]:
-    """Run the examples, and return what fails."""
+    """Run the examples, and return the failures."""
     named = {(e.block.page, e.name): e for e in examples if e.name}
     wrong: list[str] = []
     BUILD.mkdir(parents=True, exist_ok=True)
-    # Where Node.js finds the package: above the folders.
+    # Below BUILD, because Node.js looks for the package in parent folders.
     with (
         tempfile.TemporaryDirectory(dir=BUILD, prefix="run-") as name,
         ThreadPoolExecutor(6) as pool,
@@ -372,7 +372,7 @@ def run_all(arguments: argparse.Namespace, examples: list[Example]) -> list[str]
 
 
 def main() -> None:
-    """Check it all; the exit status is 1 if anything is wrong."""
+    """Check everything; the exit status is 1 if anything is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default="", help="examples of pages whose name has this in it")
     parser.add_argument("--python", type=Path, default=TOP / "build/python/bin/python")
@@ -388,7 +388,7 @@ def main() -> None:
         sys.exit(f"{missing[0]} is missing: make python node c")
     examples, wrong = read_examples()
     wrong += check_links()
-    # The manifest serves all.
+    # All Rust examples need the manifest.
     chosen = [e for e in examples if arguments.only in str(e.block) or e.language == "toml"]
     wrong += run_all(arguments, chosen)
     for line in sorted(wrong):

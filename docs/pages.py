@@ -97,5 +97,5 @@ def links(page: Path) -> Iterator[str]:
 
 
 def is_elsewhere(target: str) -> bool:
-    """Tell whether the target is not a part of this project."""
+    """Return whether the target is outside of this project."""
     return re.match(r"[a-z]+:", target) is not None

@@ -1,4 +1,4 @@
-// Choosing a language on one tab chooses it everywhere, and on the next page.
+// Choosing a language on one tab selects it on all tabs, and on the next page.
 document.addEventListener('DOMContentLoaded', () => {
   const choose = (language) => {
     for (const input of document.querySelectorAll('.tabs input')) {
