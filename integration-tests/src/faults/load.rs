@@ -79,7 +79,7 @@ impl Load {
         *self.stage.borrow()
     }
 
-    /// Adds until it is told to stop.
+    /// Adds items until it is stopped.
     pub(super) async fn produce(self: Arc<Self>, worker_slot: Arc<WorkerSlot>, mut rng: SeededRng) {
         while self.stage() == Stage::Load {
             if self.backlog.load(Ordering::Relaxed) > BACKLOG {
@@ -133,7 +133,7 @@ impl Load {
         (id, digest(&data), item)
     }
 
-    /// Leases and settles until it is told to stop.
+    /// Leases and settles until it is stopped.
     pub(super) async fn work(
         self: Arc<Self>,
         worker_slot: Arc<WorkerSlot>,

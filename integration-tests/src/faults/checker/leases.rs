@@ -99,7 +99,7 @@ fn lost_too_early(index: &HistoryIndex<'_>, i: usize, found: &mut Vec<Violation>
     let lease = &index.history.leases[i];
     let ServerClock::Runs { from_ms } = index.history.clock else { return };
     if lease.keep_alive {
-        return; // its holder is told a little early
+        return; // its holder is notified a little early
     }
     for lost in &index.settles[i] {
         let (

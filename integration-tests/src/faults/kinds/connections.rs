@@ -29,7 +29,7 @@ pub(in crate::faults) async fn lose_replies(context: &mut FaultContext<'_>) -> R
     Ok(())
 }
 
-/// The same where the proxy cannot tell replies apart: it discards everything from the servers for a
+/// The same where the proxy cannot distinguish replies: it discards everything from the servers for a
 /// while, and then resets the connections.
 pub(in crate::faults) async fn mute(context: &mut FaultContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
