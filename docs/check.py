@@ -186,7 +186,7 @@ class Runner:
         elif language == "ts":
             tsc = BUILD / "node_modules" / "typescript" / "bin" / "tsc"
             flags = ["--strict", "--target", "es2022", "--module", "node16"]
-            execute(["node", tsc, *flags, script.name], folder, environment)
+            execute(["node", tsc, *flags, script.name], folder, environment, patience=600)
             command = ["node", script.with_suffix(".mjs").name]
         elif language == "c":
             prefix = self.arguments.c
@@ -195,6 +195,7 @@ class Runner:
                 ["cc", *C_FLAGS, script.name, "-o", "example", *places, "-lleaseq"],
                 folder,
                 environment,
+                patience=600,
             )
             command = ["./example"] if example.preamble else ["./example", url]
         else:
