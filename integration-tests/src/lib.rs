@@ -4,5 +4,6 @@
 
 pub mod conformance;
 pub mod demo;
+pub mod error;
 pub mod faults;
 mod share;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::Error;
+use crate::error::Error;
 
 const REAL: i64 = 0;
 const STANDS_STILL: i64 = 1;

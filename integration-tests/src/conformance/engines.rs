@@ -8,8 +8,8 @@ use leaseq_test_support::{
 };
 use serde_json::Value;
 
-use super::Error;
 use super::clock::Clock;
+use crate::error::Error;
 
 /// The environment variable with the path of the newest Valkey, if that is tested too.
 pub(crate) const VALKEY: &str = "LEASEQ_VALKEY_SERVER";

@@ -26,9 +26,8 @@ use self::run::Team;
 use self::scenario::Scenario;
 use self::table::{Mark, Table};
 use self::testee::{Language, Testee};
+use crate::error::Error;
 use crate::share::Share;
-
-pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Known failures, as `SCENARIO TEAM ENGINE`. If one of them passes, the run fails: remove the entry.
 const KNOWN_FAILURES: &[&str] = &[];

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::Error;
 use super::clock::Clock;
 use super::engines::Engine;
 use super::expect::Expect;
 use super::scenario::{ClockMode, Scenario, Step, applies};
 use super::testee::{Answer, Pending, Testee};
 use super::value;
+use crate::error::Error;
 
 /// The tolerance of times on a running clock.
 const WITHIN_MS: u64 = 1_000;

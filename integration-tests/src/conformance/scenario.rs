@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Error;
 use super::value::expand;
+use crate::error::Error;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

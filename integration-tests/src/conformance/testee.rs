@@ -16,7 +16,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::{Mutex as Turn, oneshot};
 use tokio::time::timeout;
 
-use super::Error;
+use crate::error::Error;
 
 /// How long an answer may take on a busy machine; no scenario waits longer.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Error;
+use crate::error::Error;
 
 /// Names of fields that contain bytes.
 const BYTES: [&str; 3] = ["id", "ids", "data"];

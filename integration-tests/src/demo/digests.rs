@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use super::Error;
 use super::files::File;
+use crate::error::Error;
 
 /// Arguments of one call of the program.
 const CHUNK: usize = 500;

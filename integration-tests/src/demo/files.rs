@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Error;
+use crate::error::Error;
 
 /// The largest data of an item, in bytes; larger files are skipped.
 const MAX_FILE: u64 = leaseq::options::DEFAULT_MAX_DATA as u64;

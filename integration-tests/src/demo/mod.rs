@@ -14,9 +14,6 @@ mod worker;
 
 use std::process::ExitCode;
 
-/// The error type of the demo's programs, which only print it.
-pub type Error = Box<dyn std::error::Error + Send + Sync>;
-
 /// Runs the demo. Exit status 0: the queue kept its promises; 1: it did not, or the demo could not find
 /// out. Each argument, `LANGUAGE=COMMAND ARGUMENT…`, is one more worker.
 pub fn main() -> ExitCode {

@@ -8,7 +8,7 @@ use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
+use crate::error::Error;
 
 /// One line of a worker's result file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

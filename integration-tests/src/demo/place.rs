@@ -4,7 +4,7 @@ use std::path::Path;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::Error;
+use crate::error::Error;
 
 /// Characters that a path in a URL must not contain.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');

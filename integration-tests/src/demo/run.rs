@@ -12,13 +12,14 @@ use leaseq::{Client, Item, State, WorkQueue};
 use rustix::process::Signal;
 
 use super::checker::{Record, check_records};
+use super::digests;
 use super::files::{self, Files};
 use super::note::Note;
 use super::place::Place;
 use super::screen::Screen;
 use super::wait;
 use super::worker::{self, BATCH, Kind, Worker};
-use super::{Error, digests};
+use crate::error::Error;
 
 /// The first half has a batch for each worker; the second half a batch for each holding worker.
 const MIN_FILES: usize = 6 * BATCH;

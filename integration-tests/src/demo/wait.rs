@@ -5,7 +5,7 @@ use std::time::Duration;
 use leaseq::{Counts, WorkQueue};
 use leaseq_test_support::eventually;
 
-use super::Error;
+use crate::error::Error;
 
 /// How long any step may take; far longer than necessary.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);

@@ -20,8 +20,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use super::Error;
 use super::wait::PATIENCE;
+use crate::error::Error;
 
 /// How long a lease lasts. After this time the items of a dead worker are back.
 const LEASE: Duration = Duration::from_secs(1);

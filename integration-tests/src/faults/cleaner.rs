@@ -9,8 +9,8 @@ use tokio::process::{Child, ChildStderr, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::conformance::Error;
 use crate::conformance::testee::beside;
+use crate::error::Error;
 
 /// How long starting and ending may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::conformance::Error;
+use crate::error::Error;
 
 pub(super) struct Disk {
     folder: tempfile::TempDir,

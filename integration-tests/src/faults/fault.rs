@@ -8,7 +8,7 @@ use super::kinds::{
 };
 use super::load::{MIX, Mix};
 use super::place::Setup;
-use crate::conformance::Error;
+use crate::error::Error;
 
 type Injecting<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 

@@ -6,12 +6,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::history::{Add, How, Id, Outcome, Span, Time};
+use super::history::{Add, Id, Outcome, Span, Time};
 use super::recorder::Recorder;
 use super::rng::{SeededRng, digest};
-use super::worker::Worker;
 use super::worker_pool::{Told, WorkerSlot, ask, outcome_of};
-use crate::conformance::testee::Testee;
 use crate::conformance::value::hex;
 
 /// The phases of the load.
@@ -36,8 +34,6 @@ pub(super) const MIX: Mix = Mix { leases_ms: &[40, 150, 400, 1_000], keep_alive:
 
 /// Enough items to keep workers busy, few enough to drain soon.
 const BACKLOG: i64 = 300;
-/// How many old handles each worker keeps, to use them when they are stale.
-const SLOTS: u64 = 4;
 
 /// What producers and workers share.
 pub(super) struct Load {
@@ -133,49 +129,6 @@ impl Load {
         (id, digest(&data), item)
     }
 
-    /// Leases and settles until it is stopped.
-    pub(super) async fn work(
-        self: Arc<Self>,
-        worker_slot: Arc<WorkerSlot>,
-        name: String,
-        mut rng: SeededRng,
-    ) {
-        let mut slot = 0;
-        // Earlier leases whose handles the process still has.
-        let mut old: Vec<(usize, String)> = Vec::new();
-        let mut last: Option<Arc<Testee>> = None;
-        while self.stage() != Stage::End {
-            let Some(process) = worker_slot.process().await else { continue };
-            if !last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &process)) {
-                old.clear(); // another process, with no handles
-                last = Some(process.clone());
-            }
-            slot = (slot + 1) % SLOTS;
-            let handle = format!("{name}.{slot}");
-            old.retain(|(_, of)| !of.starts_with(&handle));
-            let worker = Worker { load: &self, worker_slot: &worker_slot, process: &process };
-            let Some(held) = worker.lease(&handle, &mut rng).await else {
-                rest(&mut rng, true).await;
-                continue;
-            };
-            let mut held = held;
-            if self.stage() == Stage::Load && !held.is_empty() && rng.chance(15) {
-                slot = (slot + 1) % SLOTS;
-                let handle = format!("{name}.{slot}");
-                old.retain(|(_, of)| !of.starts_with(&handle));
-                let next = worker.complete_and_lease(&held, &handle, &mut rng).await;
-                old.extend(held.into_iter().map(|held| (held.lease, held.handle)));
-                held = next.unwrap_or_default();
-            }
-            if self.stage() == Stage::Load {
-                worker.use_leases(&held, &old, &mut rng).await;
-            } else {
-                worker.settle(&held, How::Complete, &mut rng).await;
-            }
-            old.extend(held.into_iter().map(|held| (held.lease, held.handle)));
-        }
-    }
-
     /// The span of a call, and whether it failed. A killed process ends no call.
     pub(super) fn span(&self, began: Time, told: &Told) -> (Span, bool) {
         let ended = told.is_some().then(|| self.recorder.now());
@@ -184,7 +137,7 @@ impl Load {
 }
 
 /// The pause of a process whose calls are refused.
-async fn rest(rng: &mut SeededRng, failed: bool) {
+pub(super) async fn rest(rng: &mut SeededRng, failed: bool) {
     if failed {
         tokio::time::sleep(rng.ms(2..15)).await;
     } else if rng.chance(20) {

@@ -6,6 +6,7 @@
 mod checker;
 mod cleaner;
 mod disk;
+mod drain;
 mod fault;
 mod fault_context;
 mod history;
@@ -17,6 +18,7 @@ mod report;
 mod rng;
 mod rows;
 mod run;
+mod work;
 mod worker;
 mod worker_pool;
 
@@ -33,9 +35,9 @@ use tokio::task::JoinSet;
 use self::fault::FAULTS;
 use self::place::ENGINES;
 use self::run::Terms;
-use crate::conformance::Error;
 use crate::conformance::engines::VALKEY;
 use crate::conformance::testee::Language;
+use crate::error::Error;
 use crate::share::Share;
 
 /// Breaks things while every language works on a queue, and checks the answers.

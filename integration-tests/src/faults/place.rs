@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use leaseq_test_support::{Cluster, Proxy, RedisServer, RedisServerBuilder, Sentinel, TlsServer};
 
 use super::disk::Disk;
-use crate::conformance::Error;
 use crate::conformance::clock::Clock;
 use crate::conformance::engines::VALKEY;
+use crate::error::Error;
 
 /// What a fault needs.
 #[derive(Debug, Clone, Copy, Default)]

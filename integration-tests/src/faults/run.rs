@@ -3,31 +3,27 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tokio::task::{JoinHandle, block_in_place};
 
 use super::checker;
+use super::drain::{HEALED, drain, take_stock};
 use super::fault::Fault;
 use super::fault_context::FaultContext;
-use super::history::{History, Left, Totals};
+use super::history::History;
 use super::load::{Load, Stage};
-use super::place::{Place, Servers};
+use super::place::Place;
 use super::recorder::Recorder;
-use super::rng::{SeededRng, digest};
-use super::worker_pool::{ProcessSpec, WorkerPool, insist};
-use crate::conformance::Error;
-use crate::conformance::testee::{Language, Testee};
-use crate::conformance::value::unhex;
+use super::rng::SeededRng;
+use super::work::work;
+use super::worker_pool::{ProcessSpec, WorkerPool};
+use crate::conformance::testee::Language;
+use crate::error::Error;
 
-/// How long healing and draining may take on a busy machine. They take seconds.
-const HEALED: Duration = Duration::from_secs(60);
 /// Completions before the fault begins.
 const WARM: u64 = 30;
 /// Concurrent calls of each process: to add, and to lease.
 const PRODUCERS: usize = 1;
 const WORKERS: usize = 2;
-/// Most keys of a drained queue, and of the rest of the namespace.
-const FEW_KEYS: u64 = 20;
 
 /// The result of a run.
 #[derive(Debug, Default)]
@@ -82,7 +78,7 @@ pub(super) async fn play(
         }
         for i in 0..WORKERS {
             let (name, rng) = (format!("d{i}"), rng(&format!("{} worker {i}", worker_slot.name)));
-            workers.push(tokio::spawn(load.clone().work(worker_slot.clone(), name, rng)));
+            workers.push(tokio::spawn(work(load.clone(), worker_slot.clone(), name, rng)));
         }
     }
     let end = Instant::now() + HEALED;
@@ -155,93 +151,6 @@ fn specs(fault: &Fault, place: &Place, terms: &Terms, rng: &mut SeededRng) -> Ve
         }
     };
     terms.languages.iter().map(spec).collect()
-}
-
-/// After the fault: the surviving processes drain the queue.
-async fn drain(pool: &WorkerPool, load: &Load) -> Result<(), Error> {
-    let recorder = &load.recorder;
-    // Every process must get an answer again, sooner or later.
-    for worker_slot in &pool.worker_slots {
-        let process =
-            worker_slot.process().await.ok_or_else(|| format!("{} is gone", worker_slot.name))?;
-        let asked = insist(&process, recorder, json!({ "op": "counts" }), HEALED).await;
-        asked.map_err(|error| format!("{} is stuck: {error}", worker_slot.name))?;
-    }
-    let first = pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
-    if let Err(error) = until_drained(&first, recorder).await {
-        recorder.fault(error.to_string());
-    }
-    Ok(())
-}
-
-/// When all work has ended: collects the remaining items and checks that the queue is sound.
-async fn take_stock(place: &Place, pool: &WorkerPool, recorder: &Recorder) -> Result<(), Error> {
-    let first = pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
-    let counts = insist(&first, recorder, json!({ "op": "counts" }), HEALED).await?;
-    let check = insist(&first, recorder, json!({ "op": "check" }), HEALED).await?;
-    if check["sound"] != true {
-        recorder.fault(format!("check found {}", check["found"]));
-    }
-    let left = left(&first, recorder).await?;
-    let total = |name: &str| counts["totals"][name].as_u64().unwrap_or_default();
-    let mut history = recorder.history();
-    history.left = left;
-    history.totals = Some(Totals {
-        added: total("added"),
-        leased: total("leased"),
-        completed: total("completed"),
-        failed: total("failed"),
-        expired: total("expired"),
-    });
-    drop(history);
-    if let Servers::One(_) | Servers::Tls(_) = &place.servers
-        && let [server] = place.all()[..]
-    {
-        let keys: u64 = block_in_place(|| server.cli(&["DBSIZE"])).parse()?;
-        if keys > FEW_KEYS {
-            recorder.fault(format!("{keys} keys are left of a drained queue"));
-        }
-    }
-    Ok(())
-}
-
-/// Returns when the queue is drained.
-pub(super) async fn until_drained(first: &Testee, recorder: &Recorder) -> Result<(), Error> {
-    let end = Instant::now() + HEALED;
-    loop {
-        let counts = insist(first, recorder, json!({ "op": "counts" }), HEALED).await?;
-        if ["ready", "delayed", "leased"].iter().all(|state| counts[state] == 0) {
-            return Ok(());
-        }
-        if Instant::now() >= end {
-            return Err(format!("not drained in {HEALED:?}: {counts}").into());
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
-
-/// The remaining items: only dead ones, if all is well.
-async fn left(first: &Testee, recorder: &Recorder) -> Result<Vec<Left>, Error> {
-    let mut all = Vec::new();
-    for state in ["ready", "delayed", "leased", "dead"] {
-        let mut list = json!({ "op": "list", "state": state, "limit": 500 });
-        loop {
-            let page = insist(first, recorder, list.clone(), HEALED).await?;
-            for item in page["items"].as_array().into_iter().flatten() {
-                let bytes = |name: &str| unhex(item[name].as_str().unwrap_or_default());
-                all.push(Left {
-                    id: String::from_utf8_lossy(&bytes("id")?).into_owned(),
-                    data: digest(&bytes("data")?),
-                    state: state.to_owned(),
-                });
-            }
-            list["cursor"] = page["cursor"].clone();
-            if list["cursor"].is_null() {
-                break;
-            }
-        }
-    }
-    Ok(all)
 }
 
 /// A process may grow while it works, but not with each fault.

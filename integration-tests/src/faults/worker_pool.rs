@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 use super::history::Outcome;
 use super::recorder::Recorder;
-use crate::conformance::Error;
 use crate::conformance::testee::{Answer, Failure, Language, Testee};
+use crate::error::Error;
 
 /// How long a call that is retried for at most 10 s may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -4,7 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::time::Duration;
 
 use leaseq::{Client, Lease, LeaseOptions, WorkQueue};
-use leaseq_conformance::demo::{Error, note::Note};
+use leaseq_conformance::demo::note::Note;
+use leaseq_conformance::error::Error;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 

@@ -1,6 +1,7 @@
 //! No item is lost, doubled, changed or invented.
 
-use super::{HistoryIndex, Violation, violation};
+use super::history_index::HistoryIndex;
+use super::violation::{Violation, violation};
 use crate::faults::history::{Add, Id, Outcome};
 
 pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {

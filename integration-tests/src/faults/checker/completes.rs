@@ -1,6 +1,7 @@
 //! At most one `complete` of a generation returns true, and nothing happens after it.
 
-use super::{HistoryIndex, Life, Violation, violation};
+use super::history_index::{HistoryIndex, Life};
+use super::violation::{Violation, violation};
 use crate::faults::history::{How, Outcome};
 
 pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {

@@ -1,7 +1,8 @@
 //! Leases of one generation: they do not overlap, attempts increase by one, and stale handles have no
 //! effect.
 
-use super::{CLOCK_MS, HistoryIndex, Violation, violation};
+use super::history_index::{CLOCK_MS, HistoryIndex};
+use super::violation::{Violation, violation};
 use crate::faults::history::{How, Lease, Outcome, ServerClock, Settle, Time};
 
 pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::conformance::Error;
+use crate::error::Error;
 use crate::faults::cleaner::Cleaner;
 use crate::faults::fault_context::FaultContext;
 use crate::faults::recorder::Recorder;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::conformance::Error;
+use crate::error::Error;
 use crate::faults::fault_context::FaultContext;
 use crate::faults::place::AHEAD_MS;
 

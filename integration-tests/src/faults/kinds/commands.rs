@@ -3,7 +3,7 @@
 use leaseq_test_support::RedisServer;
 use tokio::task::block_in_place;
 
-use crate::conformance::Error;
+use crate::error::Error;
 use crate::faults::fault_context::FaultContext;
 
 /// Runs the command on every server. A busy server may refuse it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use leaseq_test_support::{Proxy, Then};
 
-use crate::conformance::Error;
+use crate::error::Error;
 use crate::faults::fault_context::FaultContext;
 
 fn proxy<'a>(context: &'a FaultContext<'_>) -> Result<&'a Proxy, Error> {

@@ -2,7 +2,7 @@
 
 use tokio::task::block_in_place;
 
-use crate::conformance::Error;
+use crate::error::Error;
 use crate::faults::disk::Disk;
 use crate::faults::fault_context::FaultContext;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use leaseq_test_support::RedisServer;
 use tokio::task::block_in_place;
 
-use crate::conformance::Error;
+use crate::error::Error;
 use crate::faults::fault_context::FaultContext;
 use crate::faults::history::Time;
 use crate::faults::place::Servers;

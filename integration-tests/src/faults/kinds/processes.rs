@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::conformance::Error;
 use crate::conformance::testee::Testee;
+use crate::error::Error;
 use crate::faults::fault_context::FaultContext;
 use crate::faults::history::How;
 use crate::faults::worker::Worker;

@@ -2,10 +2,10 @@
 
 use tokio::task::block_in_place;
 
-use crate::conformance::Error;
+use crate::error::Error;
+use crate::faults::drain::until_drained;
 use crate::faults::fault_context::FaultContext;
 use crate::faults::history::Time;
-use crate::faults::run::until_drained;
 
 /// How much of the time before its death a server with `everysec` may lose: it writes the log every
 /// second, and waits for up to two seconds while the disk is busy.

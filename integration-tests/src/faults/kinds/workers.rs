@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::conformance::Error;
+use crate::error::Error;
 use crate::faults::fault_context::FaultContext;
 
 /// SIGKILL at any time; another process fills the slot.
