@@ -46,6 +46,16 @@ macro_rules! operations {
         }
 
         #[cfg(test)]
+        impl Operation {
+            pub(crate) const ALL: &[Operation] = &[$(Operation::$variant,)*];
+
+            /// Whether it changes state, once for each request id.
+            pub(crate) fn has_request_id(self) -> bool {
+                DECLARATIONS[self as usize].kind != Kind::Repeatable
+            }
+        }
+
+        #[cfg(test)]
         const DECLARATIONS: &[Declaration] = &[$(Declaration {
             name: $name,
             kind: Kind::$kind,

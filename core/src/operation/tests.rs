@@ -132,12 +132,16 @@ fn the_book_has_the_declared_operations() {
         for (column, name) in spellings {
             let name = format!("`{name}`");
             if !rows.iter().any(|row| row[column].contains(&name)) {
-                wrong.push(format!("{}, column {}: lacks {name}", BOOK.path, rows[0][column]));
+                wrong.push(format!(
+                    "{}, column {}: lacks {name}",
+                    BOOK.path,
+                    rows[0][column].trim()
+                ));
             }
         }
         let names = [format!("`leaseq_queue_{c}`"), format!("`…_{c}`")];
         if !rows.iter().any(|row| names.iter().any(|name| row[5].contains(name))) {
-            wrong.push(format!("{}, column {}: lacks {}", BOOK.path, rows[0][5], names[1]));
+            wrong.push(format!("{}, column {}: lacks {}", BOOK.path, rows[0][5].trim(), names[1]));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));

@@ -145,7 +145,7 @@ async fn a_lease_of_before_the_damage_is_not_current_after_it() {
     let second = take(&queue).await;
     let mut hurt = Hurt { raw: &mut raw, queue: "jobs" };
     let number = hurt.number("a");
-    hurt.run("HSET", "extra", &[&number, "garbage"]);
+    hurt.run("HSET", "details", &[&number, "garbage"]);
     queue.deep_clean().await.unwrap();
     assert!(is_lost(queue.extend(&first, secs(1)).await));
     assert!(is_lost(queue.release(&first, secs(1)).await));
@@ -180,7 +180,8 @@ async fn a_record_that_cannot_be_read_is_told_and_stops_nobody() {
 
 #[tokio::test]
 async fn a_key_of_a_wrong_type_is_told_and_nothing_else_is_done() {
-    for key in ["lanes", "meta", "items", "ids", "leased", "extra", "wake", "delayed", "ready:9"] {
+    for key in ["lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "ready:9"]
+    {
         let (bench, mut raw, queue) = stage().await;
         one_of_each_state(&queue).await;
         let mut hurt = Hurt { raw: &mut raw, queue: "jobs" };

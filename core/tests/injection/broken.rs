@@ -19,10 +19,10 @@ fn hurt(raw: &mut Connection, queue: &str) {
     q.score("leased", "due-high", "1800000000000");
     q.push("LPUSH", "ready:2", "ready-too");
     q.run("ZADD", "leased", &["1", "999"]);
-    q.run("HSET", "extra", &["999", "1:0:0:0:0:0:0:0:"]);
+    q.run("HSET", "details", &["999", "1:0:0:0:0:0:0:0:"]);
     q.score("delayed", "due", "+inf");
     let (details, astray) = (q.number("due-front"), q.number("s-ready"));
-    q.run("HSET", "extra", &[&details, "garbage"]);
+    q.run("HSET", "details", &[&details, "garbage"]);
     q.run("HSET", "meta", &["gone:3", "5"]);
     q.run("HSET", "ids", &["nothing", "999", "due-high", &astray]);
     q.run("HDEL", "ids", &["ready-high"]);

@@ -142,7 +142,7 @@ async fn a_late_request_does_not_touch_a_newer_queue() {
     assert!(queue.drop_queue().await.unwrap());
     queue.add_item(item("b")).await.unwrap();
     let text = leaseq::testing::scripts().iter().find(|(name, _)| *name == "drop").unwrap().1;
-    let mut keys: Vec<String> = ["lanes", "meta", "items", "ids", "leased", "extra", "wake"]
+    let mut keys: Vec<String> = ["lanes", "meta", "items", "ids", "leased", "details", "wake"]
         .into_iter()
         .chain(["delayed", "dead", "due", "ready"])
         .map(|key| format!("leaseq:{{jobs}}:{key}"))

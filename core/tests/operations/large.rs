@@ -153,12 +153,12 @@ async fn a_wrong_size_is_found_and_mended() {
     queue.add_items([large("a"), item("b")]).await.unwrap();
     let number: String = cmd("HGET").arg("leaseq:{jobs}:ids").arg("a").query(&mut raw).unwrap();
     let right: String =
-        cmd("HGET").arg("leaseq:{jobs}:extra").arg(&number).query(&mut raw).unwrap();
+        cmd("HGET").arg("leaseq:{jobs}:details").arg(&number).query(&mut raw).unwrap();
     let meta = "leaseq:{jobs}:meta";
     for damage in [
-        &["HSET", "leaseq:{jobs}:extra", &number, "0:0:0:0:0:0:0:0:"][..],
-        &["HSET", "leaseq:{jobs}:extra", &number, "0:17000:0:0:0:0:0:0:"],
-        &["HDEL", "leaseq:{jobs}:extra", &number],
+        &["HSET", "leaseq:{jobs}:details", &number, "0:0:0:0:0:0:0:0:"][..],
+        &["HSET", "leaseq:{jobs}:details", &number, "0:17000:0:0:0:0:0:0:"],
+        &["HDEL", "leaseq:{jobs}:details", &number],
         &["HSET", meta, "large", "1salt0"],
         &["HDEL", meta, "large", "largest"],
         &["HSET", meta, "largest", "20000"],
@@ -168,7 +168,7 @@ async fn a_wrong_size_is_found_and_mended() {
         queue.deep_clean().await.unwrap();
         assert_sound(&queue).await;
         let now: String =
-            cmd("HGET").arg("leaseq:{jobs}:extra").arg(&number).query(&mut raw).unwrap();
+            cmd("HGET").arg("leaseq:{jobs}:details").arg(&number).query(&mut raw).unwrap();
         assert_eq!(now, right, "{damage:?}");
     }
 }

@@ -43,7 +43,7 @@ impl Hurt<'_> {
         if key.starts_with("ready") {
             self.run("LREM", key, &["0", &number]);
         } else {
-            self.run(if key == "extra" { "HDEL" } else { "ZREM" }, key, &[&number]);
+            self.run(if key == "details" { "HDEL" } else { "ZREM" }, key, &[&number]);
         }
     }
 
@@ -221,7 +221,7 @@ pub(crate) const CASES: &[Case] = &[
         name: "details of no item",
         finds: &[Damage::DanglingDetails],
         hurt: |q| {
-            q.run("HSET", "extra", &[NUMBER, "1:0:0:0:0:0:0:0:"]);
+            q.run("HSET", "details", &[NUMBER, "1:0:0:0:0:0:0:0:"]);
         },
     },
     Case {
@@ -230,7 +230,7 @@ pub(crate) const CASES: &[Case] = &[
         hurt: |q| {
             for id in ["ready", "delayed", "leased", "dead"] {
                 let number = q.number(id);
-                q.run("HSET", "extra", &[&number, "garbage"]);
+                q.run("HSET", "details", &[&number, "garbage"]);
             }
         },
     },
@@ -238,7 +238,7 @@ pub(crate) const CASES: &[Case] = &[
         name: "unreadable details of a stray",
         hurt: |q| {
             let number = q.number("ready");
-            q.run("HSET", "extra", &[&number, ""]);
+            q.run("HSET", "details", &[&number, ""]);
             q.drop_from("ready", "ready");
         },
         finds: &[Damage::BadDetails, Damage::Stray],

@@ -5,37 +5,37 @@ use redis::Cmd;
 use super::denied::Denied;
 use crate::name::QueueName;
 
-/// Keys of one queue in the order that `scripts/parts/keys.lua` names: a script is sent only as
-/// many of them as it uses. They share a hash tag, so that a Cluster keeps them on one node.
+/// Keys of one queue in the order of `scripts/parts/keys.lua`: a script gets only as many of them as it uses.
+/// They share a hash tag, so that a Cluster keeps them on one node.
 #[derive(Debug)]
 pub(super) struct Keys {
     names: [Vec<u8>; 20],
-    /// Never exists. A Cluster refuses a script that names it while the slot is on its way, before the
-    /// script begins. Otherwise one that empties a key, which then is gone, would be stopped half-way
-    /// when it comes back to it.
+    /// Never exists. While the slot moves, a Cluster refuses a script with this key before it begins.
+    /// Without it, a script that empties a key and uses it again would be stopped half-way.
     absent: Vec<u8>,
-    /// What the user may not do with them.
+    /// The scripts that the user may not run on them.
     pub(super) denied: Denied,
 }
 
-/// How many keys a script uses, by the last of them.
+/// How many keys a script uses, named for the last of them.
 pub(super) const UP_TO_META: usize = 2;
-pub(super) const UP_TO_EXTRA: usize = 6;
+pub(super) const UP_TO_DETAILS: usize = 6;
 pub(super) const UP_TO_WAKE: usize = 7;
 pub(super) const UP_TO_DELAYED: usize = 8;
 pub(super) const UP_TO_DEAD: usize = 9;
 pub(super) const UP_TO_READY: usize = 11;
 pub(super) const ALL: usize = 20;
 
-const NAMES: [&str; 11] =
-    ["lanes", "meta", "items", "ids", "leased", "extra", "wake", "delayed", "dead", "due", "ready"];
+const NAMES: [&str; 11] = [
+    "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
+];
 
 impl Keys {
     pub(super) fn new(namespace: &str, queue: &QueueName) -> Self {
         let names = std::array::from_fn(|i| {
             match NAMES.get(i) {
                 Some(name) => format!("{namespace}:{{{queue}}}:{name}"),
-                // Priority 0 has the plain name, so that an autoscaler can read its length.
+                // Priority 0 has no suffix, so that an autoscaler can read its length.
                 None => format!("{namespace}:{{{queue}}}:ready:{}", i - 10),
             }
             .into_bytes()
@@ -44,7 +44,7 @@ impl Keys {
         Keys { names, absent, denied: Denied::default() }
     }
 
-    /// The first keys, as many as a script uses, and their number before them.
+    /// Adds the number of keys and the first `count` keys.
     pub(super) fn declare(&self, command: &mut Cmd, count: usize, in_a_cluster: bool) {
         command.arg(count + usize::from(in_a_cluster)).arg(&self.names[..count]);
         if in_a_cluster {
@@ -72,7 +72,7 @@ impl Keys {
         &self.names[9]
     }
 
-    /// What comes after the hash tag, for people.
+    /// The part after the hash tag, for people.
     pub(super) fn short_name(index: usize) -> String {
         match NAMES.get(index) {
             Some(name) => (*name).to_owned(),

@@ -6,7 +6,7 @@ use redis::{Cmd, Value};
 
 use super::keys::ALL;
 use super::number;
-use super::record::{read_extra, read_record};
+use super::record::{read_details, read_record};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -37,7 +37,7 @@ pub(super) async fn complete_and_lease(
     poll_interval: Duration,
     request_id: &RequestId,
 ) -> Result<CompleteAndLeaseReply> {
-    /// The argument in front of those about completing.
+    /// The arguments before those of the first half: lane, number, and this index itself.
     const BEFORE: usize = 3;
     let reply = engine
         .run(queue, Script::CompleteAndLease, ALL, request_id, |command| {
@@ -50,18 +50,18 @@ pub(super) async fn complete_and_lease(
             add_wanted(command, wanted, poll_interval);
         })
         .await?;
-    let [now, look_in, numbers, records, extras, completed] = reply::array(reply)?;
+    let [now, look_in, numbers, records, details, completed] = reply::array(reply)?;
     let completed = reply::text(completed)?;
-    // Whoever asks for a lost answer names nothing.
+    // A request for a lost reply names nothing to complete.
     let completed = match leases {
         [] => Vec::new(),
         leases => reply::bools(&completed, leases.len())?,
     };
-    let leased = read(queue, wanted, [now, look_in, numbers, records, extras]);
+    let leased = read(queue, wanted, [now, look_in, numbers, records, details]);
     Ok(CompleteAndLeaseReply { completed, leased })
 }
 
-/// What `scripts/parts/lease.lua` reads.
+/// Adds the arguments that `scripts/parts/lease.lua` reads.
 fn add_wanted(command: &mut Cmd, wanted: &[LeaseRequest], poll_interval: Duration) {
     command.arg(poll_interval.as_millis() as u64);
     for group in wanted {
@@ -73,38 +73,38 @@ fn add_wanted(command: &mut Cmd, wanted: &[LeaseRequest], poll_interval: Duratio
 }
 
 fn read(queue: &QueueName, wanted: &[LeaseRequest], reply: [Value; 5]) -> Result<Leased> {
-    let [now, look_in, numbers, records, extras] = reply;
+    let [now, look_in, numbers, records, details] = reply;
     let now: u64 = reply::number(now)?;
     let look_in: i64 = reply::number(look_in)?;
-    let mut extras = reply::list(extras)?.into_iter();
+    let mut all_details = reply::list(details)?.into_iter();
     let mut durations =
         wanted.iter().flat_map(|group| std::iter::repeat_n(group.duration_ms, group.count));
     let mut items = Vec::new();
     let mut unreadable = None;
     for (number, record) in reply::list(numbers)?.into_iter().zip(reply::list(records)?) {
-        let extra = extras.next().map(reply::bytes).transpose()?.unwrap_or_default();
+        let packed = all_details.next().map(reply::bytes).transpose()?.unwrap_or_default();
         let duration_ms = durations.next().unwrap_or(0);
         let record = reply::bytes(record)?;
         if record.is_empty() {
             continue;
         }
         let number = reply::bytes(number)?;
-        // One that cannot be read must not keep the others from their caller.
+        // An unreadable item must not keep the others from their caller.
         let (Some(generation), Some((id, data))) = (number::read(&number), read_record(record))
         else {
             unreadable = Some(number);
             continue;
         };
-        let extra = read_extra(&extra);
+        let details = read_details(&packed);
         items.push(LeasedItem {
-            token: Token { generation, delivery: extra.deliveries },
+            token: Token { generation, delivery: details.deliveries },
             id,
             data,
-            priority: extra.priority,
-            max_attempts: extra.max_attempts,
-            failures: extra.failures,
-            expiries: extra.expiries,
-            last_error: extra.error,
+            priority: details.priority,
+            max_attempts: details.max_attempts,
+            failures: details.failures,
+            expiries: details.expiries,
+            last_error: details.error,
             duration_ms,
             deadline_ms: now + duration_ms,
         });

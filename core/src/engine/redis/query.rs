@@ -1,4 +1,4 @@
-//! Looking without changing anything.
+//! Reading counts and items.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use redis::Value;
 
 use super::keys::{ALL, UP_TO_DEAD};
 use super::number;
-use super::record::{read_extra, read_record, store_id};
+use super::record::{read_details, read_record, store_id};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -60,13 +60,13 @@ pub(super) async fn get(
     if parts.is_empty() {
         return Ok(None);
     }
-    let Ok([_now, number, record, extra, state, score]) = <[Value; 6]>::try_from(parts) else {
+    let Ok([_now, number, record, details, state, score]) = <[Value; 6]>::try_from(parts) else {
         return Err(reply::unexpected("get"));
     };
     let state = reply::text(state)?;
     let state = State::ALL.into_iter().find(|known| known.as_str() == state);
     let state = state.ok_or_else(|| reply::unexpected("state"))?;
-    item_info(queue, state, number, record, extra, score).map(Some)
+    item_info(queue, state, number, record, details, score).map(Some)
 }
 
 pub(super) async fn list(
@@ -77,9 +77,9 @@ pub(super) async fn list(
     limit: usize,
 ) -> Result<Page> {
     let (from, after) = cursor.map_or(("", ""), |cursor| (&cursor.0, &cursor.1));
-    // Ready items are found by priority and place, which the script calculates with.
-    let counts = [from, after].iter().all(|part| part.parse::<u32>().is_ok());
-    if let Some(cursor) = cursor.filter(|_| state == State::Ready && !counts) {
+    // The cursor of ready items is a priority and an offset, with which the script calculates.
+    let is_numeric = [from, after].iter().all(|part| part.parse::<u32>().is_ok());
+    if let Some(cursor) = cursor.filter(|_| state == State::Ready && !is_numeric) {
         let what = format_args!("queue {queue}: a cursor of another state or engine: {cursor}");
         return Err(Error::invalid(what));
     }
@@ -94,10 +94,10 @@ pub(super) async fn list(
     };
     let (from, after) = (reply::text(from)?, reply::text(after)?);
     let mut items = Vec::new();
-    while let (Some(number), Some(record), Some(extra), Some(score)) =
+    while let (Some(number), Some(record), Some(details), Some(score)) =
         (parts.next(), parts.next(), parts.next(), parts.next())
     {
-        items.push(item_info(queue, state, number, record, extra, score)?);
+        items.push(item_info(queue, state, number, record, details, score)?);
     }
     Ok(Page { items, cursor: (!from.is_empty()).then_some(Cursor(from, after)) })
 }
@@ -107,23 +107,23 @@ fn item_info(
     state: State,
     number: Value,
     record: Value,
-    extra: Value,
+    details: Value,
     score: Value,
 ) -> Result<ItemInfo> {
     let number = reply::bytes(number)?;
     let (generation, (id, data)) = number::read(&number)
         .zip(read_record(reply::bytes(record)?))
         .ok_or_else(|| reply::bad_record(queue, &number))?;
-    let extra = read_extra(&reply::bytes(extra)?);
+    let details = read_details(&reply::bytes(details)?);
     Ok(ItemInfo {
         id,
         data,
         state,
-        priority: extra.priority,
-        max_attempts: extra.max_attempts,
-        failures: extra.failures,
-        expiries: extra.expiries,
-        last_error: extra.error,
+        priority: details.priority,
+        max_attempts: details.max_attempts,
+        failures: details.failures,
+        expiries: details.expiries,
+        last_error: details.error,
         added_at: from_ms(number::added_at_ms(generation)),
         at: reply::text(score)?.parse::<f64>().ok().map(|ms| from_ms(ms.max(0.0) as u64)),
     })

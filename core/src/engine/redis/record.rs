@@ -1,4 +1,4 @@
-//! How an item is written: its id, its record and its extra.
+//! How an item is written: its id, its record and its details.
 
 use std::ops::Deref;
 
@@ -7,15 +7,15 @@ use uuid::Uuid;
 
 /// Marks a UUID packed into the 16 bytes that follow.
 const PACKED: u8 = 0;
-/// Marks an id that begins like one of the marks; the id itself follows.
+/// Marks an id that begins with one of the marks; the id itself follows.
 const ESCAPED: u8 = 1;
 
-/// An id as stored. Ids that are UUIDs as text, 36 bytes, are kept in 17: with ids and data of
-/// usual sizes that is a sixth of the memory of a queued item.
+/// An id as stored. An id that is a UUID as text (36 bytes) takes 17 bytes. With ids and data of usual sizes
+/// this saves a sixth of the memory of a queued item.
 pub(super) enum StoredId<'a> {
     Packed([u8; 17]),
     Escaped(Vec<u8>),
-    AsItIs(&'a [u8]),
+    Unchanged(&'a [u8]),
 }
 
 pub(super) fn store_id(id: &[u8]) -> StoredId<'_> {
@@ -26,7 +26,7 @@ pub(super) fn store_id(id: &[u8]) -> StoredId<'_> {
     }
     match id.first() {
         Some(&(PACKED | ESCAPED)) => StoredId::Escaped([&[ESCAPED], id].concat()),
-        _ => StoredId::AsItIs(id),
+        _ => StoredId::Unchanged(id),
     }
 }
 
@@ -37,7 +37,7 @@ impl Deref for StoredId<'_> {
         match self {
             StoredId::Packed(id) => id,
             StoredId::Escaped(id) => id,
-            StoredId::AsItIs(id) => id,
+            StoredId::Unchanged(id) => id,
         }
     }
 }
@@ -54,7 +54,7 @@ pub(super) fn restore_id(stored: &[u8]) -> Bytes {
     }
 }
 
-/// Only the spelling that comes back the same: lower case, with hyphens.
+/// Accepts only the spelling that [`restore_id`] gives back: lower case, with hyphens.
 fn canonical_uuid(id: &[u8]) -> Option<Uuid> {
     if id.len() != 36 || id.iter().any(u8::is_ascii_uppercase) {
         return None;
@@ -62,7 +62,7 @@ fn canonical_uuid(id: &[u8]) -> Option<Uuid> {
     Uuid::try_parse_ascii(id).ok()
 }
 
-/// A record: length of the stored id (2 bytes), the stored id, the data. In place of what is there.
+/// Writes a record: length of the stored id (2 bytes), the stored id, the data. Replaces what `record` had.
 pub(super) fn write_record(record: &mut Vec<u8>, stored_id: &[u8], data: &[u8]) {
     record.clear();
     record.extend_from_slice(&(stored_id.len() as u16).to_be_bytes());
@@ -70,16 +70,16 @@ pub(super) fn write_record(record: &mut Vec<u8>, stored_id: &[u8], data: &[u8]) 
     record.extend_from_slice(data);
 }
 
-/// Id and data of a record; `None` if it is none.
+/// Id and data of a record; `None` if it cannot be read.
 pub(super) fn read_record(record: Bytes) -> Option<(Bytes, Bytes)> {
     let length = u16::from_be_bytes([*record.first()?, *record.get(1)?]) as usize;
     let id = restore_id(record.get(2..2 + length).filter(|id| !id.is_empty())?);
     Some((id, record.slice(2 + length..)))
 }
 
-/// What only some items have. See `scripts/parts/extra.lua`.
+/// The details that only some items have. See `scripts/parts/details.lua`.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Extra {
+pub(super) struct Details {
     pub(super) priority: u8,
     pub(super) max_attempts: Option<u32>,
     pub(super) failures: u32,
@@ -88,13 +88,13 @@ pub(super) struct Extra {
     pub(super) error: String,
 }
 
-/// Details that cannot be read are damage from outside, and count as none, as in the scripts; one
-/// of them must not keep a whole batch from its callers. A check reports them.
-pub(super) fn read_extra(packed: &[u8]) -> Extra {
-    try_read_extra(packed).unwrap_or_default()
+/// Details that cannot be read are damage, and count as none, as in the scripts: they must not keep a whole
+/// batch from its callers. A check reports them.
+pub(super) fn read_details(packed: &[u8]) -> Details {
+    try_read_details(packed).unwrap_or_default()
 }
 
-fn try_read_extra(packed: &[u8]) -> Option<Extra> {
+fn try_read_details(packed: &[u8]) -> Option<Details> {
     let mut parts = packed.splitn(9, |byte| *byte == b':');
     let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse::<u64>().ok();
     let small = |number: u64| u32::try_from(number).ok();
@@ -105,7 +105,7 @@ fn try_read_extra(packed: &[u8]) -> Option<Extra> {
     let (_front, _since) = (number()?, number()?);
     let error = String::from_utf8_lossy(parts.next()?).into_owned();
     let max_attempts = (max_attempts > 0).then_some(max_attempts);
-    Some(Extra { priority, max_attempts, failures, expiries, deliveries, error })
+    Some(Details { priority, max_attempts, failures, expiries, deliveries, error })
 }
 
 #[cfg(test)]
@@ -151,11 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn extras_are_read_with_any_error_text() {
-        let extra = read_extra(b"3:20000:5:1:2:4:0:17:a:b\n");
-        assert_eq!((extra.priority, extra.max_attempts, extra.failures), (3, Some(5), 1));
-        assert_eq!((extra.expiries, extra.deliveries, extra.error.as_str()), (2, 4, "a:b\n"));
-        assert_eq!(read_extra(b""), Extra::default());
-        assert_eq!(read_extra(b"3:0:5"), Extra::default());
+    fn details_are_read_with_any_error_text() {
+        let details = read_details(b"3:20000:5:1:2:4:0:17:a:b\n");
+        assert_eq!((details.priority, details.max_attempts, details.failures), (3, Some(5), 1));
+        assert_eq!((details.expiries, details.deliveries, details.error.as_str()), (2, 4, "a:b\n"));
+        assert_eq!(read_details(b""), Details::default());
+        assert_eq!(read_details(b"3:0:5"), Details::default());
     }
 }

@@ -1,4 +1,4 @@
-//! The Lua scripts: one file for each operation, put together with the parts it uses.
+//! The Lua scripts: one file each, put together with the parts that it uses.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -7,8 +7,8 @@ use redis::{Cmd, cmd};
 
 use crate::operation::Operation;
 
-/// What a server allows whose memory is full: all that takes items out of a queue, so that it can be
-/// drained.
+/// What a server with full memory does: it refuses scripts that fill a queue, and runs all others, so that a
+/// queue can be drained.
 macro_rules! flags {
     (fills) => {
         ""
@@ -55,46 +55,46 @@ macro_rules! scripts {
 
 scripts! {
     Add "add" fills for [Add]
-        parts ["keys" "now" "day" "number" "incarnation" "lane" "wake" "notify_cleaner" "large"
-        "extra" "push"];
+        parts ["keys" "now" "day" "number" "incarnation" "lane" "notify_workers" "notify_cleaner" "large"
+        "details" "moves"];
     Lease "lease" drains for [Lease]
-        parts ["keys" "now" "day" "lane" "wake" "notify_cleaner" "extra" "delivery" "push" "due"
-        "next_due" "large" "room" "put_back" "take" "lease"];
+        parts ["keys" "now" "day" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "due"
+        "next_due" "large" "fitting" "put_back" "take" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "lane" "delivery" "delete_items" "complete"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
-        parts ["keys" "now" "day" "lane" "wake" "notify_cleaner" "extra" "delivery" "push" "due"
-        "next_due" "large" "room" "put_back" "take" "lease" "delete_items" "complete"];
+        parts ["keys" "now" "day" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "due"
+        "next_due" "large" "fitting" "put_back" "take" "lease" "delete_items" "complete"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "lane" "delivery" "current"];
     Release "release" drains for [Release]
-        parts ["keys" "now" "day" "lane" "wake" "notify_cleaner" "extra" "delivery" "push"
+        parts ["keys" "now" "day" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "current"];
     Fail "fail" drains for [Fail]
-        parts ["keys" "now" "day" "lane" "wake" "notify_cleaner" "extra" "delivery" "push"
+        parts ["keys" "now" "day" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "current"];
     Remove "remove" drains for [Remove] parts ["keys" "now" "day" "lane" "delete_items"];
-    Requeue "requeue" drains for [Requeue] parts ["keys" "now" "day" "lane" "wake" "extra" "push"];
+    Requeue "requeue" drains for [Requeue] parts ["keys" "now" "day" "lane" "notify_workers" "details" "moves"];
     Purge "purge" drains for [Purge]
-        parts ["keys" "now" "day" "lane" "large" "room" "put_back" "delete_items"];
+        parts ["keys" "now" "day" "lane" "large" "fitting" "put_back" "delete_items"];
     LightClean "light_clean" drains for [LightClean]
-        parts ["keys" "now" "day" "lane" "wake" "extra" "push" "due" "next_due"];
+        parts ["keys" "now" "day" "lane" "notify_workers" "details" "moves" "due" "next_due"];
     NextDue "next_due" drains for [NextDue] parts ["keys" "now" "day" "next_due"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
     Pause "pause" drains for [SetPaused] parts ["keys" "now" "number" "incarnation"];
-    Resume "resume" drains for [SetPaused] parts ["keys" "now" "wake"];
+    Resume "resume" drains for [SetPaused] parts ["keys" "now" "notify_workers"];
     Drop "drop" drains for [DropQueue] parts ["keys" "now" "day"];
-    Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extra"];
+    Counts "counts" reads for [Counts] parts ["keys" "now" "number" "details"];
     Get "get" reads for [Get] parts ["keys" "now"];
-    List "list" reads for [List] parts ["keys" "now" "large" "room"];
+    List "list" reads for [List] parts ["keys" "now" "large" "fitting"];
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now"];
     AuditItems "audit_items" drains for [Audit]
-        parts ["keys" "now" "number" "large" "extra" "delivery" "id_matches" "scan"];
+        parts ["keys" "now" "number" "large" "details" "delivery" "id_matches" "scan"];
     AuditReady "audit_ready" drains for [Audit] parts ["keys" "now"];
     AuditIndex "audit_index" drains for [Audit]
         parts ["keys" "now" "day" "lane" "large" "id_matches" "scan"];
     AuditCounts "audit_counts" drains for [Audit] parts ["keys" "now" "incarnation"];
     MendStray "mend_stray" drains for [Audit]
-        parts ["keys" "now" "wake" "large" "extra" "delivery" "push" "id_matches"];
+        parts ["keys" "now" "notify_workers" "large" "details" "delivery" "moves" "id_matches"];
     MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now"];
     // It is about the list of queues, not the keys of one.
     Register "register" drains for [OpenQueue Add Audit SetPaused DropQueue] parts [];
@@ -109,8 +109,8 @@ impl Script {
     }
 }
 
-/// The commands that a script may run, in lower case: read from its text, so that a list of rights
-/// cannot be out of date.
+/// The commands that a script may run, in lower case. They are read from its text, so that the lists of rights
+/// are up to date.
 pub(super) fn commands(script: Script) -> BTreeSet<&'static str> {
     static COMMANDS: LazyLock<Vec<BTreeSet<String>>> =
         LazyLock::new(|| TEXTS.iter().map(|(_, text)| commands_in(text)).collect());
@@ -155,7 +155,7 @@ impl Scripts {
         command
     }
 
-    /// The call by text, which also teaches the server the script.
+    /// The call by text, from which the server also learns the script.
     pub(super) fn by_text(&self, script: Script) -> Cmd {
         let mut command = cmd("EVAL");
         command.arg(&self.0[script as usize].text);
@@ -185,7 +185,7 @@ mod tests {
         assert!(["hdel", "zrem", "hscan", "zscan", "time"].iter().all(|name| index.contains(name)));
     }
 
-    /// Whoever may only look needs no right to write, not even for a part that is never reached.
+    /// A user that only reads needs no right to write, not even for code that is never reached.
     #[test]
     fn what_only_looks_names_no_command_that_writes() {
         let writes = [
@@ -197,6 +197,39 @@ mod tests {
         {
             let found = commands_in(text);
             assert!(writes.iter().all(|write| !found.contains(*write)), "{name}: {found:?}");
+        }
+    }
+
+    /// A script has an `L` in the protocol if it runs once for the request id of its operation.
+    #[test]
+    fn the_protocol_has_every_script() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/protocol.md");
+        let protocol = std::fs::read_to_string(path).unwrap();
+        let table = protocol.split("| script | reads |").nth(1).unwrap();
+        let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+        let found: BTreeSet<String> = rows
+            .map(|row| row.split('|').nth(1).unwrap().replace('`', "").trim().to_owned())
+            .collect();
+        let declared: BTreeSet<String> = TEXTS
+            .iter()
+            .map(|(name, text)| match text.contains("= load_reply()") {
+                true => format!("{name} L"),
+                false => (*name).to_owned(),
+            })
+            .collect();
+        let lacking: Vec<_> = declared.difference(&found).collect();
+        let unknown: Vec<_> = found.difference(&declared).collect();
+        assert!(lacking.is_empty() && unknown.is_empty(), "{path}: {lacking:?}, not {unknown:?}");
+    }
+
+    #[test]
+    fn every_operation_that_changes_state_has_a_script() {
+        for operation in Operation::ALL.iter().filter(|operation| operation.has_request_id()) {
+            let mut texts = Script::ALL
+                .iter()
+                .filter(|script| script.operations().contains(operation))
+                .map(|script| TEXTS[*script as usize].1);
+            assert!(texts.any(|text| text.contains("= load_reply()")), "{operation:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use redis::Cmd;
 
-use super::keys::{ALL, UP_TO_DEAD, UP_TO_EXTRA};
+use super::keys::{ALL, UP_TO_DEAD, UP_TO_DETAILS};
 use super::record::store_id;
 use super::redis_engine::RedisEngine;
 use super::reply;
@@ -26,7 +26,7 @@ pub(super) async fn complete(
     reply::bools(&reply::text(reply)?, leases.len())
 }
 
-/// What `scripts/parts/complete.lua` reads.
+/// Adds the arguments that `scripts/parts/complete.lua` reads.
 pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
     command.arg(leases.len());
     for lease in leases {
@@ -45,7 +45,7 @@ pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
     }
 }
 
-/// How many arguments that are.
+/// Counts the arguments that [`add_completes`] adds.
 pub(super) fn count_completes(leases: &[Complete]) -> usize {
     let later = leases.iter().filter(|lease| lease.token.delivery > 0).count();
     2 + 2 * (leases.len() + later) + leases.iter().filter(|lease| lease.strict).count()
@@ -58,7 +58,7 @@ pub(super) async fn extend(
     request_id: &RequestId,
 ) -> Result<Vec<Option<u64>>> {
     let reply = engine
-        .run(queue, Script::Extend, UP_TO_EXTRA, request_id, |command| {
+        .run(queue, Script::Extend, UP_TO_DETAILS, request_id, |command| {
             for lease in leases {
                 command
                     .arg(lease.token.generation)

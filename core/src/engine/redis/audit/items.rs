@@ -12,10 +12,10 @@ use crate::engine::redis::scripts::Script;
 use crate::engine::redis::{number, reply};
 use crate::options::{MAX_BATCH_BYTES, MAX_DELAY, MAX_LEASE};
 
-/// Sizes of the records too large to read many at once.
+/// Sizes of the records that are too large to read many of them at once.
 #[derive(Default)]
 pub(super) struct Large {
-    /// `large` of `meta` before they were added up.
+    /// `large` of `meta` before the sizes were added up.
     last: String,
     all: u64,
     largest: u64,
@@ -44,14 +44,14 @@ impl Audit<'_> {
         command.arg(self.engine.context.keys(self.queue).meta()).arg("large");
         let last = shown(self.engine.context.command(self.queue, command).await?)?;
         let mut large = Large { last, ..Large::default() };
-        self.check_index("extra", Some(Damage::DanglingDetails), &mut large).await?;
+        self.check_index("details", Some(Damage::DanglingDetails), &mut large).await?;
         Ok(large)
     }
 
     /// Checks all items, and collects those that must be ready.
     pub(super) async fn check_items(&mut self, large: &Large) -> Result<()> {
         let ms = |limit: Duration| limit.as_millis() as u64;
-        // A page may have all of the large ones, or be all of the largest.
+        // A page may have all large records, or only the largest ones.
         let room = MAX_BATCH_BYTES as u64;
         let step = match large.all <= room {
             true => STEP as u64,
@@ -67,7 +67,7 @@ impl Audit<'_> {
             self.report.items += reply::number::<u64>(seen)?;
             let mut candidates = reply::list(candidates)?.into_iter();
             while let (Some(number), Some(delivery)) = (candidates.next(), candidates.next()) {
-                // A field that is no number was not written by this library.
+                // A field that is not a number was not written by this library.
                 if let Some(number) = number::read(&reply::bytes(number)?) {
                     self.candidates.push(number, reply::number(delivery)?);
                 }

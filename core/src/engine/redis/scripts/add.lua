@@ -3,7 +3,7 @@
 -- ARGV  [1] lane, [2] number, [3] salt, [4] count, the ids, the records (id and data as stored; opaque
 --       here), then per item with options: index, priority, delay in ms, max_attempts (0: no limit)
 --       The ids of one call differ from each other.
--- Reply a string: for each item 1 (added) or 0 (exists), then `n` if the queue is new
+-- Reply a string: for each item 1 (added) or 0 (exists), then `n` if the add has made the queue
 local done = load_reply()
 if done then return done end
 
@@ -14,13 +14,13 @@ if meta[4] and meta[4] ~= '1' then return redis.error_reply('FORMAT ' .. meta[4]
 local options, moves = {}, nil
 for i = 5 + 2 * count, #ARGV, 4 do
   options[tonumber(ARGV[i])] = i
-  moves = moves or collect()
+  moves = moves or new_moves()
 end
 
 local last = math.max(meta[1] and count_of(meta[1]) or 0, (now - YEAR_2026) * 256)
-local large, largest -- the number of the last large item, and the size of the largest
-local records, names, ready, extras = {}, {}, {}, {}
-local high, second -- the text of all but the last two digits of `last`, and of the last but one
+local large, largest -- the number of the last large item, and the size of the largest one
+local records, names, ready, details = {}, {}, {}, {}
+local high, second -- as text: `last` without its last two digits, and the second to last digit
 local added, plain, soonest, first_due = 0, 0, nil, nil
 for i = 1, count do
   if not known[i] then
@@ -38,7 +38,7 @@ for i = 1, count do
     names[added + 1], names[added + 2] = ARGV[4 + i], number
     added = added + 2
     local size = 0
-    if #record > LARGE then
+    if #record > LARGE_RECORD then
       size, large, largest = #record, number, math.max(largest or 0, #record)
     end
     if not option and size == 0 then
@@ -50,14 +50,14 @@ for i = 1, count do
         priority, delay, max_attempts = tonumber(ARGV[option + 1]), tonumber(ARGV[option + 2]), tonumber(ARGV[option + 3])
       end
       local due = delay > 0 and now + delay or 0
-      extras[#extras + 1] = number
-      extras[#extras + 1] = pack_extra({ priority = priority, size = size, max_attempts = max_attempts,
+      details[#details + 1] = number
+      details[#details + 1] = pack_details({ priority = priority, size = size, max_attempts = max_attempts,
         failures = 0, expiries = 0, deliveries = 0, front = 0, since = due, error = '' })
       if delay > 0 then
         moves.at(DELAYED, due, number)
         if not first_due or due < first_due then first_due = due end
       elseif priority == 0 then
-        plain = plain + 1 -- in one list with those that have no options, to keep their order
+        plain = plain + 1 -- in the same list as items without options, to keep their order
         ready[plain] = number
       else
         moves.to_back(priority, number)
@@ -84,10 +84,10 @@ if added > 0 then
   end
   redis.call('HSET', ITEMS, unpack(records))
   redis.call('HSET', IDS, unpack(names))
-  if #extras > 0 then redis.call('HSET', EXTRA, unpack(extras)) end
+  if #details > 0 then redis.call('HSET', DETAILS, unpack(details)) end
   if plain > 0 then redis.call('LPUSH', KEYS[READY], unpack(ready)) end
   if moves then moves.write() end
-  wake_before(meta[2], plain > 0 and now or math.max(soonest, now))
+  notify_workers(meta[2], plain > 0 and now or math.max(soonest, now))
   if first_due then notify_cleaner(redis.call('HGET', META, 'watched'), first_due) end
 end
 save_reply(answer)

@@ -1,13 +1,13 @@
--- Compares the count of tombstones of one priority with its ready list (exactly if that has up to 900
--- entries, else only roughly), and looks for format number and incarnation.
+-- Compares the count of tombstones of one priority with its ready list (exactly if the list has up to 900
+-- entries, else only roughly), and checks that format number and incarnation exist.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] priority, [2] 1 to mend, 0 to look
--- Reply what was wrong
+-- ARGV  [1] priority, [2] 1 to mend, 0 to check
+-- Reply what was wrong, as text
 local wrong = {}
-local function expect(field, is, should)
-  if is == should then return end
-  wrong[#wrong + 1] = field .. ' is ' .. tostring(is) .. ', not ' .. tostring(should)
-  if ARGV[2] == '1' then redis.call('HSET', META, field, should) end
+local function expect(field, found, expected)
+  if found == expected then return end
+  wrong[#wrong + 1] = field .. ' is ' .. tostring(found) .. ', not ' .. tostring(expected)
+  if ARGV[2] == '1' then redis.call('HSET', META, field, expected) end
 end
 
 local field, key = 'gone:' .. ARGV[1], KEYS[READY + ARGV[1]]
@@ -24,7 +24,7 @@ end
 local meta = redis.call('HMGET', META, 'format', 'incarnation', 'last')
 if redis.call('HLEN', ITEMS) > 0 and not (meta[1] and meta[2]) then
   wrong[#wrong + 1] = 'format or incarnation is missing'
-  -- The last number was given in this queue: no other has it.
+  -- The last number is unique to this queue.
   if ARGV[2] == '1' and meta[3] and (meta[1] or '1') == '1' then make_queue(meta[3]) end
 end
 return wrong

@@ -1,9 +1,9 @@
--- Looks at some stored items, and mends what can be told from the item alone.
+-- Checks some stored items, and mends damage that shows in the item itself.
 -- KEYS  see parts/keys.lua, up to DEAD
--- ARGV  [1] cursor, [2] how many entries there to skip, [3] at most how many to look at, [4] 1 to mend, 0 to
---       look, [5] longest lease, [6] longest delay, in ms, [7] what `large` was ('' if nothing) before the
---       sizes of the large records were read: [3] is good for them, and not for those added since
--- Reply [1] next cursor and [2] how many entries there to skip, [3] how many were seen, [4] number and
+-- ARGV  [1] cursor, [2] how many entries to skip there, [3] at most how many to check, [4] 1 to mend, 0 to
+--       check, [5] longest lease, [6] longest delay, in ms, [7] `large` before the sizes of large records were
+--       added up ('' if there was none): [3] takes account of these, but not of records added since
+-- Reply [1] next cursor and [2] how many entries to skip there, [3] how many were checked, [4] number and
 --       delivery of those that are not leased, delayed or dead, so must be ready, [5] findings: damage,
 --       number, 1 if mended
 local mend = ARGV[4] == '1'
@@ -11,7 +11,7 @@ local meta = redis.call('HMGET', META, 'last', 'large', 'largest')
 local last, large = meta[1] and count_of(meta[1]) or 0, meta[2] and count_of(meta[2]) or 0
 local largest = tonumber(meta[3]) or 0
 local most = tonumber(ARGV[3])
-if (meta[2] or '') ~= ARGV[7] then most = math.min(most, math.max(1, math.floor(ROOM / math.max(1, largest)))) end
+if (meta[2] or '') ~= ARGV[7] then most = math.min(most, math.max(1, math.floor(MAX_REPLY / math.max(1, largest)))) end
 local page = redis.call('HSCAN', ITEMS, ARGV[1], 'COUNT', most)
 local from, to, cursor, skip = part_of(page, ARGV[2], ARGV[3], ARGV[1])
 local numbers, records, candidates, findings = {}, {}, {}, {}
@@ -23,7 +23,7 @@ if #numbers == 0 then return { cursor, skip, 0, candidates, findings } end
 local function found(damage, number, mended)
   for _, value in ipairs({ damage, number, mended and 1 or 0 }) do findings[#findings + 1] = value end
 end
--- What there is to mend, so that each key is written once.
+-- Collects what is to be mended, so that each key is written once.
 local writes = {}
 local function write(command, key, ...)
   if not mend then return end
@@ -48,14 +48,14 @@ end
 for n, owner in ipairs(#ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {}) do
   local id, number = ids[n], numbers[id_places[n]]
   if owner ~= number then
-    -- What is too much to read now is reported, and mended by the next deep clean.
-    local free = not owner or not id_matches(id, owner, bytes_read > 0 and math.max(0, ROOM - bytes_read))
+    -- If it is too much to read now, the damage is reported, and the next deep clean mends it.
+    local free = not owner or not id_matches(id, owner, bytes_read > 0 and math.max(0, MAX_REPLY - bytes_read))
     if free then write('HSET', IDS, id, number) end
     found('lost_id', number, free and mend)
   end
 end
 
-local extras, states = redis.call('HMGET', EXTRA, unpack(numbers)), {}
+local details, states = redis.call('HMGET', DETAILS, unpack(numbers)), {}
 for i, key in ipairs({ LEASED, DELAYED, DEAD }) do states[i] = redis.call('ZMSCORE', key, unpack(numbers)) end
 
 local function check_time(key, number, score, longest)
@@ -65,7 +65,7 @@ local function check_time(key, number, score, longest)
 end
 
 for i, number in ipairs(numbers) do
-  local size = #records[i] > LARGE and #records[i] or 0
+  local size = #records[i] > LARGE_RECORD and #records[i] or 0
   local count = count_of(number) or 0
   local wrong = count > last or size > largest or (size > 0 and count > large)
   if count > last then
@@ -82,14 +82,14 @@ for i, number in ipairs(numbers) do
   end
   if wrong then found('bad_count', number, mend) end
 
-  local packed = extras[i]
-  local x = unpack_extra(packed)
+  local packed = details[i]
+  local x = unpack_details(packed)
   local readable = not packed or string.match(packed, '^%d:%d+:%d+:%d+:%d+:%d+:%d:%d+:')
   if not readable or x.size ~= size then
-    -- If it is unreadable, it gets a delivery that no lease has had, so that none of them is current.
+    -- Unreadable details get a delivery that no lease has had, so that no lease is current.
     x.size = size
-    if mend then packed = pack_extra(x) end
-    write('HSET', EXTRA, number, packed)
+    if mend then packed = pack_details(x) end
+    write('HSET', DETAILS, number, packed)
     found('bad_details', number, mend)
   end
   local leased, delayed, dead = states[1][i], states[2][i], states[3][i]

@@ -1,7 +1,7 @@
--- Looks at a stretch of one ready list; drops entries of items that are in another state.
+-- Checks a part of one ready list; makes tombstones of entries whose items are in another state.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] priority, [2] first place from the left, [3] last place, [4] 1 to mend, 0 to look
--- Reply [1] the numbers in that stretch, [2] those of them that are in another state
+-- ARGV  [1] priority, [2] first index from the left, [3] last index, [4] 1 to mend, 0 to check
+-- Reply [1] the numbers in that part, [2] those of them that are in another state
 local key = KEYS[READY + ARGV[1]]
 local numbers = redis.call('LRANGE', key, ARGV[2], ARGV[3])
 if #numbers == 0 then return { {}, {} } end
@@ -11,7 +11,7 @@ for i, set in ipairs({ LEASED, DELAYED, DEAD }) do scores[i] = redis.call('ZMSCO
 for i, number in ipairs(numbers) do
   if (scores[1][i] or scores[2][i] or scores[3][i]) and redis.call('HEXISTS', ITEMS, number) == 1 then
     misplaced[#misplaced + 1] = number
-    -- 0 is no item's number: a tombstone.
+    -- 0 is not the number of an item: a tombstone.
     if ARGV[4] == '1' then redis.call('LSET', key, ARGV[2] + i - 1, '0') end
   end
 end

@@ -1,4 +1,4 @@
--- Which type each key has.
+-- Reads the type of each key.
 -- KEYS  see parts/keys.lua, all
 -- Reply the type of each key, `none` if it does not exist
 local types = {}

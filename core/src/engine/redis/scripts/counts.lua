@@ -1,4 +1,5 @@
--- How many items are in each state, totals since the queue is new, and the age of the oldest ready item.
+-- Counts the items in each state. Reads the totals since the queue was made, and the age of the oldest
+-- ready item.
 -- KEYS  see parts/keys.lua, all
 -- Reply leased, delayed, dead, paused (1 or 0), age in ms (-1: none is ready),
 --       ready by priority 0 to 9, then the totals added, leased, completed, expired, failed, died, removed
@@ -6,20 +7,20 @@ local meta = redis.call('HMGET', META, 'paused', 'added', 'leased', 'completed',
   'gone:0', 'gone:1', 'gone:2', 'gone:3', 'gone:4', 'gone:5', 'gone:6', 'gone:7', 'gone:8', 'gone:9')
 local reply = { redis.call('ZCARD', LEASED), redis.call('ZCARD', DELAYED), redis.call('ZCARD', DEAD), meta[1] and 1 or 0, -1 }
 local oldest
-local looks = 800 -- at entries in all; most of them may be tombstones
+local budget = 800 -- entries to look at in all; most of them may be tombstones
 for p = 0, 9 do
   local length = redis.call('LLEN', KEYS[READY + p])
   reply[6 + p] = math.max(0, length - (tonumber(meta[9 + p]) or 0))
-  -- The front of a list is the oldest, but for what was released with a delay; look at a few.
+  -- The front of a list has the oldest item, unless one was released with a delay: look at a few.
   local items, place = 0, 0
-  while place < length and items < 16 and looks > 0 do
+  while place < length and items < 16 and budget > 0 do
     local heads = redis.call('LRANGE', KEYS[READY + p], -place - 16, -place - 1)
-    place, looks = place + #heads, looks - #heads
-    local extras = redis.call('HMGET', EXTRA, unpack(heads))
+    place, budget = place + #heads, budget - #heads
+    local details = redis.call('HMGET', DETAILS, unpack(heads))
     for i, number in ipairs(heads) do
       if redis.call('HEXISTS', ITEMS, number) == 1 then
         items = items + 1
-        local since = unpack_extra(extras[i]).since
+        local since = unpack_details(details[i]).since
         if since == 0 then since = math.floor((count_of(number) or 0) / 256) + YEAR_2026 end
         if not oldest or since < oldest then oldest = since end
       end

@@ -1,14 +1,15 @@
--- Deletes the queue, unless it is another one by now. Freeing is left to the server's background.
+-- Deletes the queue, unless it has another incarnation by now. The server frees the memory in the
+-- background.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] the incarnation that is meant; '' for what is left of a queue that has none
+-- ARGV  [1] the incarnation; '' for the remains of a queue without one
 -- Reply 1 if there was such a queue, else 0
 local meta = redis.call('HMGET', META, 'format', 'incarnation', 'waiting', 'watched')
 if meta[1] and meta[1] ~= '1' then return redis.error_reply('FORMAT ' .. meta[1]) end
 if (meta[2] or '') ~= ARGV[1] then return 0 end
-local there = ARGV[1] ~= '' or redis.call('EXISTS', ITEMS) == 1
+local existed = ARGV[1] ~= '' or redis.call('EXISTS', ITEMS) == 1
 
-redis.call('UNLINK', META, ITEMS, IDS, LEASED, EXTRA, DELAYED, DEAD, unpack(KEYS, READY, READY + 9))
--- Retries of earlier operations get the answers of then. Whoever waits goes on waiting, and is told when
+redis.call('UNLINK', META, ITEMS, IDS, LEASED, DETAILS, DELAYED, DEAD, unpack(KEYS, READY, READY + 9))
+-- Retries of earlier operations still get their answers. Waiting clients go on waiting, and are notified when
 -- the queue is made again.
 redis.call('PEXPIRE', LANES, DAY)
 for i, list in ipairs({ WAKE, DUE }) do
@@ -21,4 +22,4 @@ for i, list in ipairs({ WAKE, DUE }) do
     redis.call('UNLINK', list)
   end
 end
-return there and 1 or 0
+return existed and 1 or 0

@@ -1,11 +1,11 @@
 -- Extends leases: the deadline becomes the later of the old one and now + duration.
--- KEYS  see parts/keys.lua, up to EXTRA
+-- KEYS  see parts/keys.lua, up to DETAILS
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, duration in ms
 -- Reply a string: for each lease its deadline, or - if it is lost, with spaces between
 local done = load_reply()
 if done then return done end
 
--- The background extension of a lease and its holder's own may travel together.
+-- One batch may have a lease twice: from the background extension and from its holder.
 local numbers, deadlines = read_current(3, true)
 local answers, scores, latest = {}, {}, {}
 for i, number in ipairs(numbers) do

@@ -1,19 +1,19 @@
--- Counts a failure of leased items: back of the queue, at once or when the delay ends, or dead at
--- the limit of attempts. The error text is kept with the item.
+-- Counts a failure of leased items. They go to the back of the queue, at once or when the delay ends, or are
+-- dead at their limit of attempts. The error text is kept with the item.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms, error text
--- Reply a string: for each lease 1 (it lives), 2 (it is dead now) or 0 (it is lost)
+-- Reply a string: for each lease 1 (the item lives), 2 (it is dead now) or 0 (the lease is lost)
 local done = load_reply()
 if done then return done end
 
-local leases, deadlines, extras = read_current(4)
+local leases, deadlines, details = read_current(4)
 local answers, removed, changed, soonest, first_due, died = {}, {}, {}, nil, nil, 0
-local moves = collect()
+local moves = new_moves()
 for i, number in ipairs(leases) do
   answers[i] = '0'
   if deadlines[i] then
     local delay = tonumber(ARGV[1 + 4 * i])
-    local x = unpack_extra(extras[i])
+    local x = unpack_details(details[i])
     x.failures, x.deliveries = x.failures + 1, x.deliveries + 1
     x.front, x.since, x.error = 0, now + delay, ARGV[2 + 4 * i]
     answers[i] = '1'
@@ -29,18 +29,18 @@ for i, number in ipairs(leases) do
     end
     removed[#removed + 1] = number
     changed[#changed + 1] = number
-    changed[#changed + 1] = pack_extra(x)
+    changed[#changed + 1] = pack_details(x)
     if not soonest or delay < soonest then soonest = delay end
   end
 end
 if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
-  redis.call('HSET', EXTRA, unpack(changed))
+  redis.call('HSET', DETAILS, unpack(changed))
   moves.write()
   redis.call('HINCRBY', META, 'failed', #removed)
   if died > 0 then redis.call('HINCRBY', META, 'died', died) end
   local meta = redis.call('HMGET', META, 'waiting', 'watched')
-  wake_before(meta[1], now + soonest)
+  notify_workers(meta[1], now + soonest)
   if first_due then notify_cleaner(meta[2], first_due) end
 end
 local answer = table.concat(answers)

@@ -1,20 +1,21 @@
--- Looks at items of one state: ready in the order of leasing, the others by time.
+-- Reads items of one state: ready items in the order of leasing, others by time.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] state, [2] at most how many (1,000), [3] and [4] where to go on: for ready priority and
+-- ARGV  [1] state, [2] at most how many (1,000), [3] and [4] where to go on: for ready items priority and
 --       offset from the front, else score and number of the last item seen; '' to begin
--- Reply server time, the next [3] and [4] ('' at the end), then per item: number, record, extra ('' if none), score ('' if ready)
+-- Reply server time, the next [3] and [4] ('' at the end), then per item: number, record, details ('' if
+--       none), score ('' if ready)
 local limit = tonumber(ARGV[2])
 local reply = { text(now), '', '' }
 
--- Shows as many as fit into one reply; returns how many those are.
-local function show(numbers, scores)
+-- Adds as many items as fit to the reply; returns how many.
+local function add_items(numbers, scores)
   if #numbers == 0 then return 0 end
-  local extras = redis.call('HMGET', EXTRA, unpack(numbers))
-  local fits = fitting(extras, ROOM, 1)
+  local details = redis.call('HMGET', DETAILS, unpack(numbers))
+  local fits = fitting(details, MAX_REPLY, 1)
   local records = redis.call('HMGET', ITEMS, unpack(numbers, 1, fits))
   for i = 1, fits do
     if records[i] then
-      for _, value in ipairs({ numbers[i], records[i], extras[i] or '', scores and scores[i] or '' }) do
+      for _, value in ipairs({ numbers[i], records[i], details[i] or '', scores and scores[i] or '' }) do
         reply[#reply + 1] = value
       end
     end
@@ -28,7 +29,7 @@ if ARGV[1] == 'ready' then
     local part = redis.call('LRANGE', KEYS[READY + priority], -offset - limit, -offset - 1)
     local numbers = {}
     for i = #part, 1, -1 do numbers[#numbers + 1] = part[i] end
-    local shown = show(numbers)
+    local shown = add_items(numbers)
     offset = offset + shown
     if #part < limit and shown == #part then priority, offset = priority - 1, 0 end
     if #part > 0 then break end
@@ -50,6 +51,6 @@ end
 local page = redis.call('ZRANGE', key, first, first + limit - 1, 'WITHSCORES')
 local numbers, scores = {}, {}
 for i = 1, #page, 2 do numbers[#numbers + 1], scores[#scores + 1] = page[i], page[i + 1] end
-local shown = show(numbers, scores)
+local shown = add_items(numbers, scores)
 if shown > 0 and (#numbers == limit or shown < #numbers) then reply[2], reply[3] = scores[shown], numbers[shown] end
 return reply

@@ -1,9 +1,8 @@
--- Of the entries of one item among the ready ones around two places, drops all but one.
+-- Makes tombstones of all entries but one that an item has in the ready lists, near two places.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] number, [2] and [3] priority and about which place from the left it was seen at first,
---       [4] and [5] the same of another time, [6] how many entries to look at from each of the two (500),
---       [7] 1 to mend, 0 to look
--- Reply how many were dropped; when looking, 1 if there is more than one
+-- ARGV  [1] number, [2] and [3] priority and approximate index from the left of its first entry, [4] and [5]
+--       of another one, [6] how many entries to look at from each of the two (500), [7] 1 to mend, 0 to check
+-- Reply how many were replaced; when checking, 1 if there is more than one entry
 local kept, seen, dropped = nil, {}, { 0, 0 }
 for turn, at in ipairs({ 2, 4 }) do
   local priority, from = ARGV[at], tonumber(ARGV[at + 1])

@@ -1,48 +1,48 @@
--- Makes items ready that are in no state, as a script leaves them that died half-way. The caller has
--- seen all ready lists; an item that was touched since has another delivery or another state.
+-- Makes items ready that are in no state, because a script died half-way. The caller has read all ready
+-- lists; an item that was used since has another delivery or another state.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] 1 to mend, 0 to look, then pairs of number and delivery (at most 100)
+-- ARGV  [1] 1 to mend, 0 to check, then pairs of number and delivery (at most 100)
 -- Reply [1] how many pairs were looked at (bounded by bytes: go on with the rest), [2] the strays
-local strays, numbers, looked, room = {}, {}, 0, ROOM
+local strays, numbers, looked, room = {}, {}, 0, MAX_REPLY
 local mend = ARGV[1] == '1'
 for i = 2, #ARGV, 2 do numbers[#numbers + 1] = ARGV[i] end
-local extras, states = redis.call('HMGET', EXTRA, unpack(numbers)), {}
+local details, states = redis.call('HMGET', DETAILS, unpack(numbers)), {}
 for _, key in ipairs({ LEASED, DELAYED, DEAD }) do
   for i, score in ipairs(redis.call('ZMSCORE', key, unpack(numbers))) do states[i] = states[i] or score end
 end
-local changed, doomed, moves = {}, {}, collect()
+local changed, doomed, moves = {}, {}, new_moves()
 for i, number in ipairs(numbers) do
   if room - bytes_read <= 0 then break end
   looked = looked + 1
   local record = redis.call('HGET', ITEMS, number)
   room = room - (record and #record or 0)
   local length = record and #record >= 2 and struct.unpack('>I2', record) or 0
-  -- What cannot be read would stop whoever leases it.
+  -- An unreadable item would be leased to nobody.
   local readable = length > 0 and #record >= 2 + length
-  if readable and not states[i] and delivery_of(extras[i]) == ARGV[1 + 2 * i] then
+  if readable and not states[i] and delivery_of(details[i]) == ARGV[1 + 2 * i] then
     strays[#strays + 1] = number
     local id = string.sub(record, 3, 2 + length)
     local owner = redis.call('HGET', IDS, id)
     if mend and owner and owner ~= number and id_matches(id, owner) then
-      -- Its id was added again, which it could not be if this add had been acknowledged.
+      -- Its id was added again, so the add of this item was not acknowledged.
       doomed[#doomed + 1] = number
     elseif mend then
-      local x = unpack_extra(extras[i])
-      -- A lease that was on its way when it got lost must not be current again.
+      local x = unpack_details(details[i])
+      -- No earlier lease must be current again.
       x.deliveries, x.since = x.deliveries + 1, now
       changed[#changed + 1] = number
-      changed[#changed + 1] = pack_extra(x)
+      changed[#changed + 1] = pack_details(x)
       moves.to_front(x.priority, number)
     end
   end
 end
 if #doomed > 0 then
   redis.call('HDEL', ITEMS, unpack(doomed))
-  redis.call('HDEL', EXTRA, unpack(doomed))
+  redis.call('HDEL', DETAILS, unpack(doomed))
 end
 if #changed > 0 then
-  redis.call('HSET', EXTRA, unpack(changed))
+  redis.call('HSET', DETAILS, unpack(changed))
   moves.write()
-  wake_before(redis.call('HGET', META, 'waiting'), now)
+  notify_workers(redis.call('HGET', META, 'waiting'), now)
 end
 return { looked, strays }

@@ -1,5 +1,5 @@
--- When the next item is due or its lease expires. If not now, the caller promises to look again then, or
--- after a rest: who makes something due earlier than that puts a token into DUE.
+-- Reads when the next item is due or its lease expires. If not now, the caller promises to look again then,
+-- or after its rest. A script that makes something due before that pushes a token to DUE.
 -- KEYS  see parts/keys.lua, up to DELAYED
 -- ARGV  [1] the longest rest, in ms
 -- Reply ms until something is due or expires (-1: nothing; 0: now)

@@ -1,4 +1,4 @@
--- Stops leasing; all else goes on. Makes the queue if there is none.
+-- Stops leasing; other operations go on. Makes the queue if there is none.
 -- KEYS  see parts/keys.lua, up to META
 -- ARGV  [1] salt of the incarnation
 local meta = redis.call('HMGET', META, 'format', 'last')

@@ -1,4 +1,4 @@
--- Removes items of one state, oldest first, one bounded step of it.
+-- Removes items of one state, oldest first, in one bounded step.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, [3] state: ready, delayed, leased or dead, [4] at most how many (1,000)
 -- Reply a string: how many were removed, and how many were looked at (0: the state is empty)
@@ -17,23 +17,23 @@ else
 end
 local removed = 0
 if #numbers > 0 then
-  -- Records are read for the ids in them.
-  local extras = redis.call('HMGET', EXTRA, unpack(numbers))
-  local fits = fitting(extras, ROOM, 1)
+  -- Records are read because they have the ids.
+  local details = redis.call('HMGET', DETAILS, unpack(numbers))
+  local fits = fitting(details, MAX_REPLY, 1)
   if list then put_back(list, numbers, fits) end
   for i = #numbers, fits + 1, -1 do numbers[i] = nil end
-  local there, ids, known, own, seen = {}, {}, {}, {}, {}
+  local existing, ids, known, their_details, seen = {}, {}, {}, {}, {}
   for i, record in ipairs(redis.call('HMGET', ITEMS, unpack(numbers))) do
-    local n, number = #there + 1, numbers[i]
+    local n, number = #existing + 1, numbers[i]
     if record and not seen[number] then
       seen[number] = true
-      there[n], known[n], own[n] = number, true, extras[i]
+      existing[n], known[n], their_details[n] = number, true, details[i]
       -- A record starts with the length of the id, two bytes, and the id.
       ids[n] = #record > 2 and string.sub(record, 3, 2 + struct.unpack('>I2', record))
     end
   end
-  if #there > 0 then removed = delete_items(there, ids, known, own, 0) end
-  -- `delete_items` counts a tombstone for each ready item; none is left here, and those popped are gone.
+  if #existing > 0 then removed = delete_items(existing, ids, known, their_details, 0) end
+  -- `delete_items` has counted a tombstone for each ready item, but the numbers were popped.
   if list then redis.call('HINCRBY', META, 'gone:' .. (string.match(list, ':ready:(%d)$') or '0'), -#numbers)
   elseif removed < #numbers then redis.call('ZREM', set, unpack(numbers)) end
   if removed > 0 then redis.call('HINCRBY', META, 'removed', text(removed)) end

@@ -1,6 +1,5 @@
--- Puts a token back that was taken for a call that is gone. One is enough for whoever waits: clients
--- that end at the same time leave one, not one each. The queue may be gone as well, and then nobody would
--- take the token: it goes after a day.
+-- Puts a token back that was popped for a call that is gone, unless the list has one: one token is enough,
+-- however many clients end at the same time. It expires after a day, because the queue may be gone too.
 -- KEYS  [1] the list of tokens
 -- Reply nothing
 if redis.call('LLEN', KEYS[1]) == 0 then

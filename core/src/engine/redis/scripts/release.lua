@@ -1,18 +1,19 @@
--- Gives leased items back without counting an attempt: to the front, at once or when the delay ends.
+-- Returns leased items to the front of the queue, at once or when the delay ends, without counting an
+-- attempt.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms
--- Reply a string: for each lease 1 (given back) or 0 (it is lost)
+-- Reply a string: for each lease 1 (released) or 0 (lost)
 local done = load_reply()
 if done then return done end
 
-local leases, deadlines, extras = read_current(3)
+local leases, deadlines, details = read_current(3)
 local answers, removed, changed, soonest, first_due = {}, {}, {}, nil, nil
-local moves = collect()
+local moves = new_moves()
 for i, number in ipairs(leases) do
   answers[i] = deadlines[i] and '1' or '0'
   if deadlines[i] then
     local delay = tonumber(ARGV[2 + 3 * i])
-    local x = unpack_extra(extras[i])
+    local x = unpack_details(details[i])
     x.deliveries = x.deliveries + 1
     if delay > 0 then
       x.front, x.since = 1, now + delay
@@ -23,16 +24,16 @@ for i, number in ipairs(leases) do
     end
     removed[#removed + 1] = number
     changed[#changed + 1] = number
-    changed[#changed + 1] = pack_extra(x)
+    changed[#changed + 1] = pack_details(x)
     if not soonest or delay < soonest then soonest = delay end
   end
 end
 if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
-  redis.call('HSET', EXTRA, unpack(changed))
+  redis.call('HSET', DETAILS, unpack(changed))
   moves.write()
   local meta = redis.call('HMGET', META, 'waiting', 'watched')
-  wake_before(meta[1], now + soonest)
+  notify_workers(meta[1], now + soonest)
   if first_due then notify_cleaner(meta[2], first_due) end
 end
 local answer = table.concat(answers)

@@ -15,7 +15,7 @@ for i, number in ipairs(redis.call('HMGET', IDS, unpack(ARGV, 3))) do
   end
 end
 if #numbers > 0 then
-  local removed = delete_items(numbers, ids, known, redis.call('HMGET', EXTRA, unpack(numbers)), 0)
+  local removed = delete_items(numbers, ids, known, redis.call('HMGET', DETAILS, unpack(numbers)), 0)
   redis.call('HINCRBY', META, 'removed', text(removed))
 end
 local answer = table.concat(answers)

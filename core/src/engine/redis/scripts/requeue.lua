@@ -1,4 +1,4 @@
--- Makes dead items ready again, at the back of their priority, with their attempts counted anew.
+-- Makes dead items ready again, at the back of their priority, with their attempts counted from 0.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, then the ids
 -- Reply a string: for each id 1 (requeued) or 0 (there is none, or it is not dead)
@@ -14,24 +14,24 @@ for i, number in ipairs(redis.call('HMGET', IDS, unpack(ARGV, 3))) do
   end
 end
 if #numbers > 0 then
-  local dead, extras = redis.call('ZMSCORE', DEAD, unpack(numbers)), redis.call('HMGET', EXTRA, unpack(numbers))
-  local revived, changed, moves = {}, {}, collect()
+  local dead, details = redis.call('ZMSCORE', DEAD, unpack(numbers)), redis.call('HMGET', DETAILS, unpack(numbers))
+  local revived, changed, moves = {}, {}, new_moves()
   for i, number in ipairs(numbers) do
     if dead[i] then
-      local x = unpack_extra(extras[i])
+      local x = unpack_details(details[i])
       x.failures, x.expiries, x.front, x.since = 0, 0, 0, now
       answers[places[i]] = '1'
       revived[#revived + 1] = number
       changed[#changed + 1] = number
-      changed[#changed + 1] = pack_extra(x)
+      changed[#changed + 1] = pack_details(x)
       moves.to_back(x.priority, number)
     end
   end
   if #revived > 0 then
     redis.call('ZREM', DEAD, unpack(revived))
-    redis.call('HSET', EXTRA, unpack(changed))
+    redis.call('HSET', DETAILS, unpack(changed))
     moves.write()
-    wake_before(redis.call('HGET', META, 'waiting'), now)
+    notify_workers(redis.call('HGET', META, 'waiting'), now)
   end
 end
 local answer = table.concat(answers)

@@ -1,5 +1,5 @@
--- Which commands the user may not run: a script that comes upon one of them stops half-way.
--- KEYS  none: nothing is touched
+-- Reads which commands the user may run. A script stops half-way at a command that is refused.
+-- KEYS  none
 -- ARGV  for each command how many words it has, then the words
 -- Reply for each command 1 (allowed) or 0
 local answers, at = {}, 1

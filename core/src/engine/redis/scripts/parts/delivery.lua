@@ -1,4 +1,4 @@
--- The delivery that the next or the current lease of the item has, as text.
+-- The delivery of the item's current or next lease, as text.
 local function delivery_of(packed)
   return packed and string.match(packed, '^%d:%d+:%d+:%d+:%d+:(%d+)') or '0'
 end

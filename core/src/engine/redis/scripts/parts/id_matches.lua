@@ -1,5 +1,5 @@
--- True if this number is that of the item with this id. A record of more than `most` bytes, if that is
--- given, is not read for this but trusted. `bytes_read`: of the records that were read for it.
+-- Whether the item with this number has this id. If `most` is given, a record of more bytes is not read:
+-- it counts as a match. `bytes_read` adds up the sizes of the records that were read.
 local bytes_read = 0
 local function id_matches(id, number, most)
   local size = redis.call('HSTRLEN', ITEMS, number)

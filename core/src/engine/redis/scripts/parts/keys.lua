@@ -1,8 +1,7 @@
--- Names for the keys of one queue, in the order in which `keys.rs` sends them.
--- A script is sent only as many of them as it uses, so the rarely used ones come last.
--- The ready lists are the tail: KEYS[11] for priority 0 up to KEYS[20] for priority 9. In a Cluster one
--- more follows, which never exists (`keys.rs` says what for).
+-- Names for the keys of one queue, in the order of `keys.rs`. A script gets only as many keys as it uses,
+-- so the rarely used ones come last. The ready lists are at the end: KEYS[11] for priority 0 to KEYS[20]
+-- for priority 9. In a Cluster one more key follows, which never exists (see `keys.rs`).
 local LANES, META, ITEMS, IDS, LEASED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local EXTRA, WAKE, DELAYED, DEAD, DUE = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local DETAILS, WAKE, DELAYED, DEAD, DUE = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local READY = 11
-local ARGV = ARGV -- loops read it for every item, and a global is looked up by its name
+local ARGV = ARGV -- a local is faster in loops than a global

@@ -1,10 +1,11 @@
--- A lost reply is not a lost answer. A lane has one operation in flight; LANES keeps the number,
--- the time and the answer of its last one. The same number again is a retry and gets that answer.
--- ARGV[1] lane, ARGV[2] number of the operation on that lane
+-- Gives a retry the answer of the first execution. A lane has one operation in flight; LANES keeps the
+-- number, the time and the answer of its last one. The same number again is a retry.
+-- ARGV  [1] lane, [2] number of the operation on that lane
 local fresh_lane = false
 local LANE, HOUR = '^(%d+) (%d+)~?(%d*) (.*)$', 3600000
 
--- Answer of this operation if it was executed before, and when; an error if it was superseded.
+-- Returns the answer of this operation and its time if it was executed before, or an error if it was
+-- superseded.
 local function load_reply()
   local last = redis.call('HGET', LANES, ARGV[1])
   if not last then
@@ -21,10 +22,9 @@ local function load_reply()
   end
 end
 
--- Whether a lane, with what LANES has of it, is idle, as those are that clients leave behind who die: for
--- an hour, far longer than any client retries. But the clock may have been set ahead while a retry is on
--- its way. So an idle lane is marked, with the time, and dropped if that is an hour ago and it was not
--- used since.
+-- Whether a lane is idle: unused for an hour, far longer than any client retries. Clients that die leave
+-- idle lanes behind. Because the clock may have been set ahead while a retry is on its way, a lane is first
+-- marked with the time, and deleted if it was not used for an hour after that. `last`: its entry in LANES.
 local function is_idle(lane, last, mend)
   local number, at, marked, answer = string.match(last, LANE)
   if number and now - at <= HOUR then return false end
@@ -36,8 +36,8 @@ local function is_idle(lane, last, mend)
   return true
 end
 
--- `names`: what the answer ends with, a list, to be put together with spaces between. That is done here, in
--- one go with what goes before: Lua reads every byte of every new string, to tell it from those it has.
+-- Saves the answer for a retry. `names`: a list that is appended to it, with spaces between. It is
+-- concatenated here, in one step, because Lua hashes every string that it makes.
 local function save_reply(answer, names)
   local kept = ARGV[2] .. ' ' .. text(now)
   if answer then kept = kept .. ' ' .. answer end
@@ -48,7 +48,7 @@ local function save_reply(answer, names)
   redis.call('HSET', LANES, ARGV[1], kept)
   if not fresh_lane then return end
   if not redis.call('HGET', META, 'format') then redis.call('PEXPIRE', LANES, DAY) end
-  -- So that idle lanes cannot pile up, each new one looks at three others.
+  -- Each new lane checks three others, so that idle lanes cannot pile up.
   local sample = redis.call('HRANDFIELD', LANES, 3, 'WITHVALUES')
   for i = 1, #sample, 2 do is_idle(sample[i], sample[i + 1], true) end
 end

@@ -1,3 +1,4 @@
--- A reply carries about 16 MiB of records at most, or one record. 1,000 of up to LARGE bytes fit into that;
--- the extra of an item with a larger one has its size, so that no record is read to learn it.
-local ROOM, LARGE = 16777216, 16777
+-- Limits in bytes. A reply has records of MAX_REPLY at most, or one record. 1,000 records of LARGE_RECORD
+-- fit into it. The details of an item with a larger record have its size, so that no script reads a record
+-- to learn its size.
+local MAX_REPLY, LARGE_RECORD = 16777216, 16777

@@ -1,10 +1,10 @@
--- Moves what is due or expired, then takes items for those who wait. ARGV[at]: how long (ms) the caller
--- goes on waiting without looking if there are too few items, 0 if it does not wait; from there to the
--- end groups of: how many items, duration in ms. `touched`: how many items the script has dealt with before;
--- half of what is left of 1,000 is for moving. Returns ms until something is due or expires (-1:
--- nothing is; 0: look again now); what was taken is in the lists of parts/take.lua.
+-- Moves due and expired items, then takes items for the calls that wait. The items are in the lists of
+-- parts/take.lua. Returns ms until the next item is due or expires (-1: there is none; 0: ask again now).
+-- ARGV[at]  poll interval: how long (ms) the caller waits before it asks again if there are too few items,
+--           0 if it does not wait; then groups of: how many items, duration in ms
+-- touched   how many items the script has handled before; half of the rest of 1,000 is for moving
 local function lease(at, touched)
-  local patience, wanted = tonumber(ARGV[at]), 0
+  local poll_interval, wanted = tonumber(ARGV[at]), 0
   for i = at + 1, #ARGV, 2 do wanted = wanted + tonumber(ARGV[i]) end
   local meta = redis.call('HMGET', META, 'paused', 'waiting', 'leased', 'watched', 'format')
   local paused, waiting = meta[1], tonumber(meta[2]) or 0
@@ -18,17 +18,17 @@ local function lease(at, touched)
   local more = not paused and take(at, wanted, touched)
   local got = #numbers
   if got > 0 then
-    redis.call('HSET', META, 'leased', text((meta[3] or 0) + got - doubles))
+    redis.call('HSET', META, 'leased', text((meta[3] or 0) + got - double_count))
     if not due or soonest < due then due = soonest end
     notify_cleaner(meta[4], soonest)
   end
   if more and (waiting > now or got < wanted) then more = redis.call('EXISTS', unpack(KEYS, READY)) > 0 end
-  if more then wake_before(waiting, now) elseif got > 0 then wake_before(waiting, due) end
+  if more then notify_workers(waiting, now) elseif got > 0 then notify_workers(waiting, due) end
 
   local look = due and math.max(0, due - now) or -1
   if more and got < wanted then look = 0 end
-  if got < wanted and patience > 0 then
-    local promise = now + patience
+  if got < wanted and poll_interval > 0 then
+    local promise = now + poll_interval
     if look >= 0 then promise = math.min(promise, now + look) end
     if promise > waiting then redis.call('HSET', META, 'waiting', text(promise)) end
     if not meta[5] then
@@ -39,14 +39,15 @@ local function lease(at, touched)
   return look
 end
 
--- What an earlier execution has taken, named as `held` has it: what is leased by it still.
-local function take_again(names)
+-- Takes the items that an earlier execution of the operation has leased, if they are still leased by it.
+-- `names`: as in `saved`.
+local function take_saved(names)
   local named, deliveries = {}, {}
   for number, delivery in string.gmatch(names, '([^ :]+):?(%d*)') do
     named[#named + 1], deliveries[#deliveries + 1] = number, delivery == '' and '0' or delivery
   end
   if #named == 0 then return end
-  local known, leased = redis.call('HMGET', EXTRA, unpack(named)), redis.call('ZMSCORE', LEASED, unpack(named))
+  local known, leased = redis.call('HMGET', DETAILS, unpack(named)), redis.call('ZMSCORE', LEASED, unpack(named))
   local mine, found = {}, {}
   for i, number in ipairs(named) do
     if leased[i] and delivery_of(known[i]) == deliveries[i] then mine[#mine + 1] = number end
@@ -54,5 +55,5 @@ local function take_again(names)
   if #mine > 0 then
     for i, record in ipairs(redis.call('HMGET', ITEMS, unpack(mine))) do found[mine[i]] = record end
   end
-  for i, number in ipairs(named) do keep(number, found[number] or '', known[i]) end
+  for i, number in ipairs(named) do append(number, found[number] or '', known[i]) end
 end

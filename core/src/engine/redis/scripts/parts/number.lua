@@ -1,11 +1,11 @@
--- A number is a count, in base 36, and the five characters of salt that the caller of its add chose. With
--- 14 bytes or less the server's allocator gives it half of what it gives a longer one.
--- Counts follow the clock (256 to a millisecond since 2026) and never go back, so that one server gives
--- none twice even when it has lost data, and each tells when its item was added. The salt tells apart what
--- two servers gave that both took themselves for the master.
+-- A number is a count in base 36 and five characters of salt, which the caller of the add chose. Up to 14
+-- bytes take half the memory of a longer number.
+-- Counts follow the clock (256 per millisecond since 2026) and never go back. So a server gives no count
+-- twice, even when it has lost data, and a count shows when its item was added. The salt distinguishes the
+-- numbers of two servers that both acted as master.
 local SALT, YEAR_2026 = 5, 1767225600000
 
--- nil if it is no number of an item.
+-- Returns nil if it is not the number of an item.
 local function count_of(number) return tonumber(string.sub(number, 1, -1 - SALT), 36) end
 
 local DIGITS = { [0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h',

@@ -1,4 +1,4 @@
--- Puts numbers that were popped back to the front of their list, in their order: those behind place `last`.
+-- Puts the numbers after index `last` back to the front of the list they were popped from, in their order.
 local function put_back(key, popped, last)
   local rest = {}
   for i = #popped, last + 1, -1 do
@@ -8,7 +8,7 @@ local function put_back(key, popped, last)
   if #rest > 0 then redis.call('RPUSH', key, unpack(rest)) end
 end
 
--- Of what was popped and found, puts back what stands behind the last of `count` that exist.
+-- Keeps `count` of the popped numbers that exist, and puts those after the last of them back.
 local function keep_only(count, key, popped, found)
   for i = 1, #popped do
     if found[i] then count = count - 1 end

@@ -1,6 +1,6 @@
--- A page of a scan may be of any length: what the server keeps as one small list comes as one. Which part
--- of it to look at now (first and last place in page[2], whose entries are pairs), at most `most` pairs
--- after those to `skip`; and cursor and skip of the next step.
+-- Returns which part of a page of a scan to look at: its first and last index in page[2], which has pairs,
+-- and the cursor and skip of the next step. A page may be longer than asked for: small hashes come as a
+-- whole. So a step looks at `most` pairs at most, after the first `skip` of them.
 local function part_of(page, skip, most, cursor)
   local from = 2 * skip + 1
   local to = math.min(#page[2], from + 2 * most - 1)

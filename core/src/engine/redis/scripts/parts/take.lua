@@ -1,17 +1,18 @@
--- Pops ready numbers and leases those whose item exists; the others are tombstones.
--- Groups in ARGV: how many items, duration in ms. What was taken, in order:
-local numbers, records, extras, held = {}, {}, {}, {}
+-- Pops ready numbers and leases those whose item exists; the others are tombstones. Groups in ARGV: how
+-- many items, duration in ms.
+-- The items that were taken, in order; `saved`: how the answer for a retry names them
+local numbers, records, details, saved = {}, {}, {}, {}
 local soonest -- the earliest deadline given
-local group, left, deadline -- the place of the group in ARGV, and what is left of it
+local group, left, deadline -- the index of the group in ARGV, and how many items it still wants
 
-local function keep(number, record, extra)
+local function append(number, record, packed)
   local n = #numbers + 1
-  numbers[n], records[n], extras[n], held[n] = number, record, extra or '', number
-  -- The answer kept for a retry names the delivery, if it is not the first.
-  if extra then held[n] = number .. ':' .. delivery_of(extra) end
+  numbers[n], records[n], details[n], saved[n] = number, record, packed or '', number
+  -- The delivery is named if it is not the first.
+  if packed then saved[n] = number .. ':' .. delivery_of(packed) end
 end
 
--- Pairs of deadline and number for those that exist, each by the group it falls to.
+-- Assigns the items that exist to the groups. Returns pairs of deadline and number, and how many there are.
 local function deadlines_for(popped, found)
   local leases, n = {}, 0
   for i = 1, #popped do
@@ -31,11 +32,11 @@ local function deadlines_for(popped, found)
   return leases, n / 2
 end
 
--- `doubled` of these numbers were leased already: they stand in a list twice, which is damage from
--- outside. A second lease of an item must not be given: it gets an empty record, and 0 as its number.
-local doubles = 0
+-- Handles damage: `doubled` of these numbers were leased already, because a list has them twice. No item may
+-- be leased twice: the second one gets an empty record, and 0 as its number.
+local double_count = 0
 local function drop_doubles(popped, found, leases, doubled)
-  local taken, named, n, told = {}, {}, 0, 0
+  local taken, named, n, dropped = {}, {}, 0, 0
   for _, number in ipairs(numbers) do taken[number] = true end
   for i = 2, #leases, 2 do named[#named + 1] = leases[i] end
   local scores = redis.call('ZMSCORE', LEASED, unpack(named))
@@ -43,41 +44,41 @@ local function drop_doubles(popped, found, leases, doubled)
     if found[i] then
       n = n + 1
       if taken[number] or scores[n] ~= leases[2 * n - 1] then
-        found[i], told = '', told + 1
+        found[i], dropped = '', dropped + 1
       end
       taken[number] = true
     end
   end
-  -- Others were leased to the same millisecond by another call, and cannot be told apart from those
-  -- leased now: none of them is given out, they all expire.
+  -- The others were leased by another call until the same millisecond, and cannot be distinguished from
+  -- those leased now: none of them is returned, all expire.
   for i = 1, #popped do
-    if found[i] and told < doubled then found[i] = '' end
-    if found[i] == '' then popped[i], doubles = '0', doubles + 1 end
+    if found[i] and dropped < doubled then found[i] = '' end
+    if found[i] == '' then popped[i], double_count = '0', double_count + 1 end
   end
 end
 
--- Leases those that are not leased already; returns how many. The server keeps a sorted set of up to
--- 128 numbers as a list, and looks through all of it for each of them. A longer name than fits into such
--- a list turns it into a tree, which it then stays until it is empty. For a few it is not worth it.
-local LONG_NAME, WORTH_A_TREE = string.rep('0', 65), 32
-local function put(leases, count)
+-- Leases those that are not leased already; returns how many. The server keeps a sorted set of up to 128
+-- members as a list, and searches all of it for each member. A member that is too long for such a list turns
+-- it into a skip list, which it stays until it is empty. For a few members the list is faster.
+local LONG_MEMBER, MIN_FOR_SKIP_LIST = string.rep('0', 65), 32
+local function add_leases(leases, count)
   if count == 0 then return 0 end
-  if count < WORTH_A_TREE then return redis.call('ZADD', LEASED, 'NX', unpack(leases)) end
-  redis.call('ZADD', LEASED, deadline, LONG_NAME)
+  if count < MIN_FOR_SKIP_LIST then return redis.call('ZADD', LEASED, 'NX', unpack(leases)) end
+  redis.call('ZADD', LEASED, deadline, LONG_MEMBER)
   local added = redis.call('ZADD', LEASED, 'NX', unpack(leases))
-  redis.call('ZREM', LEASED, LONG_NAME)
+  redis.call('ZREM', LEASED, LONG_MEMBER)
   return added
 end
 
--- Takes up to `target` items for the groups behind ARGV[at]. `touched`: how many the script has looked
--- at before. Returns true if it stopped before it had seen all.
+-- Takes up to `target` items for the groups after ARGV[at]. `touched`: how many items the script has handled
+-- before. Returns true if there may be more.
 local function take(at, target, touched)
   group, left = at - 1, 0
-  local room, look_ahead = ROOM, 1
-  -- An item of another priority has an extra, and so has one with a large record: if there is none at all,
-  -- one list has all, and is cheaper to pop from than ten. What else is in the others is skipped when that
-  -- one is empty.
-  local plain = redis.call('EXISTS', EXTRA) == 0
+  local room, look_ahead = MAX_REPLY, 1
+  -- Items with a priority or a large record have details. If no item has any, only the first list has
+  -- items, and popping from one list costs less than from ten. Tombstones in the others are popped when it
+  -- is empty.
+  local plain = redis.call('EXISTS', DETAILS) == 0
   while #numbers < target do
     if touched >= 1000 or room <= 0 then return true end
     local need = target - #numbers
@@ -91,7 +92,7 @@ local function take(at, target, touched)
       priority = string.match(key, ':ready:(%d)$') or '0'
     end
     touched = touched + #popped
-    local known = not plain and redis.call('HMGET', EXTRA, unpack(popped))
+    local known = not plain and redis.call('HMGET', DETAILS, unpack(popped))
     if known then
       local fits
       fits, room = fitting(known, room, #numbers == 0 and 1 or 0)
@@ -105,21 +106,21 @@ local function take(at, target, touched)
       keep_only(need, key, popped, found)
     end
     local leases, count = deadlines_for(popped, found)
-    local added = put(leases, count)
+    local added = add_leases(leases, count)
     if added < count then drop_doubles(popped, found, leases, count - added) end
     if added == #popped and not known and #numbers == 0 then
-      numbers, records, held = popped, found, popped
+      numbers, records, saved = popped, found, popped
     else
       for i = 1, #popped do
-        if found[i] then keep(popped[i], found[i], known and known[i]) end
+        if found[i] then append(popped[i], found[i], known and known[i]) end
       end
     end
     if count < #popped then
       redis.call('HINCRBY', META, 'gone:' .. priority, count - #popped)
-      -- Many may follow: twice as many each time, so that they do not cost a step each.
+      -- More tombstones may follow: pop twice as many next time.
       look_ahead = math.min(2 * #popped, 500)
     end
-    if #numbers == 0 then room = ROOM end
+    if #numbers == 0 then room = MAX_REPLY end
   end
   return true
 end

@@ -1,6 +1,6 @@
--- Collects numbers by destination, so that each list and sorted set is written once. One function, and
--- those in it only for whoever has something to move: each that is made costs every call.
-local function collect()
+-- Collects numbers by destination, so that each list and sorted set is written once. The inner functions
+-- are made only when something moves: making a function costs time in every call.
+local function new_moves()
   local back, front, scored = {}, {}, {}
   local function into(bag, key, number)
     local list = bag[key]
@@ -19,7 +19,7 @@ local function collect()
     into(scored, key, number)
   end
 
-  -- Items are leased from the right end. The first one collected for the front is leased first.
+  -- Items are leased from the right end: the first one collected for the front is leased first.
   function moves.write()
     for key, numbers in pairs(back) do redis.call('LPUSH', key, unpack(numbers)) end
     for key, numbers in pairs(front) do
