@@ -1,7 +1,7 @@
-//! Rights of the user that a client logs in as.
+//! Roles, and the rights of their users.
 
-/// What a client is for, and so which rights its user needs. `core/docs/users.acl` has them as the
-/// server's configuration.
+/// What a client is for, which decides the rights that its user needs. `core/docs/users.acl` has them as
+/// configuration of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
@@ -11,9 +11,9 @@ pub enum Role {
     Worker,
     /// Cleans, checks and counts.
     Cleaner,
-    /// Counts, looks at items, and changes nothing.
+    /// Counts and reads items, and changes nothing.
     Monitor,
-    /// Looks at items, removes, requeues and purges them, pauses, resumes and drops queues.
+    /// Reads, removes, requeues and purges items; pauses, resumes and drops queues.
     Operator,
 }
 

@@ -1,5 +1,5 @@
-//! What the user may do: a right that is missing is named before a script comes upon it, because a
-//! script that is stopped in the middle leaves what it has written.
+//! The rights of the user. A script that the user may not run to its end is not sent, because a script that
+//! is stopped half-way leaves what it has written.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
@@ -16,16 +16,16 @@ use crate::fork;
 use crate::name::QueueName;
 use crate::{Error, ErrorKind, Result};
 
-/// What a client sends whatever it does: it opens the queue, and runs scripts.
+/// The commands of every client: it opens queues and runs scripts.
 const TO_OPEN: [&str; 3] = ["eval", "evalsha", "hmget"];
 
 static NEEDED: LazyLock<BTreeSet<&'static str>> =
     LazyLock::new(|| Script::ALL.iter().copied().flat_map(commands).chain(TO_OPEN).collect());
 
-/// Notes which scripts must not be run on this queue. Fails if the user may not use it at all.
+/// Finds out which scripts the user may not run on a queue. Fails if the user may not use it at all.
 pub(super) async fn learn(context: &Context, queue: &QueueName) -> Result<Arc<Keys>> {
     let needed = {
-        // A child could not finish what another thread of its parent has begun to read.
+        // A fork must not happen meanwhile: the child could never finish the initialization.
         let _gate = fork::hold();
         LazyLock::force(&NEEDED)
     };
@@ -46,12 +46,12 @@ pub(super) async fn learn(context: &Context, queue: &QueueName) -> Result<Arc<Ke
     Ok(keys)
 }
 
-/// Refuses a script that would be stopped in the middle. Rights may have been granted since.
+/// Refuses a script that would be stopped half-way. Rights may have been granted, so it asks again each time.
 pub(super) async fn check(context: &Context, queue: &QueueName, script: Script) -> Result<()> {
     if matches!(context.keys(queue).denied.of(script), Access::Allowed) {
         return Ok(());
     }
-    // The queue is not kept in mind by then if this client has given it up meanwhile.
+    // From the reply, not from the context: the client may have discarded the queue meanwhile.
     let keys = learn(context, queue).await?;
     match keys.denied.of(script) {
         Access::Denied(lacks) => Err(Error::invalid(format_args!(
@@ -62,7 +62,7 @@ pub(super) async fn check(context: &Context, queue: &QueueName, script: Script) 
     }
 }
 
-/// Refuses to read the list of queues if the user may not: it would be tried again and again.
+/// Refuses to read the list of queues if the user may not: the command would be retried.
 pub(super) async fn check_list(context: &Context) -> Result<()> {
     let directory = keys::queues(&context.namespace);
     let mut command = context.manager.scripts.by_text(Script::Rights);
@@ -78,7 +78,7 @@ pub(super) async fn check_list(context: &Context) -> Result<()> {
     )))
 }
 
-/// What to grant so that the user can do all that the role does.
+/// The rights that the user lacks for a role.
 pub(super) async fn missing_rights(
     context: &Context,
     queue: &QueueName,
@@ -94,10 +94,10 @@ pub(super) async fn missing_rights(
     Ok(missing(context, queue, commands.into_iter()).await?.list())
 }
 
-/// Asks about rights; `None` if the user may not even ask.
+/// Asks about rights; `None`: the user may not even ask.
 async fn ask(context: &Context, queue: &QueueName, command: Cmd) -> Result<Option<String>> {
     match context.manager.command(queue, context.until(), command).await {
-        // Nothing else of it can be.
+        // Nothing else of the command can be invalid.
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(None),
         answer => reply::text(answer.map_err(Error::before_execution)?).map(Some),
     }
@@ -105,7 +105,7 @@ async fn ask(context: &Context, queue: &QueueName, command: Cmd) -> Result<Optio
 
 struct Missing {
     commands: BTreeSet<&'static str>,
-    /// None of the keys may be touched, whatever the command.
+    /// The user may not use the keys with any command.
     all: bool,
     keys: String,
 }
@@ -122,12 +122,12 @@ impl Missing {
     }
 }
 
-/// Commands that touch no key.
+/// Whether the command uses no key.
 fn is_keyless(name: &str) -> bool {
     matches!(name, "info" | "time" | "asking" | "select") || name.starts_with("client|")
 }
 
-/// A command with as much behind it as the server needs to see which keys it touches.
+/// A command with the arguments that show the server which keys it uses.
 fn words(name: &'static str, keys: &Keys) -> Vec<Vec<u8>> {
     let mut words: Vec<Vec<u8>> = name.split('|').map(|word| word.into()).collect();
     match name {
@@ -153,7 +153,7 @@ async fn missing(
         let words = words(name, &own);
         command.arg(words.len()).arg(words);
     }
-    // Whoever may not ask may not do anything.
+    // A user that may not ask may not run scripts.
     let Some(answer) = ask(context, queue, command).await? else {
         return Ok(Missing { commands: ["eval"].into(), all: false, keys: String::new() });
     };
@@ -163,7 +163,7 @@ async fn missing(
     let keyed: Vec<&str> = names.iter().copied().filter(|name| !is_keyless(name)).collect();
     let all = !keyed.is_empty() && keyed.iter().all(|name| commands.contains(name));
     if all {
-        // It is the keys, more likely than every single command.
+        // The keys are missing, more likely than each single command.
         commands.retain(|name| is_keyless(name));
     }
     let keys = format!("~{}:*", context.namespace);

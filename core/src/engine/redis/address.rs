@@ -20,7 +20,7 @@ pub(super) enum Place {
     Cluster(Vec<Node>),
 }
 
-/// Everything that a URL says. `Debug` is not derived: there may be a password in it.
+/// The parts of a URL. `Debug` is not derived, because one may be a password.
 #[derive(Clone, PartialEq)]
 pub(super) struct Address {
     pub(super) place: Place,
@@ -31,8 +31,8 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Reads the URL, and puts the options in its query into `options`. Messages quote no part of
-    /// the URL in which a password may stand.
+    /// Reads the URL, and sets the options of its query in `options`. Messages quote no part of the URL
+    /// that may be a password.
     pub(super) fn parse(url: &str, options: &mut ConnectOptions) -> Result<Address> {
         let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
         let invalid = |what: &str| Error::invalid(format_args!("{scheme} url: {what}"));
@@ -40,7 +40,7 @@ impl Address {
             return Err(invalid("// is missing after the scheme"));
         };
         let (authority, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        // Then the login may end later than it seems: nothing behind it can be trusted.
+        // The password may have an unescaped `/`, `?` or `#`: what follows may be part of it.
         if after.contains('@') {
             return Err(invalid(
                 "it has an @ behind a /, ? or #: these are written %40, %2F, %3F and %23 in a user, \
@@ -146,7 +146,7 @@ impl Address {
         }
     }
 
-    /// The options that a URL like this may have.
+    /// The options that such a URL may have.
     fn options(&self) -> String {
         let mut known =
             String::from("namespace, timeout_ms, connect_timeout_ms, max_data, user, password");
@@ -173,7 +173,7 @@ fn read_node(scheme: &str, text: &str, default_port: u16) -> Result<Node> {
         }
         None => text.split_once(':').unwrap_or((text, "")),
     };
-    // Hosts stand in messages: whatever else this is, it may be a part of a password.
+    // Messages quote hosts: anything else may be part of a password.
     let is_plain = |c: u8| c.is_ascii_alphanumeric() || b"._-:%".contains(&c);
     if host.is_empty() || host.len() > 255 || !host.bytes().all(is_plain) {
         return Err(wrong());

@@ -1,5 +1,5 @@
-//! What operators and cleaners do: remove, requeue, purge, light clean, pause, drop. And the end of a
-//! client's use of a queue.
+//! The operations of operators and cleaners: remove, requeue, purge, light clean, pause, drop. Also the end
+//! of a client's use of a queue.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ pub(super) async fn requeue(
     by_id(engine, queue, Script::Requeue, ALL, ids, request_id).await
 }
 
-/// Runs a script that takes ids and answers for each of them.
+/// Runs a script with ids, which answers for each of them.
 async fn by_id(
     engine: &RedisEngine,
     queue: &QueueName,

@@ -17,16 +17,16 @@ use super::open_error::OpenError;
 use crate::options::ConnectOptions;
 use crate::{Error, Result, redact};
 
-/// Most bytes of a file with certificates: all that a system trusts take a few hundred KiB.
+/// Most bytes of a file with certificates. All certificates of a system take a few hundred KiB.
 const MAX_CA_FILE: u64 = 16 << 20;
 
-/// What commands are written to and answers are read from.
+/// A stream to a server.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// The TLS settings that the options ask for. The cryptography is named here: a default for the whole
-/// process belongs to the program, not to a library.
+/// The TLS settings of the options. They name the cryptography library: a default for the whole process
+/// belongs to the program, not to a library.
 pub(super) fn tls(options: &ConnectOptions) -> Result<TlsConnector> {
     let mut roots = RootCertStore::empty();
     match &options.ca_file {
@@ -44,7 +44,7 @@ pub(super) fn tls(options: &ConnectOptions) -> Result<TlsConnector> {
                 return Err(wrong(&"there is no certificate in it"));
             }
         }
-        // Some systems have certificates that nobody can read; the others are enough.
+        // Certificates of the system that cannot be read are skipped.
         None => {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
@@ -58,7 +58,7 @@ pub(super) fn tls(options: &ConnectOptions) -> Result<TlsConnector> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// Reads a regular file of a sensible size: a pipe may never end, nor a device.
+/// Reads a regular file of limited size: a pipe or a device may never end.
 fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let found = std::fs::metadata(path)?;
     if !found.is_file() {
@@ -74,7 +74,7 @@ fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
 pub(super) async fn tcp((host, port): &Node) -> Result<TcpStream, OpenError> {
     let passing =
         |error: std::io::Error| OpenError::Passing(format!("{host}:{port}: {}", shown(&error)));
-    // To all addresses at once: one that does not answer must not use up the time.
+    // All addresses at once: one that does not answer must not use up the time.
     let mut tries = JoinSet::new();
     for address in lookup_host((host.as_str(), *port)).await.map_err(passing)? {
         tries.spawn(TcpStream::connect(address));
@@ -90,7 +90,7 @@ pub(super) async fn tcp((host, port): &Node) -> Result<TcpStream, OpenError> {
     Err(passing(last))
 }
 
-/// A peer that vanishes without a word is noticed by the kernel, too.
+/// Makes the kernel report a peer that disappears.
 fn settings(stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let keepalive = socket2::TcpKeepalive::new()
@@ -143,7 +143,7 @@ pub(super) async fn unix(path: &Path) -> Result<UnixStream, OpenError> {
     })
 }
 
-/// The error, as long as an error is.
+/// The error, shortened.
 fn shown(error: &std::io::Error) -> String {
     error.to_string().chars().take(300).collect()
 }

@@ -1,4 +1,4 @@
-//! What cleaners need besides cleaning: when to do it, and whose turn it is.
+//! When to clean, and turns at deep cleans.
 
 use std::time::Duration;
 

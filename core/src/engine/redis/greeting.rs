@@ -24,7 +24,7 @@ pub(super) async fn greet(
         command.arg(address.db);
         command
     });
-    // For whoever looks at the server's clients. Old servers do not know it.
+    // For `CLIENT LIST`. Old servers do not know the command.
     let name = |key: &str, value: &str| {
         let mut command = cmd("CLIENT");
         command.arg("SETINFO").arg(key).arg(value);
@@ -34,7 +34,7 @@ pub(super) async fn greet(
         Some(command) => connection.clone().send_packed_command(&command).await?.extract_error(),
         None => Ok(Value::Nil),
     };
-    // In this order. Not as one pipeline: that would hide what the first one was answered.
+    // In this order, but not as one pipeline: its error would hide the reply to the first command.
     let (login, select, info, _, _) = tokio::join!(
         biased;
         send(login),
@@ -70,7 +70,7 @@ fn refused_database(db: i64, at: &str, error: &RedisError) -> OpenError {
     }
 }
 
-/// The server's words may repeat what it was sent: they are not shown.
+/// The server's message is not shown: it may quote what it was sent.
 fn refused_login(at: &str, error: &RedisError) -> OpenError {
     match is_busy(error) {
         true => open_error(at, error),
@@ -80,7 +80,7 @@ fn refused_login(at: &str, error: &RedisError) -> OpenError {
     }
 }
 
-fn check_server(where_: &str, info: &str, cluster: bool) -> Result<(), OpenError> {
+fn check_server(at: &str, info: &str, cluster: bool) -> Result<(), OpenError> {
     let field = |name: &str| {
         info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
     };
@@ -93,29 +93,29 @@ fn check_server(where_: &str, info: &str, cluster: bool) -> Result<(), OpenError
     let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     if (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) < least {
         return incompatible(format!(
-            "{where_}: {name} {version} is too old: upgrade to Redis 7.0 or Valkey 7.2 or newer"
+            "{at}: {name} {version} is too old: upgrade to Redis 7.0 or Valkey 7.2 or newer"
         ));
     }
     if let Some(policy) = field("maxmemory_policy").filter(|policy| *policy != "noeviction") {
         return incompatible(format!(
-            "{where_}: with maxmemory-policy {policy} the server throws items away when its memory \
+            "{at}: with maxmemory-policy {policy} the server throws items away when its memory \
              is full: set maxmemory-policy to noeviction"
         ));
     }
     if !cluster && field("cluster_enabled") == Some("1") {
         return Err(OpenError::Lasting(Error::invalid(format!(
-            "{where_}: the server is part of a cluster: connect with redis+cluster://"
+            "{at}: the server is part of a cluster: connect with redis+cluster://"
         ))));
     }
     match field("role") {
         Some("master") | None => Ok(()),
         Some(role) if field("loading") == Some("1") => {
-            Err(OpenError::Passing(format!("{where_}: a {role} that is loading its data")))
+            Err(OpenError::Passing(format!("{at}: a {role} that is loading its data")))
         }
-        // In a cluster, a replica sends us on to its master.
+        // In a cluster, a replica redirects to its master.
         Some(_) if cluster => Ok(()),
         Some(role) => {
-            Err(OpenError::Passing(format!("{where_}: the server is a {role}, not a master")))
+            Err(OpenError::Passing(format!("{at}: the server is a {role}, not a master")))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The list of all queues: a hash of names, each with the incarnation of its queue.
 //!
-//! It may stand on another node than a queue, so no step changes both. What was left behind is put right
-//! by whoever looks: a queue is on the list, with its incarnation, if it exists.
+//! It may be on another node than a queue, so no step changes both. Every client that uses a queue puts its
+//! entry right: a queue is on the list, with its incarnation, if it exists.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use super::{acl, keys, reply};
 use crate::name::{QueueName, QueueNames};
 use crate::{Error, Result};
 
-/// How many names to ask for at once.
+/// How many names to read at once.
 const PAGE: usize = 1_000;
 /// How often to try while others change the same name.
 const TRIES: usize = 5;
@@ -26,7 +26,7 @@ const SHOWN: usize = 40;
 pub(super) async fn register(context: &Context, queue: &QueueName, until: Instant) -> Result<()> {
     acl::check(context, queue, Script::Register).await?;
     for _ in 0..TRIES {
-        // In this order: the queue may be made or dropped by others, who change the list after that.
+        // In this order: others may make or drop the queue, and change the list after that.
         let listed = listed(context, queue, until).await?;
         let mut command = cmd("HGET");
         command.arg(context.keys(queue).meta()).arg("incarnation");
@@ -38,7 +38,7 @@ pub(super) async fn register(context: &Context, queue: &QueueName, until: Instan
             let mut command = cmd("EXISTS");
             command.arg(context.keys(queue).items());
             if context.manager.command(queue, until, command).await? != Value::Int(0) {
-                // It was lost with `meta`. A deep clean, which needs the name, gives the queue another.
+                // The incarnation was lost with `meta`. A deep clean, which needs the name, makes a new one.
                 return Ok(());
             }
         }
@@ -47,14 +47,14 @@ pub(super) async fn register(context: &Context, queue: &QueueName, until: Instan
             command.arg(1).arg(keys::queues(&context.namespace)).arg(queue.as_str());
             command.arg(&*listed).arg(&*incarnation);
         });
-        // Whatever came of it: others may have dropped or made the queue since it was looked at.
+        // Check again even after a success: others may have dropped or made the queue meanwhile.
         changed.await?;
     }
     let what = format_args!("queue {queue}: its name on the list of queues changes all the time");
     Err(Error::unavailable(what, false))
 }
 
-/// The incarnation that the list has for the queue; empty if it is not there.
+/// The incarnation that the list has for the queue; empty if there is no entry.
 pub(super) async fn listed(
     context: &Context,
     queue: &QueueName,
@@ -90,7 +90,7 @@ impl QueueList {
                 context.manager.command(&QueueName::directory(), context.until(), command).await;
             self.may_list.store(page.is_ok(), Ordering::Relaxed);
             if page.is_err() {
-                // Perhaps it has lost the right since.
+                // The user may have lost the right.
                 acl::check_list(context).await?;
             }
             let [next, page] = reply::array(page?)?;

@@ -1,4 +1,4 @@
-//! Numbers, as the server names generations: the count in base 36, then the salt. See
+//! Numbers, which name generations on the server: the count in base 36, then the salt. See
 //! `scripts/parts/number.lua`.
 
 use std::fmt::{self, Display, Formatter};
@@ -11,19 +11,19 @@ use crate::Result;
 use crate::engine::{Generation, RequestId};
 
 const SALT: usize = 5;
-/// Of counts, which take the first of the digits.
+/// The base of counts.
 const BASE: u64 = 36;
 const DIGITS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
 
-/// Of the numbers that one add gives. A retry brings the same, another call with the same is one in a
-/// billion: lanes have names that no other client has.
+/// The salt of the numbers that one add gives. A retry has the same salt; another add has it with a chance of
+/// one in a billion, because the names of lanes are unique.
 pub(super) fn salt(request_id: &RequestId) -> [u8; SALT] {
     let mut hasher = DefaultHasher::new();
     (&request_id.lane, request_id.number).hash(&mut hasher);
     from_bits(hasher.finish())
 }
 
-/// For what is not added under a lane.
+/// A salt for numbers that are not given under a lane.
 pub(super) fn random_salt() -> [u8; SALT] {
     from_bits(rand::random())
 }
@@ -32,10 +32,10 @@ fn from_bits(bits: u64) -> [u8; SALT] {
     std::array::from_fn(|i| DIGITS[(bits >> (6 * i)) as usize % DIGITS.len()])
 }
 
-/// Bytes of the largest count, and the salt.
+/// The length of the longest number: that of the largest count, and the salt.
 const LONGEST: usize = 13 + SALT;
 
-/// Writes the number to the end of this; returns where it begins.
+/// Writes the number to the end of `text`; returns where it begins.
 fn write(generation: &Generation, text: &mut [u8; LONGEST]) -> usize {
     let (mut count, mut from) = (generation.count, LONGEST - SALT);
     text[from..].copy_from_slice(&generation.salt);
@@ -64,7 +64,7 @@ impl Display for Generation {
     }
 }
 
-/// `None` for what no add has given.
+/// `None` if it is not a number.
 pub(super) fn read(number: &[u8]) -> Option<Generation> {
     let (count, salt) = number.split_last_chunk()?;
     if !count.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'z')) {

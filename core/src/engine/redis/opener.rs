@@ -48,12 +48,12 @@ impl Opener {
         matches!(self.address.place, Place::Sentinel { .. } | Place::Cluster(_))
     }
 
-    /// Whether it logs in without a password.
+    /// Whether connections log in without a password.
     pub(super) fn is_anonymous(&self) -> bool {
         self.address.password.is_none()
     }
 
-    /// Whether a network is crossed without encryption.
+    /// Whether connections cross a network without encryption.
     pub(super) fn is_plain(&self) -> bool {
         let near = |(host, _): &Node| matches!(&**host, "localhost" | "127.0.0.1" | "::1");
         let far = match &self.address.place {
@@ -78,8 +78,8 @@ impl Opener {
         }
     }
 
-    /// A connection to a server that was checked. Takes the connect time-out at most, and on
-    /// Sentinel as long again for each sentinel that does not answer.
+    /// Opens a connection, logs in and checks the server. Takes at most the connect time-out, and with
+    /// Sentinel the same again for each sentinel that does not answer.
     pub(super) async fn open(&self, endpoint: &Endpoint) -> Result<Connection, OpenError> {
         let node = match (endpoint, &self.address.place) {
             (Endpoint::Node(node), _) | (Endpoint::Main, Place::Node(node)) => node.clone(),
@@ -121,7 +121,7 @@ impl Opener {
         })
     }
 
-    /// A connection that is not logged in.
+    /// Opens a connection without logging in.
     async fn dial(&self, node: &Node) -> Result<Connection, OpenError> {
         let endpoint = Endpoint::Node(node.clone());
         match &self.tls {
@@ -135,7 +135,7 @@ impl Opener {
         stream: impl Stream + 'static,
         endpoint: &Endpoint,
     ) -> Result<Connection, OpenError> {
-        // Nothing is sent yet. Time limits on answers are set for each request, by the connection manager.
+        // Nothing is sent yet. The connection manager limits the time of each request.
         let login = RedisConnectionInfo::default().set_skip_set_lib_name();
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let stream = ReadsToEnd::new(stream);

@@ -1,4 +1,4 @@
-//! A stream that is read to its end, although its peer takes nothing any more.
+//! A stream that is read to its end, although its peer accepts no more data.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -6,10 +6,9 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A server that refuses a request says why and closes the connection, perhaps while the rest of the
-/// request is still being written. The write fails then, and whoever gave up for it would never read the
-/// answer. So what a closed peer does not take counts as written: the end comes when reading, after the
-/// answer.
+/// A server that refuses a request sends the reason and closes the connection, perhaps while the rest of the
+/// request is still being written. If the failed write ended the connection, nobody would read the reason. So
+/// data that a closed peer does not accept counts as written, and the reader finds the end after the reply.
 pub(super) struct ReadsToEnd<S> {
     stream: S,
     closed: bool,

@@ -1,4 +1,4 @@
-//! Reading what the scripts answer.
+//! Reading the replies of scripts and commands.
 
 use std::str::FromStr;
 
@@ -53,7 +53,7 @@ pub(super) fn array<const N: usize>(value: Value) -> Result<[Value; N]> {
     <[Value; N]>::try_from(list(value)?).map_err(unexpected)
 }
 
-/// Numbers with spaces between.
+/// Numbers with spaces between them.
 pub(super) fn numbers<T: FromStr, const N: usize>(text: &str) -> Result<[T; N]> {
     let numbers: Option<Vec<T>> = text.split(' ').map(|number| number.parse().ok()).collect();
     numbers.and_then(|numbers| numbers.try_into().ok()).ok_or_else(|| unexpected(text))

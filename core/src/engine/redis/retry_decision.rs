@@ -12,19 +12,19 @@ pub(super) enum RetryDecision {
     Unknown,
     /// The server does not know the script: send its text.
     LoadScript,
-    /// Another node of the cluster has the queue. An empty host is the one that was asked.
+    /// Another node of the cluster has the queue. An empty host means the one that was asked.
     Moved(Node),
-    /// Another node of the cluster has the queue for this once.
+    /// Another node of the cluster has the queue for the next request only.
     Ask(Node),
-    /// A later operation of the same lane was executed, and this one not.
+    /// A later operation of the same lane was executed instead.
     Superseded,
     /// The queue has another storage format. Nothing was executed.
     OtherFormat,
-    /// One of its arguments is larger than the server takes. Nothing was executed.
+    /// An argument is larger than the server accepts. Nothing was executed.
     TooLarge,
     /// The user may not run the command, or touch its keys. Nothing was executed.
     Denied,
-    /// Retrying would not help. It may have stopped half-way.
+    /// Retrying would not help. The operation may have stopped half-way.
     PartiallyApplied,
 }
 
@@ -45,7 +45,7 @@ impl RetryDecision {
     }
 }
 
-/// The error for people. A server may repeat arguments that it was sent: these are cut off.
+/// The error for people, without the arguments that some servers quote.
 pub(super) fn shown(error: &RedisError) -> String {
     let text = error.to_string();
     let text = text.split("with args beginning with").next().unwrap_or_default();
@@ -75,7 +75,7 @@ pub(super) fn retry_decision(error: &RedisError) -> RetryDecision {
         };
     };
     let detail = error.detail().unwrap_or("");
-    // Raised by a command inside a script: what it did before stays.
+    // A command inside a script failed: what the script wrote before stays.
     let inside = detail.contains("@user_script") || detail.contains("non local key");
     match code {
         _ if inside => RetryDecision::PartiallyApplied,

@@ -23,7 +23,7 @@ impl Role {
         }
     }
 
-    /// Every command that a client of this role sends, or has its scripts run.
+    /// Every command that a client of this role sends, or that its scripts run.
     pub(crate) fn commands(self) -> BTreeSet<&'static str> {
         let scripts = self.scripts().flat_map(commands);
         let always = ["info", "eval", "evalsha", "hget", "hmget"];
@@ -35,7 +35,7 @@ impl Role {
 mod tests {
     use super::*;
 
-    /// The file as it must be: the rights that the scripts and clients of this version need.
+    /// The file with the rights that the scripts and clients of this version need.
     fn users() -> String {
         let mut file = String::from("user default on >CHANGE-ME ~* &* +@all\n");
         for role in Role::ALL {

@@ -8,8 +8,8 @@ use super::address::Node;
 use super::connection::Endpoint;
 use crate::name::QueueName;
 
-/// The nodes by hash slot, as far as is known, so that however many queues there are, there are at most
-/// 16,384 and one: `None` is the list of all queues.
+/// The known nodes by hash slot; `None` is the list of all queues. So there are at most 16,385 entries,
+/// however many queues there are.
 #[derive(Default)]
 pub(super) struct Routes {
     nodes: Mutex<HashMap<Option<u16>, Node>>,
@@ -29,7 +29,7 @@ impl Routes {
         self.lock().insert(hash_slot(queue), node);
     }
 
-    /// The node was no good: the next one to ask is another.
+    /// Forgets the node after a failure, so that another node is asked next.
     pub(super) fn forget(&self, queue: &QueueName) {
         if self.lock().remove(&hash_slot(queue)).is_none() {
             self.next_seed.fetch_add(1, Ordering::Relaxed);
@@ -41,7 +41,7 @@ impl Routes {
     }
 }
 
-/// A node that does not know its name, or keeps it to itself, means the one that was asked.
+/// A redirection without a host means the host that was asked.
 pub(super) fn on_same_host((host, port): Node, asked: &Endpoint) -> Node {
     match asked {
         Endpoint::Node((asked, _)) if host.is_empty() => (asked.clone(), port),

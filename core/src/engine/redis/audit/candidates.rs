@@ -1,4 +1,4 @@
-//! The items that must be ready, as an audit remembers them: 16 bytes and a bit for each.
+//! The items that must be ready. An audit keeps 16 bytes and a bit for each of them.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ struct Candidate {
 
 const _: () = assert!(size_of::<Candidate>() == 16);
 
-/// The delivery stands in the map of the later ones.
+/// Stands for a delivery that is in the map `later`.
 const LATER: u64 = 0xff_ffff;
 
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     items: Vec<Candidate>,
-    /// A bit for each: it was seen among the ready ones.
+    /// One bit for each item: it was seen in a ready list.
     marked: Vec<u64>,
     later: HashMap<Generation, u64>,
 }
@@ -34,14 +34,14 @@ impl Candidates {
         self.items.push(Candidate { count, salt, delivery: bytes });
     }
 
-    /// After the last one, and before the first is marked. A scan may give an item twice.
+    /// To be called after the last push and before the first mark. A scan may give an item twice.
     pub(super) fn sort(&mut self) {
         self.items.sort_unstable();
         self.items.dedup_by_key(|item| (item.count, item.salt));
         self.marked = vec![0; self.items.len().div_ceil(64)];
     }
 
-    /// True if it is one of them and was marked before.
+    /// Marks an item as seen. True: it is a candidate and was marked before.
     pub(super) fn mark(&mut self, Generation { count, salt }: Generation) -> bool {
         let found = self.items.binary_search_by(|item| (item.count, item.salt).cmp(&(count, salt)));
         let Ok(place) = found else { return false };
@@ -51,7 +51,7 @@ impl Candidates {
         before
     }
 
-    /// Those that were not marked, with their delivery.
+    /// The items that were not marked, with their deliveries.
     pub(super) fn unmarked(self) -> Vec<(Generation, u64)> {
         let is_marked = |place: usize| self.marked[place / 64] & (1 << (place % 64)) != 0;
         let missing = self.items.iter().enumerate().filter(|(place, _)| !is_marked(*place));

@@ -20,7 +20,7 @@ const AROUND: u64 = 500;
 const FURTHER: u64 = 4;
 
 impl Audit<'_> {
-    /// Marks the candidates in one list; `doubled` gets those that were marked before.
+    /// Marks the candidates in one list. Adds those that were marked before to `doubled`.
     pub(super) async fn check_ready(
         &mut self,
         priority: u8,
@@ -42,7 +42,7 @@ impl Audit<'_> {
             let numbers = number::read_all(numbers)?;
             let fresh_from = stretch.fresh_from(&numbers);
             for (i, number) in numbers.iter().enumerate() {
-                // A tombstone may stand twice; only items matter.
+                // Tombstones may be there twice; only items matter.
                 let Some(number) = *number else { continue };
                 let fresh = fresh_from.is_some_and(|fresh| i >= fresh);
                 let again = self.candidates.mark(number) && fresh;
@@ -56,7 +56,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Reads the lists again, for the places where these numbers stand.
+    /// Reads the lists again to find the places of these numbers.
     pub(super) async fn find_doubled(&mut self, doubled: BTreeSet<Generation>) -> Result<()> {
         let mut first = HashMap::new();
         for priority in 0..=MAX_PRIORITY {
@@ -134,7 +134,7 @@ impl Audit<'_> {
             }
             let looked: usize = reply::number(looked)?;
             let from = missing.len() - step.len();
-            // At its limit of bytes it has left the last ones.
+            // The script may have reached its limit of bytes before the last ones.
             missing.drain(from..from + looked.clamp(1, missing.len() - from));
         }
         Ok(())

@@ -65,7 +65,7 @@ async fn look(context: &Context) -> Result<Diagnosis> {
     Ok(diagnosis)
 }
 
-/// The nodes of a Cluster that hold slots; those of the URL if they do not tell.
+/// The nodes of a Cluster that have slots; those of the URL if the nodes do not list them.
 async fn masters(opener: &Opener, seeds: &[Node], diagnosis: &mut Diagnosis) -> Vec<Endpoint> {
     for seed in seeds {
         let Ok(mut connection) = opener.open(&Endpoint::Node(seed.clone())).await else { continue };
@@ -81,7 +81,7 @@ async fn masters(opener: &Opener, seeds: &[Node], diagnosis: &mut Diagnosis) -> 
     seeds.iter().cloned().map(Endpoint::Node).collect()
 }
 
-/// The node of a line of CLUSTER NODES, if it is a master with slots. `asked`: the host that answered.
+/// The node in a line of CLUSTER NODES, if it is a master with slots. `asked`: the host that replied.
 fn master(line: &str, asked: &str) -> Option<Node> {
     // Id, address, flags, master, ping, pong, epoch, link, slots.
     let mut words = line.split(' ').skip(1);

@@ -23,7 +23,7 @@ const CONFIG: [&str; 10] = [
     "protected-mode",
 ];
 
-/// What a server tells about itself. A setting is absent if the user may not read it.
+/// What a server reports. A setting is absent if the user may not read it.
 pub(super) struct Server {
     info: HashMap<String, String>,
     config: HashMap<String, String>,
@@ -38,7 +38,7 @@ impl Server {
         let info = lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let mut get = cmd("CONFIG");
         get.arg("GET").arg(&CONFIG);
-        // What the user may not read is told to be missing.
+        // Settings that the user may not read are reported as missing.
         let config = get.query_async(&mut *connection).await.unwrap_or_default();
         let user = cmd("ACL").arg("WHOAMI").query_async(&mut *connection).await.ok();
         Ok(Server { info, config, user })
@@ -66,9 +66,9 @@ impl Server {
     /// Adds to the diagnosis what the settings mean. `name`: the node's, for messages.
     pub(super) fn judge(&self, name: &str, opener: &Opener, diagnosis: &mut Diagnosis) {
         let settings = CONFIG.into_iter().filter_map(|key| Some((key, self.config(key)?)));
-        let told = ["aof_enabled", "connected_slaves", "used_memory", "role"];
-        let told = told.into_iter().map(|key| (key, self.info(key)));
-        for (key, value) in settings.chain(told) {
+        let reported = ["aof_enabled", "connected_slaves", "used_memory", "role"];
+        let reported = reported.into_iter().map(|key| (key, self.info(key)));
+        for (key, value) in settings.chain(reported) {
             diagnosis.settings.insert(format!("{name}{key}"), value.to_owned());
         }
         self.persistence(name, diagnosis);
@@ -153,17 +153,16 @@ impl Server {
         }
     }
 
-    /// What is left of a transaction in an append-only file that ends in the middle of a command: the
-    /// server takes that command off, and leaves those before it without their end. So do Redis, in
-    /// all versions that leaseq works with as far as is known, and Valkey until somewhen before 9.1.2.
-    /// See `docs/protocol.md`.
+    /// Whether the server keeps the beginning of a transaction whose end is missing in the append-only file:
+    /// it removes only the torn command. Redis does so in all versions that leaseq works with, as far as is
+    /// known, and Valkey in versions before 9.1.2. See `docs/protocol.md`.
     fn keeps_torn_transactions(&self) -> bool {
         let is_mended = self.info.get("valkey_version").is_some_and(|version| {
             let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
             let mut next = || parts.next().unwrap_or(0);
             (next(), next(), next()) >= (9, 1, 2)
         });
-        // Otherwise it does not start, and `redis-check-aof` takes off all of the transaction.
+        // With `no` the server does not start, and `redis-check-aof` removes the whole transaction.
         !is_mended && self.config("aof-load-truncated") != Some("no")
     }
 
