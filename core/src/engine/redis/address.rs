@@ -1,24 +1,10 @@
 //! Reading the URL of a server.
 
-use std::path::PathBuf;
-
-use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 
+use super::place::{Node, Place, decode, invalid, read_database, read_place};
 use crate::options::ConnectOptions;
 use crate::{Error, Result, redact};
-
-/// A host and a port.
-pub(super) type Node = (String, u16);
-
-/// Where the server is.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Place {
-    Node(Node),
-    Unix(PathBuf),
-    Sentinel { sentinels: Vec<Node>, master: String },
-    Cluster(Vec<Node>),
-}
 
 /// The parts of a URL. `Debug` is not derived, because one may be a password.
 #[derive(Clone, PartialEq)]
@@ -35,7 +21,7 @@ impl Address {
     /// that may be a password.
     pub(super) fn parse(url: &str, options: &mut ConnectOptions) -> Result<Address> {
         let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
-        let invalid = |what: &str| Error::invalid(format_args!("{scheme} url: {what}"));
+        let invalid = |what| invalid(scheme, what);
         let Some(rest) = rest.strip_prefix("//") else {
             return Err(invalid("// is missing after the scheme"));
         };
@@ -59,73 +45,16 @@ impl Address {
                 "one user and password are for all hosts, before the first; an @ in them is written %40",
             ));
         }
-        let (user, password) = login.split_once(':').map_or((login, None), |(u, p)| (u, Some(p)));
-        let decoded = |text: &str| {
-            percent_decode_str(text)
-                .decode_utf8()
-                .map(|text| (!text.is_empty()).then(|| text.into_owned()))
-                .map_err(|_| invalid("a part of it is not utf-8"))
-        };
+        let (user, password) = login.split_once(':').unwrap_or((login, ""));
+        let (place, db) = read_place(scheme, hosts, path)?;
         let mut address = Address {
-            place: Place::Cluster(Vec::new()),
+            place,
             tls: scheme.starts_with("rediss"),
-            user: decoded(user)?,
-            password: decoded(password.unwrap_or(""))?,
-            db: 0,
+            user: decode(scheme, user)?,
+            password: decode(scheme, password)?,
+            db,
         };
-        let number = |text: &str| match text {
-            "" => Ok(0),
-            text => text
-                .parse::<u16>()
-                .map(i64::from)
-                .map_err(|_| invalid("the database is not a number from 0 to 65535")),
-        };
-        match scheme {
-            "redis" | "rediss" => {
-                let mut nodes = read_nodes(scheme, hosts, 6379)?;
-                if nodes.len() != 1 {
-                    return Err(invalid("it names more than one host"));
-                }
-                address.place = Place::Node(nodes.remove(0));
-                address.db = number(path)?;
-            }
-            "redis+unix" => {
-                let Some(path) = decoded(path)?.filter(|_| hosts.is_empty()) else {
-                    return Err(invalid("it is written redis+unix:///path/to/socket"));
-                };
-                address.place = Place::Unix(PathBuf::from(format!("/{path}")));
-            }
-            "redis+sentinel" | "rediss+sentinel" => {
-                let (master, db) = path.split_once('/').unwrap_or((path, ""));
-                let Some(master) = decoded(master)? else {
-                    return Err(invalid("the name of the master is missing: …//host:26379/NAME"));
-                };
-                address.place =
-                    Place::Sentinel { sentinels: read_nodes(scheme, hosts, 26379)?, master };
-                address.db = number(db)?;
-            }
-            _ => {
-                if number(path)? != 0 {
-                    return Err(invalid("a cluster has database 0 only"));
-                }
-                address.place = Place::Cluster(read_nodes(scheme, hosts, 6379)?);
-            }
-        }
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            match name.as_ref() {
-                "db" if matches!(address.place, Place::Unix(_)) => address.db = number(&value)?,
-                "user" => address.user = Some(value.into_owned()),
-                "password" => address.password = Some(value.into_owned()),
-                name if options.set(name, &value)? => {}
-                name => {
-                    return Err(Error::invalid(format_args!(
-                        "{scheme} url: unknown option {}: known are {}",
-                        redact::option_name(query, name),
-                        address.options()
-                    )));
-                }
-            }
-        }
+        address.read_query(scheme, query, options)?;
         if options.ca_file.is_some() && !address.tls {
             return Err(invalid("ca_file is for TLS: write rediss, or leave it out"));
         }
@@ -136,6 +65,32 @@ impl Address {
         }
         options.validate()?;
         Ok(address)
+    }
+
+    fn read_query(
+        &mut self,
+        scheme: &str,
+        query: &str,
+        options: &mut ConnectOptions,
+    ) -> Result<()> {
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match name.as_ref() {
+                "db" if matches!(self.place, Place::Unix(_)) => {
+                    self.db = read_database(scheme, &value)?;
+                }
+                "user" => self.user = Some(value.into_owned()),
+                "password" => self.password = Some(value.into_owned()),
+                name if options.set(name, &value)? => {}
+                name => {
+                    return Err(Error::invalid(format_args!(
+                        "{scheme} url: unknown option {}: known are {}",
+                        redact::option_name(query, name),
+                        self.options()
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The nodes to ask first, if the server is a cluster.
@@ -158,31 +113,6 @@ impl Address {
         }
         known
     }
-}
-
-fn read_nodes(scheme: &str, hosts: &str, default_port: u16) -> Result<Vec<Node>> {
-    hosts.split(',').map(|host| read_node(scheme, host, default_port)).collect()
-}
-
-fn read_node(scheme: &str, text: &str, default_port: u16) -> Result<Node> {
-    let wrong = || Error::invalid(format_args!("{scheme} url: a host is not written host:port"));
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, port) = rest.split_once(']').ok_or_else(wrong)?;
-            (host, port.strip_prefix(':').unwrap_or(port))
-        }
-        None => text.split_once(':').unwrap_or((text, "")),
-    };
-    // Messages quote hosts: anything else may be part of a password.
-    let is_plain = |c: u8| c.is_ascii_alphanumeric() || b"._-:%".contains(&c);
-    if host.is_empty() || host.len() > 255 || !host.bytes().all(is_plain) {
-        return Err(wrong());
-    }
-    let port = match port {
-        "" => default_port,
-        port => port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)?,
-    };
-    Ok((host.to_owned(), port))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use redis::aio::MultiplexedConnection;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::address::Node;
+use super::place::Node;
 
 /// A connection, shared by its clones. It closes with the last of them.
 #[derive(Clone)]

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use redis::{Cmd, Pipeline, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::address::Node;
 use super::connection::Endpoint;
 use super::connection_pool::ConnectionPool;
 use super::open_error::OpenError;
 use super::opener::Opener;
+use super::place::Node;
 use super::retry_decision::{RetryDecision, retry_decision, shown};
 use super::routes::{Routes, on_same_host};
 use super::scripts::Scripts;

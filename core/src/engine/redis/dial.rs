@@ -12,8 +12,8 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-use super::address::Node;
 use super::open_error::OpenError;
+use super::place::Node;
 use crate::options::ConnectOptions;
 use crate::{Error, Result, redact};
 

@@ -26,6 +26,7 @@ mod open_error;
 mod open_queue;
 mod opener;
 mod operations;
+mod place;
 mod query;
 mod reads_to_end;
 mod record;

@@ -7,11 +7,12 @@ use redis::{AsyncConnectionConfig, RedisConnectionInfo, cmd};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::address::{Address, Node, Place};
+use super::address::Address;
 use super::connection::{Connection, Endpoint};
 use super::dial::{self, Stream};
 use super::greeting::greet;
 use super::open_error::{OpenError, open_error};
+use super::place::{Node, Place};
 use super::reads_to_end::ReadsToEnd;
 use crate::options::ConnectOptions;
 use crate::{Result, redact};

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use redis::{Arg, Cmd, Value, cmd, from_redis_value};
 
-use super::address::Node;
 use super::connection::Endpoint;
 use super::connection_manager::ConnectionManager;
+use super::place::Node;
 use super::retry_decision::RetryDecision;
 use super::routes::on_same_host;
 use super::scripts::Script;

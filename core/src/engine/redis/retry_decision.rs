@@ -2,7 +2,7 @@
 
 use redis::{ErrorKind as RedisErrorKind, RedisError};
 
-use super::address::Node;
+use super::place::Node;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum RetryDecision {

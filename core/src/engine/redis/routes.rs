@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::address::Node;
 use super::connection::Endpoint;
+use super::place::Node;
 use crate::name::QueueName;
 
 /// The known nodes by hash slot; `None` is the list of all queues. So there are at most 16,385 entries,

@@ -5,11 +5,11 @@ mod server;
 use redis::cmd;
 
 use self::server::Server;
-use super::address::Node;
 use super::connection::Endpoint;
 use super::context::Context;
 use super::open_error::OpenError;
 use super::opener::Opener;
+use super::place::Node;
 use crate::doctor::{Diagnosis, Durability};
 use crate::{Error, Result};
 
