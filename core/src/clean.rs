@@ -4,8 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::serialize;
+
 /// What a light clean did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LightReport {
     /// Delayed items that became ready.
@@ -15,6 +20,7 @@ pub struct LightReport {
     /// How many of those items are dead now, at their limit of attempts.
     pub died: u64,
     /// When the next item is due or the next lease expires; `None` if there is neither.
+    #[serde(rename = "next_in_ms", serialize_with = "serialize::ms")]
     pub next_in: Option<Duration>,
 }
 
@@ -82,6 +88,13 @@ impl Damage {
     }
 }
 
+impl Serialize for Damage {
+    /// As its [words](Damage::as_str).
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// What a deep clean, or a check, found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -121,5 +134,19 @@ impl DeepReport {
         if self.details.len() < 100 {
             self.details.push(format!("{}: {what}", damage.as_str()));
         }
+    }
+}
+
+impl Serialize for DeepReport {
+    /// With [`is_sound`](DeepReport::is_sound) as `sound`.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut report = serializer.serialize_struct("DeepReport", 6)?;
+        report.serialize_field("sound", &self.is_sound())?;
+        report.serialize_field("items", &self.items)?;
+        report.serialize_field("idle_lanes", &self.idle_lanes)?;
+        report.serialize_field("found", &self.found)?;
+        report.serialize_field("mended", &self.mended)?;
+        report.serialize_field("details", &self.details)?;
+        report.end()
     }
 }

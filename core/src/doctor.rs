@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
 /// What a crash of the server may cost. The guarantees are those of the book, `docs/guarantees.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Durability {
     /// Nothing that was acknowledged.
@@ -51,7 +55,7 @@ impl Durability {
 }
 
 /// Something to change, or to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Advice {
     /// True if a guarantee is at stake; false if it is only good to know.
@@ -103,5 +107,19 @@ impl Diagnosis {
 
     pub(crate) fn sort(&mut self) {
         self.advice.sort_by_key(|advice| !advice.problem);
+    }
+}
+
+impl Serialize for Diagnosis {
+    /// With [`Durability::meaning`] as `meaning` and [`is_fine`](Diagnosis::is_fine) as `fine`.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut diagnosis = serializer.serialize_struct("Diagnosis", 6)?;
+        diagnosis.serialize_field("engine", &self.engine)?;
+        diagnosis.serialize_field("durability", &self.durability)?;
+        diagnosis.serialize_field("meaning", self.durability.meaning())?;
+        diagnosis.serialize_field("fine", &self.is_fine())?;
+        diagnosis.serialize_field("settings", &self.settings)?;
+        diagnosis.serialize_field("advice", &self.advice)?;
+        diagnosis.end()
     }
 }

@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::show_id;
 use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY, check_delay};
-use crate::{Error, Result, random};
+use crate::{Error, Result, random, serialize};
 
 /// An item to add: an id, data and options.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,7 +155,8 @@ pub(crate) fn check_id(id: &[u8]) -> Result<()> {
 }
 
 /// The state an item is in; exactly one at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum State {
     /// Can be leased.
@@ -180,6 +181,18 @@ impl State {
             State::Leased => "leased",
             State::Dead => "dead",
         }
+    }
+}
+
+impl FromStr for State {
+    type Err = Error;
+
+    /// The state of this name. `Invalid` if there is none.
+    fn from_str(name: &str) -> Result<Self> {
+        State::ALL.into_iter().find(|state| state.as_str() == name).ok_or_else(|| {
+            let names = State::ALL.map(State::as_str).join(", ");
+            Error::invalid(format_args!("state {} is not one of {names}", show_id(name.as_bytes())))
+        })
     }
 }
 
@@ -226,7 +239,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(id: &[u8], data: &[u8]) -> Result<T
 }
 
 /// How many items are in each state, and more that operators watch.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Counts {
     /// Ready items.
@@ -241,6 +254,7 @@ pub struct Counts {
     pub dead: u64,
     /// How long the oldest ready item has been ready; `None` if none is. A reclaimed or released
     /// item keeps its age; one that failed, or was delayed or requeued, counts from then.
+    #[serde(rename = "oldest_ready_ms", serialize_with = "serialize::ms")]
     pub oldest_ready: Option<Duration>,
     /// Whether leasing is paused.
     pub paused: bool,
@@ -249,7 +263,7 @@ pub struct Counts {
 }
 
 /// What has happened in a queue since it was new.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Totals {
     /// Items added.
@@ -333,6 +347,18 @@ mod tests {
             let made = SystemTime::UNIX_EPOCH + Duration::new(secs, nanos);
             let age = SystemTime::now().duration_since(made).unwrap();
             assert!(age < Duration::from_secs(60), "{id}: {age:?}");
+        }
+    }
+
+    #[test]
+    fn a_state_is_read_from_its_name() {
+        for state in State::ALL {
+            assert_eq!(state.as_str().parse::<State>().unwrap(), state);
+        }
+        for name in ["", "Ready", " dead", "lost"] {
+            let error = name.parse::<State>().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{name}");
+            assert!(error.to_string().contains("ready, delayed, leased, dead"), "{error}");
         }
     }
 

@@ -56,6 +56,7 @@ pub mod options;
 mod queue;
 mod random;
 mod redact;
+mod serialize;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
