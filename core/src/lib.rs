@@ -41,6 +41,7 @@ mod backoff;
 pub mod blocking;
 mod clean;
 mod client;
+mod clock;
 mod dispatch;
 mod doctor;
 mod engine;

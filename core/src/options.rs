@@ -95,7 +95,7 @@ pub struct ConnectOptions {
     pub patch_scripts: Option<fn(&str) -> String>,
     #[cfg(feature = "testing")]
     #[doc(hidden)]
-    pub clock: Option<crate::testing::Clock>,
+    pub clock: Option<crate::clock::Clock>,
 }
 
 fn is_namespace(text: &str) -> bool {
