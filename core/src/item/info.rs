@@ -1,0 +1,63 @@
+//! Items as operators see them.
+
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+
+use super::cursor::Cursor;
+use super::state::State;
+use crate::error::show_id;
+use crate::{Error, Result};
+
+/// An item as it stands in the queue, looked at without leasing it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ItemInfo {
+    /// The id.
+    pub id: Bytes,
+    /// The data.
+    pub data: Bytes,
+    /// The state.
+    pub state: State,
+    /// 0 to 9.
+    pub priority: u8,
+    /// The limit of attempts, if there is one.
+    pub max_attempts: Option<u32>,
+    /// Deliveries so far that ended with `fail`, since the add or the last `requeue`.
+    pub failures: u32,
+    /// Deliveries so far that ended with an expired lease, since the add or the last `requeue`.
+    pub expiries: u32,
+    /// The text of the last `fail`; empty if there was none.
+    pub last_error: String,
+    /// When it was added, on the server's clock.
+    pub added_at: SystemTime,
+    /// The lease's deadline, the time it is due, or the time of death; `None` for ready items.
+    pub at: Option<SystemTime>,
+}
+
+impl ItemInfo {
+    /// The data read as JSON.
+    ///
+    /// # Errors
+    /// `Invalid` if it is not JSON, or not of this type.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+        read_json(&self.id, &self.data)
+    }
+}
+
+pub(crate) fn read_json<T: DeserializeOwned>(id: &[u8], data: &[u8]) -> Result<T> {
+    serde_json::from_slice(data).map_err(|e| {
+        Error::invalid(format_args!("item {}: data cannot be read as json: {e}", show_id(id)))
+    })
+}
+
+/// A page of [`WorkQueue::list`](crate::WorkQueue::list).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Page {
+    /// The items, in the order of leasing (ready) or of time (the others).
+    pub items: Vec<ItemInfo>,
+    /// Where to go on; `None` at the end.
+    pub cursor: Option<Cursor>,
+}
