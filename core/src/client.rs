@@ -14,7 +14,7 @@ use crate::dispatch::{Context, Dispatch, LaneNames, MAX_RETIRING};
 use crate::known::Known;
 use crate::name::{QueueName, QueueNames};
 use crate::options::ConnectOptions;
-use crate::{Diagnosis, Error, Result, WorkQueue, engine};
+use crate::{Diagnosis, Error, Result, engine};
 
 /// Owns the connections to one server and serves any number of queues. Clones share everything.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // The last handle is gone: background work that would outlive it ends.
+        // The last handle is gone: ends background work that would outlive it.
         self.context.closed.cancel();
     }
 }
@@ -54,28 +54,28 @@ impl Client {
     /// `?user=…&password=…`, and must for a Unix socket; `user` needs a password. [`redact_url`]
     /// shows a URL without them.
     ///
-    /// Each server that the URL names is tried once: if none can be reached, the error comes at once, or
-    /// after the connect time-out (2 s) for each, and after the longer of both time-outs at the latest.
-    /// A program that starts before its server calls again. From then on operations are retried for
-    /// their time-out (10 s), whatever becomes of connections.
+    /// Tries each server of the URL once. If it reaches none, it fails at once, or after the connect
+    /// time-out (2 s) for each server, and after the longer of both time-outs at the latest. A program
+    /// that starts before its server should call again. Once connected, operations are retried for
+    /// their time-out (10 s), whatever happens to the connections.
     ///
     /// [`redact_url`]: crate::redact_url
     ///
-    /// A process that forks connects anew in the child; a client that came across the fork does not
-    /// work there. For the embedded engine the hooks of `leaseq::fork` must be registered, else a child
-    /// that was forked off while its parent had a file open can open none, `Invalid`.
+    /// A forked child must connect anew: its parent's client does not work there. For the embedded
+    /// engine the hooks of `leaseq::fork` must be registered. Otherwise a child that was forked while its
+    /// parent had a file open cannot open any (`Invalid`).
     ///
     /// Must be called inside a tokio runtime, which then runs the client's background work.
     ///
     /// # Errors
-    /// `Invalid` for a URL, an option, credentials, a certificate or a database number that is wrong, and
-    /// if something else than Redis or Valkey answers; `Incompatible` for a server or file of another
-    /// version, or a server that would throw items away; `Unavailable` if there is no server.
+    /// `Invalid` for a wrong URL, option, credential, certificate or database number, and for a server
+    /// that is neither Redis nor Valkey; `Incompatible` for a server or file of another version, or a
+    /// server that would evict items; `Unavailable` if there is no server.
     pub async fn connect(url: &str) -> Result<Client> {
         Client::connect_with(url, ConnectOptions::default()).await
     }
 
-    /// [`connect`](Client::connect) with options; what the URL says wins over them.
+    /// [`connect`](Client::connect) with options. Options in the URL take precedence.
     ///
     /// # Errors
     /// As for [`connect`](Client::connect).
@@ -114,23 +114,19 @@ impl Client {
         Client::connect(&url_from_env()?).await
     }
 
-    /// The queue of this name, `[A-Za-z0-9._-]{1,128}`. It need not exist: it does as soon as it
-    /// has items.
-    ///
-    /// # Errors
-    /// `Invalid` for a bad name, `Closed` after [`close`](Client::close).
-    pub fn queue(&self, name: &str) -> Result<WorkQueue> {
-        self.0.context.check_open()?;
-        let name = QueueName::new(name)?;
+    /// What serves the queue of this name.
+    pub(crate) fn dispatch(&self, name: &str) -> Result<Arc<Dispatch>> {
         let context = &self.0.context;
+        context.check_open()?;
+        let name = QueueName::new(name)?;
         let make = |name: &QueueName| Arc::new(Dispatch::new(context.clone(), name.clone()));
         let (dispatch, unused) = self.0.queues().get(name, make);
         // Not under the lock.
         drop(unused);
-        Ok(WorkQueue::new(self.clone(), dispatch))
+        Ok(dispatch)
     }
 
-    /// The queue was dropped. If nobody but the caller uses it, nothing is kept for it here either.
+    /// The queue was dropped. Forgets it too if only the caller uses it.
     pub(crate) fn release(&self, dispatch: &Arc<Dispatch>) {
         let released = self.0.queues().release(dispatch);
         drop(released);
@@ -148,8 +144,7 @@ impl Client {
         &self.0.context
     }
 
-    /// Names of all queues that items were added to, or that were paused, and that were not dropped
-    /// since, sorted.
+    /// The names of all queues, sorted. A queue exists from its first item or pause until it is dropped.
     ///
     /// # Errors
     /// `Invalid` if the user may not list them; `Unavailable`, `Closed`.
@@ -157,8 +152,8 @@ impl Client {
         Ok(self.queue_names().await?.names)
     }
 
-    /// [`queues`](Client::queues), and how many entries of the list were skipped because they are no
-    /// names of queues.
+    /// [`queues`](Client::queues), and how many entries of the list were skipped because they are not
+    /// valid names.
     ///
     /// # Errors
     /// As for [`queues`](Client::queues).
@@ -169,7 +164,7 @@ impl Client {
         Ok(found)
     }
 
-    /// Reads the settings of the server, or of the file, on which the guarantees stand, and says how
+    /// Reads the settings that the guarantees depend on, of the server or the file, and reports how
     /// durable the queue is and what to change. Changes nothing.
     ///
     /// # Errors
@@ -179,9 +174,9 @@ impl Client {
         self.0.context.engine.diagnose().await
     }
 
-    /// Ends waiting calls with `Closed`, finishes what is on its way, gives back leases that
-    /// reached nobody, and closes the connections. Leases that callers hold stay theirs until
-    /// their deadline. Takes no longer than the client's time-out. A second call does nothing.
+    /// Ends waiting calls with `Closed`, finishes requests in flight, gives back leases that reached
+    /// no caller, and closes the connections. Callers keep the leases they hold until the deadline.
+    /// Takes no longer than the client's time-out. A second call does nothing.
     pub async fn close(&self) {
         let context = &self.0.context;
         if context.closed.is_cancelled() {
@@ -199,8 +194,7 @@ impl Client {
         let _ = tokio::time::timeout_at(until.into(), context.engine.close()).await;
     }
 
-    /// Has the engine forget this client's lanes. A courtesy: whatever is left is dropped when it has
-    /// been idle for long.
+    /// Lets the engine forget this client's lanes. It drops the rest by itself after a long idle time.
     async fn retire(&self, until: Instant) {
         let context = &self.0.context;
         let mut retiring = JoinSet::new();
@@ -216,7 +210,7 @@ impl Client {
             );
         }
         let all = async {
-            // Where one fails, the others would as well, each after its time.
+            // If one fails, the others would too, each after its own time-out.
             while let Some(Ok(Ok(()))) = retiring.join_next().await {}
         };
         let _ = tokio::time::timeout_at(until.into(), all).await;

@@ -1,6 +1,6 @@
 //! Adding items.
 
-use super::{WorkQueue, only};
+use super::work_queue::{WorkQueue, only};
 use crate::Result;
 use crate::item::Item;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{WorkQueue, only};
+use super::work_queue::{WorkQueue, only};
 use crate::Result;
 use crate::engine::RequestId;
 use crate::item::{State, check_id};

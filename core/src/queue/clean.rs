@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::WorkQueue;
+use super::work_queue::WorkQueue;
 use crate::access::Role;
 use crate::clean::{DeepClean, DeepReport, LightReport};
 use crate::dispatch::Dispatch;

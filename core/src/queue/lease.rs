@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::WorkQueue;
 use super::settle::completes;
+use super::work_queue::WorkQueue;
 use crate::dispatch::LeaseParams;
 use crate::lease::{Lease, Shared};
 use crate::options::{CompleteOptions, LeaseOptions, MAX_BATCH};

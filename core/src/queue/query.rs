@@ -1,6 +1,6 @@
 //! Looking at a queue without changing it.
 
-use super::WorkQueue;
+use super::work_queue::WorkQueue;
 use crate::item::{Counts, Cursor, ItemInfo, Page, State, check_id};
 use crate::options::MAX_BATCH;
 use crate::{Error, Result};

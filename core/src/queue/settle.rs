@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{WorkQueue, only};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::work_queue::{WorkQueue, only};
 use crate::engine::{Complete, Extend, Fail, Release};
 use crate::item::State;
 use crate::lease::{Lease, Shared, from_ms, local_deadline};
