@@ -1,42 +1,65 @@
 //! Surviving `fork`.
 //!
-//! A forked child has a copy of the memory and only the thread that forked: the others are gone,
-//! with whatever they held. What belongs to the parent is therefore never touched in the child; it
-//! makes its own at first use ([`blocking`](crate::blocking)). What both go on using must be at rest
-//! in the moment of the fork, and this module brings it to rest.
+//! A forked child has a copy of the memory, but only the thread that forked. The other threads are
+//! gone, with whatever they held. So a child never touches what belongs to its parent; it makes its
+//! own at first use ([`blocking`](crate::blocking)). What both go on using must be at rest at the
+//! moment of the fork, and this module brings it to rest.
 //!
-//! Its functions are to be registered with `pthread_atfork`, by whoever may (this crate has no
-//! unsafe code): the bindings do. All are called by the thread that forks; they may be registered
-//! more than once. Without them a child of a parent that has an embedded queue open can open none:
-//! SQLite does not survive that.
+//! Register [`before`], [`after_in_parent`] and [`after_in_child`] with `pthread_atfork`, as the
+//! bindings do; this crate has no unsafe code and cannot do it. The thread that forks calls all of
+//! them, and they may be registered more than once. Without them, the child of a parent that has an
+//! embedded queue open cannot open any: SQLite does not survive a fork.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Held by whoever changes what a child will go on using, and in full by a fork.
+/// A fork holds it exclusively. Whoever changes what a child goes on using shares it.
 static GATE: RwLock<()> = RwLock::new(());
-/// How many forks lie between the first process and this one: ids of processes are used again.
+/// How many forks lie between the first process and this one. Process ids are reused.
 static DEPTH: AtomicU32 = AtomicU32::new(0);
+/// Locked only while the gate is held, so that a child never finds it locked.
+static HOOKS: Mutex<Vec<&'static Hooks>> = Mutex::new(Vec::new());
 
 thread_local! {
     static FORKING: RefCell<Forking> = const { RefCell::new(Forking { times: 0, gate: None }) };
 }
 
-/// A fork of this thread that is under way.
+/// A fork by this thread.
 struct Forking {
     /// How often `before` was called for it.
     times: usize,
     gate: Option<RwLockWriteGuard<'static, ()>>,
 }
 
-/// No fork happens while this is held. Not for long.
+/// What a part of the crate does around a fork.
+pub(crate) struct Hooks {
+    pub(crate) before: fn(),
+    pub(crate) after_in_parent: fn(),
+    pub(crate) after_in_child: fn(),
+}
+
+/// Prevents forks while it is held, which must not be for long.
 pub(crate) fn hold() -> RwLockReadGuard<'static, ()> {
     GATE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Before the fork: waits until nothing is half done. Lets those finish who use an embedded queue,
-/// for 5 s at most altogether, keeps others out, and closes all files.
+/// Runs these hooks around every fork from now on. Registering them again changes nothing.
+pub(crate) fn register(hooks: &'static Hooks) {
+    let _gate = hold();
+    let mut registered = HOOKS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !registered.iter().any(|known| std::ptr::eq(*known, hooks)) {
+        registered.push(hooks);
+    }
+}
+
+fn run_hooks(hook: impl Fn(&Hooks) -> fn()) {
+    let registered = HOOKS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    registered.into_iter().for_each(|hooks| hook(hooks)());
+}
+
+/// Before the fork: waits until nothing is half done. Gives the users of embedded queues up to 5 s in
+/// total to finish, keeps others out, and closes all files.
 pub fn before() {
     FORKING.with_borrow_mut(|forking| {
         forking.times += 1;
@@ -44,22 +67,19 @@ pub fn before() {
             forking.gate = Some(GATE.write().unwrap_or_else(PoisonError::into_inner));
         }
     });
-    #[cfg(feature = "sqlite")]
-    crate::engine::sqlite::before_fork();
+    run_hooks(|hooks| hooks.before);
 }
 
-/// After the fork, or if there was none, in the parent: lets all go on. Files are opened again when
-/// they are next used.
+/// After the fork, in the parent, also if the fork failed: lets everybody continue. Files are opened
+/// again at their next use.
 pub fn after_in_parent() {
-    #[cfg(feature = "sqlite")]
-    crate::engine::sqlite::after_fork_in_parent();
+    run_hooks(|hooks| hooks.after_in_parent);
     FORKING.with_borrow_mut(Forking::end);
 }
 
-/// After the fork, in the child: forgets what is the parent's.
+/// After the fork, in the child: forgets what belongs to the parent.
 pub fn after_in_child() {
-    #[cfg(feature = "sqlite")]
-    crate::engine::sqlite::after_fork_in_child();
+    run_hooks(|hooks| hooks.after_in_child);
     FORKING.with_borrow_mut(|forking| {
         if forking.times == 1 {
             DEPTH.fetch_add(1, Ordering::Relaxed);
@@ -77,7 +97,7 @@ impl Forking {
     }
 }
 
-/// One process, told from every ancestor it was forked off.
+/// A process, distinguished from every process that it was forked from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) id: u32,

@@ -53,10 +53,6 @@ use self::database::Database;
 use self::dropped::Sweeper;
 use self::location::Location;
 use self::opening::Opening;
-pub(crate) use self::quiesce::{
-    after_in_child as after_fork_in_child, after_in_parent as after_fork_in_parent,
-    before as before_fork,
-};
 use self::reader::Reader;
 use self::worker::{GRACE, Worker, no_answer};
 use super::{

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::connection_slot::ConnectionSlot;
 use super::process::FILES;
 use super::waits::{self, Wait};
+use crate::fork::{self, Hooks};
 
 /// How long a fork waits for those who use a database; after that the child can use none.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -17,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Every open client of this process. Locked as long as it forks.
 static SLOTS: Mutex<Vec<Weak<ConnectionSlot>>> = Mutex::new(Vec::new());
 static FORKS: AtomicU64 = AtomicU64::new(0);
+static HOOKS: Hooks = Hooks { before, after_in_parent, after_in_child };
 
 thread_local! {
     /// What the forking thread holds from before the fork until after it.
@@ -40,6 +42,7 @@ pub(super) fn forks() -> u64 {
 
 /// Waits while the process forks.
 pub(super) fn register(slot: &Arc<ConnectionSlot>) {
+    fork::register(&HOOKS);
     let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
     slots.retain(|slot| slot.strong_count() > 0);
     slots.push(Arc::downgrade(slot));
@@ -54,7 +57,7 @@ fn with_forking(work: impl FnOnce(&mut Option<Forking>)) {
 }
 
 /// Parks all. Of several threads that fork, one does it after the other.
-pub(crate) fn before() {
+fn before() {
     with_forking(|forking| {
         if let Some(forking) = forking {
             forking.depth += 1;
@@ -84,7 +87,7 @@ fn after(work: impl FnOnce(Forking)) {
 }
 
 /// Lets all go on.
-pub(crate) fn after_in_parent() {
+fn after_in_parent() {
     after(|forking| {
         for slot in forking.quiesced {
             slot.resume();
@@ -93,7 +96,7 @@ pub(crate) fn after_in_parent() {
 }
 
 /// Forgets all: the threads that they belong to are not here.
-pub(crate) fn after_in_child() {
+fn after_in_child() {
     after(|mut forking| {
         if !forking.clear {
             FILES.refuse();
