@@ -2,10 +2,23 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970. Tests set their own clock.
 #[derive(Clone)]
 pub struct Clock(pub Arc<dyn Fn() -> u64 + Send + Sync>);
+
+impl Clock {
+    /// The clock of the machine.
+    pub(crate) fn machine() -> Clock {
+        let since = || SystemTime::now().duration_since(UNIX_EPOCH);
+        Clock::from(move || since().map_or(0, |since| since.as_millis() as u64))
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        (self.0)()
+    }
+}
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

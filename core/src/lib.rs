@@ -51,6 +51,7 @@ mod item;
 mod keep_alive;
 mod known;
 mod lease;
+mod lock;
 mod name;
 mod operation;
 pub mod options;

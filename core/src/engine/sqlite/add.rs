@@ -9,7 +9,7 @@ use crate::Result;
 use crate::item::{Item, State};
 use crate::name::QueueName;
 
-/// Larger data stands apart, so that leasing an item does not write its data again.
+/// Larger data is in a table of its own, so that leasing an item does not write its data again.
 const INLINE: usize = 1_024;
 
 const ADD: &str = "INSERT INTO item

@@ -1,4 +1,4 @@
-//! What operators do: remove, requeue, purge, pause.
+//! Operations of operators: remove, requeue, purge, pause.
 
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
@@ -7,7 +7,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, read_priority, read_state, state_number};
-use super::settle::forget_large;
+use super::settle::delete_large;
 use crate::Result;
 use crate::item::State;
 use crate::name::QueueName;
@@ -41,7 +41,7 @@ fn remove_one(db: &Database, number: i64, delta: &mut CountDelta) -> Result<bool
         },
     )?;
     let Some((state, priority, large)) = gone else { return Ok(false) };
-    forget_large(db, number, large)?;
+    delete_large(db, number, large)?;
     if let Some(state) = state {
         delta.count(state, priority, -1);
     }
@@ -93,13 +93,13 @@ pub(super) fn purge(
         remove_one(db, number, &mut delta)?;
     }
     db.count(queue, &delta)?;
-    // What is found and not there, in a damaged file, would be found for ever.
+    // In a damaged file, an entry without a row would be found again and again.
     let gone = delta.removed as u64;
     Ok((gone, gone))
 }
 
 pub(super) fn set_paused(db: &mut Database, name: &QueueName, paused: bool) -> Result<()> {
-    // Leasing from a queue that does not exist is on already.
+    // A queue that does not exist is not paused.
     let queue = match db.queue(name)? {
         Some(queue) => queue,
         None if paused => db.queue_or_new(name)?,

@@ -1,4 +1,4 @@
-//! The audit: what one step looks at and mends.
+//! The steps of an audit.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::item::State;
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_DELAY, MAX_LEASE};
 
-/// Looks at the next items of the file after number `from`, and mends those of the queue, and those of
-/// no queue. Returns where to go on.
+/// Checks the next items of the file after number `from`, and mends those of the queue and those of no queue.
+/// Returns where to continue.
 pub(super) fn items(
     db: &mut Database,
     name: &QueueName,
@@ -25,7 +25,7 @@ pub(super) fn items(
     report: &mut DeepReport,
 ) -> Result<Option<i64>> {
     enum Found {
-        /// True: its large data is gone.
+        /// True: its large data is missing.
         Own(Box<Stored>, bool),
         Orphan(i64, bool),
         Other(i64),
@@ -38,7 +38,7 @@ pub(super) fn items(
         FROM item WHERE number > ?2 ORDER BY number LIMIT ?3"
     );
     let step = params![queue, from, MAX_BATCH as i64];
-    // Those of other queues are passed over here, so that a step looks at so many and no more.
+    // Items of other queues count too, so that a step has a bounded size.
     let rows = db.rows(&sql, step, |row| {
         let number = row.get(0)?;
         Ok(if row.get(MORE + 1)? {
@@ -108,18 +108,18 @@ fn item_damage(
     Ok(())
 }
 
-/// How far the counts of a queue are from what is there.
+/// How far the counts of a queue are from the number of its items.
 pub(super) struct Wrong {
-    /// Of this queue, with this many corrections before.
     queue: i64,
+    /// How often its counts had been corrected before.
     corrected: i64,
     pub(super) by: CountDelta,
 }
 
-/// Looks at one state of the database: the difference stays the same while others work, until one
-/// corrects it.
+/// Compares the counts with the items in one state of the database. The difference stays the same while others
+/// use the queue, until one of them corrects it.
 pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option<Wrong>> {
-    // Both read nothing but the index.
+    // Both read only the index.
     const READY: &str =
         "SELECT sort_key, count(*) FROM item WHERE queue = ?1 AND state = 0 GROUP BY sort_key";
     const OTHERS: &str = "SELECT count(*) FROM item WHERE queue = ?1 AND state = ?2";
@@ -154,7 +154,7 @@ pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option
     Ok(wrong.then_some(Wrong { queue, corrected, by }))
 }
 
-/// Unless another clean has corrected them since, or the queue was dropped.
+/// Corrects the counts, unless another clean has done it since, or the queue was dropped.
 pub(super) fn correct_counts(db: &mut Database, name: &QueueName, wrong: &Wrong) -> Result<()> {
     const MARK: &str =
         "UPDATE queue SET corrected = corrected + 1 WHERE queue = ?1 AND corrected = ?2";
@@ -166,7 +166,7 @@ pub(super) fn correct_counts(db: &mut Database, name: &QueueName, wrong: &Wrong)
     Ok(())
 }
 
-/// Looks at the next large data after number `from`: its item may be gone.
+/// Checks the next large data after number `from`, whose item may be missing. Returns where to continue.
 pub(super) fn large_data(
     db: &mut Database,
     from: i64,

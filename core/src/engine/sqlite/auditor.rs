@@ -1,5 +1,5 @@
-//! The course of an audit: many steps, so that others come in between. What reads the whole queue or
-//! file in one go has a connection of its own.
+//! The course of an audit. It has many steps, so that other operations can run between them. Queries that read
+//! the whole queue or file use a connection of their own.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use super::audit;
 use super::database::Database;
 use super::dropped::Sweeper;
+use super::executor::Executor;
 use super::reader::Reader;
-use super::worker::Worker;
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::engine::pause;
 use crate::name::QueueName;
 
-/// Most findings that are told one by one.
+/// Limit of the findings that are reported one by one.
 const MAX_DETAILS: usize = 100;
 
 pub(super) struct Auditor<'a> {
-    pub(super) worker: &'a Worker,
+    pub(super) executor: &'a Executor,
     pub(super) reader: &'a Reader,
     pub(super) sweeper: &'a Sweeper,
     pub(super) timeout: Duration,
@@ -27,19 +27,19 @@ pub(super) struct Auditor<'a> {
     pub(super) pace: u32,
 }
 
-/// One step: what to look at after this number, and where to go on.
+/// One step: looks at what follows this number, and returns where to continue.
 type Step = fn(&mut Database, &QueueName, i64, bool, &mut DeepReport) -> Result<Option<i64>>;
 
 impl Auditor<'_> {
     pub(super) async fn audit(&self) -> Result<DeepReport> {
         let mut report = DeepReport::default();
-        // What is left of a queue that somebody was dropping is no damage.
-        while self.mend && self.sweeper.try_step(self.worker, self.until()).await {}
+        // What is left of a dropped queue is not damage.
+        while self.mend && self.sweeper.try_step(self.executor, self.until()).await {}
         self.walk(audit::items, &mut report).await?;
         self.counts(&mut report).await?;
         let large: Step = |db, _, from, mend, report| audit::large_data(db, from, mend, report);
         self.walk(large, &mut report).await?;
-        for line in self.reader.file_damage(self.worker).await? {
+        for line in self.reader.file_damage(self.executor).await? {
             report.note(Damage::BadRecord, 1, false, line);
         }
         Ok(report)
@@ -62,10 +62,10 @@ impl Auditor<'_> {
                     Ok((next, found))
                 }
             };
-            // With the lock only if there is something to mend.
-            let (mut next, mut found) = self.worker.run(false, self.until(), look(false)).await?;
+            // It takes the writer lock only if there is something to mend.
+            let (mut next, mut found) = self.executor.run(false, self.until(), look(false)).await?;
             if mend && !found.is_sound() {
-                (next, found) = self.worker.run(true, self.until(), look(true)).await?;
+                (next, found) = self.executor.run(true, self.until(), look(true)).await?;
             }
             add(report, found);
             from = next;
@@ -77,12 +77,12 @@ impl Auditor<'_> {
     async fn counts(&self, report: &mut DeepReport) -> Result<()> {
         let name = self.queue.clone();
         let count = move |db: &mut Database| audit::wrong_counts(db, &name);
-        let Some(wrong) = self.reader.read(self.worker, count).await? else { return Ok(()) };
+        let Some(wrong) = self.reader.read(self.executor, count).await? else { return Ok(()) };
         report.note(Damage::BadCount, 1, self.mend, format_args!("off by {:?}", wrong.by));
         if self.mend {
             let (name, wrong) = (self.queue.clone(), Arc::new(wrong));
             let correct = move |db: &mut Database| audit::correct_counts(db, &name, &wrong);
-            self.worker.run(true, self.until(), correct).await?;
+            self.executor.run(true, self.until(), correct).await?;
         }
         Ok(())
     }

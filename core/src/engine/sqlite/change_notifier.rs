@@ -1,23 +1,25 @@
-//! Changes of queues, for those that wait for an item.
+//! Notifies calls that wait for an item of changes of their queue.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::watch;
 
+use crate::lock::lock;
 use crate::name::QueueName;
 
-/// How often each queue has changed, for those that wait.
 #[derive(Default)]
 pub(super) struct ChangeNotifier {
+    /// How often each queue has changed.
     queues: Mutex<HashMap<QueueName, watch::Sender<u64>>>,
+    /// How many calls wait.
     pub(super) waiting: AtomicUsize,
 }
 
 impl ChangeNotifier {
     fn lock(&self) -> MutexGuard<'_, HashMap<QueueName, watch::Sender<u64>>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queues)
     }
 
     /// This process has changed the queue.
@@ -34,12 +36,12 @@ impl ChangeNotifier {
         }
     }
 
-    /// Nobody waits any more; who does all the same looks again, and subscribes anew.
+    /// Forgets a queue. Calls that still wait return, and subscribe again.
     pub(super) fn forget(&self, queue: &QueueName) {
         self.lock().remove(queue);
     }
 
-    /// What the queue's count is before looking at it.
+    /// Reports the changes of the queue from now on.
     pub(super) fn subscribe(&self, queue: &QueueName) -> watch::Receiver<u64> {
         let mut queues = self.lock();
         queues.entry(queue.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()

@@ -1,6 +1,4 @@
-//! Cleaning: one step of a light clean.
-
-use std::time::Duration;
+//! One step of a light clean.
 
 use super::count_delta::CountDelta;
 use super::database::Database;
@@ -9,7 +7,7 @@ use crate::Result;
 use crate::clean::LightReport;
 use crate::name::QueueName;
 
-/// Most items of each kind that one step moves.
+/// Limit of the items that one step moves, for each state they come from.
 const LIGHT_STEP: usize = 500;
 
 pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightReport, bool)> {
@@ -22,20 +20,18 @@ pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightR
         promoted: moved.promoted,
         expired: moved.expired,
         died: moved.died,
-        next_in: next
-            .map(|at| Duration::from_millis(at.saturating_sub(db.now as i64).max(0) as u64)),
+        next_in: next.map(|at| db.time_until(at)),
     };
     Ok((report, moved.expired.max(moved.promoted) >= LIGHT_STEP as u64))
 }
 
-/// Whether there is anything to move: looking needs no lock.
-pub(super) fn anything_due(db: &mut Database, name: &QueueName) -> Result<Result<(), LightReport>> {
-    let Some(queue) = db.queue(name)? else { return Ok(Err(LightReport::default())) };
+/// The report of a clean that would move nothing, if so. It needs no writer lock.
+pub(super) fn nothing_due(db: &mut Database, name: &QueueName) -> Result<Option<LightReport>> {
+    let Some(queue) = db.queue(name)? else { return Ok(Some(LightReport::default())) };
     let next = next_due(db, queue)?;
     if next.is_some_and(|at| at <= db.now as i64) {
-        return Ok(Ok(()));
+        return Ok(None);
     }
-    let next_in =
-        next.map(|at| Duration::from_millis(at.saturating_sub(db.now as i64).max(0) as u64));
-    Ok(Err(LightReport { next_in, ..LightReport::default() }))
+    let next_in = next.map(|at| db.time_until(at));
+    Ok(Some(LightReport { next_in, ..LightReport::default() }))
 }

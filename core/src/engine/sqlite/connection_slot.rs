@@ -1,4 +1,4 @@
-//! Who uses the database of a client: one at a time, and nobody while the process forks.
+//! Access to the database of a client: one user at a time, and none while the process forks.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,38 +6,40 @@ use std::time::{Duration, Instant};
 use rusqlite::InterruptHandle;
 
 use super::database::Database;
+use super::open;
 use super::opening::Opening;
+use crate::lock::lock;
 use crate::{Error, Result};
 
-/// Holds the database while nobody uses it. Whoever does has taken it out, so that no lock is held
-/// meanwhile that a fork could leave behind.
+/// Holds the database while it is idle. A user takes it out, so that it holds no mutex meanwhile that a
+/// forked child would find locked.
 pub(super) struct ConnectionSlot {
     state: Mutex<State>,
     changed: Condvar,
-    /// What is done with it may be broken off at any time, and is by a fork.
+    /// Whether a fork interrupts the user.
     interruptible: bool,
     interrupt: Mutex<Option<InterruptHandle>>,
 }
 
-/// How often who forks breaks off what may be: it may begin in the same moment.
+/// How often a fork repeats the interrupt. The user may have been about to begin.
 const INTERRUPT_EVERY: Duration = Duration::from_millis(5);
 
 struct State {
     content: Content,
-    /// The process forks: nothing is taken out.
+    /// The process forks: nobody may take the database out.
     quiesced: bool,
 }
 
 enum Content {
     Open(Box<Database>),
-    /// To be opened by the next who uses it.
+    /// The next user opens it.
     Closed(Box<Opening>),
     Taken,
     /// The client is closed.
     Gone,
 }
 
-/// Puts back what was taken out, whatever happens.
+/// Puts the database back, whatever happens.
 struct Taken<'a> {
     slot: &'a ConnectionSlot,
     back: Content,
@@ -60,7 +62,7 @@ impl ConnectionSlot {
         Arc::new(ConnectionSlot::with(opening, false))
     }
 
-    /// For a database that is only read.
+    /// For a database that is only read: a fork interrupts what runs.
     pub(super) fn interruptible(opening: Opening) -> Arc<ConnectionSlot> {
         Arc::new(ConnectionSlot::with(opening, true))
     }
@@ -71,9 +73,9 @@ impl ConnectionSlot {
         ConnectionSlot { state, changed, interruptible, interrupt: Mutex::default() }
     }
 
-    /// Breaks off what runs now, if that may be.
+    /// Interrupts what runs now, if it is interruptible.
     pub(super) fn interrupt(&self) {
-        // In a forked child it may be locked for ever.
+        // In a forked child the mutex may stay locked for ever.
         if let Ok(handle) = self.interrupt.try_lock()
             && let Some(handle) = &*handle
         {
@@ -82,14 +84,14 @@ impl ConnectionSlot {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Uses the database if that is possible at once.
+    /// Uses the database, unless that has to wait.
     pub(super) fn try_use<T>(&self, work: impl FnOnce(&mut Database) -> T) -> Option<T> {
         let mut taken = {
             let mut state = self.lock();
@@ -108,10 +110,10 @@ impl ConnectionSlot {
     pub(super) fn use_it<T>(&self, work: impl FnOnce(&mut Database) -> T) -> Result<T> {
         let mut taken = self.take();
         if let Content::Closed(opening) = &taken.back {
-            let database = opening.open()?;
+            let database = open::open(opening)?;
             if self.interruptible {
                 let handle = Some(database.connection.get_interrupt_handle());
-                *self.interrupt.lock().unwrap_or_else(PoisonError::into_inner) = handle;
+                *lock(&self.interrupt) = handle;
             }
             taken.back = Content::Open(Box::new(database));
         }
@@ -121,25 +123,25 @@ impl ConnectionSlot {
         }
     }
 
-    /// Opens it without the turn. False: its tables have to be made.
-    pub(super) fn open_made(&self) -> Result<bool> {
+    /// Opens the database without the writer lock. False: its tables have to be created.
+    pub(super) fn open_existing(&self) -> Result<bool> {
         let mut taken = self.take();
         if let Content::Closed(opening) = &taken.back
-            && let Some(database) = opening.open_made()?
+            && let Some(database) = open::open_existing(opening)?
         {
             taken.back = Content::Open(Box::new(database));
         }
         Ok(matches!(taken.back, Content::Open(_)))
     }
 
-    /// Closes it for good.
-    pub(super) fn end(&self) {
+    /// Closes the database for good.
+    pub(super) fn close(&self) {
         let mut taken = self.take();
         taken.back = Content::Gone;
     }
 
-    /// The same if nobody uses it now.
-    pub(super) fn try_end(&self) {
+    /// The same, unless it is in use.
+    pub(super) fn try_close(&self) {
         let mut taken = {
             let mut state = self.lock();
             if state.quiesced || matches!(state.content, Content::Taken) {
@@ -158,8 +160,8 @@ impl ConnectionSlot {
         Taken { slot: self, back: std::mem::replace(&mut state.content, Content::Taken) }
     }
 
-    /// From now on nobody uses it until [`resume`](ConnectionSlot::resume); a file is closed.
-    /// False: somebody still did when the time was over.
+    /// Keeps users out until [`resume`](ConnectionSlot::resume), and closes the file. False: somebody still
+    /// used it when the time was over.
     pub(super) fn quiesce(&self, until: Instant) -> bool {
         let mut state = self.lock();
         state.quiesced = true;

@@ -1,10 +1,9 @@
-//! Counting along: what an operation changed, written to the queue's row once.
+//! What an operation changes of a queue's counts and totals, written to the queue's row once.
 
 use rusqlite::{Connection, params_from_iter};
 
 use crate::item::State;
 
-/// Changes of a queue's counts and totals.
 #[derive(Debug, Default)]
 pub(super) struct CountDelta {
     pub(super) ready: [i64; 10],
@@ -29,7 +28,7 @@ const ADD: &str = "UPDATE queue SET
     WHERE queue = ?21";
 
 impl CountDelta {
-    /// One item more (1) or less (-1) in a state.
+    /// Counts one item more (1) or less (-1) in a state.
     pub(super) fn count(&mut self, state: State, priority: u8, change: i64) {
         match state {
             State::Ready => self.ready[usize::from(priority.min(9))] += change,

@@ -1,9 +1,9 @@
-//! The database of one client: transactions, and what a transaction knows.
+//! The database of one client: transactions, and what is known within one.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
@@ -11,68 +11,54 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 use super::count_delta::CountDelta;
 use super::error::explain;
 use super::files::{Identity, identities};
+use super::numbers::{PER_MS, first_at};
 use super::opening::Opening;
 use super::process::OpenFile;
-use super::row::{EPOCH, PER_MS};
 use super::writer_lock::WriterLock;
 use crate::name::QueueName;
 use crate::{Error, Result};
 
-/// Time and numbers are written when the time is this far ahead of what is stored, in ms. The clocks
-/// of processes on a machine are one: this bounds how far back it can go if that one was set back.
+/// Time and sequence are written when the time is this many ms ahead of the file. All processes of a
+/// machine have the same clock; if it is set back, the time goes back by no more than this.
 const CLOCK_STEP: i64 = 10;
-/// The latest time: numbers and deadlines that follow from it are still numbers of the file.
+/// The latest time whose numbers and deadlines the file can hold.
 const MAX_NOW: u64 = (i64::MAX / PER_MS - CLOCK_STEP) as u64;
-/// Most queues whose numbers are kept in memory.
+/// Limit of the queues whose numbers are kept in memory.
 const MAX_KNOWN: usize = 10_000;
 
 pub(super) struct Database {
     pub(super) connection: Connection,
     pub(super) opening: Opening,
-    /// Held during a write by whoever does not wait for it; the thread has one of its own.
+    /// For writers that do not wait for it. The executor's thread has a descriptor of its own.
     pub(super) writer_lock: Option<WriterLock>,
-    /// Which files stood at the path of the database, and at that of its log, when it was opened.
+    /// Which files the database and its write-ahead log were when it was opened.
     pub(super) opened: Option<[Identity; 2]>,
-    pub(super) log: PathBuf,
+    pub(super) wal: PathBuf,
     pub(super) file: Option<OpenFile>,
     queues: HashMap<QueueName, i64>,
-    /// How many queues had been dropped when these were looked up.
+    /// How many queues had been dropped when `queues` was filled.
     drops: i64,
+    /// The time of the transaction, in ms since 1970.
     pub(super) now: u64,
-    /// Clock and sequence as the file has them.
+    /// Clock and sequence of the file.
     stored: (i64, i64),
-    /// SQLite's number of the last state that others have written, as far as was looked.
+    /// The last version of the file that [`others_wrote`](Database::others_wrote) has seen.
     seen: Option<i64>,
     /// The last statement that failed found the disk full.
     full: Cell<bool>,
-    /// What was run, for a test that looks at the plans.
+    /// Every statement that was run, for a test of the query plans.
     #[cfg(test)]
     pub(super) statements: std::cell::RefCell<std::collections::BTreeSet<String>>,
 }
 
-/// Which numbers this client may give. What the file has as its sequence, somebody has reserved:
-/// this client if it is `reserved`, and then it goes on from `last`; else another, and then it begins
-/// behind that.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Numbers {
-    last: Cell<i64>,
-    reserved: i64,
-}
-
 impl Database {
     pub(super) fn new(opening: &Opening, connection: Connection) -> Database {
-        let opening = Opening {
-            location: opening.location.clone(),
-            clock: opening.clock.clone(),
-            numbers: opening.numbers.clone(),
-            ..*opening
-        };
         Database {
             connection,
-            opening,
+            opening: opening.clone(),
             writer_lock: None,
             opened: None,
-            log: PathBuf::new(),
+            wal: PathBuf::new(),
             file: None,
             queues: HashMap::new(),
             drops: 0,
@@ -85,7 +71,7 @@ impl Database {
         }
     }
 
-    /// Closes the file, to be opened again. Quickly, and without removing the log.
+    /// Closes the file quickly, without removing the write-ahead log. It can be opened again.
     pub(super) fn quiesce(self) -> Opening {
         let Database { connection, mut opening, opened, .. } = self;
         opening.known = opened.map(|files| files[0]);
@@ -93,28 +79,25 @@ impl Database {
         opening
     }
 
-    /// For another connection to the same file, which reads; `None` in memory.
+    /// What opens a second connection to the file that only reads; `None` in memory.
     pub(super) fn opening_to_read(&self) -> Option<Opening> {
-        let opening = &self.opening;
         let known = Some(self.opened?[0]);
-        let (location, clock) = (opening.location.clone(), opening.clock.clone());
-        let (numbers, read_only) = (opening.numbers.clone(), true);
-        Some(Opening { location, clock, numbers, known, read_only, ..*opening })
+        Some(Opening { known, read_only: true, ..self.opening.clone() })
     }
 
-    /// Takes the turn if nobody else has it or waits for it.
-    pub(super) fn try_turn(&self) -> bool {
-        self.writer_lock.as_ref().is_none_or(WriterLock::try_take)
+    /// Acquires the writer lock, unless another process holds it or waits for it.
+    pub(super) fn try_lock(&self) -> bool {
+        self.writer_lock.as_ref().is_none_or(WriterLock::try_acquire)
     }
 
-    pub(super) fn pass_turn(&self) {
+    pub(super) fn unlock(&self) {
         if let Some(lock) = &self.writer_lock {
-            lock.pass();
+            lock.release();
         }
     }
 
-    /// Begins a transaction that may write, by whoever has the turn. Programs that do not take turns
-    /// are waited for until this time.
+    /// Begins a transaction that may write. The caller holds the writer lock. Until this time it waits for
+    /// programs that ignore the lock.
     pub(super) fn begin_write(&mut self, until: Instant) -> Result<()> {
         let begun = self.begin(until, "BEGIN IMMEDIATE");
         if begun.is_err() {
@@ -123,7 +106,7 @@ impl Database {
         begun
     }
 
-    /// Ends it: all of it has happened then if `done` says so, else nothing.
+    /// Commits the transaction if `done` is a success, otherwise rolls it back.
     pub(super) fn end_write(&mut self, done: Result<()>) -> Result<()> {
         let committed = done.and_then(|()| self.finish()).and_then(|()| {
             let committed =
@@ -131,27 +114,27 @@ impl Database {
             committed.map_err(|error| self.explained(&error, true))
         });
         match committed {
-            Ok(_) => self.opening.numbers.reserved = self.stored.1,
+            Ok(_) => self.opening.numbers.commit(self.stored.1),
             Err(_) => self.roll_back(),
         }
         committed.map(|_| ())
     }
 
-    /// Ends whatever a panic has interrupted.
+    /// Cleans up after a panic.
     pub(super) fn abandon(&mut self) {
         self.roll_back();
-        self.pass_turn();
+        self.unlock();
     }
 
     fn roll_back(&mut self) {
         if !self.connection.is_autocommit() {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
-        // A queue that was new in there is not any more.
+        // Queues that it had created do not exist.
         self.queues.clear();
     }
 
-    /// Runs `work` on one state of the database, without keeping writers out.
+    /// Runs `work` on one state of the database. Writers can continue.
     pub(super) fn read<T>(
         &mut self,
         until: Instant,
@@ -169,7 +152,7 @@ impl Database {
         explain(&self.opening.location.describe(), error, committing)
     }
 
-    /// After an error: if the disk was full, gives back what the log has taken. True if it did.
+    /// Shrinks the write-ahead log if the last error was a full disk. True if that has freed space.
     pub(super) fn make_room(&self) -> bool {
         self.full.take()
             && self
@@ -187,30 +170,27 @@ impl Database {
                 s.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?)))
             })?;
         if drops != self.drops {
-            // Whoever has dropped a queue: its number must not be used again for its name.
+            // A queue was dropped, and its name does not stand for its number any more.
             self.queues.clear();
             self.drops = drops;
         }
-        // Within this process it does not go back at all.
+        // Within this process the time never goes back.
         let stored = clock.max(0) as u64;
-        self.now = (self.opening.clock)().max(stored).max(self.now).min(MAX_NOW);
-        let numbers = &self.opening.numbers;
-        if sequence != numbers.reserved {
-            numbers.last.set(sequence);
-        }
+        self.now = self.opening.clock.now_ms().max(stored).max(self.now).min(MAX_NOW);
+        self.opening.numbers.begin(sequence);
         self.stored = (clock, sequence);
         Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {
         let (now, (clock, sequence)) = (self.now as i64, self.stored);
-        let last = self.opening.numbers.last.get();
-        // One page less to write, most of the time.
+        let last = self.opening.numbers.last();
+        // Most transactions write one page less.
         if now.saturating_sub(clock) < CLOCK_STEP && last <= sequence {
             return Ok(());
         }
-        // Those of the next moments too, so that not every one of them is written.
-        let reserved = self.by_clock(CLOCK_STEP).max(last).max(sequence);
+        // Reserves the numbers of the next moments as well.
+        let reserved = first_at(self.now, CLOCK_STEP).max(last).max(sequence);
         self.run("UPDATE meta SET clock = ?1, sequence = ?2", |s| {
             s.execute(params![now, reserved])
         })?;
@@ -220,14 +200,14 @@ impl Database {
 
     fn check_file(&self) -> Result<()> {
         match &self.opening.location.path {
-            Some(path) if self.opened != identities(path, &self.log) => {
+            Some(path) if self.opened != identities(path, &self.wal) => {
                 Err(self.opening.location.replaced())
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether another connection has written since this was asked last, or may have.
+    /// Whether another connection has written since the last call, or may have.
     pub(super) fn others_wrote(&mut self) -> bool {
         let version = self.foreign_version();
         let same = version.is_some() && version == self.seen;
@@ -235,24 +215,21 @@ impl Database {
         !same
     }
 
-    /// SQLite's number of the last state that another connection has written.
+    /// A number that changes when another connection has written.
     pub(super) fn foreign_version(&self) -> Option<i64> {
         self.run("PRAGMA data_version", |s| s.query_row([], |row| row.get(0))).ok()
     }
 
-    fn by_clock(&self, ahead: i64) -> i64 {
-        (self.now.saturating_sub(EPOCH) as i64 + ahead) * PER_MS
+    /// From the time of the transaction; zero if `at` has passed.
+    pub(super) fn time_until(&self, at: i64) -> Duration {
+        Duration::from_millis(at.saturating_sub(self.now as i64).max(0) as u64)
     }
 
-    /// Numbers follow the clock, so that they are not given again even when an old copy of the file
-    /// is put back.
     pub(super) fn next_number(&self) -> i64 {
-        let last = &self.opening.numbers.last;
-        last.set(self.by_clock(0).max(last.get().saturating_add(1)));
-        last.get()
+        self.opening.numbers.next(self.now)
     }
 
-    /// Runs a statement that is kept prepared.
+    /// Runs a statement, which stays prepared.
     pub(super) fn run<T>(
         &self,
         sql: &str,
@@ -266,7 +243,7 @@ impl Database {
             .map_err(|error| self.explained(&error, false))
     }
 
-    /// Rows of a query, read by `read`.
+    /// The rows of a query.
     pub(super) fn rows<T>(
         &self,
         sql: &str,
@@ -280,7 +257,7 @@ impl Database {
         self.run(sql, |statement| statement.execute([]).map(|_| ()))
     }
 
-    /// The queue's number; `None` if nothing was ever added to it.
+    /// The number of the queue; `None` if it does not exist.
     pub(super) fn queue(&mut self, name: &QueueName) -> Result<Option<i64>> {
         if let Some(queue) = self.queues.get(name) {
             return Ok(Some(*queue));
@@ -289,7 +266,7 @@ impl Database {
             s.query_row([name.as_str()], |row| row.get(0)).optional()
         })?;
         if let Some(queue) = found {
-            self.know(name, queue);
+            self.remember(name, queue);
         }
         Ok(found)
     }
@@ -300,18 +277,18 @@ impl Database {
         }
         self.run("INSERT INTO queue (name) VALUES (?1)", |s| s.execute([name.as_str()]))?;
         let queue = self.connection.last_insert_rowid();
-        self.know(name, queue);
+        self.remember(name, queue);
         Ok(queue)
     }
 
-    fn know(&mut self, name: &QueueName, queue: i64) {
+    fn remember(&mut self, name: &QueueName, queue: i64) {
         if self.queues.len() >= MAX_KNOWN {
             self.queues.clear();
         }
         self.queues.insert(name.clone(), queue);
     }
 
-    /// Tells every process that a name does not stand for the same queue any more.
+    /// Lets every process look up the numbers of its queues again.
     pub(super) fn forget_queues(&mut self) -> Result<()> {
         self.queues.clear();
         self.execute("UPDATE meta SET drops = drops + 1")

@@ -1,5 +1,5 @@
-//! Dropping a queue. The first step takes its name away: from then on nobody finds it, and what is added
-//! under that name goes to another queue. The others delete what it had, a bounded part at a time.
+//! Dropping a queue. The first step removes its name: from then on nobody finds it, and items that are added
+//! under the name go to a new queue. Further steps delete its rows, a bounded number at a time.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -8,13 +8,13 @@ use std::time::Instant;
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
-use super::locked;
-use super::worker::Worker;
+use super::executor::Executor;
+use crate::lock::lock;
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
 use crate::{Error, ErrorKind, Result};
 
-/// Takes the name away from this queue, if it still has it.
+/// Removes the name of this queue, if it still has it.
 pub(super) fn detach(db: &mut Database, name: &QueueName, queue: i64) -> Result<()> {
     if db.queue(name)? != Some(queue) {
         return Ok(());
@@ -23,23 +23,23 @@ pub(super) fn detach(db: &mut Database, name: &QueueName, queue: i64) -> Result<
     db.forget_queues()
 }
 
-/// Deletes what dropped queues have left, in transactions of its own: damage in one of them is in the
-/// way of no other, and of nothing else.
+/// Deletes what dropped queues have left, in transactions of its own, so that damage in one of them affects
+/// nothing else.
 #[derive(Default)]
 pub(super) struct Sweeper {
-    /// Dropped queues that this client cannot delete. Each was logged, and is not tried again.
+    /// Dropped queues that this client cannot delete. Each was logged once, and is not tried again.
     damaged: Mutex<BTreeSet<i64>>,
 }
 
 impl Sweeper {
-    /// Takes one step. False: nothing is left that can be deleted.
-    pub(super) async fn step(&self, worker: &Worker, until: Instant) -> Result<bool> {
-        let damaged = locked(&self.damaged).clone();
-        let look = move |db: &mut Database| next(db, &damaged);
-        let Some(queue) = worker.run(false, until, look).await? else { return Ok(false) };
-        match worker.run(true, until, move |db| sweep(db, queue)).await {
+    /// Does one step. False: nothing is left that can be deleted.
+    pub(super) async fn step(&self, executor: &Executor, until: Instant) -> Result<bool> {
+        let damaged = lock(&self.damaged).clone();
+        let find = move |db: &mut Database| next(db, &damaged);
+        let Some(queue) = executor.run(false, until, find).await? else { return Ok(false) };
+        match executor.run(true, until, move |db| sweep(db, queue)).await {
             Err(error) if error.kind() == ErrorKind::Internal => {
-                if locked(&self.damaged).insert(queue) {
+                if lock(&self.damaged).insert(queue) {
                     tracing::warn!(queue, %error, "a dropped queue is damaged, and stays: run check");
                 }
             }
@@ -48,16 +48,16 @@ impl Sweeper {
         Ok(true)
     }
 
-    /// The same for those who clean, and can do so whatever happens here.
-    pub(super) async fn try_step(&self, worker: &Worker, until: Instant) -> bool {
-        self.step(worker, until).await.unwrap_or_else(|error| {
+    /// The same for a clean, which continues even if this fails.
+    pub(super) async fn try_step(&self, executor: &Executor, until: Instant) -> bool {
+        self.step(executor, until).await.unwrap_or_else(|error| {
             tracing::debug!(%error, "a later clean deletes what dropped queues have left");
             false
         })
     }
 }
 
-/// The first queue without a name but for these.
+/// The first queue without a name, other than these.
 pub(super) fn next(db: &Database, except: &BTreeSet<i64>) -> Result<Option<i64>> {
     let mut after = 0;
     loop {
@@ -74,7 +74,7 @@ fn first_after(db: &Database, queue: i64) -> Result<Option<i64>> {
     db.run(NEXT, |s| s.query_row([queue], |row| row.get(0)).optional())
 }
 
-/// Deletes some items of this queue, which has no name, and the queue itself when it has none.
+/// Deletes some items of this queue, which has no name, or the queue itself if it has no items left.
 pub(super) fn sweep(db: &mut Database, queue: i64) -> Result<()> {
     const SOME: &str = "SELECT number, data IS NULL FROM item WHERE queue = ?1
         ORDER BY state, sort_key, position LIMIT ?2";
@@ -91,17 +91,17 @@ pub(super) fn sweep(db: &mut Database, queue: i64) -> Result<()> {
         db.run("DELETE FROM deep_turn WHERE queue = ?1", |s| s.execute([queue]))?;
         db.run("DELETE FROM queue WHERE queue = ?1", |s| s.execute([queue]))?;
         if first_after(db, queue - 1)? == Some(queue) {
-            // In a damaged file it would be found for ever.
+            // In a damaged file it would be found again and again.
             return Err(Error::internal(format_args!("queue number {queue}: cannot be deleted")));
         }
     }
     Ok(())
 }
 
-/// Deletes an item; the size of its data, if that is large.
+/// Deletes an item. Returns the size of its data, if that is large.
 pub(super) fn delete(db: &Database, number: i64, large: bool) -> Result<i64> {
     if db.run("DELETE FROM item WHERE number = ?1", |s| s.execute([number]))? == 0 {
-        // In a damaged file it would be found for ever.
+        // In a damaged file it would be found again and again.
         return Err(Error::internal(format_args!("item number {number}: cannot be deleted")));
     }
     if !large {

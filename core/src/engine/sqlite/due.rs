@@ -1,4 +1,4 @@
-//! Moving what is due or expired.
+//! Moving items that are due or expired.
 
 use rusqlite::params;
 
@@ -22,8 +22,8 @@ const RECLAIM: &str =
 const PROMOTE: &str =
     "UPDATE item SET state = 0, sort_key = -priority, position = ?2, front = 0 WHERE number = ?1";
 
-/// At most `limit` items of each kind, oldest first. Expired leases count an expiry and become
-/// ready at the front, or dead at their limit of attempts; due items become ready.
+/// Moves at most `limit` due and `limit` expired items, oldest first. Due items become ready. Expired ones count
+/// an expiry and become ready at the front, or dead at their limit of attempts.
 pub(super) fn move_due(
     db: &mut Database,
     queue: i64,
@@ -45,8 +45,7 @@ pub(super) fn move_due(
         delta.count(State::Ready, item.priority, 1);
         moved.promoted += 1;
     }
-    // What is reclaimed stands in front of what is due, and the oldest in front of the others: it
-    // gets the last, and so the lowest, position.
+    // Reclaimed items come before due ones, the oldest first: it gets the last, and so the lowest, position.
     for item in at_most(db, queue, State::Leased, limit, delta)?.into_iter().rev() {
         let state = if item.ends_with_next() { State::Dead } else { State::Ready };
         let sort_key = sort_key(state, item.priority, now);
@@ -64,7 +63,7 @@ pub(super) fn move_due(
     Ok(moved)
 }
 
-/// Those that are due. What cannot be read is set right first, and is due no more if it is dead then.
+/// The items of a state that are due. Unreadable ones are repaired first, and left out if they are dead then.
 fn at_most(
     db: &Database,
     queue: i64,
@@ -92,7 +91,7 @@ fn at_most(
 /// When the next item is due or expires, in ms since 1970.
 pub(super) fn next_due(db: &Database, queue: i64) -> Result<Option<i64>> {
     let next = |state: i64| {
-        // What is no number is nobody's time; an audit finds it.
+        // A value of a wrong type is no time; an audit finds it.
         const NEXT: &str = "SELECT CAST(min(sort_key) AS INTEGER) FROM item
             WHERE queue = ?1 AND state = ?2 AND sort_key <= 9223372036854775807";
         db.run(NEXT, |s| s.query_row([queue, state], |row| row.get::<_, Option<i64>>(0)))

@@ -1,10 +1,10 @@
-//! What an error of SQLite says to the caller.
+//! Turning SQLite's errors into those of this library.
 
 use rusqlite::{Error as SqliteError, ErrorCode};
 
 use crate::{Error, ErrorKind};
 
-/// `committing`: the error came from COMMIT, so that the outcome is not known.
+/// `committing`: the error came from COMMIT, so its outcome may be unknown.
 pub(super) fn explain(place: &str, error: &SqliteError, committing: bool) -> Error {
     let message = format!("{place}: {error}");
     match error.sqlite_error_code() {
@@ -27,7 +27,7 @@ pub(super) fn explain(place: &str, error: &SqliteError, committing: bool) -> Err
     }
 }
 
-/// The same for opening, where what cannot be opened now cannot be opened later.
+/// The same for opening: a file that cannot be opened now cannot be opened later either.
 pub(super) fn explain_opening(place: &str, error: &SqliteError) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::CannotOpen) => Error::invalid(format_args!(

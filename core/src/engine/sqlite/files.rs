@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, redact};
 
-/// For messages. Whatever is in a name, it stays text, and is no secret.
+/// The path for messages, without control characters and secrets.
 pub(super) fn shown(path: &Path) -> String {
     redact::file_path(&path.to_string_lossy())
 }
@@ -13,7 +13,7 @@ pub(super) fn shown(path: &Path) -> String {
 pub(super) fn unusable(path: &Path, error: &std::io::Error) -> Error {
     use std::io::ErrorKind;
     let message = format!("{}: {error}", shown(path));
-    // Invalid is what stays as it is until somebody changes it.
+    // These stay until somebody changes something.
     match error.kind() {
         ErrorKind::NotFound
         | ErrorKind::PermissionDenied
@@ -25,13 +25,13 @@ pub(super) fn unusable(path: &Path, error: &std::io::Error) -> Error {
     }
 }
 
-/// Device and number of a file.
+/// Device and inode of a file.
 pub(super) type Identity = (u64, u64);
 
-/// Which files stand at the path of the database, and at that of its log.
-pub(super) fn identities(path: &Path, log: &Path) -> Option<[Identity; 2]> {
-    // SQLite keeps the same log for as long as anybody has the database open.
-    Some([identity(path)?, identity(log)?])
+/// Which files are at the path of the database, and at that of its write-ahead log.
+pub(super) fn identities(path: &Path, wal: &Path) -> Option<[Identity; 2]> {
+    // SQLite keeps the same log while a process has the database open.
+    Some([identity(path)?, identity(wal)?])
 }
 
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
@@ -40,13 +40,13 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Which file stands at this path. Without its times: a file whose times were asked for gets a new one
-/// with every write, and a commit that waits for the disk then waits for that as well.
+/// Which file is at this path. Does not ask for its times: after that, the next write updates them, and a
+/// commit has to wait for this too.
 pub(super) fn identity(path: &Path) -> Option<Identity> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
-        // Some containers forbid this call, with one error or another: then the usual one tells.
+        // Some containers forbid this call, with various errors; the usual one works there.
         if let Ok(found) = statx(CWD, path, AtFlags::empty(), StatxFlags::INO) {
             let device = makedev(found.stx_dev_major, found.stx_dev_minor);
             return Some((device, found.stx_ino));

@@ -16,14 +16,14 @@ use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
 use crate::{Error, Result};
 
-/// Most items of each kind that are moved on the way.
+/// Limit of the items that one lease moves, for each state they come from.
 const MOVE_STEP: usize = 500;
-/// Most items whose rows are set right on the way: the next lease goes on behind them.
+/// Limit of the rows that one lease repairs. The next lease continues behind them.
 const MEND_STEP: usize = 2_000;
-/// When to look again if what is due cannot be moved.
+/// When to ask again if items that are due cannot be moved.
 const STUCK: Duration = Duration::from_secs(1);
 
-/// What a lease has to know of a queue beforehand.
+/// What a lease has to know of a queue.
 struct Outlook {
     paused: bool,
     /// When the next item is due or expires.
@@ -45,19 +45,15 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
     })
 }
 
-/// Whether a lease would find or move anything; if not, when to look again.
-pub(super) fn look(db: &mut Database, name: &QueueName) -> Result<Result<(), Leased>> {
-    let nothing = |look_in| Ok(Err(Leased { items: Vec::new(), look_in }));
+/// The empty reply, if a lease would neither find nor move anything.
+pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>> {
+    let nothing = |look_in| Ok(Some(Leased { items: Vec::new(), look_in }));
     let Some(queue) = db.queue(name)? else { return nothing(None) };
     let Outlook { paused, next, .. } = outlook(db, queue)?;
     if next.is_some_and(|at| at <= db.now as i64) || (!paused && any_ready(db, queue)?) {
-        return Ok(Ok(()));
+        return Ok(None);
     }
-    nothing(next.map(|at| from_now(db, at)))
-}
-
-fn from_now(db: &Database, at: i64) -> Duration {
-    Duration::from_millis(at.saturating_sub(db.now as i64).max(0) as u64)
+    nothing(next.map(|at| db.time_until(at)))
 }
 
 fn any_ready(db: &Database, queue: i64) -> Result<bool> {
@@ -98,7 +94,7 @@ pub(super) fn lease(
     let look_in = match next.into_iter().chain(ends).min() {
         _ if cut_short => Some(Duration::ZERO),
         _ if stuck => Some(STUCK),
-        next => next.map(|at| from_now(db, at)),
+        next => next.map(|at| db.time_until(at)),
     };
     Ok(Leased { items, look_in })
 }
@@ -106,19 +102,19 @@ pub(super) fn lease(
 const TAKE: &str = "UPDATE item SET state = 1, sort_key = ?3, position = 0 WHERE number IN
     (SELECT number FROM item WHERE queue = ?1 AND state = 0 ORDER BY sort_key, position LIMIT ?2)";
 
-/// Filling one answer.
+/// Fills one reply.
 struct Taking {
-    /// How many bytes of data still fit into it.
+    /// How many bytes of data still fit.
     room: i64,
-    /// Rows that were set right.
+    /// How many rows were repaired.
     mended: usize,
-    /// There may be more for whoever asks again.
+    /// The next request may find more.
     cut_short: bool,
     items: Vec<LeasedItem>,
 }
 
 impl Taking {
-    /// False if there was less than the group wants.
+    /// False if there were fewer items than the group wants.
     fn take(
         &mut self,
         db: &Database,
@@ -131,14 +127,14 @@ impl Taking {
         );
         let mut left = group.count;
         while left > 0 {
-            // Reading first: what a change returns, SQLite would copy to another table before.
+            // Reads first: SQLite would copy the rows that an UPDATE returns to another table.
             let rows = db.rows(&first, params![queue, left as i64], Stored::read)?;
             if rows.is_empty() {
                 return Ok(false);
             }
-            let (whole, (fit, broken)) = (rows.len(), self.look_at(db, rows)?);
+            let (found, (fit, broken)) = (rows.len(), self.select(db, rows)?);
             if !broken.is_empty() {
-                // None is leased before those in front of it can be: the line is read anew.
+                // No item overtakes one that becomes readable: reads the line again.
                 self.mended += broken.len();
                 for item in broken {
                     set_right(db, &item, delta)?;
@@ -152,7 +148,7 @@ impl Taking {
             let count = fit.len();
             self.lease(db, queue, group, fit, delta)?;
             left -= count;
-            if count < whole {
+            if count < found {
                 self.cut_short = true;
                 return Ok(false);
             }
@@ -160,9 +156,9 @@ impl Taking {
         Ok(true)
     }
 
-    /// The first of these rows, as many as fit, with their data; and those that are damaged.
+    /// The first of these rows, as many as fit, with their data; and the damaged ones.
     #[allow(clippy::type_complexity)]
-    fn look_at(
+    fn select(
         &self,
         db: &Database,
         rows: Vec<Stored>,
@@ -177,7 +173,7 @@ impl Taking {
             if full {
                 continue;
             }
-            // The first one comes however large it is.
+            // The first item is leased, however large it is.
             let most = if fit.is_empty() && self.items.is_empty() { i64::MAX } else { room };
             match item.take_data(db, most)? {
                 Data::Found(data) => {
@@ -194,7 +190,7 @@ impl Taking {
         Ok((fit, broken))
     }
 
-    /// Leases these, which are the first in line.
+    /// Leases these items, which are the first in line.
     fn lease(
         &mut self,
         db: &Database,

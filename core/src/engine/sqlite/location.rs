@@ -1,4 +1,4 @@
-//! Reading the URL, and finding out whether the file can be trusted where it is.
+//! Where the database is, and whether a file can be relied on there.
 
 use std::path::{Path, PathBuf};
 
@@ -22,31 +22,15 @@ impl Location {
     pub(super) fn parse(url: &str, options: &mut ConnectOptions) -> Result<Location> {
         let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let mut location = Location { path: None, full: true };
-        match scheme {
-            "memory" if path.is_empty() => {}
+        let path = match scheme {
+            "memory" if path.is_empty() => None,
             "memory" => {
                 return Err(Error::invalid("memory url: it is written memory: and no more"));
             }
-            _ => {
-                let path = path.strip_prefix("//").unwrap_or(path);
-                let path = percent_decode_str(path)
-                    .decode_utf8()
-                    .map_err(|_| Error::invalid("sqlite url: the path is not utf-8"))?;
-                if path.is_empty() || path.contains('\0') {
-                    return Err(Error::invalid("sqlite url: it is written sqlite:path/to/file.db"));
-                }
-                // SQLite would take them for something else than a file of that name.
-                if path == ":memory:" || path.starts_with("file:") {
-                    return Err(Error::invalid(
-                        "sqlite url: it is written sqlite:path/to/file.db, or memory: for a database \
-                         in memory",
-                    ));
-                }
-                location.path = Some(PathBuf::from(path.as_ref()));
-            }
-        }
-        // Others belong to servers: one that did nothing would be believed to do something.
+            _ => Some(read_path(path)?),
+        };
+        let mut location = Location { path, full: true };
+        // Options of servers are refused: one without an effect would seem to have one.
         let known = match location.path {
             Some(_) => &["synchronous", "timeout_ms", "max_data"][..],
             None => &["timeout_ms", "max_data"][..],
@@ -62,7 +46,7 @@ impl Location {
             match (name.as_ref(), value.as_ref()) {
                 ("synchronous", "full") => location.full = true,
                 ("synchronous", "normal") => location.full = false,
-                // Not quoted: it may be a part of a password.
+                // The message does not quote the value, which may be part of a password.
                 ("synchronous", _) => {
                     return Err(Error::invalid(format_args!(
                         "{scheme} url: synchronous is neither full nor normal"
@@ -74,17 +58,7 @@ impl Location {
             }
         }
         options.validate()?;
-        for (name, is_set) in [
-            ("namespace", options.namespace != ConnectOptions::default().namespace),
-            ("ca_file", options.ca_file.is_some()),
-        ] {
-            if is_set {
-                return Err(Error::invalid(format_args!(
-                    "{scheme}: {name} is for servers: known are {}",
-                    known.join(", ")
-                )));
-            }
-        }
+        refuse_server_options(scheme, options, known)?;
         Ok(location)
     }
 
@@ -92,7 +66,7 @@ impl Location {
         self.path.as_ref().map_or_else(|| "memory".into(), |path| shown(path))
     }
 
-    /// A file that was removed or replaced would go on taking items that nobody will ever see.
+    /// The error for a file that was removed or replaced, which would accept items that nobody ever sees.
     pub(super) fn replaced(&self) -> Error {
         Error::unavailable(
             format_args!(
@@ -105,8 +79,40 @@ impl Location {
     }
 }
 
-/// Refuses what cannot become a database, before any file is made beside it: what is no file, and
-/// file systems of other machines.
+fn read_path(text: &str) -> Result<PathBuf> {
+    let text = text.strip_prefix("//").unwrap_or(text);
+    let path = percent_decode_str(text)
+        .decode_utf8()
+        .map_err(|_| Error::invalid("sqlite url: the path is not utf-8"))?;
+    if path.is_empty() || path.contains('\0') {
+        return Err(Error::invalid("sqlite url: it is written sqlite:path/to/file.db"));
+    }
+    // SQLite would not take these for the name of a file.
+    if path == ":memory:" || path.starts_with("file:") {
+        return Err(Error::invalid(
+            "sqlite url: it is written sqlite:path/to/file.db, or memory: for a database in memory",
+        ));
+    }
+    Ok(PathBuf::from(path.as_ref()))
+}
+
+/// Options of servers are refused in code as well.
+fn refuse_server_options(scheme: &str, options: &ConnectOptions, known: &[&str]) -> Result<()> {
+    let is_set = [
+        ("namespace", options.namespace != ConnectOptions::default().namespace),
+        ("ca_file", options.ca_file.is_some()),
+    ];
+    match is_set.iter().find(|(_, is_set)| *is_set) {
+        Some((name, _)) => Err(Error::invalid(format_args!(
+            "{scheme}: {name} is for servers: known are {}",
+            known.join(", ")
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses places that cannot hold a database, before any file is created beside it: everything but regular
+/// files, and network file systems.
 pub(super) fn check_place(path: &Path) -> Result<()> {
     let what = match std::fs::metadata(path) {
         Ok(found) if found.is_file() => return check_file_system(path),
@@ -120,7 +126,7 @@ pub(super) fn check_place(path: &Path) -> Result<()> {
     Err(Error::invalid(format_args!("{}: it is {what}, not a file", shown(path))))
 }
 
-/// Refuses file systems of other machines: their locks do not keep two writers apart.
+/// Refuses network file systems: their locks do not keep two writers apart.
 fn check_file_system(path: &Path) -> Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -135,7 +141,7 @@ fn check_file_system(path: &Path) -> Result<()> {
         ];
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Ok(found) = rustix::fs::statfs(folder.unwrap_or(Path::new("."))) {
-            // Its type differs between machines.
+            // Its type differs between platforms.
             #[allow(clippy::unnecessary_cast)]
             let kind = found.f_type as i64 & 0xFFFF_FFFF;
             if let Some((_, name)) = REMOTE.iter().find(|(magic, _)| *magic == kind) {

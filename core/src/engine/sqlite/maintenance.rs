@@ -1,4 +1,4 @@
-//! What cleaners need besides cleaning: when to do it, whose turn it is, and what the file is like.
+//! What cleaners need besides cleaning: when to clean, whose turn it is, and the state of the file.
 
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt;
@@ -10,30 +10,30 @@ use rusqlite::{OptionalExtension, params};
 use tokio::sync::watch;
 
 use super::database::Database;
-use super::files::shown;
-use super::worker::Worker;
-use super::{due, locked};
+use super::due;
+use super::executor::Executor;
+use super::files::{beside, shown};
 use crate::Result;
 use crate::doctor::{Diagnosis, Durability};
 use crate::engine::Turn;
+use crate::lock::lock;
 use crate::name::QueueName;
 
-/// How often cleaners look whether anything was written. Workers look more often; what a cleaner
-/// waits for has a deadline.
-const LOOK_EVERY: Duration = Duration::from_millis(30);
-/// How long one look may take.
+/// How often cleaners check for writes. Workers check more often; what a cleaner waits for has a deadline.
+const CHECK_EVERY: Duration = Duration::from_millis(30);
+/// How long one check may take.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A log this large was not moved into the file for long.
-const LARGE_LOG: u64 = 1 << 30;
-/// With less room than this the disk is as good as full.
+/// A write-ahead log of this size has not been moved into the file for a long time.
+const LARGE_WAL: u64 = 1 << 30;
+/// With less free space than this the disk is nearly full.
 const LITTLE_ROOM: u64 = 256 << 20;
 
-/// Tells cleaners that the file has changed, so that something may be due earlier than they know.
+/// Notifies cleaners when the file has changed, since items may be due earlier than they know.
 pub(super) struct Due {
     changes: watch::Sender<u64>,
-    /// What each queue's cleaner had seen when it last looked.
+    /// Has seen the changes before the last query of each queue's cleaner.
     seen: Mutex<HashMap<QueueName, watch::Receiver<u64>>>,
-    /// Of all that wait, one looks, and keeps here what it saw.
+    /// The last version of the file. Of all cleaners that wait, one at a time checks it.
     last: tokio::sync::Mutex<Option<(Option<i64>, u64)>>,
 }
 
@@ -48,36 +48,36 @@ impl Default for Due {
 }
 
 impl Due {
-    /// A cleaner is about to look at the queue.
-    pub(super) fn looks(&self, queue: &QueueName) {
-        locked(&self.seen).insert(queue.clone(), self.changes.subscribe());
+    /// A cleaner is about to query the queue.
+    pub(super) fn subscribe(&self, queue: &QueueName) {
+        lock(&self.seen).insert(queue.clone(), self.changes.subscribe());
     }
 
-    /// Nobody cleans the queue any more.
+    /// The queue has no cleaner any more.
     pub(super) fn forget(&self, queue: &QueueName) {
-        locked(&self.seen).remove(queue);
+        lock(&self.seen).remove(queue);
     }
 
-    /// Returns when something was written since it looked.
-    pub(super) async fn wait(&self, worker: &Worker, queue: &QueueName) {
-        let seen = locked(&self.seen).get(queue).cloned();
+    /// Returns when the file has changed since the cleaner's query.
+    pub(super) async fn wait(&self, executor: &Executor, queue: &QueueName) {
+        let seen = lock(&self.seen).get(queue).cloned();
         let mut seen = seen.unwrap_or_else(|| self.changes.subscribe());
         tokio::select! {
             _ = seen.changed() => {}
-            () = self.look(worker) => {}
+            () = self.check(executor) => {}
         }
     }
 
-    async fn look(&self, worker: &Worker) {
+    async fn check(&self, executor: &Executor) {
         let mut last = self.last.lock().await;
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
-            // The first is the number of writes of others, the second that of our own.
+            tokio::time::sleep(CHECK_EVERY).await;
+            // The first number stands for the writes of others, the second for our own.
             let version =
                 |db: &mut Database| Ok((db.foreign_version(), db.connection.total_changes()));
             let until = Instant::now() + PATIENCE;
-            // Not told of: whoever wants to know looks by itself, and gets the error.
-            let Ok(now) = worker.run(false, until, version).await else { continue };
+            // An error is not reported here: the cleaner's next query returns it.
+            let Ok(now) = executor.run(false, until, version).await else { continue };
             if last.replace(now) != Some(now) {
                 self.changes.send_modify(|count| *count += 1);
             }
@@ -88,7 +88,7 @@ impl Due {
 pub(super) fn next_due(db: &mut Database, name: &QueueName) -> Result<Option<Duration>> {
     let Some(queue) = db.queue(name)? else { return Ok(None) };
     let next = due::next_due(db, queue)?;
-    Ok(next.map(|at| Duration::from_millis(at.saturating_sub(db.now as i64).max(0) as u64)))
+    Ok(next.map(|at| db.time_until(at)))
 }
 
 pub(super) fn deep_turn(db: &mut Database, name: &QueueName, turn: Turn) -> Result<Duration> {
@@ -113,7 +113,7 @@ pub(super) fn deep_turn(db: &mut Database, name: &QueueName, turn: Turn) -> Resu
             let next = last.map_or(0, |last| last.saturating_add(interval));
             let wait = taken.unwrap_or(0).max(next).saturating_sub(now);
             if wait > 0 {
-                // A clock that was set back must not put it off for ever.
+                // A clock that was set back must not postpone it for ever.
                 return Ok(Duration::from_millis(wait.min(interval.max(lasts)) as u64));
             }
             cleaning = Some(now + lasts);
@@ -159,25 +159,23 @@ pub(super) fn diagnose(db: &mut Database) -> Result<Diagnosis> {
                     "use synchronous=full, the default, if no acknowledged operation may be lost",
                 );
             }
-            file(&path, &mut diagnosis);
+            diagnose_file(&path, &mut diagnosis);
         }
     }
     diagnosis.sort();
     Ok(diagnosis)
 }
 
-fn file(path: &Path, diagnosis: &mut Diagnosis) {
+fn diagnose_file(path: &Path, diagnosis: &mut Diagnosis) {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    let (file, log) = (size(path), size(Path::new(&log)));
+    let (file, wal) = (size(path), size(&beside(path, "-wal")));
     let mut set = |name: &str, value: String| diagnosis.settings.insert(name.into(), value);
     set("file", shown(path));
     set("file_bytes", file.to_string());
-    set("log_bytes", log.to_string());
-    if log > LARGE_LOG {
+    set("log_bytes", wal.to_string());
+    if wal > LARGE_WAL {
         diagnosis.hint(
-            format!("the log has grown to {log} bytes: some program reads for very long"),
+            format!("the log has grown to {wal} bytes: some program reads for very long"),
             "end programs that keep a transaction open",
         );
     }

@@ -1,4 +1,4 @@
-//! Setting right the row of an item that something else has changed, so that it is in nobody's way.
+//! Repairing the row of an item that another program has changed, so that it does not block other items.
 
 use rusqlite::params;
 
@@ -8,7 +8,7 @@ use super::row::{Stored, sort_key, state_number};
 use crate::Result;
 use crate::item::State;
 
-/// Writes every column: SQLite changes no row that has a value of a wrong type in any other.
+/// Writes every column: SQLite rejects a change of a row that keeps a value of a wrong type.
 const WRITE: &str = "UPDATE item SET state = ?2, sort_key = ?3, position = ?4, priority = ?5,
     max_attempts = ?6, failures = ?7, expiries = ?8, deliveries = ?9, front = ?10, added_at = ?11,
     since = ?12, error = ?13,
@@ -16,9 +16,8 @@ const WRITE: &str = "UPDATE item SET state = ?2, sort_key = ?3, position = ?4, p
     data = CASE WHEN typeof(data) IN ('blob', 'null') THEN data ELSE CAST(data AS BLOB) END
     WHERE number = ?1";
 
-/// Details that cannot be read become those of a new item. An item in no state becomes ready, at the
-/// front. One whose id or data cannot be read becomes dead: nobody is given it, it keeps nobody from
-/// the others, and operators see it and can remove it.
+/// Replaces unreadable details by those of a new item. An item without a state becomes ready, at the front. An
+/// item with an unreadable id or data becomes dead: it cannot be leased, and operators can find and remove it.
 pub(super) fn set_right(db: &Database, item: &Stored, delta: &mut CountDelta) -> Result<()> {
     let now = db.now as i64;
     let (mut state, mut at, mut position, mut front) =
@@ -37,7 +36,7 @@ pub(super) fn set_right(db: &Database, item: &Stored, delta: &mut CountDelta) ->
         delta.count(item.state, item.priority, -1);
     }
     delta.count(state, item.priority, 1);
-    // One that no lease has had.
+    // A number that no lease has.
     let deliveries = if item.broken.deliveries { now } else { item.deliveries as i64 };
     db.run(WRITE, |statement| {
         statement.execute(params![

@@ -1,22 +1,33 @@
 //! Which process may use SQLite.
 //!
-//! SQLite keeps books on the locks of its process in memory. A forked child inherits the books but
-//! not the locks: what it opens while they list the file, it believes to be locked already. Then
-//! the parent's close takes the log away under it, and commits of the child are lost; or the child
-//! waits for ever for a lock that the parent's copy held. No file is opened there, not even anew,
-//! unless every one was closed when it forked, as the hooks for a fork see to.
+//! SQLite tracks its file locks in process memory. A forked child inherits that record but not the locks:
+//! it takes a file that is on record for locked already. Then either the parent's close removes the
+//! write-ahead log from under the child, whose commits are lost, or the child waits for ever for a lock that
+//! the copied record claims. So a child may open no file, not even again, unless all files were closed when
+//! it was forked. The fork hooks do that.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::{Error, Result};
 
 /// The files that this program has open, and the process that opened them.
 pub(super) static FILES: Files = Files::new();
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// How often this process has forked. A descriptor from before a fork belongs to the child as well.
+pub(super) fn forks() -> u64 {
+    FORKS.load(Ordering::SeqCst)
+}
+
+/// This process is about to fork.
+pub(super) fn count_fork() {
+    FORKS.fetch_add(1, Ordering::SeqCst);
+}
 
 pub(super) struct Files {
     process: AtomicU32,
     open: AtomicUsize,
-    /// This process was forked off while somebody was inside SQLite.
+    /// This process was forked while a thread was inside SQLite.
     refused: AtomicBool,
 }
 
@@ -38,12 +49,12 @@ impl Files {
         }
     }
 
-    /// In a child: whoever was inside SQLite is inside for ever.
+    /// In a child: the threads that were inside SQLite never leave it.
     pub(super) fn refuse(&self) {
         self.refused.store(true, Ordering::Release);
     }
 
-    /// Whether this process may use SQLite: in memory, or a file.
+    /// Fails if this process may not use SQLite. `file`: for a file, not in memory.
     pub(super) fn check(&self, process: u32, file: bool) -> Result<()> {
         let inherited = file
             && self.process.load(Ordering::Acquire) != process
@@ -54,7 +65,7 @@ impl Files {
         Ok(())
     }
 
-    /// Before this process opens a file.
+    /// To be called before this process opens a file.
     pub(super) fn open(&'static self, process: u32) -> Result<OpenFile> {
         self.check(process, true)?;
         self.process.store(process, Ordering::Release);
@@ -63,7 +74,7 @@ impl Files {
     }
 }
 
-/// For a process that was forked off while a file was open.
+/// For a process that was forked while a file was open.
 fn after_fork() -> Error {
     Error::invalid(
         "this process was forked off while its parent had an embedded queue open, which SQLite \
@@ -72,7 +83,7 @@ fn after_fork() -> Error {
     )
 }
 
-/// For a client that came across a fork.
+/// For a client that was opened before a fork, in the child.
 pub(super) fn of_parent() -> Error {
     Error::invalid(
         "this client of an embedded queue belongs to the process that this one was forked off \
@@ -95,11 +106,11 @@ mod tests {
         assert_eq!(FILES.open(child).err().unwrap().kind(), ErrorKind::Invalid);
         assert!(FILES.open(parent).is_ok());
         assert!(FILES.check(child, false).is_ok());
-        // Everything was closed before the fork.
+        // All files were closed before the fork.
         drop(second);
         let _own = FILES.open(child).unwrap();
         assert!(FILES.open(child).is_ok());
-        // Somebody was inside.
+        // A thread was inside.
         FILES.refuse();
         assert!(FILES.check(child, false).is_err());
         assert!(FILES.open(child).is_err());

@@ -1,4 +1,4 @@
-//! Looking without changing anything.
+//! Queries, which change nothing.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
         })
     })?;
     counts.ready = counts.ready_by_priority.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
-    // The front of a line is the oldest, but for what was released with a delay; look at a few.
+    // The front of a line is the oldest, unless items were released with a delay: reads the first few.
     let mut oldest: Option<i64> = None;
     for priority in (0..10i64).filter(|p| counts.ready_by_priority[*p as usize] > 0) {
         let heads = db.rows(
@@ -85,20 +85,20 @@ pub(super) fn list(
             }
         },
     };
-    // Ready items stand in positions of their own, all others in position 0.
+    // Each ready item has a position of its own; all others have position 0.
     let ready = state == State::Ready;
     let (position, number) = if ready { (second, i64::MAX) } else { (0, second) };
-    // What stands nowhere, since it was changed by something else, would be found again and again.
-    let stands = if ready { "typeof(position) = 'integer'" } else { "+position = 0" };
+    // An item without a valid place, which another program has changed, would be found again and again.
+    let placed = if ready { "typeof(position) = 'integer'" } else { "+position = 0" };
     let sql = format!(
         "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = ?2 \
-         AND (sort_key, position, number) > (?3, ?4, ?5) AND typeof(sort_key) = 'integer' AND {stands} \
+         AND (sort_key, position, number) > (?3, ?4, ?5) AND typeof(sort_key) = 'integer' AND {placed} \
          ORDER BY sort_key, position, number LIMIT ?6"
     );
     let after = params![queue, state_number(state), sort_key, position, number, limit as i64];
     let rows = db.rows(&sql, after, Stored::read)?;
     let mut page = end;
-    // A page of large items is cut short.
+    // A page of large items has fewer of them.
     let (mut room, mut whole) = (MAX_BATCH_BYTES as i64, rows.len() < limit);
     for mut item in rows {
         let most = if page.items.is_empty() { i64::MAX } else { room };
@@ -109,7 +109,7 @@ pub(super) fn list(
         }
         let second = if ready { item.position } else { item.number };
         page.cursor = Some(Cursor(item.sort_key.to_string(), second.to_string()));
-        // Others are passed over.
+        // Skips damaged items.
         if let Data::Found(data) = data
             && !item.broken.record
         {
@@ -123,7 +123,7 @@ pub(super) fn list(
     Ok(page)
 }
 
-/// Whatever stands where names do: another program may have written it.
+/// The contents of the column, which another program may have written.
 pub(super) fn queues(db: &mut Database) -> Result<Vec<String>> {
     db.rows("SELECT name FROM queue WHERE name IS NOT NULL", [], |row| {
         Ok(String::from_utf8_lossy(row.get_ref(0)?.as_bytes()?).into_owned())

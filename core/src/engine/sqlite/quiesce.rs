@@ -1,23 +1,22 @@
-//! What a fork has to wait for. SQLite's books on the locks of its process must be empty in a child,
-//! and nobody may have been inside SQLite: so every file is closed and everybody is out when the
-//! process forks.
+//! Quiescing every database before a fork. SQLite's record of file locks must be empty in a child, and no
+//! thread may have been inside SQLite. So all files are closed, and all threads outside, when the process
+//! forks.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use super::connection_slot::ConnectionSlot;
-use super::process::FILES;
-use super::waits::{self, Wait};
+use super::executor::waits::{self, Wait};
+use super::process::{FILES, count_fork};
 use crate::fork::{self, Hooks};
+use crate::lock::lock;
 
-/// How long a fork waits for those who use a database; after that the child can use none.
+/// How long a fork waits for the users of databases. After that, the child cannot use any.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Every open client of this process. Locked as long as it forks.
+/// Every open connection of this process. Locked while it forks.
 static SLOTS: Mutex<Vec<Weak<ConnectionSlot>>> = Mutex::new(Vec::new());
-static FORKS: AtomicU64 = AtomicU64::new(0);
 static HOOKS: Hooks = Hooks { before, after_in_parent, after_in_child };
 
 thread_local! {
@@ -29,21 +28,16 @@ struct Forking {
     slots: MutexGuard<'static, Vec<Weak<ConnectionSlot>>>,
     waits: MutexGuard<'static, Vec<Wait>>,
     quiesced: Vec<Arc<ConnectionSlot>>,
-    /// Nobody is inside SQLite.
+    /// No thread is inside SQLite.
     clear: bool,
-    /// The hooks were registered so many times.
+    /// How often the hooks were registered for this fork.
     depth: usize,
 }
 
-/// How often this process has forked: a descriptor from before is a child's as well.
-pub(super) fn forks() -> u64 {
-    FORKS.load(Ordering::SeqCst)
-}
-
-/// Waits while the process forks.
+/// Quiesces this connection before every fork. Waits while the process forks.
 pub(super) fn register(slot: &Arc<ConnectionSlot>) {
     fork::register(&HOOKS);
-    let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut slots = lock(&SLOTS);
     slots.retain(|slot| slot.strong_count() > 0);
     slots.push(Arc::downgrade(slot));
 }
@@ -56,24 +50,24 @@ fn with_forking(work: impl FnOnce(&mut Option<Forking>)) {
     });
 }
 
-/// Parks all. Of several threads that fork, one does it after the other.
+/// Quiesces all connections. Threads that fork at the same time do so one after the other.
 fn before() {
     with_forking(|forking| {
         if let Some(forking) = forking {
             forking.depth += 1;
             return;
         }
-        let slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
-        FORKS.fetch_add(1, Ordering::SeqCst);
+        let slots = lock(&SLOTS);
+        count_fork();
         let until = Instant::now() + PATIENCE;
         let quiesced: Vec<_> = slots.iter().filter_map(Weak::upgrade).collect();
         let late = quiesced.iter().filter(|slot| !slot.quiesce(until)).count();
-        let waits = waits::lock();
+        let waits = waits::lock_all();
         *forking = Some(Forking { slots, waits, quiesced, clear: late == 0, depth: 1 });
     });
 }
 
-/// The outermost of nested calls.
+/// Runs `work` for the outermost of nested calls.
 fn after(work: impl FnOnce(Forking)) {
     with_forking(|forking| {
         if let Some(nested) = forking.as_mut()
@@ -86,7 +80,7 @@ fn after(work: impl FnOnce(Forking)) {
     });
 }
 
-/// Lets all go on.
+/// Lets all connections be used again.
 fn after_in_parent() {
     after(|forking| {
         for slot in forking.quiesced {
@@ -95,7 +89,7 @@ fn after_in_parent() {
     });
 }
 
-/// Forgets all: the threads that they belong to are not here.
+/// Forgets all connections: their threads do not exist here.
 fn after_in_child() {
     after(|mut forking| {
         if !forking.clear {

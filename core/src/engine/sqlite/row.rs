@@ -13,26 +13,22 @@ use crate::lease::from_ms;
 use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY};
 use crate::{Error, Result};
 
-/// Numbers begin with 2026, in ms since 1970, and follow the clock, so many to a millisecond.
-pub(super) const EPOCH: u64 = 1_767_225_600_000;
-pub(super) const PER_MS: i64 = 256;
-
-/// Columns of an item, in the order that [`Stored::read`] expects.
+/// The columns of an item, in the order in which [`Stored::read`] expects them.
 pub(super) const COLUMNS: &str = "number, state, sort_key, position, priority, max_attempts, failures, \
      expiries, deliveries, added_at, error, id, data, front, since";
-/// The same without the data, but for what is none.
+/// The same without the data, unless it has a wrong type.
 pub(super) const WITHOUT_DATA: &str = "number, state, sort_key, position, priority, max_attempts, failures, \
      expiries, deliveries, added_at, error, id, \
      CASE WHEN typeof(data) NOT IN ('blob', 'null') THEN 0 END, front, since";
-/// The column behind them, in a statement that asks for more.
+/// The first column after them, in a statement that selects more.
 pub(super) const MORE: usize = 15;
 
-/// An item as it stands in its row.
+/// An item as its row has it.
 #[derive(Debug)]
 pub(super) struct Stored {
     pub(super) number: i64,
     pub(super) state: State,
-    /// When it expires, is due or died; of a ready item the negative of its priority.
+    /// When it expires, is due or died; for a ready item, its negative priority.
     pub(super) sort_key: i64,
     pub(super) position: i64,
     pub(super) priority: u8,
@@ -49,18 +45,18 @@ pub(super) struct Stored {
     data: Option<Bytes>,
 }
 
-/// What of a row is not as this library writes it. The file was changed by something else.
+/// What in a row is not as this library writes it: another program has changed the file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Broken {
-    /// It is in no state: it is read as ready.
+    /// It has no state, and is read as ready.
     pub(super) state: bool,
-    /// Where it stands among those of its state.
+    /// Its place among the items of its state.
     pub(super) order: bool,
-    /// Those that cannot be read count as if there were none.
+    /// Unreadable details are read as those of a new item.
     pub(super) details: bool,
-    /// `deliveries` is among them, so no lease can be the current one.
+    /// `deliveries` is unreadable, so no lease can be current.
     pub(super) deliveries: bool,
-    /// The id or the data: the item cannot be given to anybody.
+    /// The id or the data is unreadable, so the item cannot be leased.
     pub(super) record: bool,
 }
 
@@ -70,7 +66,7 @@ impl Broken {
     }
 }
 
-/// Data of an item that was looked for.
+/// The data of an item, as far as it was found.
 pub(super) enum Data {
     Found(Bytes),
     TooLarge,
@@ -98,7 +94,7 @@ pub(super) fn read_priority(row: &Row<'_>, column: usize) -> rusqlite::Result<u8
     Ok(integer(row, column, 0..=i64::from(MAX_PRIORITY))?.unwrap_or(0) as u8)
 }
 
-/// `None`: it is none, or out of range.
+/// `None`: it is not an integer, or out of range.
 fn integer(
     row: &Row<'_>,
     column: usize,
@@ -119,85 +115,109 @@ pub(super) fn state_number(state: State) -> i64 {
     }
 }
 
-/// Where an item stands among those of its state: by priority if it is ready, else by time.
+/// The order of the items of a state: by priority if they are ready, otherwise by time.
 pub(super) fn sort_key(state: State, priority: u8, at: i64) -> i64 {
     if state == State::Ready { -i64::from(priority) } else { at }
 }
 
-impl Stored {
-    /// Fails for no row: what is wrong with it stands in `broken`.
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Stored> {
-        const ANY: RangeInclusive<i64> = i64::MIN..=i64::MAX;
-        const COUNT: RangeInclusive<i64> = 0..=u32::MAX as i64;
-        let mut broken = Broken::default();
-        let state = read_state(row, 1)?;
-        let (sort_key, position) = (integer(row, 2, ANY)?, integer(row, 3, ANY)?);
-        broken.state = state.is_none();
-        broken.order = sort_key.is_none() || position.is_none();
-        let mut detail = |column, range| {
-            let value = integer(row, column, range)?;
-            broken.details |= value.is_none();
-            Ok::<_, rusqlite::Error>(value)
-        };
-        let state = state.unwrap_or(State::Ready);
-        // Of a ready item its position in line tells as well.
+/// Reads the columns of a row, and notes which are not as they should be.
+struct Columns<'a> {
+    row: &'a Row<'a>,
+    broken: Broken,
+}
+
+impl Columns<'_> {
+    fn detail(
+        &mut self,
+        column: usize,
+        range: RangeInclusive<i64>,
+    ) -> rusqlite::Result<Option<i64>> {
+        let value = integer(self.row, column, range)?;
+        self.broken.details |= value.is_none();
+        Ok(value)
+    }
+
+    /// The position in line of a ready item also tells its priority.
+    fn priority(&mut self, state: State, sort_key: Option<i64>) -> rusqlite::Result<u8> {
+        let highest = i64::from(MAX_PRIORITY);
         let by_sort_key =
-            sort_key.filter(|sort_key| state == State::Ready && (-9..=0).contains(sort_key));
-        let priority = detail(4, 0..=i64::from(MAX_PRIORITY))?;
-        let priority =
-            priority.unwrap_or_else(|| by_sort_key.map_or(0, |sort_key| -sort_key)) as u8;
-        // One that is not in the line of its priority would be counted in the wrong one.
-        broken.order |= match state {
-            State::Ready => sort_key.is_some_and(|sort_key| sort_key != -i64::from(priority)),
-            _ => position != Some(0),
-        };
-        let max_attempts = detail(5, 0..=i64::from(MAX_ATTEMPTS))?.unwrap_or(0) as u32;
-        let failures = detail(6, COUNT)?.unwrap_or(0) as u32;
-        let expiries = detail(7, COUNT)?.unwrap_or(0) as u32;
-        let deliveries = detail(8, 0..=i64::MAX)?;
-        let added_at = detail(9, ANY)?.unwrap_or(0);
-        let front = detail(13, 0..=1)?.unwrap_or(0) == 1;
-        let since = detail(14, ANY)?.unwrap_or(0);
-        broken.deliveries = deliveries.is_none();
-        let error = match row.get_ref(10)? {
+            sort_key.filter(|key| state == State::Ready && (-highest..=0).contains(key));
+        let priority = self.detail(4, 0..=highest)?;
+        Ok(priority.unwrap_or_else(|| by_sort_key.map_or(0, |key| -key)) as u8)
+    }
+
+    fn deliveries(&mut self) -> rusqlite::Result<u64> {
+        let deliveries = self.detail(8, 0..=i64::MAX)?;
+        self.broken.deliveries = deliveries.is_none();
+        Ok(deliveries.unwrap_or(0) as u64)
+    }
+
+    fn error(&mut self) -> rusqlite::Result<String> {
+        Ok(match self.row.get_ref(10)? {
             ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
             _ => {
-                broken.details = true;
+                self.broken.details = true;
                 String::new()
             }
-        };
-        let id = match row.get_ref(11)? {
+        })
+    }
+
+    fn id(&mut self) -> rusqlite::Result<Bytes> {
+        Ok(match self.row.get_ref(11)? {
             ValueRef::Blob(id) if (1..=MAX_ID).contains(&id.len()) => Bytes::copy_from_slice(id),
             _ => {
-                broken.record = true;
+                self.broken.record = true;
                 Bytes::new()
             }
-        };
-        let data = match row.get_ref(12)? {
+        })
+    }
+
+    fn data(&mut self) -> rusqlite::Result<Option<Bytes>> {
+        Ok(match self.row.get_ref(12)? {
             ValueRef::Blob(data) => Some(Bytes::copy_from_slice(data)),
             ValueRef::Null => None,
             _ => {
-                broken.record = true;
+                self.broken.record = true;
                 None
             }
+        })
+    }
+}
+
+impl Stored {
+    /// Does not fail because of what a row contains: `broken` says what is wrong with it.
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Stored> {
+        const ANY: RangeInclusive<i64> = i64::MIN..=i64::MAX;
+        const COUNT: RangeInclusive<i64> = 0..=u32::MAX as i64;
+        let mut columns = Columns { row, broken: Broken::default() };
+        let state = read_state(row, 1)?;
+        let (sort_key, position) = (integer(row, 2, ANY)?, integer(row, 3, ANY)?);
+        columns.broken.state = state.is_none();
+        let state = state.unwrap_or(State::Ready);
+        let priority = columns.priority(state, sort_key)?;
+        // An item that is not in the line of its priority would be counted in the wrong one.
+        let misplaced = match state {
+            State::Ready => sort_key != Some(-i64::from(priority)),
+            _ => sort_key.is_none() || position != Some(0),
         };
+        columns.broken.order = misplaced || position.is_none();
         Ok(Stored {
             number: row.get(0)?,
             state,
             sort_key: sort_key.unwrap_or(0),
             position: position.unwrap_or(0),
             priority,
-            max_attempts,
-            failures,
-            expiries,
-            deliveries: deliveries.unwrap_or(0) as u64,
-            added_at,
-            since,
-            front,
-            error,
-            id,
-            broken,
-            data,
+            max_attempts: columns.detail(5, 0..=i64::from(MAX_ATTEMPTS))?.unwrap_or(0) as u32,
+            failures: columns.detail(6, COUNT)?.unwrap_or(0) as u32,
+            expiries: columns.detail(7, COUNT)?.unwrap_or(0) as u32,
+            deliveries: columns.deliveries()?,
+            added_at: columns.detail(9, ANY)?.unwrap_or(0),
+            error: columns.error()?,
+            id: columns.id()?,
+            data: columns.data()?,
+            front: columns.detail(13, 0..=1)?.unwrap_or(0) == 1,
+            since: columns.detail(14, ANY)?.unwrap_or(0),
+            broken: columns.broken,
         })
     }
 
@@ -205,13 +225,13 @@ impl Stored {
         (self.max_attempts > 0).then_some(self.max_attempts)
     }
 
-    /// True when one more failed or expired attempt is the last.
+    /// Whether one more failed or expired attempt is the last.
     pub(super) fn ends_with_next(&self) -> bool {
         let attempts = u64::from(self.failures) + u64::from(self.expiries) + 1;
         self.max_attempts > 0 && attempts >= u64::from(self.max_attempts)
     }
 
-    /// The data, from wherever it stands, unless it is larger than this.
+    /// The data, from whichever table has it, unless it is larger than this.
     pub(super) fn take_data(&mut self, db: &Database, most: i64) -> Result<Data> {
         const LARGE: &str = "SELECT CASE WHEN length(data) <= ?2 THEN data END, data IS NULL
             FROM large WHERE number = ?1";
@@ -232,7 +252,7 @@ impl Stored {
         Ok(found.unwrap_or(Data::Gone))
     }
 
-    /// For whoever asked for this very item.
+    /// The error for a caller that asked for this item.
     pub(super) fn unreadable(&self, queue: &str) -> Error {
         Error::internal(format_args!(
             "queue {queue}, item {} (number {}): cannot be read; run check",
@@ -241,7 +261,7 @@ impl Stored {
         ))
     }
 
-    /// The item with this as its data.
+    /// The item, with this data.
     pub(super) fn info(self, data: Bytes) -> ItemInfo {
         ItemInfo {
             data,

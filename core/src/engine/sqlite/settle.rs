@@ -1,4 +1,4 @@
-//! Completing, extending, releasing and failing.
+//! Completing, extending, releasing and failing leases.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -11,7 +11,7 @@ use crate::engine::{Complete, Extend, Fail, Release, Token};
 use crate::item::State;
 use crate::name::QueueName;
 
-/// The usual case, without a look at the item: its lease is current.
+/// The usual case, which reads nothing of the item: its lease is current.
 const COMPLETE_CURRENT: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2 AND state = 1
     AND deliveries = ?3 AND data IS NOT NULL";
 const COMPLETE: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2
@@ -57,7 +57,7 @@ pub(super) fn complete(
     Ok(answers)
 }
 
-/// Completes what is large, or not leased to this caller any more.
+/// Completes an item with large data, or whose lease is not current.
 fn complete_any(
     db: &Database,
     queue: i64,
@@ -74,7 +74,7 @@ fn complete_any(
         db.run(COMPLETE, |s| s.query_row([number, queue], read).optional())?
     };
     let Some((state, priority, large)) = gone else { return Ok(false) };
-    forget_large(db, number, large)?;
+    delete_large(db, number, large)?;
     if let Some(state) = state {
         delta.count(state, priority, -1);
     }
@@ -82,7 +82,7 @@ fn complete_any(
     Ok(true)
 }
 
-pub(super) fn forget_large(db: &Database, number: i64, large: bool) -> Result<()> {
+pub(super) fn delete_large(db: &Database, number: i64, large: bool) -> Result<()> {
     if large {
         db.run("DELETE FROM large WHERE number = ?1", |s| s.execute([number]))?;
     }
@@ -116,7 +116,7 @@ pub(super) fn release(
     let now = db.now as i64;
     let mut delta = CountDelta::default();
     let mut answers = vec![false; leases.len()];
-    // Of the same item twice in a batch, the first counts; of several, the first goes in front.
+    // If a batch has the same lease twice, the first counts. Of several items, the first goes to the front.
     let mut released: Vec<(usize, Stored)> = Vec::new();
     for (i, lease) in leases.iter().enumerate() {
         let twice = released.iter().any(|(other, _)| leases[*other].token == lease.token);
@@ -198,7 +198,7 @@ pub(super) fn fail(
     Ok(answers)
 }
 
-/// The item, if this lease of it is current. Its row can be changed.
+/// The item, if this lease is current. Repairs its row, so that it can be changed.
 fn held(db: &Database, queue: i64, token: Token, delta: &mut CountDelta) -> Result<Option<Stored>> {
     let sql = format!(
         "SELECT {WITHOUT_DATA} FROM item
@@ -210,7 +210,7 @@ fn held(db: &Database, queue: i64, token: Token, delta: &mut CountDelta) -> Resu
     match found {
         Some(item) if item.broken.any() => {
             set_right(db, &item, delta)?;
-            // Else it is dead now.
+            // An unreadable item is dead now.
             Ok(Some(item).filter(|item| !item.broken.record))
         }
         found => Ok(found),

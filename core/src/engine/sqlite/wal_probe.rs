@@ -1,20 +1,19 @@
-//! Whether another process may have written, as far as the log's size and time tell: one call to the
-//! system. SQLite's own answer takes locks, and needs to be asked for only when these have changed.
+//! Whether another process may have written, by the size and time of the write-ahead log. This takes one system
+//! call. SQLite's own answer takes locks, and is needed only when these have changed.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::files::{Identity, beside, identity_of};
 
-/// Times of file systems that are multiples of this tell nothing: writes after one another leave the same.
-/// Others are at most as far apart.
+/// A time that is a multiple of this may come from a file system with coarse times, which several writes share.
+/// The times of other file systems are at most this far apart.
 const TICK: Duration = Duration::from_millis(10);
-/// What was written to the log is there for others only later, when the disk has it and its writer goes
-/// on: until then SQLite must be asked again. Who takes longer than this is found by those who look
-/// without any news.
+/// A write becomes visible to others only after it has reached the disk. Until then SQLite must be asked again.
+/// A writer that takes longer than this is found by the regular checks.
 const SETTLES_IN: Duration = Duration::from_secs(2);
 
-/// The write-ahead log of a database, as it was when it was looked at last.
+/// The write-ahead log of a database, as it was at the last check.
 pub(super) struct WalProbe {
     path: PathBuf,
     seen: Option<State>,
@@ -36,7 +35,7 @@ impl WalProbe {
         &self.path
     }
 
-    /// False only if nobody has written since this was asked last, nor shortly before.
+    /// False only if nobody has written since the last call, nor shortly before it.
     pub(super) fn may_have_changed(&mut self) -> bool {
         let now = State::of(&self.path).filter(State::has_settled);
         let same = now.is_some() && now == self.seen;
@@ -55,7 +54,7 @@ impl State {
     fn has_settled(&self) -> bool {
         let since = self.written.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let fine = !since.as_nanos().is_multiple_of(TICK.as_nanos());
-        // A time to come is one of a clock that was set back.
+        // A time in the future comes from a clock that was set back.
         fine && self.written.elapsed().is_ok_and(|age| age > SETTLES_IN)
     }
 }
@@ -67,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// A log with a time of long ago, or of another moment.
+    /// Writes a frame, with this time.
     fn write(path: &Path, written: SystemTime) {
         let mut file = File::options().create(true).append(true).open(path).unwrap();
         file.write_all(b"frame").unwrap();
@@ -75,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_noticed_once() {
+    fn each_write_is_noticed_once() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = WalProbe::new(&folder.path().join("queue.db"));
         let path = folder.path().join("queue.db-wal");
@@ -86,14 +85,14 @@ mod tests {
             assert!(log.may_have_changed());
             assert!(!log.may_have_changed());
         }
-        // Its size alone tells too.
+        // A new size is enough.
         let times = std::fs::metadata(&path).unwrap().modified().unwrap();
         write(&path, times);
         assert!(log.may_have_changed() && !log.may_have_changed());
     }
 
     #[test]
-    fn times_that_tell_nothing_are_not_believed() {
+    fn unreliable_times_are_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let mut log = WalProbe::new(&folder.path().join("queue.db"));
         let path = folder.path().join("queue.db-wal");

@@ -1,5 +1,5 @@
-//! News from the kernel that a file was written to, so that nobody has to look for it again and again.
-//! Linux has them. Elsewhere, and where a user has no more watches, there is nothing to do but to look.
+//! Lets the kernel report writes to the write-ahead log, so that the thread need not poll for them. Only Linux
+//! can do this. Elsewhere, and when the user has no watches left, the thread polls.
 
 #[cfg(target_os = "linux")]
 pub(super) use self::linux::WalWatcher;
@@ -15,49 +15,49 @@ mod linux {
 
     use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init, remove_watch};
 
-    /// A thread of its own waits for the news, until this is dropped.
+    /// A thread waits for the reports until this is dropped.
     pub(crate) struct WalWatcher {
         events: Arc<File>,
         ended: Arc<AtomicBool>,
         path: PathBuf,
-        /// A watch that never has news, but that it ends.
-        life: i32,
+        /// A watch that reports nothing but its own end.
+        end: i32,
     }
 
     impl WalWatcher {
-        /// `tell`: once or more often when what was asked for has happened.
-        pub(crate) fn start(path: &Path, tell: impl Fn() + Send + 'static) -> Result<WalWatcher> {
+        /// `report` runs at least once for each change that [`watch_once`](WalWatcher::watch_once) waits for.
+        pub(crate) fn start(path: &Path, report: impl Fn() + Send + 'static) -> Result<WalWatcher> {
             let events = Arc::new(File::from(init(CreateFlags::CLOEXEC)?));
-            let life = add_watch(&*events, "/", WatchFlags::DELETE_SELF)?;
+            let end = add_watch(&*events, "/", WatchFlags::DELETE_SELF)?;
             let ended = Arc::new(AtomicBool::new(false));
-            let (news, over) = (events.clone(), ended.clone());
+            let (reports, over) = (events.clone(), ended.clone());
             let named = thread::Builder::new().name("leaseq-watch".into());
             named.spawn(move || {
                 let mut buffer = [0; 512];
                 loop {
-                    match (&*news).read(&mut buffer) {
-                        Ok(length) if length > 0 && !over.load(Ordering::Acquire) => tell(),
+                    match (&*reports).read(&mut buffer) {
+                        Ok(length) if length > 0 && !over.load(Ordering::Acquire) => report(),
                         Err(error) if error.kind() == ErrorKind::Interrupted => {}
                         _ => return,
                     }
                 }
             })?;
-            Ok(WalWatcher { events, ended, path: path.to_owned(), life })
+            Ok(WalWatcher { events, ended, path: path.to_owned(), end })
         }
 
-        /// Asks for news of the next write to the file, of one only: many writes cost no more than one.
-        /// False: there will be none.
-        pub(crate) fn ask(&self) -> bool {
+        /// Lets the kernel report the next write to the file, and only that one, so that many writes cost no
+        /// more than one. False: it will report nothing.
+        pub(crate) fn watch_once(&self) -> bool {
             let once = WatchFlags::MODIFY | WatchFlags::ONESHOT;
             add_watch(&*self.events, &self.path, once).is_ok()
         }
     }
 
     impl Drop for WalWatcher {
-        /// That something is no longer watched is news as well: it wakes the thread.
+        /// The end of a watch is reported too, which wakes the thread.
         fn drop(&mut self) {
             self.ended.store(true, Ordering::Release);
-            let _ = remove_watch(&*self.events, self.life);
+            let _ = remove_watch(&*self.events, self.end);
         }
     }
 }
@@ -74,7 +74,7 @@ impl WalWatcher {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 
-    pub(super) fn ask(&self) -> bool {
+    pub(super) fn watch_once(&self) -> bool {
         match *self {}
     }
 }
@@ -90,24 +90,24 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(20);
 
     #[test]
-    fn each_question_is_answered_once_and_the_thread_ends() {
+    fn each_watch_reports_once_and_the_thread_ends() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let (told, news) = channel();
-        let watch = WalWatcher::start(&path, move || told.send(()).unwrap()).unwrap();
-        assert!(!watch.ask(), "there is no file yet");
+        let (sender, reports) = channel();
+        let watcher = WalWatcher::start(&path, move || sender.send(()).unwrap()).unwrap();
+        assert!(!watcher.watch_once(), "there is no file yet");
         let mut file = std::fs::File::create(&path).unwrap();
         for _ in 0..3 {
-            assert!(watch.ask());
+            assert!(watcher.watch_once());
             file.write_all(b"frame").unwrap();
-            news.recv_timeout(PATIENCE).unwrap();
-            // What else there is to read belongs to the same news.
-            while news.recv_timeout(Duration::from_millis(50)).is_ok() {}
+            reports.recv_timeout(PATIENCE).unwrap();
+            // Further reports belong to the same write.
+            while reports.recv_timeout(Duration::from_millis(50)).is_ok() {}
             file.write_all(b"frame").unwrap();
-            let nothing = news.recv_timeout(Duration::from_millis(50));
-            assert_eq!(nothing, Err(RecvTimeoutError::Timeout), "nobody asked");
+            let nothing = reports.recv_timeout(Duration::from_millis(50));
+            assert_eq!(nothing, Err(RecvTimeoutError::Timeout), "it watched only once");
         }
-        drop(watch);
-        assert_eq!(news.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
+        drop(watcher);
+        assert_eq!(reports.recv_timeout(PATIENCE), Err(RecvTimeoutError::Disconnected));
     }
 }

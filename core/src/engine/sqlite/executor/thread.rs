@@ -1,6 +1,7 @@
-//! The thread of a database: it runs what its callers did not. Writes that wait at the same time share
-//! a transaction, and so a commit. While somebody waits for an item, it also looks whether another
-//! process has written: when the kernel says that something was, and for a while after that.
+//! The thread of a database. It runs the jobs that callers did not run themselves; writes that wait at the
+//! same time share a transaction, and so a commit. While a call waits for an item, the thread also checks
+//! whether another process has written: when the kernel reports a change of the write-ahead log, and for a
+//! while after that.
 
 use std::cell::OnceCell;
 use std::path::PathBuf;
@@ -8,37 +9,37 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::database::Database;
 use super::inbox::Message;
 use super::job::{Call, Job};
-use super::location::check_place;
-use super::wal_probe::WalProbe;
-use super::wal_watcher::WalWatcher;
-use super::worker::Shared;
-use super::writer_lock::ThreadWriterLock;
+use super::shared::Shared;
+use super::thread_lock::ThreadLock;
 use crate::backoff::Backoff;
+use crate::engine::sqlite::database::Database;
+use crate::engine::sqlite::location::check_place;
+use crate::engine::sqlite::wal_probe::WalProbe;
+use crate::engine::sqlite::wal_watcher::WalWatcher;
 use crate::{Error, Result};
 
-/// Operations that share a transaction at most.
+/// Limit of the operations in one transaction.
 const MAX_SHARED: usize = 64;
-/// How often to look for writes of other processes, while anybody waits: where the kernel has no news
-/// of them, and after a write, which is there for others only later.
-const LOOK_EVERY: Duration = Duration::from_millis(8);
-/// Longest pause between two tries to open a new file while another process keeps the turn.
+/// How often to check for writes of other processes while a call waits, if the kernel does not report them,
+/// and for a while after a report: the write becomes visible only later.
+const CHECK_EVERY: Duration = Duration::from_millis(8);
+/// How often to check although the kernel reports changes.
+const CHECK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
+/// Longest pause between attempts to open a new file whose lock another process holds.
 const MAX_PAUSE: Duration = Duration::from_millis(50);
-/// And where the kernel tells.
-const LOOK_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct Thread {
     shared: Arc<Shared>,
-    writer_lock: ThreadWriterLock,
-    /// `None` in memory, where there are no others.
+    writer_lock: ThreadLock,
+    /// `None` in memory, where there are no other processes.
     wal: Option<WalProbe>,
-    /// Made when somebody waits for the first time. `None` in it: the kernel has no news.
+    /// Created for the first call that waits. It holds `None` if the kernel reports no changes.
     watcher: OnceCell<Option<WalWatcher>>,
-    /// The kernel was asked for news of the log, and none has come.
-    watched: bool,
-    look_in: Duration,
+    /// The kernel was asked to report the next change, and has not done so yet.
+    is_watching: bool,
+    check_in: Duration,
 }
 
 impl Thread {
@@ -47,16 +48,16 @@ impl Thread {
         let wal = path.as_deref().map(WalProbe::new);
         Thread {
             shared,
-            writer_lock: ThreadWriterLock::new(path),
+            writer_lock: ThreadLock::new(path),
             wal,
             watcher: OnceCell::new(),
-            watched: false,
-            look_in: LOOK_EVERY,
+            is_watching: false,
+            check_in: CHECK_EVERY,
         }
     }
 
-    /// Opens the database. Who makes the tables needs the turn; where they are, it is opened without, if
-    /// another process keeps the turn. It gives up at this time, or when nobody waits for it any more.
+    /// Opens the database, with the writer lock if it has to create the tables. If they exist and another
+    /// process holds the lock, it opens the database without. It gives up at this time, or when `is_over`.
     pub(super) fn open(&mut self, until: Instant, is_over: impl Fn() -> bool) -> Result<()> {
         if let Some(path) = self.writer_lock.path() {
             check_place(path)?;
@@ -67,7 +68,7 @@ impl Thread {
             if let Some(done) = self.writer_lock.try_with(&slot, |_| ())? {
                 return Ok(done);
             }
-            if slot.open_made()? {
+            if slot.open_existing()? {
                 return Ok(());
             }
             if is_over() || Instant::now() >= until {
@@ -78,58 +79,59 @@ impl Thread {
     }
 
     pub(super) fn close(&self) {
-        self.shared.slot.end();
+        self.shared.slot.close();
     }
 
-    /// Until nobody sends anything any more.
+    /// Runs jobs until all handles are gone.
     pub(super) fn run(&mut self) {
         loop {
-            let most = self.looks().then_some(self.look_in);
-            let first = self.shared.inbox.next(most);
-            // It may be the kernel's news, or that may have come with it.
-            self.watched &= matches!(first, Message::Nothing);
-            match first {
+            let timeout = self.has_to_check().then_some(self.check_in);
+            let message = self.shared.inbox.next(timeout);
+            // Any message may be the kernel's report, or hide it.
+            self.is_watching &= matches!(message, Message::Timeout);
+            match message {
                 Message::Job(job) if job.writes => self.write(&job),
                 Message::Job(job) => self.read(&job),
-                Message::Look | Message::Nothing => {}
+                Message::Check | Message::Timeout => {}
                 Message::End => return,
             }
-            if self.looks() {
-                self.look_for_others();
+            if self.has_to_check() {
+                self.check_for_writes();
             }
         }
     }
 
-    fn looks(&self) -> bool {
+    fn has_to_check(&self) -> bool {
         self.wal.is_some() && self.shared.notifier.waiting.load(Ordering::Acquire) > 0
     }
 
-    fn look_for_others(&mut self) {
+    /// Notifies the calls that wait if another process has written.
+    fn check_for_writes(&mut self) {
         let Some(wal) = &mut self.wal else { return };
-        self.look_in = LOOK_EVERY;
+        self.check_in = CHECK_EVERY;
         if wal.may_have_changed() {
-            self.watched = false;
+            self.is_watching = false;
             if let Ok(true) = self.shared.slot.use_it(Database::others_wrote) {
                 self.shared.notifier.all_changed();
             }
-        } else if self.watched {
-            self.look_in = LOOK_AT_LEAST_EVERY;
+        } else if self.is_watching {
+            self.check_in = CHECK_AT_LEAST_EVERY;
         } else {
-            // What was written until now is found by one more look.
-            let told = Arc::downgrade(&self.shared);
-            let tell = move || {
-                if let Some(shared) = told.upgrade() {
-                    shared.inbox.look();
+            // The next check finds what was written before the watch began.
+            let shared = Arc::downgrade(&self.shared);
+            let report = move || {
+                if let Some(shared) = shared.upgrade() {
+                    shared.inbox.check();
                 }
             };
             let watcher = self.watcher.get_or_init(|| {
-                let (path, every) = (wal.path(), LOOK_EVERY);
+                let (path, every) = (wal.path(), CHECK_EVERY);
                 let refused = |error: &std::io::Error| {
-                    tracing::debug!(?path, %error, ?every, "no news of writes: looking for them");
+                    tracing::debug!(?path, %error, ?every, "cannot watch for writes: polling");
                 };
-                WalWatcher::start(path, tell).inspect_err(refused).ok()
+                WalWatcher::start(path, report).inspect_err(refused).ok()
             });
-            self.watched = watcher.as_ref().is_some_and(WalWatcher::ask);
+            self.is_watching = watcher.as_ref().is_some_and(WalWatcher::watch_once);
         }
     }
 
@@ -137,17 +139,17 @@ impl Thread {
         let Some(mut call) = job.claim() else { return };
         let run = |database: &mut Database| database.read(job.until, |db| call.run(db));
         let outcome = self.shared.slot.use_it(run).flatten();
-        self.shared.done(call, outcome);
+        self.shared.finish(call, outcome);
     }
 
-    /// Runs this job, and with it the others that write and have come by the time it may write.
+    /// Runs this job, together with the other writes that have arrived when it may write.
     fn write(&mut self, first: &Job) {
-        if first.is_over() {
+        if first.is_claimed() {
             return;
         }
         let shared = &self.shared;
         let written = self.writer_lock.with(shared, |database| {
-            // As long as this takes, callers may still give up.
+            // Until this has succeeded, callers can give up.
             if let Err(error) = database.begin_write(first.until) {
                 return Vec::from_iter(first.claim().map(|call| (call, Err(error))));
             }
@@ -160,17 +162,17 @@ impl Thread {
                 jobs.extend(claimed(&job));
             }
             let done = run_together(database, jobs);
-            shared.took(begun.elapsed());
+            shared.record_write(begun.elapsed());
             done
         });
         match written {
-            // When they come again, the database is free.
+            // Only now, so that the callers' next operations find the database idle.
             Ok(written) => {
-                written.into_iter().for_each(|(call, outcome)| shared.done(call, outcome));
+                written.into_iter().for_each(|(call, outcome)| shared.finish(call, outcome));
             }
             Err(error) => {
                 if let Some(call) = first.claim() {
-                    shared.done(call, Err(error));
+                    shared.finish(call, Err(error));
                 }
             }
         }
@@ -183,11 +185,11 @@ struct Begun {
     until: Instant,
 }
 
-/// In the transaction that has been begun.
+/// Runs the jobs in the transaction that has begun, and ends it.
 fn run_together(database: &mut Database, mut jobs: Vec<Begun>) -> Vec<(Box<dyn Call>, Result<()>)> {
     let done = jobs.iter_mut().try_for_each(|job| job.call.run(database));
     let outcome = database.end_write(done);
-    // Nothing happened. One of them may be at fault: each by itself.
+    // The transaction was rolled back. One call may be at fault: runs each by itself.
     let again = matches!(&outcome, Err(error) if !error.outcome_unknown()
         && (database.make_room() || jobs.len() > 1));
     let each = jobs.into_iter().map(|Begun { mut call, until }| {

@@ -1,22 +1,24 @@
-//! A call on its way to the thread: what to do, and whom to tell.
+//! A call on its way to the thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use tokio::sync::oneshot;
 
-use super::database::Database;
+use crate::engine::sqlite::database::Database;
+use crate::lock::lock;
 use crate::{Error, Result};
 
 pub(super) trait Call: Send {
-    /// May run twice: alone, if another call of its transaction failed.
+    /// May run twice: again and alone, if another call of its transaction failed.
     fn run(&mut self, database: &mut Database) -> Result<()>;
     fn reply(self: Box<Self>, outcome: Result<()>);
 }
 
-/// A panic in the work is an error of its call: the transaction is rolled back, and others go on.
-pub(super) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+/// Turns a panic of the work into an error of its call. The transaction is rolled back, and other calls
+/// continue.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::panicked()))
 }
 
@@ -39,11 +41,11 @@ impl<T: Send, F: FnMut(&mut Database) -> Result<T> + Send> Call for TypedCall<T,
     }
 }
 
-/// A call that waits for the thread. Whoever comes first takes it out: the thread that begins with it,
-/// or the caller who gives up, so that nothing is kept of what nobody wants any more.
-pub(super) struct Job {
+/// A call that waits for the thread. Either the thread claims it and runs it, or its caller claims it and
+/// gives up. Nothing is kept of a call that was given up.
+pub(crate) struct Job {
     pub(super) writes: bool,
-    /// When the caller gives up, unless it was begun.
+    /// When the caller gives up, unless the job has begun.
     pub(super) until: Instant,
     call: Mutex<Option<Box<dyn Call>>>,
 }
@@ -59,12 +61,12 @@ impl Job {
         Arc::new(Job { writes, until, call: Mutex::new(Some(call)) })
     }
 
-    /// `None`: it was begun or given up before.
+    /// `None`: it was claimed before.
     pub(super) fn claim(&self) -> Option<Box<dyn Call>> {
-        self.call.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.call).take()
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.call.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    pub(super) fn is_claimed(&self) -> bool {
+        lock(&self.call).is_none()
     }
 }

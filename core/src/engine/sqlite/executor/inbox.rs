@@ -1,13 +1,14 @@
-//! What is sent to the thread, and was not begun. It holds as many calls as have a caller who waits.
+//! The jobs that wait for the thread.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::job::Job;
+use crate::lock::lock;
 
 #[derive(Default)]
-pub(super) struct Inbox {
+pub(crate) struct Inbox {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -15,28 +16,28 @@ pub(super) struct Inbox {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Arc<Job>>,
-    /// How many of them were given up by their callers: nothing but their places.
-    over: usize,
-    look: bool,
+    /// How many of them were given up. Only their places are left.
+    given_up: usize,
+    check: bool,
     end: bool,
 }
 
 pub(super) enum Message {
     Job(Arc<Job>),
-    /// Somebody waits for an item, or something was written to the log.
-    Look,
-    /// There was nothing for as long as it was waited for.
-    Nothing,
-    /// Nobody will send anything any more.
+    /// A call waits for an item, or the write-ahead log has changed.
+    Check,
+    /// No message arrived in time.
+    Timeout,
+    /// All handles are gone.
     End,
 }
 
-/// Places are cleared when there are more than this, and more than of calls.
-const MOST_OVER: usize = 32;
+/// Places of jobs that were given up are removed when there are more than this, and more than other jobs.
+const MAX_GIVEN_UP: usize = 32;
 
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub(super) fn send(&self, job: Arc<Job>) {
@@ -44,8 +45,9 @@ impl Inbox {
         self.changed.notify_one();
     }
 
-    pub(super) fn look(&self) {
-        self.lock().look = true;
+    /// Lets the thread check whether other processes have written.
+    pub(super) fn check(&self) {
+        self.lock().check = true;
         self.changed.notify_one();
     }
 
@@ -58,37 +60,37 @@ impl Inbox {
         self.lock().end
     }
 
-    /// The caller of a job that was sent has taken it back.
+    /// The caller of a job has given up.
     pub(super) fn given_up(&self) {
         let mut state = self.lock();
-        state.over += 1;
-        if state.over > MOST_OVER && state.over > state.jobs.len() / 2 {
-            state.jobs.retain(|job| !job.is_over());
-            state.over = 0;
+        state.given_up += 1;
+        if state.given_up > MAX_GIVEN_UP && state.given_up > state.jobs.len() / 2 {
+            state.jobs.retain(|job| !job.is_claimed());
+            state.given_up = 0;
         }
     }
 
-    /// Waits for a message, for this long at most. Calls come before everything else.
-    pub(super) fn next(&self, most: Option<Duration>) -> Message {
-        let until = most.map(|most| Instant::now() + most);
+    /// Waits for a message, no longer than `timeout`. Jobs come first.
+    pub(super) fn next(&self, timeout: Option<Duration>) -> Message {
+        let until = timeout.map(|timeout| Instant::now() + timeout);
         let mut state = self.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 return Message::Job(job);
             }
-            state.over = 0;
+            state.given_up = 0;
             if state.end {
                 return Message::End;
             }
-            if std::mem::take(&mut state.look) {
-                return Message::Look;
+            if std::mem::take(&mut state.check) {
+                return Message::Check;
             }
             state = match until {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(until) => {
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {
-                        return Message::Nothing;
+                        return Message::Timeout;
                     }
                     let waited = self.changed.wait_timeout(state, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0
@@ -97,7 +99,7 @@ impl Inbox {
         }
     }
 
-    /// The next call, if it is one that writes: others are not overtaken.
+    /// The next job, if it writes.
     pub(super) fn next_write(&self) -> Option<Arc<Job>> {
         let mut state = self.lock();
         state.jobs.front().filter(|job| job.writes)?;
@@ -112,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_waits_for_is_not_kept() {
+    fn a_job_that_was_given_up_is_not_kept() {
         let inbox = Inbox::default();
         let held = Arc::new(());
         for _ in 0..1_000 {
@@ -124,19 +126,19 @@ mod tests {
             });
             inbox.send(job.clone());
             drop(job.claim().unwrap());
-            assert_eq!(Arc::strong_count(&held), 1, "what it carried is gone at once");
+            assert_eq!(Arc::strong_count(&held), 1, "its input is dropped at once");
             inbox.given_up();
         }
-        assert!(inbox.lock().jobs.len() <= MOST_OVER + 1, "and so are their places");
-        // What is wanted stays, in order.
+        assert!(inbox.lock().jobs.len() <= MAX_GIVEN_UP + 1, "and so are the places");
+        // Other jobs stay.
         let (reply, _) = oneshot::channel::<crate::Result<()>>();
         let job = Job::new(false, Instant::now(), reply, |_| Ok(()));
         inbox.send(job);
-        inbox.look();
+        inbox.check();
         inbox.end();
         let mut wanted = 0;
         while let Message::Job(job) = inbox.next(Some(Duration::ZERO)) {
-            wanted += usize::from(!job.is_over());
+            wanted += usize::from(!job.is_claimed());
         }
         assert_eq!(wanted, 1);
         assert!(matches!(inbox.next(None), Message::End));

@@ -1,0 +1,272 @@
+//! The operations of the engine, by one transaction each unless the trait says otherwise.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::auditor::Auditor;
+use super::database::Database;
+use super::engine::SqliteEngine;
+use super::{add, admin, clean, dropped, maintenance, query, settle};
+use crate::Result;
+use crate::access::Role;
+use crate::clean::{DeepReport, LightReport};
+use crate::doctor::Diagnosis;
+use crate::engine::{
+    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
+    RequestId, Turn,
+};
+use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
+use crate::name::{QueueName, QueueNames};
+
+#[async_trait]
+impl Engine for SqliteEngine {
+    /// No number of items is worth it: each request is a transaction of its own, which waits for the disk.
+    fn min_batch(&self) -> usize {
+        usize::MAX
+    }
+
+    /// It may query first.
+    fn leases_in_one_step(&self) -> bool {
+        false
+    }
+
+    /// Each operation is one transaction.
+    fn undoes_failures(&self) -> bool {
+        true
+    }
+
+    async fn open_queue(&self, _: &QueueName) -> Result<()> {
+        // The format of the file was checked when it was opened.
+        Ok(())
+    }
+
+    async fn add(
+        &self,
+        queue: &QueueName,
+        items: &[Item],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        let size = items.iter().map(|item| 1 + item.data.len() / 1_024).sum();
+        self.write_and_notify(queue, items, size, request_id, add::add).await
+    }
+
+    async fn lease(
+        &self,
+        queue: &QueueName,
+        wanted: &[LeaseRequest],
+        _poll_interval: Duration,
+        request_id: &RequestId,
+    ) -> Result<Leased> {
+        self.lease_items(queue, wanted, request_id.until).await
+    }
+
+    async fn complete(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        self.write(queue, leases, leases.len(), request_id, settle::complete).await
+    }
+
+    async fn complete_and_lease(
+        &self,
+        queue: &QueueName,
+        leases: &[Complete],
+        wanted: &[LeaseRequest],
+        _poll_interval: Duration,
+        request_id: &RequestId,
+    ) -> Result<CompleteAndLeaseReply> {
+        let (completed, leased) =
+            self.complete_and_lease_items(queue, leases, wanted, request_id.until).await?;
+        Ok(CompleteAndLeaseReply { completed, leased: Ok(leased) })
+    }
+
+    async fn extend(
+        &self,
+        queue: &QueueName,
+        leases: &[Extend],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<u64>>> {
+        self.write(queue, leases, leases.len(), request_id, settle::extend).await
+    }
+
+    async fn release(
+        &self,
+        queue: &QueueName,
+        leases: &[Release],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        self.write_and_notify(queue, leases, leases.len(), request_id, settle::release).await
+    }
+
+    async fn fail(
+        &self,
+        queue: &QueueName,
+        leases: &[Fail],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<State>>> {
+        self.write_and_notify(queue, leases, leases.len(), request_id, settle::fail).await
+    }
+
+    async fn remove(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        self.write(queue, ids, ids.len(), request_id, admin::remove).await
+    }
+
+    async fn requeue(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        self.write_and_notify(queue, ids, ids.len(), request_id, admin::requeue).await
+    }
+
+    async fn purge(
+        &self,
+        queue: &QueueName,
+        state: State,
+        limit: u64,
+        request_id: &RequestId,
+    ) -> Result<(u64, u64)> {
+        let name = queue.clone();
+        self.executor()?
+            .run(true, request_id.until, move |db| admin::purge(db, &name, state, limit))
+            .await
+    }
+
+    async fn light_clean(
+        &self,
+        queue: &QueueName,
+        request_id: &RequestId,
+    ) -> Result<(LightReport, bool)> {
+        let (executor, name) = (self.executor()?, queue.clone());
+        // A client may have died while it dropped a queue. Each step of a clean continues that as well.
+        let swept = self.sweeper.try_step(&executor, request_id.until).await;
+        if let Some(nothing) = self.query(queue, request_id.until, clean::nothing_due).await? {
+            return Ok((nothing, swept));
+        }
+        let clean = move |db: &mut Database| clean::light_clean(db, &name);
+        let (report, more) = executor.run(true, request_id.until, clean).await?;
+        executor.notifier().changed(queue);
+        Ok((report, more || swept))
+    }
+
+    async fn audit(&self, queue: &QueueName, mend: bool, pace: u32) -> Result<DeepReport> {
+        let (executor, reader, sweeper) = (&self.executor()?, &self.reader, &self.sweeper);
+        Auditor { executor, reader, sweeper, timeout: self.timeout, queue, mend, pace }
+            .audit()
+            .await
+    }
+
+    async fn next_due(&self, queue: &QueueName, _rest: Duration) -> Result<Option<Duration>> {
+        self.due.subscribe(queue);
+        let name = queue.clone();
+        self.read(move |db| maintenance::next_due(db, &name)).await
+    }
+
+    async fn wait_due(&self, queue: &QueueName) {
+        match self.executor() {
+            Ok(executor) => self.due.wait(&executor, queue).await,
+            // The caller notices by itself that the client is closed.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    async fn deep_turn(&self, queue: &QueueName, turn: Turn) -> Result<Duration> {
+        let name = queue.clone();
+        let turn = move |db: &mut Database| maintenance::deep_turn(db, &name, turn);
+        self.executor()?.run(true, self.until(), turn).await
+    }
+
+    async fn missing_rights(&self, _: &QueueName, _: Role) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    async fn diagnose(&self) -> Result<Diagnosis> {
+        self.read(maintenance::diagnose).await
+    }
+
+    async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {
+        let (executor, name) = (self.executor()?, queue.clone());
+        let pause = move |db: &mut Database| admin::set_paused(db, &name, paused);
+        executor.run(true, self.until(), pause).await?;
+        executor.notifier().changed(queue);
+        Ok(())
+    }
+
+    async fn counts(&self, queue: &QueueName) -> Result<Counts> {
+        self.query(queue, self.until(), query::counts).await
+    }
+
+    async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {
+        let (name, id) = (queue.clone(), id.to_vec());
+        self.read(move |db| query::get(db, &name, &id)).await
+    }
+
+    async fn list(
+        &self,
+        queue: &QueueName,
+        state: State,
+        cursor: Option<&Cursor>,
+        limit: usize,
+    ) -> Result<Page> {
+        let (name, cursor) = (queue.clone(), cursor.cloned());
+        self.read(move |db| query::list(db, &name, state, cursor.as_ref(), limit)).await
+    }
+
+    async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {
+        let executor = self.executor()?;
+        let name = queue.clone();
+        // The queue that exists now, and not one that gets its name meanwhile.
+        let found = self.read(move |db| db.queue(&name)).await?;
+        let Some(number) = found else { return Ok(false) };
+        let name = queue.clone();
+        executor.run(true, self.until(), move |db| dropped::detach(db, &name, number)).await?;
+        self.forget(queue);
+        loop {
+            match self.sweeper.step(&executor, self.until()).await {
+                Ok(true) => {}
+                Ok(false) => return Ok(true),
+                Err(error) => {
+                    tracing::warn!(%queue, %error, "dropped; the next clean deletes what is left of it");
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    async fn queues(&self) -> Result<QueueNames> {
+        let found = self.read(query::queues).await?;
+        let is_name = |name: &String| QueueName::new(name).is_ok();
+        let (names, strange): (Vec<_>, Vec<_>) = found.into_iter().partition(is_name);
+        Ok(QueueNames { names, skipped: strange.len() as u64 })
+    }
+
+    async fn wait(&self, queue: &QueueName) {
+        match (self.executor(), self.attempts.changes(queue)) {
+            (Ok(executor), Some(changes)) => executor.wait(changes).await,
+            // Forgotten since the attempt: the caller asks again.
+            (Ok(_), None) => {}
+            // The caller notices by itself that the client is closed.
+            (Err(_), _) => std::future::pending().await,
+        }
+    }
+
+    async fn retire(&self, queue: &QueueName, _: &[Arc<str>]) -> Result<()> {
+        self.forget(queue);
+        Ok(())
+    }
+
+    async fn close(&self) {
+        self.end().await;
+    }
+}
