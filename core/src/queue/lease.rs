@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::settle::completes;
 use super::work_queue::WorkQueue;
 use crate::dispatch::LeaseParams;
-use crate::lease::{Lease, Shared};
+use crate::lease::{Completing, Lease, Shared};
 use crate::options::{CompleteOptions, LeaseOptions, MAX_BATCH};
 use crate::{Error, Result, keep_alive};
 
@@ -89,7 +89,7 @@ impl WorkQueue {
         }
         let deadline = self.dispatch.open().await.map_err(each_says)?;
         let handles: Vec<Arc<Shared>> = last.iter().map(|lease| lease.shared.clone()).collect();
-        let begun = Shared::begin_completing(last);
+        let begun = Completing::begin(handles.clone());
         let completes = (completes(last, &complete), handles);
         let count = count.min(MAX_BATCH);
         let params = LeaseParams { count, duration_ms, wait: options.wait, deadline };

@@ -7,7 +7,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::work_queue::{WorkQueue, only};
 use crate::engine::{Complete, Extend, Fail, Release};
 use crate::item::State;
-use crate::lease::{Lease, Shared, from_ms, local_deadline};
+use crate::lease::{Completing, Lease, from_ms, local_deadline};
 use crate::options::{CompleteOptions, MAX_BATCH, MAX_ERROR_TEXT, check_delay, check_lease};
 use crate::{Error, Result};
 
@@ -61,7 +61,7 @@ impl WorkQueue {
         let mut until = self.dispatch.open().await?;
         let mut completed = Vec::with_capacity(leases.len());
         for chunk in leases.chunks(MAX_BATCH) {
-            let begun = Shared::begin_completing(chunk);
+            let begun = Completing::begin(chunk.iter().map(|lease| lease.shared.clone()));
             let call = self.dispatch.complete.call(completes(chunk, &options), until);
             let answers = begun.end(call.await)?;
             for (lease, done) in chunk.iter().zip(&answers) {

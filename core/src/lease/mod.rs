@@ -1,0 +1,166 @@
+//! A claim on one item until a deadline.
+
+mod shared;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+
+pub(crate) use self::shared::{Completing, Shared};
+use crate::Result;
+use crate::engine::{LeasedItem, Token};
+use crate::item::read_json;
+use crate::name::QueueName;
+
+/// A leased item. Dropping the handle does not give the item back: the lease expires, and the item is
+/// delivered again.
+#[derive(Debug)]
+pub struct Lease {
+    pub(crate) queue: QueueName,
+    pub(crate) item: LeasedItem,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Ends the background extension, if there is one.
+        self.shared.drop_handle();
+    }
+}
+
+impl Lease {
+    pub(crate) fn new(queue: QueueName, item: LeasedItem, asked_at: Instant) -> Self {
+        let local = local_deadline(asked_at, Duration::from_millis(item.duration_ms));
+        let shared = Shared::new(item.deadline_ms, local);
+        Lease { queue, item, shared }
+    }
+
+    pub(crate) fn token(&self) -> Token {
+        self.item.token
+    }
+
+    /// Name of the queue.
+    pub fn queue(&self) -> &str {
+        self.queue.as_str()
+    }
+
+    /// The item's id.
+    pub fn id(&self) -> &[u8] {
+        &self.item.id
+    }
+
+    /// The item's id as text; `None` if it is not UTF-8.
+    pub fn id_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.item.id).ok()
+    }
+
+    /// The item's data.
+    pub fn data(&self) -> &Bytes {
+        &self.item.data
+    }
+
+    /// The data read as JSON.
+    ///
+    /// # Errors
+    /// `Invalid` if it is not JSON, or not of this type.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+        read_json(&self.item.id, &self.item.data)
+    }
+
+    /// 1 for the first delivery; 1 + failures + expiries after that.
+    pub fn attempt(&self) -> u32 {
+        1 + self.item.failures + self.item.expiries
+    }
+
+    /// How many earlier deliveries ended with `fail`.
+    pub fn failures(&self) -> u32 {
+        self.item.failures
+    }
+
+    /// How many earlier deliveries ended with an expired lease.
+    pub fn expiries(&self) -> u32 {
+        self.item.expiries
+    }
+
+    /// The limit of attempts, if the item has one.
+    pub fn max_attempts(&self) -> Option<u32> {
+        self.item.max_attempts
+    }
+
+    /// 0 to 9.
+    pub fn priority(&self) -> u8 {
+        self.item.priority
+    }
+
+    /// The text of the last `fail`; empty if there was none.
+    pub fn last_error(&self) -> &str {
+        &self.item.last_error
+    }
+
+    /// Generation of the item: one life of its id, from the add to the completion. It goes up with
+    /// every add of an id, so it can fence off writers of an earlier generation.
+    pub fn generation(&self) -> u64 {
+        self.item.token.generation.count
+    }
+
+    /// When the lease expires, on the server's clock, as far as this handle knows.
+    pub fn deadline(&self) -> SystemTime {
+        from_ms(self.shared.deadline_ms())
+    }
+
+    /// The time left on the clock of this process. It is never more than on the server's.
+    pub fn remaining(&self) -> Duration {
+        self.shared.remaining()
+    }
+
+    /// True once another worker may have the item: the server said so, or the deadline has passed. False for
+    /// a lease that was completed, released or failed.
+    pub fn is_lost(&self) -> bool {
+        self.shared.is_lost()
+    }
+
+    /// True once the lease was completed, released, failed or given back through this handle.
+    pub fn is_settled(&self) -> bool {
+        self.shared.is_settled()
+    }
+
+    /// Whether a call has completed the item through this handle. `Some(true)`: one has, and the item is gone.
+    /// `Some(false)`: none has, because no call was made or executed, or all returned false. `None`: unknown,
+    /// because a call has no reply yet, was dropped, or has failed with an
+    /// [unknown outcome](crate::Error::outcome_unknown).
+    ///
+    /// After an error of [`complete_many`](crate::WorkQueue::complete_many) or
+    /// [`complete_and_lease`](crate::WorkQueue::complete_and_lease), this tells the outcome of each lease.
+    pub fn completed(&self) -> Option<bool> {
+        self.shared.is_completed()
+    }
+
+    /// Returns when the lease [is lost](Lease::is_lost). Never returns for a lease that was settled.
+    pub async fn lost(&self) {
+        loop {
+            let deadline = self.shared.local_deadline();
+            tokio::select! {
+                () = self.shared.left() => {
+                    if self.is_lost() { return }
+                    // The lease is settled, and cannot be lost any more.
+                    std::future::pending::<()>().await;
+                }
+                () = tokio::time::sleep_until(deadline.into()) => {
+                    if self.is_lost() { return }
+                }
+            }
+        }
+    }
+}
+
+/// The earliest end of a lease of this duration that was requested at this time. The server counts whole
+/// milliseconds, from the current one.
+pub(crate) fn local_deadline(asked_at: Instant, duration: Duration) -> Instant {
+    asked_at + duration.saturating_sub(Duration::from_millis(1))
+}
+
+pub(crate) fn from_ms(ms: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(ms)
+}
