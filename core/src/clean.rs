@@ -1,4 +1,4 @@
-//! Cleaning as a library: what a cleaner loops over.
+//! The reports of cleans.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,12 +24,12 @@ pub struct LightReport {
     pub next_in: Option<Duration>,
 }
 
-/// What became of a deep clean that was due or not.
+/// The result of a deep clean that may not have been due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeepClean {
     /// It was done.
     Done(DeepReport),
-    /// Another cleaner is at it, or has done it within the interval: try again after this time.
+    /// Another cleaner is doing it, or has done it within the interval. Try again after this time.
     NotYet(Duration),
 }
 
@@ -37,33 +37,32 @@ pub enum DeepClean {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Damage {
-    /// An item that stands in no state, as when a script died half-way. Mended: ready, at the front.
+    /// An item without a state, as when a script died half-way. Mended: ready, at the front.
     Stray,
-    /// An item in more than one state. Mended: leased is kept, else delayed, else dead, else ready.
+    /// An item in several states. Mended: keeps the first of leased, delayed, dead, ready.
     SeveralStates,
-    /// An item twice among the ready ones. Mended: once.
+    /// An item that is ready twice. Mended: once.
     Doubled,
     /// An entry of a state whose item does not exist. Mended: dropped.
     Dangling,
-    /// An id that leads to no item. Mended: dropped.
+    /// An id without an item. Mended: dropped.
     DanglingId,
-    /// An item that its id does not lead to. Mended: it does again. Not mended, and reported, while
-    /// the id leads to a later item; what stands in no state is dropped then, it was never
-    /// acknowledged.
+    /// An item that its id does not point to. Mended: the id points to it again. If the id points to a later
+    /// item, it is only reported; without a state, the item was never acknowledged, and is dropped.
     LostId,
     /// Details (priority, failures, …) kept for no item. Mended: dropped.
     DanglingDetails,
-    /// Details that cannot be read. Mended: as if there were none.
+    /// Unreadable details. Mended: dropped.
     BadDetails,
-    /// A lease that ends later than any lease can, or a delay longer than allowed. Mended: ends now.
+    /// A lease or a delay that ends later than possible. Mended: ends now.
     BadTime,
-    /// A stored item that cannot be read. Not mended: look at it by hand.
+    /// An unreadable item. Not mended: inspect it by hand.
     BadRecord,
-    /// A count that does not agree with what is there. Mended.
+    /// A count that differs from the number of items. Mended.
     BadCount,
     /// An item of a queue that does not exist. Mended: deleted.
     Orphan,
-    /// A key of another type than this library writes. Not mended: look at it by hand.
+    /// A key of a type that this library does not write. Not mended: inspect it by hand.
     WrongType,
 }
 
@@ -99,13 +98,13 @@ impl Serialize for Damage {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeepReport {
-    /// Items looked at.
+    /// How many items were checked.
     pub items: u64,
-    /// Idle lanes of clients that are gone. Leaving them is no damage.
+    /// Idle lanes of clients that are gone. They are not damage.
     pub idle_lanes: u64,
     /// How often each damage was found; empty for a sound queue.
     pub found: BTreeMap<Damage, u64>,
-    /// How often it was mended; always empty for a check.
+    /// How often each damage was mended; always empty for a check.
     pub mended: BTreeMap<Damage, u64>,
     /// The first findings, one line each, at most 100.
     pub details: Vec<String>,

@@ -1,11 +1,11 @@
-//! How durable a queue is where it is kept, and what to change about it.
+//! How durable a queue is, and what to change about it.
 
 use std::collections::BTreeMap;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-/// What a crash of the server may cost. The guarantees are those of the book, `docs/guarantees.md`.
+/// What a crash of the server may lose. `docs/guarantees.md` explains the guarantees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -15,7 +15,7 @@ pub enum Durability {
     /// The operations of the last window: with `appendfsync everysec` or `synchronous=normal`, or
     /// when another server takes over.
     Window,
-    /// The server did not let its settings be read.
+    /// Unknown: the server does not show its settings.
     Unknown,
     /// All operations since the last snapshot.
     Snapshot,
@@ -54,11 +54,11 @@ impl Durability {
     }
 }
 
-/// Something to change, or to know.
+/// A finding, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Advice {
-    /// True if a guarantee is at stake; false if it is only good to know.
+    /// True if a guarantee is at risk; false for a hint.
     pub problem: bool,
     /// What was found.
     pub found: String,
@@ -72,9 +72,9 @@ pub struct Advice {
 pub struct Diagnosis {
     /// The engine and its version: `Redis 7.0.15`. On a Cluster, that of its first node.
     pub engine: String,
-    /// What a crash may cost: the least that any of the servers keeps.
+    /// What a crash may lose: the worst of all servers.
     pub durability: Durability,
-    /// What was read, by name. Never a password.
+    /// The settings that were read, by name. Never a password.
     pub settings: BTreeMap<String, String>,
     /// What to change, the worst first; empty if nothing.
     pub advice: Vec<Advice>,
@@ -86,7 +86,7 @@ impl Diagnosis {
         Diagnosis { engine, durability: Durability::Full, settings, advice }
     }
 
-    /// True if no guarantee is at stake.
+    /// True if no guarantee is at risk.
     pub fn is_fine(&self) -> bool {
         self.advice.iter().all(|advice| !advice.problem)
     }

@@ -9,14 +9,14 @@ const MAY_BE_EXECUTED: &str = "; the operation may have been executed";
 const NOT_EXECUTED: &str = "; nothing was executed";
 const NOT_LEASED: &str = "; each lease says whether it was completed, nothing was leased";
 
-/// What went wrong, told as what the caller should do about it.
+/// What went wrong, as what the caller should do about it.
 ///
 /// The numbers are the status codes of the C interface; 0 is success there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[repr(u8)]
 pub enum ErrorKind {
-    /// Fix the argument or the configuration. Nothing was touched.
+    /// Fix the argument or the configuration. Nothing was changed.
     Invalid = 1,
     /// Stop working on the item: the lease is no longer the current one.
     LeaseLost = 2,
@@ -26,7 +26,7 @@ pub enum ErrorKind {
     Incompatible = 4,
     /// Open a new client: this one was closed.
     Closed = 5,
-    /// Report a bug, or run `check`: something is not as this library left it.
+    /// Report a bug, or run `check`: something is not as this library has left it.
     Internal = 6,
 }
 
@@ -100,7 +100,7 @@ impl Error {
         Error::internal(format_args!("a panic in leaseq has ended the request{NOT_EXECUTED}"))
     }
 
-    /// A defect has ended what served the call.
+    /// A defect has ended the task that served the call.
     pub(crate) fn stopped(queue: impl fmt::Display, outcome_unknown: bool) -> Self {
         let outcome = if outcome_unknown { MAY_BE_EXECUTED } else { NOT_EXECUTED };
         let mut error = Error::internal(format_args!(
@@ -110,7 +110,7 @@ impl Error {
         error
     }
 
-    /// The operation may have been executed by an earlier attempt, whatever has ended the last one.
+    /// An earlier attempt may have executed the operation, whatever the last one has failed with.
     pub(crate) fn or_unknown(mut self, unknown: bool) -> Self {
         if unknown && !self.outcome_unknown {
             self.outcome_unknown = true;
@@ -119,7 +119,7 @@ impl Error {
         self
     }
 
-    /// The error of a preparation: the operation itself was not sent yet.
+    /// The error of a preparation, before the operation itself was sent.
     pub(crate) fn before_execution(mut self) -> Self {
         if self.outcome_unknown {
             let message = self.message.trim_end_matches(MAY_BE_EXECUTED);
@@ -128,8 +128,8 @@ impl Error {
         self
     }
 
-    /// The error of completing and leasing, when something was completed or may have been: for faces
-    /// that lease in a call of its own, this makes it of the error of that call.
+    /// Turns the error of leasing into that of completing and leasing, when something was completed or may have
+    /// been. For bindings that lease in a separate call.
     #[must_use]
     pub fn after_completing(mut self) -> Self {
         let message = self.message.strip_suffix(NOT_EXECUTED).unwrap_or(&self.message);
@@ -149,14 +149,14 @@ impl Error {
         self.kind
     }
 
-    /// True if the operation may have been executed although no answer came: for most errors of kind
-    /// [`ErrorKind::Unavailable`], and for any other that ended a request on its way.
+    /// True if the operation may have been executed although there was no reply: for most errors of kind
+    /// [`ErrorKind::Unavailable`], and for any other error that ended a request in flight.
     pub fn outcome_unknown(&self) -> bool {
         self.outcome_unknown
     }
 }
 
-/// An id for people to read: escaped, and cut after 64 bytes.
+/// An id for messages: escaped, and cut off after 64 bytes.
 pub(crate) fn show_id(id: &[u8]) -> String {
     let cut = &id[..id.len().min(64)];
     let dots = if cut.len() < id.len() { "…" } else { "" };

@@ -12,7 +12,7 @@ use crate::engine::{Extend, Token};
 use crate::lease::{Lease, Shared, local_deadline};
 use crate::options::KeepAlive;
 
-/// Bounds of the longest pause between two tries: a twentieth of the lease.
+/// Bounds of the longest pause between two attempts, which is a twentieth of the lease.
 const MIN_PAUSE: Duration = Duration::from_millis(2);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
@@ -44,7 +44,7 @@ impl Task {
         loop {
             let deadline = self.shared.local_deadline();
             let now = Instant::now();
-            // Two thirds of the time are left for more tries, the next of which is due after a failure.
+            // Extends after a third of the duration, so that two thirds are left for further attempts.
             let due = deadline.checked_sub(self.duration * 2 / 3).unwrap_or(now);
             let next = retry.take().map_or(due, |pause| now + pause);
             tokio::select! {
@@ -58,7 +58,7 @@ impl Task {
                 None => self.duration,
             };
             if duration < Duration::from_millis(1) || local_deadline(now, duration) <= deadline {
-                // The limit is reached: what is left of the lease is the last of it.
+                // The limit is reached: the lease ends with its current deadline.
                 tokio::select! {
                     () = self.shared.left() => {}
                     () = context.closed.cancelled() => {}
@@ -77,17 +77,17 @@ impl Task {
                         self.shared.extended(deadline_ms, local_deadline(now, duration));
                     }
                     Ok(None) => return self.shared.lose(),
-                    // A right that was taken away may be granted again before the deadline.
+                    // `Invalid`: a right that was revoked may be granted again before the deadline.
                     Err(error) if !error.kind().is_retryable() && error.kind() != ErrorKind::Invalid => {
                         return self.shared.lose();
                     }
                     Err(_) => {
                         if Instant::now() >= deadline { return self.shared.lose() }
-                        // The engine has retried for as long as calls are retried, or not at all.
+                        // The engine has retried for the time of a call, or has failed at once.
                         retry = Some(backoff.pause());
                     }
                 },
-                // The holder must not go on as if it still had the item.
+                // The holder must not believe that it still has the item.
                 () = sleep_until(deadline.into()) => return self.shared.lose(),
             }
         }

@@ -1,4 +1,4 @@
-//! The queues that a client keeps something for: those in use, and for a while those that were.
+//! The queues that a client keeps state for: those in use, and for a while those that were in use.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 use crate::dispatch::Dispatch;
 use crate::name::QueueName;
 
-/// How long a queue is kept that nobody holds, after it was last asked for: whoever asks for it again
-/// soon need not open it anew.
+/// How long a queue without handles is kept after it was last requested, so that it need not be opened again
+/// soon.
 const KEPT: Duration = Duration::from_secs(60);
-/// How many of those are kept at most.
+/// Limit of the queues without handles.
 const MAX_KEPT: usize = 4_096;
-/// There is nothing to gain by looking among fewer.
-const MIN_LOOK: usize = 64;
+/// Fewer queues than this are not searched for unused ones.
+const MIN_SEARCHED: usize = 64;
 
 #[derive(Default)]
 pub(crate) struct Known {
     queues: HashMap<QueueName, Entry>,
-    /// With so many entries it is looked for queues out of use.
-    look_at: usize,
-    /// Those forgotten while a handle was left, through which calls may still be made.
+    /// The number of entries that starts the next search for unused queues.
+    search_at: usize,
+    /// Queues that were forgotten although a handle was left, which can still make calls.
     released: Vec<Weak<Dispatch>>,
 }
 
@@ -30,15 +30,14 @@ struct Entry {
 }
 
 impl Entry {
-    /// No handle refers to it. Requests in flight have what they need.
+    /// There is no handle. Requests in flight have what they need.
     fn is_unused(&self) -> bool {
         Arc::strong_count(&self.dispatch) == 1
     }
 }
 
 impl Known {
-    /// The queue of this name, and those that are not kept any more: to be dropped when nothing is
-    /// locked.
+    /// The queue of this name, and unused queues that the caller drops after releasing the lock.
     pub(crate) fn get(
         &mut self,
         name: QueueName,
@@ -49,7 +48,7 @@ impl Known {
             entry.asked = now;
             return (entry.dispatch.clone(), Vec::new());
         }
-        let unused = if self.queues.len() >= self.look_at.max(MIN_LOOK) {
+        let unused = if self.queues.len() >= self.search_at.max(MIN_SEARCHED) {
             self.take_unused(now)
         } else {
             Vec::new()
@@ -59,7 +58,7 @@ impl Known {
         (dispatch, unused)
     }
 
-    /// Looking costs by the number of entries, and is done again when there are half as many more.
+    /// A search takes time in proportion to the entries, so the next one waits until there are half as many more.
     fn take_unused(&mut self, now: Instant) -> Vec<Arc<Dispatch>> {
         let mut asked: Vec<Instant> =
             self.queues.values().filter(|e| e.is_unused()).map(|e| e.asked).collect();
@@ -73,25 +72,25 @@ impl Known {
         };
         let taken = self.queues.extract_if(|_, entry| gone(entry));
         let taken = taken.map(|(_, entry)| entry.dispatch).collect();
-        self.look_at = self.queues.len() * 3 / 2;
+        self.search_at = self.queues.len() * 3 / 2;
         taken
     }
 
-    /// Forgets a queue that nobody uses but the caller.
+    /// Forgets a queue that only the caller uses.
     pub(crate) fn release(&mut self, dispatch: &Arc<Dispatch>) -> Option<Arc<Dispatch>> {
         let entry = self.queues.get(&dispatch.queue)?;
         let only = Arc::ptr_eq(&entry.dispatch, dispatch) && Arc::strong_count(dispatch) == 2;
         let entry = if only { self.queues.remove(&dispatch.queue) } else { None }?;
         if self.released.len() == self.released.capacity() {
             self.released.retain(|released| released.strong_count() > 0);
-            // The next look comes when there are twice as many.
+            // The next search waits until there are twice as many.
             self.released.reserve(self.released.len().max(1));
         }
         self.released.push(Arc::downgrade(&entry.dispatch));
         Some(entry.dispatch)
     }
 
-    /// All that calls may be on their way for, whether they are kept here or not.
+    /// All queues that may have calls, whether they are kept here or not.
     pub(crate) fn in_use(&self) -> Vec<Arc<Dispatch>> {
         let kept = self.queues.values().map(|entry| entry.dispatch.clone());
         kept.chain(self.released.iter().filter_map(Weak::upgrade)).collect()

@@ -18,19 +18,19 @@ pub const MIN_LEASE: Duration = Duration::from_millis(1);
 pub const MAX_LEASE: Duration = Duration::from_secs(30 * 86_400);
 /// Longest delay: 366 days.
 pub const MAX_DELAY: Duration = Duration::from_secs(366 * 86_400);
-/// Most attempts that an item can be limited to.
+/// Highest limit of attempts.
 pub const MAX_ATTEMPTS: u32 = 65_535;
 /// Highest priority; the lowest, and the default, is 0.
 pub const MAX_PRIORITY: u8 = 9;
-/// Most items that one step of an engine touches. Larger batches are split.
+/// Limit of the items in one step of an engine. Larger batches are split.
 pub const MAX_BATCH: usize = 1_000;
-/// Longest error text that is kept with a failed item, in bytes; more is cut off.
+/// Longest error text that is kept with a failed item, in bytes. The rest is cut off.
 pub const MAX_ERROR_TEXT: usize = 1_024;
-/// Most data that one request carries, in bytes: 16 MiB, or a single item that is larger.
+/// Limit of the data in one request, in bytes: 16 MiB, or a single larger item.
 pub const MAX_BATCH_BYTES: usize = 16 << 20;
-/// Most bytes of ids and data that several calls share a request with: nearly 1 MiB. No server can be set
-/// to refuse an argument of less than 1 MiB (`proto-max-bulk-len`), so that a larger item, whose call has
-/// a request of its own, is refused alone.
+/// Limit of the ids and data in a request that several calls share, in bytes: nearly 1 MiB. A server cannot be
+/// configured to refuse an argument below 1 MiB (`proto-max-bulk-len`). So it can only refuse a larger item,
+/// whose call has a request of its own.
 pub const MAX_SHARED_BYTES: usize = (1 << 20) - 1_024;
 
 pub(crate) fn check_duration(
@@ -47,7 +47,7 @@ pub(crate) fn check_duration(
             show(max)
         )));
     }
-    // Up, so that nothing ends earlier than was asked for.
+    // Rounds up, so that nothing ends too early.
     Ok(value.as_nanos().div_ceil(1_000_000) as u64)
 }
 
@@ -74,11 +74,11 @@ pub(crate) fn check_delay(value: Duration) -> Result<u64> {
     check_duration("a delay", value, Duration::ZERO, MAX_DELAY)
 }
 
-/// How a client connects; what the URL says wins over what is set here.
+/// How a client connects. Options in the URL take precedence.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ConnectOptions {
-    /// First part of every key, `[A-Za-z0-9._-]{1,64}`. Default: `leaseq`.
+    /// The first part of every key, `[A-Za-z0-9._-]{1,64}`. Default: `leaseq`.
     pub namespace: String,
     /// How long an operation is retried before it is [`Unavailable`](crate::ErrorKind::Unavailable):
     /// 50 ms to 10 minutes. Default: 10 s.
@@ -139,8 +139,8 @@ impl ConnectOptions {
         Ok(())
     }
 
-    /// Takes one `name=value` of a URL's query. False if there is no such option. Messages do not
-    /// quote the value: it may be a part of a password.
+    /// Sets an option from a URL's query. False if there is no such option. Error messages do not quote the
+    /// value, which may be part of a password.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool> {
         let number = || {
             value.parse::<u64>().map_err(|_| {
@@ -168,25 +168,25 @@ impl ConnectOptions {
 pub struct LeaseOptions {
     /// How long the lease lasts: 1 ms to 30 days.
     pub duration: Duration,
-    /// How long to wait for an item: `None` until there is one, zero to return at once.
+    /// How long to wait for an item. `None`: until there is one. Zero: not at all.
     pub wait: Option<Duration>,
-    /// Extend the lease in the background. Default: no.
+    /// Extends the lease in the background. Default: no.
     pub keep_alive: Option<KeepAlive>,
 }
 
 impl LeaseOptions {
-    /// A lease of this duration; waits until there is an item.
+    /// A lease of this duration that waits until there is an item.
     pub fn new(duration: Duration) -> Self {
         LeaseOptions { duration, wait: None, keep_alive: None }
     }
 
-    /// Waits this long at most; zero returns at once.
+    /// Waits no longer than this. Zero: returns at once.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
         self
     }
 
-    /// Has the lease extended in the background until it is settled, dropped or lost.
+    /// Extends the lease in the background until it is settled, dropped or lost.
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
         self.keep_alive = Some(keep_alive);
         self
@@ -205,12 +205,12 @@ impl LeaseOptions {
     }
 }
 
-/// Background extension of a lease: each time a third of its duration has passed, it is extended
-/// to the full duration again.
+/// Background extension of a lease: whenever a third of its duration has passed, it is extended to the full
+/// duration again.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct KeepAlive {
-    /// Total time since the lease was given after which it is no longer extended. Default: none.
+    /// Stops extending this long after the lease was granted. Default: never.
     pub limit: Option<Duration>,
 }
 
@@ -220,7 +220,7 @@ impl KeepAlive {
         KeepAlive::default()
     }
 
-    /// Stops extending when this much time has passed since the lease was given.
+    /// Stops extending this long after the lease was granted.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
         self
@@ -231,8 +231,8 @@ impl KeepAlive {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CompleteOptions {
-    /// False unless the lease is current: nobody was given the item since, and it was not reclaimed.
-    /// Default: no, the work is done whoever holds the item by now.
+    /// Only succeeds if the lease is current: the item was neither leased again nor reclaimed. Default: no,
+    /// since the work is done, whoever holds the item now.
     pub strict: bool,
 }
 
@@ -242,7 +242,7 @@ impl CompleteOptions {
         CompleteOptions::default()
     }
 
-    /// False unless the lease is current.
+    /// Only succeeds if the lease is current.
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self

@@ -1,5 +1,5 @@
-//! Random bytes for ids, from the operating system. Asking it costs more than the rest of making an
-//! id, so a thread asks for those of many ids at once.
+//! Random bytes for ids, from the operating system. A request costs more than the rest of an id, so a thread
+//! requests the bytes of many ids at once.
 
 use std::cell::RefCell;
 
@@ -8,13 +8,13 @@ use rand::{RngCore, TryRngCore};
 
 use crate::fork::Process;
 
-/// As many as an id of version 7 takes.
+/// The random bytes in an id of version 7.
 const SIZE: usize = 10;
-/// For so many ids at once.
+/// How many ids one request serves.
 const IDS: usize = 64;
 
 struct Pool {
-    /// A forked child has a copy, and must not give out what its parent does.
+    /// A forked child has a copy, and must not use the same bytes as its parent.
     owner: Option<Process>,
     bytes: [[u8; SIZE]; IDS],
     left: usize,
@@ -26,8 +26,8 @@ thread_local! {
     };
 }
 
-/// Gives `each` of so many ids bytes that nobody gets a second time. Which process this is is asked
-/// once for all of them.
+/// Calls `each` once for each of `count` ids, with bytes that are never used again. Checks only once which
+/// process this is.
 pub(crate) fn bytes(count: usize, mut each: impl FnMut([u8; SIZE])) {
     POOL.with_borrow_mut(|pool| {
         let owner = Some(Process::current());
