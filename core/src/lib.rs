@@ -23,14 +23,14 @@
 //! # Layout
 //!
 //! - [`Client`] owns the connections and serves any number of queues, [`WorkQueue`].
-//! - [`Item`] is what is added, [`Lease`] what a worker holds, [`ItemInfo`] what an operator sees.
-//! - Options and every limit and default: [`options`].
-//! - Errors: one [`Error`] with an [`ErrorKind`] that says what to do.
-//! - [`blocking`]: for programs without an async runtime; it also goes on after a fork.
+//! - A producer adds an [`Item`], a worker holds a [`Lease`], an operator sees an [`ItemInfo`].
+//! - [`options`] has the options, and every limit and default.
+//! - [`Error`] has an [`ErrorKind`] that says what to do.
+//! - [`blocking`] is for programs without an async runtime, and survives a fork.
 //!
-//! Calls made at the same time travel in one request. Every call may be dropped at any point: a
-//! lease that would have gone to nobody is given back at once. A client works inside a tokio
-//! runtime; on a runtime of one thread, code that blocks it also stops the background work.
+//! Calls made at the same time share a request. Every call may be dropped at any point: a lease that it has
+//! obtained is given back at once. A client works inside a tokio runtime. On a runtime with one thread, code
+//! that blocks it also stops the background work.
 
 #![forbid(unsafe_code)]
 // Each engine uses a part of what the others need too.

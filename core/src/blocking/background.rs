@@ -1,4 +1,4 @@
-//! Calls that run in the background, for a program whose event loop must not wait.
+//! Calls that run in the background, for programs whose event loop must not block.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,14 +19,14 @@ const THREADS: usize = 1;
 
 type Call = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The runtime of this process, made at first use, never ended.
+/// The runtime of this process, created at first use. It never ends.
 struct Background {
     _runtime: Runtime,
     calls: UnboundedSender<Call>,
 }
 
-/// Runs a call in the background. Calls begin, and so are executed, in the order in which they are
-/// started. A call that panics is dropped.
+/// Runs a call in the background. Calls are executed in the order in which they are started. A call that panics
+/// is dropped.
 ///
 /// # Errors
 /// `Unavailable` if the operating system gives no threads.
@@ -57,11 +57,11 @@ impl Background {
     }
 }
 
-/// A call has its place in the order of calls when it was polled once. A runtime promises no order in which
-/// it first polls its tasks, not even with a single thread.
+/// Polls each call once, in order, which gives it its place among the calls. A runtime guarantees no order for
+/// the first polls of its tasks, not even with a single thread.
 async fn begin_in_order(mut calls: UnboundedReceiver<Call>) {
     while let Some(mut call) = calls.recv().await {
-        // Whatever budget this task has left, the call gets as far as it can.
+        // Ignores the budget of this task, so that the call gets as far as it can.
         let begin = unconstrained(poll_fn(|task| {
             Poll::Ready(catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(task))))
         }));

@@ -1,7 +1,6 @@
-//! The runtime of callers that wait. Whoever waits for a call drives it, sockets and timers included:
-//! a call then needs no other thread to be woken, there and back, which is most of what a call to a
-//! server nearby takes. Between calls a thread of its own, the background driver, does the
-//! background work.
+//! The runtime of callers that block. A caller drives its call itself, with sockets and timers, so that no other
+//! thread has to be woken. Waking one twice would take most of the time of a call to a nearby server. Between
+//! calls a thread, the background driver, does the background work.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -16,28 +15,28 @@ use crate::{Error, Result};
 
 static RUNTIME: PerProcess<CallerDrivenRuntime> = PerProcess::new();
 
-/// Callers that come again within this time drive by themselves. As long as that, background work
-/// may wait between two calls.
+/// A caller that returns within this time drives the runtime itself. Background work may have to wait this long
+/// between two calls.
 const SOON: Duration = Duration::from_millis(1);
 
 pub(super) struct CallerDrivenRuntime {
     runtime: Runtime,
     begun: Instant,
-    /// How many callers are inside, how many came, and when the last one left, in ns since `begun`.
+    /// How many callers are inside, how many have entered, and when the last one left, in ns since `begun`.
     inside: AtomicUsize,
     came: AtomicUsize,
     left: AtomicU64,
-    /// When a caller let background work go first for the last time, in ns since `begun`.
+    /// When a caller last let background work go first, in ns since `begun`.
     yielded: AtomicU64,
     background_driver: Thread,
-    /// The background driver drives, until it is told to leave it to the callers.
+    /// The background driver drives the runtime, until `leave` notifies it.
     keeps: AtomicBool,
     leave: Notify,
-    /// The background driver sleeps until the last caller has left.
+    /// The background driver sleeps until the last caller leaves.
     sleeps: AtomicBool,
 }
 
-/// This process's.
+/// The runtime of this process.
 ///
 /// # Errors
 /// `Unavailable` if the operating system gives no threads.
@@ -67,7 +66,7 @@ pub(super) fn caller_driven_runtime() -> Result<&'static CallerDrivenRuntime> {
     });
     let here = here.ok_or_else(|| Error::internal("the runtime is of no process"))?;
     if spare.is_none() {
-        // Of two that were made at the same time, one has a background driver; the other one's ends.
+        // If two were created at the same time, the background driver of the spare one ends.
         let _ = driven.send(here);
     }
     Ok(here)
@@ -102,7 +101,7 @@ impl CallerDrivenRuntime {
         let soon_after = |time: &AtomicU64| {
             u128::from(now.saturating_sub(time.load(Ordering::Relaxed))) < SOON.as_nanos()
         };
-        // One that comes now and then is served faster by a thread that stands ready.
+        // An occasional caller is served faster by a thread that already drives.
         if soon_after(&self.left) && self.keeps.swap(false, Ordering::SeqCst) {
             self.leave.notify_one();
         }
@@ -111,8 +110,8 @@ impl CallerDrivenRuntime {
             self.yielded.store(now, Ordering::Relaxed);
         }
         self.runtime.block_on(async {
-            // A call that has its answer at once drives nothing, and many of them keep the
-            // background driver away.
+            // A call that completes at once drives nothing, and many of them keep the background driver
+            // away.
             if yields {
                 tokio::task::yield_now().await;
             }
@@ -120,7 +119,7 @@ impl CallerDrivenRuntime {
         })
     }
 
-    /// The background driver's life.
+    /// Runs the background driver.
     fn keep(&self) {
         loop {
             self.keeps.store(true, Ordering::SeqCst);
@@ -129,13 +128,13 @@ impl CallerDrivenRuntime {
         }
     }
 
-    /// Rests; false if no caller came meanwhile, and none is inside.
+    /// Rests. False if no caller has entered meanwhile, and none is inside.
     fn callers_drive(&self) -> bool {
         let came = self.came.load(Ordering::SeqCst);
         thread::park_timeout(SOON);
         let others = self.came.load(Ordering::SeqCst) != came;
         if !others && self.inside.load(Ordering::SeqCst) > 0 {
-            // One that stays: it drives for as long as it does.
+            // A long call, which drives the runtime until it ends.
             self.sleeps.store(true, Ordering::SeqCst);
             while self.inside.load(Ordering::SeqCst) > 0 && self.sleeps.load(Ordering::SeqCst) {
                 thread::park();

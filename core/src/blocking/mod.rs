@@ -1,9 +1,8 @@
-//! The face for programs without an async runtime, as those in C and Python: it owns one, and goes
-//! on in a forked child.
+//! The interface for programs without an async runtime, such as those in C and Python. It owns a runtime, and
+//! continues in a forked child.
 //!
-//! A child opens connections of its own at first use. What the parent had leased stays the parent's
-//! ([`ProcessBound`]). For that to be safe at any moment, [`fork`](crate::fork) must be told of every
-//! fork.
+//! A child opens its own connections at first use. Leases of the parent stay with the parent
+//! ([`ProcessBound`]). For this to be safe, the hooks of [`fork`](crate::fork) must run at every fork.
 
 mod background;
 mod caller_driven;
@@ -22,8 +21,8 @@ pub use self::background::start;
 pub use self::process_bound::{PerProcess, ProcessBound};
 pub use self::runtime::{run, run_while};
 
-/// A [`Client`](crate::Client) in each process that uses it. The async functions here must be run by
-/// [`run`] or [`start`]; whichever of them connects has the connections.
+/// A [`Client`](crate::Client) in each process that uses it. Run its async functions by [`run`] or [`start`]; the
+/// one that connects owns the connections.
 pub struct Client {
     url: String,
     options: ConnectOptions,
@@ -56,11 +55,11 @@ impl Client {
         Ok(Arc::new(Client { url, options, opened_by, closed, here }))
     }
 
-    /// This process's client; a forked child connects when it asks first.
+    /// The client of this process. A forked child connects at its first call.
     ///
     /// # Errors
-    /// `Closed`; as for [`crate::Client::connect`]; `Invalid` in a child for `memory:`, which its
-    /// parent has for itself.
+    /// `Closed`; as for [`crate::Client::connect`]; `Invalid` in a child for `memory:`, which belongs to its
+    /// parent.
     pub async fn in_this_process(&self) -> Result<&crate::Client> {
         if self.is_closed() {
             return Err(Error::closed());
@@ -96,13 +95,13 @@ impl Client {
         Ok(Queue { client: self.clone(), name: name.to_owned(), here: PerProcess::new() })
     }
 
-    /// True from the beginning of [`close`](Client::close) on.
+    /// True from the start of [`close`](Client::close).
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Closes this process's client, as [`crate::Client::close`] does. A child that never used it
-    /// has nothing to close.
+    /// Closes the client of this process, as [`crate::Client::close`] does. Does nothing in a child that has not
+    /// used it.
     pub async fn close(&self) {
         self.closed.store(true, Ordering::Release);
         if let Some(client) = self.here.get() {
@@ -135,7 +134,7 @@ impl Queue {
         &self.client
     }
 
-    /// This process's queue; a forked child connects when it asks first.
+    /// The queue of this process. A forked child connects at its first call.
     ///
     /// # Errors
     /// As for [`Client::in_this_process`].
@@ -148,8 +147,8 @@ impl Queue {
         here.ok_or_else(|| Error::internal("the queue is of no process"))
     }
 
-    /// [`WorkQueue::give_back`], for where nothing may be waited for and nothing may fail, as when a
-    /// handle is dropped. Nothing is done in a process that has not used the queue.
+    /// [`WorkQueue::give_back`] that neither waits nor fails, for when a handle is dropped. Does nothing in a
+    /// process that has not used the queue.
     pub fn give_back<'a>(&self, leases: impl IntoIterator<Item = &'a Lease>) {
         if let Some(queue) = self.here.get() {
             queue.give_back(leases);

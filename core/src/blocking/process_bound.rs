@@ -1,16 +1,16 @@
-//! What belongs to one process.
+//! Values that belong to one process.
 
 use std::sync::OnceLock;
 
 use crate::fork::{self, Process};
 use crate::{Error, Result};
 
-/// A value of the process that made it. A forked child has a copy that it must not use, nor drop:
-/// the threads that served it are gone, and its locks may be held by them for ever.
+/// A value of the process that created it. A forked child must neither use nor drop its copy: the threads that
+/// served it are gone, and may have left its locks locked for ever.
 #[derive(Debug)]
 pub struct ProcessBound<T> {
     owner: Process,
-    /// There until it is dropped.
+    /// `Some` until it is dropped.
     value: Option<T>,
 }
 
@@ -20,7 +20,7 @@ impl<T> ProcessBound<T> {
         ProcessBound { owner: Process::current(), value: Some(value) }
     }
 
-    /// True in the process that made it.
+    /// True in the process that created it.
     pub fn is_here(&self) -> bool {
         self.owner == Process::current()
     }
@@ -28,7 +28,7 @@ impl<T> ProcessBound<T> {
     /// The value, called `what` in the error.
     ///
     /// # Errors
-    /// `Invalid` in a process forked off the one that made it.
+    /// `Invalid` in a process that was forked from it.
     pub fn get(&self, what: &str) -> Result<&T> {
         match &self.value {
             Some(value) if self.is_here() => Ok(value),
@@ -40,7 +40,7 @@ impl<T> ProcessBound<T> {
         }
     }
 
-    /// The value in any process: only for what needs no thread and no lock.
+    /// The value, in any process. Only for what needs no thread and no lock.
     pub fn peek(&self) -> Option<&T> {
         self.value.as_ref()
     }
@@ -54,8 +54,8 @@ impl<T> Drop for ProcessBound<T> {
     }
 }
 
-/// A value that each process makes for itself at first use. A child has none until it sets one; its
-/// parent's is neither used there nor dropped.
+/// A value that each process creates for itself. A child has none until it sets one, and neither uses nor drops
+/// that of its parent.
 #[derive(Debug)]
 pub struct PerProcess<T>(OnceLock<Box<Slot<T>>>);
 
@@ -78,7 +78,7 @@ impl<T> PerProcess<T> {
         PerProcess(OnceLock::new())
     }
 
-    /// This process's, if it has made one.
+    /// The value of this process, if it has set one.
     pub fn get(&self) -> Option<&T> {
         let mut place = self;
         while let Some(slot) = place.0.get() {
@@ -90,11 +90,12 @@ impl<T> PerProcess<T> {
         None
     }
 
-    /// Sets this process's, unless another thread has: returns that one then, and the value.
+    /// Sets the value of this process, and returns it. If another thread has set one, returns that one, and this
+    /// value as well.
     pub fn set(&self, value: T) -> (Option<&T>, Option<T>) {
         let mut new = Box::new(Slot { value: ProcessBound::new(value), next: PerProcess::new() });
         let mut place = self;
-        // A child could not finish what another thread of the parent has begun to set.
+        // A child could not finish what another thread of its parent has begun.
         let _gate = fork::hold();
         loop {
             match place.0.set(new) {

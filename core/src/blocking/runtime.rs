@@ -1,4 +1,4 @@
-//! Callers that wait for their calls.
+//! Callers that block until their call ends.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::{Error, Result};
 /// Runs a call to its end on the calling thread.
 ///
 /// # Errors
-/// Those of the call; `Invalid` inside an async runtime, which this would stop.
+/// Those of the call; `Invalid` inside an async runtime, which this would block.
 pub fn run<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
     allowed()?.run(call)
 }
 
-/// [`run`], but asks `go_on` each time `every` has passed. If it says no, the call is dropped: what
-/// it would have leased is given back. `go_on` may make blocking calls of its own.
+/// [`run`], but calls `go_on` whenever `every` has passed. If that fails, the call is dropped, and leases that it
+/// would have got are given back. `go_on` may make blocking calls.
 ///
 /// # Errors
 /// Those of the call, as for [`run`], or that of `go_on`.
@@ -31,7 +31,7 @@ pub fn run_while<T, E: From<Error>>(
         let answer = driven.run(async { tokio::time::timeout(every, call.as_mut()).await });
         match answer {
             Ok(answer) => return Ok(answer?),
-            // Outside the runtime: a signal's handler is a program like any other.
+            // Outside the runtime, so that a signal handler may make calls.
             Err(_) => go_on()?,
         }
     }

@@ -38,7 +38,7 @@ impl Context {
         if self.closed.is_cancelled() { Err(Error::closed()) } else { Ok(()) }
     }
 
-    /// Runs a task to its end, whatever becomes of the caller. `close` waits for it.
+    /// Runs a task to its end, even if the caller is dropped. `close` waits for it.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn_on(task, &self.runtime);
     }

@@ -1,4 +1,4 @@
-//! Lanes: names under which the engine remembers the answer to the last operation.
+//! Lanes: names under which the engine remembers the reply to the last operation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use crate::engine::RequestId;
 
-/// One lane. It has one operation in flight at a time; each has the next number.
+/// A lane has one operation in flight at a time. Its operations are numbered.
 #[derive(Debug)]
 pub(crate) struct Lane {
     name: Arc<str>,
     number: u64,
-    /// A copy of one of its requests may still be on its way.
+    /// A copy of one of its requests may still arrive.
     late_copy: Arc<AtomicBool>,
 }
 
@@ -27,8 +27,8 @@ impl Lane {
         }
     }
 
-    /// The outcome of its last operation is unknown: a copy of the request may still be on its way,
-    /// and is not executed when it arrives as long as the engine remembers the lane.
+    /// The outcome of its last operation is unknown: a copy of the request may still arrive. It is not executed
+    /// while the engine remembers the lane.
     pub(crate) fn unknown(&mut self) {
         self.late_copy.store(true, Ordering::Relaxed);
     }
@@ -39,7 +39,7 @@ impl Lane {
     }
 }
 
-/// Makes the names of the lanes of one client, which no other client has.
+/// Creates the names of a client's lanes, which no other client has.
 #[derive(Debug)]
 pub(crate) struct LaneNames {
     prefix: String,

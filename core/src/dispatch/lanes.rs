@@ -10,11 +10,11 @@ use crate::engine::RequestId;
 use crate::name::QueueName;
 use crate::{Error, Result};
 
-/// Everything that sends requests holds this. When nothing does any more, the engine deletes the lanes.
+/// Held by everything that sends requests. When it is dropped, the engine deletes the lanes.
 pub(crate) struct Lanes {
     context: Arc<Context>,
     queue: QueueName,
-    /// A lane in use belongs to its user. One that never comes back is never forgotten by the client.
+    /// A lane in use belongs to its user. The engine keeps a lane that is never put back.
     idle: Mutex<Vec<Lane>>,
     /// The engine may keep something for the queue.
     used: AtomicBool,
@@ -39,8 +39,8 @@ impl Lanes {
         self.used.store(true, Ordering::Relaxed);
     }
 
-    /// A lane for the caller alone, to be given to [`put_back`](Lanes::put_back) after the last answer:
-    /// a lane for each call would be one more name to keep, here and on the engine.
+    /// A lane for the caller alone, to be [put back](Lanes::put_back) after the last reply, so that client and
+    /// engine need not keep one for each call.
     pub(crate) fn take(&self) -> Lane {
         let idle = self.idle().pop();
         idle.unwrap_or_else(|| self.context.lane_names.make())
@@ -50,8 +50,8 @@ impl Lanes {
         self.idle().push(lane);
     }
 
-    /// Runs one operation on a lane of its own. If its outcome is unknown, or the caller does not wait
-    /// for it, the engine goes on remembering the lane.
+    /// Runs one operation on a lane of its own. If its outcome is unknown, or the caller is dropped, the engine
+    /// keeps remembering the lane.
     pub(crate) async fn run<T>(
         &self,
         until: Instant,
@@ -67,7 +67,7 @@ impl Lanes {
         done
     }
 
-    /// Has the engine forget the queue and the lanes that no request can come on any more.
+    /// Lets the engine forget the queue, and the lanes on which no request can arrive any more.
     pub(crate) async fn retire(&self) -> Result<()> {
         let (engine, names) = (&self.context.engine, self.names());
         engine.retire(&self.queue, &names).await
@@ -82,14 +82,14 @@ impl Lanes {
 impl Drop for Lanes {
     fn drop(&mut self) {
         let (context, names) = (self.context.clone(), self.names());
-        // A client that is closed has done it, or cannot any more.
+        // A closed client has done it, or cannot do it any more.
         if context.closed.is_cancelled() || !self.used.load(Ordering::Relaxed) {
             return;
         }
         let queue = self.queue.clone();
         self.context.spawn(async move {
             let Ok(_permit) = context.retiring.acquire().await else { return };
-            // Whatever is left is dropped when it has been idle for long.
+            // The engine drops the rest after a long idle time.
             if let Err(error) = context.engine.retire(&queue, &names).await {
                 tracing::debug!(%queue, %error, "lanes were left behind");
             }

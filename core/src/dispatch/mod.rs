@@ -37,10 +37,10 @@ use crate::engine::{Complete, Extend, Fail, Release, Token};
 use crate::item::{Item, State};
 use crate::name::QueueName;
 
-/// Requests at the same time that tell the engine which queues are not used any more.
+/// Limit of the requests in flight that retire queues.
 pub(crate) const MAX_RETIRING: usize = 16;
 
-/// One queue of a client: every operation that changes state goes through here.
+/// One queue of a client. Every operation that changes state goes through here.
 pub(crate) struct Dispatch {
     shared: Arc<QueueContext>,
     format_check: FormatCheck,

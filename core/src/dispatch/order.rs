@@ -1,5 +1,5 @@
-//! The order of the calls of one queue, whatever their kind: a request does not leave before an earlier
-//! call of another kind, unless the two cannot be told apart from the other order.
+//! The order of the calls of one queue, whatever their kind. A request is not sent before an earlier call of
+//! another kind, unless their order makes no difference.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::kind::{Items, Kind, Swap, swap};
 use super::shared_request::SharedRequest;
 
-/// Where more items than this wait, they are not compared one by one.
+/// With more items than this waiting, they are not compared one by one.
 const MAX_COMPARED: usize = 10_000;
 
 #[derive(Default)]

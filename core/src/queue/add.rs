@@ -6,10 +6,10 @@ use crate::item::Item;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
 
 impl WorkQueue {
-    /// Adds an item. True: it is stored and will be delivered. False: an item with this id exists
-    /// in some state; nothing changed, its data was not overwritten.
+    /// Adds an item. True: it is stored and will be delivered. False: an item with this id exists, whatever its
+    /// state, and was not changed.
     ///
-    /// Calls that one client makes together on a queue, of whatever kind, are executed in the order in
+    /// Calls that one client makes at the same time on a queue, whatever their kind, are executed in the order in
     /// which they were first polled: see [`WorkQueue`].
     ///
     /// # Errors
@@ -20,8 +20,8 @@ impl WorkQueue {
         only(self.dispatch.add.call(vec![item], until).await?)
     }
 
-    /// Whether the item is within its limits, for faces in other languages that add what several
-    /// callers give them as one batch: a bad item must spoil its own call alone.
+    /// Checks that the item is within its limits. For bindings that add the items of several callers as one batch:
+    /// a bad item must fail only its own call.
     ///
     /// # Errors
     /// `Invalid`, as [`add_item`](WorkQueue::add_item) gives it.
@@ -29,8 +29,8 @@ impl WorkQueue {
         item.validate(self.dispatch.context.max_data)
     }
 
-    /// Adds many items; the answers stand in their order. Each chunk of at most 1,000 items and
-    /// 16 MiB is one atomic step. Of two items with the same id only the first can be true.
+    /// Adds many items; the answers are in their order. Each chunk of at most 1,000 items and 16 MiB is one atomic
+    /// step. Of two items with the same id only the first can be added.
     ///
     /// # Errors
     /// `Invalid` if any of them is outside its limits; then none is added. After another error,

@@ -1,4 +1,4 @@
-//! What operators do to a queue.
+//! Operations of operators.
 
 use bytes::Bytes;
 
@@ -9,8 +9,8 @@ use crate::item::{State, check_id};
 use crate::options::MAX_BATCH;
 
 impl WorkQueue {
-    /// Removes an item in whatever state it is. False: there is no item with this id. A holder of
-    /// its lease gets false or `LeaseLost` from then on.
+    /// Removes an item, whatever its state. False: there is no item with this id. A holder of its lease gets
+    /// false or `LeaseLost` from then on.
     ///
     /// # Errors
     /// `Invalid` for an id outside 1 to 512 bytes.
@@ -36,8 +36,8 @@ impl WorkQueue {
         Ok(removed)
     }
 
-    /// Makes dead items ready again, at the back of their priority and with their attempts counted
-    /// anew. False for an id that is not there, or not dead.
+    /// Makes dead items ready again, at the back of their priority, and resets their attempts. False for an id
+    /// without an item, or whose item is not dead.
     ///
     /// # Errors
     /// `Invalid` for an id outside 1 to 512 bytes.
@@ -56,7 +56,7 @@ impl WorkQueue {
     }
 
     /// Stops leasing from this queue, for every client, until [`resume`](WorkQueue::resume).
-    /// Adding, completing and reclaiming go on; calls that lease wait, or get nothing.
+    /// Adding, completing and reclaiming continue; calls that lease wait, or get nothing.
     ///
     /// # Errors
     /// See [`WorkQueue`].
@@ -65,7 +65,7 @@ impl WorkQueue {
         dispatch.change(dispatch.context.engine.set_paused(&dispatch.queue, true)).await
     }
 
-    /// Goes on leasing after [`pause`](WorkQueue::pause); waiting calls wake.
+    /// Continues leasing after [`pause`](WorkQueue::pause). Waiting calls wake.
     ///
     /// # Errors
     /// See [`WorkQueue`].
@@ -74,16 +74,16 @@ impl WorkQueue {
         dispatch.change(dispatch.context.engine.set_paused(&dispatch.queue, false)).await
     }
 
-    /// Deletes the queue with everything in it: items in every state, counts, totals, the pause, and
-    /// its name, which [`Client::queues`](crate::Client::queues) does not list from then on. True: the
-    /// queue was there when this call began, and is gone. False: there was none.
+    /// Deletes the queue with everything in it: items in every state, counts, totals, the pause, and its name,
+    /// which [`Client::queues`](crate::Client::queues) no longer lists. True: the queue existed when this call
+    /// began, and is gone. False: it did not exist.
     ///
-    /// Holders of its leases get false or `LeaseLost` from then on. Calls that wait for an item go on
-    /// waiting: the queue exists again as soon as an item is added. That is then another queue, which a
-    /// late or repeated request of this call does not touch.
+    /// Holders of its leases get false or `LeaseLost` from then on. Calls that wait for an item continue to
+    /// wait: the queue exists again as soon as an item is added. That is a new queue, which a late or repeated
+    /// request of this call does not affect.
     ///
     /// # Errors
-    /// See [`WorkQueue`]. After an error, the queue is there or gone; call again.
+    /// See [`WorkQueue`]. After an error, the queue may or may not exist; call again.
     pub async fn drop_queue(&self) -> Result<bool> {
         self.dispatch.context.check_open()?;
         let dropped = self.dispatch.context.engine.drop_queue(&self.dispatch.queue).await?;
@@ -91,12 +91,12 @@ impl WorkQueue {
         Ok(dropped)
     }
 
-    /// Removes every item of a state, as many as there are when it begins, and returns how many.
-    /// In steps of up to 1,000 items: other clients go on meanwhile, and each step has the client's
-    /// time-out to itself.
+    /// Removes every item of a state, as many as there are when it begins, and returns how many. Works in steps
+    /// of up to 1,000 items: other clients can continue meanwhile, and each step has the client's time-out to
+    /// itself.
     ///
     /// # Errors
-    /// See [`WorkQueue`]. After an error, some have been removed.
+    /// See [`WorkQueue`]. After an error, some items have been removed.
     pub async fn purge(&self, state: State) -> Result<u64> {
         let counts = self.counts().await?;
         let (context, queue) = (&self.dispatch.context, &self.dispatch.queue);

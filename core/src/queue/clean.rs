@@ -12,10 +12,10 @@ use crate::options::{MAX_DELAY, MIN_LEASE, check_duration};
 use crate::{Error, Result};
 
 const HOUR: Duration = Duration::from_secs(3600);
-/// A deep clean that nobody waits for rests this many times as long as it works.
+/// A deep clean in the background rests this many times as long as it works.
 const PACE: u32 = 4;
 
-/// The turn at a deep clean. One that was not finished goes back at once, for another to take.
+/// The turn to clean deeply. If the clean is not finished, it is given back at once.
 struct Held {
     dispatch: Arc<Dispatch>,
     ended: bool,
@@ -28,16 +28,16 @@ impl Drop for Held {
         }
         let dispatch = self.dispatch.clone();
         self.dispatch.context.spawn(async move {
-            // Else it ends by itself, in a minute.
+            // If this fails, the turn ends by itself in a minute.
             let _ = dispatch.context.engine.deep_turn(&dispatch.queue, Turn::Drop).await;
         });
     }
 }
 
 impl WorkQueue {
-    /// Makes due items ready and reclaims expired leases, for queues that nobody is waiting on.
-    /// Costs by what is due or expired, not by what is queued or leased. In steps of up to 1,000 items,
-    /// each of which has the client's time-out to itself.
+    /// Makes due items ready and reclaims expired leases, for queues that nobody waits on. The cost depends on
+    /// the items that are due or expired, not on those that are queued or leased. Works in steps of up to 1,000
+    /// items, each of which has the client's time-out to itself.
     ///
     /// # Errors
     /// See [`WorkQueue`].
@@ -60,10 +60,9 @@ impl WorkQueue {
         }
     }
 
-    /// Finds and mends every broken invariant, in small atomic steps: safe under full load and
-    /// beside other cleaners. On a sound queue it changes nothing. Takes about as long as reading
-    /// the whole queue, and on Redis about 16 bytes of memory for each ready item. Each step has the
-    /// client's time-out to itself.
+    /// Finds and mends every broken invariant, in small atomic steps: safe under full load and beside other
+    /// cleaners. Changes nothing in a sound queue. Takes about as long as reading the whole queue, and on Redis
+    /// about 16 bytes of memory for each ready item. Each step has the client's time-out to itself.
     ///
     /// # Errors
     /// See [`WorkQueue`].
@@ -72,7 +71,7 @@ impl WorkQueue {
         self.dispatch.context.engine.audit(&self.dispatch.queue, true, 0).await
     }
 
-    /// [`deep_clean`](WorkQueue::deep_clean) that only looks.
+    /// [`deep_clean`](WorkQueue::deep_clean) that changes nothing.
     ///
     /// # Errors
     /// See [`WorkQueue`].
@@ -81,10 +80,10 @@ impl WorkQueue {
         self.dispatch.context.engine.audit(&self.dispatch.queue, false, 0).await
     }
 
-    /// Waits until an item is due or a lease expires, so that a [`light_clean`] has something to do:
-    /// for a cleaner to call again and again. It sleeps until then, without asking, and is told of
-    /// items that are due or expire earlier. It looks when it is called, so news that were lost are
-    /// made up for after a `rest`, 1 ms to an hour. False: the rest is over.
+    /// Waits until an item is due or a lease expires, so that a [`light_clean`] has something to do. A cleaner
+    /// calls it in a loop. It sleeps without polling, and is notified of items that are due or expire earlier.
+    /// Because it queries when it is called, a lost notification delays it by no more than `rest`, 1 ms to an
+    /// hour. False: the rest is over.
     ///
     /// May be dropped at any point.
     ///
@@ -115,10 +114,10 @@ impl WorkQueue {
         }
     }
 
-    /// A [`deep_clean`](WorkQueue::deep_clean), unless one was done within this interval, or another
-    /// cleaner is doing it: any number of cleaners together do it once. It takes its time, so that
-    /// workers keep most of the engine for themselves. Dropped or killed, it may be done by another a
-    /// minute later. An interval of at most 366 days; zero only asks whether somebody is at it.
+    /// A [`deep_clean`](WorkQueue::deep_clean), unless one was done within this interval, or another cleaner is
+    /// doing it: any number of cleaners together do it once. It pauses often, so that workers keep most of the
+    /// engine for themselves. If it is dropped or killed, another cleaner can do it a minute later. The interval
+    /// is at most 366 days; with zero, only a clean in progress prevents it.
     ///
     /// # Errors
     /// `Invalid` for a longer interval; else see [`WorkQueue`].
@@ -147,9 +146,9 @@ impl WorkQueue {
         Ok(DeepClean::Done(report))
     }
 
-    /// Which rights the user that this client has logged in as lacks on this queue, as words for
-    /// the server's `ACL SETUSER`: `+hset`. Empty if nothing is missing, and always on the embedded
-    /// engine. Nothing is touched. Without `+eval` nothing else can be told.
+    /// The rights that the user of this client lacks on this queue, as words for the server's `ACL SETUSER`, such
+    /// as `+hset`. Empty if nothing is missing, and always on the embedded engine. Changes nothing. Without
+    /// `+eval` it cannot find out about other rights.
     ///
     /// # Errors
     /// `Unavailable`, `Closed`.

@@ -1,4 +1,4 @@
-//! Leasing items, also with completing before it.
+//! Leasing items, and completing others in the same request.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::{Error, Result, keep_alive};
 
 impl WorkQueue {
     /// Leases the oldest ready item of the highest priority. `None`: there was none within
-    /// [`wait`](LeaseOptions::wait), which is not an error; without `wait` it waits until there is
-    /// one. Dropping the future strands nothing: what was leased for it is given back at once.
+    /// [`wait`](LeaseOptions::wait), which is not an error. Without `wait` it waits until there is one.
+    /// Dropping the future is safe: a lease that it has obtained is given back at once.
     ///
     /// # Errors
     /// `Invalid` for a duration outside 1 ms to 30 days.
@@ -35,15 +35,14 @@ impl WorkQueue {
         Ok(leases)
     }
 
-    /// Completes items, as [`complete_many`](WorkQueue::complete_many) does, and leases up to `count`
-    /// others, as [`lease_many`](WorkQueue::lease_many) does, in one round trip: for a worker on its
-    /// way from one batch to the next. Up to 1,000 items completed and leased are one atomic step on
-    /// the engine; more are split. Completing comes first, and at once: it is done and the leases are
-    /// [settled](Lease::is_settled) before this waits for an item. Without any lease to complete it
-    /// only leases.
+    /// Completes items, as [`complete_many`](WorkQueue::complete_many) does, and leases up to `count` others, as
+    /// [`lease_many`](WorkQueue::lease_many) does, in one round trip: for a worker that moves from one batch to
+    /// the next. Up to 1,000 items, completed and leased, are one atomic step on the engine; more are split.
+    /// Completing comes first: the leases are [settled](Lease::is_settled) before this waits for an item. Without
+    /// any lease to complete it only leases.
     ///
-    /// Dropping the future strands nothing: what was leased for it is given back, and what it
-    /// completes is completed or not.
+    /// Dropping the future is safe: leases that it has obtained are given back, and the items that it completes
+    /// are completed or not.
     ///
     /// # Errors
     /// As for both; `Invalid` touches nothing. After another error, nothing is leased, and each lease
@@ -57,8 +56,8 @@ impl WorkQueue {
         self.complete_and_lease_with(leases, CompleteOptions::default(), count, options).await
     }
 
-    /// [`complete_and_lease`](WorkQueue::complete_and_lease) with options for completing. One that is
-    /// strict and false makes its lease [lost](Lease::is_lost), not settled.
+    /// [`complete_and_lease`](WorkQueue::complete_and_lease) with options for completing. If a strict completion
+    /// returns false, its lease is [lost](Lease::is_lost), not settled.
     ///
     /// # Errors
     /// As for [`complete_and_lease`](WorkQueue::complete_and_lease).
@@ -120,7 +119,7 @@ impl WorkQueue {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CompletedAndLeased {
-    /// For each lease, in their order: true if this call has completed its item.
+    /// For each lease, in order: whether this call has completed its item.
     pub completed: Vec<bool>,
     /// The new leases; none if there was nothing within [`wait`](LeaseOptions::wait).
     pub leases: Vec<Lease>,

@@ -1,4 +1,4 @@
-//! Looking at a queue without changing it.
+//! Queries, which change nothing.
 
 use super::work_queue::WorkQueue;
 use crate::item::{Counts, Cursor, ItemInfo, Page, State, check_id};
@@ -14,7 +14,7 @@ impl WorkQueue {
         Ok(self.counts().await?.ready)
     }
 
-    /// How many items are leased, expired ones that nobody has reclaimed yet included.
+    /// How many items are leased, including expired ones that were not reclaimed yet.
     ///
     /// # Errors
     /// See [`WorkQueue`].
@@ -31,7 +31,7 @@ impl WorkQueue {
         dispatch.look(dispatch.context.engine.counts(&dispatch.queue)).await
     }
 
-    /// Looks at an item without leasing it. `None`: there is no item with this id.
+    /// Inspects an item without leasing it. `None`: there is no item with this id.
     ///
     /// # Errors
     /// `Invalid` for an id outside 1 to 512 bytes.
@@ -41,10 +41,9 @@ impl WorkQueue {
         dispatch.look(dispatch.context.engine.get(&dispatch.queue, id.as_ref())).await
     }
 
-    /// Looks at up to `limit` items of a state, 1 to 1,000: ready ones in the order of leasing,
-    /// the others by time. `None` as cursor begins; [`Page::cursor`] goes on. Not a snapshot:
-    /// items that move while you turn pages may be missed or shown twice. A page may hold fewer
-    /// items than the limit, also if it is not the last one.
+    /// Inspects up to `limit` items of a state, 1 to 1,000: ready ones in the order of leasing, others by time.
+    /// Begins without a cursor, and continues with [`Page::cursor`]. Not a snapshot: items that move between two
+    /// pages may be missed or shown twice. Any page may have fewer items than the limit.
     ///
     /// # Errors
     /// `Invalid` for a limit outside 1 to 1,000.

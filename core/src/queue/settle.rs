@@ -18,9 +18,9 @@ pub struct Hold {
 }
 
 impl WorkQueue {
-    /// Completes the item: it is gone. True for exactly one caller in a generation. A holder whose
-    /// lease has expired may still be that caller, wherever the item is by then; whoever has leased
-    /// it meanwhile gets false.
+    /// Completes the item, which is then gone. True for exactly one caller in a generation. A holder whose lease
+    /// has expired may still be that caller, whatever the item's state is by then; a worker that has leased it
+    /// meanwhile gets false.
     ///
     /// # Errors
     /// `Invalid` for a lease of another queue.
@@ -36,8 +36,8 @@ impl WorkQueue {
         only(self.complete_many_with([lease], options).await?)
     }
 
-    /// Completes many items; the answers stand in their order. After an error, each lease says by
-    /// [`Lease::completed`] whether it was completed.
+    /// Completes many items; the answers are in their order. After an error, [`Lease::completed`] tells for each
+    /// lease whether it was completed.
     ///
     /// # Errors
     /// As for [`complete`](WorkQueue::complete).
@@ -83,7 +83,7 @@ impl WorkQueue {
         only(self.extend_many([lease], duration).await?)?
     }
 
-    /// Extends many leases; the answers stand in their order.
+    /// Extends many leases; the answers are in their order.
     ///
     /// # Errors
     /// As for [`extend`](WorkQueue::extend); `LeaseLost` for each lease by itself.
@@ -121,7 +121,7 @@ impl WorkQueue {
         only(self.release_many([lease], delay).await?)?
     }
 
-    /// Gives many items back; the answers stand in their order.
+    /// Gives many items back; the answers are in their order.
     ///
     /// # Errors
     /// As for [`release`](WorkQueue::release); `LeaseLost` for each lease by itself.
@@ -149,9 +149,9 @@ impl WorkQueue {
         Ok(released)
     }
 
-    /// Gives back, in the background, leases that reached nobody after all, as those of a face whose
-    /// caller is gone when the answer comes. Returns at once, and
-    /// [`close`](crate::Client::close) waits for it. Leases of other queues are left alone.
+    /// Gives back, in the background, leases that reached no caller, for bindings whose caller is gone when the
+    /// reply arrives. Returns at once, and [`close`](crate::Client::close) waits for it. Ignores leases of other
+    /// queues.
     pub fn give_back<'a>(&self, leases: impl IntoIterator<Item = &'a Lease>) {
         let leases = leases.into_iter().filter(|lease| lease.queue == self.dispatch.queue);
         let tokens = leases.map(|lease| {
@@ -161,8 +161,8 @@ impl WorkQueue {
         self.dispatch.give_back(tokens.collect());
     }
 
-    /// [`close`](crate::Client::close) waits until this is dropped, for the client's time-out at
-    /// most: what is given back before goes out in time.
+    /// Lets [`close`](crate::Client::close) wait until this is dropped, for the client's time-out at most, so that
+    /// leases can still be given back.
     pub fn hold(&self) -> Hold {
         Hold { _token: self.dispatch.context.tasks.token() }
     }
@@ -177,7 +177,7 @@ impl WorkQueue {
         only(self.fail_many([(lease, error)], delay).await?)?
     }
 
-    /// Counts failures of many items; the answers stand in their order.
+    /// Counts failures of many items; the answers are in their order.
     ///
     /// # Errors
     /// As for [`fail`](WorkQueue::fail); `LeaseLost` for each lease by itself.
@@ -208,7 +208,7 @@ impl WorkQueue {
         Ok(failed)
     }
 
-    /// The leases as a list, if they are all of this queue.
+    /// The leases as a list, if all of them are of this queue.
     pub(super) fn own<'a>(
         &self,
         leases: impl IntoIterator<Item = &'a Lease>,
@@ -238,7 +238,7 @@ fn lost(lease: &Lease) -> Error {
     Error::lease_lost(lease.queue.as_str(), &lease.item.id)
 }
 
-/// The first `most` bytes of the text, or a few less: whole characters.
+/// The first `most` bytes of the text, or a few less, so that no character is cut.
 fn cut(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {
