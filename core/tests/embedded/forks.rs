@@ -1,5 +1,5 @@
-//! A process that forks while its threads work: with the hooks of `leaseq::fork` a child may use the
-//! file anew, and the parent goes on.
+//! A process that forks while its threads work. With the hooks of `leaseq::fork` a child may open the file
+//! again, and the parent continues.
 
 use std::ffi::c_int;
 use std::path::Path;
@@ -9,70 +9,10 @@ use std::time::{Duration, Instant};
 
 use leaseq::{Client, ConnectOptions, ErrorKind, Lease, LeaseOptions, WorkQueue};
 
+use crate::libc_calls::{ended, forked, register_hooks};
 use crate::support::{Place, Process, assert_sound, at_once, fill, item, ms, queue};
 
 const URL: &str = "LEASEQ_FORKS_URL";
-
-#[allow(unsafe_code)]
-mod libc_calls {
-    //! What has no safe form: registering the hooks as a binding does, forking, and leaving a child.
-
-    use std::ffi::c_int;
-
-    unsafe extern "C" {
-        fn pthread_atfork(
-            before: extern "C" fn(),
-            parent: extern "C" fn(),
-            child: extern "C" fn(),
-        ) -> c_int;
-        fn fork() -> c_int;
-        fn _exit(status: c_int) -> !;
-        fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
-        fn alarm(seconds: u32) -> u32;
-    }
-
-    extern "C" fn before() {
-        leaseq::fork::before();
-    }
-
-    extern "C" fn parent() {
-        leaseq::fork::after_in_parent();
-    }
-
-    extern "C" fn child() {
-        leaseq::fork::after_in_child();
-    }
-
-    pub(super) fn register_hooks() {
-        // SAFETY: the functions live as long as the program.
-        assert_eq!(unsafe { pthread_atfork(before, parent, child) }, 0);
-    }
-
-    /// Runs `work` in a child, which ends with 0 if it returns; gives the child's pid.
-    pub(super) fn forked(work: impl FnOnce()) -> c_int {
-        // SAFETY: the child uses the C library and what the hooks make usable, and never returns.
-        match unsafe { fork() } {
-            0 => {
-                // SAFETY: a child that hangs is killed, so that the test fails and does not hang.
-                unsafe { alarm(30) };
-                let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-                // SAFETY: nothing of the parent's is to be cleaned up here.
-                unsafe { _exit(c_int::from(done.is_err())) }
-            }
-            pid => pid,
-        }
-    }
-
-    /// Waits for a child; how it ended, 0 if well.
-    pub(super) fn ended(pid: c_int) -> c_int {
-        let mut status = -1;
-        // SAFETY: the status is written to a variable of that type.
-        assert_eq!(unsafe { waitpid(pid, &raw mut status, 0) }, pid);
-        status
-    }
-}
-
-use libc_calls::{ended, forked, register_hooks};
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)

@@ -14,6 +14,7 @@ mod dropped;
 mod forks;
 mod full;
 mod ledger;
+mod libc_calls;
 mod locked;
 mod places;
 mod processes;

@@ -1,8 +1,9 @@
--- Storage format 1 of the embedded engine. All queues of a file stand in one database.
+-- Storage format 1 of the embedded engine. All queues of a file share one database.
 
--- One row. clock: high-water mark of the time in ms, so that it never goes back. sequence: no number
--- above it was given, to an item or to a position in line; numbers are never used twice. drops: how many
--- queues were dropped; while it stays the same, a name stands for the same queue.
+-- One row.
+--   clock     high-water mark of the time in ms, so that it never goes back
+--   sequence  no number above it was given to an item or a position; numbers are never reused
+--   drops     how many queues were dropped; while it stays the same, a name stands for the same queue
 CREATE TABLE meta (
     only     INTEGER PRIMARY KEY CHECK (only = 1),
     clock    INTEGER NOT NULL,
@@ -11,9 +12,11 @@ CREATE TABLE meta (
 ) STRICT;
 INSERT INTO meta VALUES (1, 0, 0, 0);
 
--- queue: never used again for another one. name: NULL if it was dropped; its rows are deleted bit by bit.
--- corrected: how often its counts were. ready0 to ready9, delayed, leased, dead: how many items are in
--- each state. Then the totals.
+--   queue      never reused for another queue
+--   name       NULL if it was dropped; its rows are deleted in steps
+--   corrected  how often its counts were corrected
+--   ready0 to ready9, delayed, leased, dead   how many items are in each state
+--   the others are totals
 CREATE TABLE queue (
     queue     INTEGER PRIMARY KEY AUTOINCREMENT,
     name      TEXT UNIQUE,
@@ -41,12 +44,16 @@ CREATE TABLE queue (
     removed   INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- number: the generation. state: 0 ready, 1 leased, 2 delayed, 3 dead. sort_key and position: where it stands
--- among those of its state, lowest first. sort_key: of a ready item the negative of its priority, of others
--- when it expires, is due or died. position: of a ready item in the line of its priority, from the sequence
--- at the back, from its negative at the front; 0 of others. deliveries: how often it was leased and came
--- back; with the number it is the token of a lease. front: 1 while a released item waits out its delay.
--- since: when it became ready, 0 if that was when it was added. data: NULL if it stands in `large`.
+--   number      the generation
+--   state       0 ready, 1 leased, 2 delayed, 3 dead
+--   sort_key, position   the order among the items of a state, lowest first
+--   sort_key    the negative priority of a ready item; when any other expires, is due or died
+--   position    of a ready item within its priority: a number of the sequence at the back, a negative one at
+--               the front; 0 for others
+--   deliveries  how often it was leased and came back; with the number it is the token of a lease
+--   front       1 while a released item waits for the end of its delay
+--   since       when it became ready, 0 if that was when it was added
+--   data        NULL if it is in `large`
 -- A lease changes state, sort_key and position of most rows without changing their length (SQLite stores 0 and
 -- 1 in no bytes), so that nothing else of a page moves.
 CREATE TABLE item (
@@ -68,16 +75,16 @@ CREATE TABLE item (
     data         BLOB
 ) STRICT;
 CREATE UNIQUE INDEX item_id ON item (queue, id);
--- One for all states: fewer pages and fewer steps for a change of state than one for each.
+-- One index for all states: a change of state touches fewer pages than with one index for each.
 CREATE INDEX item_line ON item (queue, state, sort_key, position);
 
--- Data of more than 1,024 bytes, apart from the row that changes with every lease.
+-- Data of more than 1,024 bytes, apart from the rows that change with every lease.
 CREATE TABLE large (
     number INTEGER PRIMARY KEY,
     data   BLOB NOT NULL
 ) STRICT;
 
--- When a cleaner has cleaned a queue deeply, and until when one does.
+-- When a queue was last cleaned deeply, and until when a cleaner has the turn.
 CREATE TABLE deep_turn (
     queue    INTEGER PRIMARY KEY,
     cleaned  INTEGER,

@@ -1,0 +1,82 @@
+//! What a lease tells its holder when the engine fails.
+
+use super::*;
+
+#[tokio::test]
+async fn a_kept_lease_is_extended_again_when_the_engine_goes_on() {
+    let (engine, _client, queue) = faulty("memory:", SOON).await;
+    queue.add_items([item("a"), item("b")]).await.unwrap();
+    let keep = LeaseOptions::new(ms(2_000)).keep_alive(KeepAlive::new());
+    let lease = queue.lease(keep.clone()).await.unwrap().unwrap();
+    let tries = Arc::new(AtomicUsize::new(0));
+    let refuse = |tries: &Arc<AtomicUsize>| {
+        let tries = tries.clone();
+        move |operation: &'static str, _: &[Bytes]| {
+            let refused = operation == "extend";
+            tries.fetch_add(usize::from(refused), Relaxed);
+            refused.then(|| Fault::Refuse(Error::unavailable("the disk is full", false)))
+        }
+    };
+    engine.set(refuse(&tries));
+    assert!(eventually(SOON, async || tries.load(Relaxed) >= 3).await);
+    engine.set(|_, _| None);
+    let deadline = lease.deadline();
+    assert!(eventually(SOON, async || lease.deadline() > deadline).await);
+    assert!(!lease.is_lost());
+    assert!(queue.complete(&lease).await.unwrap());
+
+    // The engine does not recover: a bounded number of attempts, and the holder is notified in time.
+    tries.store(0, Relaxed);
+    let lease = queue.lease(keep).await.unwrap().unwrap();
+    let begun = Instant::now();
+    engine.set(refuse(&tries));
+    tokio::time::timeout(SOON, lease.lost()).await.unwrap();
+    assert!(begun.elapsed() >= ms(1_900), "{:?}", begun.elapsed());
+    let tries = tries.load(Relaxed);
+    println!("{tries} tries");
+    assert!((2..=60).contains(&tries), "{tries}");
+}
+
+/// After an error, each lease tells whether it was completed.
+#[tokio::test]
+async fn each_lease_says_whether_it_was_completed() {
+    let (engine, _client, queue) = faulty("memory:", SOON).await;
+    let ids: Vec<String> = (0..2_500).map(|i| i.to_string()).collect();
+    queue.add_items(ids.iter().map(|id| item(id))).await.unwrap();
+    let mut leases = Vec::new();
+    while leases.len() < ids.len() {
+        leases.extend(queue.lease_many(1_000, at_once()).await.unwrap());
+    }
+    let says = |leases: &[crate::Lease]| -> Vec<Option<bool>> {
+        leases.iter().map(crate::Lease::completed).collect()
+    };
+    assert!(says(&leases).iter().all(|said| *said == Some(false)));
+    // The second of three chunks is refused: nothing of it was executed.
+    let mut completes = 0;
+    engine.set(move |operation, _| {
+        completes += usize::from(operation == "complete");
+        (operation == "complete" && completes == 2)
+            .then(|| Fault::Refuse(Error::unavailable("no room", false)))
+    });
+    let error = queue.complete_and_lease(&leases, 1, at_once()).await.unwrap_err();
+    assert!(error.to_string().contains("each lease says whether it was completed"), "{error}");
+    assert!(!error.to_string().contains("nothing was executed"), "{error}");
+    assert!(says(&leases[..1_000]).iter().all(|said| *said == Some(true)));
+    assert!(says(&leases[1_000..]).iter().all(|said| *said == Some(false)));
+    // The second half is refused, but the items are completed.
+    engine.set(once("second half", Fault::Refuse(Error::internal("a bad record"))));
+    let error = queue.complete_and_lease(&leases[1_000..1_002], 1, at_once()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal);
+    assert_eq!(says(&leases[1_000..1_003]), [Some(true), Some(true), Some(false)]);
+    // No reply to either half: unknown, until a later call gets a reply.
+    engine.set(once("complete_and_lease", Fault::Panic));
+    let error = queue.complete_and_lease(&leases[1_002..1_004], 1, at_once()).await.unwrap_err();
+    assert!(error.outcome_unknown());
+    assert_eq!(says(&leases[1_002..1_005]), [None, None, Some(false)]);
+    assert_eq!(queue.complete_many(&leases[1_002..1_003]).await.unwrap(), [true]);
+    assert_eq!(says(&leases[1_002..1_004]), [Some(true), None]);
+    // Another client has removed it, so this call has not completed it.
+    assert!(queue.remove("1004").await.unwrap());
+    assert_eq!(queue.complete_many(&leases[1_004..1_005]).await.unwrap(), [false]);
+    assert_eq!(says(&leases[1_004..1_005]), [Some(false)]);
+}
