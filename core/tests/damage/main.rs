@@ -11,5 +11,6 @@ mod cost;
 mod damage;
 mod load;
 mod mended;
+mod stage;
 #[path = "../support/mod.rs"]
 mod support;
