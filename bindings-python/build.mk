@@ -1,5 +1,5 @@
 # Python: an environment with the package built in it, and one each for other queues to measure beside.
-.PHONY: python test-python bench-python peers-python fmt-python lint-python
+.PHONY: python generate-python test-python bench-python peers-python fmt-python lint-python
 
 PYTHON_VENV := $(CURDIR)/build/python
 PYTHON := $(PYTHON_VENV)/bin/python
@@ -35,6 +35,10 @@ $(PYTHON_PEERS)/%/ready: bindings-python/bench/peers/%.txt
 
 # Most of the tests wait: for servers, for processes, for time. Those of a file run one after the other, so
 # that the packages are built once.
+# The blocking interface, from that for asyncio.
+generate-python: $(PYTHON_VENV)/ready
+	$(PYTHON) bindings-python/generate_blocking.py
+
 test-python: PROFILE := dev
 test-python: lint-python python ## what must hold for Python
 	cd bindings-python && $(PYTHON) -m pytest -q --numprocesses 4 --dist loadfile
@@ -53,4 +57,5 @@ fmt-python: $(PYTHON_VENV)/ready
 lint-python: setup $(PYTHON_VENV)/ready
 	cd bindings-python && $(PYTHON) -m ruff format -q --check . $(PYTHON_OTHERS) \
 		&& $(PYTHON) -m ruff check -q . $(PYTHON_OTHERS)
-	cd bindings-python && $(PYTHON) -m mypy --strict python bench ../core/benches/chart.py $(PYTHON_DOCS)
+	$(PYTHON) bindings-python/generate_blocking.py --check
+	cd bindings-python && $(PYTHON) -m mypy --strict python bench generate_blocking.py ../core/benches/chart.py $(PYTHON_DOCS)

@@ -14,6 +14,8 @@ from conftest import PATIENCE, eventually
 
 import leaseq
 from leaseq import Item, State
+from leaseq._only_asyncio import _bridges
+from leaseq._only_asyncio import bridge as loop_bridge
 
 
 def ready(url):
@@ -143,18 +145,18 @@ def test_answers_that_arrive_together_wake_the_loop_once(redis_url):
             queue = client.queue("q")
             await queue.add_item("x")
             loop = asyncio.get_running_loop()
-            port = leaseq.asyncio._bridges[id(loop)]()
+            bridge = loop_bridge()
             wakes = 0
 
             def drain():
                 nonlocal wakes
                 wakes += 1
-                port.drain()
+                bridge.drain()
 
-            loop.add_reader(port.fileno(), drain)
+            loop.add_reader(bridge.fileno(), drain)
             await asyncio.gather(*(queue.add_item("x") for _ in range(1_000)))
             assert wakes < 300
-            loop.add_reader(port.fileno(), port.drain)
+            loop.add_reader(bridge.fileno(), bridge.drain)
 
     asyncio.run(main())
 
@@ -226,19 +228,19 @@ def test_a_task_cancelled_with_its_answer_gives_it_back(url, run):
             queue = client.queue("q")
             await queue.add_item("x")
             loop = asyncio.get_running_loop()
-            port = leaseq.asyncio._bridges[id(loop)]()
+            bridge = loop_bridge()
             task = asyncio.create_task(queue.lease(30))
 
             def drain():
                 # The future is resolved, and its task does not run before it is cancelled.
-                port.drain()
+                bridge.drain()
                 task.cancel()
 
-            loop.remove_reader(port.fileno())
-            loop.add_reader(port.fileno(), drain)
+            loop.remove_reader(bridge.fileno())
+            loop.add_reader(bridge.fileno(), drain)
             with pytest.raises(asyncio.CancelledError):
                 await task
-            loop.add_reader(port.fileno(), port.drain)
+            loop.add_reader(bridge.fileno(), bridge.drain)
 
     run(main())
     assert ready(url) == (1, 0)
@@ -250,8 +252,7 @@ def test_a_client_closed_with_an_answer_on_its_way_gives_it_back(url):
     async def main():
         async with await leaseq.asyncio.connect(url) as client:
             queue = client.queue("q")
-            loop = asyncio.get_running_loop()
-            port = leaseq.asyncio._bridges[id(loop)]()
+            bridge = loop_bridge()
             await queue.queue_len()
             task = asyncio.create_task(queue.lease(30))
             await asyncio.sleep(0)
@@ -260,7 +261,7 @@ def test_a_client_closed_with_an_answer_on_its_way_gives_it_back(url):
                 # Nothing is handed out meanwhile: this thread does not return to its loop.
                 eventually(lambda: other.queue("q").processing() == 1, "it is leased")
             task.cancel()
-        assert port.fileno() >= 0
+        assert bridge.fileno() >= 0
 
     for _ in range(5):
         asyncio.run(main())
@@ -315,7 +316,7 @@ def test_one_client_serves_one_loop_after_the_other(url):
         thread.join()
     asyncio.run(client.close())
     gc.collect()
-    assert leaseq.asyncio._bridges == {}
+    assert _bridges == {}
 
 
 def test_a_call_without_a_loop_is_an_error(url):

@@ -13,6 +13,7 @@ from conftest import eventually
 
 import leaseq
 from leaseq import Item, _leaseq
+from leaseq._only_asyncio import bridge as loop_bridge
 
 
 def closed_map():
@@ -285,7 +286,7 @@ def test_a_wait_that_is_cancelled_after_its_handle_was_closed_is_cancelled(url, 
     async def main():
         async with await leaseq.asyncio.connect(url) as client:
             queue = client.queue("q")
-            bridge = leaseq.asyncio._bridge()
+            bridge = loop_bridge()
             loop = asyncio.get_running_loop()
             await queue.add_item("x")
             task = asyncio.create_task(queue.lease(30))

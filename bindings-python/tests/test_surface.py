@@ -1,5 +1,7 @@
-"""Both faces have the same surface, and it is the one that is documented and typed."""
+"""Both interfaces have the same surface, which is the documented and the typed one."""
 
+import ast
+import asyncio
 import doctest
 import inspect
 import subprocess
@@ -17,6 +19,7 @@ HERE = Path(__file__).parent
 # Words of the language: with blocks, and what ends an iteration.
 DUNDERS = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
 CLASSES = ["Client", "Queue", "Lease"]
+INTERFACES = (leaseq, leaseq.asyncio)
 
 
 def public(cls):
@@ -128,34 +131,57 @@ def test_everything_public_is_documented():
 
 def examples():
     finder = doctest.DocTestFinder()
-    for face in (leaseq, leaseq.asyncio):
-        names = [name for name in face.__all__ if name not in ("__version__", "asyncio")]
-        words = {**vars(leaseq._blocking), **vars(leaseq), **vars(face)}
-        found = finder.find(face, face.__name__, face, globs=dict(words))
+    for interface in INTERFACES:
+        names = [name for name in interface.__all__ if name not in ("__version__", "asyncio")]
+        words = {**vars(leaseq._blocking), **vars(leaseq), **vars(interface)}
+        found = finder.find(interface, interface.__name__, interface, globs=dict(words))
         for name in names:
-            thing = getattr(face, name)
+            thing = getattr(interface, name)
             # Not by module: classes say that they are of the package.
-            found += finder.find(thing, f"{face.__name__}.{name}", False, globs=dict(words))
+            found += finder.find(thing, f"{interface.__name__}.{name}", False, globs=dict(words))
         yield from (each for each in found if each.examples)
 
 
 EXAMPLES = {example.name: example for example in examples()}
 
 
+@pytest.fixture
+def may_await(monkeypatch):
+    """Lets the examples await without a function around them, as in `python -m asyncio`."""
+    flag = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    loop = asyncio.new_event_loop()
+
+    def compiled(source, name, mode, flags, dont_inherit):
+        return compile(source, name, mode, flags | flag, dont_inherit)
+
+    def execute(code, words):
+        if code.co_flags & inspect.CO_COROUTINE:
+            loop.run_until_complete(types.FunctionType(code, words)())
+        else:
+            exec(code, words)
+
+    monkeypatch.setattr(doctest, "compile", compiled, raising=False)
+    monkeypatch.setattr(doctest, "exec", execute, raising=False)
+    yield
+    loop.close()
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.usefixtures("may_await")
 def test_the_examples_in_the_documentation_work(name):
     runner = doctest.DocTestRunner(optionflags=doctest.REPORT_NDIFF)
     assert runner.run(EXAMPLES[name]).failed == 0
 
 
 def test_there_are_examples():
-    assert {"leaseq", "leaseq.Item.json", "leaseq.Queue.lease", "leaseq.asyncio"} <= set(EXAMPLES)
-    assert len(EXAMPLES) > 15
+    few = {"leaseq", "leaseq.Item.json", "leaseq.Queue.lease", "leaseq.asyncio.Queue.lease"}
+    assert few <= set(EXAMPLES)
+    assert len(EXAMPLES) > 30
 
 
 def test_annotations_can_be_read_when_the_program_runs():
-    for face in (leaseq, leaseq.asyncio):
-        for member in public(face.Queue).values():
+    for interface in INTERFACES:
+        for member in public(interface.Queue).values():
             if inspect.isfunction(member):
                 assert typing.get_type_hints(
                     member, vars(sys.modules[member.__globals__["__name__"]])

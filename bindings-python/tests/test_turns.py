@@ -11,6 +11,7 @@ from conftest import eventually
 import leaseq
 import leaseq.asyncio
 from leaseq import Item
+from leaseq._only_asyncio import bridge as loop_bridge
 
 
 @pytest.fixture
@@ -176,18 +177,18 @@ def test_a_task_cancelled_with_its_answer_gives_back(url, run):
             await queue.add_items(["x", "y"])
             lease = await queue.lease(30)
             loop = asyncio.get_running_loop()
-            port = leaseq.asyncio._bridges[id(loop)]()
+            bridge = loop_bridge()
             task = asyncio.create_task(queue.complete_and_lease([lease], 1, 30))
 
             def drain():
                 # The future is resolved, and its task does not run before it is cancelled.
-                port.drain()
+                bridge.drain()
                 task.cancel()
 
-            loop.add_reader(port.fileno(), drain)
+            loop.add_reader(bridge.fileno(), drain)
             with pytest.raises(asyncio.CancelledError):
                 await task
-            loop.add_reader(port.fileno(), port.drain)
+            loop.add_reader(bridge.fileno(), bridge.drain)
 
     run(main())
     with leaseq.connect(url) as client:

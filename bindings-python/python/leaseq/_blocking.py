@@ -1,4 +1,7 @@
-"""The synchronous face."""
+"""The blocking interface.
+
+Generated from `asyncio.py` by `make generate-python`: change that file instead.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,9 @@ from typing import cast, overload
 
 from . import _leaseq
 from ._leaseq import Item
-from ._process import CLOSED, describe, describe_all, not_given_back, opened
-from ._values import (
-    Counts,
-    Data,
-    DeepReport,
-    ItemId,
-    ItemInfo,
-    LightReport,
-    Page,
-    Seconds,
-    State,
-)
-from .exceptions import LeaseqError
+from ._only_blocking import Lease, give_back
+from ._process import CLOSED, describe, describe_all, opened
+from ._values import Counts, Data, DeepReport, ItemId, ItemInfo, LightReport, Page, Seconds, State
 
 __all__ = ["Client", "Lease", "Queue", "connect"]
 
@@ -41,16 +34,16 @@ def connect(
 
     `url` is `redis://`, `rediss://` (TLS), `redis+unix:///path`,
     `redis+sentinel://h1:26379,h2:26379/master-name`, `redis+cluster://h1:7000,h2:7000`,
-    `sqlite:path/to/file.db` or `memory:`. User, password, database and options may stand in it, and
-    what it says wins over the arguments here. Without one: the environment variable `LEASEQ_URL`,
-    or else `REDIS_URL`.
+    `sqlite:path/to/file.db` or `memory:`. It may contain user, password, database and options;
+    they take precedence over the arguments here. Without a URL: the environment variable
+    `LEASEQ_URL`, or else `REDIS_URL`.
 
-    - `namespace`: what the keys on Redis begin with, `[A-Za-z0-9._-]{1,64}`; default `leaseq`.
-    - `timeout`: how long an operation is tried before it is `UnavailableError`, 50 ms to 10
+    - `namespace`: the prefix of all keys on Redis, `[A-Za-z0-9._-]{1,64}`; default `leaseq`.
+    - `timeout`: how long an operation is tried before it raises `UnavailableError`, 50 ms to 10
       minutes; default 10 s.
     - `connect_timeout`: for opening one connection, 10 ms to 10 minutes; default 2 s.
-    - `max_data`: largest data of an item, in bytes, at most 256 MiB; default 8 MiB.
-    - `ca_file`: PEM file with the authorities to trust for TLS; default: the system's.
+    - `max_data`: the largest data of an item, in bytes, at most 256 MiB; default 8 MiB.
+    - `ca_file`: a PEM file with the authorities to trust for TLS; default: the system's.
 
     Raises `InvalidError`, `IncompatibleError`, `UnavailableError`.
 
@@ -65,8 +58,8 @@ def connect(
 class Client:
     """Owns the connections and serves any number of queues; made by `connect`.
 
-    Threads may share it, and so may processes forked off this one: each opens connections of its
-    own at first use. Leaving its `with` block closes it.
+    Threads may share it. So may forked child processes: each opens
+    connections of its own at first use. Leaving its `with` block closes it.
     """
 
     __slots__ = ("_native",)
@@ -77,12 +70,14 @@ class Client:
     def queue(self, name: str) -> Queue:
         """Return the queue of this name, `[A-Za-z0-9._-]{1,128}`.
 
-        It need not exist: it does as soon as it has items. Raises `InvalidError`, `ClosedError`.
+        It need not exist: the first item creates it. Raises `InvalidError`, `ClosedError`.
         """
         return Queue(self._native.queue(name))
 
     def queues(self) -> list[str]:
-        """Return the names of all queues that were added to or paused and not dropped, sorted.
+        """Return the names of all queues, sorted.
+
+        A queue exists once an item was added or it was paused, until it is dropped.
 
         >>> with connect("memory:") as client:
         ...     client.queue("emails").add_item("hello")
@@ -93,9 +88,9 @@ class Client:
         return self._native.queues(None)
 
     def close(self) -> None:
-        """End waiting calls with `ClosedError`, finish what is on its way, and disconnect.
+        """End waiting calls with `ClosedError`, finish the requests in flight, and disconnect.
 
-        Leases that callers hold stay theirs until their deadline. A second call does nothing. When
+        Callers keep the leases that they hold until the deadline. A second call does nothing. When
         the process ends, clients that are still open are closed.
         """
         self._native.close(None)
@@ -114,57 +109,18 @@ class Client:
         self.close()
 
 
-class Lease(_leaseq.Lease):
-    """One item, leased: a claim on it until a deadline.
-
-    Leaving its `with` block completes the item. If the block raises, the item fails with that
-    error; if it is interrupted (`KeyboardInterrupt`, `SystemExit` and the like), the item is
-    released. Either way the exception goes on. Nothing is done if the lease was completed, released
-    or failed in the block, or is of another process. Without a block the lease runs out at its
-    deadline, and the item is delivered again.
-
-    A lease that was never used is released when its handle is dropped, when an interrupt ends the
-    `with` block of its client, and when the process ends: Ctrl-C may come when the lease is given
-    and nobody has it yet. It is used once one of its attributes is read, it is printed, it is given
-    to a method of a queue, its block is left, or a loop over `leases` goes on to the next turn.
-
-    >>> with connect("memory:") as client:
-    ...     queue = client.queue("emails")
-    ...     queue.add_item("hello")
-    ...     with queue.lease(30) as lease:
-    ...         print(lease.data)
-    ...     queue.get(lease.id)
-    True
-    b'hello'
-    """
-
-    __slots__ = ()
-
-    def __enter__(self) -> Lease:
-        return self
-
-    __exit__ = _leaseq.Lease._leave
-
-
-def _let_go(lease: Lease) -> None:
-    try:
-        lease._queue.release(None, lease, None)
-    except LeaseqError as problem:
-        not_given_back(lease, problem)
-
-
 class Queue:
     """One queue; made by `Client.queue`.
 
-    Threads may share it, and calls that they make at the same time travel in one request. Calls
-    wait without the GIL, and signals keep working.
+    Threads may share it. Calls made at the same time share one request.
+    Calls wait without the GIL, and signals keep working.
 
     Besides the errors named, every operation may raise `UnavailableError` (no answer within the
     client's time-out), `ClosedError`, `IncompatibleError` (the queue was written by a version with
     another storage format) and `InternalError` (damage; see `check`).
 
-    `id` is text or bytes; times are seconds, as a number, or a `timedelta`. Leaving its `with`
-    block closes this handle, not the client.
+    `id` is text or bytes; times are seconds, as a number, or a `timedelta`. Leaving its
+    `with` block closes this handle, not the client.
     """
 
     __slots__ = ("_name", "_native")
@@ -184,10 +140,11 @@ class Queue:
     def add_item(self, item: Item | Data) -> bool:
         """Add an item, or only its data.
 
-        True: it is stored and will be delivered. False: an item with this id exists in some state;
-        nothing changed, its data was not overwritten. Raises `InvalidError`.
+        True: the item is stored and will be delivered. False: an item with this id exists in some
+        state; nothing changed, its data was not overwritten. Raises `InvalidError`.
 
-        >>> queue = connect("memory:").queue("emails")
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
         >>> queue.add_item(b"hello"), queue.add_item("hello")
         (True, True)
         >>> queue.add_item(Item("your order", id="order-17", priority=5))
@@ -198,13 +155,14 @@ class Queue:
         return self._native.add_item(None, item)
 
     def add_items(self, items: Iterable[Item | Data]) -> builtins.list[bool]:
-        """Add many items; the answers stand in their order.
+        """Add many items; the answers are in the same order.
 
         Each chunk of at most 1,000 items and 16 MiB is one atomic step. If any item is outside its
         limits, `InvalidError` is raised and none is added; after another error, earlier chunks have
         been added.
 
-        >>> connect("memory:").queue("emails").add_items(["hello", "world"])
+        >>> client = connect("memory:")
+        >>> client.queue("emails").add_items(["hello", "world"])
         [True, True]
         """
         return self._native.add_items(None, items)
@@ -237,15 +195,16 @@ class Queue:
     ) -> Lease | None:
         """Lease the oldest ready item of the highest priority, for 1 ms to 30 days.
 
-        `None`: there was none within `wait`, which is not an error. Without `wait` it waits until
-        there is one; with zero it returns at once. Ctrl-C ends a wait, and strands no item. Keep
-        the lease: one that is dropped before it was used is released (see `Lease`).
+        `None`: there was none within `wait`, which is not an error. Without `wait` the call waits
+        until there is one; with zero it returns at once. If Ctrl-C interrupts it, what was leased
+        goes back. Keep the lease: one that is dropped before it was used is released (see `Lease`).
 
         With `keep_alive` the lease is extended in the background, also while Python is busy, until
         it is completed, released, failed, dropped or lost, or until `keep_alive_limit` has passed
-        since it was given; `Lease.lost` tells when it is lost. Raises `InvalidError`.
+        since the lease was returned. `Lease.lost` says when it is lost. Raises `InvalidError`.
 
-        >>> queue = connect("memory:").queue("emails")
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
         >>> queue.add_item("hello")
         True
         >>> while lease := queue.lease(30, wait=0.1):
@@ -265,9 +224,11 @@ class Queue:
     ) -> builtins.list[Lease]:
         """Lease up to `count` items: wait for the first, then take what is there.
 
-        At most 1,000 and about 16 MiB. Empty: there was none within `wait`. Else as `lease`.
+        At most 1,000 items and about 16 MiB. Empty: there was none within `wait`. Otherwise as
+        `lease`.
 
-        >>> queue = connect("memory:").queue("emails")
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
         >>> queue.add_items(["hello", "world"])
         [True, True]
         >>> leases = queue.lease_many(10, 30)
@@ -289,10 +250,12 @@ class Queue:
 
         With `complete`, going on to the next turn completes the item of the turn before, and leases
         the next in the same round trip. A turn that does not end, because of an exception, `break`
-        or `return`, completes nothing, and its lease is released. What the body has completed,
-        released or failed itself stays as it is.
+        or `return`, completes nothing; its lease is released when the iterator is closed, which
+        `contextlib.closing` does at once. What the body has completed, released or failed itself
+        stays as it is.
 
-        >>> queue = connect("memory:").queue("emails")
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
         >>> queue.add_items(["hello", "world"])
         [True, True]
         >>> for lease in queue.leases(30, wait=0.1):
@@ -307,35 +270,37 @@ class Queue:
         b'and'
         b'again'
         """
-        how = (duration, wait, keep_alive, keep_alive_limit)
-        lease = self._native.lease(None, *how)
+        limit = keep_alive_limit
+        lease = self.lease(duration, wait, keep_alive=keep_alive, keep_alive_limit=limit)
         while lease:
             try:
                 yield lease
             except BaseException:
                 if complete and lease._held:
-                    _let_go(lease)
+                    give_back(lease)
                 raise
-            # Whoever goes on has had the lease, and uses it.
+            # A caller that goes on has the lease, and uses it.
             if lease._held and complete:
-                _, leases = self._native.complete_and_lease(None, [lease], False, 1, *how)
+                _, leases = self.complete_and_lease(
+                    [lease], 1, duration, wait, keep_alive=keep_alive, keep_alive_limit=limit
+                )
                 lease = leases[0] if leases else None
             else:
-                lease = self._native.lease(None, *how)
+                lease = self.lease(duration, wait, keep_alive=keep_alive, keep_alive_limit=limit)
 
     def complete(self, lease: Lease, *, strict: bool = False) -> bool:
         """Complete the item: it is gone.
 
         True for exactly one caller in a generation. A holder whose lease has expired may still be
         that caller; whoever has leased the item meanwhile gets False. With `strict`, False unless
-        the lease is current. `InvalidError` for a lease of another queue or process.
+        the lease is current. Raises `InvalidError` for a lease of another queue or process.
         """
         return self._native.complete(None, lease, strict)
 
     def complete_many(
         self, leases: Iterable[Lease], *, strict: bool = False
     ) -> builtins.list[bool]:
-        """Complete many items; the answers stand in their order."""
+        """Complete many items; the answers are in the same order."""
         return self._native.complete_many(None, leases, strict)
 
     def complete_and_lease(
@@ -352,11 +317,12 @@ class Queue:
         """Complete items as `complete_many`, then lease others as `lease_many`, in one round trip.
 
         Returns the answers in the order of the leases, and the new leases. The items are completed
-        at once, before this waits for the next; a wait that is interrupted strands nothing. After
-        an error, nothing was leased, and `completed` of each lease says whether it was completed:
-        True, False, or None if that is unknown.
+        at once, before the call waits for the next. If Ctrl-C interrupts it, what was leased goes
+        back. After an error, nothing was leased, and `completed` of each lease says whether it was
+        completed: True, False, or None if that is unknown.
 
-        >>> queue = connect("memory:").queue("emails")
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
         >>> queue.add_items(["a", "b", "c"])
         [True, True, True]
         >>> leases = queue.lease_many(2, 30, wait=0)
@@ -376,10 +342,11 @@ class Queue:
     def extend(self, lease: Lease, duration: Seconds) -> datetime:
         """Extend the lease to the later of its deadline and now + `duration`.
 
-        Returns the deadline, on the server's clock. Works after the deadline too, as long as nobody
-        has reclaimed the item. Raises `LeaseLostError`, `InvalidError`.
+        Returns the deadline, on the server's clock. It also works after the deadline, as long as
+        nobody has reclaimed the item. Raises `LeaseLostError`, `InvalidError`.
 
-        >>> queue = connect("memory:").queue("emails")
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
         >>> queue.add_item("hello")
         True
         >>> lease = queue.lease(30)
@@ -392,14 +359,14 @@ class Queue:
     def extend_many(
         self, leases: Iterable[Lease], duration: Seconds
     ) -> builtins.list[datetime | None]:
-        """Extend many leases; the deadlines stand in their order, `None` for one that is lost."""
+        """Extend many leases; the deadlines are in the same order, `None` for one that is lost."""
         return self._native.extend_many(None, leases, duration)
 
     def release(self, lease: Lease, *, delay: Seconds | None = None) -> None:
         """Give the item back without counting an attempt.
 
-        It goes to the front of its priority, at once or after `delay`, at most 366 days. Raises
-        `LeaseLostError`, `InvalidError`.
+        The item goes to the front of its priority, at once or after `delay`, at most 366 days.
+        Raises `LeaseLostError`, `InvalidError`.
         """
         self._native.release(None, lease, delay)
 
@@ -414,15 +381,17 @@ class Queue:
     ) -> State:
         """Count a failure: the item goes to the back of its priority, at once or after `delay`.
 
-        It is dead when its limit of attempts is reached. Returns the state that it is in now. The
-        error is kept with the item, its first 1,024 bytes. Raises `LeaseLostError`, `InvalidError`.
+        The item is dead when its limit of attempts is reached. Returns its new state. The first
+        1,024 bytes of the error are kept with the item. Raises `LeaseLostError`, `InvalidError`.
 
-        >>> queue = connect("memory:").queue("emails")
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
         >>> queue.add_item(Item("hello", id="1", max_attempts=1))
         True
         >>> queue.fail(queue.lease(30), ValueError("no such address"))
         <State.DEAD: 'dead'>
-        >>> queue.get("1").last_error
+        >>> info = queue.get("1")
+        >>> info.last_error
         'ValueError: no such address'
         """
         return self._native.fail(None, lease, describe(error), delay)
@@ -436,14 +405,14 @@ class Queue:
     ) -> builtins.list[State | None]:
         """Count failures of many items, with one error for all, or one for each.
 
-        Returns the states that they are in now, `None` for a lease that is lost.
+        Returns their new states, `None` for a lease that is lost.
         """
         return self._native.fail_many(None, leases, describe_all(errors), delay)
 
     def light_clean(self) -> LightReport:
         """Make due items ready and reclaim expired leases, for queues that nobody is waiting on.
 
-        Costs by what is due or expired, not by what is queued or leased.
+        The cost depends on how many items are due or expired, not on how many are queued or leased.
         """
         return self._native.light_clean(None)
 
@@ -452,9 +421,11 @@ class Queue:
         return self._native.deep_clean(None)
 
     def check(self) -> DeepReport:
-        """Do what `deep_clean` does, but only look.
+        """Report what `deep_clean` would mend, and change nothing.
 
-        >>> connect("memory:").queue("emails").check().is_sound
+        >>> client = connect("memory:")
+        >>> report = client.queue("emails").check()
+        >>> report.is_sound
         True
         """
         return self._native.check(None)
@@ -468,9 +439,10 @@ class Queue:
         return self._native.processing(None)
 
     def counts(self) -> Counts:
-        """Return how many items are in each state, and more that operators watch.
+        """Return how many items are in each state, and what else operators monitor.
 
-        >>> queue = connect("memory:").queue("emails")
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
         >>> queue.add_item(Item("hello", priority=9))
         True
         >>> counts = queue.counts()
@@ -486,14 +458,17 @@ class Queue:
     def list(self, state: State | str, cursor: str | None = None, limit: int = 100) -> Page:
         """Look at up to `limit` items of a state, 1 to 1,000.
 
-        Ready ones in the order of leasing, the others by time. `Page.cursor` goes on, until it is
-        `None`. Not a snapshot: items that move meanwhile may be missed or shown twice; and a page
-        may hold fewer items than `limit` without being the last. Raises `InvalidError`.
+        Ready items come in the order of leasing, the others by time. `Page.cursor` continues the
+        list; it is `None` on the last page. The list is no snapshot: items that change state
+        meanwhile may be missing or appear twice, and a page may have fewer items than `limit`
+        without being the last. Raises `InvalidError`.
 
-        >>> queue = connect("memory:").queue("emails")
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
         >>> queue.add_items(["hello", "world"])
         [True, True]
-        >>> [item.data for item in queue.list("ready").items]
+        >>> page = queue.list("ready")
+        >>> [item.data for item in page.items]
         [b'hello', b'world']
         """
         return self._native.list(None, state, cursor, limit)
@@ -501,38 +476,40 @@ class Queue:
     def remove(self, id: ItemId) -> bool:  # noqa: A002 - the word for it
         """Remove an item in whatever state it is; False if there is none. Raises `InvalidError`.
 
-        A holder of its lease gets False or `LeaseLostError` from then on.
+        From then on a holder of its lease gets False or `LeaseLostError`.
         """
         return self._native.remove(None, id)
 
     def remove_many(self, ids: Iterable[ItemId]) -> builtins.list[bool]:
-        """Remove many items; the answers stand in their order."""
+        """Remove many items; the answers are in the same order."""
         return self._native.remove_many(None, ids)
 
     def requeue(self, *ids: ItemId) -> builtins.list[bool]:
-        """Make dead items ready again, at the back, with their attempts counted anew.
+        """Make dead items ready again, at the back, with no attempts counted.
 
-        False for one that is not there, or not dead. Raises `InvalidError`.
+        False for an item that does not exist or is not dead. Raises `InvalidError`.
         """
         return self._native.requeue(None, ids)
 
     def pause(self) -> None:
         """Stop leasing from this queue, for every client, until `resume`.
 
-        Adding, completing and reclaiming go on; calls that lease wait, or get nothing.
+        Adding, completing and reclaiming go on. Calls that lease wait, or return nothing.
         """
         self._native.pause(None)
 
     def resume(self) -> None:
-        """Go on leasing after `pause`; waiting calls wake."""
+        """Allow leasing again after `pause`; waiting calls wake."""
         self._native.resume(None)
 
     def purge(self, state: State | str) -> int:
-        """Remove every item of a state, as many as there are now, and return how many.
+        """Remove every item that is in a state now, and return how many were removed.
 
-        In steps: other clients go on meanwhile. After an error, some have been removed.
+        It works in steps, and other clients go on meanwhile. After an error, some items have been
+        removed.
 
-        >>> queue = connect("memory:").queue("emails")
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
         >>> queue.add_items(["hello", "world"])
         [True, True]
         >>> queue.purge("ready")
@@ -543,16 +520,16 @@ class Queue:
     def drop_queue(self) -> bool:
         """Delete the queue with everything in it: items, counts, totals, the pause, and its name.
 
-        False if there was none. Holders of its leases get False or `LeaseLostError` from then on.
-        This handle stays usable: the queue exists again as soon as an item is added. After an
-        error, the queue is there or gone; call again.
+        False if there was none. From then on holders of its leases get False or `LeaseLostError`.
+        This handle stays usable: the next item creates the queue again. After an error, the queue
+        may or may not exist; call again.
         """
         return self._native.drop_queue(None)
 
     def close(self) -> None:
         """Close this handle: calls through it raise `ClosedError` from then on.
 
-        The client and other handles of the queue go on, and so do calls that wait already.
+        The client, other handles of the queue and calls that already wait are not affected.
         """
         self._native = cast(_leaseq.Queue, CLOSED)
 

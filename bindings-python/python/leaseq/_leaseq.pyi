@@ -1,6 +1,6 @@
-# The native part. Users see it through leaseq and leaseq.asyncio; of what is here, Item is public.
-# Whoever waits gives None as bridge; asyncio gives the bridge of its loop, and gets futures, with a
-# handle for what can be abandoned.
+# The native part. Users see it through leaseq and leaseq.asyncio; of these names, Item is public.
+# A blocking caller passes None as bridge. asyncio passes the bridge of its loop and gets a future;
+# for a call that may wait long it also gets a handle that abandons the call.
 
 import os
 from asyncio import AbstractEventLoop, Future
@@ -11,7 +11,7 @@ from typing import Any, final, overload
 
 from typing_extensions import disjoint_base
 
-from . import _blocking, asyncio
+from . import _only_asyncio, _only_blocking
 from ._values import (
     Counts,
     Data,
@@ -207,7 +207,7 @@ class Queue:
         wait: Seconds | None,
         keep_alive: bool,
         limit: Seconds | None,
-    ) -> _blocking.Lease | None: ...
+    ) -> _only_blocking.Lease | None: ...
     @overload
     def lease(
         self,
@@ -216,7 +216,7 @@ class Queue:
         wait: Seconds | None,
         keep_alive: bool,
         limit: Seconds | None,
-    ) -> tuple[Future[asyncio.Lease | None], Started]: ...
+    ) -> tuple[Future[_only_asyncio.Lease | None], Started]: ...
     @overload
     def lease_many(
         self,
@@ -226,7 +226,7 @@ class Queue:
         wait: Seconds | None,
         keep_alive: bool,
         limit: Seconds | None,
-    ) -> _list[_blocking.Lease]: ...
+    ) -> _list[_only_blocking.Lease]: ...
     @overload
     def lease_many(
         self,
@@ -236,7 +236,7 @@ class Queue:
         wait: Seconds | None,
         keep_alive: bool,
         limit: Seconds | None,
-    ) -> tuple[Future[_list[asyncio.Lease]], Started]: ...
+    ) -> tuple[Future[_list[_only_asyncio.Lease]], Started]: ...
     @overload
     def complete(self, bridge: None, lease: Lease, strict: bool) -> bool: ...
     @overload
@@ -258,7 +258,7 @@ class Queue:
         wait: Seconds | None,
         keep_alive: bool,
         limit: Seconds | None,
-    ) -> tuple[_list[bool], _list[_blocking.Lease]]: ...
+    ) -> tuple[_list[bool], _list[_only_blocking.Lease]]: ...
     @overload
     def complete_and_lease(
         self,
@@ -270,7 +270,7 @@ class Queue:
         wait: Seconds | None,
         keep_alive: bool,
         limit: Seconds | None,
-    ) -> tuple[Future[tuple[_list[bool], _list[asyncio.Lease]]], Started]: ...
+    ) -> tuple[Future[tuple[_list[bool], _list[_only_asyncio.Lease]]], Started]: ...
     @overload
     def extend(self, bridge: None, lease: Lease, duration: Seconds) -> datetime: ...
     @overload

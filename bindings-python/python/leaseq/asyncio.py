@@ -1,7 +1,7 @@
 """The same for asyncio: `await leaseq.asyncio.connect(url)`.
 
-Everything is as in `leaseq`, method by method; what waits there is awaited here, and what is said
-there holds here. Cancelling a task strands no item: what was leased for it goes back.
+The classes and methods are those of `leaseq`; what blocks there is awaited here. If a task is
+cancelled, what was leased for it goes back.
 
 >>> import asyncio
 >>> import leaseq
@@ -21,16 +21,15 @@ from __future__ import annotations
 
 import builtins
 import os
-import weakref
-from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections.abc import AsyncGenerator, Iterable
 from datetime import datetime
 from types import TracebackType
 from typing import cast, overload
 
 from . import _leaseq
-from ._leaseq import Item, LoopBridge, Started
-from ._process import CLOSED, describe, describe_all, not_given_back, opened
+from ._leaseq import Item
+from ._only_asyncio import Lease, bridge, give_back, unless_cancelled
+from ._process import CLOSED, describe, describe_all, opened
 from ._values import (
     Counts,
     Data,
@@ -42,59 +41,8 @@ from ._values import (
     Seconds,
     State,
 )
-from .exceptions import LeaseqError
 
 __all__ = ["Client", "Lease", "Queue", "connect"]
-
-# By the loop's address. A bridge lives as long as its loop listens to it.
-_bridges: dict[int, weakref.ref[LoopBridge]] = {}
-
-
-def _bridge() -> LoopBridge:
-    """Return where answers for the running loop arrive."""
-    loop = get_running_loop()
-    known = _bridges.get(id(loop))
-    bridge = known() if known is not None else None
-    return bridge if bridge is not None else _open_bridge(loop)
-
-
-def _open_bridge(loop: AbstractEventLoop) -> LoopBridge:
-    bridge, key = LoopBridge(loop), id(loop)
-
-    def forget(gone: weakref.ref[LoopBridge]) -> None:
-        if _bridges.get(key) is gone:
-            del _bridges[key]
-
-    loop.add_reader(bridge.fileno(), bridge.drain)
-    _bridges[key] = weakref.ref(bridge, forget)
-    return bridge
-
-
-def _abandon(
-    future: Future[Lease | None] | Future[list[Lease]] | Future[tuple[list[bool], list[Lease]]],
-    started: Started,
-) -> None:
-    """End a call that nobody waits for, and give back what has come for it."""
-    started.abandon()
-    future.cancel()
-    if future.cancelled() or future.exception() is not None:
-        return
-    # It came in the moment in which the task was cancelled.
-    came = future.result()
-    if isinstance(came, tuple):
-        came = came[1]
-    if isinstance(came, Lease):
-        came = [came]
-    if came:
-        _let_go(came)
-
-
-def _let_go(leases: list[Lease]) -> None:
-    """Give leases of one queue back in the background."""
-    try:
-        leases[0]._queue.give_back(leases)
-    except LeaseqError as problem:
-        not_given_back(leases[0], problem)
 
 
 async def connect(
@@ -106,15 +54,29 @@ async def connect(
     max_data: int | None = None,
     ca_file: str | os.PathLike[str] | None = None,
 ) -> Client:
-    """Connect to a server, or open the embedded engine; see `leaseq.connect`."""
-    future, started = _leaseq.connect(
-        _bridge(), url, namespace, timeout, connect_timeout, max_data, ca_file
+    """Connect to a server, or open the embedded engine.
+
+    `url` is `redis://`, `rediss://` (TLS), `redis+unix:///path`,
+    `redis+sentinel://h1:26379,h2:26379/master-name`, `redis+cluster://h1:7000,h2:7000`,
+    `sqlite:path/to/file.db` or `memory:`. It may contain user, password, database and options;
+    they take precedence over the arguments here. Without a URL: the environment variable
+    `LEASEQ_URL`, or else `REDIS_URL`.
+
+    - `namespace`: the prefix of all keys on Redis, `[A-Za-z0-9._-]{1,64}`; default `leaseq`.
+    - `timeout`: how long an operation is tried before it raises `UnavailableError`, 50 ms to 10
+      minutes; default 10 s.
+    - `connect_timeout`: for opening one connection, 10 ms to 10 minutes; default 2 s.
+    - `max_data`: the largest data of an item, in bytes, at most 256 MiB; default 8 MiB.
+    - `ca_file`: a PEM file with the authorities to trust for TLS; default: the system's.
+
+    Raises `InvalidError`, `IncompatibleError`, `UnavailableError`.
+
+    >>> client = await connect("memory:")
+    >>> await client.close()
+    """
+    native = await unless_cancelled(
+        _leaseq.connect(bridge(), url, namespace, timeout, connect_timeout, max_data, ca_file)
     )
-    try:
-        native = await future
-    except BaseException:
-        started.abandon()
-        raise
     opened()
     return Client(native)
 
@@ -122,7 +84,8 @@ async def connect(
 class Client:
     """Owns the connections and serves any number of queues; made by `connect`.
 
-    Tasks, event loops and threads may share it. Leaving its `async with` block closes it.
+    Tasks, event loops and threads may share it. So may forked child processes: each opens
+    connections of its own at first use. Leaving its `async with` block closes it.
     """
 
     __slots__ = ("_native",)
@@ -131,16 +94,32 @@ class Client:
         self._native = native
 
     def queue(self, name: str) -> Queue:
-        """Return the queue of this name, `[A-Za-z0-9._-]{1,128}`."""
+        """Return the queue of this name, `[A-Za-z0-9._-]{1,128}`.
+
+        It need not exist: the first item creates it. Raises `InvalidError`, `ClosedError`.
+        """
         return Queue(self._native.queue(name))
 
     async def queues(self) -> list[str]:
-        """Return the names of all queues that were added to or paused and not dropped, sorted."""
-        return await self._native.queues(_bridge())
+        """Return the names of all queues, sorted.
+
+        A queue exists once an item was added or it was paused, until it is dropped.
+
+        >>> async with await connect("memory:") as client:
+        ...     await client.queue("emails").add_item("hello")
+        ...     await client.queues()
+        True
+        ['emails']
+        """
+        return await self._native.queues(bridge())
 
     async def close(self) -> None:
-        """End waiting calls with `ClosedError`, finish what is on its way, and disconnect."""
-        await self._native.close(_bridge())
+        """End waiting calls with `ClosedError`, finish the requests in flight, and disconnect.
+
+        Callers keep the leases that they hold until the deadline. A second call does nothing. When
+        the process ends, clients that are still open are closed.
+        """
+        await self._native.close(bridge())
 
     async def __aenter__(self) -> Client:
         return self
@@ -156,46 +135,18 @@ class Client:
         await self.close()
 
 
-class Lease(_leaseq.Lease):
-    """One item, leased: a claim on it until a deadline.
-
-    Leaving its `async with` block completes the item. If the block raises, the item fails with that
-    error; if it is cancelled or interrupted, the item is released. One that was never used, as the
-    result of a task that nobody takes, is released when its handle is dropped. Else as
-    `leaseq.Lease`.
-    """
-
-    __slots__ = ()
-
-    async def __aenter__(self) -> Lease:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if not self._held:
-            return
-        bridge = _bridge()
-        if error is None:
-            await self._queue.complete(bridge, self, False)
-            return
-        try:
-            if isinstance(error, Exception):
-                await self._queue.fail(bridge, self, describe(error), None)
-            else:
-                await self._queue.release(bridge, self, None)
-        except LeaseqError as problem:
-            not_given_back(self, problem)
-
-
 class Queue:
     """One queue; made by `Client.queue`.
 
-    Tasks, event loops and threads may share it, and calls that they make at the same time travel in
-    one request. Leaving its `async with` block closes this handle, not the client.
+    Tasks, event loops and threads may share it. Calls made at the same time share one request.
+    Calls wait without the GIL, and signals keep working.
+
+    Besides the errors named, every operation may raise `UnavailableError` (no answer within the
+    client's time-out), `ClosedError`, `IncompatibleError` (the queue was written by a version with
+    another storage format) and `InternalError` (damage; see `check`).
+
+    `id` is text or bytes; times are seconds, as a number, or a `timedelta`. Leaving its
+    `async with` block closes this handle, not the client.
     """
 
     __slots__ = ("_name", "_native")
@@ -213,12 +164,34 @@ class Queue:
         return self._name
 
     async def add_item(self, item: Item | Data) -> bool:
-        """Add an item, or only its data."""
-        return await self._native.add_item(_bridge(), item)
+        """Add an item, or only its data.
+
+        True: the item is stored and will be delivered. False: an item with this id exists in some
+        state; nothing changed, its data was not overwritten. Raises `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item(b"hello"), await queue.add_item("hello")
+        (True, True)
+        >>> await queue.add_item(Item("your order", id="order-17", priority=5))
+        True
+        >>> await queue.add_item(Item("another", id="order-17"))
+        False
+        """
+        return await self._native.add_item(bridge(), item)
 
     async def add_items(self, items: Iterable[Item | Data]) -> builtins.list[bool]:
-        """Add many items; the answers stand in their order."""
-        return await self._native.add_items(_bridge(), items)
+        """Add many items; the answers are in the same order.
+
+        Each chunk of at most 1,000 items and 16 MiB is one atomic step. If any item is outside its
+        limits, `InvalidError` is raised and none is added; after another error, earlier chunks have
+        been added.
+
+        >>> client = await connect("memory:")
+        >>> await client.queue("emails").add_items(["hello", "world"])
+        [True, True]
+        """
+        return await self._native.add_items(bridge(), items)
 
     @overload
     async def lease(
@@ -248,18 +221,25 @@ class Queue:
     ) -> Lease | None:
         """Lease the oldest ready item of the highest priority, for 1 ms to 30 days.
 
-        `None`: there was none within `wait`, which is not an error. Without `wait` it waits until
-        there is one; with zero it returns at once. A task that is cancelled strands no item. Else
-        as `leaseq.Queue.lease`.
+        `None`: there was none within `wait`, which is not an error. Without `wait` the call waits
+        until there is one; with zero it returns at once. If the task is cancelled, what was leased
+        goes back. Keep the lease: one that is dropped before it was used is released (see `Lease`).
+
+        With `keep_alive` the lease is extended in the background, also while Python is busy, until
+        it is completed, released, failed, dropped or lost, or until `keep_alive_limit` has passed
+        since the lease was returned. `Lease.lost` says when it is lost. Raises `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item("hello")
+        True
+        >>> while lease := await queue.lease(30, wait=0.1):
+        ...     print(lease.data, await queue.complete(lease))
+        b'hello' True
         """
-        future, started = self._native.lease(
-            _bridge(), duration, wait, keep_alive, keep_alive_limit
+        return await unless_cancelled(
+            self._native.lease(bridge(), duration, wait, keep_alive, keep_alive_limit)
         )
-        try:
-            return await future
-        except BaseException:
-            _abandon(future, started)
-            raise
 
     async def lease_many(
         self,
@@ -272,16 +252,20 @@ class Queue:
     ) -> builtins.list[Lease]:
         """Lease up to `count` items: wait for the first, then take what is there.
 
-        Empty: there was none within `wait`. Else as `lease`.
+        At most 1,000 items and about 16 MiB. Empty: there was none within `wait`. Otherwise as
+        `lease`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_items(["hello", "world"])
+        [True, True]
+        >>> leases = await queue.lease_many(10, 30)
+        >>> [lease.data for lease in leases], await queue.complete_many(leases)
+        ([b'hello', b'world'], [True, True])
         """
-        future, started = self._native.lease_many(
-            _bridge(), count, duration, wait, keep_alive, keep_alive_limit
+        return await unless_cancelled(
+            self._native.lease_many(bridge(), count, duration, wait, keep_alive, keep_alive_limit)
         )
-        try:
-            return await future
-        except BaseException:
-            _abandon(future, started)
-            raise
 
     async def leases(
         self,
@@ -292,12 +276,29 @@ class Queue:
         keep_alive: bool = False,
         keep_alive_limit: Seconds | None = None,
     ) -> AsyncGenerator[Lease, None]:
-        """Lease one item after the other, as `lease`; ends when there is none within `wait`.
+        """Lease one item after the other, as `lease` does; ends when there is none within `wait`.
 
         With `complete`, going on to the next turn completes the item of the turn before, and leases
-        the next in the same round trip. A turn that does not end completes nothing, and its lease
-        is released when the iterator is closed: `contextlib.aclosing` does it at once. Else as
-        `leaseq.Queue.leases`.
+        the next in the same round trip. A turn that does not end, because of an exception, `break`
+        or `return`, completes nothing; its lease is released when the iterator is closed, which
+        `contextlib.aclosing` does at once. What the body has completed, released or failed itself
+        stays as it is.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_items(["hello", "world"])
+        [True, True]
+        >>> async for lease in queue.leases(30, wait=0.1):
+        ...     async with lease:
+        ...         print(lease.data)
+        b'hello'
+        b'world'
+        >>> await queue.add_items(["and", "again"])
+        [True, True]
+        >>> async for lease in queue.leases(30, wait=0.1, complete=True):
+        ...     print(lease.data)
+        b'and'
+        b'again'
         """
         limit = keep_alive_limit
         lease = await self.lease(duration, wait, keep_alive=keep_alive, keep_alive_limit=limit)
@@ -306,9 +307,9 @@ class Queue:
                 yield lease
             except BaseException:
                 if complete and lease._held:
-                    _let_go([lease])
+                    give_back(lease)
                 raise
-            # Whoever goes on has had the lease, and uses it.
+            # A caller that goes on has the lease, and uses it.
             if lease._held and complete:
                 _, leases = await self.complete_and_lease(
                     [lease], 1, duration, wait, keep_alive=keep_alive, keep_alive_limit=limit
@@ -320,14 +321,19 @@ class Queue:
                 )
 
     async def complete(self, lease: Lease, *, strict: bool = False) -> bool:
-        """Complete the item: it is gone."""
-        return await self._native.complete(_bridge(), lease, strict)
+        """Complete the item: it is gone.
+
+        True for exactly one caller in a generation. A holder whose lease has expired may still be
+        that caller; whoever has leased the item meanwhile gets False. With `strict`, False unless
+        the lease is current. Raises `InvalidError` for a lease of another queue or process.
+        """
+        return await self._native.complete(bridge(), lease, strict)
 
     async def complete_many(
         self, leases: Iterable[Lease], *, strict: bool = False
     ) -> builtins.list[bool]:
-        """Complete many items; the answers stand in their order."""
-        return await self._native.complete_many(_bridge(), leases, strict)
+        """Complete many items; the answers are in the same order."""
+        return await self._native.complete_many(bridge(), leases, strict)
 
     async def complete_and_lease(
         self,
@@ -342,43 +348,87 @@ class Queue:
     ) -> tuple[builtins.list[bool], builtins.list[Lease]]:
         """Complete items as `complete_many`, then lease others as `lease_many`, in one round trip.
 
-        The items are completed at once, before this waits for the next. A task that is cancelled
-        strands no item. Else as `leaseq.Queue.complete_and_lease`.
+        Returns the answers in the order of the leases, and the new leases. The items are completed
+        at once, before the call waits for the next. If the task is cancelled, what was leased goes
+        back. After an error, nothing was leased, and `completed` of each lease says whether it was
+        completed: True, False, or None if that is unknown.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_items(["a", "b", "c"])
+        [True, True, True]
+        >>> leases = await queue.lease_many(2, 30, wait=0)
+        >>> while leases:
+        ...     print([lease.data for lease in leases])
+        ...     completed, leases = await queue.complete_and_lease(leases, 2, 30, wait=0)
+        ...     print(completed)
+        [b'a', b'b']
+        [True, True]
+        [b'c']
+        [True]
         """
-        future, started = self._native.complete_and_lease(
-            _bridge(), leases, strict, count, duration, wait, keep_alive, keep_alive_limit
+        return await unless_cancelled(
+            self._native.complete_and_lease(
+                bridge(), leases, strict, count, duration, wait, keep_alive, keep_alive_limit
+            )
         )
-        try:
-            return await future
-        except BaseException:
-            _abandon(future, started)
-            raise
 
     async def extend(self, lease: Lease, duration: Seconds) -> datetime:
-        """Extend the lease to the later of its deadline and now + `duration`."""
-        return await self._native.extend(_bridge(), lease, duration)
+        """Extend the lease to the later of its deadline and now + `duration`.
+
+        Returns the deadline, on the server's clock. It also works after the deadline, as long as
+        nobody has reclaimed the item. Raises `LeaseLostError`, `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item("hello")
+        True
+        >>> lease = await queue.lease(30)
+        >>> before = lease.deadline
+        >>> await queue.extend(lease, 60) > before
+        True
+        """
+        return await self._native.extend(bridge(), lease, duration)
 
     async def extend_many(
         self, leases: Iterable[Lease], duration: Seconds
     ) -> builtins.list[datetime | None]:
-        """Extend many leases; the deadlines stand in their order, `None` for one that is lost."""
-        return await self._native.extend_many(_bridge(), leases, duration)
+        """Extend many leases; the deadlines are in the same order, `None` for one that is lost."""
+        return await self._native.extend_many(bridge(), leases, duration)
 
     async def release(self, lease: Lease, *, delay: Seconds | None = None) -> None:
-        """Give the item back without counting an attempt."""
-        await self._native.release(_bridge(), lease, delay)
+        """Give the item back without counting an attempt.
+
+        The item goes to the front of its priority, at once or after `delay`, at most 366 days.
+        Raises `LeaseLostError`, `InvalidError`.
+        """
+        await self._native.release(bridge(), lease, delay)
 
     async def release_many(
         self, leases: Iterable[Lease], *, delay: Seconds | None = None
     ) -> builtins.list[bool]:
         """Give many items back; False for a lease that is lost."""
-        return await self._native.release_many(_bridge(), leases, delay)
+        return await self._native.release_many(bridge(), leases, delay)
 
     async def fail(
         self, lease: Lease, error: str | BaseException = "", *, delay: Seconds | None = None
     ) -> State:
-        """Count a failure: the item goes to the back of its priority, at once or after `delay`."""
-        return await self._native.fail(_bridge(), lease, describe(error), delay)
+        """Count a failure: the item goes to the back of its priority, at once or after `delay`.
+
+        The item is dead when its limit of attempts is reached. Returns its new state. The first
+        1,024 bytes of the error are kept with the item. Raises `LeaseLostError`, `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item(Item("hello", id="1", max_attempts=1))
+        True
+        >>> await queue.fail(await queue.lease(30), ValueError("no such address"))
+        <State.DEAD: 'dead'>
+        >>> info = await queue.get("1")
+        >>> info.last_error
+        'ValueError: no such address'
+        """
+        return await self._native.fail(bridge(), lease, describe(error), delay)
 
     async def fail_many(
         self,
@@ -387,71 +437,134 @@ class Queue:
         *,
         delay: Seconds | None = None,
     ) -> builtins.list[State | None]:
-        """Count failures of many items, with one error for all, or one for each."""
-        return await self._native.fail_many(_bridge(), leases, describe_all(errors), delay)
+        """Count failures of many items, with one error for all, or one for each.
+
+        Returns their new states, `None` for a lease that is lost.
+        """
+        return await self._native.fail_many(bridge(), leases, describe_all(errors), delay)
 
     async def light_clean(self) -> LightReport:
-        """Make due items ready and reclaim expired leases, for queues that nobody is waiting on."""
-        return await self._native.light_clean(_bridge())
+        """Make due items ready and reclaim expired leases, for queues that nobody is waiting on.
+
+        The cost depends on how many items are due or expired, not on how many are queued or leased.
+        """
+        return await self._native.light_clean(bridge())
 
     async def deep_clean(self) -> DeepReport:
         """Find and mend every broken invariant, in small steps, safe under full load."""
-        return await self._native.deep_clean(_bridge())
+        return await self._native.deep_clean(bridge())
 
     async def check(self) -> DeepReport:
-        """Do what `deep_clean` does, but only look."""
-        return await self._native.check(_bridge())
+        """Report what `deep_clean` would mend, and change nothing.
+
+        >>> client = await connect("memory:")
+        >>> report = await client.queue("emails").check()
+        >>> report.is_sound
+        True
+        """
+        return await self._native.check(bridge())
 
     async def queue_len(self) -> int:
         """Return how many items are ready."""
-        return await self._native.queue_len(_bridge())
+        return await self._native.queue_len(bridge())
 
     async def processing(self) -> int:
         """Return how many items are leased, expired ones not yet reclaimed included."""
-        return await self._native.processing(_bridge())
+        return await self._native.processing(bridge())
 
     async def counts(self) -> Counts:
-        """Return how many items are in each state, and more that operators watch."""
-        return await self._native.counts(_bridge())
+        """Return how many items are in each state, and what else operators monitor.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item(Item("hello", priority=9))
+        True
+        >>> counts = await queue.counts()
+        >>> counts.ready, counts.ready_by_priority[9], counts.totals.added
+        (1, 1, 1)
+        """
+        return await self._native.counts(bridge())
 
     async def get(self, id: ItemId) -> ItemInfo | None:  # noqa: A002 - the word for it
         """Look at an item without leasing it; `None` if there is none. Raises `InvalidError`."""
-        return await self._native.get(_bridge(), id)
+        return await self._native.get(bridge(), id)
 
     async def list(self, state: State | str, cursor: str | None = None, limit: int = 100) -> Page:
-        """Look at up to `limit` items of a state, 1 to 1,000."""
-        return await self._native.list(_bridge(), state, cursor, limit)
+        """Look at up to `limit` items of a state, 1 to 1,000.
+
+        Ready items come in the order of leasing, the others by time. `Page.cursor` continues the
+        list; it is `None` on the last page. The list is no snapshot: items that change state
+        meanwhile may be missing or appear twice, and a page may have fewer items than `limit`
+        without being the last. Raises `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_items(["hello", "world"])
+        [True, True]
+        >>> page = await queue.list("ready")
+        >>> [item.data for item in page.items]
+        [b'hello', b'world']
+        """
+        return await self._native.list(bridge(), state, cursor, limit)
 
     async def remove(self, id: ItemId) -> bool:  # noqa: A002 - the word for it
-        """Remove an item in whatever state it is; False if there is none. Raises `InvalidError`."""
-        return await self._native.remove(_bridge(), id)
+        """Remove an item in whatever state it is; False if there is none. Raises `InvalidError`.
+
+        From then on a holder of its lease gets False or `LeaseLostError`.
+        """
+        return await self._native.remove(bridge(), id)
 
     async def remove_many(self, ids: Iterable[ItemId]) -> builtins.list[bool]:
-        """Remove many items; the answers stand in their order."""
-        return await self._native.remove_many(_bridge(), ids)
+        """Remove many items; the answers are in the same order."""
+        return await self._native.remove_many(bridge(), ids)
 
     async def requeue(self, *ids: ItemId) -> builtins.list[bool]:
-        """Make dead items ready again, at the back, with their attempts counted anew."""
-        return await self._native.requeue(_bridge(), ids)
+        """Make dead items ready again, at the back, with no attempts counted.
+
+        False for an item that does not exist or is not dead. Raises `InvalidError`.
+        """
+        return await self._native.requeue(bridge(), ids)
 
     async def pause(self) -> None:
-        """Stop leasing from this queue, for every client, until `resume`."""
-        await self._native.pause(_bridge())
+        """Stop leasing from this queue, for every client, until `resume`.
+
+        Adding, completing and reclaiming go on. Calls that lease wait, or return nothing.
+        """
+        await self._native.pause(bridge())
 
     async def resume(self) -> None:
-        """Go on leasing after `pause`; waiting calls wake."""
-        await self._native.resume(_bridge())
+        """Allow leasing again after `pause`; waiting calls wake."""
+        await self._native.resume(bridge())
 
     async def purge(self, state: State | str) -> int:
-        """Remove every item of a state, as many as there are now, and return how many."""
-        return await self._native.purge(_bridge(), state)
+        """Remove every item that is in a state now, and return how many were removed.
+
+        It works in steps, and other clients go on meanwhile. After an error, some items have been
+        removed.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_items(["hello", "world"])
+        [True, True]
+        >>> await queue.purge("ready")
+        2
+        """
+        return await self._native.purge(bridge(), state)
 
     async def drop_queue(self) -> bool:
-        """Delete the queue with everything in it. False if there was none."""
-        return await self._native.drop_queue(_bridge())
+        """Delete the queue with everything in it: items, counts, totals, the pause, and its name.
+
+        False if there was none. From then on holders of its leases get False or `LeaseLostError`.
+        This handle stays usable: the next item creates the queue again. After an error, the queue
+        may or may not exist; call again.
+        """
+        return await self._native.drop_queue(bridge())
 
     async def close(self) -> None:
-        """Close this handle: calls through it raise `ClosedError` from then on."""
+        """Close this handle: calls through it raise `ClosedError` from then on.
+
+        The client, other handles of the queue and calls that already wait are not affected.
+        """
         self._native = cast(_leaseq.Queue, CLOSED)
 
     async def __aenter__(self) -> Queue:
