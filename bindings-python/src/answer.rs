@@ -1,40 +1,35 @@
-//! What the core answers, as Python values.
+//! The replies of the core, as Python values.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use leaseq::{Counts, DeepReport, ItemInfo, LightReport, Page, State, blocking};
+use leaseq::{Counts, DeepReport, ItemInfo, LightReport, Page, State};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 
-use crate::client::Client;
 use crate::convert::{id_text, state_member};
-use crate::lease::{LeaseInit, Parcel};
 
-/// Whom an answer is for.
+/// Which interface an answer is for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Flavor {
     Blocking,
     Asyncio,
 }
 
+/// Makes an object of a class of this library.
+type MakeObject = Box<dyn FnOnce(Python<'_>, Flavor) -> PyResult<Bound<'_, PyAny>> + Send>;
+
 pub(crate) enum Answer {
-    /// What was completed, and what was leased.
-    Both(Vec<bool>, Parcel),
-    Client(Arc<blocking::Client>),
     Counts(Counts),
     Deep(DeepReport),
     Flag(bool),
     Flags(Vec<bool>),
     Info(Option<ItemInfo>),
-    /// One, or nothing.
-    Lease(Parcel),
-    Leases(Parcel),
     Light(LightReport),
     Names(Vec<String>),
     Nothing,
     Number(u64),
+    Object(MakeObject),
     Page(Page),
     State(State),
     /// Nothing for a lease that is lost.
@@ -61,21 +56,12 @@ pub(crate) fn expressible(time: SystemTime) -> SystemTime {
 impl Answer {
     pub(crate) fn into_python(self, py: Python<'_>, flavor: Flavor) -> PyResult<Bound<'_, PyAny>> {
         Ok(match self {
-            Answer::Both(completed, parcel) => {
-                (completed, leases(py, parcel, flavor)?).into_pyobject(py)?.into_any()
-            }
-            Answer::Client(client) => Bound::new(py, Client::new(client))?.into_any(),
             Answer::Counts(counts) => counts_value(py, counts)?,
             Answer::Deep(report) => deep_value(py, report)?,
             Answer::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
             Answer::Flags(flags) => flags.into_pyobject(py)?,
             Answer::Info(None) | Answer::Nothing => py.None().into_bound(py),
             Answer::Info(Some(info)) => info_value(py, info)?,
-            Answer::Lease(parcel) => match leases(py, parcel, flavor)?.pop() {
-                Some(lease) => lease,
-                None => py.None().into_bound(py),
-            },
-            Answer::Leases(parcel) => leases(py, parcel, flavor)?.into_pyobject(py)?,
             Answer::Light(report) => {
                 let next_in = report.next_in.map(|next_in| next_in.as_secs_f64());
                 let numbers = (report.promoted, report.expired, report.died, next_in);
@@ -83,6 +69,7 @@ impl Answer {
             }
             Answer::Names(names) => names.into_pyobject(py)?,
             Answer::Number(number) => number.into_pyobject(py)?.into_any(),
+            Answer::Object(make) => make(py, flavor)?,
             Answer::Page(page) => page_value(py, page)?,
             Answer::State(state) => state_member(py, state)?,
             Answer::States(states) => {
@@ -99,20 +86,6 @@ impl Answer {
             }
         })
     }
-}
-
-fn leases(py: Python<'_>, parcel: Parcel, flavor: Flavor) -> PyResult<Vec<Bound<'_, PyAny>>> {
-    static BLOCKING: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    static ASYNCIO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let class = match flavor {
-        Flavor::Blocking => BLOCKING.import(py, "leaseq._blocking", "Lease")?,
-        Flavor::Asyncio => ASYNCIO.import(py, "leaseq.asyncio", "Lease")?,
-    };
-    let queue = parcel.queue.clone();
-    // Each goes back if one of them cannot be made.
-    let inits: Vec<_> =
-        parcel.open().into_iter().map(|lease| LeaseInit::new(lease, &queue)).collect();
-    inits.into_iter().map(|init| class.call1((init,))).collect()
 }
 
 fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {

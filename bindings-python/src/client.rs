@@ -69,7 +69,8 @@ pub(crate) fn connect<'py>(
     }
     options.ca_file = ca_file;
     call_that_waits(py, bridge, async move {
-        Ok(Answer::Client(blocking::Client::connect(url.as_deref(), options).await?))
+        let client = blocking::Client::connect(url.as_deref(), options).await?;
+        Ok(Answer::Object(Box::new(|py, _| Ok(Bound::new(py, Client::new(client))?.into_any()))))
     })
 }
 

@@ -3,52 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use leaseq::blocking::{self, ProcessBound};
-use leaseq::{Hold, WorkQueue};
-use pyo3::exceptions::PyException;
+use leaseq::blocking;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyBytes;
 
 use crate::answer::expressible;
 use crate::convert;
-use crate::error::{exception, internal, is_leaseq_error};
-use crate::queue::Queue;
+use crate::error::{exception, internal};
 use crate::unused::Handle;
-
-/// Leases on their way to a caller. If it is gone, they go back.
-pub(crate) struct Parcel {
-    leases: Vec<leaseq::Lease>,
-    from: ProcessBound<WorkQueue>,
-    /// Dropped after the leases went back.
-    _hold: Option<ProcessBound<Hold>>,
-    pub(crate) queue: Arc<blocking::Queue>,
-}
-
-impl Parcel {
-    pub(crate) fn new(
-        leases: Vec<leaseq::Lease>,
-        from: WorkQueue,
-        queue: Arc<blocking::Queue>,
-        hold: Option<Hold>,
-    ) -> Self {
-        Parcel { leases, from: ProcessBound::new(from), _hold: hold.map(ProcessBound::new), queue }
-    }
-
-    pub(crate) fn open(mut self) -> Vec<leaseq::Lease> {
-        std::mem::take(&mut self.leases)
-    }
-}
-
-impl Drop for Parcel {
-    fn drop(&mut self) {
-        if !self.leases.is_empty()
-            && let Ok(from) = self.from.get("the queue")
-        {
-            from.give_back(&self.leases);
-        }
-    }
-}
 
 /// What the constructor of a lease takes: only this library has it.
 #[pyclass(frozen, module = "leaseq._leaseq")]
@@ -215,47 +178,8 @@ impl Lease {
 
     /// Whether leaving a `with` block has something to do: neither settled, nor another process's.
     #[getter]
-    fn _held(&self) -> bool {
+    pub(crate) fn _held(&self) -> bool {
         self.handle().in_this_process().is_ok_and(|lease| !lease.is_settled())
-    }
-
-    /// Where it came from.
-    #[getter]
-    fn _queue(&self) -> Queue {
-        Queue::new(self.handle().queue.clone())
-    }
-
-    /// Leaves a `with` block. Not written in Python, which looks for signals before it begins a function:
-    /// an interrupt would come between the block and what its end does.
-    fn _leave(
-        slf: &Bound<'_, Self>,
-        _kind: &Bound<'_, PyAny>,
-        error: Option<&Bound<'_, PyAny>>,
-        _traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let (py, this) = (slf.py(), slf.get());
-        if !this._held() {
-            return Ok(());
-        }
-        let queue = this._queue();
-        let Some(error) = error else { return queue.complete(py, None, slf, false).map(drop) };
-        let (text, interrupt) = match failure(error) {
-            Ok(text) => (text, None),
-            Err(interrupt) => (None, Some(interrupt)),
-        };
-        let given_back = match text {
-            Some(text) => queue.fail(py, None, slf, &text, None),
-            None => queue.release(py, None, slf, None),
-        };
-        match given_back {
-            // The exception of the block goes on, not this one.
-            Err(problem) if is_leaseq_error(py, &problem) => {
-                let module = py.import("leaseq._process")?;
-                module.call_method1("not_given_back", (slf, problem.into_value(py)))?;
-            }
-            other => drop(other?),
-        }
-        interrupt.map_or(Ok(()), Err)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -264,13 +188,4 @@ impl Lease {
         let (id, attempt) = (this.id(py)?.repr()?, this.attempt(py)?);
         Ok(format!("<{module}.Lease of {id} in queue '{}', attempt {attempt}>", this.queue()))
     }
-}
-
-/// What is kept with an item of the error of its block; nothing for an interrupt.
-fn failure<'py>(error: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyString>>> {
-    if !error.is_instance_of::<PyException>() {
-        return Ok(None);
-    }
-    let describe = error.py().import("leaseq._process")?.getattr("describe")?;
-    Ok(Some(describe.call1((error,))?.cast_into()?))
 }

@@ -6,6 +6,7 @@
 // What is exported is documented where users see it.
 #![allow(missing_docs)]
 
+mod admin;
 mod answer;
 mod call;
 mod client;
@@ -13,9 +14,13 @@ mod convert;
 mod error;
 mod item;
 mod lease;
+mod lease_args;
+mod leasing;
 mod logs;
 mod loop_bridge;
 mod queue;
+mod settle;
+mod unclaimed;
 mod unused;
 
 use std::sync::Once;

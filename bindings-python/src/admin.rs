@@ -1,0 +1,74 @@
+//! Operations on the queue as a whole and on its items, for operators.
+
+use pyo3::prelude::*;
+
+use crate::answer::Answer;
+use crate::convert;
+use crate::queue::{Caller, Queue, Reply};
+
+#[pymethods]
+impl Queue {
+    fn light_clean<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| Ok(Answer::Light(queue.light_clean().await?)))
+    }
+
+    fn deep_clean<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| Ok(Answer::Deep(queue.deep_clean().await?)))
+    }
+
+    fn check<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| Ok(Answer::Deep(queue.check().await?)))
+    }
+
+    fn pause<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| queue.pause().await.map(|()| Answer::Nothing))
+    }
+
+    fn resume<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| queue.resume().await.map(|()| Answer::Nothing))
+    }
+
+    fn drop_queue<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| Ok(Answer::Flag(queue.drop_queue().await?)))
+    }
+
+    fn purge<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        state: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let state = convert::state(state)?;
+        self.run(py, bridge, async move |queue| Ok(Answer::Number(queue.purge(state).await?)))
+    }
+
+    fn requeue<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        ids: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let ids = convert::ids(ids)?;
+        self.run(py, bridge, async move |queue| Ok(Answer::Flags(queue.requeue(ids).await?)))
+    }
+
+    fn remove<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        id: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let id = convert::id(id)?.into_owned();
+        self.run(py, bridge, async move |queue| Ok(Answer::Flag(queue.remove(id).await?)))
+    }
+
+    fn remove_many<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        ids: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let ids = convert::ids(ids)?;
+        self.run(py, bridge, async move |queue| Ok(Answer::Flags(queue.remove_many(ids).await?)))
+    }
+}

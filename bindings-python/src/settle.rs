@@ -1,0 +1,209 @@
+//! Completing, extending, releasing and failing leases.
+
+use std::time::Duration;
+
+use leaseq::{CompleteOptions, Result};
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::answer::Answer;
+use crate::convert;
+use crate::error::{invalid, is_leaseq_error};
+use crate::lease::Lease;
+use crate::lease_args::{LeaseArgs, one};
+use crate::queue::{Caller, Queue, Reply};
+
+/// Nothing instead of the error of a lease that is lost: there is no other for one of many.
+fn kept<T>(answers: Vec<Result<T>>) -> Vec<Option<T>> {
+    answers.into_iter().map(Result::ok).collect()
+}
+
+fn delay_of(delay: Option<&Bound<'_, PyAny>>) -> PyResult<Duration> {
+    delay.map_or(Ok(Duration::ZERO), |delay| convert::duration("a delay", delay))
+}
+
+pub(crate) fn complete_options(strict: bool) -> CompleteOptions {
+    if strict { CompleteOptions::new().strict() } else { CompleteOptions::new() }
+}
+
+/// One text for all, or one for each.
+fn errors_of(error: &Bound<'_, PyAny>, leases: usize) -> PyResult<Vec<String>> {
+    if let Ok(text) = error.cast::<PyString>() {
+        return Ok(vec![text.to_string_lossy().into_owned(); leases]);
+    }
+    let texts =
+        error.try_iter()?.map(|text| Ok(text?.cast::<PyString>()?.to_string_lossy().into_owned()));
+    let texts: Vec<String> = texts.collect::<PyResult<_>>()?;
+    if texts.len() != leases {
+        let message = format_args!("{} errors for {leases} leases", texts.len());
+        return Err(invalid(error.py(), message));
+    }
+    Ok(texts)
+}
+
+#[pymethods]
+impl Queue {
+    pub(crate) fn complete<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        lease: &Bound<'py, Lease>,
+        strict: bool,
+    ) -> Reply<'py> {
+        let (lease, options) = (one(lease)?, complete_options(strict));
+        self.run(py, bridge, async move |queue| {
+            let lease = lease.in_this_process()?;
+            Ok(Answer::Flag(queue.complete_with(lease, options).await?))
+        })
+    }
+
+    fn complete_many<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        leases: &Bound<'py, PyAny>,
+        strict: bool,
+    ) -> Reply<'py> {
+        let (args, options) = (LeaseArgs::many(leases)?, complete_options(strict));
+        self.run(py, bridge, async move |queue| {
+            Ok(Answer::Flags(queue.complete_many_with(args.leases(), options).await?))
+        })
+    }
+
+    fn extend<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        lease: &Bound<'py, Lease>,
+        duration: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let (lease, duration) = (one(lease)?, convert::duration("a lease", duration)?);
+        self.run(py, bridge, async move |queue| {
+            Ok(Answer::Time(queue.extend(lease.in_this_process()?, duration).await?))
+        })
+    }
+
+    fn extend_many<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        leases: &Bound<'py, PyAny>,
+        duration: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let (args, duration) = (LeaseArgs::many(leases)?, convert::duration("a lease", duration)?);
+        self.run(py, bridge, async move |queue| {
+            Ok(Answer::Times(kept(queue.extend_many(args.leases(), duration).await?)))
+        })
+    }
+
+    pub(crate) fn release<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        lease: &Bound<'py, Lease>,
+        delay: Option<&Bound<'py, PyAny>>,
+    ) -> Reply<'py> {
+        let (lease, delay) = (one(lease)?, delay_of(delay)?);
+        self.run(py, bridge, async move |queue| {
+            queue.release(lease.in_this_process()?, delay).await?;
+            Ok(Answer::Nothing)
+        })
+    }
+
+    fn release_many<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        leases: &Bound<'py, PyAny>,
+        delay: Option<&Bound<'py, PyAny>>,
+    ) -> Reply<'py> {
+        let (args, delay) = (LeaseArgs::many(leases)?, delay_of(delay)?);
+        self.run(py, bridge, async move |queue| {
+            let released = queue.release_many(args.leases(), delay).await?;
+            Ok(Answer::Flags(released.iter().map(Result::is_ok).collect()))
+        })
+    }
+
+    pub(crate) fn fail<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        lease: &Bound<'py, Lease>,
+        error: &Bound<'py, PyString>,
+        delay: Option<&Bound<'py, PyAny>>,
+    ) -> Reply<'py> {
+        let (lease, delay) = (one(lease)?, delay_of(delay)?);
+        let error = error.to_string_lossy().into_owned();
+        self.run(py, bridge, async move |queue| {
+            Ok(Answer::State(queue.fail(lease.in_this_process()?, &error, delay).await?))
+        })
+    }
+
+    fn fail_many<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        leases: &Bound<'py, PyAny>,
+        error: &Bound<'py, PyAny>,
+        delay: Option<&Bound<'py, PyAny>>,
+    ) -> Reply<'py> {
+        let (args, delay) = (LeaseArgs::many(leases)?, delay_of(delay)?);
+        let errors = errors_of(error, args.len())?;
+        self.run(py, bridge, async move |queue| {
+            let failures = args.leases().zip(errors.iter().map(String::as_str));
+            Ok(Answer::States(kept(queue.fail_many(failures, delay).await?)))
+        })
+    }
+}
+
+#[pymethods]
+impl Lease {
+    /// Where it came from.
+    #[getter]
+    fn _queue(&self) -> Queue {
+        Queue::new(self.handle().queue.clone())
+    }
+
+    /// Leaves a `with` block. Not written in Python, which looks for signals before it begins a function:
+    /// an interrupt would come between the block and what its end does.
+    fn _leave(
+        slf: &Bound<'_, Self>,
+        _kind: &Bound<'_, PyAny>,
+        error: Option<&Bound<'_, PyAny>>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
+        if !this._held() {
+            return Ok(());
+        }
+        let queue = this._queue();
+        let Some(error) = error else { return queue.complete(py, None, slf, false).map(drop) };
+        let (text, interrupt) = match failure(error) {
+            Ok(text) => (text, None),
+            Err(interrupt) => (None, Some(interrupt)),
+        };
+        let given_back = match text {
+            Some(text) => queue.fail(py, None, slf, &text, None),
+            None => queue.release(py, None, slf, None),
+        };
+        match given_back {
+            // The exception of the block goes on, not this one.
+            Err(problem) if is_leaseq_error(py, &problem) => {
+                let module = py.import("leaseq._process")?;
+                module.call_method1("not_given_back", (slf, problem.into_value(py)))?;
+            }
+            other => drop(other?),
+        }
+        interrupt.map_or(Ok(()), Err)
+    }
+}
+
+/// What is kept with an item of the error of its block; nothing for an interrupt.
+fn failure<'py>(error: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyString>>> {
+    if !error.is_instance_of::<PyException>() {
+        return Ok(None);
+    }
+    let describe = error.py().import("leaseq._process")?.getattr("describe")?;
+    Ok(Some(describe.call1((error,))?.cast_into()?))
+}

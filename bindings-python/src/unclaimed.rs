@@ -1,0 +1,77 @@
+//! Leases between the core and their caller.
+
+use std::sync::Arc;
+
+use leaseq::blocking::{self, ProcessBound};
+use leaseq::{Hold, WorkQueue};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+use crate::answer::{Answer, Flavor};
+use crate::lease::LeaseInit;
+
+/// Leases that no caller has yet. When they are dropped they are given back.
+pub(crate) struct UnclaimedLeases {
+    leases: Vec<leaseq::Lease>,
+    from: ProcessBound<WorkQueue>,
+    /// Dropped after the leases went back.
+    _hold: Option<ProcessBound<Hold>>,
+    queue: Arc<blocking::Queue>,
+}
+
+impl UnclaimedLeases {
+    pub(crate) fn new(
+        leases: Vec<leaseq::Lease>,
+        from: WorkQueue,
+        queue: Arc<blocking::Queue>,
+        hold: Option<Hold>,
+    ) -> Self {
+        let (from, hold) = (ProcessBound::new(from), hold.map(ProcessBound::new));
+        UnclaimedLeases { leases, from, _hold: hold, queue }
+    }
+
+    /// Answers with one lease, or `None`.
+    pub(crate) fn one(self) -> Answer {
+        Answer::Object(Box::new(|py, flavor| {
+            let lease = self.claim(py, flavor)?.pop();
+            Ok(lease.unwrap_or_else(|| py.None().into_bound(py)))
+        }))
+    }
+
+    /// Answers with a list.
+    pub(crate) fn all(self) -> Answer {
+        Answer::Object(Box::new(|py, flavor| self.claim(py, flavor)?.into_pyobject(py)))
+    }
+
+    /// Answers with what was completed before, and a list.
+    pub(crate) fn after(self, completed: Vec<bool>) -> Answer {
+        Answer::Object(Box::new(|py, flavor| {
+            Ok((completed, self.claim(py, flavor)?).into_pyobject(py)?.into_any())
+        }))
+    }
+
+    fn claim<'py>(mut self, py: Python<'py>, flavor: Flavor) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        static BLOCKING: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        static ASYNCIO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        let class = match flavor {
+            Flavor::Blocking => BLOCKING.import(py, "leaseq._only_blocking", "Lease")?,
+            Flavor::Asyncio => ASYNCIO.import(py, "leaseq._only_asyncio", "Lease")?,
+        };
+        let leases = std::mem::take(&mut self.leases);
+        // Each goes back if one of them cannot be made.
+        let inits: Vec<_> =
+            leases.into_iter().map(|lease| LeaseInit::new(lease, &self.queue)).collect();
+        inits.into_iter().map(|init| class.call1((init,))).collect()
+    }
+}
+
+impl Drop for UnclaimedLeases {
+    fn drop(&mut self) {
+        if !self.leases.is_empty()
+            && let Ok(from) = self.from.get("the queue")
+        {
+            from.give_back(&self.leases);
+        }
+    }
+}
