@@ -1,4 +1,4 @@
-//! Runs a call: to its end for a blocking caller, beside an event loop for asyncio.
+//! Makes a call: a blocking caller gets the answer, asyncio a future.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::answer::{Answer, Flavor};
 use crate::error::Failure;
 use crate::loop_bridge::LoopBridge;
 
-/// How long a signal may go unnoticed.
+/// How often a blocking caller looks for signals.
 const SIGNALS: Duration = Duration::from_millis(25);
 
 pub(crate) fn call<'py>(
@@ -21,29 +21,28 @@ pub(crate) fn call<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     match bridge {
         None => wait(py, call)?.into_python(py, Flavor::Blocking),
-        Some(bridge) => Ok(bridge.get().start(py, call)?),
+        Some(bridge) => LoopBridge::call(bridge, call),
     }
 }
 
-/// A call that ends when nobody waits for it any more. For asyncio it is the
-/// future and a handle to abandon it.
-pub(crate) fn call_that_waits<'py>(
+/// A call that may wait long. asyncio gets the future of its answer, and a handle that abandons the call.
+pub(crate) fn waiting_call<'py>(
     py: Python<'py>,
     bridge: Option<&Bound<'py, LoopBridge>>,
     call: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
 ) -> PyResult<Bound<'py, PyAny>> {
     match bridge {
         None => wait(py, call)?.into_python(py, Flavor::Blocking),
-        Some(bridge) => Ok(bridge.get().start_wait(py, call)?.into_pyobject(py)?.into_any()),
+        Some(bridge) => Ok(LoopBridge::waiting_call(bridge, call)?.into_pyobject(py)?.into_any()),
     }
 }
 
-/// Without the GIL, on the calling thread; signals keep working.
+/// Runs a call on the calling thread, without the GIL; signals keep working.
 pub(crate) fn wait(
     py: Python<'_>,
     call: impl Future<Output = leaseq::Result<Answer>> + Send,
 ) -> PyResult<Answer> {
-    // While the interpreter ends, there is nobody to ask, and nothing to be done about it.
+    // While the interpreter ends, no signal can be handled.
     let signals = || match Python::try_attach(|py| py.check_signals()) {
         Some(Err(error)) => Err(Failure::Python(error)),
         _ => Ok(()),
@@ -54,20 +53,20 @@ pub(crate) fn wait(
         }
         failure.exception(py)
     })?;
-    // A signal that came with the answer: its exception would lose what was leased.
+    // For a signal that came with the answer: what was leased goes back if its handler raises.
     py.check_signals()?;
     Ok(answer)
 }
 
 static EXITING: AtomicBool = AtomicBool::new(false);
 
-/// The interpreter ends, and closes the clients.
+/// Called when the interpreter ends, before it closes the clients.
 #[pyfunction]
 pub(crate) fn exiting() {
     EXITING.store(true, Ordering::Release);
 }
 
-/// A daemon thread does not hear of it: it stops here, as it would on its way back to Python.
+/// At the end of the process a daemon thread gets no error: it stops here, as Python itself would stop it.
 fn end_with_the_process(py: Python<'_>) {
     if !EXITING.load(Ordering::Acquire) {
         return;

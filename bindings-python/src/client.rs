@@ -1,4 +1,4 @@
-//! A client, and how it is opened.
+//! Opening, using and closing a client.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -9,15 +9,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::answer::Answer;
-use crate::call::{call, call_that_waits};
+use crate::call::{call, waiting_call};
 use crate::convert;
 use crate::error::exception;
 use crate::loop_bridge::LoopBridge;
 use crate::queue::Queue;
 use crate::unused;
 
-/// The clients that this process opened, or inherited: a queue keeps its client open when nobody has
-/// that any more. Only locked while the GIL is held, as [`unused`].
+/// The clients that this process opened or inherited. A queue keeps its client open after the program has
+/// dropped it. Only locked while the GIL is held, as in [`unused`].
 static CLIENTS: Mutex<Vec<Weak<blocking::Client>>> = Mutex::new(Vec::new());
 
 #[pyclass(frozen, module = "leaseq._leaseq")]
@@ -32,7 +32,7 @@ impl Client {
     }
 }
 
-/// To be closed when the process ends.
+/// The clients to close when the process ends.
 #[pyfunction]
 pub(crate) fn open_clients() -> Vec<Client> {
     let clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +68,7 @@ pub(crate) fn connect<'py>(
         options.max_data = convert::number("max_data", max_data, 1, most)? as usize;
     }
     options.ca_file = ca_file;
-    call_that_waits(py, bridge, async move {
+    waiting_call(py, bridge, async move {
         let client = blocking::Client::connect(url.as_deref(), options).await?;
         Ok(Answer::Object(Box::new(|py, _| Ok(Bound::new(py, Client::new(client))?.into_any()))))
     })
@@ -93,7 +93,7 @@ impl Client {
         })
     }
 
-    /// Gives back the leases that were never used; at once, the rest is done in the background.
+    /// Gives back the leases that were never used. Returns at once; the requests are sent in the background.
     fn give_back_unused(&self) {
         unused::give_back_of(&self.0);
     }
@@ -109,7 +109,7 @@ impl Client {
         let within = within.and_then(|within| Duration::try_from_secs_f64(within).ok());
         call(py, bridge, async move {
             match within {
-                // What is not done by then is not waited for.
+                // What takes longer goes on without this caller.
                 Some(within) => drop(tokio::time::timeout(within, client.close()).await),
                 None => client.close().await,
             }

@@ -4,13 +4,14 @@ use leaseq::{KeepAlive, LeaseOptions};
 use pyo3::prelude::*;
 
 use crate::answer::Answer;
-use crate::call::call_that_waits;
+use crate::call::waiting_call;
+use crate::call_batch::complete_options;
 use crate::convert;
 use crate::error::invalid;
 use crate::lease_args::LeaseArgs;
+use crate::loop_bridge::LoopBridge;
 use crate::queue::{Caller, Queue, Reply};
-use crate::settle::complete_options;
-use crate::unclaimed::UnclaimedLeases;
+use crate::unclaimed::{UnclaimedLeases, lease_many};
 
 /// The options of a lease, as the caller passed them.
 struct LeaseRequest<'a, 'py> {
@@ -49,12 +50,9 @@ impl Queue {
         let (options, queue) = (options.checked(py)?, self.core().clone());
         // For asyncio the leases reach their caller by way of the loop, and `close` must not come in
         // between. A blocking caller may close the client itself, in the handler of a signal.
-        let held = bridge.is_some();
-        call_that_waits(py, bridge, async move {
-            let from = queue.in_this_process().await?.clone();
-            let hold = held.then(|| from.hold());
-            let leases = from.lease_many(count, options).await?;
-            Ok(answer(UnclaimedLeases::new(leases, from, queue.clone(), hold)))
+        let hold = bridge.is_some();
+        waiting_call(py, bridge, async move {
+            Ok(answer(lease_many(&queue, count, options, hold).await?))
         })
     }
 }
@@ -71,7 +69,13 @@ impl Queue {
         limit: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
         let request = LeaseRequest { duration, wait, keep_alive, limit };
-        self.lease_up_to(py, bridge, 1, &request, UnclaimedLeases::one)
+        match bridge {
+            None => self.lease_up_to(py, bridge, 1, &request, UnclaimedLeases::one),
+            Some(bridge) => {
+                let leased = LoopBridge::lease(bridge, self.core(), request.checked(py)?)?;
+                Ok(leased.into_pyobject(py)?.into_any())
+            }
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
@@ -107,7 +111,7 @@ impl Queue {
         let count = convert::number("a count", count, 1, u32::MAX)? as usize;
         let options = LeaseRequest { duration, wait, keep_alive, limit }.checked(py)?;
         let (queue, held) = (self.core().clone(), bridge.is_some());
-        call_that_waits(py, bridge, async move {
+        waiting_call(py, bridge, async move {
             let from = queue.in_this_process().await?.clone();
             let hold = held.then(|| from.hold());
             let leases = args.leases();

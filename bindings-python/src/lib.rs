@@ -1,17 +1,21 @@
 //! leaseq for Python: converts arguments, calls the core, converts answers.
 //!
-//! What users see is written in Python (`python/leaseq`); here are the parts below it. Each operation
-//! is written once, for blocking callers and for asyncio (`call.rs`).
+//! The classes that users see are written in Python (`python/leaseq`). Each operation is written once
+//! here, for blocking callers and for asyncio (`call.rs`).
 
-// What is exported is documented where users see it.
+// The exports are documented where users see them.
 #![allow(missing_docs)]
 
 mod admin;
 mod answer;
 mod call;
+mod call_batch;
 mod client;
 mod convert;
+mod driver;
 mod error;
+mod gathered;
+mod inbox;
 mod item;
 mod lease;
 mod lease_args;
@@ -52,7 +56,7 @@ mod _leaseq {
     }
 }
 
-/// Has the core told of every fork of this process, also of those that C code makes.
+/// Notifies the core of every fork of this process, also by C code.
 fn watch_forks() {
     extern "C" fn before() {
         leaseq::fork::before();
@@ -65,9 +69,9 @@ fn watch_forks() {
     }
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the functions live as long as the process, since Python never unloads a module;
-        // they take no Python lock, so a thread that forks while it holds the GIL cannot deadlock.
-        // It fails only for want of memory, and then a child is as safe as without it.
+        // SAFETY: the functions live as long as the process, since Python never unloads a module.
+        // They take no Python lock, so a thread that forks while it holds the GIL cannot deadlock.
+        // The call fails only without memory; then a child is as safe as without the hooks.
         unsafe { libc::pthread_atfork(Some(before), Some(after_in_parent), Some(after_in_child)) };
     });
 }

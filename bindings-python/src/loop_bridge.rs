@@ -1,168 +1,222 @@
-//! Where answers for an event loop of asyncio arrive.
+//! Between an event loop of asyncio and the core.
 //!
-//! The threads of the core never take the GIL: they put answers into a box, and ring by a byte
-//! through a pair of sockets if it was empty. The loop reads that as it reads any socket, and hands
-//! out everything that has arrived, in one go.
+//! Calls gather until the loop has finished its turn, or until there are enough of them, and go to the
+//! core together. Replies that have arrived when the loop wakes up resolve their futures together.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use leaseq::blocking::{self, ProcessBound};
+use leaseq::{Item, LeaseOptions};
 use pyo3::exceptions::PyOSError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::unconstrained;
 
 use crate::answer::{Answer, Flavor};
+use crate::call_batch::CallBatch;
+use crate::driver::{self, Call, drive};
 use crate::error::{exception, internal};
+use crate::gathered::GatheredCalls;
+use crate::inbox::{Inbox, Reply, WakeUps};
+use crate::unused::Handle;
 
-type Arrived = (u64, Option<leaseq::Result<Answer>>);
+/// So many calls go to the core before the loop has finished its turn.
+const ENOUGH: usize = 50;
 
 #[pyclass(frozen, weakref, module = "leaseq._leaseq")]
 pub(crate) struct LoopBridge {
     create_future: Py<PyAny>,
-    /// A child must not ring for its parent.
-    inbox: ProcessBound<Arc<Inbox>>,
-    wake_rx: UnixStream,
-    /// Only locked by whoever holds the GIL, and only for a moment.
-    pending: Mutex<Pending>,
+    call_soon: Py<PyAny>,
+    wake_ups: WakeUps,
+    /// A child must neither run calls of its parent nor wake it.
+    core: ProcessBound<Core>,
+    /// Only locked by a thread that holds the GIL, and only for a moment.
+    state: Mutex<State>,
+}
+
+/// The core's ends.
+struct Core {
+    driver: UnboundedSender<Vec<Call>>,
+    inbox: Arc<Inbox>,
 }
 
 #[derive(Default)]
-struct Pending {
+struct State {
+    /// The number of the newest call.
     last: u64,
-    calls: HashMap<u64, Call>,
+    pending: HashMap<u64, Pending>,
+    gathered: GatheredCalls,
+    /// `flush` will be called at the end of the loop's turn.
+    flush_scheduled: bool,
 }
 
-struct Call {
+struct Pending {
     future: Py<PyAny>,
-    /// For a call that ends when nobody waits for it any more.
-    started: Option<Arc<ProcessBound<Notify>>>,
+    /// Of a call that may wait long.
+    abandoned: Option<Arc<ProcessBound<Notify>>>,
 }
 
-/// A call that ends when nobody waits for it any more.
+/// A call that ends when it is abandoned.
 #[pyclass(frozen, module = "leaseq._leaseq")]
 pub(crate) struct Started(Arc<ProcessBound<Notify>>);
 
 #[pymethods]
 impl Started {
-    /// Nobody waits: the call ends, and what it has leased goes back.
+    /// The caller is gone: the call ends, and what it has leased goes back.
     fn abandon(&self) {
         abandon(&self.0);
     }
 }
 
-fn abandon(started: &ProcessBound<Notify>) {
-    // The parent's calls are none of a child's business.
-    if let Ok(abandoned) = started.get("the call") {
+fn abandon(abandoned: &ProcessBound<Notify>) {
+    // A child does not end the calls of its parent.
+    if let Ok(abandoned) = abandoned.get("the call") {
         abandoned.notify_one();
-    }
-}
-
-struct Inbox {
-    /// `None` when the loop is gone.
-    arrived: Mutex<Option<Vec<Arrived>>>,
-    wake_tx: UnixStream,
-}
-
-impl Inbox {
-    fn arrived(&self) -> MutexGuard<'_, Option<Vec<Arrived>>> {
-        self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn put(&self, arrival: Arrived) {
-        let rest = match &mut *self.arrived() {
-            Some(arrived) => {
-                arrived.push(arrival);
-                if arrived.len() == 1 {
-                    // When it is full, it has been rung.
-                    let _ = (&self.wake_tx).write(&[0]);
-                }
-                None
-            }
-            // Nobody will come for it: leases go back, outside the lock.
-            None => Some(arrival),
-        };
-        drop(rest);
     }
 }
 
 impl Drop for LoopBridge {
     fn drop(&mut self) {
-        if let Ok(inbox) = self.inbox.get("the event loop") {
-            // Outside the lock: leases go back.
-            let left = inbox.arrived().take();
-            drop(left);
+        for call in self.state().pending.values() {
+            call.abandoned.as_deref().inspect(|abandoned| abandon(abandoned));
         }
-        for call in self.pending().calls.values() {
-            call.started.as_deref().inspect(|started| abandon(started));
+        // What was called is executed.
+        self.send_gathered();
+        if let Ok(core) = self.core.get("the event loop") {
+            core.inbox.close();
         }
     }
 }
 
-/// Sends the answer even if the call panics, or is aborted.
-struct Reply {
-    inbox: Arc<Inbox>,
-    number: u64,
-    answer: Option<leaseq::Result<Answer>>,
-}
-
-impl Reply {
-    async fn of(mut self, call: impl Future<Output = leaseq::Result<Answer>>) {
-        self.answer = Some(call.await);
-    }
-
-    async fn unless_abandoned(
-        mut self,
-        started: Arc<ProcessBound<Notify>>,
-        call: impl Future<Output = leaseq::Result<Answer>>,
-    ) {
-        let Ok(abandoned) = started.get("the call") else { return };
-        self.answer = tokio::select! {
-            biased;
-            () = abandoned.notified() => None,
-            answer = call => Some(answer),
-        };
-    }
-}
-
-impl Drop for Reply {
-    fn drop(&mut self) {
-        self.inbox.put((self.number, self.answer.take()));
-    }
-}
-
-/// Answers that are being handed out.
-struct Left<'a> {
+/// Replies that are being delivered.
+struct Undelivered<'a> {
     inbox: &'a Inbox,
-    arrived: VecDeque<Arrived>,
+    replies: VecDeque<Reply>,
 }
 
-impl Drop for Left<'_> {
+impl Drop for Undelivered<'_> {
     fn drop(&mut self) {
-        for arrival in self.arrived.drain(..) {
-            self.inbox.put(arrival);
-        }
+        // Their callers wait for them: they are delivered the next time.
+        self.inbox.put(&mut self.replies.drain(..).collect());
     }
 }
 
 impl LoopBridge {
-    fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a call; the future of its answer.
+    pub(crate) fn call<'py>(
+        slf: &Bound<'py, Self>,
+        work: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::submit(slf, None, |gathered, number| gathered.push(driver::call(number, work)))
+    }
+
+    /// Makes a call that may wait long and can be abandoned.
+    pub(crate) fn waiting_call<'py>(
+        slf: &Bound<'py, Self>,
+        work: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
+    ) -> PyResult<(Bound<'py, PyAny>, Started)> {
+        let abandoned = Arc::new(ProcessBound::new(Notify::new()));
+        let (of_pending, of_call) = (abandoned.clone(), abandoned.clone());
+        let future = Self::submit(slf, Some(of_pending), |gathered, number| {
+            gathered.push(driver::waiting_call(number, of_call, work));
+        })?;
+        Ok((future, Started(abandoned)))
+    }
+
+    /// Makes a call for one lease.
+    pub(crate) fn lease<'py>(
+        slf: &Bound<'py, Self>,
+        queue: &Arc<blocking::Queue>,
+        options: LeaseOptions,
+    ) -> PyResult<(Bound<'py, PyAny>, Started)> {
+        let abandoned = Arc::new(ProcessBound::new(Notify::new()));
+        let (of_pending, of_call) = (abandoned.clone(), abandoned.clone());
+        let future = Self::submit(slf, Some(of_pending), |gathered, number| {
+            gathered.join(CallBatch::lease(queue, number, options, of_call));
+        })?;
+        Ok((future, Started(abandoned)))
+    }
+
+    /// Makes a call for one item.
+    pub(crate) fn add<'py>(
+        slf: &Bound<'py, Self>,
+        queue: &Arc<blocking::Queue>,
+        item: Item,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::submit(slf, None, |gathered, number| {
+            gathered.join(CallBatch::add(queue, number, item));
+        })
+    }
+
+    /// Makes a call that completes one item.
+    pub(crate) fn complete<'py>(
+        slf: &Bound<'py, Self>,
+        queue: &Arc<blocking::Queue>,
+        lease: Arc<Handle>,
+        strict: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Self::submit(slf, None, |gathered, number| {
+            gathered.join(CallBatch::complete(queue, number, lease, strict));
+        })
+    }
+
+    fn submit<'py>(
+        slf: &Bound<'py, Self>,
+        abandoned: Option<Arc<ProcessBound<Notify>>>,
+        gather: impl FnOnce(&mut GatheredCalls, u64),
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), slf.get());
+        this.core(py)?;
+        let future = this.create_future.bind(py).call0()?;
+        if !this.state().flush_scheduled {
+            let flush = slf.getattr(intern!(py, "flush"))?;
+            this.call_soon.bind(py).call1((flush,))?;
+            this.state().flush_scheduled = true;
+        }
+        let mut state = this.state();
+        state.last += 1;
+        let number = state.last;
+        gather(&mut state.gathered, number);
+        state.pending.insert(number, Pending { future: future.clone().unbind(), abandoned });
+        let enough = state.gathered.count() >= ENOUGH;
+        drop(state);
+        if enough {
+            this.send_gathered();
+        }
+        Ok(future)
+    }
+
+    fn core(&self, py: Python<'_>) -> PyResult<&Core> {
+        self.core.get("the event loop").map_err(|error| exception(py, &error))
+    }
+
+    fn send_gathered(&self) {
+        let gathered = self.state().gathered.take();
+        if let Ok(core) = self.core.get("the event loop")
+            && !gathered.is_empty()
+        {
+            // The driver ends later than this.
+            let _ = core.driver.send(gathered);
+        }
     }
 
     /// Resolves the future of a call.
-    fn hand_out(
+    fn resolve(
         &self,
         py: Python<'_>,
         number: u64,
         answer: Option<leaseq::Result<Answer>>,
     ) -> PyResult<()> {
-        let Some(call) = self.pending().calls.remove(&number) else { return Ok(()) };
+        let Some(call) = self.state().pending.remove(&number) else { return Ok(()) };
         let future = call.future.bind(py);
         if future.call_method0(intern!(py, "done"))?.is_truthy()? {
             return Ok(());
@@ -180,91 +234,52 @@ impl LoopBridge {
         };
         Ok(())
     }
-
-    /// Starts a call; the future of its answer.
-    pub(crate) fn start<'py>(
-        &self,
-        py: Python<'py>,
-        call: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        Ok(self.spawn(py, call, false)?.0)
-    }
-
-    /// Starts a call that can be abandoned.
-    pub(crate) fn start_wait<'py>(
-        &self,
-        py: Python<'py>,
-        call: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
-    ) -> PyResult<(Bound<'py, PyAny>, Option<Started>)> {
-        let (future, started) = self.spawn(py, call, true)?;
-        Ok((future, started.map(Started)))
-    }
-
-    #[expect(clippy::type_complexity, reason = "here only")]
-    fn spawn<'py>(
-        &self,
-        py: Python<'py>,
-        call: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
-        waits: bool,
-    ) -> PyResult<(Bound<'py, PyAny>, Option<Arc<ProcessBound<Notify>>>)> {
-        let inbox = self.inbox.get("the event loop").map_err(|error| exception(py, &error))?;
-        let future = self.create_future.bind(py).call0()?;
-        let started = waits.then(|| Arc::new(ProcessBound::new(Notify::new())));
-        let mut pending = self.pending();
-        pending.last += 1;
-        let number = pending.last;
-        let reply = Reply { inbox: inbox.clone(), number, answer: None };
-        let begun = match started.clone() {
-            None => blocking::start(reply.of(call)),
-            Some(started) => blocking::start(reply.unless_abandoned(started, call)),
-        };
-        begun.map_err(|error| exception(py, &error))?;
-        let call = Call { future: future.clone().unbind(), started: started.clone() };
-        pending.calls.insert(number, call);
-        Ok((future, started))
-    }
 }
 
 #[pymethods]
 impl LoopBridge {
     #[new]
-    fn new(event_loop: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (wake_rx, wake_tx) = UnixStream::pair()?;
-        wake_rx.set_nonblocking(true)?;
-        wake_tx.set_nonblocking(true)?;
-        let arrived = Mutex::new(Some(Vec::new()));
+    fn new(py: Python<'_>, event_loop: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (inbox, wake_ups) = Inbox::new()?;
+        let inbox = Arc::new(inbox);
+        let (driver, calls) = unbounded_channel();
+        // Not in slices: what is ready now is delivered together.
+        let driven = unconstrained(drive(calls, inbox.clone()));
+        blocking::start(driven).map_err(|error| exception(py, &error))?;
         Ok(LoopBridge {
             create_future: event_loop.getattr("create_future")?.unbind(),
-            inbox: ProcessBound::new(Arc::new(Inbox { arrived, wake_tx })),
-            wake_rx,
-            pending: Mutex::default(),
+            call_soon: event_loop.getattr("call_soon")?.unbind(),
+            wake_ups,
+            core: ProcessBound::new(Core { driver, inbox }),
+            state: Mutex::default(),
         })
     }
 
     fn fileno(&self) -> RawFd {
-        self.wake_rx.as_raw_fd()
+        self.wake_ups.fd()
     }
 
-    /// Hands out what has arrived. On the loop's thread.
+    /// Sends the calls that have gathered. The loop calls this when it has finished its turn.
+    fn flush(&self) {
+        self.state().flush_scheduled = false;
+        self.send_gathered();
+    }
+
+    /// Resolves the futures of the replies that have arrived. On the loop's thread.
     fn drain(&self, py: Python<'_>) -> PyResult<()> {
-        let inbox = self.inbox.get("the event loop").map_err(|error| exception(py, &error))?;
-        let mut rung = [0; 64];
-        if matches!((&self.wake_rx).read(&mut rung), Ok(0)) {
+        let core = self.core(py)?;
+        if !self.wake_ups.read() {
             return Err(PyOSError::new_err("the event loop was closed from outside"));
         }
-        let arrived = match &mut *inbox.arrived() {
-            Some(arrived) => std::mem::take(arrived),
-            None => Vec::new(),
-        };
-        // What an error leaves over is handed out the next time: others wait for it.
-        let mut left = Left { inbox, arrived: arrived.into() };
-        while let Some((number, answer)) = left.arrived.pop_front() {
-            self.hand_out(py, number, answer)?;
+        let mut left = Undelivered { inbox: &core.inbox, replies: core.inbox.take().into() };
+        while let Some((number, answer)) = left.replies.pop_front() {
+            self.resolve(py, number, answer)?;
         }
         Ok(())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.create_future)
+        visit.call(&self.create_future)?;
+        visit.call(&self.call_soon)
     }
 }

@@ -60,6 +60,9 @@ impl Queue {
         item: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let item = Item::from(item)?;
+        if let Some(bridge) = bridge {
+            return LoopBridge::add(bridge, self.core(), item);
+        }
         self.run(py, bridge, async move |queue| Ok(Answer::Flag(queue.add_item(item).await?)))
     }
 

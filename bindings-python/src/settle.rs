@@ -1,20 +1,23 @@
 //! Completing, extending, releasing and failing leases.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use leaseq::{CompleteOptions, Result};
+use leaseq::Result;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::answer::Answer;
+use crate::call_batch::complete_options;
 use crate::convert;
 use crate::error::{invalid, is_leaseq_error};
 use crate::lease::Lease;
 use crate::lease_args::{LeaseArgs, one};
+use crate::loop_bridge::LoopBridge;
 use crate::queue::{Caller, Queue, Reply};
 
-/// Nothing instead of the error of a lease that is lost: there is no other for one of many.
+/// `None` for a lease that is lost: one of many has no other error.
 fn kept<T>(answers: Vec<Result<T>>) -> Vec<Option<T>> {
     answers.into_iter().map(Result::ok).collect()
 }
@@ -23,11 +26,7 @@ fn delay_of(delay: Option<&Bound<'_, PyAny>>) -> PyResult<Duration> {
     delay.map_or(Ok(Duration::ZERO), |delay| convert::duration("a delay", delay))
 }
 
-pub(crate) fn complete_options(strict: bool) -> CompleteOptions {
-    if strict { CompleteOptions::new().strict() } else { CompleteOptions::new() }
-}
-
-/// One text for all, or one for each.
+/// The errors of failed leases: one text for all, or one for each.
 fn errors_of(error: &Bound<'_, PyAny>, leases: usize) -> PyResult<Vec<String>> {
     if let Ok(text) = error.cast::<PyString>() {
         return Ok(vec![text.to_string_lossy().into_owned(); leases]);
@@ -51,7 +50,13 @@ impl Queue {
         lease: &Bound<'py, Lease>,
         strict: bool,
     ) -> Reply<'py> {
-        let (lease, options) = (one(lease)?, complete_options(strict));
+        let lease = one(lease)?;
+        if let Some(bridge) = bridge
+            && Arc::ptr_eq(&lease.queue, self.core())
+        {
+            return LoopBridge::complete(bridge, self.core(), lease, strict);
+        }
+        let options = complete_options(strict);
         self.run(py, bridge, async move |queue| {
             let lease = lease.in_this_process()?;
             Ok(Answer::Flag(queue.complete_with(lease, options).await?))
@@ -159,14 +164,14 @@ impl Queue {
 
 #[pymethods]
 impl Lease {
-    /// Where it came from.
+    /// The queue that it was leased from.
     #[getter]
     fn _queue(&self) -> Queue {
         Queue::new(self.handle().queue.clone())
     }
 
-    /// Leaves a `with` block. Not written in Python, which looks for signals before it begins a function:
-    /// an interrupt would come between the block and what its end does.
+    /// Leaves a `with` block. Not written in Python, which looks for signals before it begins a function: an
+    /// interrupt could come between the block and this.
     fn _leave(
         slf: &Bound<'_, Self>,
         _kind: &Bound<'_, PyAny>,
@@ -188,7 +193,7 @@ impl Lease {
             None => queue.release(py, None, slf, None),
         };
         match given_back {
-            // The exception of the block goes on, not this one.
+            // The exception of the block is raised, not this one.
             Err(problem) if is_leaseq_error(py, &problem) => {
                 let module = py.import("leaseq._process")?;
                 module.call_method1("not_given_back", (slf, problem.into_value(py)))?;
@@ -199,7 +204,7 @@ impl Lease {
     }
 }
 
-/// What is kept with an item of the error of its block; nothing for an interrupt.
+/// The text of the error of a block, which is kept with the item. An interrupt has none.
 fn failure<'py>(error: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyString>>> {
     if !error.is_instance_of::<PyException>() {
         return Ok(None);

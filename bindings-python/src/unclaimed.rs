@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leaseq::blocking::{self, ProcessBound};
-use leaseq::{Hold, WorkQueue};
+use leaseq::{Hold, LeaseOptions, Result, WorkQueue};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -14,10 +14,22 @@ use crate::lease::LeaseInit;
 /// Leases that no caller has yet. When they are dropped they are given back.
 pub(crate) struct UnclaimedLeases {
     leases: Vec<leaseq::Lease>,
-    from: ProcessBound<WorkQueue>,
-    /// Dropped after the leases went back.
-    _hold: Option<ProcessBound<Hold>>,
+    /// The hold is dropped after the leases went back.
+    from: ProcessBound<(WorkQueue, Option<Hold>)>,
     queue: Arc<blocking::Queue>,
+}
+
+/// Leases items. With `hold`, closing the client waits until the leases have reached their caller.
+pub(crate) async fn lease_many(
+    queue: &Arc<blocking::Queue>,
+    count: usize,
+    options: LeaseOptions,
+    hold: bool,
+) -> Result<UnclaimedLeases> {
+    let from = queue.in_this_process().await?.clone();
+    let hold = hold.then(|| from.hold());
+    let leases = from.lease_many(count, options).await?;
+    Ok(UnclaimedLeases::new(leases, from, queue.clone(), hold))
 }
 
 impl UnclaimedLeases {
@@ -27,8 +39,19 @@ impl UnclaimedLeases {
         queue: Arc<blocking::Queue>,
         hold: Option<Hold>,
     ) -> Self {
-        let (from, hold) = (ProcessBound::new(from), hold.map(ProcessBound::new));
-        UnclaimedLeases { leases, from, _hold: hold, queue }
+        UnclaimedLeases { leases, from: ProcessBound::new((from, hold)), queue }
+    }
+
+    /// Each lease by itself.
+    pub(crate) fn split(mut self) -> Vec<UnclaimedLeases> {
+        let Ok((from, _)) = self.from.get("the queue") else { return Vec::new() };
+        let (from, queue) = (from.clone(), self.queue.clone());
+        let each = std::mem::take(&mut self.leases).into_iter();
+        each.map(|lease| {
+            let hold = from.hold();
+            UnclaimedLeases::new(vec![lease], from.clone(), queue.clone(), Some(hold))
+        })
+        .collect()
     }
 
     /// Answers with one lease, or `None`.
@@ -69,7 +92,7 @@ impl UnclaimedLeases {
 impl Drop for UnclaimedLeases {
     fn drop(&mut self) {
         if !self.leases.is_empty()
-            && let Ok(from) = self.from.get("the queue")
+            && let Ok((from, _)) = self.from.get("the queue")
         {
             from.give_back(&self.leases);
         }

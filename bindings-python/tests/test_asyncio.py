@@ -255,7 +255,8 @@ def test_a_client_closed_with_an_answer_on_its_way_gives_it_back(url):
             bridge = loop_bridge()
             await queue.queue_len()
             task = asyncio.create_task(queue.lease(30))
-            await asyncio.sleep(0)
+            for _ in range(2):  # turns of the loop: the task makes its call, and the call is sent
+                await asyncio.sleep(0)
             with leaseq.connect(url) as other:
                 other.queue("q").add_item("x")
                 # Nothing is handed out meanwhile: this thread does not return to its loop.
