@@ -1,4 +1,4 @@
-//! Arguments as the core wants them.
+//! Arguments of Python as values for the core.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -15,10 +15,10 @@ use pyo3::types::{
 
 use crate::error::invalid;
 
-/// After how many elements of an iterable signals are looked for, and other threads go on.
+/// After so many elements of an iterable, signals are handled and other threads may run.
 const PAUSES: usize = 1_000;
 
-/// Seconds as a number, or a `timedelta`. `what` is for people: "a lease".
+/// Seconds as a number, or a `timedelta`. `what` names the argument in an error: "a lease".
 pub(crate) fn duration(what: impl Display, value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let py = value.py();
     let seconds: f64 = if let Ok(seconds) = value.cast::<PyFloat>() {
@@ -54,12 +54,12 @@ fn wrong_type(what: impl Display, wanted: &str, value: &Bound<'_, PyAny>) -> PyE
     }
 }
 
-/// Text, with nothing in it that UTF-8 does not have. The error shows none of it: a URL has secrets.
+/// Text that is valid UTF-8. The error shows none of it, because a URL contains secrets.
 pub(crate) fn text<'a>(what: &str, value: &'a Bound<'_, PyString>) -> PyResult<&'a str> {
     value.to_str().map_err(|_| invalid(value.py(), format_args!("{what} is not UTF-8")))
 }
 
-/// Data: bytes, or anything that has bytes, or text, which becomes UTF-8.
+/// Data: bytes, any object with a buffer, or text, which becomes UTF-8.
 pub(crate) fn data<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(text) = value.cast::<PyString>() {
         return match text.to_str() {
@@ -73,7 +73,7 @@ pub(crate) fn data<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     }
 }
 
-/// An id: text, with surrogates for the bytes that are not UTF-8 as in names of files, or bytes.
+/// An id: bytes, or text, with surrogates for bytes that are not UTF-8 as in names of files.
 pub(crate) fn id<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(text) = value.cast::<PyString>() {
         if let Ok(text) = text.to_str() {
@@ -91,12 +91,12 @@ pub(crate) fn id<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     }
 }
 
-/// Several ids. Text is several characters, but one id.
+/// Several ids. A text is one id, not several characters.
 pub(crate) fn ids(values: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<u8>>> {
     several("ids", values)?.map(|value| Ok(id(&value?)?.into_owned())).collect()
 }
 
-/// The elements of what is not by mistake a single value.
+/// The elements of an iterable. Text and bytes are an error: they are single values.
 pub(crate) fn several<'py>(
     what: &str,
     values: &Bound<'py, PyAny>,
@@ -106,7 +106,7 @@ pub(crate) fn several<'py>(
     }
     let py = values.py();
     Ok(values.try_iter()?.enumerate().map(move |(at, value)| {
-        // An iterator that is not written in Python may go on for long, or for ever.
+        // An iterator that is not written in Python may run for long, or for ever.
         if at % PAUSES == PAUSES - 1 {
             py.check_signals()?;
             py.detach(|| ());
@@ -122,18 +122,18 @@ fn bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<Cow<'a, [u8]>>> {
     if let Ok(bytes) = value.cast::<PyByteArray>() {
         return Ok(Some(Cow::Owned(bytes.to_vec())));
     }
-    // Whatever has a buffer; the stable interface of 3.10 has no other way to it.
+    // The stable interface of 3.10 has no other access to a buffer.
     let view = match PyMemoryView::from(value) {
         Ok(view) => view,
         Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => return Ok(None),
-        // A buffer that is gone, or an error of the object's own.
+        // The buffer was released, or the object raised an error of its own.
         Err(error) => return Err(error),
     };
     let bytes = view.call_method0(intern!(value.py(), "tobytes"))?;
     Ok(Some(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec())))
 }
 
-/// An id for Python: text, with surrogates for what is not UTF-8.
+/// An id for Python: text, with surrogates for bytes that are not UTF-8.
 pub(crate) fn id_text<'py>(py: Python<'py>, id: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     match std::str::from_utf8(id) {
         Ok(text) => Ok(PyString::new(py, text).into_any()),
@@ -143,7 +143,7 @@ pub(crate) fn id_text<'py>(py: Python<'py>, id: &[u8]) -> PyResult<Bound<'py, Py
     }
 }
 
-/// A whole number between limits.
+/// A whole number between two limits, both included.
 pub(crate) fn number(
     what: impl Display,
     value: &Bound<'_, PyAny>,
@@ -163,7 +163,7 @@ pub(crate) fn number(
     }
 }
 
-/// A state by its name, or the member of the enumeration, which is text as well.
+/// A state: its name, or the member of the enumeration, which is a text too.
 pub(crate) fn state(value: &Bound<'_, PyAny>) -> PyResult<State> {
     let Ok(text) = value.cast::<PyString>() else {
         return Err(wrong_type("a state", "a State or its name", value));

@@ -1,4 +1,4 @@
-//! The errors of the core as exceptions, which are written in Python.
+//! The errors of the core as exceptions. Their classes are written in Python.
 
 use leaseq::{Error, ErrorKind};
 use pyo3::exceptions::PyRuntimeError;
@@ -41,7 +41,7 @@ pub(crate) fn invalid(py: Python<'_>, message: impl std::fmt::Display) -> PyErr 
     }
 }
 
-/// The library is wrong, or the interpreter is going away.
+/// For a defect of the library, or an interpreter that is ending.
 pub(crate) fn internal(py: Python<'_>, message: &'static str) -> PyErr {
     match class!(py, "InternalError") {
         Ok(class) => PyErr::from_type(class.clone(), (message,)),
@@ -53,7 +53,7 @@ pub(crate) fn is_leaseq_error(py: Python<'_>, error: &PyErr) -> bool {
     class!(py, "LeaseqError").is_ok_and(|class| error.is_instance(py, class))
 }
 
-/// Why a call did not answer: the core, or Python, as when a signal's handler raises.
+/// Why a call failed: an error of the core, or of Python, as when the handler of a signal raises.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Core(Error),

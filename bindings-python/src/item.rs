@@ -1,4 +1,4 @@
-//! An item to add, as a value.
+//! An item to add.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -9,19 +9,19 @@ use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
 
 use crate::convert;
 
-/// How much of its data an item shows.
+/// How many bytes of its data the `repr` of an item shows.
 const SHOWN: usize = 64;
 
-/// An item to add: an id, data and options. A value: it can be compared, hashed and pickled.
+/// An item to add: an id, data and options. It can be compared, hashed and pickled.
 ///
 /// - `data`: bytes, or text, which becomes UTF-8; at most 8 MiB unless the client says otherwise.
 /// - `id`: 1 to 512 bytes, or text; default: a random UUID.
 /// - `priority`: 0 to 9, higher ones are leased first; default 0.
-/// - `delay`: makes it ready only after this time, in seconds or as a timedelta, at most 366 days.
-/// - `max_attempts`: after so many failed or expired attempts, 1 to 65,535, it is dead; default: no
+/// - `delay`: the item is ready only after this time, in seconds or as a timedelta, at most 366 days.
+/// - `max_attempts`: the item is dead after so many failed or expired attempts, 1 to 65,535; default: no
 ///   limit.
 ///
-/// Raises `InvalidError`; what depends on the client is checked when the item is added.
+/// Raises `InvalidError`. The limits of a client are checked when the item is added.
 ///
 /// >>> Item("your order", id="order-17", priority=5)
 /// Item(b'your order', id='order-17', priority=5)
@@ -39,7 +39,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// What was given to `add_item`: an item, or only data.
+    /// The argument of `add_item`: an item, or only data.
     pub(crate) fn from(value: &Bound<'_, PyAny>) -> PyResult<leaseq::Item> {
         match value.cast::<Item>() {
             Ok(item) => Ok(item.get().item.clone()),
@@ -83,7 +83,7 @@ impl Item {
         Ok(Item { item, priority, delay, max_attempts })
     }
 
-    /// An item with this value as JSON, and the same options. Raises `InvalidError` if it is none.
+    /// An item with this value as JSON, and the same options. Raises `InvalidError` if JSON cannot express it.
     ///
     /// >>> Item.json({"to": "you"}, id="1").data
     /// b'{"to":"you"}'
@@ -99,7 +99,7 @@ impl Item {
         class.call((text,), options)
     }
 
-    /// The id as text; bytes that are not UTF-8 are surrogates, as in names of files.
+    /// The id as text, with surrogates for bytes that are not UTF-8, as in names of files.
     #[getter]
     fn id<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         convert::id_text(py, self.item.id())

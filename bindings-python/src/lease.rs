@@ -1,4 +1,4 @@
-//! A lease; its context managers are written in Python, as two classes below this one.
+//! A lease. The two interfaces subclass it, for their `with` blocks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use crate::convert;
 use crate::error::{exception, internal};
 use crate::unused::Handle;
 
-/// What the constructor of a lease takes: only this library has it.
+/// The argument of the constructor of a lease, which only this library can make.
 #[pyclass(frozen, module = "leaseq._leaseq")]
 pub(crate) struct LeaseInit(Mutex<Option<Lease>>);
 
@@ -38,18 +38,18 @@ impl Drop for Lease {
 }
 
 impl Lease {
-    /// What calls on their way share with this. The caller uses it.
+    /// What a call shares with this lease. The caller has used the lease then.
     pub(crate) fn handle(&self) -> &Arc<Handle> {
         self.handle.set_used();
         &self.handle
     }
 
-    /// For what needs no lock, in any process.
+    /// The lease in any process, for what needs no lock.
     fn look(&self, py: Python<'_>) -> PyResult<&leaseq::Lease> {
         self.handle().lease.peek().ok_or_else(|| internal(py, "the lease is gone"))
     }
 
-    /// For everything else, in the process that has the lease.
+    /// The lease in the process that has it, for everything else.
     fn in_this_process(&self, py: Python<'_>) -> PyResult<&leaseq::Lease> {
         self.handle().in_this_process().map_err(|error| exception(py, &error))
     }
@@ -63,7 +63,7 @@ impl Lease {
         lease.ok_or_else(|| internal(py, "a lease was given twice"))
     }
 
-    /// The id as text; bytes that are not UTF-8 are surrogates, as in names of files.
+    /// The id as text, with surrogates for bytes that are not UTF-8, as in names of files.
     #[getter]
     fn id<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         convert::id_text(py, self.look(py)?.id())
@@ -82,7 +82,7 @@ impl Lease {
         Ok(self.data.get_or_init(py, || PyBytes::new(py, lease.data()).unbind()).bind(py))
     }
 
-    /// Reads the data as JSON; `InvalidError` if it is none.
+    /// Reads the data as JSON. Raises `InvalidError` if it is no JSON.
     fn json<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let from_json = py.import("leaseq._values")?.getattr("from_json")?;
         from_json.call1((self.data(py)?, self.id(py)?))
@@ -130,14 +130,14 @@ impl Lease {
         Ok(self.look(py)?.last_error())
     }
 
-    /// One life of the id, from the add to the completion. It goes up with every add of an id, so
-    /// it can fence off writers of an earlier one.
+    /// Numbers the lives of the id, each from an add to the completion. It goes up with every add of the
+    /// id, so it can fence off writers of an earlier life.
     #[getter]
     fn generation(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.look(py)?.generation())
     }
 
-    /// When the lease expires, on the server's clock, in UTC, as far as this handle knows.
+    /// When the lease expires, as far as this handle knows: on the server's clock, in UTC.
     #[getter]
     fn deadline(&self, py: Python<'_>) -> PyResult<SystemTime> {
         Ok(expressible(self.look(py)?.deadline()))
@@ -149,34 +149,33 @@ impl Lease {
         Ok(self.in_this_process(py)?.remaining().as_secs_f64())
     }
 
-    /// True once the item may belong to somebody else: the server said so, or the deadline has
-    /// passed. False for a lease that was completed, released or failed.
+    /// True once another worker may have the item: the server has said so, or the deadline has passed.
+    /// False for a lease that was completed, released or failed.
     #[getter]
     fn lost(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.in_this_process(py)?.is_lost())
     }
 
-    /// True once it was completed, released or failed through this handle; `completed` says which.
+    /// True once the lease was completed, released or failed through this handle; `completed` says which.
     #[getter]
     fn settled(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.in_this_process(py)?.is_settled())
     }
 
-    /// Whether a call has completed the item through this handle. After a call for many has raised,
-    /// this says what has become of each.
+    /// Whether a call has completed the item through this handle. After a call for many leases has
+    /// raised, this says what has become of each.
     ///
-    /// - True: the item is gone, and this handle has completed it. The lease is settled too.
-    /// - False: it has not. If the lease is settled, it was released or failed, or somebody else has
-    ///   completed or removed the item.
-    /// - None: unknown, because a call has got no answer yet, was interrupted or cancelled, or has
-    ///   raised with `outcome_unknown`. Completing it again harms nothing; `settled` says nothing about
-    ///   that.
+    /// - True: this handle has completed the item, and the item is gone. The lease is settled too.
+    /// - False: this handle has not completed it. If the lease is settled, it was released or failed, or
+    ///   another caller has completed or removed the item.
+    /// - None: unknown, because a call has no answer yet, was interrupted or cancelled, or has raised with
+    ///   `outcome_unknown`. Completing the item again does no harm; `settled` says nothing about that.
     #[getter]
     fn completed(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         Ok(self.in_this_process(py)?.completed())
     }
 
-    /// Whether leaving a `with` block has something to do: neither settled, nor another process's.
+    /// Whether leaving a `with` block has something to do: the lease is not settled and of this process.
     #[getter]
     pub(crate) fn _held(&self) -> bool {
         self.handle().in_this_process().is_ok_and(|lease| !lease.is_settled())

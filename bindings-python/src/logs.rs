@@ -1,7 +1,7 @@
-//! The core's warnings, on their way to Python's `logging`.
+//! Passes the core's warnings to Python's `logging`.
 //!
-//! Whoever logs in the core must not wait for the GIL: records go through a channel, and a thread of
-//! Python's own takes them out. What comes when it is full is dropped.
+//! A thread of the core must not wait for the GIL. It sends records through a channel, and a thread of
+//! Python receives them. When the channel is full, records are dropped.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -21,8 +21,8 @@ const ERROR: u8 = 40;
 
 type Sender = SyncSender<Option<(u8, String)>>;
 
-/// The channel of this process. One that is replaced stays in memory: a forked child must not
-/// touch that of its parent, whose lock another thread may have held.
+/// The channel of this process. A replaced one is never freed: a forked child must not touch the channel
+/// of its parent, because another thread may have held its lock.
 static CHANNEL: AtomicPtr<Sender> = AtomicPtr::new(ptr::null_mut());
 
 fn send(record: Option<(u8, String)>) {
@@ -32,7 +32,7 @@ fn send(record: Option<(u8, String)>) {
     }
 }
 
-/// The records of this process from now on.
+/// Receives the records of this process from now on.
 #[pyclass(frozen, module = "leaseq._leaseq")]
 pub(crate) struct Logs(Mutex<Receiver<Option<(u8, String)>>>);
 
@@ -42,7 +42,7 @@ impl Logs {
     fn new() -> Self {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            // It fails if there is one already; nobody else is in this library.
+            // It fails only if there is a subscriber already, and no other code sets one in this library.
             let _ = tracing::subscriber::set_global_default(Warnings);
         });
         let (sender, receiver) = sync_channel(WAITING);
@@ -50,7 +50,7 @@ impl Logs {
         Logs(Mutex::new(receiver))
     }
 
-    /// The next level and message; `None` after `stop`. Waits without the GIL.
+    /// Waits for the next level and message, without the GIL. `None` after `stop`.
     fn next(&self, py: Python<'_>) -> Option<(u8, String)> {
         py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).recv().ok().flatten())
     }

@@ -1,7 +1,7 @@
 //! Leases that their caller has not used yet.
 //!
-//! A signal may arrive when a call has returned and its caller does not have the value yet. The
-//! exception of its handler then drops the lease, and no code of the caller can give it back. So a lease
+//! A signal may arrive after a call has returned and before its caller has stored the result. The
+//! exception of the handler then drops the lease, and no code of the caller can give it back. So a lease
 //! that was never used goes back by itself: when its handle is dropped, when an interrupt ends the
 //! `with` block of its client, and when the process ends.
 
@@ -11,15 +11,14 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use leaseq::blocking::{self, ProcessBound};
 
-/// A lease, as its handle in Python and the calls on their way share it.
+/// A lease, shared by its handle in Python and the calls that use it.
 pub(crate) struct Handle {
     pub(crate) lease: ProcessBound<leaseq::Lease>,
     pub(crate) queue: Arc<blocking::Queue>,
     used: AtomicBool,
 }
 
-/// By address. Only locked while the GIL is held: so no thread of a parent holds it when a child of
-/// Python is forked.
+/// By address. Only locked while the GIL is held, so no other thread holds the lock when Python forks.
 static UNUSED: LazyLock<Mutex<HashMap<usize, Weak<Handle>>>> = LazyLock::new(Mutex::default);
 
 fn unused() -> MutexGuard<'static, HashMap<usize, Weak<Handle>>> {
@@ -34,12 +33,12 @@ impl Handle {
         handle
     }
 
-    /// In the process that has the lease.
+    /// The lease, in the process that has it.
     pub(crate) fn in_this_process(&self) -> leaseq::Result<&leaseq::Lease> {
         self.lease.get("the lease")
     }
 
-    /// The caller has the lease, and sees to it from now on. True the first time.
+    /// The caller has the lease and is responsible for it from now on. True the first time.
     pub(crate) fn set_used(&self) -> bool {
         let first = !self.used.load(Ordering::Relaxed) && !self.used.swap(true, Ordering::Relaxed);
         if first {
@@ -48,8 +47,8 @@ impl Handle {
         first
     }
 
-    /// Gives it back in the background, unless it was used, is another process's, or the client is
-    /// closed: then it is left to run out.
+    /// Gives the lease back in the background. One that was used, belongs to another process or whose
+    /// client is closed is left to expire.
     pub(crate) fn give_back_unused(&self) {
         if self.set_used()
             && !self.queue.client().is_closed()
@@ -60,7 +59,7 @@ impl Handle {
     }
 }
 
-/// Gives back the leases of a client that were never used.
+/// Gives back all unused leases of a client.
 pub(crate) fn give_back_of(client: &Arc<blocking::Client>) {
     let handles: Vec<_> = unused().values().filter_map(Weak::upgrade).collect();
     for handle in handles {
