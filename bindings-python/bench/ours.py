@@ -1,4 +1,4 @@
-"""Runs leaseq once: `python ours.py SYSTEM URL ITEMS`; says its rates as JSON.
+"""Runs leaseq once: `python ours.py SYSTEM URL ITEMS`; prints its rates as JSON.
 
 It adds ITEMS items of 100 bytes, and then processes them with a handler that does nothing. What
 others do in the same run is in `peers/`.
@@ -36,6 +36,38 @@ def with_asyncio(url: str, items: int) -> Rates:
     return asyncio.run(main())
 
 
+def asyncio_alone(_url: str, items: int) -> Rates:
+    """The limit: tasks that await a future for each call, resolved together, without a queue."""
+
+    async def main() -> Rates:
+        loop = asyncio.get_running_loop()
+        pending: list[asyncio.Future[bool]] = []
+
+        def resolve() -> None:
+            for future in pending:
+                future.set_result(True)
+            pending.clear()
+
+        async def call() -> bool:
+            if not pending:
+                loop.call_soon(resolve)
+            future: asyncio.Future[bool] = loop.create_future()
+            pending.append(future)
+            return await future
+
+        async def add(count: int) -> None:
+            for _ in range(count):
+                await call()
+
+        async def process(count: int) -> None:
+            for _ in range(count):
+                await call() and await call()
+
+        return {"add": await at_once(items, add), "process": await at_once(items, process)}
+
+    return asyncio.run(main())
+
+
 def one_at_a_time(url: str, items: int) -> Rates:
     with leaseq.connect(url) as client:
         queue = client.queue("bench")
@@ -66,6 +98,7 @@ def batches(url: str, items: int) -> Rates:
 
 SYSTEMS = {
     "leaseq-asyncio": (with_asyncio, f"{AT_ONCE} at once"),
+    "asyncio-alone": (asyncio_alone, f"{AT_ONCE} at once"),
     "leaseq-one": (one_at_a_time, "one at a time"),
     "leaseq-batches": (batches, f"batches of {BATCH}"),
 }

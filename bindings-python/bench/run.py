@@ -24,8 +24,13 @@ from report import Report
 from server import clear, server
 
 HERE = Path(__file__).resolve().parent
-OURS = {"leaseq-asyncio": 20_000, "leaseq-one": 5_000, "leaseq-batches": 50_000}
 # How many items, so that a round of each takes a few seconds.
+OURS = {
+    "leaseq-asyncio": 20_000,
+    "asyncio-alone": 50_000,
+    "leaseq-one": 5_000,
+    "leaseq-batches": 50_000,
+}
 PEERS = {
     "redis-work-queue": 5_000,
     "saq": 5_000,
@@ -138,7 +143,7 @@ def rates(report: Report, systems: list[System]) -> None:
             )
 
 
-def ratios(report: Report, systems: list[System]) -> None:
+def ratios(report: Report, systems: list[System], peers_too: bool) -> None:
     """Add what they are beside each other. A ratio is that of one round; their median counts."""
     by_name = {system.name: system for system in systems}
 
@@ -158,11 +163,14 @@ def ratios(report: Report, systems: list[System]) -> None:
             mine.rates[n][what] / max(peer.rates[n][what] for peer in peers)
             for n in range(len(mine.rates))
         ]
-        note = f"{len(each)} rounds, {min(each):.1f} to {max(each):.1f}"
+        note = f"{len(each)} rounds, {min(each):.2g} to {max(each):.2g}"
         note += f"; without {failed}" if failed else ""
         report.add(target, name, median(each), "×", at_least=at_least, note=note)
 
-    for what, one_at_a_time in (("add", 1), ("process", 2)):
+    for what in ("add", "process"):
+        ratio("3b", "leaseq-asyncio", what, ["leaseq-batches"], "leaseq-batches", 0.75)
+        ratio("3b", "asyncio-alone", what, ["leaseq-batches"], "leaseq-batches", None)
+    for what, one_at_a_time in (("add", 1), ("process", 2)) if peers_too else ():
         ratio("3", "leaseq-asyncio", what, ["saq", "arq"], "the best of SAQ and arq", 5)
         ratio("4", "leaseq-one", what, ["redis-work-queue"], "redis-work-queue", one_at_a_time)
         ratio("", "leaseq-asyncio", what, list(PEERS), "the best of all", None)
@@ -185,8 +193,7 @@ def main() -> None:
                 clear(port)
                 system.measure(f"redis://127.0.0.1:{port}/0")
     rates(report, systems)
-    if options.peers:
-        ratios(report, systems)
+    ratios(report, systems, options.peers is not None)
     report.print()
     if options.json:
         report.write(options.json)
