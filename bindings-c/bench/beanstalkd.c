@@ -1,5 +1,5 @@
-/* beanstalkd, by its own protocol (doc/protocol.txt in its sources).
- * As many commands as fit in a batch are written at once, and then the answers are read. */
+/* beanstalkd, spoken to in its own protocol (doc/protocol.txt in its sources).
+ * Writes the commands of a batch at once, then reads the replies. */
 #include "bench.h"
 
 static char out[1 << 18], in[1 << 18];
@@ -14,7 +14,7 @@ static void write_all(int socket, const char *data, size_t len) {
     }
 }
 
-/* Makes sure that so many bytes are there to be read. */
+/* Reads until so many bytes are buffered. */
 static void fill(int socket, size_t len) {
     if (in_end - in_at >= len) return;
     memmove(in, in + in_at, in_end - in_at);
@@ -27,7 +27,7 @@ static void fill(int socket, size_t len) {
     }
 }
 
-/* The next line, without its end. Valid until the next call. */
+/* The next line, without its line end. Valid until the next call. */
 static char *line(int socket) {
     for (size_t len = 2;; len++) {
         fill(socket, len);

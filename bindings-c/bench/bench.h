@@ -1,4 +1,4 @@
-/* What the parts of the benchmark know of each other. */
+/* Shared by the parts of the benchmark. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -11,23 +11,24 @@
 
 enum { DATA = 100 };
 
-/* Something that is measured. */
+/* A system that is measured. */
 typedef struct {
     const char *name, *server;
     int batch;
     void *state;
-    /* Adds so many items. */
+    /* Adds this number of items. */
     void (*add)(void *state, int items, int batch);
-    /* Takes so many items, does nothing with them, and completes them. */
+    /* Leases this number of items and completes them. */
     void (*process)(void *state, int items, int batch);
 } Side;
 
 Side leaseq_side(const char *name, int batch);
 Side beanstalkd_side(const char *name, int batch);
+Side ping_side(const char *name);
 
 /* Whether the PATH has this program. */
 bool can_run(const char *program);
-/* Starts a server that listens on this port; it ends with stop_servers(), or with this program. */
+/* Starts a server that listens on this port, until stop_servers() or the end of this program. */
 void start_server(char *const *arguments);
 int free_port(void);
 /* A connection to a loopback port, retried for 10 s. */
@@ -39,9 +40,9 @@ typedef struct {
     char what[96];
     double figure;
     const char *unit;
-    /* 0: the figure only informs. */
+    /* 0: no target. */
     double at_least;
-    /* Why there is no figure; NULL when there is one. */
+    /* Why there is no figure; NULL if there is one. */
     const char *why;
     /* "redis" or a peer's; NULL for a ratio. */
     const char *server;
@@ -51,13 +52,14 @@ typedef struct {
 typedef struct {
     bool quick, peers;
     int count;
-    Line lines[16];
+    Line lines[20];
 } Report;
 
 Report report_new(bool quick, bool peers);
-/* A rate of one side; with a reason why it could not be had, that instead. */
+/* A rate of one side, or the reason why there is none. */
 void report_rate(Report *report, const Side *side, const char *what, double rate, const char *why);
-void report_ratio(Report *report, const Side *side, const char *what, double ratio, bool target);
+void report_ratio(Report *report, const Side *side, const char *peer, const char *what,
+                  double ratio, bool target);
 void report_print(const Report *report);
 void report_write(const Report *report, const char *path);
 

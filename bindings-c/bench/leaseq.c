@@ -1,4 +1,4 @@
-/* leaseq on a Redis of its own. */
+/* leaseq, on its own redis-server. */
 #include "bench.h"
 
 static leaseq_error *error;

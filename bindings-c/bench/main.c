@@ -1,10 +1,10 @@
-/* How fast a program in C is, singly and in batches of 500, beside beanstalkd when it is there.
+/* Rates of a C program, one call at a time and in batches of 500, beside beanstalkd if installed.
  *
  * bench [--quick] [--peers] [--json FILE]
  *
- * Starts servers of its own on free loopback ports: a redis-server without persistence, and for
- * --peers a beanstalkd. Everything is measured in turns in one run, and medians are compared: the
- * ratios count. Data of 100 bytes; one thread, one connection. */
+ * Starts its own servers on free loopback ports: a redis-server without persistence, and with
+ * --peers a beanstalkd, and a redis-server for PING. The sides take turns in one run; the ratios of
+ * the medians count. Data of 100 bytes; one thread, one connection. */
 #include "bench.h"
 
 enum { MOST_ROUNDS = 15 };
@@ -13,8 +13,8 @@ typedef struct {
     double add[MOST_ROUNDS], process[MOST_ROUNDS];
 } Rates;
 
-static Side sides[4];
-static Rates rates[4];
+static Side sides[5];
+static Rates rates[5];
 static int count;
 
 static double median(const double *values, int rounds) {
@@ -34,6 +34,15 @@ static double now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Compares the medians of two sides. */
+static void report_ratios(Report *report, int side, int peer, const char *name, int rounds,
+                          bool target) {
+    double add = median(rates[side].add, rounds) / median(rates[peer].add, rounds);
+    double process = median(rates[side].process, rounds) / median(rates[peer].process, rounds);
+    report_ratio(report, &sides[side], name, "add", add, target);
+    report_ratio(report, &sides[side], name, "process", process, target);
 }
 
 static double rate_of(const Side *side, void (*work)(void *, int, int), int items) {
@@ -60,7 +69,8 @@ int main(int argc, char **argv) {
 
     sides[count++] = leaseq_side("leaseq, batches of 500", 500);
     sides[count++] = leaseq_side("leaseq, one at a time", 1);
-    /* A peer that is not there is reported, and the rest goes on. */
+    if (peers) sides[count++] = ping_side("PING, one at a time");
+    /* A missing peer is reported, and the others are measured. */
     bool beside = peers && can_run("beanstalkd");
     if (beside) {
         sides[count++] = beanstalkd_side("beanstalkd, pipelined by 500", 500);
@@ -72,7 +82,7 @@ int main(int argc, char **argv) {
             int items = quick ? side->batch * 2 : side->batch == 1 ? 2000 : 50000;
             double add = rate_of(side, side->add, items);
             double process = rate_of(side, side->process, items);
-            if (round < 0) continue; /* to warm up */
+            if (round < 0) continue; /* warm-up */
             rates[i].add[round] = add;
             rates[i].process[round] = process;
         }
@@ -81,14 +91,14 @@ int main(int argc, char **argv) {
     Report report = report_new(quick, peers);
     for (int i = 0; i < count; i++) {
         double add = median(rates[i].add, rounds), process = median(rates[i].process, rounds);
-        report_rate(&report, &sides[i], "add", add, NULL);
-        report_rate(&report, &sides[i], "process", process, NULL);
+        bool is_limit = peers && i == 2;
+        report_rate(&report, &sides[i], is_limit ? "one round trip" : "add", add, NULL);
+        report_rate(&report, &sides[i], is_limit ? "two round trips" : "process", process, NULL);
     }
-    for (int i = 0; beside && i < 2; i++) {
-        double add = median(rates[i].add, rounds) / median(rates[i + 2].add, rounds);
-        double process = median(rates[i].process, rounds) / median(rates[i + 2].process, rounds);
-        report_ratio(&report, &sides[i], "add", add, i == 0);
-        report_ratio(&report, &sides[i], "process", process, i == 0);
+    if (peers) report_ratios(&report, 1, 2, "PING", rounds, false);
+    if (beside) {
+        report_ratios(&report, 0, 3, "beanstalkd", rounds, true);
+        report_ratios(&report, 1, 4, "beanstalkd", rounds, false);
     }
     if (peers && !beside) {
         Side missing = {.name = "beanstalkd", .server = "beanstalkd", .batch = 500};

@@ -1,4 +1,4 @@
-/* The table, and the same as JSON in the form that all benchmarks of this project have. */
+/* Prints the figures as a table, and writes them as JSON like all benchmarks of this project. */
 #include "bench.h"
 
 #include <sys/utsname.h>
@@ -15,11 +15,12 @@ void report_rate(Report *report, const Side *side, const char *what, double rate
     snprintf(line->what, sizeof line->what, "%s: %s", side->name, what);
 }
 
-void report_ratio(Report *report, const Side *side, const char *what, double ratio, bool target) {
+void report_ratio(Report *report, const Side *side, const char *peer, const char *what,
+                  double ratio, bool target) {
     Line *line = next(report);
     *line = (Line){.figure = ratio, .unit = "\xc3\x97", .at_least = target ? 1 : 0};
     line->batch = side->batch;
-    snprintf(line->what, sizeof line->what, "%s / beanstalkd: %s", side->name, what);
+    snprintf(line->what, sizeof line->what, "%s / %s: %s", side->name, peer, what);
 }
 
 static void machine(const Report *report, char *text, size_t size) {

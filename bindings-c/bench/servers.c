@@ -1,4 +1,4 @@
-/* Servers of one's own, on free loopback ports. */
+/* Servers for the benchmark, on free loopback ports. */
 #include "bench.h"
 
 #include <arpa/inet.h>
@@ -44,7 +44,7 @@ void start_server(char *const *arguments) {
     pid_t parent = getpid(), server = fork();
     if (server < 0 || started == MOST) fail("cannot start a server");
     if (server == 0) {
-        /* Not to outlive the benchmark. */
+        /* The server must not outlive the benchmark. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() == parent) execvp(arguments[0], arguments);
         fprintf(stderr, "bench: cannot run %s; `make setup` installs it\n", arguments[0]);

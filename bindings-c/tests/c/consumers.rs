@@ -1,4 +1,4 @@
-//! Programs outside the tree: what users build with what is installed.
+//! Programs outside the tree, built as users build them with the installed files.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::installed::{Engine, HERE, STRICT, compile, prefix, succeed};
 
-/// Uses the library, and has a function of a name that is also in SQLite.
+/// Uses the library, and defines a function whose name also exists in SQLite.
 const CONSUMER: &str = r#"
 #include <leaseq.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ int main(void) {
 }
 "#;
 
-/// Whether the program needs the shared library.
+/// Whether the program links the shared library.
 fn is_shared(program: &Path) -> bool {
     succeed(Command::new("readelf").arg("-d").arg(program)).contains("[libleaseq.so.1]")
 }
@@ -68,7 +68,7 @@ fn another_place_for_libraries_is_found_too_and_a_staged_prefix_can_be_moved() {
     let stage = tempfile::tempdir().unwrap();
     let libdir = "lib/x86_64-linux-gnu";
     let mut make = Command::new("make");
-    make.args(["-s", "-C", HERE, "-C", "..", "install-c", "PREFIX=/opt/leaseq"]);
+    make.args(["-s", "-C", HERE, "-C", "..", "install-c", "PROFILE=dev", "PREFIX=/opt/leaseq"]);
     make.arg(format!("DESTDIR={}", stage.path().display())).arg(format!("LIBDIR={libdir}"));
     succeed(&mut make);
     let moved = stage.path().join("moved");
@@ -119,7 +119,7 @@ fn cmake_refuses_a_version_with_another_interface() {
     assert!(!configure.output().unwrap().status.success());
 }
 
-/// A program that is talked to.
+/// A program with pipes to its input and output.
 struct Talk {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
@@ -161,9 +161,9 @@ fn the_examples_work_together() {
     producer.ends_well();
     worker.says("attempt 1: one");
     worker.says("attempt 1: two");
-    // It waits again, or is about to: either way it ends at once.
+    // It waits or is about to wait: either way it exits at once.
     let pid = i32::try_from(worker.child.id()).unwrap();
-    // SAFETY: a signal to a child that has not been waited for.
+    // SAFETY: the child has not been reaped.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0);
     worker.ends_well();
 
@@ -240,5 +240,5 @@ fn the_benchmark_works() {
     let printed = succeed(&mut bench);
     assert!(printed.contains("leaseq, batches of 500 / beanstalkd: add"), "{printed}");
     let figures = std::fs::read_to_string(json).unwrap();
-    assert_eq!(figures.matches("\"target\": \"5\"").count(), 12, "{figures}");
+    assert_eq!(figures.matches("\"target\": \"5\"").count(), 16, "{figures}");
 }
