@@ -1,4 +1,4 @@
-//! The libraries as they are installed, and programs that are linked with them.
+//! The installed libraries, and programs linked with them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,11 +9,11 @@ use tempfile::TempDir;
 
 pub(crate) const HERE: &str = env!("CARGO_MANIFEST_DIR");
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-/// What all of this project's C is compiled with.
+/// Compiler flags of all C code of this project.
 pub(crate) const STRICT: &[&str] =
     &["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-O1"];
 
-/// A prefix that `make install-c` has filled, once for all tests: that of `LEASEQ_C_PREFIX`, or a new
+/// A prefix filled by `make install-c`, once for all tests: that of `LEASEQ_C_PREFIX`, or a new
 /// one.
 pub(crate) fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
@@ -23,13 +23,14 @@ pub(crate) fn prefix() -> &'static Path {
         }
         let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prefix");
         let mut make = Command::new("make");
-        make.args(["-s", "-C", ROOT, "install-c"]).arg(format!("PREFIX={}", prefix.display()));
+        make.args(["-s", "-C", ROOT, "install-c", "PROFILE=dev"])
+            .arg(format!("PREFIX={}", prefix.display()));
         succeed(make.env_remove("DESTDIR").env_remove("LIBDIR"));
         prefix
     })
 }
 
-/// What the command prints on stdout; a failure stops the test.
+/// The standard output of the command; panics if it fails.
 pub(crate) fn succeed(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let (printed, errors) = texts(&output);
@@ -57,7 +58,7 @@ pub(crate) fn compile(folder: &Path, source: &str, flags: &[&str]) -> PathBuf {
     program
 }
 
-/// Where a queue is kept.
+/// An engine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Engine {
     Memory,
@@ -65,7 +66,7 @@ pub(crate) enum Engine {
     Redis,
 }
 
-/// A queue's place, while the value lives.
+/// The URL of a queue, valid while this value lives.
 pub(crate) struct Place {
     pub(crate) url: String,
     _server: Option<RedisServer>,
