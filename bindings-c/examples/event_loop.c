@@ -1,5 +1,5 @@
-/* A worker in an event loop, which also echoes what it is told: event_loop QUEUE, the queue's place
- * in LEASEQ_URL. Ends with its input. */
+/* A worker in an event loop that also echoes its input, and exits at its end: event_loop QUEUE,
+ * with the URL in LEASEQ_URL. */
 #include <leaseq.h>
 #include <poll.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
     ok(leaseq_waiter_new(queue, &waiter, &error));
 
     for (;;) {
-        /* The next lease call goes on in the background while the loop does other things. */
+        /* The next lease call runs in the background while the loop does other work. */
         if (!leaseq_waiter_has_begun(waiter)) {
             ok(leaseq_waiter_begin(waiter, BATCH, 30000, LEASEQ_WAIT_FOREVER, NULL, &error));
         }
@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
         }
         fflush(stdout);
     }
-    /* What it has leased and nobody took is given back. */
+    /* Leases that were not taken are released. */
     leaseq_waiter_free(&waiter);
     leaseq_queue_free(&queue);
     ok(leaseq_client_close(client, &error));

@@ -1,5 +1,4 @@
-/* Adds each line of its input as an item: producer QUEUE < LINES, the queue's place in LEASEQ_URL.
- */
+/* Adds each line of its input as an item: producer QUEUE < LINES, with the URL in LEASEQ_URL. */
 #include <leaseq.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@ int main(int argc, char **argv) {
     ok(leaseq_connect(NULL, &client, &error));
     ok(leaseq_client_queue(client, argv[1], &queue, &error));
 
-    /* Many at once cost little more than one. */
+    /* A batch costs little more than one item. */
     static leaseq_item items[BATCH];
     static char lines[BATCH][1024];
     size_t count = 0, all = 0;

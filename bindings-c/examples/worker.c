@@ -1,4 +1,4 @@
-/* Works until SIGTERM or SIGINT: worker QUEUE, the queue's place in LEASEQ_URL. */
+/* Works until SIGTERM or SIGINT: worker QUEUE, with the URL in LEASEQ_URL. */
 #include <leaseq.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,7 +14,7 @@ static void *wait_for_signal(void *unused) {
     (void)unused;
     sigwait(&signals, &signal);
     stopping = true;
-    /* A worker that waits for an item, or is about to, goes on at once. */
+    /* Wakes a worker that waits for an item or is about to. */
     leaseq_client_cancel_waits(client, NULL);
     return NULL;
 }
@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: worker QUEUE\n");
         return 1;
     }
-    /* Before any thread is started, those of the library included: they inherit it. */
+    /* Set before any thread starts, including those of the library: they inherit the mask. */
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
         }
         leaseq_lease_free(&lease);
         if (status != LEASEQ_OK) {
-            /* The library has tried again for 10 s. A service would go on. */
+            /* The library has retried for 10 s. A service would continue. */
             fprintf(stderr, "worker: %s\n", leaseq_error_message(error));
             bool again = leaseq_error_retryable(error);
             leaseq_error_free(&error);

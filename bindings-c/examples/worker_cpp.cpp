@@ -1,4 +1,4 @@
-// Adds three items and works on what there is: worker_cpp QUEUE, the queue's place in LEASEQ_URL.
+// Adds three items and processes all that are ready: worker_cpp QUEUE, with the URL in LEASEQ_URL.
 #include <chrono>
 #include <iostream>
 #include <leaseq.hpp>
@@ -31,7 +31,7 @@ int main(int argc, char **argv) try {
         } catch (const leaseq::Error &) {
             throw;
         } catch (const std::exception &error) {
-            // The work went wrong: another attempt in a minute.
+            // The work failed: retry in a minute.
             queue.fail(*lease, error.what(), 60s);
         }
     }

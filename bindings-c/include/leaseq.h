@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
- * Made from bindings-c/src by `make generate`; do not edit. */
+ * Generated from bindings-c/src by `make generate`; do not edit. */
 
 #ifndef LEASEQ_H
 #define LEASEQ_H
@@ -13,7 +13,7 @@
  * A work queue for work that must not be lost.
  *
  * A producer adds items; a worker leases one for a time, does the work and completes it. If the
- * worker dies, its lease expires and another worker gets the item. The queue is kept in a file,
+ * worker dies, its lease expires and another worker gets the item. The queue is stored in a file,
  * without a server, or in Redis or Valkey.
  *
  * @code
@@ -37,72 +37,71 @@
  * # Conventions
  *
  * **Status.** A function that can fail returns a ::leaseq_status; `LEASEQ_OK` is 0. The numbers
- * never change their meaning. Where a page says "an error of every operation", it is
- * `LEASEQ_INVALID` for a wrong argument, `LEASEQ_UNAVAILABLE` when there was no answer within the
- * client's timeout, `LEASEQ_CLOSED` after leaseq_client_close(), `LEASEQ_INCOMPATIBLE` for a queue
- * written by a version with another storage format, and `LEASEQ_INTERNAL` for damage or a bug.
+ * never change their meaning. "An error of every operation" stands for `LEASEQ_INVALID` for a wrong
+ * argument, `LEASEQ_UNAVAILABLE` when no reply arrived within the client's timeout, `LEASEQ_CLOSED`
+ * after leaseq_client_close(), `LEASEQ_INCOMPATIBLE` for a queue written by a version with another
+ * storage format, and `LEASEQ_INTERNAL` for damage or a bug.
  *
  * **Errors.** The last parameter of such a function is the address of a `leaseq_error *`, or NULL.
- * It is set to NULL at first, whatever was there, and to an error if the call fails; that one is
- * the caller's, and is freed by leaseq_error_free() before the variable is used again. Nothing is
- * kept per thread.
+ * The function first sets the variable to NULL, whatever its value was, and to an error if it fails.
+ * The caller owns the error, and frees it with leaseq_error_free() before using the variable again.
+ * The library stores no error per thread.
  *
- * **Results** come through out-parameters, which are set to NULL, false or zero at first: after an
- * error they can be relied on as well. Where a page says so, NULL tells that a result is not wanted.
+ * **Results** are returned through out-parameters, which the function first sets to NULL, false or
+ * zero: they are valid after an error, too. Where a function says so, NULL means that a result is
+ * not wanted.
  *
- * **Wrong use** that can be noticed is `LEASEQ_INVALID`, and nothing was touched: NULL where
- * something is needed, a handle that was freed (its variable is NULL then), a length or a count that
- * cannot be, a number that is no state. What cannot be noticed is undefined, as everywhere in C: a
- * pointer to something else, a length beyond the data, a handle that another variable still names
- * after it was freed.
+ * **Wrong use** that the library can detect is `LEASEQ_INVALID`, and changes nothing: NULL for a
+ * required argument, a handle that was freed (its variable is NULL then), an impossible length or
+ * count, a number that is not a state. Anything else is undefined, as everywhere in C: a pointer to
+ * something else, a length beyond the data, a copy of a handle that was freed.
  *
- * **Ownership.** Handles are opaque. What a function gives through a `T **` is the caller's, until
+ * **Ownership.** Handles are opaque. The caller owns what a function returns through a `T **`, until
  * `leaseq_…_free(T **)`, which makes the caller's variable NULL and does nothing for NULL. Handles
  * may be freed in any order: a queue keeps its connections, a lease needs neither queue nor client.
  *
- * **Borrowed pointers.** What a function returns as a plain pointer belongs to its handle and lives
- * as long as that; its page says so. What a caller passes in is read during the call, and copied if
- * it is kept.
+ * **Borrowed pointers.** A plain pointer that a function returns belongs to its handle and lives as
+ * long as that. Arguments are read during the call, and copied if they are kept.
  *
  * **Text and bytes.** Names, URLs and messages are UTF-8 with a NUL at the end. Ids and data are
- * arbitrary bytes, NUL included, with their length beside them; nothing is appended to them.
+ * arbitrary bytes, including NUL, with a separate length; nothing is appended to them.
  *
- * **Time** is in milliseconds, as int64_t. Durations are not negative, but for
- * `LEASEQ_WAIT_FOREVER`. The server's clock decides; points of time are ms since 1970 on it.
+ * **Time** is in milliseconds, as int64_t. Durations are not negative, except
+ * `LEASEQ_WAIT_FOREVER`. The server's clock decides; points in time are ms since 1970 on that clock.
  *
  * **Threads.** Any function may be called from any thread, and threads may share clients, queues,
  * leases and waiters. Only freeing a handle, and setting an option, must not happen while another
- * thread uses it. Calls that are made at the same time on one queue travel in one request. No
- * function may be called from a signal handler.
+ * thread uses it. Calls made at the same time on one queue share requests. No function may be
+ * called from a signal handler.
  *
- * **Blocking.** A call that talks to the engine blocks its thread until it is answered or the
- * client's timeout (10 s by default) is over; leasing for its time to wait on top of that.
- * leaseq_client_cancel_waits() ends waiting from another thread; leaseq_waiter_new() waits for an
- * event loop. Two threads of the library do the background work; like any thread they have the
- * signal mask of the one that starts them, the first to connect: block there what they must not take.
+ * **Blocking.** A call that uses the engine blocks its thread until the reply arrives or the
+ * client's timeout (10 s by default) ends; leasing blocks for its time to wait in addition.
+ * leaseq_client_cancel_waits() ends waits from another thread; leaseq_waiter_new() waits for an
+ * event loop. Two threads of the library do the background work. They inherit the signal mask of
+ * the thread that connects first: block there the signals that they must not receive.
  *
- * **Fork.** A child may go on using clients and queues of its parent: it opens connections of its
- * own at first use. Leases and waiters stay the parent's: in the child every use of them is
- * `LEASEQ_INVALID`, and freeing them does nothing to the parent's. Queues of `memory:` do not follow
- * into a child. A child of a program with threads may run only async-signal-safe functions before
- * exec(), by POSIX; this library is safe beyond that as far as its C library's malloc() is, as
- * glibc's is. vfork() and clone() are not noticed.
+ * **Fork.** A child may continue to use clients and queues of its parent: it opens its own
+ * connections at first use. Leases and waiters stay the parent's: in the child every use of them is
+ * `LEASEQ_INVALID`, and freeing them there does not affect the parent's. Queues of `memory:` do not
+ * exist in a child. By POSIX, a child of a program with threads may run only async-signal-safe
+ * functions before exec(); this library is safe beyond that if malloc() of the C library is, as in
+ * glibc. The library does not notice vfork() and clone().
  *
- * **Versions.** A program runs with every library of the same leaseq_abi_version(), which the soname
- * carries, and which is as new as the header it was compiled with. Functions, options, kinds of
- * status and fields at the end of structs that are passed with their size may be added; nothing else
- * changes.
+ * **Versions.** A program runs with every library that has the same leaseq_abi_version(), which the
+ * soname carries, and that is at least as new as the header it was compiled with. Later versions may
+ * add functions, options, kinds of status, and fields at the end of structs that are passed with
+ * their size; nothing else changes.
  */
 
 
 /**
- * Version of the binary interface that this header describes. It goes up when a program has to be
- * compiled anew; the shared library's soname carries it.
+ * Version of the binary interface that this header describes. It increases when programs must be
+ * recompiled; the shared library's soname carries it.
  */
 #define LEASEQ_ABI_VERSION 1
 
 /**
- * As a time to wait: until there is something.
+ * A time to wait without limit.
  */
 #define LEASEQ_WAIT_FOREVER -1
 
@@ -122,16 +121,16 @@
 #define LEASEQ_NEW_ID_SIZE 37
 
 /**
- * What became of a call: success, or one of six kinds of errors that say what to do. Messages may
+ * The outcome of a call: success, or one of six kinds of error that say what to do. Messages may
  * change, kinds do not.
  */
 typedef enum {
     /**
-     * Success. Nothing to lease, and no such item, are no errors.
+     * Success. An empty queue and an unknown item are not errors.
      */
     LEASEQ_OK = 0,
     /**
-     * Fix the argument or the configuration. Nothing was touched.
+     * Fix the argument or the configuration. Nothing was changed.
      */
     LEASEQ_INVALID = 1,
     /**
@@ -139,7 +138,8 @@ typedef enum {
      */
     LEASEQ_LEASE_LOST = 2,
     /**
-     * Back off and retry. leaseq_error_outcome_unknown() says whether it may have been executed.
+     * Back off and retry. leaseq_error_outcome_unknown() says whether the operation may have been
+     * executed.
      */
     LEASEQ_UNAVAILABLE = 3,
     /**
@@ -151,7 +151,7 @@ typedef enum {
      */
     LEASEQ_CLOSED = 5,
     /**
-     * Report a bug, or run leaseq_queue_check(): something is not as this library left it.
+     * Report a bug, or run leaseq_queue_check(): the stored data is not as this library wrote it.
      */
     LEASEQ_INTERNAL = 6,
 } leaseq_status;
@@ -161,7 +161,7 @@ typedef enum {
  */
 typedef enum {
     /**
-     * No state: the item does not exist, or the operation did not tell.
+     * No state: the item does not exist, or the operation returned none.
      */
     LEASEQ_STATE_NONE = 0,
     /**
@@ -177,7 +177,7 @@ typedef enum {
      */
     LEASEQ_STATE_LEASED = 3,
     /**
-     * Out of attempts; waits for leaseq_queue_requeue() or leaseq_queue_remove().
+     * Out of attempts; stays until leaseq_queue_requeue() or leaseq_queue_remove().
      */
     LEASEQ_STATE_DEAD = 4,
 } leaseq_state;
@@ -187,17 +187,17 @@ typedef enum {
  */
 typedef enum {
     /**
-     * It was not. If leaseq_lease_is_settled(), it was released or failed, or somebody else has
+     * It was not. If leaseq_lease_is_settled(), it was released or failed, or another caller has
      * completed or removed the item.
      */
     LEASEQ_COMPLETED_NO = 0,
     /**
-     * It was: the item is gone, and this lease has completed it. The lease is settled too.
+     * It was: this lease has completed the item, which is gone. The lease is settled too.
      */
     LEASEQ_COMPLETED_YES = 1,
     /**
-     * Nobody knows: a call has got no answer yet, or has failed with leaseq_error_outcome_unknown().
-     * Completing it again harms nothing; leaseq_lease_is_settled() says nothing about that.
+     * Unknown: a call has no reply yet, or failed with leaseq_error_outcome_unknown(). Completing
+     * the item again is harmless; leaseq_lease_is_settled() says nothing about it.
      */
     LEASEQ_COMPLETED_UNKNOWN = 2,
 } leaseq_completed;
@@ -213,7 +213,7 @@ typedef struct leaseq_client leaseq_client;
 typedef struct leaseq_complete_options leaseq_complete_options;
 
 /**
- * How a client connects; what the URL says wins over what is set here.
+ * How a client connects; the URL wins over these options.
  */
 typedef struct leaseq_connect_options leaseq_connect_options;
 
@@ -223,7 +223,7 @@ typedef struct leaseq_connect_options leaseq_connect_options;
 typedef struct leaseq_error leaseq_error;
 
 /**
- * An item as it stands in the queue, looked at without leasing it.
+ * An item as stored in the queue, read without leasing it.
  */
 typedef struct leaseq_item_info leaseq_item_info;
 
@@ -233,8 +233,8 @@ typedef struct leaseq_item_info leaseq_item_info;
 typedef struct leaseq_item_options leaseq_item_options;
 
 /**
- * A claim on one item until a deadline. Freeing it does not give the item back: the lease then runs
- * out and the item is delivered again.
+ * A claim on one item until a deadline. Freeing it does not release the item: the lease then
+ * expires, and the item is delivered again.
  */
 typedef struct leaseq_lease leaseq_lease;
 
@@ -259,17 +259,17 @@ typedef struct leaseq_page leaseq_page;
 typedef struct leaseq_queue leaseq_queue;
 
 /**
- * What a deep clean, or a check, found.
+ * Result of a deep clean or a check.
  */
 typedef struct leaseq_report leaseq_report;
 
 /**
- * Waits for leases in the background, and tells an event loop by a file descriptor.
+ * Waits for leases in the background, and notifies an event loop through a file descriptor.
  */
 typedef struct leaseq_waiter leaseq_waiter;
 
 /**
- * An item to add. Set it to zero before filling it in: `leaseq_item item = {0};`
+ * An item to add. Set it to zero first: `leaseq_item item = {0};`
  */
 typedef struct {
     /**
@@ -295,7 +295,21 @@ typedef struct {
 } leaseq_item;
 
 /**
- * What a light clean did. Later versions may append to it.
+ * Bytes that belong to the caller.
+ */
+typedef struct {
+    /**
+     * The first byte; may be NULL if there are none.
+     */
+    const void *data;
+    /**
+     * Number of bytes.
+     */
+    size_t len;
+} leaseq_bytes;
+
+/**
+ * Result of a light clean. Later versions may append fields.
  */
 typedef struct {
     /**
@@ -307,17 +321,17 @@ typedef struct {
      */
     uint64_t expired;
     /**
-     * How many of those items are dead now, at their limit of attempts.
+     * How many of those items are now dead because they reached their limit of attempts.
      */
     uint64_t died;
     /**
-     * When the next item is due or the next lease expires, in ms from now; -1 if there is neither.
+     * Time until the next item is due or the next lease expires, in ms; -1 if there is neither.
      */
     int64_t next_in_ms;
 } leaseq_light_report;
 
 /**
- * How many items are in each state, and more that operators watch. Later versions may append to it.
+ * Numbers of items by state, and other figures for operators. Later versions may append fields.
  */
 typedef struct {
     /**
@@ -329,11 +343,11 @@ typedef struct {
      */
     uint64_t ready_by_priority[10];
     /**
-     * Items whose delay has not ended, or that nobody has promoted yet.
+     * Items whose delay has not ended, or that are not promoted yet.
      */
     uint64_t delayed;
     /**
-     * Leased items, expired ones that nobody has reclaimed yet included.
+     * Leased items, including expired ones that are not reclaimed yet.
      */
     uint64_t leased;
     /**
@@ -341,8 +355,8 @@ typedef struct {
      */
     uint64_t dead;
     /**
-     * How long the oldest ready item has been ready, in ms; -1 if none is. A reclaimed or released
-     * item keeps its age; one that failed, or was delayed or requeued, counts from then.
+     * How long the oldest ready item has been ready, in ms; -1 if none is. Reclaiming and
+     * releasing keep the age of an item; failing, delaying and requeueing restart it.
      */
     int64_t oldest_ready_ms;
     /**
@@ -362,7 +376,7 @@ typedef struct {
      */
     uint64_t total_expired;
     /**
-     * Failures that counted since then.
+     * Counted failures since then.
      */
     uint64_t total_failed;
     /**
@@ -379,28 +393,14 @@ typedef struct {
     uint64_t paused;
 } leaseq_counts;
 
-/**
- * Bytes that belong to the caller.
- */
-typedef struct {
-    /**
-     * The first of them; may be NULL if there are none.
-     */
-    const void *data;
-    /**
-     * How many.
-     */
-    size_t len;
-} leaseq_bytes;
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
 /**
- * Adds an item with a copy of this data; `options` may be NULL. `*added` is true if it is stored
- * and will be delivered, false if an item with this id exists in some state: then nothing changed,
- * its data was not overwritten. `added` may be NULL.
+ * Adds an item with a copy of this data; `options` may be NULL. `*added` is true if the item is
+ * stored and will be delivered. It is false if an item with this id exists in some state; that
+ * item, data included, is unchanged. `added` may be NULL.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id, data or option outside its limits; an error of
  * every operation.
  */
@@ -412,11 +412,11 @@ leaseq_status leaseq_queue_add_item(const leaseq_queue *queue,
                                     leaseq_error **error);
 
 /**
- * Adds `count` items; `added`, an array of `count` or NULL, has the answers in their order. Each
- * chunk of at most 1,000 items and 16 MiB is one atomic step. Of two items with the same id only
- * the first can be true.
+ * Adds `count` items; `added`, an array of `count` or NULL, receives the results in their order.
+ * Each chunk of at most 1,000 items and 16 MiB is one atomic step. Of two items with the same id
+ * only the first can be true.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` if any of them is outside its limits, and then none is
- * added; an error of every operation, after which earlier chunks have been added.
+ * added; an error of every operation, after which earlier chunks stay added.
  */
 leaseq_status leaseq_queue_add_items(const leaseq_queue *queue,
                                      const leaseq_item *items,
@@ -425,21 +425,267 @@ leaseq_status leaseq_queue_add_items(const leaseq_queue *queue,
                                      leaseq_error **error);
 
 /**
- * Writes a random UUID as text with a NUL behind it, as ids are that nobody gives: for a caller that
- * wants to know the id of what it adds. `size` is that of `id`, at least `LEASEQ_NEW_ID_SIZE`.
+ * Writes a random UUID as text, followed by a NUL, for callers that want to know the id of an item
+ * that they add. Items without an id get such a UUID. `size` is that of `id`, at least
+ * `LEASEQ_NEW_ID_SIZE`.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or too small a size.
  */
-leaseq_status leaseq_new_id(char *id,
-                            size_t size,
-                            leaseq_error **error);
+leaseq_status leaseq_new_id(char *id, size_t size, leaseq_error **error);
 
 /**
- * Completes `count` items, as leaseq_queue_complete_many() does, then leases up to `capacity` others
- * into `next`, as leaseq_queue_lease_many() does, in one round trip unless it has to wait. Both options
- * may be NULL. `next` is another array than `leases`, whose handles must still be freed.
+ * Removes an item in any state. `*removed` is false if there is no item with this id; it may be
+ * NULL. From then on the holder of its lease gets false or `LEASEQ_LEASE_LOST`.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_remove(const leaseq_queue *queue,
+                                  const void *id,
+                                  size_t id_len,
+                                  bool *removed,
+                                  leaseq_error **error);
+
+/**
+ * Removes `count` items; `removed`, an array of `count` or NULL, receives the results in their
+ * order.
+ * @return as leaseq_queue_remove().
+ */
+leaseq_status leaseq_queue_remove_many(const leaseq_queue *queue,
+                                       const leaseq_bytes *ids,
+                                       size_t count,
+                                       bool *removed,
+                                       leaseq_error **error);
+
+/**
+ * Makes a dead item ready again, at the back of its priority, with its count of attempts reset.
+ * `*requeued` is false if the item does not exist or is not dead; it may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_requeue(const leaseq_queue *queue,
+                                   const void *id,
+                                   size_t id_len,
+                                   bool *requeued,
+                                   leaseq_error **error);
+
+/**
+ * Requeues `count` items; `requeued`, an array of `count` or NULL, receives the results in their
+ * order.
+ * @return as leaseq_queue_requeue().
+ */
+leaseq_status leaseq_queue_requeue_many(const leaseq_queue *queue,
+                                        const leaseq_bytes *ids,
+                                        size_t count,
+                                        bool *requeued,
+                                        leaseq_error **error);
+
+/**
+ * Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing
+ * and reclaiming continue; calls that lease wait or return nothing.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_pause(const leaseq_queue *queue, leaseq_error **error);
+
+/**
+ * Resumes leasing after leaseq_queue_pause(); waiting calls wake.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_resume(const leaseq_queue *queue, leaseq_error **error);
+
+/**
+ * Removes every item that is in this ::leaseq_state when the call begins. `*removed` is their
+ * number; it may be NULL. It works in steps, so that other clients can proceed.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an unknown state; an error of every operation, after
+ * which some items may be removed.
+ */
+leaseq_status leaseq_queue_purge(const leaseq_queue *queue,
+                                 int32_t state,
+                                 uint64_t *removed,
+                                 leaseq_error **error);
+
+/**
+ * Deletes the queue: items in every state, counts, totals, the pause, and its name. `*dropped` is
+ * false if there was no such queue; it may be NULL. From then on holders of its leases get false
+ * or `LEASEQ_LEASE_LOST`. The handle stays usable: the queue exists again as soon as an item is
+ * added.
+ * @return `LEASEQ_OK`, or an error of every operation, after which the queue may or may not exist:
+ * call again.
+ */
+leaseq_status leaseq_queue_drop_queue(const leaseq_queue *queue,
+                                      bool *dropped,
+                                      leaseq_error **error);
+
+/**
+ * Makes due items ready and reclaims expired leases, for queues on which no worker waits. The cost
+ * depends on the number of due or expired items, not on the length of the queue. `size` is `sizeof
+ * *report`.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_light_clean(const leaseq_queue *queue,
+                                       leaseq_light_report *report,
+                                       size_t size,
+                                       leaseq_error **error);
+
+/**
+ * Finds and mends every broken invariant in small atomic steps. It is safe under full load and
+ * beside other cleaners, and changes nothing in a sound queue. It takes about as long as reading
+ * the whole queue, and 8 bytes of memory for each ready item.
+ * @return `LEASEQ_OK`, even if damage was found; or an error of every operation.
+ */
+leaseq_status leaseq_queue_deep_clean(const leaseq_queue *queue,
+                                      leaseq_report **report,
+                                      leaseq_error **error);
+
+/**
+ * leaseq_queue_deep_clean() that changes nothing.
+ * @return as leaseq_queue_deep_clean().
+ */
+leaseq_status leaseq_queue_check(const leaseq_queue *queue,
+                                 leaseq_report **report,
+                                 leaseq_error **error);
+
+/**
+ * Number of items examined; 0 for NULL.
+ */
+uint64_t leaseq_report_items(const leaseq_report *report);
+
+/**
+ * Idle lanes of clients that are gone. They are not damage.
+ */
+uint64_t leaseq_report_idle_lanes(const leaseq_report *report);
+
+/**
+ * True if nothing was wrong. False for NULL.
+ */
+bool leaseq_report_is_sound(const leaseq_report *report);
+
+/**
+ * Number of kinds of damage that were found; 0 for a sound queue.
+ */
+size_t leaseq_report_kinds(const leaseq_report *report);
+
+/**
+ * The kind of damage at this index, from 0, in a few words; NULL beyond the last. Lives as long as
+ * the report.
+ */
+const char *leaseq_report_kind(const leaseq_report *report, size_t index);
+
+/**
+ * How often this kind was found.
+ */
+uint64_t leaseq_report_found(const leaseq_report *report, size_t index);
+
+/**
+ * How often this kind was mended; always 0 for a check.
+ */
+uint64_t leaseq_report_mended(const leaseq_report *report, size_t index);
+
+/**
+ * Number of findings described, at most the first 100.
+ */
+size_t leaseq_report_details(const leaseq_report *report);
+
+/**
+ * The description at this index, from 0: a line of text; NULL beyond the last. Lives as long as
+ * the report.
+ */
+const char *leaseq_report_detail(const leaseq_report *report, size_t index);
+
+/**
+ * Frees a report and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_report_free(leaseq_report **report);
+
+/**
+ * Connects to `redis://`, `rediss://` (TLS), `redis+unix:///path`, `redis+sentinel://…`,
+ * `redis+cluster://…`, or opens `sqlite:path/to/file.db` or `memory:`. The URL carries user,
+ * password, database number and options: `redis://user:password@host:6379/0?timeout_ms=10000`.
+ * NULL stands for the environment variable `LEASEQ_URL`, or else `REDIS_URL`.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a URL, an option or credentials that are wrong;
+ * `LEASEQ_INCOMPATIBLE` for a server or file of another version, or a server that may evict items;
+ * `LEASEQ_UNAVAILABLE` if there is no server.
+ */
+leaseq_status leaseq_connect(const char *url, leaseq_client **client, leaseq_error **error);
+
+/**
+ * leaseq_connect() with options; NULL for the defaults.
+ * @return as leaseq_connect().
+ */
+leaseq_status leaseq_connect_with(const char *url,
+                                  const leaseq_connect_options *options,
+                                  leaseq_client **client,
+                                  leaseq_error **error);
+
+/**
+ * The queue of this name, `[A-Za-z0-9._-]{1,128}`. A queue exists as soon as it has items. The
+ * queue's handle may outlive the client's handle, and keeps the connections open.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a bad name; `LEASEQ_CLOSED`.
+ */
+leaseq_status leaseq_client_queue(const leaseq_client *client,
+                                  const char *name,
+                                  leaseq_queue **queue,
+                                  leaseq_error **error);
+
+/**
+ * Names of all queues to which items were added, or which were paused, and which were not dropped
+ * since; sorted.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_client_queues(const leaseq_client *client,
+                                   leaseq_names **names,
+                                   leaseq_error **error);
+
+/**
+ * Number of names; 0 for NULL.
+ */
+size_t leaseq_names_len(const leaseq_names *names);
+
+/**
+ * The name at this index, from 0; NULL beyond the last. Lives as long as `names`.
+ */
+const char *leaseq_names_get(const leaseq_names *names, size_t index);
+
+/**
+ * Frees names and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_names_free(leaseq_names **names);
+
+/**
+ * Ends all waits for leases of this client, in every thread, as if their time were over; leases
+ * they obtain meanwhile are released. Later calls do not wait either, until
+ * leaseq_client_allow_waits(), so no thread that is about to wait is missed. Use it for shutting
+ * down. It takes locks: a signal handler must instead set a flag, or write to a pipe, for a thread
+ * that calls it.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_client_cancel_waits(const leaseq_client *client, leaseq_error **error);
+
+/**
+ * Allows calls to wait again after leaseq_client_cancel_waits().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_client_allow_waits(const leaseq_client *client, leaseq_error **error);
+
+/**
+ * Ends waiting calls with `LEASEQ_CLOSED`, finishes requests in flight, releases leases that
+ * reached no caller, and closes the connections. Leases that the caller holds stay valid until
+ * their deadline. A second call does nothing. The handle must still be freed.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_client_close(const leaseq_client *client, leaseq_error **error);
+
+/**
+ * Frees a client and makes the pointer NULL. NULL and a pointer to NULL are allowed. Unlike
+ * leaseq_client_close(), it does not wait. Queues of the client stay usable.
+ */
+void leaseq_client_free(leaseq_client **client);
+
+/**
+ * Completes `count` items, as leaseq_queue_complete_many() does, then leases up to `capacity`
+ * others into `next`, as leaseq_queue_lease_many() does, in one round trip unless it has to wait.
+ * Both options may be NULL. `next` must not be `leases`, whose handles must still be freed.
  *
- * The items are completed at once, before this waits for the next, and `completed` has the answers
- * then, also if the waiting ends with an error. After any error, nothing was leased, and
+ * The items are completed at once, before the call waits for the next ones. `completed` is valid
+ * even if the wait ends with an error. After any error nothing was leased, and
  * leaseq_lease_completed() says of each lease whether it was completed.
  * @return as both, and `LEASEQ_INVALID` if one of the leases is NULL: then nothing is done.
  */
@@ -457,564 +703,6 @@ leaseq_status leaseq_queue_complete_and_lease(const leaseq_queue *queue,
                                               leaseq_error **error);
 
 /**
- * Makes due items ready and reclaims expired leases, for queues that nobody is waiting on. Costs by
- * what is due or expired, not by what is queued or leased. `size` is `sizeof *report`.
- * @return `LEASEQ_OK`, or an error of every operation.
- */
-leaseq_status leaseq_queue_light_clean(const leaseq_queue *queue,
-                                       leaseq_light_report *report,
-                                       size_t size,
-                                       leaseq_error **error);
-
-/**
- * Finds and mends every broken invariant, in small atomic steps: safe under full load and beside
- * other cleaners. On a sound queue it changes nothing. Takes about as long as reading the whole
- * queue, and 8 bytes of memory for each ready item.
- * @return `LEASEQ_OK`, also if something was broken; or an error of every operation.
- */
-leaseq_status leaseq_queue_deep_clean(const leaseq_queue *queue,
-                                      leaseq_report **report,
-                                      leaseq_error **error);
-
-/**
- * leaseq_queue_deep_clean() that only looks.
- * @return as leaseq_queue_deep_clean().
- */
-leaseq_status leaseq_queue_check(const leaseq_queue *queue,
-                                 leaseq_report **report,
-                                 leaseq_error **error);
-
-/**
- * Items looked at; 0 for NULL.
- */
-uint64_t leaseq_report_items(const leaseq_report *report);
-
-/**
- * Idle lanes of clients that are gone. Leaving them is no damage.
- */
-uint64_t leaseq_report_idle_lanes(const leaseq_report *report);
-
-/**
- * True if nothing was wrong. False for NULL.
- */
-bool leaseq_report_is_sound(const leaseq_report *report);
-
-/**
- * Number of kinds of damage that were found; 0 for a sound queue.
- */
-size_t leaseq_report_kinds(const leaseq_report *report);
-
-/**
- * One of those kinds, counted from 0, in a few words; NULL if there are not so many. Lives as long
- * as the report.
- */
-const char *leaseq_report_kind(const leaseq_report *report, size_t index);
-
-/**
- * How often that kind was found.
- */
-uint64_t leaseq_report_found(const leaseq_report *report, size_t index);
-
-/**
- * How often that kind was mended; always 0 for a check.
- */
-uint64_t leaseq_report_mended(const leaseq_report *report, size_t index);
-
-/**
- * Number of the first findings that are described, at most 100.
- */
-size_t leaseq_report_details(const leaseq_report *report);
-
-/**
- * One of those descriptions, counted from 0: a line of text; NULL if there are not so many. Lives as
- * long as the report.
- */
-const char *leaseq_report_detail(const leaseq_report *report,
-                                 size_t index);
-
-/**
- * Frees a report and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
- */
-void leaseq_report_free(leaseq_report **report);
-
-/**
- * Connects to `redis://`, `rediss://` (TLS), `redis+unix:///path`, `redis+sentinel://…`,
- * `redis+cluster://…`, or opens `sqlite:path/to/file.db` or `memory:`. User, password, database
- * number and options stand in the URL: `redis://user:password@host:6379/0?timeout_ms=10000`.
- * Without a URL (NULL) it is that of the environment variable `LEASEQ_URL`, or else `REDIS_URL`.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a URL, an option or credentials that are wrong;
- * `LEASEQ_INCOMPATIBLE` for a server or file of another version, or a server that would throw items
- * away; `LEASEQ_UNAVAILABLE` if there is no server.
- */
-leaseq_status leaseq_connect(const char *url, leaseq_client **client, leaseq_error **error);
-
-/**
- * leaseq_connect() with options; NULL for the defaults.
- * @return as leaseq_connect().
- */
-leaseq_status leaseq_connect_with(const char *url,
-                                  const leaseq_connect_options *options,
-                                  leaseq_client **client,
-                                  leaseq_error **error);
-
-/**
- * The queue of this name, `[A-Za-z0-9._-]{1,128}`. It need not exist: it does as soon as it has
- * items. It may outlive the client's handle: the connections stay open for it.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a bad name; `LEASEQ_CLOSED`.
- */
-leaseq_status leaseq_client_queue(const leaseq_client *client,
-                                  const char *name,
-                                  leaseq_queue **queue,
-                                  leaseq_error **error);
-
-/**
- * Names of all queues that items were added to, or that were paused, and that were not dropped since, sorted.
- * @return `LEASEQ_OK`, or an error of every operation.
- */
-leaseq_status leaseq_client_queues(const leaseq_client *client,
-                                   leaseq_names **names,
-                                   leaseq_error **error);
-
-/**
- * Number of names; 0 for NULL.
- */
-size_t leaseq_names_len(const leaseq_names *names);
-
-/**
- * One of the names, counted from 0; NULL if there are not so many. Lives as long as `names`.
- */
-const char *leaseq_names_get(const leaseq_names *names, size_t index);
-
-/**
- * Frees names and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
- */
-void leaseq_names_free(leaseq_names **names);
-
-/**
- * Ends all waits for leases of this client, in every thread, as if their time were over; what they
- * would have leased is given back. Later calls do not wait either, until
- * leaseq_client_allow_waits(): a thread that is just about to wait is not missed. For shutting
- * down. It takes locks: a signal handler writes to a pipe, or sets a flag, for a thread that calls it.
- * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
- */
-leaseq_status leaseq_client_cancel_waits(const leaseq_client *client,
-                                         leaseq_error **error);
-
-/**
- * Lets calls wait again after leaseq_client_cancel_waits().
- * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
- */
-leaseq_status leaseq_client_allow_waits(const leaseq_client *client, leaseq_error **error);
-
-/**
- * Ends waiting calls with `LEASEQ_CLOSED`, finishes what is on its way, gives back leases that
- * reached nobody, and closes the connections. Leases that the caller holds stay valid until their
- * deadline. A second call does nothing. The handle must still be freed.
- * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
- */
-leaseq_status leaseq_client_close(const leaseq_client *client, leaseq_error **error);
-
-/**
- * Frees a client and makes the pointer NULL. NULL, and a pointer to NULL, are fine. It does not
- * wait: leaseq_client_close() does. Queues of the client stay usable.
- */
-void leaseq_client_free(leaseq_client **client);
-
-/**
- * Kind of the error; `LEASEQ_OK` for NULL.
- */
-leaseq_status leaseq_error_status(const leaseq_error *error);
-
-/**
- * What went wrong, for people: UTF-8, lower case, no final dot, never a password. Empty for NULL.
- * Lives as long as the error.
- */
-const char *leaseq_error_message(const leaseq_error *error);
-
-/**
- * Whether the operation may have been executed although no answer came. False for NULL.
- */
-bool leaseq_error_outcome_unknown(const leaseq_error *error);
-
-/**
- * Whether the same call may succeed later without any change. False for NULL.
- */
-bool leaseq_error_retryable(const leaseq_error *error);
-
-/**
- * Frees an error and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
- */
-void leaseq_error_free(leaseq_error **error);
-
-/**
- * The item's id: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as `info`.
- */
-const char *leaseq_item_info_id(const leaseq_item_info *info);
-
-/**
- * Number of bytes of the id.
- */
-size_t leaseq_item_info_id_len(const leaseq_item_info *info);
-
-/**
- * The item's data: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as `info`.
- */
-const char *leaseq_item_info_data(const leaseq_item_info *info);
-
-/**
- * Number of bytes of the data.
- */
-size_t leaseq_item_info_data_len(const leaseq_item_info *info);
-
-/**
- * The state; `LEASEQ_STATE_NONE` for NULL.
- */
-leaseq_state leaseq_item_info_state(const leaseq_item_info *info);
-
-/**
- * Priority, 0 to 9.
- */
-int32_t leaseq_item_info_priority(const leaseq_item_info *info);
-
-/**
- * The limit of attempts; 0: there is none.
- */
-uint32_t leaseq_item_info_max_attempts(const leaseq_item_info *info);
-
-/**
- * Deliveries so far that ended with leaseq_queue_fail(), since the add or the last requeue.
- */
-uint32_t leaseq_item_info_failures(const leaseq_item_info *info);
-
-/**
- * Deliveries so far that ended with an expired lease, since the add or the last requeue.
- */
-uint32_t leaseq_item_info_expiries(const leaseq_item_info *info);
-
-/**
- * The text of the last leaseq_queue_fail(), with a NUL behind it; empty if there was none. NULL for
- * NULL. Lives as long as `info`.
- */
-const char *leaseq_item_info_last_error(const leaseq_item_info *info);
-
-/**
- * Number of bytes of that text, its NUL not counted.
- */
-size_t leaseq_item_info_last_error_len(const leaseq_item_info *info);
-
-/**
- * When it was added, in ms since 1970 on the server's clock.
- */
-int64_t leaseq_item_info_added_at_ms(const leaseq_item_info *info);
-
-/**
- * The lease's deadline, the time it is due, or the time of death, in ms since 1970 on the server's
- * clock; -1 for ready items and for NULL.
- */
-int64_t leaseq_item_info_at_ms(const leaseq_item_info *info);
-
-/**
- * Frees what leaseq_queue_get() gave and makes the pointer NULL. NULL, and a pointer to NULL, are
- * fine. Items of a page are the page's.
- */
-void leaseq_item_info_free(leaseq_item_info **info);
-
-/**
- * Number of items of the page; 0 for NULL.
- */
-size_t leaseq_page_len(const leaseq_page *page);
-
-/**
- * One of its items, counted from 0; NULL if there are not so many. Lives as long as the page.
- */
-const leaseq_item_info *leaseq_page_item(const leaseq_page *page, size_t index);
-
-/**
- * Where to go on; NULL at the end. Opaque text, which can be kept, or handed to another process;
- * good for the queue and state it came from. Lives as long as the page.
- */
-const char *leaseq_page_cursor(const leaseq_page *page);
-
-/**
- * Frees a page and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
- */
-void leaseq_page_free(leaseq_page **page);
-
-/**
- * Leases the oldest ready item of the highest priority for `duration_ms`, 1 ms to 30 days. Waits
- * for one for `wait_ms`: 0 does not wait, `LEASEQ_WAIT_FOREVER` waits until there is one. `*lease`
- * is NULL if there was none, which is not an error.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a duration outside its limits or another negative wait;
- * an error of every operation.
- */
-leaseq_status leaseq_queue_lease(const leaseq_queue *queue,
-                                 int64_t duration_ms,
-                                 int64_t wait_ms,
-                                 leaseq_lease **lease,
-                                 leaseq_error **error);
-
-/**
- * leaseq_queue_lease() with options; NULL for the defaults.
- * @return as leaseq_queue_lease().
- */
-leaseq_status leaseq_queue_lease_with(const leaseq_queue *queue,
-                                      int64_t duration_ms,
-                                      int64_t wait_ms,
-                                      const leaseq_lease_options *options,
-                                      leaseq_lease **lease,
-                                      leaseq_error **error);
-
-/**
- * Leases up to `capacity` items, at least 1: waits for the first, then takes what is there, at most
- * 1,000 and about 16 MiB. The first `*count` of `leases`, an array of `capacity`, are leases then,
- * the others NULL. `options` may be NULL.
- * @return as leaseq_queue_lease(), and `LEASEQ_INVALID` for a capacity of 0.
- */
-leaseq_status leaseq_queue_lease_many(const leaseq_queue *queue,
-                                      int64_t duration_ms,
-                                      int64_t wait_ms,
-                                      const leaseq_lease_options *options,
-                                      leaseq_lease **leases,
-                                      size_t capacity,
-                                      size_t *count,
-                                      leaseq_error **error);
-
-/**
- * The item's id: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as the lease.
- */
-const char *leaseq_lease_id(const leaseq_lease *lease);
-
-/**
- * Number of bytes of the item's id.
- */
-size_t leaseq_lease_id_len(const leaseq_lease *lease);
-
-/**
- * The item's data: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as the lease.
- */
-const char *leaseq_lease_data(const leaseq_lease *lease);
-
-/**
- * Number of bytes of the item's data.
- */
-size_t leaseq_lease_data_len(const leaseq_lease *lease);
-
-/**
- * 1 for the first delivery; 1 + failures + expiries after that. 0 for NULL.
- */
-uint32_t leaseq_lease_attempt(const leaseq_lease *lease);
-
-/**
- * How many earlier deliveries ended with leaseq_queue_fail().
- */
-uint32_t leaseq_lease_failures(const leaseq_lease *lease);
-
-/**
- * How many earlier deliveries ended with an expired lease.
- */
-uint32_t leaseq_lease_expiries(const leaseq_lease *lease);
-
-/**
- * The limit of attempts; 0: there is none.
- */
-uint32_t leaseq_lease_max_attempts(const leaseq_lease *lease);
-
-/**
- * Priority, 0 to 9.
- */
-int32_t leaseq_lease_priority(const leaseq_lease *lease);
-
-/**
- * The text of the last leaseq_queue_fail(), with a NUL behind it; empty if there was none. NULL for
- * NULL. Lives as long as the lease.
- */
-const char *leaseq_lease_last_error(const leaseq_lease *lease);
-
-/**
- * Number of bytes of that text, its NUL not counted.
- */
-size_t leaseq_lease_last_error_len(const leaseq_lease *lease);
-
-/**
- * Generation of the item: one life of its id, from the add to the completion. It goes up with every
- * add of an id, so it can fence off writers of an earlier generation.
- */
-uint64_t leaseq_lease_generation(const leaseq_lease *lease);
-
-/**
- * When the lease expires, in ms since 1970 on the server's clock, as far as this handle knows.
- */
-int64_t leaseq_lease_deadline_ms(const leaseq_lease *lease);
-
-/**
- * Time left in ms, counted so that it never says more than the server would. 0 for NULL, and in a
- * forked child.
- */
-int64_t leaseq_lease_remaining_ms(const leaseq_lease *lease);
-
-/**
- * True once the item may belong to somebody else: the server said so, or the deadline has passed.
- * False for a lease that was completed, released or failed. True for NULL, and in a forked child:
- * the lease is its parent's. With leaseq_lease_options_set_keep_alive() it is true at once when the
- * background extension finds that the lease is lost.
- */
-bool leaseq_lease_is_lost(const leaseq_lease *lease);
-
-/**
- * True once the item was completed, released or failed through this handle; leaseq_lease_completed()
- * says which. False for NULL, and in a forked child.
- */
-bool leaseq_lease_is_settled(const leaseq_lease *lease);
-
-/**
- * Whether a call has completed the item through this handle. After a call for many has failed, this
- * says what has become of each. `LEASEQ_COMPLETED_NO` for NULL, and `LEASEQ_COMPLETED_UNKNOWN` in a
- * forked child: the lease is its parent's.
- */
-leaseq_completed leaseq_lease_completed(const leaseq_lease *lease);
-
-/**
- * Frees a lease and makes the pointer NULL. NULL, and a pointer to NULL, are fine. An item that was
- * not completed, released or failed is delivered again when the lease has run out.
- */
-void leaseq_lease_free(leaseq_lease **lease);
-
-/**
- * Frees the leases of an array, and makes its pointers NULL. NULL, and NULL among them, are fine.
- */
-void leaseq_leases_free(leaseq_lease **leases, size_t count);
-
-/**
- * How many items are ready.
- * @return `LEASEQ_OK`, or an error of every operation.
- */
-leaseq_status leaseq_queue_len(const leaseq_queue *queue, uint64_t *len, leaseq_error **error);
-
-/**
- * How many items are leased, expired ones that nobody has reclaimed yet included.
- * @return `LEASEQ_OK`, or an error of every operation.
- */
-leaseq_status leaseq_queue_processing(const leaseq_queue *queue,
-                                      uint64_t *len,
-                                      leaseq_error **error);
-
-/**
- * How many items are in each state, the age of the oldest ready one, and totals. `size` is
- * `sizeof *counts`.
- * @return `LEASEQ_OK`, or an error of every operation.
- */
-leaseq_status leaseq_queue_counts(const leaseq_queue *queue,
-                                  leaseq_counts *counts,
-                                  size_t size,
-                                  leaseq_error **error);
-
-/**
- * Looks at an item without leasing it. `*info` is NULL if there is no item with this id.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
- * operation.
- */
-leaseq_status leaseq_queue_get(const leaseq_queue *queue,
-                               const void *id,
-                               size_t id_len,
-                               leaseq_item_info **info,
-                               leaseq_error **error);
-
-/**
- * Looks at up to `limit` items, 1 to 1,000, of a ::leaseq_state: ready ones in the order of
- * leasing, the others by time. NULL as cursor begins, leaseq_page_cursor() goes on. Not a snapshot:
- * items that move while pages are turned may be missed or shown twice. A page may hold fewer items
- * than the limit, also if it is not the last one.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a limit outside 1 to 1,000, or something that is no
- * state or cursor; an error of every operation.
- */
-leaseq_status leaseq_queue_list(const leaseq_queue *queue,
-                                int32_t state,
-                                const char *cursor,
-                                size_t limit,
-                                leaseq_page **page,
-                                leaseq_error **error);
-
-/**
- * Removes an item in whatever state it is. `*removed` is false if there is no item with this id; it
- * may be NULL. A holder of its lease gets false or `LEASEQ_LEASE_LOST` from then on.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
- * operation.
- */
-leaseq_status leaseq_queue_remove(const leaseq_queue *queue,
-                                  const void *id,
-                                  size_t id_len,
-                                  bool *removed,
-                                  leaseq_error **error);
-
-/**
- * Removes `count` items; `removed`, an array of `count` or NULL, has the answers in their order.
- * @return as leaseq_queue_remove().
- */
-leaseq_status leaseq_queue_remove_many(const leaseq_queue *queue,
-                                       const leaseq_bytes *ids,
-                                       size_t count,
-                                       bool *removed,
-                                       leaseq_error **error);
-
-/**
- * Makes a dead item ready again, at the back of its priority and with its attempts counted anew.
- * `*requeued` is false if the item is not there, or not dead; it may be NULL.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
- * operation.
- */
-leaseq_status leaseq_queue_requeue(const leaseq_queue *queue,
-                                   const void *id,
-                                   size_t id_len,
-                                   bool *requeued,
-                                   leaseq_error **error);
-
-/**
- * Requeues `count` items; `requeued`, an array of `count` or NULL, has the answers in their order.
- * @return as leaseq_queue_requeue().
- */
-leaseq_status leaseq_queue_requeue_many(const leaseq_queue *queue,
-                                        const leaseq_bytes *ids,
-                                        size_t count,
-                                        bool *requeued,
-                                        leaseq_error **error);
-
-/**
- * Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing
- * and reclaiming go on; calls that lease wait, or get nothing.
- * @return `LEASEQ_OK`, or an error of every operation.
- */
-leaseq_status leaseq_queue_pause(const leaseq_queue *queue, leaseq_error **error);
-
-/**
- * Goes on leasing after leaseq_queue_pause(); waiting calls wake.
- * @return `LEASEQ_OK`, or an error of every operation.
- */
-leaseq_status leaseq_queue_resume(const leaseq_queue *queue, leaseq_error **error);
-
-/**
- * Removes every item of a ::leaseq_state, as many as there are when it begins. `*removed` says how
- * many; it may be NULL. In steps: other clients go on meanwhile.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for something that is no state; an error of every
- * operation, after which some have been removed.
- */
-leaseq_status leaseq_queue_purge(const leaseq_queue *queue,
-                                 int32_t state,
-                                 uint64_t *removed,
-                                 leaseq_error **error);
-
-/**
- * Deletes the queue with everything in it: items in every state, counts, totals, the pause, and its
- * name. `*dropped` is false if there was none; it may be NULL. Holders of its leases get false or
- * `LEASEQ_LEASE_LOST` from then on. The handle stays usable: the queue exists again as soon as an item
- * is added.
- * @return `LEASEQ_OK`, or an error of every operation, after which the queue is there or gone: call
- * again.
- */
-leaseq_status leaseq_queue_drop_queue(const leaseq_queue *queue,
-                                      bool *dropped,
-                                      leaseq_error **error);
-
-/**
  * The default options for connecting.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
  */
@@ -1029,7 +717,7 @@ leaseq_status leaseq_connect_options_set_namespace(leaseq_connect_options *optio
                                                    leaseq_error **error);
 
 /**
- * How long an operation is tried before it is `LEASEQ_UNAVAILABLE`: 50 ms to 10 minutes.
+ * How long an operation is retried before it fails with `LEASEQ_UNAVAILABLE`: 50 ms to 10 minutes.
  * Default: 10,000 ms.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
  */
@@ -1062,9 +750,129 @@ leaseq_status leaseq_connect_options_set_ca_file(leaseq_connect_options *options
                                                  leaseq_error **error);
 
 /**
- * Frees options and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
  */
 void leaseq_connect_options_free(leaseq_connect_options **options);
+
+/**
+ * Kind of the error; `LEASEQ_OK` for NULL.
+ */
+leaseq_status leaseq_error_status(const leaseq_error *error);
+
+/**
+ * What went wrong, for people: UTF-8, lower case, no final dot, never a password. Empty for NULL.
+ * Lives as long as the error.
+ */
+const char *leaseq_error_message(const leaseq_error *error);
+
+/**
+ * Whether the operation may have been executed although no reply arrived. False for NULL.
+ */
+bool leaseq_error_outcome_unknown(const leaseq_error *error);
+
+/**
+ * Whether the same call may succeed later without any change. False for NULL.
+ */
+bool leaseq_error_retryable(const leaseq_error *error);
+
+/**
+ * Frees an error and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_error_free(leaseq_error **error);
+
+/**
+ * The item's id: arbitrary bytes, not followed by a NUL. NULL for NULL. Lives as long as `info`.
+ */
+const char *leaseq_item_info_id(const leaseq_item_info *info);
+
+/**
+ * Number of bytes of the id.
+ */
+size_t leaseq_item_info_id_len(const leaseq_item_info *info);
+
+/**
+ * The item's data: arbitrary bytes, not followed by a NUL. NULL for NULL. Lives as long as `info`.
+ */
+const char *leaseq_item_info_data(const leaseq_item_info *info);
+
+/**
+ * Number of bytes of the data.
+ */
+size_t leaseq_item_info_data_len(const leaseq_item_info *info);
+
+/**
+ * The state; `LEASEQ_STATE_NONE` for NULL.
+ */
+leaseq_state leaseq_item_info_state(const leaseq_item_info *info);
+
+/**
+ * Priority, 0 to 9.
+ */
+int32_t leaseq_item_info_priority(const leaseq_item_info *info);
+
+/**
+ * The limit of attempts; 0 for no limit.
+ */
+uint32_t leaseq_item_info_max_attempts(const leaseq_item_info *info);
+
+/**
+ * Deliveries so far that ended with leaseq_queue_fail(), since the add or the last requeue.
+ */
+uint32_t leaseq_item_info_failures(const leaseq_item_info *info);
+
+/**
+ * Deliveries so far that ended with an expired lease, since the add or the last requeue.
+ */
+uint32_t leaseq_item_info_expiries(const leaseq_item_info *info);
+
+/**
+ * The text of the last leaseq_queue_fail(), followed by a NUL; empty if there was none. NULL for
+ * NULL. Lives as long as `info`.
+ */
+const char *leaseq_item_info_last_error(const leaseq_item_info *info);
+
+/**
+ * Number of bytes of that text, without the NUL.
+ */
+size_t leaseq_item_info_last_error_len(const leaseq_item_info *info);
+
+/**
+ * When the item was added, in ms since 1970 on the server's clock.
+ */
+int64_t leaseq_item_info_added_at_ms(const leaseq_item_info *info);
+
+/**
+ * When the lease expires, the delay ends, or the item died, in ms since 1970 on the server's
+ * clock; -1 for ready items and for NULL.
+ */
+int64_t leaseq_item_info_at_ms(const leaseq_item_info *info);
+
+/**
+ * Frees the result of leaseq_queue_get() and makes the pointer NULL. NULL and a pointer to NULL
+ * are allowed. Items of a page belong to the page.
+ */
+void leaseq_item_info_free(leaseq_item_info **info);
+
+/**
+ * Number of items of the page; 0 for NULL.
+ */
+size_t leaseq_page_len(const leaseq_page *page);
+
+/**
+ * The item at this index, from 0; NULL beyond the last. Lives as long as the page.
+ */
+const leaseq_item_info *leaseq_page_item(const leaseq_page *page, size_t index);
+
+/**
+ * Where the next page begins; NULL at the end. Opaque text that can be stored or passed to another
+ * process; valid for the queue and state it came from. Lives as long as the page.
+ */
+const char *leaseq_page_cursor(const leaseq_page *page);
+
+/**
+ * Frees a page and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_page_free(leaseq_page **page);
 
 /**
  * The default options for adding.
@@ -1073,8 +881,8 @@ void leaseq_connect_options_free(leaseq_connect_options **options);
 leaseq_status leaseq_item_options_new(leaseq_item_options **options, leaseq_error **error);
 
 /**
- * Gives the item this id: 1 to 512 arbitrary bytes, which are copied. Default: a random UUID as
- * text. NULL with length 0 goes back to that.
+ * Gives the item this id: 1 to 512 arbitrary bytes, which are copied. Default, also set by NULL
+ * with length 0: a random UUID as text.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or an id over 512 bytes.
  */
 leaseq_status leaseq_item_options_set_id(leaseq_item_options *options,
@@ -1107,9 +915,116 @@ leaseq_status leaseq_item_options_set_max_attempts(leaseq_item_options *options,
                                                    leaseq_error **error);
 
 /**
- * Frees options and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
  */
 void leaseq_item_options_free(leaseq_item_options **options);
+
+/**
+ * The item's id: arbitrary bytes, not followed by a NUL. NULL for NULL. Lives as long as the
+ * lease.
+ */
+const char *leaseq_lease_id(const leaseq_lease *lease);
+
+/**
+ * Number of bytes of the item's id.
+ */
+size_t leaseq_lease_id_len(const leaseq_lease *lease);
+
+/**
+ * The item's data: arbitrary bytes, not followed by a NUL. NULL for NULL. Lives as long as the
+ * lease.
+ */
+const char *leaseq_lease_data(const leaseq_lease *lease);
+
+/**
+ * Number of bytes of the item's data.
+ */
+size_t leaseq_lease_data_len(const leaseq_lease *lease);
+
+/**
+ * 1 for the first delivery; 1 + failures + expiries after that. 0 for NULL.
+ */
+uint32_t leaseq_lease_attempt(const leaseq_lease *lease);
+
+/**
+ * How many earlier deliveries ended with leaseq_queue_fail().
+ */
+uint32_t leaseq_lease_failures(const leaseq_lease *lease);
+
+/**
+ * How many earlier deliveries ended with an expired lease.
+ */
+uint32_t leaseq_lease_expiries(const leaseq_lease *lease);
+
+/**
+ * The limit of attempts; 0 for no limit.
+ */
+uint32_t leaseq_lease_max_attempts(const leaseq_lease *lease);
+
+/**
+ * Priority, 0 to 9.
+ */
+int32_t leaseq_lease_priority(const leaseq_lease *lease);
+
+/**
+ * The text of the last leaseq_queue_fail(), followed by a NUL; empty if there was none. NULL for
+ * NULL. Lives as long as the lease.
+ */
+const char *leaseq_lease_last_error(const leaseq_lease *lease);
+
+/**
+ * Number of bytes of that text, without the NUL.
+ */
+size_t leaseq_lease_last_error_len(const leaseq_lease *lease);
+
+/**
+ * Generation of the item: one life of its id, from the add to the completion. It goes up with every
+ * add of an id, so it can fence off writers of an earlier generation.
+ */
+uint64_t leaseq_lease_generation(const leaseq_lease *lease);
+
+/**
+ * When the lease expires, in ms since 1970 on the server's clock, as known to this handle.
+ */
+int64_t leaseq_lease_deadline_ms(const leaseq_lease *lease);
+
+/**
+ * Time left in ms, never more than the server would say. 0 for NULL and in a forked child.
+ */
+int64_t leaseq_lease_remaining_ms(const leaseq_lease *lease);
+
+/**
+ * True once another worker may have the item: the server said so, or the deadline has passed.
+ * False for a lease that was completed, released or failed. True for NULL and in a forked child,
+ * because the lease is its parent's. With leaseq_lease_options_set_keep_alive() it becomes true as
+ * soon as the background extension finds that the lease is lost.
+ */
+bool leaseq_lease_is_lost(const leaseq_lease *lease);
+
+/**
+ * True once the item was completed, released or failed through this handle;
+ * leaseq_lease_completed() says which. False for NULL and in a forked child.
+ */
+bool leaseq_lease_is_settled(const leaseq_lease *lease);
+
+/**
+ * Whether a call has completed the item through this handle. After a call for many has failed,
+ * this gives the outcome of each. `LEASEQ_COMPLETED_NO` for NULL, and `LEASEQ_COMPLETED_UNKNOWN`
+ * in a forked child, because the lease is its parent's.
+ */
+leaseq_completed leaseq_lease_completed(const leaseq_lease *lease);
+
+/**
+ * Frees a lease and makes the pointer NULL. NULL and a pointer to NULL are allowed. An item that
+ * was not completed, released or failed is delivered again when the lease expires.
+ */
+void leaseq_lease_free(leaseq_lease **lease);
+
+/**
+ * Frees the leases of an array and makes its pointers NULL. The array, and any of its elements,
+ * may be NULL.
+ */
+void leaseq_leases_free(leaseq_lease **leases, size_t count);
 
 /**
  * The default options for leasing.
@@ -1118,9 +1033,9 @@ void leaseq_item_options_free(leaseq_item_options **options);
 leaseq_status leaseq_lease_options_new(leaseq_lease_options **options, leaseq_error **error);
 
 /**
- * Has leases extended by a thread of the library, each time a third of their duration has passed,
- * until they are completed, released, failed, freed or lost, or `limit_ms` have passed since they
- * were given (0: no limit; not shorter than the lease). Default: no extension.
+ * A thread of the library extends leases each time a third of their duration has passed, until
+ * they are completed, released, failed, freed or lost, or until `limit_ms` after they were given
+ * (0: no limit; not shorter than the lease). Default: no extension.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
  */
 leaseq_status leaseq_lease_options_set_keep_alive(leaseq_lease_options *options,
@@ -1128,7 +1043,7 @@ leaseq_status leaseq_lease_options_set_keep_alive(leaseq_lease_options *options,
                                                   leaseq_error **error);
 
 /**
- * Frees options and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
  */
 void leaseq_lease_options_free(leaseq_lease_options **options);
 
@@ -1139,8 +1054,8 @@ void leaseq_lease_options_free(leaseq_lease_options **options);
 leaseq_status leaseq_complete_options_new(leaseq_complete_options **options, leaseq_error **error);
 
 /**
- * Whether to complete only while the lease is current: nobody was given the item since, and it was
- * not reclaimed. Default: false, the work is done whoever holds the item by now.
+ * Whether to complete only while the lease is current: the item was neither reclaimed nor leased
+ * again. Default: false, the item is completed whoever holds it by now.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
  */
 leaseq_status leaseq_complete_options_set_strict(leaseq_complete_options *options,
@@ -1148,9 +1063,98 @@ leaseq_status leaseq_complete_options_set_strict(leaseq_complete_options *option
                                                  leaseq_error **error);
 
 /**
- * Frees options and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+ * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
  */
 void leaseq_complete_options_free(leaseq_complete_options **options);
+
+/**
+ * Leases the oldest ready item of the highest priority for `duration_ms`, 1 ms to 30 days. If
+ * there is none, it waits for `wait_ms`: 0 does not wait, `LEASEQ_WAIT_FOREVER` has no limit.
+ * `*lease` is NULL if there was none, which is not an error.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a duration outside its limits or another negative wait;
+ * an error of every operation.
+ */
+leaseq_status leaseq_queue_lease(const leaseq_queue *queue,
+                                 int64_t duration_ms,
+                                 int64_t wait_ms,
+                                 leaseq_lease **lease,
+                                 leaseq_error **error);
+
+/**
+ * leaseq_queue_lease() with options; NULL for the defaults.
+ * @return as leaseq_queue_lease().
+ */
+leaseq_status leaseq_queue_lease_with(const leaseq_queue *queue,
+                                      int64_t duration_ms,
+                                      int64_t wait_ms,
+                                      const leaseq_lease_options *options,
+                                      leaseq_lease **lease,
+                                      leaseq_error **error);
+
+/**
+ * Leases up to `capacity` items, at least 1: waits for the first, then takes those that are ready,
+ * at most 1,000 and about 16 MiB. Then the first `*count` of `leases`, an array of `capacity`, are
+ * leases, the others NULL. `options` may be NULL.
+ * @return as leaseq_queue_lease(), and `LEASEQ_INVALID` for a capacity of 0.
+ */
+leaseq_status leaseq_queue_lease_many(const leaseq_queue *queue,
+                                      int64_t duration_ms,
+                                      int64_t wait_ms,
+                                      const leaseq_lease_options *options,
+                                      leaseq_lease **leases,
+                                      size_t capacity,
+                                      size_t *count,
+                                      leaseq_error **error);
+
+/**
+ * How many items are ready.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_len(const leaseq_queue *queue, uint64_t *len, leaseq_error **error);
+
+/**
+ * How many items are leased, including expired ones that are not reclaimed yet.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_processing(const leaseq_queue *queue,
+                                      uint64_t *len,
+                                      leaseq_error **error);
+
+/**
+ * How many items are in each state, the age of the oldest ready one, and totals. `size` is
+ * `sizeof *counts`.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_counts(const leaseq_queue *queue,
+                                  leaseq_counts *counts,
+                                  size_t size,
+                                  leaseq_error **error);
+
+/**
+ * Reads an item without leasing it. `*info` is NULL if there is no item with this id.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_get(const leaseq_queue *queue,
+                               const void *id,
+                               size_t id_len,
+                               leaseq_item_info **info,
+                               leaseq_error **error);
+
+/**
+ * Reads up to `limit` items, 1 to 1,000, of a ::leaseq_state: ready items in the order of leasing,
+ * others by time. A NULL cursor starts at the beginning; leaseq_page_cursor() gives the cursor of
+ * the next page. This is no snapshot: items that move between pages may be missed or listed twice.
+ * Any page may hold fewer items than the limit.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a limit outside 1 to 1,000, an unknown state or an
+ * invalid cursor; an error of every operation.
+ */
+leaseq_status leaseq_queue_list(const leaseq_queue *queue,
+                                int32_t state,
+                                const char *cursor,
+                                size_t limit,
+                                leaseq_page **page,
+                                leaseq_error **error);
 
 /**
  * The queue's name; NULL for NULL. Lives as long as the queue's handle.
@@ -1158,15 +1162,15 @@ void leaseq_complete_options_free(leaseq_complete_options **options);
 const char *leaseq_queue_name(const leaseq_queue *queue);
 
 /**
- * Frees a queue's handle, not the queue, and makes the pointer NULL. NULL, and a pointer to NULL,
- * are fine.
+ * Frees the handle, not the queue, and makes the pointer NULL. NULL and a pointer to NULL are
+ * allowed.
  */
 void leaseq_queue_free(leaseq_queue **queue);
 
 /**
- * Completes the item: it is gone. `*completed` is true for exactly one caller. A holder whose lease
- * has expired may still be that caller, wherever the item is by then; whoever has leased it
- * meanwhile gets false. `completed` may be NULL. The handle must still be freed.
+ * Completes the item and deletes it. `*completed` is true for exactly one caller. That may be a
+ * holder whose lease has expired, whatever state the item is in by then; a later holder then gets
+ * false. `completed` may be NULL. The handle must still be freed.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a lease of another queue or process; an error of every
  * operation.
  */
@@ -1186,7 +1190,7 @@ leaseq_status leaseq_queue_complete_with(const leaseq_queue *queue,
                                          leaseq_error **error);
 
 /**
- * Completes `count` items; `completed`, an array of `count` or NULL, has the answers in their
+ * Completes `count` items; `completed`, an array of `count` or NULL, receives the results in their
  * order. `options` may be NULL.
  * @return as leaseq_queue_complete(), and `LEASEQ_INVALID` if one of the leases is NULL: then none
  * is completed.
@@ -1199,9 +1203,9 @@ leaseq_status leaseq_queue_complete_many(const leaseq_queue *queue,
                                          leaseq_error **error);
 
 /**
- * Extends the lease: its deadline becomes the later of the old one and now + `duration_ms` (1 ms to
- * 30 days), on the server's clock. Works after the deadline too, as long as nobody has reclaimed
- * the item. `*deadline_ms` is the deadline, in ms since 1970; it may be NULL.
+ * Extends the lease: its deadline becomes the later of the old one and now + `duration_ms` (1 ms
+ * to 30 days), on the server's clock. It works after the deadline too, until the item is
+ * reclaimed. `*deadline_ms` is the deadline, in ms since 1970; it may be NULL.
  * @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a duration outside its limits or a
  * lease of another queue or process; an error of every operation.
  */
@@ -1212,9 +1216,9 @@ leaseq_status leaseq_queue_extend(const leaseq_queue *queue,
                                   leaseq_error **error);
 
 /**
- * Extends `count` leases. `statuses` and `deadlines_ms`, arrays of `count` or NULL, have for each of
- * them `LEASEQ_OK` and its deadline, or `LEASEQ_LEASE_LOST` and 0.
- * @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_extend().
+ * Extends `count` leases. `statuses` and `deadlines_ms`, arrays of `count` or NULL, receive
+ * `LEASEQ_OK` and the deadline, or `LEASEQ_LEASE_LOST` and 0, for each.
+ * @return `LEASEQ_OK`, even if leases were lost; otherwise as leaseq_queue_extend().
  */
 leaseq_status leaseq_queue_extend_many(const leaseq_queue *queue,
                                        leaseq_lease *const *leases,
@@ -1225,8 +1229,8 @@ leaseq_status leaseq_queue_extend_many(const leaseq_queue *queue,
                                        leaseq_error **error);
 
 /**
- * Gives the item back without counting an attempt: to the front of its priority, at once or after
- * `delay_ms`, at most 366 days.
+ * Releases the item without counting an attempt. It returns to the front of its priority, at once
+ * or after `delay_ms`, at most 366 days.
  * @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
  * lease of another queue or process; an error of every operation.
  */
@@ -1236,9 +1240,9 @@ leaseq_status leaseq_queue_release(const leaseq_queue *queue,
                                    leaseq_error **error);
 
 /**
- * Gives `count` items back. `statuses`, an array of `count` or NULL, has for each of them
- * `LEASEQ_OK` or `LEASEQ_LEASE_LOST`.
- * @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_release().
+ * Releases `count` items. `statuses`, an array of `count` or NULL, receives `LEASEQ_OK` or
+ * `LEASEQ_LEASE_LOST` for each.
+ * @return `LEASEQ_OK`, even if leases were lost; otherwise as leaseq_queue_release().
  */
 leaseq_status leaseq_queue_release_many(const leaseq_queue *queue,
                                         leaseq_lease *const *leases,
@@ -1248,10 +1252,10 @@ leaseq_status leaseq_queue_release_many(const leaseq_queue *queue,
                                         leaseq_error **error);
 
 /**
- * Counts a failure of the item: it goes to the back of its priority, at once or after `delay_ms`
- * (at most 366 days), or is dead when its limit of attempts is reached. `*state` is the state it is
- * in now; it may be NULL. The first 1,024 bytes of the text are kept with the item; what is not
- * UTF-8 in it is replaced. It may be NULL with length 0.
+ * Counts a failed attempt. The item goes to the back of its priority, at once or after `delay_ms`
+ * (at most 366 days), or is dead when it reaches its limit of attempts. `*state` is its new state;
+ * it may be NULL. The first 1,024 bytes of the text are stored with the item; invalid UTF-8 is
+ * replaced. The text may be NULL with length 0.
  * @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
  * lease of another queue or process; an error of every operation.
  */
@@ -1264,10 +1268,10 @@ leaseq_status leaseq_queue_fail(const leaseq_queue *queue,
                                 leaseq_error **error);
 
 /**
- * Counts failures of `count` items; `texts` is an array of `count`, or NULL for no text.
- * `statuses` and `states`, arrays of `count` or NULL, have for each of them `LEASEQ_OK` and its state
- * now, or `LEASEQ_LEASE_LOST` and `LEASEQ_STATE_NONE`.
- * @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_fail().
+ * Counts a failed attempt of each of `count` items; `texts` is an array of `count`, or NULL for no
+ * text. `statuses` and `states`, arrays of `count` or NULL, receive `LEASEQ_OK` and the new state,
+ * or `LEASEQ_LEASE_LOST` and `LEASEQ_STATE_NONE`, for each.
+ * @return `LEASEQ_OK`, even if leases were lost; otherwise as leaseq_queue_fail().
  */
 leaseq_status leaseq_queue_fail_many(const leaseq_queue *queue,
                                      leaseq_lease *const *leases,
@@ -1279,13 +1283,12 @@ leaseq_status leaseq_queue_fail_many(const leaseq_queue *queue,
                                      leaseq_error **error);
 
 /**
- * Version of the binary interface of the library that runs, to be compared with
- * `LEASEQ_ABI_VERSION`.
+ * Version of the binary interface of the running library; compare it with `LEASEQ_ABI_VERSION`.
  */
 uint32_t leaseq_abi_version(void);
 
 /**
- * Version of the library that runs, like `1.2.3`. Never NULL; lives for ever.
+ * Version of the running library, like `1.2.3`. Never NULL; lives for ever.
  */
 const char *leaseq_version(void);
 
@@ -1302,8 +1305,8 @@ const char *leaseq_status_name(int32_t status);
 const char *leaseq_state_name(int32_t state);
 
 /**
- * A waiter for leases of this queue, which has not begun to wait. It may outlive the handle of the
- * queue.
+ * A waiter for leases of this queue; leaseq_waiter_begin() starts it. It may outlive the queue's
+ * handle.
  * @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left;
  * `LEASEQ_INVALID` for NULL.
  */
@@ -1313,16 +1316,17 @@ leaseq_status leaseq_waiter_new(const leaseq_queue *queue,
 
 /**
  * The file descriptor for `poll`, `epoll` or `select`: readable while leaseq_waiter_take() has an
- * answer. Belongs to the waiter: do not read, write or close it. -1 for NULL, and in a forked child.
+ * answer. It belongs to the waiter: do not read, write or close it. -1 for NULL and in a forked
+ * child.
  */
 int32_t leaseq_waiter_fd(const leaseq_waiter *waiter);
 
 /**
- * Begins to lease up to `count` items in the background, with the arguments of
- * leaseq_queue_lease_many(), and returns at once. Leases run from when they are given, not from when
- * they are taken.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a duration or a wait outside its limits, or if it has
- * begun already and the answer is not taken.
+ * Starts to lease up to `count` items in the background, with the arguments of
+ * leaseq_queue_lease_many(), and returns at once. The duration of a lease starts when the server
+ * gives it, not when it is taken.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a duration or a wait outside its limits, or if an
+ * earlier answer is still to come or to be taken.
  */
 leaseq_status leaseq_waiter_begin(const leaseq_waiter *waiter,
                                   size_t count,
@@ -1332,10 +1336,10 @@ leaseq_status leaseq_waiter_begin(const leaseq_waiter *waiter,
                                   leaseq_error **error);
 
 /**
- * Takes the answer, without waiting for it: the first `*count` of `leases`, an array of `capacity`,
- * are leases then, the others NULL. None if there is no answer yet, and if there was nothing to
- * lease in the time to wait. While leases are left the file descriptor stays readable; after the last
- * of them, or an error, leaseq_waiter_begin() can be called again.
+ * Takes the answer without waiting for it: the first `*count` of `leases`, an array of `capacity`,
+ * are leases, the others NULL. There are none if there is no answer yet, or if the wait ended
+ * without an item. The file descriptor stays readable while leases are left; after the last one,
+ * or an error, leaseq_waiter_begin() can be called again.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL or a capacity of 0; what leaseq_queue_lease_many()
  * would have returned.
  */
@@ -1346,14 +1350,14 @@ leaseq_status leaseq_waiter_take(const leaseq_waiter *waiter,
                                  leaseq_error **error);
 
 /**
- * True from leaseq_waiter_begin() until its answer is taken. False for NULL, and in a forked child.
+ * True from leaseq_waiter_begin() until its answer is taken. False for NULL and in a forked child.
  */
 bool leaseq_waiter_has_begun(const leaseq_waiter *waiter);
 
 /**
- * Frees a waiter and makes the pointer NULL. NULL, and a pointer to NULL, are fine. A call that it
- * has begun ends, and leases that were not taken are given back. Take the file descriptor out of the
- * event loop before.
+ * Frees a waiter and makes the pointer NULL. NULL and a pointer to NULL are allowed. Its
+ * background call ends, and leases that were not taken are released. Remove the file descriptor
+ * from the event loop first.
  */
 void leaseq_waiter_free(leaseq_waiter **waiter);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the header, the libraries and what finds them: install.sh TARGET_FOLDER PREFIX.
-# DESTDIR goes before the prefix; LIBDIR, by default lib, is below it.
+# Installs the header, the libraries, and the files for pkg-config and CMake: install.sh
+# TARGET_FOLDER PREFIX. DESTDIR is put before the prefix; LIBDIR, by default lib, is below it.
 set -euo pipefail
 
 built=$1
@@ -19,19 +19,20 @@ install -m 755 "$built/libleaseq_c.so" "$lib/libleaseq.so.$version"
 ln -sf "libleaseq.so.$version" "$lib/libleaseq.so.$abi"
 ln -sf "libleaseq.so.$abi" "$lib/libleaseq.so"
 
-# One object with no names but leaseq's own: a program may link another SQLite, or other Rust,
-# beside it.
+# One object that exports only leaseq's names: a program may also link another SQLite or other Rust
+# code.
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 ld -r -o "$temporary/leaseq.o" --whole-archive "$built/libleaseq_c.a"
-# The bitcode of Rust's own library is of no use here, and run together no linker can read it.
+# Removes the bitcode of Rust's standard library: it is useless here, and unreadable once joined.
 objcopy --wildcard --keep-global-symbol='leaseq_*' --strip-debug \
     --remove-section=.llvmbc --remove-section=.llvmcmd "$temporary/leaseq.o"
 rm -f "$lib/libleaseq.a"
 ar -rcsD "$lib/libleaseq.a" "$temporary/leaseq.o"
 chmod 644 "$lib/libleaseq.a"
 
-# Both find the prefix from where they stand, so that it can be moved. From LIBDIR up to the prefix:
+# The files locate the prefix relative to themselves, so that it can be moved. From LIBDIR up to the
+# prefix:
 up=$(sed -E 's,[^/]+,..,g' <<<"$libdir")
 for file in pkgconfig/leaseq.pc pkgconfig/leaseq-static.pc cmake/leaseq/leaseq-config.cmake \
     cmake/leaseq/leaseq-config-version.cmake; do

@@ -6,13 +6,14 @@ use leaseq::Item;
 use leaseq::options::MAX_MAX_DATA;
 
 use crate::error::{leaseq_error, leaseq_status};
-use crate::guard::{Result, status};
-use crate::options::{leaseq_item_options, optional_id};
+use crate::failure::Result;
+use crate::item_options::{leaseq_item_options, optional_id};
 use crate::pointer::{Out, array, bytes, given};
 use crate::queue::leaseq_queue;
+use crate::status::status;
 use crate::version::LEASEQ_NEW_ID_SIZE;
 
-/// An item to add. Set it to zero before filling it in: `leaseq_item item = {0};`
+/// An item to add. Set it to zero first: `leaseq_item item = {0};`
 #[repr(C)]
 pub struct leaseq_item {
     /// The data: arbitrary bytes.
@@ -51,9 +52,9 @@ impl leaseq_item {
     }
 }
 
-/// Adds an item with a copy of this data; `options` may be NULL. `*added` is true if it is stored
-/// and will be delivered, false if an item with this id exists in some state: then nothing changed,
-/// its data was not overwritten. `added` may be NULL.
+/// Adds an item with a copy of this data; `options` may be NULL. `*added` is true if the item is
+/// stored and will be delivered. It is false if an item with this id exists in some state; that
+/// item, data included, is unchanged. `added` may be NULL.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id, data or option outside its limits; an error of
 /// every operation.
 #[unsafe(no_mangle)]
@@ -79,11 +80,11 @@ pub unsafe extern "C" fn leaseq_queue_add_item(
     }
 }
 
-/// Adds `count` items; `added`, an array of `count` or NULL, has the answers in their order. Each
-/// chunk of at most 1,000 items and 16 MiB is one atomic step. Of two items with the same id only
-/// the first can be true.
+/// Adds `count` items; `added`, an array of `count` or NULL, receives the results in their order.
+/// Each chunk of at most 1,000 items and 16 MiB is one atomic step. Of two items with the same id
+/// only the first can be true.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` if any of them is outside its limits, and then none is
-/// added; an error of every operation, after which earlier chunks have been added.
+/// added; an error of every operation, after which earlier chunks stay added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_add_items(
     queue: Option<&leaseq_queue>,
@@ -105,8 +106,9 @@ pub unsafe extern "C" fn leaseq_queue_add_items(
     }
 }
 
-/// Writes a random UUID as text with a NUL behind it, as ids are that nobody gives: for a caller that
-/// wants to know the id of what it adds. `size` is that of `id`, at least `LEASEQ_NEW_ID_SIZE`.
+/// Writes a random UUID as text, followed by a NUL, for callers that want to know the id of an item
+/// that they add. Items without an id get such a UUID. `size` is that of `id`, at least
+/// `LEASEQ_NEW_ID_SIZE`.
 /// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or too small a size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_new_id(
@@ -120,7 +122,7 @@ pub unsafe extern "C" fn leaseq_new_id(
             let place = Out::one(id, 0, "id").and_then(|_| {
                 let wrong = format_args!("id: {size} bytes are less than {LEASEQ_NEW_ID_SIZE}");
                 if size < LEASEQ_NEW_ID_SIZE {
-                    return Err(crate::guard::Failure::invalid(wrong));
+                    return Err(crate::failure::Failure::invalid(wrong));
                 }
                 Out::many(id, LEASEQ_NEW_ID_SIZE, 0, "id")
             })?;

@@ -5,11 +5,12 @@ use std::ffi::{CString, c_char};
 use leaseq::{DeepReport, WorkQueue};
 
 use crate::error::{leaseq_error, leaseq_status};
-use crate::guard::{self, look, status};
+use crate::guard::{self, look};
 use crate::pointer::{Grown, Out, give, given, ms};
 use crate::queue::leaseq_queue;
+use crate::status::status;
 
-/// What a light clean did. Later versions may append to it.
+/// Result of a light clean. Later versions may append fields.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct leaseq_light_report {
@@ -17,13 +18,13 @@ pub struct leaseq_light_report {
     pub promoted: u64,
     /// Expired leases that were reclaimed.
     pub expired: u64,
-    /// How many of those items are dead now, at their limit of attempts.
+    /// How many of those items are now dead because they reached their limit of attempts.
     pub died: u64,
-    /// When the next item is due or the next lease expires, in ms from now; -1 if there is neither.
+    /// Time until the next item is due or the next lease expires, in ms; -1 if there is neither.
     pub next_in_ms: i64,
 }
 
-/// What a deep clean, or a check, found.
+/// Result of a deep clean or a check.
 pub struct leaseq_report {
     items: u64,
     idle_lanes: u64,
@@ -47,8 +48,9 @@ impl From<DeepReport> for leaseq_report {
     }
 }
 
-/// Makes due items ready and reclaims expired leases, for queues that nobody is waiting on. Costs by
-/// what is due or expired, not by what is queued or leased. `size` is `sizeof *report`.
+/// Makes due items ready and reclaims expired leases, for queues on which no worker waits. The cost
+/// depends on the number of due or expired items, not on the length of the queue. `size` is `sizeof
+/// *report`.
 /// @return `LEASEQ_OK`, or an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_light_clean(
@@ -74,10 +76,10 @@ pub unsafe extern "C" fn leaseq_queue_light_clean(
     }
 }
 
-/// Finds and mends every broken invariant, in small atomic steps: safe under full load and beside
-/// other cleaners. On a sound queue it changes nothing. Takes about as long as reading the whole
-/// queue, and 8 bytes of memory for each ready item.
-/// @return `LEASEQ_OK`, also if something was broken; or an error of every operation.
+/// Finds and mends every broken invariant in small atomic steps. It is safe under full load and
+/// beside other cleaners, and changes nothing in a sound queue. It takes about as long as reading
+/// the whole queue, and 8 bytes of memory for each ready item.
+/// @return `LEASEQ_OK`, even if damage was found; or an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_deep_clean(
     queue: Option<&leaseq_queue>,
@@ -88,7 +90,7 @@ pub unsafe extern "C" fn leaseq_queue_deep_clean(
     unsafe { audit(queue, report, error, async |queue| queue.deep_clean().await) }
 }
 
-/// leaseq_queue_deep_clean() that only looks.
+/// leaseq_queue_deep_clean() that changes nothing.
 /// @return as leaseq_queue_deep_clean().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_check(
@@ -100,7 +102,7 @@ pub unsafe extern "C" fn leaseq_queue_check(
     unsafe { audit(queue, report, error, async |queue| queue.check().await) }
 }
 
-/// Hands out a report.
+/// Returns a report.
 ///
 /// # Safety
 /// The conventions of the header.
@@ -120,13 +122,13 @@ unsafe fn audit(
     }
 }
 
-/// Items looked at; 0 for NULL.
+/// Number of items examined; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_report_items(report: Option<&leaseq_report>) -> u64 {
     look(report, 0, |report| report.items)
 }
 
-/// Idle lanes of clients that are gone. Leaving them is no damage.
+/// Idle lanes of clients that are gone. They are not damage.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_report_idle_lanes(report: Option<&leaseq_report>) -> u64 {
     look(report, 0, |report| report.idle_lanes)
@@ -144,8 +146,8 @@ pub extern "C" fn leaseq_report_kinds(report: Option<&leaseq_report>) -> usize {
     look(report, 0, |report| report.damage.len())
 }
 
-/// One of those kinds, counted from 0, in a few words; NULL if there are not so many. Lives as long
-/// as the report.
+/// The kind of damage at this index, from 0, in a few words; NULL beyond the last. Lives as long as
+/// the report.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_report_kind(
     report: Option<&leaseq_report>,
@@ -155,26 +157,26 @@ pub extern "C" fn leaseq_report_kind(
     look(report, nothing, |report| report.damage.get(index).map_or(nothing, |d| d.0.as_ptr()))
 }
 
-/// How often that kind was found.
+/// How often this kind was found.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_report_found(report: Option<&leaseq_report>, index: usize) -> u64 {
     look(report, 0, |report| report.damage.get(index).map_or(0, |d| d.1))
 }
 
-/// How often that kind was mended; always 0 for a check.
+/// How often this kind was mended; always 0 for a check.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_report_mended(report: Option<&leaseq_report>, index: usize) -> u64 {
     look(report, 0, |report| report.damage.get(index).map_or(0, |d| d.2))
 }
 
-/// Number of the first findings that are described, at most 100.
+/// Number of findings described, at most the first 100.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_report_details(report: Option<&leaseq_report>) -> usize {
     look(report, 0, |report| report.details.len())
 }
 
-/// One of those descriptions, counted from 0: a line of text; NULL if there are not so many. Lives as
-/// long as the report.
+/// The description at this index, from 0: a line of text; NULL beyond the last. Lives as long as
+/// the report.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_report_detail(
     report: Option<&leaseq_report>,
@@ -184,7 +186,7 @@ pub extern "C" fn leaseq_report_detail(
     look(report, nothing, |report| report.details.get(index).map_or(nothing, |line| line.as_ptr()))
 }
 
-/// Frees a report and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+/// Frees a report and makes the pointer NULL. NULL and a pointer to NULL are allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_report_free(report: *mut *mut leaseq_report) {
     // SAFETY: made by leaseq_queue_deep_clean or leaseq_queue_check.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use leaseq::ConnectOptions;
 use leaseq::blocking::{self, run};
 
+use crate::connect_options::leaseq_connect_options;
 use crate::error::{leaseq_error, leaseq_status};
-use crate::guard::{self, look, status};
-use crate::options::leaseq_connect_options;
+use crate::guard::{self, look};
 use crate::pointer::{Out, give, given, text};
 use crate::queue::leaseq_queue;
+use crate::status::status;
 use crate::waits::Waits;
 use crate::{fork, queue};
 
@@ -24,12 +25,12 @@ pub struct leaseq_client {
 pub struct leaseq_names(pub(crate) Vec<CString>);
 
 /// Connects to `redis://`, `rediss://` (TLS), `redis+unix:///path`, `redis+sentinel://…`,
-/// `redis+cluster://…`, or opens `sqlite:path/to/file.db` or `memory:`. User, password, database
-/// number and options stand in the URL: `redis://user:password@host:6379/0?timeout_ms=10000`.
-/// Without a URL (NULL) it is that of the environment variable `LEASEQ_URL`, or else `REDIS_URL`.
+/// `redis+cluster://…`, or opens `sqlite:path/to/file.db` or `memory:`. The URL carries user,
+/// password, database number and options: `redis://user:password@host:6379/0?timeout_ms=10000`.
+/// NULL stands for the environment variable `LEASEQ_URL`, or else `REDIS_URL`.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a URL, an option or credentials that are wrong;
-/// `LEASEQ_INCOMPATIBLE` for a server or file of another version, or a server that would throw items
-/// away; `LEASEQ_UNAVAILABLE` if there is no server.
+/// `LEASEQ_INCOMPATIBLE` for a server or file of another version, or a server that may evict items;
+/// `LEASEQ_UNAVAILABLE` if there is no server.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_connect(
     url: *const c_char,
@@ -63,8 +64,8 @@ pub unsafe extern "C" fn leaseq_connect_with(
     }
 }
 
-/// The queue of this name, `[A-Za-z0-9._-]{1,128}`. It need not exist: it does as soon as it has
-/// items. It may outlive the client's handle: the connections stay open for it.
+/// The queue of this name, `[A-Za-z0-9._-]{1,128}`. A queue exists as soon as it has items. The
+/// queue's handle may outlive the client's handle, and keeps the connections open.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a bad name; `LEASEQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_client_queue(
@@ -85,7 +86,8 @@ pub unsafe extern "C" fn leaseq_client_queue(
     }
 }
 
-/// Names of all queues that items were added to, or that were paused, and that were not dropped since, sorted.
+/// Names of all queues to which items were added, or which were paused, and which were not dropped
+/// since; sorted.
 /// @return `LEASEQ_OK`, or an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_client_queues(
@@ -112,24 +114,25 @@ pub extern "C" fn leaseq_names_len(names: Option<&leaseq_names>) -> usize {
     look(names, 0, |names| names.0.len())
 }
 
-/// One of the names, counted from 0; NULL if there are not so many. Lives as long as `names`.
+/// The name at this index, from 0; NULL beyond the last. Lives as long as `names`.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_names_get(names: Option<&leaseq_names>, index: usize) -> *const c_char {
     let nothing = std::ptr::null();
     look(names, nothing, |names| names.0.get(index).map_or(nothing, |name| name.as_ptr()))
 }
 
-/// Frees names and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+/// Frees names and makes the pointer NULL. NULL and a pointer to NULL are allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_names_free(names: *mut *mut leaseq_names) {
     // SAFETY: made by leaseq_client_queues.
     unsafe { guard::free(names) }
 }
 
-/// Ends all waits for leases of this client, in every thread, as if their time were over; what they
-/// would have leased is given back. Later calls do not wait either, until
-/// leaseq_client_allow_waits(): a thread that is just about to wait is not missed. For shutting
-/// down. It takes locks: a signal handler writes to a pipe, or sets a flag, for a thread that calls it.
+/// Ends all waits for leases of this client, in every thread, as if their time were over; leases
+/// they obtain meanwhile are released. Later calls do not wait either, until
+/// leaseq_client_allow_waits(), so no thread that is about to wait is missed. Use it for shutting
+/// down. It takes locks: a signal handler must instead set a flag, or write to a pipe, for a thread
+/// that calls it.
 /// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_client_cancel_waits(
@@ -145,7 +148,7 @@ pub unsafe extern "C" fn leaseq_client_cancel_waits(
     }
 }
 
-/// Lets calls wait again after leaseq_client_cancel_waits().
+/// Allows calls to wait again after leaseq_client_cancel_waits().
 /// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_client_allow_waits(
@@ -161,9 +164,9 @@ pub unsafe extern "C" fn leaseq_client_allow_waits(
     }
 }
 
-/// Ends waiting calls with `LEASEQ_CLOSED`, finishes what is on its way, gives back leases that
-/// reached nobody, and closes the connections. Leases that the caller holds stay valid until their
-/// deadline. A second call does nothing. The handle must still be freed.
+/// Ends waiting calls with `LEASEQ_CLOSED`, finishes requests in flight, releases leases that
+/// reached no caller, and closes the connections. Leases that the caller holds stay valid until
+/// their deadline. A second call does nothing. The handle must still be freed.
 /// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_client_close(
@@ -183,8 +186,8 @@ pub unsafe extern "C" fn leaseq_client_close(
     }
 }
 
-/// Frees a client and makes the pointer NULL. NULL, and a pointer to NULL, are fine. It does not
-/// wait: leaseq_client_close() does. Queues of the client stay usable.
+/// Frees a client and makes the pointer NULL. NULL and a pointer to NULL are allowed. Unlike
+/// leaseq_client_close(), it does not wait. Queues of the client stay usable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_client_free(client: *mut *mut leaseq_client) {
     // SAFETY: made by leaseq_connect.

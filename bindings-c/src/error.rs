@@ -4,26 +4,28 @@ use std::ffi::{CStr, CString, c_char};
 
 use leaseq::ErrorKind;
 
-use crate::guard::{self, Failure, look};
+use crate::failure::Failure;
+use crate::guard::{self, look};
 
-/// What became of a call: success, or one of six kinds of errors that say what to do. Messages may
+/// The outcome of a call: success, or one of six kinds of error that say what to do. Messages may
 /// change, kinds do not.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum leaseq_status {
-    /// Success. Nothing to lease, and no such item, are no errors.
+    /// Success. An empty queue and an unknown item are not errors.
     LEASEQ_OK = 0,
-    /// Fix the argument or the configuration. Nothing was touched.
+    /// Fix the argument or the configuration. Nothing was changed.
     LEASEQ_INVALID = 1,
     /// Stop working on the item: the lease is no longer the current one.
     LEASEQ_LEASE_LOST = 2,
-    /// Back off and retry. leaseq_error_outcome_unknown() says whether it may have been executed.
+    /// Back off and retry. leaseq_error_outcome_unknown() says whether the operation may have been
+    /// executed.
     LEASEQ_UNAVAILABLE = 3,
     /// Upgrade or reconfigure: data or a server of another version.
     LEASEQ_INCOMPATIBLE = 4,
     /// Open a new client: this one was closed.
     LEASEQ_CLOSED = 5,
-    /// Report a bug, or run leaseq_queue_check(): something is not as this library left it.
+    /// Report a bug, or run leaseq_queue_check(): the stored data is not as this library wrote it.
     LEASEQ_INTERNAL = 6,
 }
 
@@ -63,7 +65,7 @@ pub struct leaseq_error {
 
 impl leaseq_error {
     pub(crate) fn new(failure: Failure) -> Self {
-        // A NUL would hide what stands behind it.
+        // A NUL would hide the rest of the message.
         let message = failure.message.replace('\0', "\\0");
         leaseq_error {
             status: failure.kind.into(),
@@ -87,7 +89,7 @@ pub extern "C" fn leaseq_error_message(error: Option<&leaseq_error>) -> *const c
     look(error, c"".as_ptr(), |error| error.message.as_ptr())
 }
 
-/// Whether the operation may have been executed although no answer came. False for NULL.
+/// Whether the operation may have been executed although no reply arrived. False for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_error_outcome_unknown(error: Option<&leaseq_error>) -> bool {
     look(error, false, |error| error.outcome_unknown)
@@ -99,10 +101,10 @@ pub extern "C" fn leaseq_error_retryable(error: Option<&leaseq_error>) -> bool {
     look(error, false, |error| error.retryable)
 }
 
-/// Frees an error and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+/// Frees an error and makes the pointer NULL. NULL and a pointer to NULL are allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_error_free(error: *mut *mut leaseq_error) {
-    // SAFETY: errors come from `guard::status`.
+    // SAFETY: `status::status` makes errors.
     unsafe { guard::free(error) }
 }
 

@@ -1,10 +1,10 @@
-//! Telling the core of every fork.
+//! Tells the core of every fork.
 
 use std::sync::Once;
 
 use crate::guard;
 
-/// From the first client on, every fork of this process waits until nothing is half done.
+/// Registers the hooks once: each later fork of this process waits until no operation is half done.
 pub(crate) fn watch() {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {

@@ -1,4 +1,4 @@
-//! What an item looks like from outside.
+//! Items as an operator sees them.
 
 use std::ffi::{CString, c_char};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use crate::guard::{self, look};
 use crate::pointer::ms;
 use crate::version::leaseq_state;
 
-/// An item as it stands in the queue, looked at without leasing it.
+/// An item as stored in the queue, read without leasing it.
 pub struct leaseq_item_info {
     info: ItemInfo,
     last_error: Text,
@@ -22,7 +22,7 @@ impl leaseq_item_info {
     }
 }
 
-/// Text with a NUL behind it, and perhaps inside.
+/// Text followed by a NUL; it may contain others.
 pub(crate) struct Text(Option<Box<[u8]>>);
 
 impl Text {
@@ -54,7 +54,7 @@ pub(crate) fn since_epoch(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).map_or(0, ms)
 }
 
-/// The item's id: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as `info`.
+/// The item's id: arbitrary bytes, not followed by a NUL. NULL for NULL. Lives as long as `info`.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_id(info: Option<&leaseq_item_info>) -> *const c_char {
     look(info, std::ptr::null(), |item| item.info.id.as_ptr().cast())
@@ -66,7 +66,7 @@ pub extern "C" fn leaseq_item_info_id_len(info: Option<&leaseq_item_info>) -> us
     look(info, 0, |item| item.info.id.len())
 }
 
-/// The item's data: arbitrary bytes, no NUL behind them. NULL for NULL. Lives as long as `info`.
+/// The item's data: arbitrary bytes, not followed by a NUL. NULL for NULL. Lives as long as `info`.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_data(info: Option<&leaseq_item_info>) -> *const c_char {
     look(info, std::ptr::null(), |item| item.info.data.as_ptr().cast())
@@ -90,7 +90,7 @@ pub extern "C" fn leaseq_item_info_priority(info: Option<&leaseq_item_info>) -> 
     look(info, 0, |item| item.info.priority.into())
 }
 
-/// The limit of attempts; 0: there is none.
+/// The limit of attempts; 0 for no limit.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_max_attempts(info: Option<&leaseq_item_info>) -> u32 {
     look(info, 0, |item| item.info.max_attempts.unwrap_or(0))
@@ -108,34 +108,34 @@ pub extern "C" fn leaseq_item_info_expiries(info: Option<&leaseq_item_info>) -> 
     look(info, 0, |item| item.info.expiries)
 }
 
-/// The text of the last leaseq_queue_fail(), with a NUL behind it; empty if there was none. NULL for
+/// The text of the last leaseq_queue_fail(), followed by a NUL; empty if there was none. NULL for
 /// NULL. Lives as long as `info`.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_last_error(info: Option<&leaseq_item_info>) -> *const c_char {
     look(info, std::ptr::null(), |item| item.last_error.as_ptr())
 }
 
-/// Number of bytes of that text, its NUL not counted.
+/// Number of bytes of that text, without the NUL.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_last_error_len(info: Option<&leaseq_item_info>) -> usize {
     look(info, 0, |item| item.last_error.len())
 }
 
-/// When it was added, in ms since 1970 on the server's clock.
+/// When the item was added, in ms since 1970 on the server's clock.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_added_at_ms(info: Option<&leaseq_item_info>) -> i64 {
     look(info, 0, |item| since_epoch(item.info.added_at))
 }
 
-/// The lease's deadline, the time it is due, or the time of death, in ms since 1970 on the server's
+/// When the lease expires, the delay ends, or the item died, in ms since 1970 on the server's
 /// clock; -1 for ready items and for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_at_ms(info: Option<&leaseq_item_info>) -> i64 {
     look(info, -1, |item| item.info.at.map_or(-1, since_epoch))
 }
 
-/// Frees what leaseq_queue_get() gave and makes the pointer NULL. NULL, and a pointer to NULL, are
-/// fine. Items of a page are the page's.
+/// Frees the result of leaseq_queue_get() and makes the pointer NULL. NULL and a pointer to NULL
+/// are allowed. Items of a page belong to the page.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_item_info_free(info: *mut *mut leaseq_item_info) {
     // SAFETY: made by leaseq_queue_get.
@@ -154,7 +154,7 @@ pub extern "C" fn leaseq_page_len(page: Option<&leaseq_page>) -> usize {
     look(page, 0, |page| page.items.len())
 }
 
-/// One of its items, counted from 0; NULL if there are not so many. Lives as long as the page.
+/// The item at this index, from 0; NULL beyond the last. Lives as long as the page.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_page_item(
     page: Option<&leaseq_page>,
@@ -164,15 +164,15 @@ pub extern "C" fn leaseq_page_item(
     look(page, nothing, |page| page.items.get(index).map_or(nothing, std::ptr::from_ref))
 }
 
-/// Where to go on; NULL at the end. Opaque text, which can be kept, or handed to another process;
-/// good for the queue and state it came from. Lives as long as the page.
+/// Where the next page begins; NULL at the end. Opaque text that can be stored or passed to another
+/// process; valid for the queue and state it came from. Lives as long as the page.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_page_cursor(page: Option<&leaseq_page>) -> *const c_char {
     let nothing = std::ptr::null();
     look(page, nothing, |page| page.cursor.as_ref().map_or(nothing, |cursor| cursor.as_ptr()))
 }
 
-/// Frees a page and makes the pointer NULL. NULL, and a pointer to NULL, are fine.
+/// Frees a page and makes the pointer NULL. NULL and a pointer to NULL are allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_page_free(page: *mut *mut leaseq_page) {
     // SAFETY: made by leaseq_queue_list.

@@ -1,32 +1,38 @@
-//! leaseq for C and C++. The interface is described in `include/leaseq.h`, which is made from
-//! these files; it begins with the conventions that all functions follow.
+//! leaseq for C and C++. `include/leaseq.h`, generated from these files, describes the interface.
+//! It begins with the conventions that all functions follow.
 //!
 //! Each function does the same three things: it checks its pointers ([`pointer`]), calls the core,
-//! and hands out a result or an error ([`guard`]).
+//! and returns a result or an error ([`status`]).
 
 // Exports are reached by their names alone.
 #![allow(unreachable_pub)]
 // The names are those of the header.
 #![allow(non_camel_case_types)]
-// What a caller must keep to stands once, in the conventions at the top of the header.
+// The safety rules stand once, in the conventions at the top of the header.
 #![allow(clippy::missing_safety_doc)]
 
 mod add;
-mod both;
+mod admin;
 mod clean;
 mod client;
+mod complete_and_lease;
+mod connect_options;
 mod error;
+mod failure;
 mod fork;
 mod guard;
 mod info;
+mod item_options;
 mod lease;
-mod look;
-mod operate;
+mod lease_options;
+mod leasing;
 mod options;
 mod pointer;
+mod query;
 mod queue;
 mod settle;
 mod signals;
+mod status;
 mod version;
 mod waiter;
 mod waits;

@@ -1,9 +1,9 @@
-//! What the caller's pointers stand for. Everything that trusts the caller is here.
+//! Reads and writes through the caller's pointers. All code that trusts the caller is here.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::time::Duration;
 
-use crate::guard::{Failure, Result};
+use crate::failure::{Failure, Result};
 
 /// A handle that must not be NULL.
 pub(crate) fn given<T>(handle: Option<T>, name: &str) -> Result<T> {
@@ -30,9 +30,9 @@ pub(crate) unsafe fn array<'a, T>(first: *const T, count: usize, name: &str) -> 
     Ok(unsafe { std::slice::from_raw_parts(first, count) })
 }
 
-/// Refuses a count that cannot be, whatever is counted: none of the caller's arrays is touched then.
+/// Refuses an impossible count before any of the caller's arrays is touched.
 fn check_count(count: usize, name: &str) -> Result {
-    /// Of the largest of them.
+    /// Size of the largest element.
     const SIZE: usize = 64;
     if count > isize::MAX as usize / SIZE {
         return Err(Failure::invalid(format_args!("{name}: {count} are more than memory holds")));
@@ -51,7 +51,7 @@ pub(crate) unsafe fn bytes<'a>(
     name: &str,
 ) -> Result<&'a [u8]> {
     if len > most {
-        // Before anything is read: a length like this is rather a mistake than data.
+        // Checked before reading: such a length is more likely a mistake than data.
         let wrong = format_args!("{name} of {len} bytes is over the limit of {most}");
         return Err(Failure::invalid(wrong));
     }
@@ -81,24 +81,24 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str
     text.to_str().map_err(|_| Failure::invalid(format_args!("{name} is not UTF-8")))
 }
 
-/// Milliseconds, as durations are given.
+/// A duration from the caller, in ms.
 pub(crate) fn duration(ms: i64, name: &str) -> Result<Duration> {
     let ms = u64::try_from(ms)
         .map_err(|_| Failure::invalid(format_args!("{name} of {ms} ms is negative")))?;
     Ok(Duration::from_millis(ms))
 }
 
-/// A duration as results have it.
+/// A duration for the caller, in ms.
 pub(crate) fn ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Hands a value to the caller, until it is freed.
+/// Hands a value to the caller, who frees it.
 pub(crate) fn give<T>(value: T) -> *mut T {
     Box::into_raw(Box::new(value))
 }
 
-/// Where the caller wants results: `count` of them, or none if it is NULL.
+/// Where the caller wants results: an array, or nothing if it is NULL.
 pub(crate) struct Out<T>(*mut T, usize);
 
 impl<T> Out<T> {
@@ -115,7 +115,7 @@ impl<T> Out<T> {
         Ok(Out(place, 1))
     }
 
-    /// The same, but NULL says that the result is not wanted.
+    /// As `one`, but NULL means that the result is not wanted.
     ///
     /// # Safety
     /// As for [`one`](Self::one).
@@ -124,7 +124,7 @@ impl<T> Out<T> {
         unsafe { Out::one(place, nothing, "") }.unwrap_or(Out(place, 0))
     }
 
-    /// Places for `count` results; NULL says that they are not wanted.
+    /// Places for `count` results; NULL means that they are not wanted.
     ///
     /// # Safety
     /// NULL, or `count` results may be written there until the call returns.
@@ -155,7 +155,7 @@ impl<T> Out<T> {
     }
 }
 
-/// Where the caller wants a struct that later versions may append to.
+/// Where the caller wants a struct to which later versions may append fields.
 pub(crate) struct Grown<T: Copy>(*mut T, usize);
 
 impl<T: Copy> Grown<T> {
@@ -178,10 +178,10 @@ impl<T: Copy> Grown<T> {
         Ok(Grown(place, size))
     }
 
-    /// Writes as much as the caller knows of.
+    /// Writes the fields that the caller knows.
     pub(crate) fn set(self, value: T) {
         let size = self.1.min(size_of::<T>());
-        // SAFETY: both have that many bytes, and the caller's is not in here.
+        // SAFETY: both have that many bytes, and they do not overlap.
         unsafe { (&raw const value).cast::<u8>().copy_to_nonoverlapping(self.0.cast(), size) };
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use leaseq::blocking::{Queue, run};
 use leaseq::{Lease, LeaseOptions, WorkQueue};
 
-use crate::guard::{self, Result, look};
+use crate::failure::Result;
+use crate::guard::{self, look};
 use crate::waits::Waits;
 
 /// One queue. May be used by any number of threads at the same time.
@@ -25,7 +26,7 @@ pub(crate) fn new(queue: Queue, waits: Arc<Waits>) -> leaseq_queue {
 }
 
 impl leaseq_queue {
-    /// Runs an operation to its end on the calling thread.
+    /// Runs an operation to completion on the calling thread.
     pub(crate) fn run<T>(
         &self,
         operation: impl AsyncFnOnce(&WorkQueue) -> leaseq::Result<T>,
@@ -33,7 +34,7 @@ impl leaseq_queue {
         Ok(run(async { operation(self.0.queue.in_this_process().await?).await })?)
     }
 
-    /// Leases, and waits as long as the client's waits are allowed.
+    /// Leases; waiting ends when the client's waits are cancelled.
     pub(crate) async fn lease(
         &self,
         count: usize,
@@ -42,7 +43,8 @@ impl leaseq_queue {
         self.0.waits.lease(self.0.queue.in_this_process().await?, count, options).await
     }
 
-    /// Gives leases back that reached nobody: returns at once, and closing the client waits for it.
+    /// Releases leases that reached no caller, in the background; closing the client waits for
+    /// that.
     pub(crate) fn give_back(&self, leases: &[Lease]) {
         self.0.queue.give_back(leases);
     }
@@ -54,8 +56,8 @@ pub extern "C" fn leaseq_queue_name(queue: Option<&leaseq_queue>) -> *const c_ch
     look(queue, std::ptr::null(), |queue| queue.0.name.as_ptr())
 }
 
-/// Frees a queue's handle, not the queue, and makes the pointer NULL. NULL, and a pointer to NULL,
-/// are fine.
+/// Frees the handle, not the queue, and makes the pointer NULL. NULL and a pointer to NULL are
+/// allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_free(queue: *mut *mut leaseq_queue) {
     // SAFETY: made by leaseq_client_queue.

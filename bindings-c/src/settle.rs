@@ -5,22 +5,22 @@ use std::ffi::c_void;
 
 use leaseq::{Error, ErrorKind, State};
 
+use crate::admin::leaseq_bytes;
 use crate::error::{leaseq_error, leaseq_status};
-use crate::guard::status;
 use crate::info::{since_epoch, state_of};
 use crate::lease::{all, leaseq_lease};
-use crate::operate::leaseq_bytes;
-use crate::options::leaseq_complete_options;
+use crate::lease_options::leaseq_complete_options;
 use crate::pointer::{Out, array, bytes, duration, given};
 use crate::queue::leaseq_queue;
+use crate::status::status;
 use crate::version::leaseq_state;
 
-/// Longest error text that is read; the core keeps its beginning.
+/// Longest error text accepted; the core keeps its beginning.
 const MOST_TEXT: usize = isize::MAX as usize;
 
-/// Completes the item: it is gone. `*completed` is true for exactly one caller. A holder whose lease
-/// has expired may still be that caller, wherever the item is by then; whoever has leased it
-/// meanwhile gets false. `completed` may be NULL. The handle must still be freed.
+/// Completes the item and deletes it. `*completed` is true for exactly one caller. That may be a
+/// holder whose lease has expired, whatever state the item is in by then; a later holder then gets
+/// false. `completed` may be NULL. The handle must still be freed.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a lease of another queue or process; an error of every
 /// operation.
 #[unsafe(no_mangle)]
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn leaseq_queue_complete_with(
     }
 }
 
-/// Completes `count` items; `completed`, an array of `count` or NULL, has the answers in their
+/// Completes `count` items; `completed`, an array of `count` or NULL, receives the results in their
 /// order. `options` may be NULL.
 /// @return as leaseq_queue_complete(), and `LEASEQ_INVALID` if one of the leases is NULL: then none
 /// is completed.
@@ -85,9 +85,9 @@ pub unsafe extern "C" fn leaseq_queue_complete_many(
     }
 }
 
-/// Extends the lease: its deadline becomes the later of the old one and now + `duration_ms` (1 ms to
-/// 30 days), on the server's clock. Works after the deadline too, as long as nobody has reclaimed
-/// the item. `*deadline_ms` is the deadline, in ms since 1970; it may be NULL.
+/// Extends the lease: its deadline becomes the later of the old one and now + `duration_ms` (1 ms
+/// to 30 days), on the server's clock. It works after the deadline too, until the item is
+/// reclaimed. `*deadline_ms` is the deadline, in ms since 1970; it may be NULL.
 /// @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a duration outside its limits or a
 /// lease of another queue or process; an error of every operation.
 #[unsafe(no_mangle)]
@@ -112,9 +112,9 @@ pub unsafe extern "C" fn leaseq_queue_extend(
     }
 }
 
-/// Extends `count` leases. `statuses` and `deadlines_ms`, arrays of `count` or NULL, have for each of
-/// them `LEASEQ_OK` and its deadline, or `LEASEQ_LEASE_LOST` and 0.
-/// @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_extend().
+/// Extends `count` leases. `statuses` and `deadlines_ms`, arrays of `count` or NULL, receive
+/// `LEASEQ_OK` and the deadline, or `LEASEQ_LEASE_LOST` and 0, for each.
+/// @return `LEASEQ_OK`, even if leases were lost; otherwise as leaseq_queue_extend().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_extend_many(
     queue: Option<&leaseq_queue>,
@@ -142,8 +142,8 @@ pub unsafe extern "C" fn leaseq_queue_extend_many(
     }
 }
 
-/// Gives the item back without counting an attempt: to the front of its priority, at once or after
-/// `delay_ms`, at most 366 days.
+/// Releases the item without counting an attempt. It returns to the front of its priority, at once
+/// or after `delay_ms`, at most 366 days.
 /// @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
 /// lease of another queue or process; an error of every operation.
 #[unsafe(no_mangle)]
@@ -164,9 +164,9 @@ pub unsafe extern "C" fn leaseq_queue_release(
     }
 }
 
-/// Gives `count` items back. `statuses`, an array of `count` or NULL, has for each of them
-/// `LEASEQ_OK` or `LEASEQ_LEASE_LOST`.
-/// @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_release().
+/// Releases `count` items. `statuses`, an array of `count` or NULL, receives `LEASEQ_OK` or
+/// `LEASEQ_LEASE_LOST` for each.
+/// @return `LEASEQ_OK`, even if leases were lost; otherwise as leaseq_queue_release().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_release_many(
     queue: Option<&leaseq_queue>,
@@ -190,10 +190,10 @@ pub unsafe extern "C" fn leaseq_queue_release_many(
     }
 }
 
-/// Counts a failure of the item: it goes to the back of its priority, at once or after `delay_ms`
-/// (at most 366 days), or is dead when its limit of attempts is reached. `*state` is the state it is
-/// in now; it may be NULL. The first 1,024 bytes of the text are kept with the item; what is not
-/// UTF-8 in it is replaced. It may be NULL with length 0.
+/// Counts a failed attempt. The item goes to the back of its priority, at once or after `delay_ms`
+/// (at most 366 days), or is dead when it reaches its limit of attempts. `*state` is its new state;
+/// it may be NULL. The first 1,024 bytes of the text are stored with the item; invalid UTF-8 is
+/// replaced. The text may be NULL with length 0.
 /// @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
 /// lease of another queue or process; an error of every operation.
 #[unsafe(no_mangle)]
@@ -221,10 +221,10 @@ pub unsafe extern "C" fn leaseq_queue_fail(
     }
 }
 
-/// Counts failures of `count` items; `texts` is an array of `count`, or NULL for no text.
-/// `statuses` and `states`, arrays of `count` or NULL, have for each of them `LEASEQ_OK` and its state
-/// now, or `LEASEQ_LEASE_LOST` and `LEASEQ_STATE_NONE`.
-/// @return `LEASEQ_OK`, also if leases were lost; else as leaseq_queue_fail().
+/// Counts a failed attempt of each of `count` items; `texts` is an array of `count`, or NULL for no
+/// text. `statuses` and `states`, arrays of `count` or NULL, receive `LEASEQ_OK` and the new state,
+/// or `LEASEQ_LEASE_LOST` and `LEASEQ_STATE_NONE`, for each.
+/// @return `LEASEQ_OK`, even if leases were lost; otherwise as leaseq_queue_fail().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_fail_many(
     queue: Option<&leaseq_queue>,
@@ -264,9 +264,9 @@ pub unsafe extern "C" fn leaseq_queue_fail_many(
     }
 }
 
-/// The beginning of an error text, as much as may be kept, as UTF-8.
+/// The beginning of an error text, up to the limit, as UTF-8.
 fn kept(text: &[u8]) -> Cow<'_, str> {
-    // A character that the cut tears apart is beyond what the core keeps.
+    // A character split by the cut lies beyond what the core keeps.
     String::from_utf8_lossy(&text[..text.len().min(leaseq::options::MAX_ERROR_TEXT + 4)])
 }
 

@@ -1,13 +1,13 @@
-//! SIGPIPE, which ends a process that has not said otherwise.
+//! SIGPIPE, which by default ends the process.
 //!
-//! A connection that the server has closed may be written to once more. In Rust, Python and Node.js that
-//! is an error like others; in a program in C it would be the end. So no thread is sent the signal
-//! while it is in here, and threads that are started in here inherit that.
+//! Writing to a connection that the server has closed raises the signal. Rust, Python and Node.js
+//! ignore it and report an error; a C program would end. So the signal is blocked while a thread is
+//! in this library, and threads that the library starts inherit that.
 
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-/// Runs this, and leaves the caller's thread as it was.
+/// Runs `body` with SIGPIPE blocked, and restores the thread's signal mask.
 pub(crate) fn without_sigpipe<T>(body: impl FnOnce() -> T) -> T {
     let mut pipe = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
@@ -21,7 +21,7 @@ pub(crate) fn without_sigpipe<T>(body: impl FnOnce() -> T) -> T {
     let result = body();
     if !was_blocked {
         let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: both sets were filled above. What this thread got meanwhile was meant for us.
+        // SAFETY: both sets were filled above. A signal that is pending now was caused by `body`.
         unsafe {
             while libc::sigtimedwait(pipe.as_ptr(), null_mut(), &raw const at_once) > 0 {}
             libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), null_mut());
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_is_an_error_here_and_in_threads_and_the_caller_is_left_alone() {
-        // SAFETY: as a program in C has it; no other test in this process writes to a closed pipe.
+        // SAFETY: the default of C programs; no other test in this process writes to a closed pipe.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
         let write = || {
             let (reader, mut writer) = std::io::pipe().unwrap();

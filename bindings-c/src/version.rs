@@ -5,10 +5,10 @@ use std::ffi::{CStr, c_char};
 use crate::error::status_name;
 use crate::guard;
 
-/// Version of the binary interface that this header describes. It goes up when a program has to be
-/// compiled anew; the shared library's soname carries it.
+/// Version of the binary interface that this header describes. It increases when programs must be
+/// recompiled; the shared library's soname carries it.
 pub const LEASEQ_ABI_VERSION: u32 = 1;
-/// As a time to wait: until there is something.
+/// A time to wait without limit.
 pub const LEASEQ_WAIT_FOREVER: i64 = -1;
 /// Longest id, in bytes.
 pub const LEASEQ_MAX_ID: usize = 512;
@@ -35,7 +35,7 @@ const VERSION: &CStr =
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum leaseq_state {
-    /// No state: the item does not exist, or the operation did not tell.
+    /// No state: the item does not exist, or the operation returned none.
     LEASEQ_STATE_NONE = 0,
     /// Can be leased.
     LEASEQ_STATE_READY = 1,
@@ -43,18 +43,17 @@ pub enum leaseq_state {
     LEASEQ_STATE_DELAYED = 2,
     /// Leased, or expired and not yet reclaimed.
     LEASEQ_STATE_LEASED = 3,
-    /// Out of attempts; waits for leaseq_queue_requeue() or leaseq_queue_remove().
+    /// Out of attempts; stays until leaseq_queue_requeue() or leaseq_queue_remove().
     LEASEQ_STATE_DEAD = 4,
 }
 
-/// Version of the binary interface of the library that runs, to be compared with
-/// `LEASEQ_ABI_VERSION`.
+/// Version of the binary interface of the running library; compare it with `LEASEQ_ABI_VERSION`.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_abi_version() -> u32 {
     guard::value(0, || LEASEQ_ABI_VERSION)
 }
 
-/// Version of the library that runs, like `1.2.3`. Never NULL; lives for ever.
+/// Version of the running library, like `1.2.3`. Never NULL; lives for ever.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_version() -> *const c_char {
     guard::value(std::ptr::null(), || VERSION.as_ptr())

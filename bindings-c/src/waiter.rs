@@ -1,5 +1,5 @@
-//! Leasing for event loops: a call in the background, and a file descriptor that says when it is
-//! answered.
+//! Leasing for event loops: a call in the background, and a file descriptor that becomes readable
+//! when it is answered.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,13 +11,16 @@ use leaseq::{Error, Lease, LeaseOptions};
 use tokio::sync::Notify;
 
 use crate::error::{leaseq_error, leaseq_status};
-use crate::guard::{self, Failure, Result, look, status};
-use crate::lease::{leaseq_lease, options, places};
-use crate::options::leaseq_lease_options;
+use crate::failure::{Failure, Result};
+use crate::guard::{self, look};
+use crate::lease::leaseq_lease;
+use crate::lease_options::leaseq_lease_options;
+use crate::leasing::{options, places};
 use crate::pointer::{Out, give, given};
 use crate::queue::leaseq_queue;
+use crate::status::status;
 
-/// Waits for leases in the background, and tells an event loop by a file descriptor.
+/// Waits for leases in the background, and notifies an event loop through a file descriptor.
 pub struct leaseq_waiter(ProcessBound<Handle>);
 
 struct Handle(Arc<Waiter>);
@@ -55,7 +58,7 @@ impl Waiter {
     async fn wait(self: Arc<Self>, count: usize, options: LeaseOptions) {
         let answer = tokio::select! {
             biased;
-            // What the call would have leased is given back.
+            // The core releases leases of the dropped call.
             () = self.freed.notified() => return,
             answer = self.queue.lease(count, options) => answer,
         };
@@ -70,7 +73,7 @@ impl Waiter {
         }
     }
 
-    /// At most `most` leases of the answer; none while there is no answer.
+    /// At most `most` leases of the answer; none if there is no answer yet.
     fn take(&self, most: usize) -> leaseq::Result<Vec<Lease>> {
         let mut state = self.lock();
         let mut answer = match std::mem::replace(&mut *state, State::Idle) {
@@ -109,8 +112,8 @@ impl leaseq_waiter {
     }
 }
 
-/// A waiter for leases of this queue, which has not begun to wait. It may outlive the handle of the
-/// queue.
+/// A waiter for leases of this queue; leaseq_waiter_begin() starts it. It may outlive the queue's
+/// handle.
 /// @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left;
 /// `LEASEQ_INVALID` for NULL.
 #[unsafe(no_mangle)]
@@ -145,22 +148,23 @@ fn event() -> Result<File> {
         let kind = leaseq::ErrorKind::Unavailable;
         return Err(Failure { kind, message, outcome_unknown: false });
     }
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: just opened, and owned by nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(event) }.into())
 }
 
 /// The file descriptor for `poll`, `epoll` or `select`: readable while leaseq_waiter_take() has an
-/// answer. Belongs to the waiter: do not read, write or close it. -1 for NULL, and in a forked child.
+/// answer. It belongs to the waiter: do not read, write or close it. -1 for NULL and in a forked
+/// child.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_waiter_fd(waiter: Option<&leaseq_waiter>) -> i32 {
     look(waiter, -1, |waiter| waiter.get().map_or(-1, |waiter| waiter.event.as_raw_fd()))
 }
 
-/// Begins to lease up to `count` items in the background, with the arguments of
-/// leaseq_queue_lease_many(), and returns at once. Leases run from when they are given, not from when
-/// they are taken.
-/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a duration or a wait outside its limits, or if it has
-/// begun already and the answer is not taken.
+/// Starts to lease up to `count` items in the background, with the arguments of
+/// leaseq_queue_lease_many(), and returns at once. The duration of a lease starts when the server
+/// gives it, not when it is taken.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a duration or a wait outside its limits, or if an
+/// earlier answer is still to come or to be taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_waiter_begin(
     waiter: Option<&leaseq_waiter>,
@@ -179,10 +183,10 @@ pub unsafe extern "C" fn leaseq_waiter_begin(
     }
 }
 
-/// Takes the answer, without waiting for it: the first `*count` of `leases`, an array of `capacity`,
-/// are leases then, the others NULL. None if there is no answer yet, and if there was nothing to
-/// lease in the time to wait. While leases are left the file descriptor stays readable; after the last
-/// of them, or an error, leaseq_waiter_begin() can be called again.
+/// Takes the answer without waiting for it: the first `*count` of `leases`, an array of `capacity`,
+/// are leases, the others NULL. There are none if there is no answer yet, or if the wait ended
+/// without an item. The file descriptor stays readable while leases are left; after the last one,
+/// or an error, leaseq_waiter_begin() can be called again.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL or a capacity of 0; what leaseq_queue_lease_many()
 /// would have returned.
 #[unsafe(no_mangle)]
@@ -210,7 +214,7 @@ pub unsafe extern "C" fn leaseq_waiter_take(
     }
 }
 
-/// True from leaseq_waiter_begin() until its answer is taken. False for NULL, and in a forked child.
+/// True from leaseq_waiter_begin() until its answer is taken. False for NULL and in a forked child.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_waiter_has_begun(waiter: Option<&leaseq_waiter>) -> bool {
     look(waiter, false, |waiter| {
@@ -218,9 +222,9 @@ pub extern "C" fn leaseq_waiter_has_begun(waiter: Option<&leaseq_waiter>) -> boo
     })
 }
 
-/// Frees a waiter and makes the pointer NULL. NULL, and a pointer to NULL, are fine. A call that it
-/// has begun ends, and leases that were not taken are given back. Take the file descriptor out of the
-/// event loop before.
+/// Frees a waiter and makes the pointer NULL. NULL and a pointer to NULL are allowed. Its
+/// background call ends, and leases that were not taken are released. Remove the file descriptor
+/// from the event loop first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_waiter_free(waiter: *mut *mut leaseq_waiter) {
     // SAFETY: made by leaseq_waiter_new.

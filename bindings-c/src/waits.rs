@@ -1,4 +1,4 @@
-//! Leasing that can be told to stop waiting.
+//! Leasing with waits that can be cancelled.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use leaseq::blocking::PerProcess;
 use leaseq::{Lease, LeaseOptions, Result, WorkQueue};
 use tokio::sync::Notify;
 
-/// What the waiting calls of one client listen to.
+/// Cancels the waiting calls of one client.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     cancelled: AtomicBool,
@@ -16,7 +16,7 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// Ends the waits of now and later.
+    /// Ends current and future waits.
     pub(crate) fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
         if let Some(bell) = self.bell() {
@@ -32,7 +32,7 @@ impl Waits {
         self.bell.get().or_else(|| self.bell.set(Notify::new()).0)
     }
 
-    /// Leases; a cancelled wait ends as one whose time is over.
+    /// Leases; a cancelled wait ends as if its time were over.
     pub(crate) async fn lease(
         &self,
         queue: &WorkQueue,
@@ -41,7 +41,7 @@ impl Waits {
     ) -> Result<Vec<Lease>> {
         let Some(bell) = self.bell() else { return queue.lease_many(count, options).await };
         let mut rung = pin!(bell.notified());
-        // Listens before it looks: a bell that rings between the two is heard.
+        // Registered before the flag is read, so that a cancellation between the two is noticed.
         rung.as_mut().enable();
         if self.cancelled.load(Ordering::SeqCst) {
             return queue.lease_many(count, options.wait(Duration::ZERO)).await;
@@ -49,7 +49,7 @@ impl Waits {
         tokio::select! {
             biased;
             leases = queue.lease_many(count, options) => leases,
-            // What the call would have leased is given back.
+            // The core releases leases of the dropped call.
             () = rung => Ok(Vec::new()),
         }
     }

@@ -1,4 +1,4 @@
-//! The header is made from the sources, compiles everywhere, and documents everything.
+//! The header matches the sources, compiles everywhere, and documents everything.
 
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,7 @@ pub(crate) struct Function {
     pub(crate) comment: String,
     pub(crate) result: String,
     pub(crate) name: String,
-    /// Types with names, as they stand there.
+    /// Types with names, as in the header.
     pub(crate) parameters: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ fn it_compiles_as_c_and_cpp_of_every_age() {
         ("c++", "cpp", "c++20", "leaseq.hpp"),
     ] {
         let source = folder.path().join(format!("only.{extension}"));
-        // Twice: it must guard itself.
+        // Included twice: it must have an include guard.
         let text = format!("#include <{header}>\n#include <{header}>\nint x;\n");
         std::fs::write(&source, text).unwrap();
         let mut command = Command::new(compiler);

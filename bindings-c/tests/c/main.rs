@@ -1,5 +1,5 @@
-//! The C interface, tested from C: programs are compiled against an installed prefix, as users'
-//! are, and run.
+//! Tests the C interface from C: programs are compiled against an installed prefix, as users do,
+//! and run.
 // A failed step must stop the test and say where.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

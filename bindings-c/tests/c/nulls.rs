@@ -1,5 +1,5 @@
-//! NULL for every parameter of every function: the program is made from the header, so that none can
-//! be forgotten.
+//! Passes NULL for every parameter of every function. The program is generated from the header, so
+//! that none can be forgotten.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::header::{Function, functions};
 use crate::installed::{HERE, STRICT, prefix, succeed};
 
-/// What a caller would pass who does it right, as far as the first check goes.
+/// A valid argument, as far as the first check can tell.
 fn sane(parameter: &str) -> String {
     let name = parameter.rsplit([' ', '*']).next().unwrap();
     let kind = parameter[..parameter.len() - name.len()].trim();
@@ -43,7 +43,7 @@ fn is_pointer(parameter: &str) -> bool {
     parameter.contains('*')
 }
 
-/// Parameters that may be NULL by their page: the call must succeed then.
+/// Parameters documented as possibly NULL: the call must succeed.
 fn may_be_null(function: &Function, parameter: &str) -> bool {
     let name = parameter.rsplit([' ', '*']).next().unwrap();
     match name {
@@ -122,7 +122,7 @@ fn program() -> String {
             if parameter.ends_with("**error") {
                 writeln!(text, "    {call}; checks++;").unwrap();
             } else if may_be_null(function, parameter) {
-                // Whatever becomes of it, NULL was not the reason.
+                // The call may fail, but not because of NULL.
                 writeln!(
                     text,
                     "    {call}; CHECK(strstr(leaseq_error_message(error), \" is NULL\") == NULL); \

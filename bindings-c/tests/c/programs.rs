@@ -1,5 +1,4 @@
-//! The programs in `tests/programs`, on every engine, as they are and under what watches memory
-//! and threads.
+//! Runs the programs in `tests/programs` on every engine, plain and under sanitizers and valgrind.
 
 use std::process::Command;
 
@@ -9,7 +8,8 @@ fn run(program: &str, engine: Engine) {
     watched(program, engine, &[], |_, command| Command::new(command));
 }
 
-/// Compiles it with these flags, runs it as `by` says, and demands that it has checked something.
+/// Compiles a program with these flags, runs it under the command `by`, and asserts that it checked
+/// something.
 fn watched(
     program: &str,
     engine: Engine,
@@ -24,7 +24,7 @@ fn watched(
     assert!(matches!(checks, Some(Ok(10..))), "{printed}");
 }
 
-/// With AddressSanitizer, which finds leaks as well, and what finds undefined behaviour.
+/// AddressSanitizer (which also finds leaks) and UndefinedBehaviorSanitizer.
 fn sanitized(program: &str, engine: Engine) {
     let flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover"];
     watched(program, engine, &flags, |_, path| {
@@ -46,7 +46,7 @@ fn valgrind(program: &str, engine: Engine) {
     });
 }
 
-/// A test for each program, on the engines.
+/// Makes a test for each program and engine.
 macro_rules! programs {
     ($run:ident: $($name:ident $program:literal $engine:ident;)*) => {$(
         #[test]
@@ -122,8 +122,8 @@ mod valgrind {
     }
 }
 
-/// The library has no instrumentation: what is seen is how the program, and what it shares with the
-/// library through memory and the C library's calls, is used by its threads.
+/// The library is not instrumented: ThreadSanitizer sees only the program's own accesses, and
+/// memory shared with the library through calls of the C library.
 mod thread_sanitizer {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! The first example of the book, with the commands that it prints, in an empty folder.
+//! Runs the first example of the book, with the commands that it shows, in an empty folder.
 
 use std::process::Command;
 

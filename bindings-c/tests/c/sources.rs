@@ -1,4 +1,4 @@
-//! What is promised of every export is true of every export: the sources are read.
+//! Reads the sources and checks the promises that hold for every export.
 
 use std::path::Path;
 
@@ -19,10 +19,10 @@ fn functions() -> Vec<ItemFn> {
     functions
 }
 
-/// The name of the call that a body ends with, if there is nothing before it that could panic.
+/// The name of the call that ends a body, if nothing before it can panic.
 fn guarded_by(function: &ItemFn) -> Option<String> {
     let (last, before) = function.block.stmts.split_last()?;
-    // What stands before may only make closures, constants and structs.
+    // The statements before may only make closures, constants and structs.
     let harmless = before.iter().all(|statement| match statement {
         Stmt::Item(_) => true,
         Stmt::Local(local) => local.init.as_ref().is_some_and(|init| {
@@ -102,7 +102,7 @@ fn every_export_is_named_and_reachable_by_its_name() {
     for function in functions().iter().filter(|function| is_exported(function)) {
         let name = function.sig.ident.to_string();
         let exported = function.attrs.iter().any(|attribute| attribute.path().is_ident("unsafe"));
-        // The three that a fork calls are nobody's business.
+        // Exempt: the three hooks that a fork calls.
         let hook = name.starts_with("after_in_") || name == "before";
         assert!(exported != hook, "{name}: no_mangle is missing");
         assert!(hook || name.starts_with("leaseq_"), "{name}");

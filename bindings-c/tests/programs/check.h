@@ -1,5 +1,5 @@
-/* What the test programs share. Each runs on the engine that LEASEQ_URL names, ends with 1 at the
- * first wrong answer, and says how many were right. */
+/* Shared by the test programs. Each runs on the engine of LEASEQ_URL, exits with 1 at the first
+ * failed check, and prints the number of checks. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 static atomic_int checks;
-/* For the last parameter of every call. */
+/* The last argument of every call. */
 static _Thread_local leaseq_error *error;
 
 #define CHECK(what) check((what), #what, __FILE__, __LINE__)
 /* The call succeeds. */
 #define OK(call) expect(LEASEQ_OK, (call), #call, __FILE__, __LINE__)
-/* The call fails like this. */
+/* The call fails with this status. */
 #define FAILS(status, call) expect((status), (call), #call, __FILE__, __LINE__)
 /* Ids and data from string literals. */
 #define TEXT(text) (text), sizeof(text) - 1
@@ -74,7 +74,7 @@ static inline void add(leaseq_queue *queue, const char *id, const char *data) {
     CHECK(added);
 }
 
-/* There is one to lease. */
+/* Leases an item, which must be ready. */
 static inline leaseq_lease *leased(leaseq_queue *queue, int64_t duration_ms) {
     leaseq_lease *lease = NULL;
     OK(leaseq_queue_lease(queue, duration_ms, 10000, &lease, &error));
@@ -94,7 +94,7 @@ static inline int64_t now_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Waits for a condition, 20 s at most. */
+/* Waits for a condition, at most 20 s. */
 #define EVENTUALLY(condition)                                                                      \
     do {                                                                                           \
         int64_t until = now_ms() + 20000;                                                          \
@@ -117,7 +117,7 @@ static inline void end(leaseq_queue *queue, leaseq_client *client) {
     CHECK(queue == NULL && client == NULL);
 }
 
-/* Connections of this process to a server. */
+/* Number of connections of this process to a server. */
 static inline int connections(void) {
     int count = 0;
     for (int fd = 0; fd < 256; fd++) {
@@ -130,7 +130,7 @@ static inline int connections(void) {
     return count;
 }
 
-/* With every client freed. */
+/* Runs after every client is freed. */
 static inline int done(void) {
     EVENTUALLY(connections() == 0);
     printf("%d checks\n", atomic_load(&checks));

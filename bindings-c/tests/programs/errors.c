@@ -1,4 +1,4 @@
-/* Errors say what to do, and are nobody's but the caller's. */
+/* Errors say what to do, and belong to the caller. */
 #include "check.h"
 
 int main(void) {
@@ -14,7 +14,7 @@ int main(void) {
     leaseq_error_free(&error);
     leaseq_error_free(NULL);
 
-    /* Whatever was in the variables before. */
+    /* The previous values of the variables do not matter. */
     leaseq_error *garbage = (leaseq_error *)(void *)0x10;
     client = (leaseq_client *)(void *)0x10;
     CHECK(leaseq_connect("nonsense", &client, &garbage) == LEASEQ_INVALID && client == NULL);
@@ -23,11 +23,11 @@ int main(void) {
     garbage = (leaseq_error *)(void *)0x10;
     CHECK(leaseq_connect(NULL, &client, &garbage) == LEASEQ_OK && garbage == NULL);
 
-    /* Without a place for it. */
+    /* The caller may ignore the error. */
     leaseq_queue *queue = NULL;
     CHECK(leaseq_client_queue(client, "a b", &queue, NULL) == LEASEQ_INVALID);
     CHECK(leaseq_client_queue(client, "q", &queue, NULL) == LEASEQ_OK);
-    /* A queue keeps its connections when the client's handle is gone. */
+    /* A queue keeps its connections after the client's handle is freed. */
     leaseq_client_free(&client);
     OK(leaseq_queue_add_item(queue, TEXT("data"), NULL, NULL, &error));
     leaseq_lease *lease = leased(queue, 1000);
@@ -35,7 +35,7 @@ int main(void) {
     CHECK(leaseq_lease_data_len(lease) == 4);
     leaseq_lease_free(&lease);
 
-    /* Freed handles are NULL, and using them is noticed. */
+    /* Freed handles are NULL, so their use is detected. */
     FAILS(LEASEQ_INVALID, leaseq_queue_pause(queue, &error));
     FAILS(LEASEQ_INVALID, leaseq_client_close(client, &error));
     CHECK(leaseq_lease_data(lease) == NULL);

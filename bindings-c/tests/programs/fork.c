@@ -1,4 +1,4 @@
-/* A child goes on with clients and queues; leases and waiters stay its parent's. */
+/* A child continues to use clients and queues; leases and waiters stay its parent's. */
 #include "check.h"
 
 static leaseq_queue *queue;
@@ -23,14 +23,14 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* Ends well. */
+/* The child must exit with 0. */
 static void join(pid_t child) {
     int status = -1;
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* True in the child, which dies if it hangs. */
+/* Forks; true in the child, which an alarm ends if it hangs. */
 static bool forked(pid_t *child) {
     *child = fork();
     CHECK(*child >= 0);
@@ -83,7 +83,7 @@ int main(void) {
         _exit(0);
     }
     join(child);
-    /* Nothing that the child did has touched the parent's. */
+    /* The child's calls did not affect the parent's handles. */
     bool completed = false;
     OK(leaseq_queue_complete(queue, lease, &completed, &error));
     CHECK(completed);
@@ -92,7 +92,7 @@ int main(void) {
     leaseq_waiter_free(&waiter);
 
     if (!memory) {
-        /* At any moment: other threads are in the middle of calls. */
+        /* Forks while other threads are in the middle of calls. */
         pthread_t threads[3];
         for (int i = 0; i < 3; i++) CHECK(pthread_create(&threads[i], NULL, work, NULL) == 0);
         for (int round = 0; round < 30; round++) {

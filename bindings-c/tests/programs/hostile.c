@@ -1,5 +1,4 @@
-/* Ids and data are arbitrary bytes; what is outside the limits is refused before anything happens.
- */
+/* Ids and data are arbitrary bytes; values outside the limits are refused without any effect. */
 #include "check.h"
 
 static void round_trip(leaseq_queue *queue, const void *id, size_t id_len, const void *data,
@@ -34,7 +33,7 @@ static void bytes(leaseq_queue *queue) {
     round_trip(queue, TEXT("{other}:ready %s%n"), TEXT("\xff\xfe\x80"));
     round_trip(queue, all, sizeof all, all, sizeof all);
     round_trip(queue, "big", 3, big, sizeof big);
-    /* Two ids that differ behind a NUL. */
+    /* Two ids that differ only after a NUL. */
     leaseq_item items[2] = {{.data = "1", .data_len = 1, .id = "x\0a", .id_len = 3},
                             {.data = "2", .data_len = 1, .id = "x\0b", .id_len = 3}};
     bool yes[2] = {false, false};
@@ -51,7 +50,7 @@ static void limits(leaseq_client *client, leaseq_queue *queue) {
     bool added = true;
     FAILS(LEASEQ_INVALID, leaseq_queue_add_item(queue, over, sizeof over, NULL, &added, &error));
     CHECK(!added);
-    /* Lengths that cannot be: nothing is read. */
+    /* Impossible lengths: nothing is read. */
     size_t bad[] = {(size_t)-1, (size_t)-1 / 2, ((size_t)1 << 63) - 1, (size_t)1 << 40};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         leaseq_item item = {.data = "x", .data_len = 1, .id = "x", .id_len = bad[i]};
@@ -105,7 +104,7 @@ static void limits(leaseq_client *client, leaseq_queue *queue) {
     leaseq_queue_free(&other);
     leaseq_lease *pair[2] = {lease, NULL};
     FAILS(LEASEQ_INVALID, leaseq_queue_complete_many(queue, pair, 2, NULL, NULL, &error));
-    /* A long text that is no UTF-8: its beginning is kept. */
+    /* A long text that is not UTF-8: its beginning is stored. */
     memset(over, 0xe4, 3000);
     OK(leaseq_queue_fail(queue, lease, over, 3000, 0, NULL, &error));
     leaseq_lease_free(&lease);
@@ -170,7 +169,7 @@ static void options(void) {
     FAILS(LEASEQ_INVALID, leaseq_connect_with("memory:", connect, &client, &error));
     OK(leaseq_connect_options_set_timeout_ms(connect, 5000, &error));
     OK(leaseq_connect_options_set_namespace(connect, "mine", &error));
-    // There is neither TLS nor a namespace.
+    // The embedded engine has neither TLS nor a namespace.
     FAILS(LEASEQ_INVALID, leaseq_connect_with("memory:", connect, &client, &error));
     leaseq_connect_options_free(&connect);
     OK(leaseq_connect_options_new(&connect, &error));

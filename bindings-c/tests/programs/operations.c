@@ -71,7 +71,7 @@ static void strict(leaseq_queue *queue) {
     OK(leaseq_complete_options_set_strict(strict, true, &error));
     add(queue, "strict", "data");
     leaseq_lease *late = leased(queue, 1), *next = NULL;
-    /* The late holder's item expires, and comes to another. */
+    /* The lease of a late holder expires, and another worker gets the item. */
     next = leased(queue, 30000);
     CHECK(leaseq_lease_expiries(next) == 1);
     EVENTUALLY(leaseq_lease_is_lost(late));
@@ -121,7 +121,7 @@ static void many_items(leaseq_queue *queue) {
     for (int i = 0; i < MANY; i++) {
         CHECK(statuses[i] == LEASEQ_OK && deadlines[i] == leaseq_lease_deadline_ms(leases[i]));
     }
-    /* One of them is lost to an operator. */
+    /* An operator removes one of the items. */
     bool removed = false;
     OK(leaseq_queue_remove(queue, TEXT("many-7"), &removed, &error));
     CHECK(removed);
@@ -140,7 +140,7 @@ static void many_items(leaseq_queue *queue) {
     }
     OK(leaseq_queue_fail_many(queue, leases + 20, NULL, 1, 0, NULL, NULL, &error));
     OK(leaseq_queue_complete_many(queue, leases, MANY, NULL, answers, &error));
-    /* Who has released or failed it may still complete it; removed is gone. */
+    /* A holder that released or failed the item may still complete it; a removed item is gone. */
     for (int i = 0; i < MANY; i++) CHECK(answers[i] == (i != 7));
     OK(leaseq_queue_complete_many(queue, leases, MANY, NULL, NULL, &error));
     leaseq_leases_free(leases, MANY);
@@ -270,14 +270,14 @@ static void cleaning(leaseq_queue *queue) {
     CHECK(expired == 1 && light.promoted == 0 && light.died == 0 && light.next_in_ms > 3000000);
     leaseq_lease_free(&lease);
 
-    /* A program that was compiled when the struct had one field. */
+    /* A program compiled when the struct had one field. */
     struct {
         uint64_t ready;
         uint64_t mine;
     } small = {0, 42};
     OK(leaseq_queue_counts(queue, (leaseq_counts *)(void *)&small, 8, &error));
     CHECK(small.ready == 1 && small.mine == 42);
-    /* And one that is newer than the library. */
+    /* A program newer than the library. */
     struct {
         leaseq_counts counts;
         uint64_t later;

@@ -1,6 +1,6 @@
-/* Calls in any order, with any of the handles there are, or NULL for one that was freed, and with
- * arguments of all kinds. Whatever comes: a call answers as the Conventions say. The seed is
- * printed when something is wrong; LEASEQ_SEED repeats it. */
+/* Makes random calls with random handles, freed ones (NULL) included, and random arguments. Every
+ * call must behave as the conventions of the header say. A failure prints the seed, and LEASEQ_SEED
+ * repeats it. */
 #include "check.h"
 
 #define CALLS 4000
@@ -15,7 +15,7 @@ static leaseq_lease_options *lease_options[SLOTS];
 static leaseq_complete_options *complete_options[SLOTS];
 
 static uint64_t seed, state;
-/* Calls that did what they were asked for. */
+/* Number of calls that succeeded. */
 static int done_well;
 
 static uint64_t below(uint64_t limit) {
@@ -28,16 +28,16 @@ static uint64_t below(uint64_t limit) {
 #define ANY(of) ((of)[below(sizeof(of) / sizeof *(of))])
 
 static const int64_t times[] = {0, 1, 5, 1000, -1, INT64_MIN, INT64_MAX, 2592000000, 2592000001};
-/* Nothing waits for longer than a moment, so that a run ends. */
+/* Short, so that a run ends. */
 static const int64_t waits[] = {0, 0, 0, 1, 5, -2, INT64_MIN};
 static const char *const names[] = {"a", "b", "c", "", "a b", "\xff\xfe", NULL};
 static const char *const ids[] = {"x", "y", "z", "", "\n", NULL};
 static const int32_t numbers[] = {0, 1, 3, 9, 10, -1, INT32_MAX, INT32_MIN};
-/* Of memory that is there: 4 bytes of it, or handles. */
+/* A valid length: 4 bytes of data, or an array of handles. */
 static const size_t counts[] = {0, 1, 2, SLOTS};
 static const char bytes[] = "data";
 
-/* The status, and what it says of the error, agree; nothing is ever a bug of the library. */
+/* Status and error agree, and the status is never LEASEQ_INTERNAL. */
 static leaseq_status told(const char *call, leaseq_status status) {
     bool right = leaseq_error_status(error) == status && (error != NULL) == (status != LEASEQ_OK) &&
                  (strlen(leaseq_error_message(error)) > 0) == (status != LEASEQ_OK) &&
@@ -55,7 +55,7 @@ static leaseq_status told(const char *call, leaseq_status status) {
 }
 
 #define CALL(call) told(#call, (call))
-/* NULL instead of the result that is not wanted. */
+/* Sometimes NULL, for a result that is not wanted. */
 #define PERHAPS(result) (below(2) ? (result) : NULL)
 
 static void connection(void) {
@@ -278,7 +278,7 @@ int main(void) {
     const char *given = getenv("LEASEQ_SEED");
     seed = given == NULL ? (uint64_t)now_ms() * 2654435761 + (uint64_t)getpid()
                          : strtoull(given, NULL, 10);
-    state = seed ^ 0x9e3779b97f4a7c15; /* it must not be 0 */
+    state = seed ^ 0x9e3779b97f4a7c15; /* must not be 0 */
     for (int i = 0; i < CALLS; i++) {
         leaseq_queue *queue = ANY(queues);
         switch (below(12)) {
@@ -316,7 +316,7 @@ int main(void) {
         leaseq_queue_free(&queues[i]);
         leaseq_client_free(&clients[i]);
     }
-    /* Or nothing was tried but errors. */
+    /* Otherwise only errors were tested. */
     CHECK(done_well > CALLS / 8);
     return done();
 }

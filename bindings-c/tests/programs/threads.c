@@ -32,7 +32,7 @@ static void *consume(void *argument) {
     return NULL;
 }
 
-/* What one thread does wrong fails no call of another, though they may travel in one request. */
+/* A wrong call of one thread fails no call of another, even if they share a request. */
 static void *mistake(void *argument) {
     leaseq_queue *other = queue_of(client, "another");
     leaseq_item items[2] = {{.data = "x", .data_len = 1}, {.data = "x", .data_len = SIZE_MAX}};

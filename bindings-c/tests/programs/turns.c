@@ -1,4 +1,4 @@
-/* From one batch to the next in one round trip. */
+/* Completing a batch and leasing the next in one round trip. */
 #include "check.h"
 
 #include <pthread.h>
@@ -84,7 +84,7 @@ static void wrong(leaseq_client *client, leaseq_queue *queue) {
 }
 
 static void *cancel(void *client) {
-    /* When the item is completed, the call waits, or is about to. */
+    /* Once the item is completed, the call waits or is about to wait. */
     leaseq_queue *queue = queue_of(client, "turns");
     EVENTUALLY(counts_of(queue).leased == 0);
     leaseq_queue_free(&queue);
@@ -110,7 +110,7 @@ static void *close_it(void *client) {
     return NULL;
 }
 
-/* Each lease says what has become of it. */
+/* Each lease knows whether it was completed. */
 static void said(leaseq_queue *queue) {
     leaseq_complete_options *strict = NULL;
     OK(leaseq_complete_options_new(&strict, &error));
@@ -139,13 +139,13 @@ static void said(leaseq_queue *queue) {
     leaseq_complete_options_free(&strict);
 }
 
-/* What was completed is told, whatever becomes of the waiting. */
+/* The results of completing are returned, however the wait ends. */
 static void closed(leaseq_queue *queue) {
     pthread_t thread;
     leaseq_client *client = connected();
     leaseq_queue *mine = queue_of(client, "turns");
     const char *url = getenv("LEASEQ_URL");
-    /* In memory each client has queues of its own. */
+    /* With memory: each client has its own queues. */
     add(strcmp(url, "memory:") == 0 ? mine : queue, "closed", "data");
     leaseq_lease *last = leased(mine, 30000), *next = NULL;
     bool completed = false;

@@ -1,4 +1,4 @@
-/* Waiting, being told to stop, keeping alive, and event loops. */
+/* Waiting, cancellation, keep-alive, and event loops. */
 #include "check.h"
 
 typedef struct {
@@ -37,7 +37,7 @@ static void waits(leaseq_queue *queue) {
 enum { THREADS = 4 };
 
 static void cancelled(leaseq_client *client, leaseq_queue *queue) {
-    /* However the cancellation falls among threads that begin to wait, none goes on waiting. */
+    /* Whenever the cancellation happens, no thread that starts to wait keeps waiting. */
     for (int round = 0; round < 20; round++) {
         Wait waits[THREADS];
         pthread_t threads[THREADS];
@@ -53,7 +53,7 @@ static void cancelled(leaseq_client *client, leaseq_queue *queue) {
         }
         OK(leaseq_client_allow_waits(client, &error));
     }
-    /* What is there can be leased all the same. */
+    /* Ready items can still be leased. */
     OK(leaseq_client_cancel_waits(client, &error));
     add(queue, "there", "data");
     leaseq_lease *lease = NULL;
@@ -90,7 +90,7 @@ static void event_loop(leaseq_client *client, leaseq_queue *queue) {
     OK(leaseq_queue_complete(queue, leases[0], NULL, &error));
     leaseq_lease_free(&leases[0]);
 
-    /* An answer that is taken in parts. */
+    /* The answer is taken in two parts. */
     for (int i = 0; i < 5; i++) add(queue, (char[]){'a', (char)('0' + i), 0}, "data");
     OK(leaseq_waiter_begin(waiter, 5, 30000, 0, NULL, &error));
     CHECK(readable(waiter, 20000));
@@ -102,20 +102,20 @@ static void event_loop(leaseq_client *client, leaseq_queue *queue) {
     OK(leaseq_queue_complete_many(queue, leases, 5, NULL, NULL, &error));
     leaseq_leases_free(leases, 5);
 
-    /* Nothing in time, and told to stop. */
+    /* A wait that times out, and one that is cancelled. */
     OK(leaseq_waiter_begin(waiter, 5, 30000, 20, NULL, &error));
     CHECK(readable(waiter, 20000));
     OK(leaseq_waiter_take(waiter, leases, 8, &count, &error));
     CHECK(count == 0);
     OK(leaseq_waiter_begin(waiter, 5, 30000, LEASEQ_WAIT_FOREVER, NULL, &error));
-    /* Whether it waits by then or not. */
+    /* The call may or may not be waiting by now. */
     OK(leaseq_client_cancel_waits(client, &error));
     CHECK(readable(waiter, 20000));
     OK(leaseq_waiter_take(waiter, leases, 8, &count, &error));
     CHECK(count == 0);
     OK(leaseq_client_allow_waits(client, &error));
 
-    /* A waiter that is freed strands nothing, whatever it was doing. */
+    /* Freeing a waiter releases its leases, whatever it was doing. */
     for (int round = 0; round < 30; round++) {
         OK(leaseq_waiter_begin(waiter, 5, 3600000, LEASEQ_WAIT_FOREVER, NULL, &error));
         add(queue, "passed on", "data");
@@ -142,7 +142,7 @@ static void keeping_alive(leaseq_queue *queue) {
     int64_t first = leaseq_lease_deadline_ms(lease);
     EVENTUALLY(leaseq_lease_deadline_ms(lease) > first);
     CHECK(!leaseq_lease_is_lost(lease));
-    /* Taken away: the handle says so. */
+    /* An operator removes the item, and the handle reports the loss. */
     OK(leaseq_queue_remove(queue, TEXT("kept"), NULL, &error));
     EVENTUALLY(leaseq_lease_is_lost(lease));
     leaseq_lease_free(&lease);
@@ -183,9 +183,9 @@ static void closed(leaseq_client *client, leaseq_queue *queue) {
     FAILS(LEASEQ_CLOSED, leaseq_client_queue(client, "q", &other, &error));
 }
 
-/* What nobody takes is given back before the client is closed, for others to see. */
+/* Closing the client first releases leases that nobody took. */
 static void freed_before_closing(void) {
-    /* In memory there is nobody else. */
+    /* With memory: there is no other client. */
     if (strcmp(getenv("LEASEQ_URL"), "memory:") == 0) return;
     for (int round = 0; round < 20; round++) {
         leaseq_client *client = connected();

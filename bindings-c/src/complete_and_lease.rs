@@ -5,18 +5,19 @@ use std::time::Duration;
 use leaseq::blocking::run;
 
 use crate::error::{leaseq_error, leaseq_status};
-use crate::guard::status;
-use crate::lease::{all, leaseq_lease, options, places};
-use crate::options::{leaseq_complete_options, leaseq_lease_options};
+use crate::lease::{all, leaseq_lease};
+use crate::lease_options::{leaseq_complete_options, leaseq_lease_options};
+use crate::leasing::{options, places};
 use crate::pointer::{Out, given};
 use crate::queue::leaseq_queue;
+use crate::status::status;
 
-/// Completes `count` items, as leaseq_queue_complete_many() does, then leases up to `capacity` others
-/// into `next`, as leaseq_queue_lease_many() does, in one round trip unless it has to wait. Both options
-/// may be NULL. `next` is another array than `leases`, whose handles must still be freed.
+/// Completes `count` items, as leaseq_queue_complete_many() does, then leases up to `capacity`
+/// others into `next`, as leaseq_queue_lease_many() does, in one round trip unless it has to wait.
+/// Both options may be NULL. `next` must not be `leases`, whose handles must still be freed.
 ///
-/// The items are completed at once, before this waits for the next, and `completed` has the answers
-/// then, also if the waiting ends with an error. After any error, nothing was leased, and
+/// The items are completed at once, before the call waits for the next ones. `completed` is valid
+/// even if the wait ends with an error. After any error nothing was leased, and
 /// leaseq_lease_completed() says of each lease whether it was completed.
 /// @return as both, and `LEASEQ_INVALID` if one of the leases is NULL: then nothing is done.
 #[unsafe(no_mangle)]
@@ -44,7 +45,8 @@ pub unsafe extern "C" fn leaseq_queue_complete_and_lease(
             let (queue, leases) = (given(queue, "queue")?, leases?);
             let strict = complete_options.map(|options| options.0.clone()).unwrap_or_default();
             let wanted = options(duration_ms, wait_ms, lease_options)?;
-            // Waiting is a step of its own: it can be cancelled, and the answers must not be lost.
+            // Waiting is a second step: a cancelled wait must not lose the results of the
+            // completion.
             let at_once = wanted.clone().wait(Duration::ZERO);
             let done = queue.run(async |queue| {
                 queue.complete_and_lease_with(leases, strict, capacity, at_once).await

@@ -1,18 +1,19 @@
-//! Looking at a queue without changing it.
+//! Reading a queue without changing it.
 
 use std::ffi::{CString, c_char, c_void};
 
 use leaseq::{Counts, Cursor, WorkQueue};
 
+use crate::admin::state;
 use crate::error::{leaseq_error, leaseq_status};
-use crate::guard::{Failure, Result, status};
+use crate::failure::{Failure, Result};
 use crate::info::{leaseq_item_info, leaseq_page};
-use crate::operate::state;
 use crate::pointer::{Grown, Out, give, given, id, ms, text};
 use crate::queue::leaseq_queue;
+use crate::status::status;
 
-/// How many items are in each state, and more that operators watch. Later versions may append to it.
-// What is appended must not fit into the padding at the end.
+/// Numbers of items by state, and other figures for operators. Later versions may append fields.
+// Appended fields must not fit into the padding at the end.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct leaseq_counts {
@@ -20,14 +21,14 @@ pub struct leaseq_counts {
     pub ready: u64,
     /// Ready items by priority, 0 to 9.
     pub ready_by_priority: [u64; 10],
-    /// Items whose delay has not ended, or that nobody has promoted yet.
+    /// Items whose delay has not ended, or that are not promoted yet.
     pub delayed: u64,
-    /// Leased items, expired ones that nobody has reclaimed yet included.
+    /// Leased items, including expired ones that are not reclaimed yet.
     pub leased: u64,
     /// Dead items.
     pub dead: u64,
-    /// How long the oldest ready item has been ready, in ms; -1 if none is. A reclaimed or released
-    /// item keeps its age; one that failed, or was delayed or requeued, counts from then.
+    /// How long the oldest ready item has been ready, in ms; -1 if none is. Reclaiming and
+    /// releasing keep the age of an item; failing, delaying and requeueing restart it.
     pub oldest_ready_ms: i64,
     /// Items added since the queue was new.
     pub total_added: u64,
@@ -37,7 +38,7 @@ pub struct leaseq_counts {
     pub total_completed: u64,
     /// Leases that expired and were reclaimed since then.
     pub total_expired: u64,
-    /// Failures that counted since then.
+    /// Counted failures since then.
     pub total_failed: u64,
     /// Items that ran out of attempts since then.
     pub total_died: u64,
@@ -80,7 +81,7 @@ pub unsafe extern "C" fn leaseq_queue_len(
     unsafe { number(queue, len, error, async |queue| queue.queue_len().await) }
 }
 
-/// How many items are leased, expired ones that nobody has reclaimed yet included.
+/// How many items are leased, including expired ones that are not reclaimed yet.
 /// @return `LEASEQ_OK`, or an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_processing(
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn leaseq_queue_processing(
     unsafe { number(queue, len, error, async |queue| queue.processing().await) }
 }
 
-/// Hands out a number.
+/// Returns a number.
 ///
 /// # Safety
 /// The conventions of the header.
@@ -133,7 +134,7 @@ pub unsafe extern "C" fn leaseq_queue_counts(
     }
 }
 
-/// Looks at an item without leasing it. `*info` is NULL if there is no item with this id.
+/// Reads an item without leasing it. `*info` is NULL if there is no item with this id.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
 /// operation.
 #[unsafe(no_mangle)]
@@ -157,12 +158,12 @@ pub unsafe extern "C" fn leaseq_queue_get(
     }
 }
 
-/// Looks at up to `limit` items, 1 to 1,000, of a ::leaseq_state: ready ones in the order of
-/// leasing, the others by time. NULL as cursor begins, leaseq_page_cursor() goes on. Not a snapshot:
-/// items that move while pages are turned may be missed or shown twice. A page may hold fewer items
-/// than the limit, also if it is not the last one.
-/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a limit outside 1 to 1,000, or something that is no
-/// state or cursor; an error of every operation.
+/// Reads up to `limit` items, 1 to 1,000, of a ::leaseq_state: ready items in the order of leasing,
+/// others by time. A NULL cursor starts at the beginning; leaseq_page_cursor() gives the cursor of
+/// the next page. This is no snapshot: items that move between pages may be missed or listed twice.
+/// Any page may hold fewer items than the limit.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a limit outside 1 to 1,000, an unknown state or an
+/// invalid cursor; an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_list(
     queue: Option<&leaseq_queue>,

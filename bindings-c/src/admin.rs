@@ -1,24 +1,25 @@
-//! What operators do to a queue.
+//! Operations for operators.
 
 use std::ffi::c_void;
 
 use leaseq::{State, WorkQueue};
 
 use crate::error::{leaseq_error, leaseq_status};
-use crate::guard::{Failure, Result, status};
+use crate::failure::{Failure, Result};
 use crate::pointer::{Out, array, given, id};
 use crate::queue::leaseq_queue;
+use crate::status::status;
 
 /// Bytes that belong to the caller.
 #[repr(C)]
 pub struct leaseq_bytes {
-    /// The first of them; may be NULL if there are none.
+    /// The first byte; may be NULL if there are none.
     pub data: *const c_void,
-    /// How many.
+    /// Number of bytes.
     pub len: usize,
 }
 
-/// A `leaseq_state` that says something.
+/// The state with this number; `LEASEQ_STATE_NONE` is refused.
 pub(crate) fn state(number: i32) -> Result<State> {
     match number {
         1 => Ok(State::Ready),
@@ -29,7 +30,7 @@ pub(crate) fn state(number: i32) -> Result<State> {
     }
 }
 
-/// Does something to one item.
+/// Runs an operation on one item.
 ///
 /// # Safety
 /// The conventions of the header.
@@ -46,7 +47,7 @@ unsafe fn one(
     unsafe { many(queue, &raw const id, 1, done, error, operation) }
 }
 
-/// Does something to many items.
+/// Runs an operation on many items.
 ///
 /// # Safety
 /// The conventions of the header.
@@ -72,8 +73,8 @@ unsafe fn many(
     }
 }
 
-/// Removes an item in whatever state it is. `*removed` is false if there is no item with this id; it
-/// may be NULL. A holder of its lease gets false or `LEASEQ_LEASE_LOST` from then on.
+/// Removes an item in any state. `*removed` is false if there is no item with this id; it may be
+/// NULL. From then on the holder of its lease gets false or `LEASEQ_LEASE_LOST`.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
 /// operation.
 #[unsafe(no_mangle)]
@@ -88,7 +89,8 @@ pub unsafe extern "C" fn leaseq_queue_remove(
     unsafe { one(queue, id, id_len, removed, error, async |q, ids| q.remove_many(ids).await) }
 }
 
-/// Removes `count` items; `removed`, an array of `count` or NULL, has the answers in their order.
+/// Removes `count` items; `removed`, an array of `count` or NULL, receives the results in their
+/// order.
 /// @return as leaseq_queue_remove().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_remove_many(
@@ -102,8 +104,8 @@ pub unsafe extern "C" fn leaseq_queue_remove_many(
     unsafe { many(queue, ids, count, removed, error, async |q, ids| q.remove_many(ids).await) }
 }
 
-/// Makes a dead item ready again, at the back of its priority and with its attempts counted anew.
-/// `*requeued` is false if the item is not there, or not dead; it may be NULL.
+/// Makes a dead item ready again, at the back of its priority, with its count of attempts reset.
+/// `*requeued` is false if the item does not exist or is not dead; it may be NULL.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
 /// operation.
 #[unsafe(no_mangle)]
@@ -118,7 +120,8 @@ pub unsafe extern "C" fn leaseq_queue_requeue(
     unsafe { one(queue, id, id_len, requeued, error, async |q, ids| q.requeue(ids).await) }
 }
 
-/// Requeues `count` items; `requeued`, an array of `count` or NULL, has the answers in their order.
+/// Requeues `count` items; `requeued`, an array of `count` or NULL, receives the results in their
+/// order.
 /// @return as leaseq_queue_requeue().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_requeue_many(
@@ -133,7 +136,7 @@ pub unsafe extern "C" fn leaseq_queue_requeue_many(
 }
 
 /// Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing
-/// and reclaiming go on; calls that lease wait, or get nothing.
+/// and reclaiming continue; calls that lease wait or return nothing.
 /// @return `LEASEQ_OK`, or an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_pause(
@@ -144,7 +147,7 @@ pub unsafe extern "C" fn leaseq_queue_pause(
     unsafe { status(error, || given(queue, "queue")?.run(async |queue| queue.pause().await)) }
 }
 
-/// Goes on leasing after leaseq_queue_pause(); waiting calls wake.
+/// Resumes leasing after leaseq_queue_pause(); waiting calls wake.
 /// @return `LEASEQ_OK`, or an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_resume(
@@ -155,10 +158,10 @@ pub unsafe extern "C" fn leaseq_queue_resume(
     unsafe { status(error, || given(queue, "queue")?.run(async |queue| queue.resume().await)) }
 }
 
-/// Removes every item of a ::leaseq_state, as many as there are when it begins. `*removed` says how
-/// many; it may be NULL. In steps: other clients go on meanwhile.
-/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for something that is no state; an error of every
-/// operation, after which some have been removed.
+/// Removes every item that is in this ::leaseq_state when the call begins. `*removed` is their
+/// number; it may be NULL. It works in steps, so that other clients can proceed.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an unknown state; an error of every operation, after
+/// which some items may be removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_purge(
     queue: Option<&leaseq_queue>,
@@ -177,12 +180,12 @@ pub unsafe extern "C" fn leaseq_queue_purge(
     }
 }
 
-/// Deletes the queue with everything in it: items in every state, counts, totals, the pause, and its
-/// name. `*dropped` is false if there was none; it may be NULL. Holders of its leases get false or
-/// `LEASEQ_LEASE_LOST` from then on. The handle stays usable: the queue exists again as soon as an item
-/// is added.
-/// @return `LEASEQ_OK`, or an error of every operation, after which the queue is there or gone: call
-/// again.
+/// Deletes the queue: items in every state, counts, totals, the pause, and its name. `*dropped` is
+/// false if there was no such queue; it may be NULL. From then on holders of its leases get false
+/// or `LEASEQ_LEASE_LOST`. The handle stays usable: the queue exists again as soon as an item is
+/// added.
+/// @return `LEASEQ_OK`, or an error of every operation, after which the queue may or may not exist:
+/// call again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_drop_queue(
     queue: Option<&leaseq_queue>,

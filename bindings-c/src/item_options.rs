@@ -1,0 +1,128 @@
+//! How an item is added.
+
+use std::ffi::c_void;
+use std::time::Duration;
+
+use leaseq::Item;
+use leaseq::options::MAX_PRIORITY;
+
+use crate::error::{leaseq_error, leaseq_status};
+use crate::failure::{Failure, Result};
+use crate::guard;
+use crate::options::{make, set};
+use crate::pointer::{duration, id};
+
+/// How an item is added.
+#[derive(Default)]
+pub struct leaseq_item_options {
+    pub(crate) id: Option<Vec<u8>>,
+    pub(crate) priority: u8,
+    pub(crate) delay: Duration,
+    pub(crate) max_attempts: Option<u32>,
+}
+
+/// The default options for adding.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_new(
+    options: *mut *mut leaseq_item_options,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe { make(options, error) }
+}
+
+/// Gives the item this id: 1 to 512 arbitrary bytes, which are copied. Default, also set by NULL
+/// with length 0: a random UUID as text.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or an id over 512 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_id(
+    options: Option<&mut leaseq_item_options>,
+    id: *const c_void,
+    id_len: usize,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.id = optional_id(id, id_len)?.map(<[u8]>::to_vec);
+            Ok(())
+        })
+    }
+}
+
+/// An id, unless it is NULL with length 0.
+///
+/// # Safety
+/// As for [`id`].
+pub(crate) unsafe fn optional_id<'a>(data: *const c_void, len: usize) -> Result<Option<&'a [u8]>> {
+    if data.is_null() && len == 0 {
+        return Ok(None);
+    }
+    // SAFETY: as for `id`.
+    Ok(Some(unsafe { id(data, len) }?))
+}
+
+/// Priority 0 to 9; higher ones are leased first. Default: 0.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a priority outside 0 to 9.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_priority(
+    options: Option<&mut leaseq_item_options>,
+    priority: i32,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            let number = u8::try_from(priority).ok().filter(|number| *number <= MAX_PRIORITY);
+            options.priority = number.ok_or_else(|| {
+                let item = options.id.as_ref().map(|id| format!("{}: ", Item::new([]).with_id(id)));
+                let item = item.unwrap_or_default();
+                let limits = format_args!("is not between 0 and {MAX_PRIORITY}");
+                Failure::invalid(format_args!("{item}priority {priority} {limits}"))
+            })?;
+            Ok(())
+        })
+    }
+}
+
+/// Makes the item ready only after this time, at most 366 days. Default: 0 ms.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_delay_ms(
+    options: Option<&mut leaseq_item_options>,
+    delay_ms: i64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.delay = duration(delay_ms, "a delay")?;
+            Ok(())
+        })
+    }
+}
+
+/// After this many failed or expired attempts, 1 to 65,535, the item is dead. Default: no limit.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_max_attempts(
+    options: Option<&mut leaseq_item_options>,
+    max_attempts: u32,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.max_attempts = Some(max_attempts);
+            Ok(())
+        })
+    }
+}
+
+/// Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_free(options: *mut *mut leaseq_item_options) {
+    // SAFETY: made by leaseq_item_options_new.
+    unsafe { guard::free(options) }
+}

@@ -1,0 +1,57 @@
+//! The guard of every export that can fail: a status and an error, whatever happens inside.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::error::{leaseq_error, leaseq_status};
+use crate::failure::{Failure, Result};
+use crate::signals::without_sigpipe;
+
+/// Runs the body of an export, and turns its result, or a panic, into a status and an error.
+///
+/// # Safety
+/// `error` is NULL or may be written.
+pub(crate) unsafe fn status(
+    error: *mut *mut leaseq_error,
+    body: impl FnOnce() -> Result,
+) -> leaseq_status {
+    if !error.is_null() {
+        // SAFETY: not NULL, so it may be written.
+        unsafe { error.write(std::ptr::null_mut()) };
+    }
+    let failure = match without_sigpipe(|| catch_unwind(AssertUnwindSafe(body))) {
+        Ok(Ok(())) => return leaseq_status::LEASEQ_OK,
+        Ok(Err(failure)) => failure,
+        Err(panic) => Failure::panicked(&*panic),
+    };
+    let failure = leaseq_error::new(failure);
+    let status = failure.status;
+    if !error.is_null() {
+        // SAFETY: not NULL, so it may be written.
+        unsafe { error.write(Box::into_raw(Box::new(failure))) };
+    }
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let mut error = std::ptr::null_mut();
+        // SAFETY: a pointer of this function.
+        let status = unsafe { status(&raw mut error, || panic!("at {}", 7)) };
+        assert_eq!(status, leaseq_status::LEASEQ_INTERNAL);
+        // SAFETY: made by the call.
+        let error = unsafe { Box::from_raw(error) };
+        assert_eq!(error.message.to_str(), Ok("a bug in the library: at 7"));
+        assert!(error.outcome_unknown);
+    }
+
+    #[test]
+    fn a_panic_does_not_require_a_place_for_its_error() {
+        // SAFETY: NULL is allowed.
+        let status = unsafe { status(std::ptr::null_mut(), || panic!("oh")) };
+        assert_eq!(status, leaseq_status::LEASEQ_INTERNAL);
+    }
+}
