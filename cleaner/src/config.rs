@@ -1,126 +1,30 @@
-//! What the cleaner does and where: file < environment < flags.
+//! The settings: flags win over the environment, which wins over the file.
 
-use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, ValueEnum};
 use leaseq::QueueName;
 use leaseq::options::MAX_QUEUE_NAME;
-use serde::{Deserialize, Serialize};
 
-use crate::config_file::File;
+use crate::config_file::{BadConfig, File};
 use crate::duration;
-use crate::once::Mode;
+use crate::flags::{Flags, LogFormat, LogLevel};
+use crate::secrets::shown;
 
-/// Where it listens unless told otherwise.
+/// The default of `listen`.
 const LISTEN: &str = "127.0.0.1:9470";
-/// How much of a wrong value a message shows.
-const MAX_SHOWN: usize = 200;
 const MIN_LIGHT: Duration = Duration::from_millis(10);
 const MAX_LIGHT: Duration = Duration::from_secs(3600);
 const MIN_DEEP: Duration = Duration::from_secs(1);
 const MAX_DEEP: Duration = Duration::from_secs(366 * 86_400);
 
-/// Keeps the queues of leaseq clean: makes due items ready, reclaims expired leases, mends damage,
-/// and tells how the queues are.
-///
-/// Any number of cleaners may run side by side. Exit status: 0 after SIGTERM or SIGINT, or if
-/// nothing is wrong; 1 if something is wrong with a queue or its server; 2 for a bad configuration
-/// or a server that cannot be reached. Durations are written 500ms, 1s, 10m, 6h.
-#[derive(Debug, Clone, Parser)]
-#[command(version, max_term_width = 100)]
-pub(crate) struct Flags {
-    /// Configuration file (TOML); SIGHUP reads it again
-    #[arg(long, value_name = "FILE", env = "LEASEQ_CLEANER_CONFIG", hide_env_values = true)]
-    config: Option<PathBuf>,
-    /// Where the queues are: redis://…, sqlite:… [without: REDIS_URL]. Others can see the command
-    /// line: a password is better put into the environment or the file
-    #[arg(long, value_name = "URL", env = "LEASEQ_URL", hide_env_values = true)]
-    url: Option<String>,
-    /// Only these queues [default: all]
-    #[arg(long = "queue", value_name = "NAME", num_args = 1.., value_delimiter = ',', env = "LEASEQ_CLEANER_QUEUES", hide_env_values = true)]
-    queues: Option<Vec<String>>,
-    /// How long it may rest without looking, times the number of queues, 30 s at most; it is told of
-    /// what is due before [default: 1s]
-    #[arg(long, value_name = "DURATION", value_parser = duration::read, env = "LEASEQ_CLEANER_LIGHT_INTERVAL", hide_env_values = true)]
-    light_interval: Option<Duration>,
-    /// How often each queue is cleaned deeply, by whichever cleaner [default: 6h]
-    #[arg(long, value_name = "DURATION", value_parser = duration::read, env = "LEASEQ_CLEANER_DEEP_INTERVAL", hide_env_values = true)]
-    deep_interval: Option<Duration>,
-    /// Where to answer HTTP: an address with port, or none [default: 127.0.0.1:9470, if it is free]
-    #[arg(long, value_name = "ADDRESS", env = "LEASEQ_CLEANER_LISTEN", hide_env_values = true)]
-    listen: Option<String>,
-    /// How to log, to the standard error output [default: text]
-    #[arg(long, value_name = "FORMAT", env = "LEASEQ_CLEANER_LOG_FORMAT", hide_env_values = true)]
-    log_format: Option<LogFormat>,
-    /// What to log: error, warn, info or debug [default: info]
-    #[arg(long, value_name = "LEVEL", env = "LEASEQ_CLEANER_LOG_LEVEL", hide_env_values = true)]
-    log_level: Option<LogLevel>,
-    /// One light and one deep clean of each queue, then exit
-    #[arg(long, group = "mode")]
-    once: bool,
-    /// Only look for damage; exit status 1 if there is any
-    #[arg(long, group = "mode")]
-    check: bool,
-    /// Only tell how durable the queues are and what to change; exit status 1 if a guarantee is at
-    /// stake
-    #[arg(long, group = "mode")]
-    doctor: bool,
-    /// Print the configuration, without passwords, and exit
-    #[arg(long, group = "mode")]
-    pub(crate) print_config: bool,
-    /// Answer --once, --check or --doctor in JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-impl Flags {
-    /// Ends the process if the command line is wrong, or asks for help.
-    pub(crate) fn parse_or_exit() -> Flags {
-        Flags::try_parse().unwrap_or_else(|error| {
-            if !error.use_stderr() {
-                error.exit();
-            }
-            eprint!("{}", without_secrets(error.to_string()));
-            std::process::exit(error.exit_code());
-        })
-    }
-
-    pub(crate) fn mode(&self) -> Option<Mode> {
-        match self {
-            Flags { once: true, .. } => Some(Mode::Once),
-            Flags { check: true, .. } => Some(Mode::Check),
-            Flags { doctor: true, .. } => Some(Mode::Doctor),
-            _ => None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum LogFormat {
-    Text,
-    Json,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum LogLevel {
-    Error,
-    Warn,
-    Info,
-    Debug,
-}
-
-/// Where to answer HTTP.
+/// Where the HTTP server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Listen {
     Nowhere,
-    /// Somebody asked for it: it is an error if it is not free.
+    /// Configured: an error if the address is in use.
     At(SocketAddr),
-    /// Unless another cleaner is there already.
+    /// The default: not used if another process has the address.
     IfFree(SocketAddr),
 }
 
@@ -133,7 +37,7 @@ impl Listen {
     }
 }
 
-/// Everything, put together and checked.
+/// All settings, merged and checked.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) url: String,
@@ -145,18 +49,6 @@ pub(crate) struct Settings {
     pub(crate) log_format: LogFormat,
     pub(crate) log_level: LogLevel,
 }
-
-/// What is wrong with the configuration, for people.
-#[derive(Debug)]
-pub(crate) struct BadConfig(pub(crate) String);
-
-impl fmt::Display for BadConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadConfig {}
 
 impl Settings {
     pub(crate) fn load(flags: &Flags) -> Result<Settings, BadConfig> {
@@ -248,29 +140,6 @@ fn read_listen(text: Option<String>) -> Result<Listen, BadConfig> {
     Ok(if asked { Listen::At(address) } else { Listen::IfFree(address) })
 }
 
-/// A message about the command line, which may quote any argument or variable.
-fn without_secrets(mut message: String) -> String {
-    let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
-    let arguments = std::env::args_os().skip(1).map(text);
-    let variables = std::env::vars_os().map(|(_, value)| text(value));
-    for value in arguments.chain(variables) {
-        // Also `--flag=value`, of which the message may quote the value.
-        for part in [&*value, value.split_once('=').map_or("", |(_, after)| after)] {
-            if ["@", "//", "password="].iter().any(|sign| part.contains(sign)) {
-                message = message.replace(part, &leaseq::redact_url(part));
-            }
-        }
-    }
-    message
-}
-
-/// A wrong value, for messages. It may be a URL that was put in the wrong place.
-pub(crate) fn shown(value: &str) -> String {
-    let may_be_url = value.contains(['@', '?', '&', '=']) || value.contains("//");
-    let value = if may_be_url { leaseq::redact_url(value) } else { value.to_owned() };
-    value.chars().take(MAX_SHOWN).collect()
-}
-
 fn check_names(names: &[String]) -> Result<(), BadConfig> {
     let bad = names.iter().find(|name| QueueName::new(name).is_err());
     bad.map_or(Ok(()), |name| {
@@ -283,6 +152,8 @@ fn check_names(names: &[String]) -> Result<(), BadConfig> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     #[test]
@@ -294,7 +165,7 @@ mod tests {
              url = 'redis://user:hunter2@h'\n",
         ];
         let flags = Flags::parse_from(["cleaner"]);
-        // Where a password stands, and nowhere else.
+        // The password is at its usual place, and nowhere else.
         let is_place = |line: &str| line.starts_with("url =") && line.contains("://user:hunter2@");
         let whole = |text: &str| text.lines().any(is_place) && text.matches("hunter2").count() == 1;
         leaseq_test_support::with_accidents(&files, 20_000, |text| {

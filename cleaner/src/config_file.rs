@@ -6,12 +6,25 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{BadConfig, LogFormat, LogLevel, shown};
+use crate::flags::{LogFormat, LogLevel};
+use crate::secrets::shown;
 
-/// No configuration is longer; something else that was named by mistake may have no end.
+/// No configuration is longer, but another file, named by mistake, may be endless.
 const MAX_SIZE: u64 = 1 << 20;
 
-/// The file, key for key.
+/// What is wrong with the configuration.
+#[derive(Debug)]
+pub(crate) struct BadConfig(pub(crate) String);
+
+impl fmt::Display for BadConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadConfig {}
+
+/// The keys of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct File {
@@ -38,7 +51,7 @@ impl File {
     }
 
     pub(crate) fn parse(text: &str) -> Result<File, BadConfig> {
-        // Not the parser's own picture of the place: the line may have a password in it.
+        // Not the parser's own excerpt: the line may contain a password.
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(""));
             let line = before.matches('\n').count() + 1;
@@ -47,7 +60,7 @@ impl File {
     }
 }
 
-/// A message of the parser. It may quote a value, and the value may be a URL in the wrong place.
+/// Removes values from a message of the parser: a value may be a URL in the wrong place.
 fn without_values(message: &str) -> String {
     let quotes = ['`', '"', '\''];
     let may_have_url = ["@", "//", "?", "&", "password="].iter().any(|part| message.contains(part));

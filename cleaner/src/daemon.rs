@@ -1,4 +1,4 @@
-//! Starting, stopping and reading the configuration again.
+//! Starting, stopping and reloading the configuration.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,23 +10,26 @@ use sd_notify::NotifyState;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Flags, Settings};
+use crate::config::Settings;
+use crate::flags::Flags;
 use crate::http::Server;
 use crate::overview::Overview;
 use crate::queues;
+use crate::shared::pause;
 use crate::signals::{Signals, Told};
 use crate::state::Place;
 
-/// The longest pause between attempts to reach a server for the first time.
+/// Longest pause between attempts to connect for the first time.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
-/// What a step in hand gets when the cleaning stops. What is cut off then is done by the next.
+/// Time for the current step to finish at shutdown. A step that is cut off is repeated by the next
+/// clean.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long a reload may take, whatever the file or the server does.
+/// Limit for a reload.
 const RELOAD_TIME: Duration = Duration::from_secs(30);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Runs until it is told to stop.
+/// Runs until SIGTERM or SIGINT.
 pub(crate) async fn run(flags: Flags, settings: Settings) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
     let overview = Arc::new(Overview::new());
@@ -39,13 +42,13 @@ pub(crate) async fn run(flags: Flags, settings: Settings) -> Result<(), Failure>
         tokio::select! {
             ended = &mut cleaning.task => {
                 ended??;
-                return Err("the cleaning ended by itself".into());
+                return Err("the cleaning ended unexpectedly".into());
             }
             told = signals.next() => match told {
                 Told::Stop => break,
                 Told::Reload => {
                     notify(&reloading());
-                    // One that is still being read begins anew.
+                    // Restarts a reload that is still in progress.
                     reload = Some(Box::pin(prepare(flags.clone())));
                 }
             },
@@ -54,10 +57,10 @@ pub(crate) async fn run(flags: Flags, settings: Settings) -> Result<(), Failure>
                 match apply(prepared, &mut http, &overview).await {
                     Ok((settings, client)) => {
                         cleaning.stop().await;
-                        log_settings(&settings, &http, "the configuration was read again");
+                        log_settings(&settings, &http, "configuration reloaded");
                         cleaning = Cleaning::start(settings, Some(client), &overview);
                     }
-                    Err(error) => tracing::error!(%error, "the configuration stays as it was"),
+                    Err(error) => tracing::error!(%error, "configuration not reloaded"),
                 }
                 notify(&[NotifyState::Ready]);
             }
@@ -84,10 +87,10 @@ async fn finished(reload: &mut Option<Reload>) -> Result<(Settings, Client), Fai
     }
 }
 
-/// Reads the configuration again, and connects. Whatever is wrong, nothing has changed.
+/// Reads the configuration and connects; an error changes nothing.
 async fn prepare(flags: Flags) -> Result<(Settings, Client), Failure> {
     let prepared = async {
-        // On a thread of its own: what is named as the file may never end.
+        // On a separate thread: the file may be a pipe that never ends.
         let settings = tokio::task::spawn_blocking(move || Settings::load(&flags)).await??;
         let client = Client::connect(&settings.url).await?;
         Ok((settings, client))
@@ -96,7 +99,7 @@ async fn prepare(flags: Flags) -> Result<(Settings, Client), Failure> {
     tokio::time::timeout(RELOAD_TIME, prepared).await.unwrap_or_else(|_| Err(late.into()))
 }
 
-/// Moves to the new address, the last step that can fail.
+/// Moves to the new address: the last step that can fail.
 async fn apply(
     prepared: Result<(Settings, Client), Failure>,
     http: &mut Server,
@@ -107,7 +110,7 @@ async fn apply(
     Ok((settings, client))
 }
 
-/// The cleaning with one configuration.
+/// The cleaning tasks of one configuration.
 struct Cleaning {
     stop: CancellationToken,
     task: JoinHandle<leaseq::Result<()>>,
@@ -136,14 +139,14 @@ impl Cleaning {
     async fn stop(mut self) {
         self.stop.cancel();
         if tokio::time::timeout(GRACE, &mut self.task).await.is_err() {
-            tracing::warn!("a clean did not end within {GRACE:?} and was cut off");
+            tracing::warn!("stopped a clean that did not end within {GRACE:?}");
             self.task.abort();
         }
     }
 }
 
-/// Connects, however long the server is away; `None`: it was told to stop meanwhile. What will not
-/// pass by itself is an error.
+/// Connects, and retries while the server is away. `None`: `stop` was cancelled. Permanent problems
+/// are errors.
 async fn connect(
     settings: &Settings,
     overview: &Overview,
@@ -163,14 +166,14 @@ async fn connect(
             Err(error) if error.kind().is_retryable() => overview.fails(&Place::Server, &error),
             Err(error) => return Err(error),
         }
-        queues::pause(backoff.pause(), stop).await;
+        pause(backoff.pause(), stop).await;
     }
 }
 
-/// Tells systemd, if it wants to know.
+/// Notifies systemd, if it started this process.
 fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "systemd was not told");
+        tracing::debug!(%error, "could not notify systemd");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Deep cleans of all queues, one at a time.
+//! Deep cleans of all queues, one queue at a time.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -8,18 +8,19 @@ use tokio::sync::watch::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::light::missing_rights;
-use crate::once::verdict;
-use crate::queues::Shared;
+use crate::report::summary;
+use crate::shared::Shared;
 use crate::state::Place;
 
-/// After a deep clean that failed.
+/// Pause after a deep clean that failed.
 const PAUSE: Duration = Duration::from_secs(60);
-/// A cleaner that has the turn keeps others away for this long; a clean that was done, for longer.
+/// A cleaner that starts a deep clean blocks others for this long; a finished clean blocks them for
+/// longer.
 const TURN: Duration = Duration::from_secs(60);
-/// Before a queue is looked at again, however soon that may be of use.
+/// Shortest pause before the same queue is checked again.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 
-/// Cleans until it is told to stop.
+/// Cleans until `stop` is cancelled.
 pub(crate) async fn clean(
     shared: Shared,
     mut known: Receiver<BTreeSet<String>>,
@@ -31,7 +32,7 @@ pub(crate) async fn clean(
         due.retain(|name, _| names.contains(name));
         for name in names {
             let at = *due.entry(name.clone()).or_insert_with(Instant::now);
-            // It may be gone since; others were cleaned meanwhile.
+            // The queue may have gone while others were cleaned.
             if at > Instant::now() || !known.borrow().contains(&name) {
                 continue;
             }
@@ -50,14 +51,14 @@ pub(crate) async fn clean(
     }
 }
 
-/// Cleans deeply if nobody else does. Returns when to try again.
+/// Cleans a queue if no other cleaner does. Returns the time until the next attempt.
 async fn clean_one(shared: &Shared, name: &str) -> Duration {
     let interval = shared.settings.deep_interval;
     let place = Place::Deep(name.to_owned());
     let begun = Instant::now();
     match clean_if_due(shared, name).await {
         Ok(Some(DeepClean::NotYet(wait))) => {
-            // Else another cleaner may be failing at it now.
+            // A short wait only shows that another cleaner has started, and it may fail.
             if wait > TURN {
                 shared.overview.succeeds(&place);
             } else {
@@ -70,7 +71,7 @@ async fn clean_one(shared: &Shared, name: &str) -> Duration {
             shared.overview.metrics.deep_seconds.observe(begun.elapsed().as_secs_f64());
             shared.overview.deeply_cleaned(name, &report);
             if !report.is_sound() {
-                let (items, found) = (report.items, verdict(&report));
+                let (items, found) = (report.items, summary(&report));
                 let details = report.details.join("; ");
                 tracing::warn!(queue = name, items, found, details, "deep clean");
             }
@@ -84,7 +85,7 @@ async fn clean_one(shared: &Shared, name: &str) -> Duration {
     }
 }
 
-/// `None`: it may not. The light cleans of the queue report that.
+/// `None`: a right is missing, which the light cleans of the queue report.
 async fn clean_if_due(shared: &Shared, name: &str) -> Result<Option<DeepClean>> {
     let queue = shared.client.queue(name)?;
     if missing_rights(&queue).await?.is_some() {

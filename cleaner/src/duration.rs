@@ -1,6 +1,8 @@
-//! Durations as people write them: `500ms`, `1s`, `10m`, `6h`, `7d`.
+//! Durations as text: `500ms`, `1s`, `10m`, `6h`, `7d`.
 
 use std::time::Duration;
+
+use crate::secrets::shown;
 
 const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
@@ -14,12 +16,7 @@ pub(crate) fn read(text: &str) -> Result<Duration, String> {
         (Ok(number), Some(ms)) => number.checked_mul(ms).map(Duration::from_millis),
         _ => None,
     }
-    .ok_or_else(|| {
-        format!(
-            "{:?} is no duration: a whole number and ms, s, m, h or d",
-            crate::config::shown(text)
-        )
-    })
+    .ok_or_else(|| format!("{:?} is no duration: a whole number and ms, s, m, h or d", shown(text)))
 }
 
 /// The same in the largest unit that shows it exactly.

@@ -1,9 +1,10 @@
-//! Text from outside, such as names and errors: it must forge no line and command no terminal.
+//! Escapes text from outside, such as names and errors: it must not forge lines or control a
+//! terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text with each control character written as `\u000a`, which is what JSON has too.
+/// The text with each control character written as in JSON, for example `\u000a`.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);

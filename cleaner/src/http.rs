@@ -1,4 +1,4 @@
-//! Answers over HTTP: is it alive, is it ready, how are the queues.
+//! The HTTP server: health, readiness, metrics and the queues.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,24 +21,24 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::config::Listen;
 use crate::escape::escaped;
 use crate::overview::Overview;
-use crate::{json as shape, metrics};
+use crate::{metrics, report};
 
-/// Further connections are closed at once: they must not take the descriptors of the cleaning.
+/// Further connections are closed at once, to leave descriptors for the cleaning.
 const MAX_CONNECTIONS: usize = 64;
-/// How long the head of a request may take, and a connection may rest between two.
+/// Limit for receiving the head of a request, and for an idle connection.
 const HEAD_TIME: Duration = Duration::from_secs(5);
-/// How long an answer may wait until its client reads any of it.
+/// Limit for a client to read any part of a response.
 const READ_TIME: Duration = Duration::from_secs(5);
-/// How long a connection may last, however slowly it is read or written.
+/// Limit for a whole connection, however slow the client.
 const LIFETIME: Duration = Duration::from_secs(60);
-/// What a request in hand gets at the end.
+/// Time for the current request to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(1);
-/// The longest head of a request.
+/// Largest head of a request, in bytes.
 const MAX_HEAD: usize = 16 << 10;
-/// The longest pause after a connection that could not be accepted.
+/// Longest pause after could not accept a connection.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
-/// What answers, if there is an address for it.
+/// The server, if an address is configured.
 pub(crate) struct Server {
     asked: Option<SocketAddr>,
     running: Option<Running>,
@@ -46,19 +46,19 @@ pub(crate) struct Server {
 
 struct Running {
     address: SocketAddr,
-    /// Dropped, it stops the task.
+    /// Stops the task when dropped.
     stop: DropGuard,
-    /// Ends with the connections that are still open.
+    /// Returns the connections that are still open.
     task: JoinHandle<JoinSet<()>>,
 }
 
 impl Server {
-    /// Answers from now on.
+    /// Starts to listen.
     pub(crate) async fn start(listen: &Listen, overview: Arc<Overview>) -> std::io::Result<Server> {
         Ok(Server { asked: listen.address(), running: Running::start(listen, overview).await? })
     }
 
-    /// Answers where the setting asks for; after an error, where it did before.
+    /// Moves to the address of the setting; after an error, it stays at the old address.
     pub(crate) async fn move_to(
         &mut self,
         listen: &Listen,
@@ -76,7 +76,7 @@ impl Server {
             new.stop().await;
             return Ok(());
         };
-        // The two hosts may overlap: its own listener would be in the way.
+        // The hosts may overlap: the old listener could block the new one.
         let address = old.address;
         let connections = old.close().await;
         let moved = match Running::start(listen, overview.clone()).await {
@@ -88,7 +88,7 @@ impl Server {
                 match Running::start(&Listen::At(address), overview).await {
                     Ok(running) => self.running = running,
                     Err(error) => {
-                        tracing::error!(%error, "the old address is lost, so nothing is answered over HTTP until the next reload");
+                        tracing::error!(%error, "the old address is lost too, so there is no HTTP server until the next reload");
                     }
                 }
                 Err(error)
@@ -102,7 +102,7 @@ impl Server {
         self.running.as_ref().map_or_else(|| "none".into(), |running| running.address.to_string())
     }
 
-    /// Finishes the requests in hand, but waits for no slow client.
+    /// Finishes current requests, but does not wait for slow clients.
     pub(crate) async fn stop(self) {
         if let Some(running) = self.running {
             finish(running.close().await).await;
@@ -119,25 +119,25 @@ impl Running {
         Ok(Some(Running { address, stop: stop.drop_guard(), task }))
     }
 
-    /// Gives the address up, and returns the connections, which end soon.
+    /// Closes the listener, and returns the connections, which end soon.
     async fn close(self) -> JoinSet<()> {
         drop(self.stop);
         self.task.await.unwrap_or_default()
     }
 }
 
-/// Waits for connections that were told to end.
+/// Waits for connections that are shutting down.
 async fn finish(mut connections: JoinSet<()>) {
     while connections.join_next().await.is_some() {}
 }
 
-/// Takes the address, if there is one to take.
+/// Binds the address, if one is configured.
 async fn bind(listen: &Listen) -> std::io::Result<Option<TcpListener>> {
     let Some(address) = listen.address() else { return Ok(None) };
     match (TcpListener::bind(address).await, listen) {
         (Ok(listener), _) => Ok(Some(listener)),
         (Err(error), Listen::IfFree(_)) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            tracing::warn!(%address, "the address is in use, so nothing is answered over HTTP; --listen names another");
+            tracing::warn!(%address, "the address is in use, so there is no HTTP server; choose another with --listen");
             Ok(None)
         }
         (Err(error), _) => {
@@ -155,7 +155,7 @@ fn routes(overview: Arc<Overview>) -> Router {
         .with_state(overview)
 }
 
-/// Answers until it is told to stop.
+/// Accepts connections until `stop` is cancelled.
 async fn accept(listener: TcpListener, routes: Router, stop: CancellationToken) -> JoinSet<()> {
     let mut connections = JoinSet::new();
     let mut backoff = Backoff::up_to(MAX_PAUSE);
@@ -172,9 +172,9 @@ async fn accept(listener: TcpListener, routes: Router, stop: CancellationToken) 
                     connections.spawn(serve(stream, routes.clone(), stop.clone()));
                 }
             }
-            // No descriptor is free, or the client is gone already.
+            // No descriptor is free, or the client has already gone.
             Err(error) => {
-                tracing::debug!(%error, "a connection could not be accepted");
+                tracing::debug!(%error, "could not accept a connection");
                 tokio::select! {
                     () = tokio::time::sleep(backoff.pause()) => {}
                     () = stop.cancelled() => break,
@@ -221,14 +221,14 @@ async fn metrics(State(overview): State<Arc<Overview>>) -> Response {
     }
 }
 
-/// An error if the server does not answer, and nothing for a queue that cannot be counted: nobody
-/// should scale to nothing by that.
+/// Returns an error if the server does not respond, and omits queues that cannot be counted, so
+/// that no autoscaler scales to zero because of a failure.
 async fn queues(State(overview): State<Arc<Overview>>) -> Response {
     let snapshot = overview.snapshot().await;
     let queues: Map<String, Value> = snapshot
         .counts
         .iter()
-        .map(|(queue, counts)| (queue.clone(), shape::counts(counts)))
+        .map(|(queue, counts)| (queue.clone(), report::counts(counts)))
         .collect();
     let failing: Map<String, Value> = snapshot
         .queues

@@ -1,4 +1,4 @@
-//! Light cleans of one queue, when they are due.
+//! Light cleans of one queue.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,21 +8,21 @@ use rand::Rng;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-use crate::queues::{Shared, pause};
+use crate::shared::{Shared, pause};
 use crate::state::Place;
 
-/// However many queues there are, each is looked at this often: in case that news get lost.
+/// Upper limit of the poll interval, however many queues there are: a notification may get lost.
 const LONGEST_REST: Duration = Duration::from_secs(30);
-/// Rests differ by up to this much, so that queues found together are not looked at together.
+/// Random factor of the poll interval, so that queues found together are not polled together.
 const SPREAD: std::ops::Range<f64> = 0.6..1.0;
-/// Between two light cleans of a queue.
+/// Pause between two light cleans of a queue.
 const TOGETHER: Duration = Duration::from_millis(10);
-/// The longest pause after failures.
+/// Longest pause after failures.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// The longest pause after cleans that were due and found nothing to do.
+/// Longest pause after cleans that were due but found nothing to do.
 const MAX_IDLE_PAUSE: Duration = Duration::from_millis(250);
 
-/// Cleans until it is told to stop.
+/// Cleans until `stop` is cancelled.
 pub(crate) async fn clean(shared: Shared, name: String, stop: CancellationToken) {
     let place = Place::Light(name.clone());
     let queue = match shared.client.queue(&name) {
@@ -39,7 +39,7 @@ pub(crate) async fn clean(shared: Shared, name: String, stop: CancellationToken)
             is_due = is_due(&shared, &queue, &mut may_clean, listens.is_some()) => is_due,
             () = stop.cancelled() => return,
         };
-        // A clean that has begun is finished.
+        // Not cancelled: a clean that has started finishes.
         let outcome = match is_due {
             Ok(Due::Yes) => light_clean(&shared, &queue).await.map(Some),
             Ok(Due::No) => Ok(None),
@@ -57,7 +57,7 @@ pub(crate) async fn clean(shared: Shared, name: String, stop: CancellationToken)
                 if found_nothing && listens.is_some() {
                     idle.pause()
                 } else {
-                    // What is due again at once, again and again, is done together.
+                    // The pause lets items that become due in quick succession share a clean.
                     idle.reset();
                     TOGETHER
                 }
@@ -77,7 +77,7 @@ enum Due {
     NotAllowed,
 }
 
-/// Waits until the queue is due, or the time has come to look again.
+/// Waits until the queue is due or the poll interval has passed.
 async fn is_due(
     shared: &Shared,
     queue: &WorkQueue,
@@ -85,7 +85,7 @@ async fn is_due(
     listens: bool,
 ) -> Result<Due> {
     if !*may_clean {
-        // A missing right is named before it can stop a script half-way.
+        // Reports a missing right before it can stop a script half-way.
         if let Some(why) = missing_rights(queue).await? {
             let place = Place::Light(queue.name().to_owned());
             shared.overview.fails_with(&place, &why, false);
@@ -102,7 +102,7 @@ async fn is_due(
     }
 }
 
-/// How long to rest without looking.
+/// The poll interval.
 fn rest(shared: &Shared) -> Duration {
     let queues = shared.count.load(Ordering::Relaxed).max(1) as u32;
     let interval = shared.settings.light_interval;
@@ -110,7 +110,7 @@ fn rest(shared: &Shared) -> Duration {
     if queues > 1 { rest.mul_f64(rand::rng().random_range(SPREAD)) } else { rest }
 }
 
-/// What to grant, if the user lacks a right to clean.
+/// The rights to grant, if the user lacks any for cleaning.
 pub(crate) async fn missing_rights(queue: &WorkQueue) -> Result<Option<String>> {
     let lacks = queue.missing_rights(Role::Cleaner).await?;
     let why = || format!("the user lacks rights to clean: grant {}", lacks.join(" "));

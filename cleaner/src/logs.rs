@@ -1,4 +1,5 @@
-//! Logs: a line for each clean that did something, and for what changes. Never a password.
+//! Logging: a line for each clean that changed something, and for each change of state. Never a
+//! password.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -7,16 +8,17 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::config::{LogFormat, LogLevel, Settings};
+use crate::config::Settings;
 use crate::escape::escaped;
+use crate::flags::{LogFormat, LogLevel};
 
-/// Lines that wait for a slow reader of the log; further lines are dropped.
+/// Lines buffered for a slow reader of the log; further lines are dropped.
 const WAITING: usize = 1_024;
-/// How long the end of the process waits for a slow reader.
+/// How long the process waits for a slow reader when it exits.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// Logs go to the standard error output from now on. A reload does not change them. Keep the value
-/// until the end.
+/// Starts logging to standard error; a reload does not change it. Keep the returned value until the
+/// process exits.
 pub(crate) fn start(settings: &Settings) -> Flush {
     let filter = EnvFilter::new(match settings.log_level {
         LogLevel::Error => "error",
@@ -33,9 +35,9 @@ pub(crate) fn start(settings: &Settings) -> Flush {
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(Lines(lines.clone()))
-        // Each line is escaped as a whole, colours too.
+        // Each line is escaped as a whole, which would destroy colours.
         .with_ansi(false)
-        // It would report by `eprintln`, which panics if the output is gone.
+        // It would use `eprintln`, which panics if the output is closed.
         .log_internal_errors(false)
         .with_target(false);
     match settings.log_format {
@@ -45,7 +47,7 @@ pub(crate) fn start(settings: &Settings) -> Flush {
     Flush { lines, ended }
 }
 
-/// A full disk, or a reader that is gone, costs lines and nothing else.
+/// A full disk or a closed pipe loses lines and has no other effect.
 fn write_lines(waiting: &Receiver<Line>) {
     while let Ok(Line::Text(line)) = waiting.recv() {
         let _ = io::stderr().write_all(line.as_bytes());
@@ -57,7 +59,7 @@ enum Line {
     End,
 }
 
-/// Writes the last lines when it is dropped.
+/// Writes the last lines when dropped.
 pub(crate) struct Flush {
     lines: SyncSender<Line>,
     ended: Receiver<()>,
@@ -71,7 +73,7 @@ impl Drop for Flush {
     }
 }
 
-/// Hands lines to a thread of their own: whoever logs never waits for the output.
+/// Sends lines to a separate thread, so that logging never waits for the output.
 #[derive(Clone)]
 struct Lines(SyncSender<Line>);
 
@@ -84,7 +86,7 @@ impl<'a> MakeWriter<'a> for Lines {
 }
 
 impl Write for Lines {
-    /// The subscriber writes each event at once, as one line.
+    /// The subscriber writes each event in one call, as one line.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let text = escaped(text.strip_suffix('\n').unwrap_or(&text)).into_owned() + "\n";

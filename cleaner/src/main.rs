@@ -1,5 +1,5 @@
-//! `leaseq-cleaner`: started once, it keeps queues clean and tells how they are. What cleaning is
-//! stands in the library; here are a loop, a configuration and a small HTTP server.
+//! `leaseq-cleaner`: a daemon that keeps queues clean and reports their condition. The library does
+//! the cleaning; this crate adds a loop, a configuration and a small HTTP server.
 
 #![forbid(unsafe_code)]
 
@@ -9,26 +9,31 @@ mod daemon;
 mod deep;
 mod duration;
 mod escape;
+mod flags;
 mod http;
-mod json;
 mod light;
 mod logs;
 mod metrics;
 mod once;
 mod overview;
 mod queues;
+mod report;
+mod secrets;
+mod shared;
 mod signals;
+mod snapshot;
 mod state;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::config::{Flags, Settings};
+use crate::config::Settings;
 use crate::escape::escaped;
+use crate::flags::Flags;
 
-/// Something is wrong with a queue, or with where it is kept.
+/// Exit status: something is wrong with a queue or its server.
 const WRONG: u8 = 1;
-/// The request could not be carried out: a bad configuration, or no server.
+/// Exit status: a bad configuration, or a server that cannot be reached.
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
@@ -48,19 +53,21 @@ fn main() -> ExitCode {
         Err(error) => return fail(&error),
     };
     let outcome = match flags.mode() {
-        Some(mode) => runtime.block_on(once::run(mode, &settings, flags.json)),
+        Some(mode) => runtime
+            .block_on(once::run(mode, &settings, flags.json))
+            .map(|fine| if fine { ExitCode::SUCCESS } else { ExitCode::from(WRONG) }),
         None => {
             let _flush = logs::start(&settings);
             runtime.block_on(daemon::run(flags, settings)).map(|()| ExitCode::SUCCESS)
         }
     };
-    // What hangs ends with the process.
+    // Tasks that hang end with the process.
     runtime.shutdown_background();
     outcome.unwrap_or_else(|error| fail(&error))
 }
 
 fn fail(error: &dyn std::fmt::Display) -> ExitCode {
-    // Not `eprintln`, which panics if nobody reads it.
+    // Not `eprintln`, which panics if the output is closed.
     let _ = writeln!(std::io::stderr(), "leaseq-cleaner: {}", escaped(&error.to_string()));
     ExitCode::from(FAILED)
 }

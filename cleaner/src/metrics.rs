@@ -1,4 +1,4 @@
-//! Prometheus metrics. Names are an interface: the dashboard and the alerts use them.
+//! Prometheus metrics. Their names are an interface: the dashboard and the alerts use them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,12 +13,12 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::overview::Snapshot;
+use crate::snapshot::Snapshot;
 use crate::state::QueueState;
 
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What this process counts, and the way to what the queues count themselves.
+/// The metrics of this process, and access to the counts of the queues.
 pub(crate) struct Metrics {
     registry: Registry,
     queues: Queues,
@@ -41,18 +41,18 @@ impl Metrics {
         let (errors, queues) = (Counter::default(), Queues::default());
         let skipped_names = Gauge::default();
         let mut registry = Registry::with_prefix("leaseq");
-        let light = "Seconds that light cleans took that moved anything";
+        let light = "Duration of light cleans that moved items";
         registry.register("light_clean_seconds", light, light_seconds.clone());
-        let deep = "Seconds that deep cleans took";
+        let deep = "Duration of deep cleans";
         registry.register("deep_clean_seconds", deep, deep_seconds.clone());
         registry.register("cleaner_errors", "Failed steps of the cleaner", errors.clone());
-        let skipped = "Entries of the list of queues that are no names of queues";
+        let skipped = "Entries in the list of queues that are not valid names";
         registry.register("skipped_names", skipped, skipped_names.clone());
         registry.register_collector(Box::new(queues.clone()));
         Metrics { registry, queues, light_seconds, deep_seconds, errors, skipped_names }
     }
 
-    /// As text, with these counts.
+    /// As text, with the counts of this snapshot.
     pub(crate) fn encode(&self, snapshot: Arc<Snapshot>) -> Result<String, fmt::Error> {
         *self.queues.0.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
         let mut out = String::new();
@@ -61,7 +61,7 @@ impl Metrics {
     }
 }
 
-/// What the queues themselves count.
+/// The counts of the queues.
 #[derive(Debug, Clone, Default)]
 struct Queues(Arc<Mutex<Arc<Snapshot>>>);
 
@@ -76,10 +76,10 @@ const STATES: [(&str, Count); 4] = [
 
 const TOTALS: [(&str, &str, Count); 7] = [
     ("added", "Items added", |counts| counts.totals.added),
-    ("leased", "Leases given", |counts| counts.totals.leased),
+    ("leased", "Leases granted", |counts| counts.totals.leased),
     ("completed", "Items completed", |counts| counts.totals.completed),
     ("expired", "Leases that expired and were reclaimed", |counts| counts.totals.expired),
-    ("failed", "Failures that workers told", |counts| counts.totals.failed),
+    ("failed", "Failures that workers reported", |counts| counts.totals.failed),
     ("dead", "Items that ran out of attempts", |counts| counts.totals.died),
     ("removed", "Items removed or purged", |counts| counts.totals.removed),
 ];
@@ -95,7 +95,7 @@ impl Collector for Queues {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let snapshot = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let kind = MetricType::Gauge;
-        let up = "1 if the server answers, 0 if not; then the counts of queues are missing";
+        let up = "1 if the server responds, 0 if not; then the counts of queues are missing";
         let up = encoder.encode_descriptor("up", up, None, kind)?;
         ConstGauge::new(i64::from(snapshot.error.is_none())).encode(up)?;
         let mut items =

@@ -1,53 +1,47 @@
-//! What is done once: a clean, a check, a diagnosis.
+//! What `--once`, `--check` and `--doctor` do.
 
 use std::io::Write;
-use std::process::ExitCode;
 
 use leaseq::{Client, DeepReport, Diagnosis, Result};
 use serde_json::{Value, json};
 
 use crate::config::Settings;
 use crate::escape::escaped;
-use crate::{WRONG, json as shape};
+use crate::flags::Mode;
+use crate::report;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Once,
-    Check,
-    Doctor,
-}
-
-/// What is said: lines for people, or the same as JSON.
-struct Said {
+/// A report: lines for people, and the same as JSON.
+struct Output {
     lines: Vec<String>,
     json: Value,
     fine: bool,
 }
 
+/// Runs one mode and prints its report. False: something is wrong.
 pub(crate) async fn run(
     mode: Mode,
     settings: &Settings,
     as_json: bool,
-) -> std::result::Result<ExitCode, Box<dyn std::error::Error + Send + Sync>> {
+) -> std::result::Result<bool, Box<dyn std::error::Error + Send + Sync>> {
     let client = Client::connect(&settings.url).await?;
-    let said = match mode {
+    let output = match mode {
         Mode::Once => clean(&client, settings).await,
         Mode::Check => check(&client, settings).await,
         Mode::Doctor => client.doctor().await.map(|diagnosis| doctor(&diagnosis)),
     };
     client.close().await;
-    let said = said?;
+    let output = output?;
     let lines = if as_json {
-        format!("{:#}", said.json).lines().map(str::to_owned).collect()
+        format!("{:#}", output.json).lines().map(str::to_owned).collect()
     } else {
-        said.lines
+        output.lines
     };
     let lines: Vec<_> = lines.iter().map(|line| escaped(line)).collect();
     writeln!(std::io::stdout(), "{}", lines.join("\n"))?;
-    Ok(if said.fine { ExitCode::SUCCESS } else { ExitCode::from(WRONG) })
+    Ok(output.fine)
 }
 
-/// The queues that were named, or all.
+/// The queues that were named, or queues.
 async fn names(client: &Client, settings: &Settings) -> Result<Vec<String>> {
     match &settings.queues {
         Some(names) => Ok(names.clone()),
@@ -55,51 +49,56 @@ async fn names(client: &Client, settings: &Settings) -> Result<Vec<String>> {
     }
 }
 
-async fn clean(client: &Client, settings: &Settings) -> Result<Said> {
-    let mut all = All::default();
+async fn clean(client: &Client, settings: &Settings) -> Result<Output> {
+    let mut queues = Queues::default();
     for name in names(client, settings).await? {
         let cleaned = async {
             let queue = client.queue(&name)?;
             Ok((queue.light_clean().await?, queue.deep_clean().await?))
         };
-        let Some((light, deep)) = all.of_queue(&name, cleaned.await)? else { continue };
-        all.lines.push(format!(
+        let Some((light, deep)) = queues.of_queue(&name, cleaned.await)? else { continue };
+        queues.lines.push(format!(
             "queue {name}: {} promoted, {} expired, {} of them dead; {} items, {}",
             light.promoted,
             light.expired,
             light.died,
             deep.items,
-            verdict(&deep),
+            report::summary(&deep),
         ));
-        all.add(&name, &deep, deep.found == deep.mended);
-        all.json.push(json!({
-            "queue": name, "light": shape::light(&light), "deep": shape::deep(&deep),
+        queues.add(&name, &deep, deep.found == deep.mended);
+        queues.json.push(json!({
+            "queue": name, "light": report::light(&light), "deep": report::deep(&deep),
         }));
     }
-    Ok(all.said())
+    Ok(queues.output())
 }
 
-async fn check(client: &Client, settings: &Settings) -> Result<Said> {
-    let mut all = All::default();
+async fn check(client: &Client, settings: &Settings) -> Result<Output> {
+    let mut queues = Queues::default();
     for name in names(client, settings).await? {
         let checked = async { client.queue(&name)?.check().await };
-        let Some(report) = all.of_queue(&name, checked.await)? else { continue };
-        all.lines.push(format!("queue {name}: {} items, {}", report.items, verdict(&report)));
-        all.add(&name, &report, report.is_sound());
-        all.json.push(json!({ "queue": name, "check": shape::deep(&report) }));
+        let Some(found) = queues.of_queue(&name, checked.await)? else { continue };
+        queues.lines.push(format!(
+            "queue {name}: {} items, {}",
+            found.items,
+            report::summary(&found)
+        ));
+        queues.add(&name, &found, found.is_sound());
+        queues.json.push(json!({ "queue": name, "check": report::deep(&found) }));
     }
-    Ok(all.said())
+    Ok(queues.output())
 }
 
+/// The report about several queues.
 #[derive(Default)]
-struct All {
+struct Queues {
     lines: Vec<String>,
     json: Vec<Value>,
     wrong: bool,
 }
 
-impl All {
-    /// A queue that fails is reported, and does not stop the others. Without a server all stops.
+impl Queues {
+    /// Reports the error of a queue and lets the others go on; returns an error if the server is away.
     fn of_queue<T>(&mut self, name: &str, outcome: Result<T>) -> Result<Option<T>> {
         match outcome {
             Ok(value) => Ok(Some(value)),
@@ -119,38 +118,23 @@ impl All {
         self.lines.extend(details.map(|line| format!("queue {queue}: {line}")));
     }
 
-    fn said(mut self) -> Said {
+    fn output(mut self) -> Output {
         if self.json.is_empty() {
             self.lines.push("no queues".into());
         }
         let json = json!({ "fine": !self.wrong, "queues": self.json });
-        Said { lines: self.lines, json, fine: !self.wrong }
+        Output { lines: self.lines, json, fine: !self.wrong }
     }
 }
 
-/// What was found, in a few words.
-pub(crate) fn verdict(report: &DeepReport) -> String {
-    if report.is_sound() {
-        return "sound".into();
-    }
-    let found = report.found.iter().map(|(damage, count)| {
-        let mended = report.mended.get(damage).copied().unwrap_or(0);
-        match mended {
-            0 => format!("{count} {}", damage.as_str()),
-            _ => format!("{count} {} ({mended} mended)", damage.as_str()),
-        }
-    });
-    found.collect::<Vec<_>>().join(", ")
-}
-
-fn doctor(diagnosis: &Diagnosis) -> Said {
+fn doctor(diagnosis: &Diagnosis) -> Output {
     let durability = diagnosis.durability;
     let mut lines = vec![
         format!("engine: {}", diagnosis.engine),
         format!("durability: {}: {}", durability.as_str(), durability.meaning()),
     ];
     for advice in &diagnosis.advice {
-        let kind = if advice.problem { "problem" } else { "to know" };
+        let kind = if advice.problem { "problem" } else { "note" };
         lines.push(format!("{kind}: {}", advice.found));
         lines.push(format!("  do: {}", advice.change));
     }
@@ -158,5 +142,5 @@ fn doctor(diagnosis: &Diagnosis) -> Said {
         lines.push("nothing to change".into());
     }
     lines.extend(diagnosis.settings.iter().map(|(name, value)| format!("  {name} = {value}")));
-    Said { lines, json: shape::diagnosis(diagnosis), fine: diagnosis.is_fine() }
+    Output { lines, json: report::diagnosis(diagnosis), fine: diagnosis.is_fine() }
 }

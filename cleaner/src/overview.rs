@@ -1,53 +1,37 @@
-//! What the cleaner knows, for those who ask over HTTP.
+//! What the cleaner knows, for the HTTP server.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use leaseq::{Client, Counts, DeepReport, Error, Result};
-use tokio::task::JoinSet;
+use leaseq::{Client, DeepReport, Error};
 
 use crate::escape::escaped;
 use crate::metrics::Metrics;
-use crate::state::{News, Place, QueueState, State};
+use crate::snapshot::Snapshot;
+use crate::state::{News, Place, State};
 
-/// Answers are this old at most, so that many who ask cost the server no more than one.
+/// Snapshots are reused for this long, so that many HTTP clients cost the server no more than one.
 const FRESH: Duration = Duration::from_secs(1);
-/// How long somebody who asks is kept waiting for the server.
-const MAX_WAIT: Duration = Duration::from_secs(3);
-/// How many queues are counted at the same time.
-const COUNTED_TOGETHER: usize = 64;
-/// How many failing queues `/readyz` lists.
+/// Number of failing queues that `/readyz` lists.
 const MAX_LISTED: usize = 10;
 
-/// Shared by the loop and the HTTP server.
+/// Shared by the cleaning and the HTTP server.
 #[derive(Debug)]
 pub(crate) struct Overview {
     pub(crate) metrics: Metrics,
     inner: Mutex<Inner>,
 }
 
-/// The last answer and when it came; locked while one is asked for.
+/// The last snapshot and its time; locked while a new one is taken.
 type Asking = Arc<tokio::sync::Mutex<Option<(Instant, Arc<Snapshot>)>>>;
 
 #[derive(Debug, Default)]
 struct Inner {
     client: Option<Client>,
     state: State,
-    /// Of this client alone: what another was asked does not answer for it.
+    /// Belongs to this client: a snapshot of another client's queues is not reused.
     asking: Asking,
-}
-
-/// How the queues were at one time.
-#[derive(Debug, Default)]
-pub(crate) struct Snapshot {
-    /// Why there are no counts: the server does not answer.
-    pub(crate) error: Option<String>,
-    pub(crate) counts: BTreeMap<String, Counts>,
-    /// Queues that cannot be counted, such as damaged ones, and why.
-    pub(crate) uncounted: BTreeMap<String, String>,
-    /// How cleaning them goes.
-    pub(crate) queues: BTreeMap<String, QueueState>,
 }
 
 impl Overview {
@@ -59,12 +43,12 @@ impl Overview {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins anew: nothing is connected.
+    /// Forgets everything: no client is connected.
     pub(crate) fn reset(&self) {
         *self.lock() = Inner::default();
     }
 
-    /// From now on this client answers.
+    /// Uses this client from now on.
     pub(crate) fn set_client(&self, client: Client) {
         let mut inner = self.lock();
         inner.client = Some(client);
@@ -75,7 +59,7 @@ impl Overview {
         self.lock().state.set_queues(names);
     }
 
-    /// How many entries of the list of queues are no names of queues.
+    /// Number of entries in the list of queues that are not valid names.
     pub(crate) fn set_skipped(&self, count: u64) {
         self.metrics.skipped_names.set(count as i64);
     }
@@ -84,12 +68,12 @@ impl Overview {
         self.lock().state.deeply_cleaned(queue, report);
     }
 
-    /// Notes an error, and logs it if it is news.
+    /// Records an error, and logs it if it is new.
     pub(crate) fn fails(&self, place: &Place, error: &Error) {
         self.fails_with(place, &error.to_string(), error.kind().is_retryable());
     }
 
-    /// `unavailable`: the server does not answer.
+    /// `unavailable`: the server does not respond.
     pub(crate) fn fails_with(&self, place: &Place, why: &str, unavailable: bool) {
         self.metrics.errors.inc();
         let news = self.lock().state.fails(place, why, unavailable);
@@ -100,13 +84,13 @@ impl Overview {
         }
     }
 
-    /// Notes a success, and logs it if it is news.
+    /// Records a success, and logs it if it ends a failure.
     pub(crate) fn succeeds(&self, place: &Place) {
         let news = self.lock().state.succeeds(place);
         Self::log_success(place, news);
     }
 
-    /// Notes that the server has answered there, and logs it if it is news.
+    /// Records that the server responded, and logs it if that ends an outage.
     pub(crate) fn answers(&self, place: &Place) {
         let news = self.lock().state.answers(place);
         Self::log_success(place, news);
@@ -115,13 +99,13 @@ impl Overview {
     fn log_success(place: &Place, news: News) {
         match news {
             News::None => {}
-            News::Here => tracing::info!("{place}: all is well again"),
-            News::Server => tracing::info!("{}: all is well again", Place::Server),
+            News::Here => tracing::info!("{place}: recovered"),
+            News::Server => tracing::info!("{}: recovered", Place::Server),
         }
     }
 
-    /// Whether work is being done now, with the queues that fail all the same; if not, why.
-    pub(crate) async fn ready(&self) -> std::result::Result<String, String> {
+    /// Whether the cleaning works now, with the queues that fail; otherwise why not.
+    pub(crate) async fn ready(&self) -> Result<String, String> {
         let (client, stopped_by, failing) = {
             let inner = self.lock();
             let failing = inner.state.queues().iter();
@@ -147,7 +131,7 @@ impl Overview {
         Ok(lines.join("\n"))
     }
 
-    /// How the queues are.
+    /// A snapshot of the queues.
     pub(crate) async fn snapshot(&self) -> Arc<Snapshot> {
         let asking = self.lock().asking.clone();
         let mut last = asking.lock().await;
@@ -169,53 +153,6 @@ impl Overview {
     }
 }
 
-impl Snapshot {
-    /// With the counts of its queues.
-    async fn taken(mut self, client: &Client) -> Snapshot {
-        let until = tokio::time::Instant::now() + MAX_WAIT;
-        // Without a server all queues are the same, and there may be none.
-        match tokio::time::timeout_at(until, client.queues()).await {
-            Ok(Err(error)) if error.kind().is_retryable() => self.error = Some(error.to_string()),
-            Ok(_) => {}
-            Err(_) => self.error = Some(format!("no answer for {MAX_WAIT:?}")),
-        }
-        if self.error.is_none() && tokio::time::timeout_at(until, self.count(client)).await.is_err()
-        {
-            for name in self.queues.keys().filter(|name| !self.counts.contains_key(*name)) {
-                let why = || format!("no answer for {MAX_WAIT:?}");
-                self.uncounted.entry(name.clone()).or_insert_with(why);
-            }
-        }
-        self
-    }
-
-    async fn count(&mut self, client: &Client) {
-        let mut names = self.queues.keys().cloned();
-        let mut asked = JoinSet::new();
-        loop {
-            while asked.len() < COUNTED_TOGETHER
-                && let Some(name) = names.next()
-            {
-                asked.spawn(count(client.clone(), name));
-            }
-            match asked.join_next().await {
-                Some(Ok((name, Ok(counts)))) => drop(self.counts.insert(name, counts)),
-                Some(Ok((name, Err(error)))) => {
-                    drop(self.uncounted.insert(name, error.to_string()));
-                }
-                Some(Err(_)) => {}
-                None => return,
-            }
-        }
-    }
-}
-
-async fn count(client: Client, name: String) -> (String, Result<Counts>) {
-    let counts = async { client.queue(&name)?.counts().await };
-    let counts = counts.await;
-    (name, counts)
-}
-
 #[cfg(test)]
 mod tests {
     use leaseq_test_support::RedisServer;
@@ -230,13 +167,13 @@ mod tests {
         overview.set_queues(&BTreeSet::from(["old".to_owned()]));
         old.pause();
         let mut asked_before = std::pin::pin!(overview.snapshot());
-        // It has begun, and has no answer.
+        // The request has started and has no reply.
         assert!(tokio::time::timeout(Duration::ZERO, &mut asked_before).await.is_err());
         overview.reset();
         let (before, between) = tokio::join!(asked_before, overview.snapshot());
         assert!(before.error.is_some() && before.queues.contains_key("old"), "{before:?}");
         assert_eq!(between.error.as_deref(), Some("not connected"));
-        // Nor does what was asked of none.
+        // Nor is a snapshot reused that was taken without a client.
         overview.set_client(Client::connect("memory:").await.unwrap());
         overview.set_queues(&BTreeSet::from(["new".to_owned()]));
         let after = overview.snapshot().await;

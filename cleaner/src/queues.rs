@@ -1,56 +1,37 @@
-//! Which queues there are, and a task for each of them.
+//! Finds the queues, and runs a task for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use leaseq::{Client, Error, ErrorKind};
+use leaseq::{Client, Error};
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Settings;
 use crate::overview::Overview;
+use crate::shared::{Shared, pause};
 use crate::state::Place;
 use crate::{deep, light};
 
-/// How often to look for new queues and those that are gone: as often as at one queue, within limits.
+/// Limits of the interval at which the list of queues is read.
 const MIN_REST: Duration = Duration::from_secs(1);
 const MAX_REST: Duration = Duration::from_secs(30);
-/// How many queues are taken up at one look. The next look takes up more.
+/// Number of queues for which one round starts tasks. The next round starts more.
 const MAX_NEW: usize = 500;
-/// How many queues are waited on for news. Each costs the server, and in a Cluster a connection of
-/// its own. Further queues are looked at now and then.
+/// Number of queues on which the cleaner waits for notifications. Each costs the server memory, and
+/// in a Cluster a connection. Further queues are polled.
 const MAX_LISTENED: usize = 1_000;
 
-/// What all tasks of one configuration share.
-#[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) client: Client,
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) overview: Arc<Overview>,
-    /// How many queues there are.
-    pub(crate) count: Arc<AtomicUsize>,
-    pub(crate) listeners: Arc<Semaphore>,
-}
-
-impl Shared {
-    /// Notes and logs an error, unless it comes from the end of all.
-    pub(crate) fn fails(&self, place: &Place, error: &Error) {
-        if error.kind() != ErrorKind::Closed {
-            self.overview.fails(place, error);
-        }
-    }
-}
-
-/// A queue that is cleaned.
+/// The task of a queue.
 struct Served {
     stop: CancellationToken,
     task: AbortHandle,
 }
 
-/// Cleans until it is told to stop, and then finishes the step in hand.
+/// Cleans until `stop` is cancelled, then finishes the current step.
 pub(crate) async fn clean(
     client: Client,
     settings: Arc<Settings>,
@@ -105,7 +86,7 @@ async fn discover(shared: &Shared) -> Result<BTreeSet<String>, Error> {
     Ok(found.names.into_iter().collect())
 }
 
-/// Ends the tasks of queues that are gone, and starts those of new ones. False: there are more.
+/// Stops the tasks of queues that are gone and starts tasks for new ones. False: there are more.
 fn serve(
     shared: &Shared,
     found: &BTreeSet<String>,
@@ -117,7 +98,7 @@ fn serve(
         if !found.contains(name) {
             queue.stop.cancel();
         }
-        // A task that ended by itself is started again.
+        // A task that ended by itself is restarted.
         found.contains(name) && !queue.task.is_finished()
     });
     let new: Vec<&String> = found.iter().filter(|name| !served.contains_key(*name)).collect();
@@ -127,12 +108,4 @@ fn serve(
         served.insert((*name).clone(), Served { stop, task });
     }
     new.len() <= MAX_NEW
-}
-
-/// Pauses, unless it is told to stop.
-pub(crate) async fn pause(time: Duration, stop: &CancellationToken) {
-    tokio::select! {
-        () = tokio::time::sleep(time) => {}
-        () = stop.cancelled() => {}
-    }
 }

@@ -1,16 +1,16 @@
-//! What goes wrong now, and where; what deep cleans have found.
+//! Current failures, and what deep cleans have found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use leaseq::{Damage, DeepReport};
 
-/// Where something can go wrong.
+/// Where something can fail.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// The first connection.
     Server,
-    /// Finding out which queues there are.
+    /// Reading the list of queues.
     Names,
     Light(String),
     Deep(String),
@@ -27,10 +27,10 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is known of one queue.
+/// The state of one queue.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct QueueState {
-    /// Why light and deep cleans of it fail.
+    /// Why its light and deep cleans fail.
     light: Option<String>,
     deep: Option<String>,
     pub(crate) found: BTreeMap<Damage, u64>,
@@ -38,33 +38,33 @@ pub(crate) struct QueueState {
 }
 
 impl QueueState {
-    /// Why it is not cleaned, or not deeply.
+    /// Why its cleans fail, if they do.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.light.as_deref().or(self.deep.as_deref())
     }
 }
 
-/// What is to be logged about a failure or a success.
+/// What to log about a failure or a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum News {
     None,
     Here,
-    /// All places share the server: it is logged once that it does not answer.
+    /// The server affects all places, so its outage is logged once.
     Server,
 }
 
-/// The failures of the cleaner, as they are now. It keeps nothing about a queue that is gone.
+/// The current failures of the cleaner. Nothing is kept about a queue that is gone.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     server: Option<String>,
     names: Option<String>,
     queues: BTreeMap<String, QueueState>,
-    /// Where the server does not answer.
+    /// The places where the server does not respond.
     unavailable: BTreeSet<Place>,
 }
 
 impl State {
-    /// From now on there are these queues.
+    /// Sets the queues that exist now.
     pub(crate) fn set_queues(&mut self, names: &BTreeSet<String>) {
         self.queues.retain(|name, _| names.contains(name));
         for name in names {
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Notes a failure. `unavailable`: the server does not answer.
+    /// Notes a failure. `unavailable`: the server does not respond.
     pub(crate) fn fails(&mut self, place: &Place, why: &str, unavailable: bool) -> News {
         let Some(failure) = self.failure(place) else { return News::None };
         let is_known = failure.replace(why.to_owned()).is_some_and(|before| before == why);
@@ -105,7 +105,7 @@ impl State {
         if is_known { News::None } else { News::Here }
     }
 
-    /// Notes a success.
+    /// Records a success.
     pub(crate) fn succeeds(&mut self, place: &Place) -> News {
         let failed = self.failure(place).is_some_and(|failure| failure.take().is_some());
         match self.unavailable.remove(place) {
@@ -116,7 +116,7 @@ impl State {
         }
     }
 
-    /// Notes that the server has answered; whatever else fails there may still do so.
+    /// Records that the server responded; other failures there may persist.
     pub(crate) fn answers(&mut self, place: &Place) -> News {
         if self.unavailable.contains(place) { self.succeeds(place) } else { News::None }
     }
@@ -132,7 +132,7 @@ impl State {
         }
     }
 
-    /// Why nothing can be done; the failure of one queue is no reason if others are cleaned.
+    /// Why nothing is cleaned. The failure of one queue does not count if others are cleaned.
     pub(crate) fn stopped_by(&self) -> Option<String> {
         let server = self.server.as_ref().map(|why| format!("{}: {why}", Place::Server));
         let names = || self.names.as_ref().map(|why| format!("{}: {why}", Place::Names));
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(state.stopped_by().as_deref(), Some("queue a: damaged"));
         assert_eq!(state.succeeds(&b), News::Here);
         assert_eq!(state.stopped_by(), None);
-        // With a queue goes what was wrong with it.
+        // A queue that is gone takes its failures with it.
         assert_eq!(state.fails(&a, "no answer", true), News::Server);
         state.set_queues(&names(&["b"]));
         assert_eq!(state.fails(&a, "damaged", false), News::None);

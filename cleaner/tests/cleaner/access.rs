@@ -1,5 +1,5 @@
-//! A user of its own: the rights in the access-control file are enough, and one that is missing is
-//! named instead of stopping a script half-way.
+//! A cleaner with its own Redis user: the rights in the access-control file suffice, and a missing
+//! right is reported instead of stopping a script half-way.
 
 use leaseq::Client;
 use leaseq_test_support::RedisServer;
@@ -63,7 +63,7 @@ async fn a_missing_right_is_named_and_nothing_is_torn() {
     assert!(status == 1 && out.contains("nothing was begun; grant +hincrby"), "{out}{log}");
     assert!(queue.check().await.unwrap().is_sound(), "a script was stopped half-way");
     assert_eq!(queue.counts().await.unwrap().leased, 1);
-    // It goes on as soon as it may.
+    // It continues as soon as it has the right.
     set(&server, &rules("cleaner"));
     cleaner.wait_for_log("light clean");
     cleaner.wait_ready();

@@ -1,4 +1,4 @@
-//! A deep clean of many items while work goes on.
+//! A deep clean of many items under load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,7 +27,8 @@ async fn work(client: Client, done: Arc<AtomicU64>, stop: Arc<AtomicBool>, worke
     }
 }
 
-/// Scripts over 5 ms by name of their first argument, and the rate with and without a deep clean.
+/// Scripts that took over 5 ms, by their first argument, and the rate with and without a deep
+/// clean.
 async fn measure(items: usize) -> (f64, Vec<u64>) {
     let server = RedisServer::start();
     let client = Client::connect(&server.url()).await.unwrap();
@@ -79,7 +80,7 @@ async fn measure(items: usize) -> (f64, Vec<u64>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deep_clean_leaves_the_workers_most_of_the_server() {
-    // A machine that is busy with something else slows down one half or the other.
+    // Other load on the machine may slow down one half.
     let mut shares = Vec::new();
     for _ in 0..3 {
         let (share, _) = measure(15_000).await;

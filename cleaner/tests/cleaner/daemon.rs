@@ -1,4 +1,4 @@
-//! Starting, stopping, reading the configuration again, and what is logged.
+//! Starting, stopping, reloading the configuration, and the log.
 
 use leaseq_test_support::{RedisServer, eventually, eventually_blocking};
 use rustix::process::Signal;
@@ -26,7 +26,7 @@ fn it_ends_while_the_server_is_away() {
     server.kill();
     assert!(eventually_blocking(SOON, || !cleaner.is_ready()));
     assert_eq!(cleaner.stop().code(), Some(0));
-    // And before it was ever reached.
+    // Also before the first connection.
     let mut cleaner = Cleaner::start(&server.url(), &[]);
     assert_eq!((cleaner.get("/healthz").0, cleaner.get("/readyz").0), (200, 503));
     assert_eq!(cleaner.stop().code(), Some(0));
@@ -64,14 +64,14 @@ async fn a_line_is_logged_for_each_clean_that_did_something() {
         (&line["queue"], &line["expired"], &line["died"]),
         (&"q".into(), &1.into(), &1.into())
     );
-    // It looked many times more.
+    // The cleaner has polled many times.
     let looks = || server.cli(&["INFO", "commandstats"]);
     let before = looks();
     assert!(eventually(SOON, async || looks() != before).await);
     tokio::time::sleep(secs(1)).await;
     let cleans = cleaner.logs().iter().filter(|line| line.contains("clean\"")).count();
     assert_eq!(cleans, 1, "{:#?}", cleaner.logs());
-    // Nor does a password show when it is wrong.
+    // A wrong password is not shown either.
     assert!(!cleaner.logs().iter().any(|line| line.contains("hidden-secret")));
     let wrong = server.url().replace("hidden-secret", "other-secret");
     let (status, out, log) = run(&["--url", &wrong, "--listen", "none"]);
@@ -92,15 +92,15 @@ async fn hanging_up_reads_the_file_again() {
     write(&format!("url = {:?}\n{listen}", places[0].url()));
     let mut cleaner = Cleaner::spawn(command(&["--config", file.to_str().unwrap()]));
     cleaner.wait_for_queues(&["here"]);
-    // What is wrong changes nothing.
+    // A wrong configuration changes nothing.
     write("url = 7\n");
     cleaner.signal(Signal::HUP);
-    cleaner.wait_for_log("stays as it was");
+    cleaner.wait_for_log("not reloaded");
     cleaner.wait_for_queues(&["here"]);
-    // Another place, and another queue there.
+    // Another server with another queue.
     write(&format!("url = {:?}\nqueues = [\"there\"]\n{listen}", places[1].url()));
     cleaner.signal(Signal::HUP);
-    cleaner.wait_for_log("was read again");
+    cleaner.wait_for_log("configuration reloaded");
     cleaner.wait_for_queues(&["there"]);
     let queues = cleaner.json("/queues.json");
     assert!(queues["queues"]["here"].is_null(), "{queues}");
@@ -115,7 +115,7 @@ fn a_second_one_on_the_machine_goes_without_http_unless_an_address_was_named() {
     let (status, _, log) = run(&["--url", &server.url(), "--listen", &taken]);
     assert_eq!(status, 2);
     assert!(log.contains(&taken), "{log}");
-    // Two on the address that nobody named: whatever has it, both run.
+    // Two cleaners on the default address: both run, whoever has it.
     let own = || {
         let mut command = command(&["--url", &server.url(), "--log-format", "json"]);
         command.env_remove("LEASEQ_CLEANER_LISTEN");
@@ -155,7 +155,7 @@ fn systemd_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_ends_whatever_hangs() {
-    // A server that hangs, when it starts and while it works.
+    // A server that hangs during the start and during the work.
     let server = RedisServer::start();
     let mut works = Cleaner::start(&server.url(), &[]);
     works.wait_ready();
@@ -164,7 +164,7 @@ async fn it_ends_whatever_hangs() {
     assert!(eventually_blocking(SOON, || !works.is_ready()));
     assert!(!starts.is_ready());
     assert_eq!((works.stop().code(), starts.stop().code()), (Some(0), Some(0)));
-    // A process that was stopped while it wrote: it keeps the lock.
+    // A process stopped in a write keeps the lock.
     let folder = tempfile::tempdir().unwrap();
     let place = Place::File(folder);
     let client = place.client().await;
@@ -179,7 +179,7 @@ async fn it_ends_whatever_hangs() {
     lock.lock().unwrap();
     drop(held);
     let mut starts = Cleaner::start(&place.url(), &[]);
-    // The one has something to write now, the other opens the file.
+    // One cleaner has to write now; the other opens the file.
     tokio::time::sleep(ms(300)).await;
     assert_eq!(works.get("/healthz").0, 200);
     assert_eq!((works.stop().code(), starts.stop().code()), (Some(0), Some(0)));

@@ -1,4 +1,4 @@
-//! Damage of every kind, found and mended through the binary.
+//! The binary finds and mends damage of every kind.
 
 use leaseq::Client;
 use leaseq_test_support::RedisServer;
@@ -88,7 +88,7 @@ async fn what_cannot_be_mended_is_reported_and_left_alone() {
         let before = keys();
         for mode in ["--check", "--once"] {
             let (status, out, log) = run(&["--url", &server.url(), mode, "--queue", name]);
-            // A light clean may come upon the key first, and say so.
+            // A light clean may find the key first, and report it.
             assert!(matches!(status, 1 | 2), "{status}: {out}{log}");
             assert!(
                 (out + &log).contains(if mode == "--check" { "wrong type" } else { "" }),
@@ -98,7 +98,7 @@ async fn what_cannot_be_mended_is_reported_and_left_alone() {
         assert_eq!(server.cli(&["TYPE", &key]), kind);
         assert_eq!(keys(), before);
     }
-    // A record that cannot be read.
+    // An unreadable record.
     add_fixtures(&client, "four").await;
     let mut hurt = Hurt { raw: &mut raw, queue: "four" };
     let number = hurt.number("ready");
@@ -108,7 +108,7 @@ async fn what_cannot_be_mended_is_reported_and_left_alone() {
         assert!(status == 1 && found["found"]["unreadable items"] == 1, "{said:#}");
     }
     assert_eq!(hurt.run("HGET", "items", &[&number]), "x");
-    // Keys that are not the queue's are none of its business.
+    // Keys of others are ignored.
     add_fixtures(&client, "five").await;
     server.cli(&["SET", "leaseq:{five}:mine", "1"]);
     server.cli(&["SET", "leaseq:{fiv", "1"]);
@@ -130,13 +130,13 @@ async fn a_queue_that_cannot_be_cleaned_does_not_stop_the_others() {
     let good = client.queue("good").unwrap();
     drop(lease(&good, secs(1)).await);
     cleaner.wait_for_log("light clean");
-    // What is known of the others is told; that this one is missing, too.
+    // The counts of the other queues are shown, and the failure of this one.
     cleaner.wait_ready();
     let (status, json) = cleaner.get("/queues.json");
     let json: Value = serde_json::from_str(&json).unwrap();
     assert!(status == 200 && json["queues"]["good"]["ready"] == 1, "{json}");
     assert!(json["queues"]["bad"].is_null() && json["uncounted"]["bad"].is_string(), "{json}");
-    // As soon as it is gone, all is well.
+    // The failure ends as soon as the queue is gone.
     server.cli(&["DEL", "leaseq:{bad}:delayed"]);
     cleaner.wait_for_queues(&["bad", "good"]);
 }

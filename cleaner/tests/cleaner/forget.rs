@@ -1,11 +1,12 @@
-//! Queues that come and go: what is gone leaves nothing behind, and is served when it comes back.
+//! Queues that come and go: a queue that is gone leaves nothing behind, and is cleaned when it
+//! returns.
 
 use leaseq::Client;
 use leaseq_test_support::{RedisServer, eventually_blocking};
 
 use crate::support::{Cleaner, Place, SOON, is_reclaimed, item, secs};
 
-/// Series of a queue.
+/// Metric series of a queue.
 fn series(cleaner: &Cleaner, name: &str) -> usize {
     let (_, metrics) = cleaner.get("/metrics");
     metrics.lines().filter(|line| line.contains(&format!("queue=\"{name}\""))).count()
@@ -22,7 +23,7 @@ async fn a_queue_that_is_gone_leaves_nothing_and_may_come_back() {
         let other = Client::connect(&server.url()).await.unwrap();
         let goes = other.queue("goes").unwrap();
         goes.add_item(item("a")).await.unwrap();
-        // Damage, and a failure: both have series and lines of their own.
+        // Damage and a failure have their own series and lines.
         server.cli(&["HSET", "leaseq:{goes}:ids", "nothing", "999"]);
         cleaner.wait_for_queues(&["goes", "stays"]);
         assert!(eventually_blocking(SOON, || cleaner.get("/metrics").1.contains("damage=")));
@@ -36,7 +37,7 @@ async fn a_queue_that_is_gone_leaves_nothing_and_may_come_back() {
         let told = cleaner.json("/queues.json");
         assert!(told["failing"].is_null() && told["queues"]["goes"].is_null(), "{told}");
         assert!(is_reclaimed(&queue).await);
-        // What a clean has written that came too late has an end.
+        // Keys that a late clean wrote expire.
         let keys = server.cli(&["KEYS", "leaseq:{goes}:*"]);
         for key in keys.lines() {
             let left = server.cli(&["PTTL", key]);
@@ -62,7 +63,7 @@ async fn a_queue_that_is_dropped_is_served_when_it_comes_back() {
     }
 }
 
-/// More names than are taken up at one look.
+/// More names than one round takes up.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_queues_are_taken_up_bit_by_bit_and_forgotten() {
     come_and_go(2, 501).await;
@@ -72,11 +73,12 @@ async fn many_queues_are_taken_up_bit_by_bit_and_forgotten() {
 #[ignore = "takes more than a minute"]
 async fn thousands_of_queues_that_come_and_go_take_no_memory() {
     let memory = come_and_go(8, 2_000).await;
-    // A client keeps a few thousand queues for a while. When it kept all, four rounds took 28 MiB.
+    // A client keeps a few thousand queues for a while; keeping all would take 28 MiB after four
+    // rounds.
     assert!(memory[7] < memory[3] + (16 << 10), "KiB after each round: {memory:?}");
 }
 
-/// So many names in each round, which are all gone after it: the memory then, in KiB.
+/// Memory in KiB after each round, which adds and removes this number of names.
 async fn come_and_go(rounds: usize, many: usize) -> Vec<u64> {
     let server = RedisServer::start();
     let client = Client::connect(&server.url()).await.unwrap();
@@ -89,7 +91,7 @@ async fn come_and_go(rounds: usize, many: usize) -> Vec<u64> {
         let served = || cleaner.get("/metrics").1.matches("leaseq_queue_up{").count();
         assert!(eventually_blocking(secs(60), || served() == many + 1), "{}", served());
         assert!(is_reclaimed(&queue).await, "{:#?}", cleaner.logs());
-        // One connection for requests, one to wait on: as many as for one queue.
+        // One connection for requests and one for waiting, as for one queue.
         let clients = server.cli(&["CLIENT", "LIST"]);
         assert!(clients.lines().count() < 10, "{clients}");
         remove_queues(&server, round, many);
@@ -107,7 +109,7 @@ fn resident(cleaner: &Cleaner) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Many empty queues that were not there before.
+/// Many new empty queues.
 fn add_queues(server: &RedisServer, round: usize, count: usize) {
     for_each_queue(
         server,
@@ -118,7 +120,7 @@ fn add_queues(server: &RedisServer, round: usize, count: usize) {
     );
 }
 
-/// The queues are gone, and then their names.
+/// First the queues vanish, then their names.
 fn remove_queues(server: &RedisServer, round: usize, count: usize) {
     for remove in [
         "redis.call('DEL', 'leaseq:{' .. name .. '}:meta')",

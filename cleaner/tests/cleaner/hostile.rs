@@ -1,4 +1,4 @@
-//! Names, queues and errors that mean harm: the other queues, the log and the answers stay whole.
+//! Hostile names, queues and errors: the other queues, the log and the responses stay intact.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::{Cleaner, SOON, command, ended, get, is_reclaimed, item, run};
 
-/// Names that no client gives a queue.
+/// Names that no client allows.
 const NAMES: [&[u8]; 9] = [
     b"",
     b"a b",
@@ -25,12 +25,12 @@ const NAMES: [&[u8]; 9] = [
     &[b'x'; 4_000],
 ];
 
-/// Puts a name among those of all queues.
+/// Adds a name to the list of queues.
 fn add_name(server: &RedisServer, name: &[u8]) {
     server.cli(&[b"HSET".as_slice(), b"leaseq:queues", name, b"1"]);
 }
 
-/// Every line is whole: nothing in it could begin another, or command a terminal.
+/// Every line is intact: it contains nothing that starts a line or controls a terminal.
 fn are_plain(lines: &[String]) {
     for line in lines {
         assert!(!line.contains(|c: char| c.is_control()), "{line:?}");
@@ -46,7 +46,7 @@ async fn stray_names_disable_nothing_and_forge_no_lines() {
     queue.add_item(item("a")).await.unwrap();
     NAMES.iter().for_each(|name| add_name(&server, name));
     let json = Cleaner::start(&server.url(), &["--log-level", "debug"]);
-    // As text, where nothing else escapes.
+    // In text format, where nothing else escapes.
     let mut text = command(&["--url", &server.url(), "--listen", "none", "--log-level", "debug"]);
     text.env("LEASEQ_CLEANER_LOG_FORMAT", "text");
     let text = Cleaner::spawn(text);
@@ -77,7 +77,7 @@ async fn stray_names_disable_nothing_and_forge_no_lines() {
     assert!(is_reclaimed(&queue).await);
     text.wait_for_log("good");
     are_plain(&text.logs());
-    // What is done once does it for the queues that can be.
+    // --once cleans the queues that can be cleaned.
     for mode in ["--once", "--check"] {
         let (status, out, log) = run(&["--url", &server.url(), mode]);
         assert_eq!(status, 0, "{out}{log}");
@@ -112,7 +112,7 @@ async fn a_queue_that_fails_has_a_state_of_its_own() {
         assert!(told["failing"][name].is_string(), "{told}");
         assert!(told["failing"]["good"].is_null(), "{told}");
     }
-    // It is tried again and again, yet with pauses, and logged once for light and deep cleans.
+    // The cleaner retries with pauses, and logs the failure once for light and deep cleans.
     let errors = || {
         let metrics = cleaner.get("/metrics").1;
         let line =
@@ -130,11 +130,11 @@ async fn a_queue_that_fails_has_a_state_of_its_own() {
             .count();
         assert!((1..=2).contains(&lines), "{name}: {:#?}", cleaner.logs());
     }
-    // As soon as it can be cleaned, all is well.
+    // It recovers as soon as the queue can be cleaned.
     server.cli(&["HSET", "leaseq:{newer}:meta", "format", &format]);
     server.cli(&["DEL", "leaseq:{damaged}:delayed"]);
     for name in ["damaged", "newer"] {
-        cleaner.wait_for_log(&format!("queue {name}: all is well again"));
+        cleaner.wait_for_log(&format!("queue {name}: recovered"));
     }
 }
 
@@ -157,7 +157,7 @@ fn names_that_cannot_be_are_refused_at_the_start() {
     }
 }
 
-/// As many connections as there may be, each with requests whose answers nobody reads.
+/// The maximum of connections, each with requests whose responses nobody reads.
 #[test]
 fn clients_that_read_no_answers_do_not_keep_the_port() {
     let cleaner = Cleaner::start("memory:", &[]);
@@ -167,7 +167,7 @@ fn clients_that_read_no_answers_do_not_keep_the_port() {
         (0..64).map(|_| TcpStream::connect(cleaner.address()).unwrap()).collect();
     for mut stream in &streams {
         stream.set_nonblocking(true).unwrap();
-        // Until the cleaner reads no more, for a moment.
+        // Until the cleaner stops reading for a moment.
         for _ in 0..3_000 {
             if stream.write(&requests).is_err() {
                 break;
@@ -180,7 +180,7 @@ fn clients_that_read_no_answers_do_not_keep_the_port() {
     assert!(begun.elapsed() < Duration::from_secs(45), "{:?}", begun.elapsed());
 }
 
-/// A cleaner with this standard error output still cleans, and still ends.
+/// A cleaner with this standard error still cleans, and still exits.
 async fn cleans_with_stderr(stderr: Stdio) {
     let server = RedisServer::start();
     let client = Client::connect(&server.url()).await.unwrap();
@@ -200,11 +200,11 @@ async fn cleans_with_stderr(stderr: Stdio) {
 async fn a_log_that_nobody_can_write_stops_no_cleaning() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     cleans_with_stderr(full.into()).await;
-    // A pipe that is full, and that nobody reads.
+    // A full pipe that nobody reads.
     let (_reader, mut writer) = std::io::pipe().unwrap();
     writer.write_all(&[b'\n'; 1 << 16]).unwrap();
     cleans_with_stderr(writer.into()).await;
-    // A pipe that nobody reads any more.
+    // A closed pipe.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     cleans_with_stderr(writer.into()).await;

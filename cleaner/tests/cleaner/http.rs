@@ -1,4 +1,4 @@
-//! Clients of the HTTP port that mean harm, or are slow: they cost the cleaning nothing.
+//! Hostile or slow HTTP clients do not affect the cleaning.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,17 +10,17 @@ use leaseq_test_support::{RedisServer, eventually_blocking};
 
 use crate::support::{Cleaner, SOON, command, get, is_reclaimed, item, ms, secs};
 
-/// What the cleaner serves at the same time.
+/// Number of connections that the cleaner serves at the same time.
 const MAX_CONNECTIONS: usize = 64;
 
-/// A connection with the begin of a request, or with nothing.
+/// A connection that has sent the start of a request, or nothing.
 fn open(address: SocketAddr, begin: &str) -> Option<TcpStream> {
     let mut stream = TcpStream::connect_timeout(&address, secs(5)).ok()?;
     stream.write_all(begin.as_bytes()).ok()?;
     Some(stream)
 }
 
-/// Whether the other side has closed it.
+/// Whether the server has closed it.
 fn is_closed(stream: &mut TcpStream) -> bool {
     stream.set_read_timeout(Some(ms(1))).unwrap();
     let mut buffer = [0; 256];
@@ -47,7 +47,7 @@ async fn idle_and_half_sent_requests_are_few_and_short() {
     let client = Client::connect(&server.url()).await.unwrap();
     let queue = client.queue("q").unwrap();
     queue.add_item(item("a")).await.unwrap();
-    // So few descriptors that 300 connections would take all.
+    // So few descriptors that 300 connections would use all.
     let own = command(&["--url", &server.url(), "--listen", "127.0.0.1:0", "--log-format", "json"]);
     let mut limited = Command::new("bash");
     limited.args(["-c", "ulimit -n 256; exec \"$0\" \"$@\""]);
@@ -61,7 +61,7 @@ async fn idle_and_half_sent_requests_are_few_and_short() {
         let opened = (0..300).filter_map(|_| open(cleaner.address(), begin));
         let mut streams: Vec<TcpStream> = opened.collect();
         assert!(streams.len() > MAX_CONNECTIONS);
-        // The others are closed at once, these when their time is over.
+        // Excess connections are closed at once, these after their time limit.
         let few = eventually_blocking(SOON, || open_ones(&mut streams) <= MAX_CONNECTIONS);
         assert!(few, "{} are open", open_ones(&mut streams));
         assert!(is_reclaimed(&queue).await, "{:#?}", cleaner.logs());
@@ -76,7 +76,7 @@ async fn idle_and_half_sent_requests_are_few_and_short() {
 fn a_request_that_drips_in_is_cut_off() {
     let mut cleaner = Cleaner::start("memory:", &[]);
     let mut stream = open(cleaner.address(), "GET / HTTP/1.1\r\nX: ").unwrap();
-    // Each byte comes soon; the end never does.
+    // Each byte arrives in time, but the request never ends.
     let begun = Instant::now();
     let cut = eventually_blocking(secs(60), || {
         std::thread::sleep(ms(50));
@@ -84,7 +84,7 @@ fn a_request_that_drips_in_is_cut_off() {
         is_closed(&mut stream)
     });
     assert!(cut, "it is still open after {:?}", begun.elapsed());
-    // Nor does a client that reads or sends nothing hold up the end.
+    // A client that neither reads nor sends does not delay the exit.
     let _slow: Vec<TcpStream> =
         (0..20).filter_map(|_| open(cleaner.address(), "GET /metrics HTTP/1.1\r\n")).collect();
     assert_eq!(cleaner.stop().code(), Some(0));

@@ -1,4 +1,4 @@
-//! What a cleaner costs that has nothing to do.
+//! The cost of an idle cleaner.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::{Cleaner, Place, item, secs};
 const WATCHED: Duration = Duration::from_secs(20);
 const QUEUES: usize = 100;
 
-/// Requests of clients, which the commands inside scripts are not.
+/// Requests of clients, without the commands inside scripts.
 fn requests(server: &RedisServer) -> u64 {
     let stats = server.cli(&["INFO", "commandstats"]);
     let calls = stats.lines().filter_map(|line| {
@@ -32,7 +32,7 @@ async fn a_hundred_idle_queues_cost_next_to_nothing() {
         client.close().await;
         let cleaner = Cleaner::start(&place.url(), &[]);
         cleaner.wait_for_queues(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        // The first deep cleans are work, and over soon.
+        // The first deep cleans are work, but end soon.
         let cleaned = async || deep_cleans(std::slice::from_ref(&cleaner)) == QUEUES as u64;
         assert!(eventually(secs(60), cleaned).await);
         let asked = |place: &Place| match place {
@@ -46,7 +46,7 @@ async fn a_hundred_idle_queues_cost_next_to_nothing() {
         let sent = (asked(&place) - before) as f64 / WATCHED.as_secs_f64();
         println!("{}: {:.2} % of a core, {sent:.1} commands a second", place.url(), share * 100.0);
         assert!(share < if cfg!(debug_assertions) { 0.03 } else { 0.01 }, "{share} of a core");
-        // On average; some of them may fall together.
+        // On average; some may coincide.
         assert!(sent <= 12.0, "{sent} commands a second");
     }
 }

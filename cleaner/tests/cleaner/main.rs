@@ -1,4 +1,4 @@
-//! The cleaner as it is shipped: the binary, beside real servers.
+//! Tests the binary of the cleaner with real servers.
 
 // A failed step must stop the test and say where.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

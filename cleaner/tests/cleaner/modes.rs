@@ -1,4 +1,4 @@
-//! What is done once, and the configuration.
+//! The modes that end by themselves, and the configuration.
 
 use leaseq_test_support::RedisServer;
 use serde_json::Value;
@@ -79,7 +79,7 @@ fn the_doctor_says_how_durable_a_server_is() {
         let (_, text, _) = run(&["--url", &server.url(), "--doctor"]);
         assert!(text.contains(said["meaning"].as_str().unwrap()), "{text}");
     }
-    // A server that evicts is refused by every client, the doctor's too, with what to change.
+    // Every client refuses a server that evicts, also --doctor, and says what to change.
     let evicts = RedisServer::builder().arg("--maxmemory-policy", "allkeys-lru").start();
     let (status, _, log) = run(&["--url", &evicts.url(), "--doctor"]);
     assert_eq!(status, 2);
@@ -98,7 +98,7 @@ fn the_doctor_knows_replicas_and_users() {
     let (_, said) = doctor(&master.url());
     assert!(said["durability"] == "window" && advises(&said, "may take over"), "{said:#}");
     assert!(advises(&said, "default user"));
-    // A user who may not read the settings is told so, and that is what is unknown.
+    // Without the right to read the settings, the durability is unknown, and the report says why.
     let rules = "on >pw ~leaseq:* -@all +info +eval +evalsha";
     let mut set = vec!["ACL", "SETUSER", "blind"];
     set.extend(rules.split(' '));

@@ -1,4 +1,4 @@
-//! Servers that go away and come back, empty or another: the cleaner goes on by itself.
+//! Servers that go away and come back, empty or replaced: the cleaner recovers by itself.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use leaseq_test_support::{Cluster, RedisServer, Sentinel, eventually_blocking};
 
 use crate::support::{Cleaner, SOON, is_reclaimed, item, secs};
 
-/// Not ready, and the log has told of it once.
+/// Not ready, and logged once.
 fn sees_the_outage(cleaner: &Cleaner) {
     assert!(eventually_blocking(SOON, || !cleaner.is_ready()), "ready without a server");
     assert_eq!(cleaner.get("/healthz").0, 200);
-    // Counts may be a second old.
+    // Snapshots may be a second old.
     assert!(eventually_blocking(SOON, || cleaner.get("/queues.json").0 == 503));
     let (status, metrics) = cleaner.get("/metrics");
     assert!(status == 200 && metrics.contains("leaseq_up 0"), "{metrics}");
@@ -38,7 +38,7 @@ async fn a_server_that_is_stopped_for_a_minute_and_comes_back_empty() {
     let told = |what: &str| cleaner.logs().iter().filter(|line| line.contains(what)).count();
     let errors = told("\"ERROR\"");
     assert!((1..=3).contains(&errors), "{errors} errors: {:#?}", cleaner.logs());
-    assert!(told("all is well again") >= 1);
+    assert!(told("recovered") >= 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +83,7 @@ async fn a_server_that_is_replaced_by_its_replica() {
     let begun = Instant::now();
     assert!(eventually_blocking(Duration::from_secs(60), || cleaner.is_ready()));
     println!("ready again after {:?}", begun.elapsed());
-    // It may have been lost with the old master.
+    // The item may have been lost with the old master.
     queue.add_item(item("a")).await.unwrap();
     assert!(is_reclaimed(&queue).await);
 }

@@ -1,4 +1,4 @@
-//! What is shipped beside the binary agrees with what the binary does.
+//! The packaging files agree with the binary.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +15,14 @@ const UNIT: &str = include_str!("../../packaging/leaseq-cleaner.service");
 const DOCKERFILE: &str = include_str!("../../packaging/Dockerfile");
 const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/cleaner.toml");
 
-/// Every name of a metric in a text.
+/// The metric names in a text.
 fn names(text: &str) -> BTreeSet<String> {
     let rest = text.match_indices("leaseq_").map(|(at, _)| &text[at..]);
     let end = |rest: &str| rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     rest.map(|rest| rest[..end(rest).unwrap_or(rest.len())].to_owned()).collect()
 }
 
-/// A queue with something of everything, and a cleaner that has seen it.
+/// A queue with every kind of count, and a cleaner that has seen it.
 async fn stage() -> (RedisServer, Client, Cleaner) {
     let server = RedisServer::start();
     let client = Client::connect(&server.url()).await.unwrap();
@@ -56,7 +56,7 @@ async fn dashboard_and_alerts_use_metrics_that_exist() {
     for name in &used {
         assert!(there.contains(name.as_str()), "{name} is not in\n{text}");
     }
-    // Nor is anything told that the dashboard does not show.
+    // Nor is there a metric that the dashboard does not show.
     let shown = |name: &&str| {
         let base = name.trim_end_matches("_sum").trim_end_matches("_count");
         used.iter().any(|used| used.starts_with(base))

@@ -1,4 +1,4 @@
-//! An item of a killed worker is ready again when its lease ends, with nobody there but a cleaner.
+//! A cleaner alone makes the item of a killed worker ready again when its lease expires.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -7,15 +7,15 @@ use leaseq_test_support::{Cluster, eventually};
 
 use crate::support::{Cleaner, Place, SOON, item, lease, ms, secs};
 
-/// How long after its deadline an item may be ready: what is promised.
+/// The promise: an item is ready this long after its deadline.
 const LATE: Duration = Duration::from_millis(100);
 
-/// Leases an item and forgets it, as a worker that is killed does. Returns how long after its
-/// deadline the item was ready.
+/// Leases an item and forgets it, like a killed worker. Returns how long after its deadline the
+/// item was ready.
 async fn lateness(queue: &WorkQueue, duration: Duration) -> Duration {
     let held = lease(queue, duration).await;
     let deadline = held.deadline();
-    // A look that changes nothing: this process must not be the one that reclaims.
+    // Read-only: this process must not reclaim the item.
     let mut seen = SystemTime::now();
     let ready = eventually(SOON, async || {
         let info = queue.get(held.id()).await.unwrap().unwrap();
@@ -28,7 +28,7 @@ async fn lateness(queue: &WorkQueue, duration: Duration) -> Duration {
 
 async fn is_prompt(queue: &WorkQueue, place: &str) {
     for duration in [ms(300), ms(1), ms(50), ms(2_500)] {
-        // The machine is busy now and then: one of a few must be in time, and usually the first is.
+        // The machine may be busy: one of a few attempts must be in time, usually the first.
         let mut late = Vec::new();
         for _ in 0..5 {
             late.push(lateness(queue, duration).await);
@@ -45,7 +45,7 @@ async fn is_prompt(queue: &WorkQueue, place: &str) {
 async fn an_item_of_a_killed_worker_is_ready_when_its_lease_ends() {
     for place in Place::both() {
         let client = place.client().await;
-        // So many that each is looked at only now and then.
+        // So many that each is polled rarely.
         for i in 0..40 {
             client.queue(&format!("q{i}")).unwrap().add_item(item("a")).await.unwrap();
         }
@@ -70,7 +70,7 @@ async fn so_it_is_on_a_cluster_and_for_what_is_delayed() {
     for name in ["q0", "q5", "q11"] {
         is_prompt(&client.queue(name).unwrap(), name).await;
     }
-    // Delays of an add, a release and a failure.
+    // Delays set by an add, a release and a failure.
     let queue = client.queue("q0").unwrap();
     let late_by = async |id: &str, begun: Instant, delay: Duration| {
         let ready =

@@ -1,4 +1,4 @@
-//! The commands of the pages on operating and security work as they stand.
+//! Runs the commands of the book's pages on operating and security.
 
 use std::process::{Command, Stdio};
 
@@ -19,14 +19,14 @@ fn blocks() -> Vec<&'static str> {
 fn its_commands_work_word_for_word() {
     let blocks = blocks();
     assert!(blocks.len() >= 3);
-    // What builds and installs it; the binary is built here by whoever runs this.
+    // Not run: the test uses the binary that cargo has built.
     let install = "cargo install --locked --path leaseq/cleaner\n";
     assert!(blocks[0].starts_with(install), "{}", blocks[0]);
     let folder = tempfile::tempdir().unwrap();
     let server = RedisServer::start();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let commands = blocks.concat().replace(install, "");
-    // But for ports, which others may use on this machine.
+    // Ports are replaced: other programs may use them on this machine.
     let commands = commands.replace("redis://127.0.0.1/", &server.url());
     let commands = commands.replace("127.0.0.1:9470", &free.to_string());
     let commands = commands.replace("redis-cli", &format!("redis-cli -p {}", server.port()));

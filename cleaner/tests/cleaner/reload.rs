@@ -1,4 +1,4 @@
-//! SIGHUP: a mistake changes nothing, and the cleaner goes on as before.
+//! SIGHUP: a wrong configuration changes nothing.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::support::{Cleaner, SOON, command, get, is_reclaimed, item};
 
 const SECRET: &str = "hidden-secret";
 
-/// A cleaner with a configuration file that can be changed.
+/// A cleaner with a configuration file that the test changes.
 struct Stage {
     _folder: tempfile::TempDir,
     file: PathBuf,
@@ -29,7 +29,7 @@ impl Stage {
     }
 
     fn write(&self, text: &str) {
-        // As a careful operator does it: whoever reads sees one version or the other.
+        // Replaced atomically, as a careful operator does.
         let new = self.file.with_extension("new");
         std::fs::write(&new, text).unwrap();
         std::fs::rename(new, &self.file).unwrap();
@@ -55,7 +55,7 @@ fn config(url: &str) -> String {
     format!("url = {url:?}\nlisten = \"127.0.0.1:0\"\nlog_format = \"json\"\n")
 }
 
-/// Hangs up, and waits until there is one more line with this text.
+/// Sends SIGHUP, and waits for one more log line with this text.
 fn hang_up(cleaner: &Cleaner, text: &str) -> String {
     let before = cleaner.logged(text);
     cleaner.signal(Signal::HUP);
@@ -89,7 +89,7 @@ async fn no_mistake_ends_a_working_cleaner() {
         (url(&format!("http://:{SECRET}@127.0.0.1/")), "unknown url scheme"),
         (url(&format!("redis://:{SECRET}@no-such-host.invalid/?timeout_ms=500")), "no-such-host"),
         (url(&format!("redis://:{SECRET}@127.0.0.1:1/?timeout_ms=500")), "127.0.0.1:1"),
-        (url(&format!("{}?timeout_ms=500", hangs.url())), "stays as it was"),
+        (url(&format!("{}?timeout_ms=500", hangs.url())), "not reloaded"),
         (url("rediss://127.0.0.1:1/?ca_file=/not/there.pem"), "/not/there.pem"),
         (url("sqlite:/not/there/at/all.db"), "/not/there/at/all.db"),
         (good.replace("127.0.0.1:0", &taken.local_addr().unwrap().to_string()), "in use"),
@@ -101,22 +101,22 @@ async fn no_mistake_ends_a_working_cleaner() {
     };
     for (text, why) in mistakes {
         stage.write(&text);
-        let line = hang_up(&cleaner, "stays as it was");
+        let line = hang_up(&cleaner, "not reloaded");
         assert!(line.contains(why) && line.contains("\"ERROR\""), "{why}: {line}");
         is_as_before(why).await;
     }
-    // No file, and something else in its place.
+    // No file, then a folder and an endless file in its place.
     std::fs::remove_file(&stage.file).unwrap();
-    assert!(hang_up(&cleaner, "stays as it was").contains("cleaner.toml"));
+    assert!(hang_up(&cleaner, "not reloaded").contains("cleaner.toml"));
     std::fs::create_dir(&stage.file).unwrap();
-    assert!(hang_up(&cleaner, "stays as it was").contains("cleaner.toml"));
+    assert!(hang_up(&cleaner, "not reloaded").contains("cleaner.toml"));
     std::fs::remove_dir(&stage.file).unwrap();
     std::os::unix::fs::symlink("/dev/zero", &stage.file).unwrap();
-    assert!(hang_up(&cleaner, "stays as it was").contains("longer"));
+    assert!(hang_up(&cleaner, "not reloaded").contains("longer"));
     is_as_before("no file").await;
-    // What is right afterwards is taken.
+    // A correct configuration is then accepted.
     stage.write(&format!("{good}queues = [\"q\", \"new\"]\n"));
-    hang_up(&cleaner, "was read again");
+    hang_up(&cleaner, "configuration reloaded");
     cleaner.wait_for_queues(&["q", "new"]);
     assert_eq!(cleaner.address(), address, "it gave up an address that it was to keep");
     is_as_before("right").await;
@@ -133,12 +133,12 @@ async fn another_address_is_taken_before_the_old_one_is_left() {
     let old = cleaner.address();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     stage.write(&stage.good().replace("127.0.0.1:0", &free.to_string()));
-    hang_up(&cleaner, "was read again");
+    hang_up(&cleaner, "configuration reloaded");
     assert_eq!(cleaner.address(), free);
     cleaner.wait_for_queues(&["q"]);
     assert!(eventually_blocking(SOON, || get(old, "/healthz").is_none()));
     stage.write(&stage.good().replace("127.0.0.1:0", "none"));
-    hang_up(&cleaner, "was read again");
+    hang_up(&cleaner, "configuration reloaded");
     assert!(eventually_blocking(SOON, || get(free, "/healthz").is_none()));
     assert!(is_reclaimed(&stage.queue).await);
 }
@@ -154,13 +154,13 @@ async fn another_host_on_the_same_port_is_taken_and_a_mistake_there_gives_the_ol
     at("127.0.0.1");
     let mut cleaner = stage.start();
     cleaner.wait_for_queues(&["q"]);
-    // A client that is slow must not hold up the change.
+    // A slow client must not delay the change.
     let mut slow = std::net::TcpStream::connect(free).unwrap();
     slow.write_all(b"GET /healthz HTTP/1.1\r\n").unwrap();
     let elsewhere = std::net::TcpListener::bind(("127.0.0.2", free.port())).unwrap();
     for (host, why) in [("0.0.0.0", "in use"), ("192.0.2.1", "192.0.2.1")] {
         at(host);
-        let line = hang_up(&cleaner, "stays as it was");
+        let line = hang_up(&cleaner, "not reloaded");
         assert!(line.contains(why), "{line}");
         assert_eq!(cleaner.get("/healthz").0, 200, "{:#?}", cleaner.logs());
         cleaner.wait_for_queues(&["q"]);
@@ -168,7 +168,7 @@ async fn another_host_on_the_same_port_is_taken_and_a_mistake_there_gives_the_ol
     drop(elsewhere);
     for host in ["0.0.0.0", "127.0.0.1"] {
         at(host);
-        hang_up(&cleaner, "was read again");
+        hang_up(&cleaner, "configuration reloaded");
         assert_eq!(cleaner.address().to_string(), format!("{host}:{}", free.port()));
         assert_eq!(get(free, "/healthz").map(|(status, _)| status), Some(200));
         cleaner.wait_for_queues(&["q"]);
@@ -193,7 +193,7 @@ async fn many_at_once_end_with_the_last_file() {
     assert_eq!(cleaner.stop().code(), Some(0));
 }
 
-/// A file that begins and never ends.
+/// A file that never ends.
 fn make_endless(path: &Path) {
     let _ = std::fs::remove_file(path);
     let status = std::process::Command::new("mkfifo").arg(path).status().unwrap();
@@ -209,7 +209,7 @@ async fn a_reload_that_hangs_holds_up_nothing() {
     let hangs = RedisServer::start();
     hangs.pause();
     let hanging = config(&format!("{}?timeout_ms=60000", hangs.url()));
-    // Neither the cleaning, nor the next reload.
+    // It stops neither the cleaning nor the next reload.
     for endless in [true, false] {
         if endless {
             make_endless(&stage.file);
@@ -222,10 +222,10 @@ async fn a_reload_that_hangs_holds_up_nothing() {
         assert_eq!(cleaner.logged("configuration"), before, "{:#?}", cleaner.logs());
         let name = if endless { "one" } else { "two" };
         stage.write(&format!("{}queues = [\"q\", {name:?}]\n", stage.good()));
-        hang_up(&cleaner, "was read again");
+        hang_up(&cleaner, "configuration reloaded");
         cleaner.wait_for_queues(&["q", name]);
     }
-    // Nor the end.
+    // Nor the exit.
     stage.write(&hanging);
     cleaner.signal(Signal::HUP);
     make_endless(&stage.file);
@@ -241,10 +241,10 @@ async fn a_cleaner_that_has_not_connected_yet_can_be_given_another_file() {
     stage.write(&config(&away.url()));
     let mut cleaner = stage.start();
     stage.write("colour = 1\n");
-    hang_up(&cleaner, "stays as it was");
+    hang_up(&cleaner, "not reloaded");
     assert_eq!((cleaner.get("/healthz").0, cleaner.get("/readyz").0), (200, 503));
     stage.write(&stage.good());
-    hang_up(&cleaner, "was read again");
+    hang_up(&cleaner, "configuration reloaded");
     cleaner.wait_for_queues(&["q"]);
     assert!(is_reclaimed(&stage.queue).await);
     assert_eq!(cleaner.stop().code(), Some(0));

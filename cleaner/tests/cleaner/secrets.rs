@@ -1,4 +1,4 @@
-//! No output has a password in it, whatever the URL is like and wherever it stands.
+//! No output contains a password, whatever the form and the place of the URL.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::support::{Cleaner, SOON, command, ended};
 
 const SECRET: &str = "hunter2";
 
-/// URLs with the secret in every place, most of them wrong. No server answers on port 1.
+/// URLs with the secret in every place, most of them invalid. No server listens on port 1.
 const URLS: [&str; 22] = [
     "redis://:hunter2@127.0.0.1:1/?timeout_ms=50",
     "redis://user:hunter2@127.0.0.1:1/?timeout_ms=50",
@@ -39,7 +39,7 @@ fn says_nothing(what: &str, output: &str) {
     assert!(!output.contains(SECRET), "{what}: {output}");
 }
 
-/// Runs it to the end; what does not end by itself is told to.
+/// Runs a command to its end, with SIGTERM if it does not end by itself.
 fn outputs(what: &str, mut command: Command) {
     let child = command.args(["--listen", "none"]).stdout(std::process::Stdio::piped());
     let child = child.stderr(std::process::Stdio::piped()).spawn().unwrap();
@@ -159,7 +159,7 @@ fn neither_logs_nor_answers_of_a_cleaner_that_works_have_one() {
     for (i, url) in URLS.iter().enumerate() {
         std::fs::write(&file, format!("url = {url:?}\n{rest}")).unwrap();
         cleaner.signal(Signal::HUP);
-        let refused = || cleaner.logged("stays as it was") > i;
+        let refused = || cleaner.logged("not reloaded") > i;
         assert!(eventually_blocking(SOON, refused), "{url}: {:#?}", cleaner.logs());
     }
     server.kill();

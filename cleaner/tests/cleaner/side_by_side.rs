@@ -1,4 +1,4 @@
-//! Many cleaners beside many workers: no promise breaks, and nothing is done twice.
+//! Many cleaners beside many workers: every promise holds, and no work is done twice.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ async fn work(client: Client, done: Arc<Done>, seed: u64) {
         let options = LeaseOptions::new(duration).wait(ms(20));
         let Some(lease) = queue.lease(options).await.unwrap() else { continue };
         done.leased.fetch_add(1, Ordering::Relaxed);
-        // Some are as slow as their lease, and some never come back to it.
+        // Some workers are as slow as their lease, and some never complete.
         tokio::time::sleep(ms((random >> 40) % 8)).await;
         if (random >> 50).is_multiple_of(5) {
             continue;
@@ -42,7 +42,7 @@ async fn work(client: Client, done: Arc<Done>, seed: u64) {
     }
 }
 
-/// The sum of a number over the light cleans that were logged.
+/// The sum of a field over all logged light cleans.
 fn logged(cleaners: &[Cleaner], field: &str) -> u64 {
     let lines = cleaners.iter().flat_map(Cleaner::logs);
     let lines = lines.filter(|line| line.contains("\"light clean\""));
@@ -79,8 +79,8 @@ async fn ten_cleaners_beside_a_hundred_workers() {
         assert_eq!(totals.completed, ITEMS as u64);
         let completed = done.completed.lock().unwrap().clone();
         assert!(completed.len() == ITEMS && completed.values().all(|times| *times == 1));
-        // Every lease that reached a worker ended: by a completion, by an expiry, or by both in either
-        // order. Others were given back, as their calls had timed out.
+        // Every lease that reached a worker ended by a completion, an expiry, or both in either
+        // order. Other leases were released because their calls had timed out.
         let reached = done.leased.load(Ordering::Relaxed);
         assert!(reached <= totals.leased && totals.leased < reached + 100);
         assert!(totals.expired <= totals.leased && reached <= totals.expired + totals.completed);
@@ -92,7 +92,7 @@ async fn ten_cleaners_beside_a_hundred_workers() {
             totals.expired
         );
         assert!(by_cleaners <= totals.expired, "{by_cleaners} of {}", totals.expired);
-        // All of them tell the same.
+        // All cleaners report the same.
         for cleaner in &cleaners {
             let same = || {
                 let json = cleaner.json("/queues.json");
@@ -119,7 +119,7 @@ async fn ten_cleaners_beside_a_hundred_workers() {
     }
 }
 
-/// How often deep cleans were done by all of them together.
+/// Number of deep cleans by all cleaners together.
 pub(crate) fn deep_cleans(cleaners: &[Cleaner]) -> u64 {
     let count = |cleaner: &Cleaner| {
         let (_, text) = cleaner.get("/metrics");
@@ -141,7 +141,7 @@ async fn many_cleaners_do_a_deep_clean_once() {
             (0..6).map(|_| Cleaner::start(&place.url(), &[])).collect();
         cleaners.iter().for_each(|cleaner| cleaner.wait_for_queues(&["a", "b", "c"]));
         assert!(eventually_blocking(SOON, || deep_cleans(&cleaners) >= 3));
-        // One that comes later knows of it, too.
+        // A cleaner that starts later knows about it, too.
         cleaners.push(Cleaner::start(&place.url(), &[]));
         cleaners[6].wait_for_queues(&["a", "b", "c"]);
         tokio::time::sleep(ms(1_500)).await;

@@ -1,4 +1,4 @@
-//! Starting the binary, and asking it.
+//! Starts the binary and queries it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use leaseq_test_support::{RedisServer, eventually, eventually_blocking};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// How long anything may take that should happen soon; a busy machine is slow.
+/// Limit for anything that should happen soon, on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) fn ms(ms: u64) -> Duration {
@@ -23,7 +23,7 @@ pub(crate) fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// The binary with nothing of this environment.
+/// The binary without the variables that configure it.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leaseq-cleaner"));
     for name in ["LEASEQ_URL", "REDIS_URL", "NOTIFY_SOCKET"] {
@@ -33,7 +33,7 @@ pub(crate) fn command(args: &[&str]) -> Command {
     command
 }
 
-/// What a run to the end gave: status, standard output, standard error.
+/// The result of a run to its end: status, standard output, standard error.
 pub(crate) fn run(args: &[&str]) -> (i32, String, String) {
     ended(command(args))
 }
@@ -51,7 +51,7 @@ pub(crate) struct Cleaner {
 }
 
 impl Cleaner {
-    /// On this URL, listening on a port of its own, with more arguments.
+    /// Starts on this URL, with its own HTTP port and more arguments.
     pub(crate) fn start(url: &str, more: &[&str]) -> Cleaner {
         let mut all = vec!["--url", url, "--listen", "127.0.0.1:0", "--log-format", "json"];
         all.extend(more);
@@ -72,7 +72,7 @@ impl Cleaner {
         cleaner
     }
 
-    /// One whose log is not read.
+    /// As `start`, but its log is not read.
     pub(crate) fn of(child: Child) -> Cleaner {
         Cleaner { child, lines: Arc::default() }
     }
@@ -81,12 +81,12 @@ impl Cleaner {
         self.lines.lock().unwrap().clone()
     }
 
-    /// How many lines have this text.
+    /// Number of log lines with this text.
     pub(crate) fn logged(&self, text: &str) -> usize {
         self.logs().iter().filter(|line| line.contains(text)).count()
     }
 
-    /// The first line with this text.
+    /// The first log line with this text.
     pub(crate) fn wait_for_log(&self, text: &str) -> String {
         let mut found = None;
         let _ = eventually_blocking(SOON, || {
@@ -96,7 +96,7 @@ impl Cleaner {
         found.unwrap_or_else(|| panic!("no {text:?} in the log: {:#?}", self.logs()))
     }
 
-    /// Where it listens since it last read its configuration.
+    /// Its HTTP address since the last reload.
     pub(crate) fn address(&self) -> SocketAddr {
         let logs = self.logs();
         let line = logs.iter().rfind(|line| line.contains("\"listen\":")).unwrap();
@@ -120,7 +120,7 @@ impl Cleaner {
         assert!(eventually_blocking(SOON, || self.is_ready()), "{:#?}", self.logs());
     }
 
-    /// Ready, and looking after all of these.
+    /// Waits until it is ready and cleans all of these queues.
     pub(crate) fn wait_for_queues(&self, names: &[&str]) {
         let found = || {
             let json: Option<Value> = get(self.address(), "/queues.json")
@@ -135,7 +135,7 @@ impl Cleaner {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Ends it as systemd would.
+    /// Stops it as systemd would.
     pub(crate) fn stop(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.wait_end()
@@ -159,7 +159,7 @@ impl Drop for Cleaner {
     }
 }
 
-/// Status and body, if anybody answers.
+/// Status and body, if there is a response.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect_timeout(&address, secs(5)).ok()?;
     stream.set_read_timeout(Some(secs(10))).ok()?;
@@ -170,7 +170,7 @@ pub(crate) fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
 }
 
-/// A place for queues, on either engine.
+/// A place for queues on one of the engines.
 pub(crate) enum Place {
     Redis(RedisServer),
     File(tempfile::TempDir),
@@ -206,7 +206,7 @@ pub(crate) async fn lease(queue: &WorkQueue, duration: Duration) -> Lease {
     queue.lease(options).await.unwrap().expect("an item is ready")
 }
 
-/// Leases an item and forgets it; whether a cleaner makes it ready again.
+/// Leases an item and forgets it; returns whether a cleaner makes it ready again.
 pub(crate) async fn is_reclaimed(queue: &WorkQueue) -> bool {
     let held = lease(queue, ms(50)).await;
     eventually(SOON, async || {

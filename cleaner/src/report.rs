@@ -1,4 +1,4 @@
-//! Reports as JSON. The names are an interface: add, do not change.
+//! Reports as text and as JSON. The names in JSON are an interface: add some, change none.
 
 use leaseq::{Counts, DeepReport, Diagnosis, LightReport};
 use serde_json::{Map, Value, json};
@@ -25,7 +25,7 @@ pub(crate) fn deep(report: &DeepReport) -> Value {
 pub(crate) fn counts(counts: &Counts) -> Value {
     let totals = &counts.totals;
     json!({
-        // What there is to do now: an autoscaler reads this.
+        // The current work, for autoscalers.
         "backlog": counts.ready + counts.leased,
         "ready": counts.ready,
         "delayed": counts.delayed,
@@ -57,4 +57,19 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis) -> Value {
         "settings": diagnosis.settings,
         "advice": advice.collect::<Vec<_>>(),
     })
+}
+
+/// The damage in a few words.
+pub(crate) fn summary(report: &DeepReport) -> String {
+    if report.is_sound() {
+        return "sound".into();
+    }
+    let found = report.found.iter().map(|(damage, count)| {
+        let mended = report.mended.get(damage).copied().unwrap_or(0);
+        match mended {
+            0 => format!("{count} {}", damage.as_str()),
+            _ => format!("{count} {} ({mended} mended)", damage.as_str()),
+        }
+    });
+    found.collect::<Vec<_>>().join(", ")
 }
