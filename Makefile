@@ -20,6 +20,10 @@ define once
 endef
 CORE_SOURCES := core/src core/Cargo.toml Cargo.toml
 
+# What must be free of import cycles between files.
+RUST_SOURCES := core/src bindings-python/src bindings-node/src bindings-c/src cleaner/src integration-tests/src \
+	integration-tests/support/src
+
 BENCH := cargo bench --profile dist -p leaseq --bench targets --
 
 # Workers of the demo and testees of the scenarios in other languages, each
@@ -109,7 +113,7 @@ bench-peers: setup ## measure other queues beside it, in one run; JSON goes to b
 chart: ## draw the peers, from the JSON of bench-peers: core/docs/peers.svg
 	python3 core/benches/chart.py build core/docs/peers.svg
 
-generate: generate-c ## make the generated files anew
+generate: generate-c generate-python ## make the generated files anew
 
 fmt: setup fmt-python fmt-node fmt-c ## format the sources
 	cargo fmt --all
@@ -119,4 +123,5 @@ lint: setup lint-python lint-node lint-c ## formatting, lints, types, documentat
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	luacheck -q core/src/engine/redis/scripts
 	@.ci/features
+	@.ci/cycles $(RUST_SOURCES)
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
