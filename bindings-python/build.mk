@@ -5,12 +5,12 @@ PYTHON_VENV := $(CURDIR)/build/python
 PYTHON := $(PYTHON_VENV)/bin/python
 PYTHON_TESTEES := ../integration-tests/testees/python
 PYTHON_DOCS := ../docs/pages.py ../docs/book.py ../docs/check.py
-# All else in Python that is formatted and checked here.
+# The other Python files that are formatted and checked here.
 PYTHON_OTHERS := $(PYTHON_TESTEES) ../core/benches/chart.py $(PYTHON_DOCS)
 PYTHON_PEERS := $(CURDIR)/build/peers-python
 PYTHON_PEER_NAMES := $(patsubst bindings-python/bench/peers/%.txt,%,$(wildcard bindings-python/bench/peers/*.txt))
 PYTHON_BENCH := $(PYTHON) bindings-python/bench/run.py
-# Builds with what the environment has.
+# Builds with the tools in the environment.
 PYTHON_INSTALL = MATURIN_PEP517_ARGS="--profile $(PROFILE)" PATH="$(PYTHON_VENV)/bin:$$PATH" $(PYTHON) -m pip install -q \
 	--disable-pip-version-check --no-build-isolation --force-reinstall --no-deps ./bindings-python
 
@@ -26,16 +26,16 @@ $(PYTHON_VENV)/ready: bindings-python/requirements.txt
 	$(PYTHON) -m pip install -q --disable-pip-version-check -r $<
 	touch $@
 
-# An environment for each. One that cannot be made is reported by the benchmark, with the end of its
-# log, and does not keep the others away.
+# An environment for each. The benchmark reports one that cannot be made, with the end of its log, and
+# measures the others.
 $(PYTHON_PEERS)/%/ready: bindings-python/bench/peers/%.txt
 	@mkdir -p $(PYTHON_PEERS)
 	@{ python3 -m venv --clear $(@D) && $(@D)/bin/python -m pip install -q --disable-pip-version-check \
 		-r $< && touch $@; } > $(PYTHON_PEERS)/$*.log 2>&1 || echo "$* could not be installed: $(PYTHON_PEERS)/$*.log"
 
-# Most of the tests wait: for servers, for processes, for time. Those of a file run one after the other, so
-# that the packages are built once.
-# The blocking interface, from that for asyncio.
+# Most tests wait for servers, processes or time, so more run at once than there are cores. Tests of one
+# file run in one process, so that the packages are built once.
+# The blocking interface is made from that for asyncio.
 generate-python: $(PYTHON_VENV)/ready
 	$(PYTHON) bindings-python/generate_blocking.py
 

@@ -29,7 +29,7 @@ NAMES = {
     "_only_asyncio": "_only_blocking",
 }
 
-# What the documentation says in other words.
+# Phrases that read differently in the documentation of the blocking interface.
 PROSE = {
     "Tasks, event loops and threads": "Threads",
     "the task is cancelled": "Ctrl-C interrupts it",
@@ -89,7 +89,7 @@ def generate() -> str:
     source = SOURCE.read_text()
     assert all(prose in source for prose in PROSE), "a phrase is no longer in the source"
     code = cst.parse_module(source).visit(Blocking()).code
-    # Type checkers know its defaults only of late.
+    # Older type checkers do not know the defaults of its parameters.
     code = code.replace("Generator[Lease, None]", "Generator[Lease, None, None]")
     for command in (["check", "--fix"], ["format"]):
         ruff = [

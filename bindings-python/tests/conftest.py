@@ -17,16 +17,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from loops import PATIENCE
 from loops import run as run  # the fixture
 
 import leaseq
 
-# A shell without job control ignores Ctrl-C in what it starts in the background, and whatever a
-# test starts would inherit that.
+# A shell without job control ignores Ctrl-C in its background processes, and the programs of the
+# tests would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-PATIENCE = 30.0
-"""Seconds after which what should happen has not happened."""
 
 
 def eventually(condition: Callable[[], object], what: str = "the condition") -> None:
@@ -73,7 +71,7 @@ class RedisServer:
             except OSError:
                 time.sleep(0.01)
             else:
-                # Not the server of another test that was faster with this port.
+                # Another test may have started a server on this port first.
                 return b"process_id" not in info or b"process_id:%d\r" % self.process.pid in info
         return False
 
@@ -145,12 +143,19 @@ def queue(client: leaseq.Client) -> leaseq.Queue:
     return client.queue("tests")
 
 
+@pytest.fixture
+def filled(queue: leaseq.Queue) -> leaseq.Queue:
+    """A queue with four items."""
+    assert queue.add_items(leaseq.Item(str(n), id=str(n)) for n in range(4)) == [True] * 4
+    return queue
+
+
 # Python 3.12 and later warn of every fork of a process with threads.
 WARNINGS = ["-W", "error", "-W", "ignore:This process:DeprecationWarning"]
 
 
 class Program:
-    """A Python program in a process of its own; it says lines, and is waited for."""
+    """A Python program in a process of its own, which prints lines."""
 
     def __init__(self, code: str, url: str, folder: Path) -> None:
         script = folder / f"{uuid.uuid4().hex}.py"
@@ -190,7 +195,7 @@ class Program:
         return out, err
 
     def kill(self) -> None:
-        # It and what it forked are a session of their own.
+        # The program and its children are a session of their own.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 

@@ -1,28 +1,20 @@
-"""The asyncio face: the same operations, cancellation, and the ends of loops."""
+"""The asyncio interface: the same operations, and the ends of loops."""
 
 import asyncio
-import contextlib
 import gc
-import random
 import sys
 import threading
 import warnings
 from datetime import timedelta
 
 import pytest
-from conftest import PATIENCE, eventually
+from conftest import eventually
+from loops import ready
 
 import leaseq
 from leaseq import Item, State
 from leaseq._only_asyncio import _bridges
 from leaseq._only_asyncio import bridge as loop_bridge
-
-
-def ready(url):
-    """How many items are ready, and leased, seen by another client."""
-    with leaseq.connect(url) as client:
-        counts = client.queue("q").counts()
-        return counts.ready, counts.leased
 
 
 def test_calls_are_executed_in_the_order_in_which_they_are_made(url, run):
@@ -161,116 +153,6 @@ def test_answers_that_arrive_together_wake_the_loop_once(redis_url):
     asyncio.run(main())
 
 
-async def all_are_ready(queue, count):
-    """Wait for it: what a call had won when it was given up is given back in the background."""
-    until = asyncio.get_running_loop().time() + PATIENCE
-    while await queue.queue_len() < count:
-        assert asyncio.get_running_loop().time() < until, await queue.counts()
-        await asyncio.sleep(0.001)
-    assert await queue.processing() == 0
-
-
-def test_a_cancelled_wait_strands_nothing(url, run):
-    async def main():
-        async with await leaseq.asyncio.connect(url) as client:
-            queue = client.queue("q")
-            tasks = [asyncio.create_task(queue.lease(30)) for _ in range(10)]
-            await asyncio.sleep(0)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await queue.add_items(["x"] * 5)
-            await all_are_ready(queue, 5)
-            with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(client.queue("other").lease(30), 0.01)
-
-    run(main())
-
-
-@pytest.mark.parametrize("many", [False, True])
-def test_a_wait_cancelled_at_any_moment_strands_nothing(url, run, many):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
-
-    async def main():
-        async with await leaseq.asyncio.connect(url) as client:
-            queue = client.queue("q")
-            held = 0
-            for _ in range(300):
-                call = queue.lease_many(3, 30) if many else queue.lease(30)
-                task = asyncio.create_task(call)
-                if chance.random() < 0.5:
-                    await asyncio.sleep(0)
-                await queue.add_item("x")
-                for _ in range(chance.randrange(40)):
-                    await asyncio.sleep(0)
-                if chance.random() < 0.3:
-                    await asyncio.sleep(chance.random() * 0.002)
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    leases = await task
-                    held += await give_back(queue, leases)
-        return held
-
-    async def give_back(queue, leases):
-        leases = leases if isinstance(leases, list) else [leases]
-        await queue.release_many(leases)
-        return len(leases)
-
-    run(main())
-    eventually(lambda: ready(url) == (300, 0), "everything is ready again")
-
-
-def test_a_task_cancelled_with_its_answer_gives_it_back(url, run):
-    async def main():
-        async with await leaseq.asyncio.connect(url) as client:
-            queue = client.queue("q")
-            await queue.add_item("x")
-            loop = asyncio.get_running_loop()
-            bridge = loop_bridge()
-            task = asyncio.create_task(queue.lease(30))
-
-            def drain():
-                # The future is resolved, and its task does not run before it is cancelled.
-                bridge.drain()
-                task.cancel()
-
-            loop.remove_reader(bridge.fileno())
-            loop.add_reader(bridge.fileno(), drain)
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            loop.add_reader(bridge.fileno(), bridge.drain)
-
-    run(main())
-    assert ready(url) == (1, 0)
-
-
-def test_a_client_closed_with_an_answer_on_its_way_gives_it_back(url):
-    """The answer has come, but was not handed out, when the task is cancelled and all closes."""
-
-    async def main():
-        async with await leaseq.asyncio.connect(url) as client:
-            queue = client.queue("q")
-            bridge = loop_bridge()
-            await queue.queue_len()
-            task = asyncio.create_task(queue.lease(30))
-            for _ in range(2):  # turns of the loop: the task makes its call, and the call is sent
-                await asyncio.sleep(0)
-            with leaseq.connect(url) as other:
-                other.queue("q").add_item("x")
-                # Nothing is handed out meanwhile: this thread does not return to its loop.
-                eventually(lambda: other.queue("q").processing() == 1, "it is leased")
-            task.cancel()
-        assert bridge.fileno() >= 0
-
-    for _ in range(5):
-        asyncio.run(main())
-        assert ready(url) == (1, 0)
-        with leaseq.connect(url) as other:
-            other.queue("q").purge("ready")
-
-
 def test_a_loop_closed_with_waits_leaves_nothing(url, recwarn):
     client = None
 
@@ -285,7 +167,7 @@ def test_a_loop_closed_with_waits_leaves_nothing(url, recwarn):
     loop = asyncio.new_event_loop()
     tasks = loop.run_until_complete(begin())
     loop.close()
-    # They still wait; what comes for them goes back.
+    # They still wait; what is leased for them goes back.
     with leaseq.connect(url) as other:
         other.queue("q").add_items(["x"] * 3)
     eventually(lambda: ready(url) == (3, 0), "everything is ready again")
@@ -326,7 +208,7 @@ def test_a_call_without_a_loop_is_an_error(url):
         call.send(None)
 
 
-def test_leases_of_both_faces_are_alike(url):
+def test_leases_of_both_interfaces_are_alike(url):
     async def main():
         async with await leaseq.asyncio.connect(url) as client:
             await client.queue("q").add_item("x")
@@ -337,23 +219,7 @@ def test_leases_of_both_faces_are_alike(url):
         assert client.queue("q").complete(lease, strict=True)
 
 
-def test_a_wait_that_is_collected_gives_back(redis_url):
-    """A task destroyed while it waits, as frameworks do that drop their loops."""
-
-    async def main():
-        async with await leaseq.asyncio.connect(redis_url) as client:
-            queue = client.queue("q")
-            coroutine = queue.lease(30)
-            future = coroutine.send(None)
-            coroutine.close()
-            del future
-            await queue.add_item("x")
-            await all_are_ready(queue, 1)
-
-    asyncio.run(main())
-
-
-def test_nothing_is_said_when_a_program_ends_in_the_middle(url, program):
+def test_a_program_that_ends_in_the_middle_prints_nothing(url, program):
     code = """
         import asyncio, leaseq
         async def main():
@@ -366,7 +232,7 @@ def test_nothing_is_said_when_a_program_ends_in_the_middle(url, program):
     assert (out, err) == ("", "")
 
 
-def test_python_knows_what_is_awaited():
+def test_a_call_that_is_never_awaited_warns():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         leaseq.asyncio.connect("memory:")

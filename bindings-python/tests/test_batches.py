@@ -5,6 +5,7 @@ import gc
 
 import pytest
 from conftest import eventually
+from test_fork import in_child
 
 import leaseq
 from leaseq import Item
@@ -152,3 +153,24 @@ def test_calls_of_a_loop_that_ends_before_it_sends_them_are_executed(url):
     with leaseq.connect(url) as other:
         eventually(lambda: other.queue("q").queue_len() == 1, "it is added")
     asyncio.run(client.close())
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_child_does_not_make_the_calls_of_its_parent(url, run):
+    async def main():
+        async with await leaseq.asyncio.connect(url) as client:
+            queue, bridge = client.queue("q"), loop_bridge()
+            await queue.add_item("x")
+            futures = [queue._native.add_item(bridge, "x") for _ in range(3)]
+
+            def child():
+                bridge.flush()
+                with pytest.raises(leaseq.InvalidError, match="the event loop belongs to process"):
+                    queue._native.add_item(bridge, "x")
+                return True
+
+            in_child(child)
+            assert await asyncio.gather(*futures) == [True] * 3
+            assert await queue.queue_len() == 4
+
+    run(main())

@@ -34,7 +34,7 @@ def test_errors_can_be_pickled():
 
 
 def both(url, provoke):
-    """What `provoke(client, wait)` raises, for each face."""
+    """What `provoke(client, wait)` raises in each interface."""
     errors = []
     client = leaseq.connect(url)
     with pytest.raises(leaseq.LeaseqError) as caught:
@@ -96,7 +96,7 @@ def test_closed(url):
 
 
 def test_unavailable(start_redis):
-    for face in (0, 1):
+    for interface in ("blocking", "asyncio"):
         server = start_redis("--requirepass", "secret")
         url = f"redis://:secret@127.0.0.1:{server.port}/?timeout_ms=200"
 
@@ -106,7 +106,7 @@ def test_unavailable(start_redis):
             wait(client.queue("q").add_item("x"))
 
         with pytest.raises(leaseq.UnavailableError) as caught:
-            if face == 0:
+            if interface == "blocking":
                 provoke(leaseq.connect(url), lambda answer: answer)
             else:
                 asyncio.run(provoke_asyncio(url, server))

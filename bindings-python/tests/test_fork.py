@@ -257,7 +257,7 @@ def test_multiprocessing(url, program, monkeypatch, method):
 
 
 def test_a_server_that_forks_before(url, program):
-    """A master opens the client; its workers, forked later, use it until they are told to end."""
+    """A master opens the client; its workers, forked later, use it until the master ends them."""
     code = """
         import os, signal, sys
         import leaseq

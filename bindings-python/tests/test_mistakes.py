@@ -2,18 +2,15 @@
 
 import array
 import asyncio
-import contextlib
 import logging
 import mmap
 import sys
-import threading
 
 import pytest
 from conftest import eventually
 
 import leaseq
-from leaseq import Item, _leaseq
-from leaseq._only_asyncio import bridge as loop_bridge
+from leaseq import Item
 
 
 def closed_map():
@@ -29,7 +26,7 @@ def released_view():
 
 
 @pytest.mark.parametrize("buffer", [closed_map, released_view])
-def test_a_buffer_that_is_gone_says_so_and_adds_nothing(queue, buffer):
+def test_a_released_buffer_raises_and_adds_nothing(queue, buffer):
     for call in (
         lambda: queue.add_item(buffer()),
         lambda: queue.add_items(["fine", buffer()]),
@@ -41,7 +38,7 @@ def test_a_buffer_that_is_gone_says_so_and_adds_nothing(queue, buffer):
     assert queue.queue_len() == 0
 
 
-def test_a_buffer_that_was_given_is_free_again(queue):
+def test_a_buffer_is_released_after_the_call(queue):
     changing, numbers, mapped = bytearray(b"ab"), array.array("B", [1, 2]), mmap.mmap(-1, 4)
     view = memoryview(changing)[::-1]
     assert queue.add_items([changing, numbers, mapped, view]) == [True] * 4
@@ -56,7 +53,7 @@ def test_a_buffer_that_was_given_is_free_again(queue):
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="Python has no __buffer__ before")
-def test_a_buffer_that_raises_is_heard(queue):
+def test_the_error_of_a_buffer_is_raised(queue):
     class Buffer:
         def __init__(self, error):
             self.error = error
@@ -152,7 +149,7 @@ def test_an_error_that_cannot_be_written_fails_the_item(queue):
         assert queue.get(id).failures == 1
 
 
-def test_numbers_and_texts_of_ones_own(queue):
+def test_subclasses_of_numbers_and_texts(queue):
     class Seconds(float):
         def __float__(self):
             raise RuntimeError("not asked")
@@ -178,7 +175,7 @@ def test_numbers_and_texts_of_ones_own(queue):
     assert queue.get(Text("a")).last_error == "why"
 
 
-def test_texts_that_are_none_are_invalid_and_shown_nowhere(client, queue):
+def test_texts_that_are_not_utf_8_are_invalid_and_never_shown(client, queue):
     url = "redis://user:secret\udcff@127.0.0.1/"
     for call in (
         lambda: leaseq.connect(url),
@@ -192,7 +189,7 @@ def test_texts_that_are_none_are_invalid_and_shown_nowhere(client, queue):
         assert "secret" not in repr(caught.value) + repr(caught.value.__cause__)
 
 
-def test_a_client_shows_nothing(start_redis):
+def test_the_repr_of_a_client_has_no_password(start_redis):
     server = start_redis("--requirepass", "secret")
     with leaseq.connect(f"redis://:secret@127.0.0.1:{server.port}/") as client:
         queue = client.queue("q")
@@ -200,159 +197,6 @@ def test_a_client_shows_nothing(start_redis):
         lease = queue.lease(30)
         things = (client, queue, lease, client._native, queue._native)
         assert "secret" not in "".join(repr(thing) + str(thing) for thing in things)
-
-
-def test_what_one_task_does_wrong_fails_no_other(url, run):
-    """Calls that are made together travel in one request."""
-
-    async def main():
-        async with await leaseq.asyncio.connect(url, max_data=100) as client:
-            queue, other = client.queue("q"), client.queue("other")
-            await queue.add_items(Item("x", id=f"{n}") for n in range(30))
-            leases = await queue.lease_many(30, 30)
-            await other.add_item("x")
-            wrong = await other.lease(30)
-
-            async def cancelled(call):
-                task = asyncio.create_task(call)
-                await asyncio.sleep(0)
-                task.cancel()
-                return await task
-
-            def settle(n):
-                if n % 3 == 0:
-                    return queue.complete(wrong)
-                if n % 3 == 1:
-                    return cancelled(queue.complete(leases[n]))
-                return queue.complete(leases[n])
-
-            def add(n):
-                item = "x" * 101 if n % 3 == 0 else f"{n}"
-                return cancelled(queue.add_item(item)) if n % 3 == 1 else queue.add_item(item)
-
-            for call in (settle, add):
-                answers = await asyncio.gather(*map(call, range(30)), return_exceptions=True)
-                for n, answer in enumerate(answers):
-                    wanted = [leaseq.InvalidError, asyncio.CancelledError, bool][n % 3]
-                    assert type(answer) is wanted, (n, answer)
-                    assert answer if wanted is bool else True
-
-            counts = await queue.counts()
-            # A call that is cancelled may have been executed.
-            assert 10 <= counts.totals.completed <= 20
-            assert 40 <= counts.totals.added <= 50
-            assert await other.complete(wrong, strict=True)
-
-    run(main())
-
-
-def test_an_answer_that_cannot_be_delivered_keeps_no_other_back(client):
-    """As when Ctrl-C comes in the code of the event loop."""
-
-    class Future:
-        result = None
-
-        def done(self):
-            return False
-
-        def set_result(self, result):
-            if not interrupted:
-                interrupted.append(self)
-                raise KeyboardInterrupt
-            self.result = result
-
-    class Loop:
-        create_future = Future
-
-        def call_soon(self, callback):
-            pass
-
-    interrupted = []
-    bridge = _leaseq.LoopBridge(Loop())
-    queue = client.queue("q")
-    futures = [queue._native.add_item(bridge, "x") for _ in range(5)]
-    bridge.flush()
-    eventually(lambda: queue.queue_len() == 5, "all are added")
-    with pytest.raises(KeyboardInterrupt):
-        while True:
-            bridge.drain()
-    left = [future for future in futures if future not in interrupted]
-
-    def delivered():
-        with contextlib.suppress(BlockingIOError):
-            bridge.drain()
-        return all(future.result is True for future in left)
-
-    eventually(delivered, "the others are delivered")
-
-
-def test_a_wait_that_is_cancelled_after_its_handle_was_closed_is_cancelled(url, run):
-    async def main():
-        async with await leaseq.asyncio.connect(url) as client:
-            queue = client.queue("q")
-            bridge = loop_bridge()
-            loop = asyncio.get_running_loop()
-            await queue.add_item("x")
-            task = asyncio.create_task(queue.lease(30))
-
-            def drain():
-                # The answer is there, and its task does not run before it is cancelled.
-                bridge.drain()
-                task.cancel()
-
-            loop.remove_reader(bridge.fileno())
-            loop.add_reader(bridge.fileno(), drain)
-            await asyncio.sleep(0)
-            await queue.close()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            loop.add_reader(bridge.fileno(), bridge.drain)
-
-    run(main())
-    with leaseq.connect(url) as client:
-        assert client.queue("q").queue_len() == 1
-
-
-def test_threads_that_do_wrong_disturb_no_other(client, queue):
-    """Also with a lease that several settle, and handles that are closed meanwhile."""
-    ended = threading.Event()
-    done, errors = [], []
-    queue.add_item("shared")
-    shared = queue.lease(30)
-    assert shared.data == b"shared"
-
-    def wrong():
-        while not ended.is_set():
-            with contextlib.suppress(leaseq.LeaseqError, TypeError):
-                queue.complete_many([shared, None])
-            with contextlib.suppress(leaseq.LeaseqError):
-                client.queue("other").complete(shared)
-            with contextlib.suppress(leaseq.LeaseqError), client.queue("q") as handle:
-                handle.close()
-                handle.add_item("x")
-
-    def work():
-        try:
-            for _ in range(100):
-                assert queue.add_item("x")
-                lease = queue.lease(30, 10)
-                assert queue.complete(lease, strict=True)
-                done.append(lease.id)
-        except BaseException as error:
-            errors.append(error)
-
-    wrongs = [threading.Thread(target=wrong) for _ in range(3)]
-    works = [threading.Thread(target=work) for _ in range(3)]
-    for thread in (*wrongs, *works):
-        thread.start()
-    for thread in works:
-        thread.join()
-    ended.set()
-    for thread in wrongs:
-        thread.join()
-    assert errors == []
-    assert len(done) == len(set(done)) == 300
-    assert queue.complete(shared, strict=True)
 
 
 def test_a_handler_that_raises_does_not_end_the_log():

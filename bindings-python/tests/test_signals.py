@@ -38,7 +38,7 @@ def test_ctrl_c_ends_a_wait_within_100_ms(url, program):
     assert counted(url) == (0, 0)
 
 
-def test_ctrl_c_at_any_moment_strands_nothing(url, program):
+def test_ctrl_c_at_any_moment_leaves_no_lease(url, program):
     code = """
         import leaseq, os, signal, threading
         client = leaseq.connect()

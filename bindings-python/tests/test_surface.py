@@ -16,7 +16,7 @@ import leaseq
 import leaseq.asyncio
 
 HERE = Path(__file__).parent
-# Words of the language: with blocks, and what ends an iteration.
+# The methods behind `with` blocks, by those behind `async with`.
 DUNDERS = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
 CLASSES = ["Client", "Queue", "Lease"]
 INTERFACES = (leaseq, leaseq.asyncio)
@@ -60,13 +60,13 @@ def test_the_classes_have_the_same_members(name):
     for member, function in ours.items():
         twin = theirs[member]
         if (name, member) == ("Lease", "__aexit__"):
-            # Of the blocking one it is native: no signal may come before it begins.
+            # The blocking one is native: no signal may come before it begins.
             continue
         assert type(function) is type(twin), member
         if not inspect.isfunction(function):
             continue
         assert shape(function) == shape(twin), member
-        # What makes no request needs no awaiting.
+        # A method that makes no request is not awaited.
         waits = inspect.iscoroutinefunction(twin) or inspect.isasyncgenfunction(twin)
         assert waits == (name != "Client" or member != "queue"), member
         assert not inspect.iscoroutinefunction(function), member
@@ -137,7 +137,7 @@ def examples():
         found = finder.find(interface, interface.__name__, interface, globs=dict(words))
         for name in names:
             thing = getattr(interface, name)
-            # Not by module: classes say that they are of the package.
+            # Not by module: the classes name the package as theirs.
             found += finder.find(thing, f"{interface.__name__}.{name}", False, globs=dict(words))
         yield from (each for each in found if each.examples)
 

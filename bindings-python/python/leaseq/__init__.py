@@ -13,7 +13,7 @@ dies, the lease expires and another worker gets the item.
 True
 b'hello'
 
-`leaseq.asyncio` is the same for asyncio. Errors are below `LeaseqError`. Warnings go to the logger
+`leaseq.asyncio` is the same for asyncio. Every error is a `LeaseqError`. Warnings go to the logger
 `leaseq`.
 """
 
@@ -92,7 +92,7 @@ for _public in (
     State,
     Totals,
 ):
-    # Where users find it, in messages and pickles.
+    # The module that users import it from, for messages and pickles.
     _public.__module__ = __name__
 
 

@@ -17,11 +17,11 @@ from .exceptions import ClosedError, LeaseqError
 logger = logging.getLogger("leaseq")
 
 AT_EXIT = 2.0
-"""How long the end of the process waits, in seconds, for what is on its way to the engine."""
+"""How long the end of the process waits for requests in flight, in seconds."""
 
 
 class _Log:
-    """Takes the core's warnings to `logging`, on a thread of its own."""
+    """Passes the core's warnings to `logging`, on a thread of its own."""
 
     def __init__(self) -> None:
         self.logs = _leaseq.Logs()
@@ -31,7 +31,7 @@ class _Log:
     def run(self) -> None:
         while (record := self.logs.next()) is not None:
             level, message = record
-            # A handler or filter of the program that raises does not end the log.
+            # If a handler or filter of the program raises, the log goes on.
             with suppress(Exception):
                 logger.log(level, "%s", message)
 
@@ -61,7 +61,7 @@ def _close_all() -> None:
 
 
 def _at_exit() -> None:
-    # Daemon threads that wait for a lease wait on: there is nobody left to tell.
+    # Daemon threads that wait for a lease wait on: no caller is left to report an error to.
     _leaseq.exiting()
     _close_all()
     if _log is not None:
@@ -69,31 +69,35 @@ def _at_exit() -> None:
 
 
 def _in_multiprocessing() -> None:
-    """Register with its processes, which end without `atexit`."""
+    """Close the clients of processes of `multiprocessing`, which end without `atexit`."""
     if "multiprocessing.util" in sys.modules:
         from multiprocessing.util import Finalize
 
         Finalize(None, _close_all, exitpriority=0)
 
 
-_told_multiprocessing = False
+_registered_with_multiprocessing = False
 
 
 def _before_fork() -> None:
-    # A child of multiprocessing forgets everything but what was registered like this.
-    global _told_multiprocessing
-    if _log is None or _told_multiprocessing or "multiprocessing.util" not in sys.modules:
+    # A child of multiprocessing drops every other registration.
+    global _registered_with_multiprocessing
+    if (
+        _log is None
+        or _registered_with_multiprocessing
+        or "multiprocessing.util" not in sys.modules
+    ):
         return
     from multiprocessing.util import register_after_fork
 
     register_after_fork(_in_multiprocessing, lambda register: register())
-    _told_multiprocessing = True
+    _registered_with_multiprocessing = True
 
 
 def _after_fork() -> None:
     global _log
     if _log is not None:
-        # The thread is the parent's.
+        # The child has no copy of the thread.
         _log = _Log()
 
 
@@ -101,10 +105,10 @@ os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
 
 
 class _ClosedQueue:
-    """Stands in for the native part of a queue that was closed."""
+    """Replaces the native part of a queue that was closed."""
 
     def __getattr__(self, name: str) -> object:
-        # Python itself looks for names with two underscores.
+        # Python itself looks up names with two underscores.
         raise AttributeError(name) if name.startswith("__") else ClosedError("the queue is closed")
 
 
@@ -112,23 +116,23 @@ CLOSED = _ClosedQueue()
 
 
 def describe(error: str | BaseException) -> str:
-    """Write an error as it is kept with an item."""
+    """Return the text of an error, as it is kept with an item."""
     if isinstance(error, str):
         return error
     try:
         text = str(error)
-    except Exception:  # of an error that cannot be written, the kind is kept
+    except Exception:  # an error that cannot be written is kept as its kind
         text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def describe_all(errors: str | BaseException | Iterable[str | BaseException]) -> str | list[str]:
-    """Write one error for all items, or one for each."""
+    """Return the text of one error for all items, or of one for each."""
     if isinstance(errors, str | BaseException):
         return describe(errors)
     return [describe(error) for error in errors]
 
 
 def not_given_back(lease: _leaseq.Lease, problem: LeaseqError) -> None:
-    """Log that a lease runs out: what has ended its block or loop goes on, not this problem."""
+    """Log that a lease is left to expire: the exception that ended its block or loop is raised."""
     logger.warning("%r could not be given back: %s", lease, problem)

@@ -1,4 +1,4 @@
-"""Values that operations take and return. All can be compared, and pickled."""
+"""Values that operations take and return. They can be compared and pickled."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .exceptions import InvalidError
 Data: TypeAlias = str | bytes | bytearray | memoryview
 """Data of an item; text becomes UTF-8."""
 ItemId: TypeAlias = str | bytes
-"""1 to 512 bytes; text becomes UTF-8. Bytes that are not UTF-8 come back as surrogates, as in names
-of files (`os.fsdecode`); `id_bytes` has them as they are."""
+"""1 to 512 bytes; text becomes UTF-8. Bytes that are not UTF-8 are returned as surrogates, as in
+names of files (`os.fsdecode`); `id_bytes` returns the bytes themselves."""
 Seconds: TypeAlias = float | timedelta
 """A time: seconds, or a timedelta."""
 
@@ -36,7 +36,7 @@ def from_json(data: bytes, item_id: str) -> Any:  # noqa: ANN401 - JSON is anyth
 
 
 class State(str, Enum):
-    """The state an item is in; exactly one at a time. Each is also its name as text."""
+    """The state of an item; exactly one at a time. A member is also a text, its name."""
 
     READY = "ready"
     """Can be leased."""
@@ -53,7 +53,7 @@ class State(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class ItemInfo:
-    """An item as it stands in the queue, looked at without leasing it."""
+    """An item in the queue, read without leasing it."""
 
     id: str
     data: bytes
@@ -69,9 +69,9 @@ class ItemInfo:
     last_error: str
     """The text of the last `fail`; empty if there was none."""
     added_at: datetime
-    """On the server's clock, in UTC; at the latest 9999-12-31, which `datetime` can express."""
+    """On the server's clock, in UTC; at the latest 9999-12-31, the end of `datetime`."""
     at: datetime | None
-    """The lease's deadline, the time it is due, or the time of death; `None` for ready items."""
+    """The deadline of the lease, when the item is due, or when it died; `None` for ready items."""
 
     @property
     def id_bytes(self) -> bytes:
@@ -79,7 +79,7 @@ class ItemInfo:
         return self.id.encode("utf-8", "surrogateescape")
 
     def json(self) -> Any:  # noqa: ANN401 - JSON is anything
-        """Read the data as JSON; `InvalidError` if it is none."""
+        """Read the data as JSON. Raises `InvalidError` if it is no JSON."""
         return from_json(self.data, self.id)
 
 
@@ -102,17 +102,17 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many items are in each state, and more that operators watch."""
+    """How many items are in each state, and what else operators monitor."""
 
     ready: int
     ready_by_priority: tuple[int, ...]
     """Ten numbers, for the priorities 0 to 9."""
     delayed: int
     leased: int
-    """Expired ones that nobody has reclaimed yet included."""
+    """Including expired ones that nobody has reclaimed yet."""
     dead: int
     oldest_ready: float | None
-    """Seconds for which the oldest ready item has been ready; `None` if none is."""
+    """For how many seconds the oldest ready item has been ready; `None` if none is ready."""
     paused: bool
     totals: Totals
 
@@ -124,7 +124,7 @@ class Page:
     items: list[ItemInfo]
     """In the order of leasing (ready ones), or of time (the others)."""
     cursor: str | None
-    """Where to go on; `None` at the end."""
+    """Pass it to `list` for the next page; `None` at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +146,13 @@ class DeepReport:
     """What a deep clean, or a check, found."""
 
     items: int
-    """Items looked at."""
+    """How many items were checked."""
     idle_lanes: int
-    """Idle lanes of clients that are gone. Leaving them is no damage."""
+    """Unused lanes of clients that are gone; they are no damage."""
     found: dict[str, int]
     """How often each damage was found; empty for a sound queue."""
     mended: dict[str, int]
-    """How often it was mended; always empty for a check."""
+    """How often each damage was mended; always empty for a check."""
     details: list[str]
     """The first findings, one line each, at most 100."""
 

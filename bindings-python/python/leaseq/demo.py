@@ -1,8 +1,8 @@
 """A worker of the demo: `python -m leaseq.demo QUEUE RESULTS LEASE_MS BATCH`.
 
 It leases items of the queue at `LEASEQ_URL`, computes the SHA-256 of their data, notes it in the
-file RESULTS, completes them, and notes the answer. What it does is told by lines: `rest`, `go`,
-`hold` and `quit`.
+file RESULTS, completes them, and notes the answer. It reads commands from stdin, one a line:
+`rest`, `go`, `hold` and `quit`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Orders = asyncio.Queue[str]
 
 
 def read_orders(orders: Orders, loop: asyncio.AbstractEventLoop) -> None:
-    """Until the end of the input, which means `quit`."""
+    """Pass on the lines of the input; its end means `quit`."""
     for line in itertools.chain(sys.stdin, ["quit"]):
         loop.call_soon_threadsafe(orders.put_nowait, line.strip())
 
 
 class Worker:
-    """Follows orders."""
+    """Leases items and works on them, as its orders say."""
 
     def __init__(
         self, queue: leaseq.asyncio.Queue, results: TextIO, duration: float, batch: int
@@ -38,7 +38,7 @@ class Worker:
         self.batch = batch
 
     async def follow(self, orders: Orders) -> None:
-        """Do what the last order says, until it says `quit`."""
+        """Follow the newest order, until it is `quit`."""
         order = "rest"
         while True:
             if order == "rest":
@@ -64,7 +64,7 @@ class Worker:
             leasing = asyncio.ensure_future(self.queue.lease_many(self.batch, self.duration))
             await asyncio.wait({order, leasing}, return_when=asyncio.FIRST_COMPLETED)
             if not leasing.done():
-                # Strands no item.
+                # What it leases goes back.
                 leasing.cancel()
                 await asyncio.wait({leasing})
             if not leasing.cancelled():

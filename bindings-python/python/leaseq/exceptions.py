@@ -1,4 +1,4 @@
-"""The errors: one class for each kind, all of them below `LeaseqError`.
+"""The errors: a subclass of `LeaseqError` for each kind.
 
 Messages may change, classes do not. They never contain a password.
 
@@ -38,7 +38,7 @@ class LeaseLostError(LeaseqError):
 class UnavailableError(LeaseqError, ConnectionError):
     """Back off and retry: there was no answer within the client's time-out.
 
-    `outcome_unknown` is true if the operation may have been executed all the same.
+    `outcome_unknown` is true if the operation may have been executed.
     """
 
     outcome_unknown: bool
@@ -57,4 +57,4 @@ class ClosedError(LeaseqError):
 
 
 class InternalError(LeaseqError):
-    """Report a bug, or run `check`: something is not as this library left it."""
+    """Report a bug, or run `check`: the library or its data is damaged."""
