@@ -9,11 +9,11 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
-/** One for each event loop. When that ends, everything here does. */
+/** One for each event loop, and dropped with it. */
 export declare class Bridge {
   /** `wake` is called when there are answers to take. */
   constructor(wake: () => void)
-  /** Sends the line on. */
+  /** Sends the calls that were made. */
   send(): void
   /** Ends a call that waits. It is answered with "cancelled", or was answered before. */
   cancel(call: number): void
@@ -21,6 +21,8 @@ export declare class Bridge {
   take(): [Float64Array, Buffer, Leases[]]
   /** Whether the process must not end now, because calls are pending. */
   hold(hold: boolean): void
+  /** Answers when the lease is lost; can be cancelled, which it must be for one that is not. */
+  watchLost(call: number, holder: Leases, index: number): void
 }
 
 /**
@@ -47,8 +49,6 @@ export declare class Leases {
   isSettled(index: number): boolean
   /** Null if that is unknown. */
   completed(index: number): boolean | null
-  /** Answers when the lease is lost; can be cancelled, which it must be for one that is not. */
-  lost(bridge: Bridge, call: number, index: number): void
 }
 
 /** A client that is connected once `connect` has been answered. */

@@ -1,8 +1,8 @@
-// Calls that are pending, and the bridge to the native half. A call costs one promise.
+// Pending calls, and the bridge to the native half. A call costs one promise.
 //
-// A call has two halves. Its `prepare` reads the arguments, which may run code of the caller: code that
-// throws, makes other calls or closes the client. What `prepare` returns sends the call, and runs none
-// of that. So no caller can interrupt what calls share.
+// A call has two steps. Its `prepare` reads the arguments, which may run code of the caller: code
+// that throws, makes other calls or closes the client. The function that `prepare` returns sends
+// the call and runs no such code, so no caller can interfere with shared state.
 import { Bridge } from '../native.js'
 import { known, signalOf } from './check'
 import { LeaseqError } from './errors'
@@ -12,37 +12,40 @@ import { isAwaited, occupy, vacate, type Waiter } from './slots'
 import type { CallOptions } from './types'
 import { Reader } from './wire'
 
-/** Hands a call over to the native half. Runs no code of a caller. */
+/** The options that every call has. */
+export const CALL = new Set(['signal'])
+
+/** Hands a call to the native half. Runs no code of the caller. */
 export type Send = (slot: number) => void
 
-/** What is kept note of for a lease that a call completes or gives back. */
+/** A lease that a call settles. */
 export interface Settled {
   readonly isSettled: boolean
   begin(): void
   end(settled: boolean): void
 }
 
-/** How a call is made, apart from its arguments. */
+/** Properties of a call besides its arguments. */
 export interface CallSpec<T> {
   options?: object | undefined
   names?: ReadonlySet<string>
-  /** What the options are of, if there must be some. */
+  /** What needs the options, if they are required; for error messages. */
   of?: string
-  /** Makes the result of the answer. */
+  /** Makes the result from the answer. */
   read?: ((answer: never) => T) | undefined
-  /** Takes back what an answer brought that nobody wants any more. */
+  /** Undoes an answer that arrives after the call was cancelled. */
   undo?: (answer: never) => void
-  /** Is told how to give up waiting: the call then results in null. */
+  /** Receives a function that ends the wait; the result is then null. */
   stoppable?: ((stop: () => void) => void) | undefined
-  /** What it completes or gives back, once it is prepared. */
+  /** The leases that it settles, known after `prepare`. */
   leases?: readonly Settled[] | undefined
-  /** Whether it surely has when there is an answer. */
+  /** Whether any answer means that they are settled. */
   surely?: boolean
-  /** It gathers, or hands over what has gathered, by itself. */
+  /** It joins a batch, or hands over the current batch itself. */
   gathers?: boolean
 }
 
-/** One call, or one watch, until its answer is there or nobody wants it any more. */
+/** One call or watch, until it is answered or cancelled. */
 class Pending implements Waiter {
   private over = false
   private slot: number | undefined
@@ -107,14 +110,14 @@ class Pending implements Waiter {
     else this.refuse(error)
   }
 
-  /** The arguments are wrong, or reading them has failed. */
+  /** For wrong arguments. */
   rejectAtOnce(error: unknown): void {
     if (error instanceof LeaseqError) Error.captureStackTrace(error, call)
     this.end(false)
     this.refuse(error)
   }
 
-  /** Gives up waiting. False if it is over already. */
+  /** Cancels the call. False if it is over already. */
   giveUp(): boolean {
     if (this.over) return false
     this.end(false)
@@ -136,23 +139,23 @@ class Pending implements Waiter {
     this.unlisten?.()
     const { leases } = this.spec
     if (leases === undefined || this.slot === undefined) return
-    // A call that fails while it waits for the next has completed what was before.
+    // A call that fails while it waits for a lease has already completed the one before.
     for (const lease of leases) lease.end(settled || lease.isSettled)
   }
 }
 
-/** Rejected with the error. Where the call was made says more than where the answer arrived. */
+/** Rejects with the error and a stack trace of the caller, which says more than where the answer arrived. */
 async function located(error: LeaseqError): Promise<never> {
-  // Until whoever waits for it is known: then the stack tells.
+  // By then the stack trace includes the awaiting functions.
   await undefined
   await undefined
   Error.captureStackTrace(error, located)
   throw error
 }
 
-/** Calls that are to be sent. */
+/** Number of calls in this turn of the event loop. */
 let gathered = 0
-/** With so many on their way, the server works while others are being made and answered. */
+/** A batch is sent at this size, so that the server works while more calls are made. */
 const ENOUGH = 50
 
 const bridge = new Bridge(deliver)
@@ -163,7 +166,7 @@ function hold(): void {
   if (held !== isAwaited()) bridge.hold((held = !held))
 }
 
-/** Sends the calls of this turn of the event loop when it ends, or there are enough of them. */
+/** Sends calls at the end of this turn of the event loop, or when there are enough. */
 function sendSoon(): void {
   gathered += 1
   if (gathered === 1) process.nextTick(send)
@@ -210,7 +213,7 @@ export function call<T, N>(native: N, spec: CallSpec<T>, prepare: (native: N) =>
   })
 }
 
-/** Waits for something that the process need not wait for. Returns how to give that up. */
+/** Waits for an event without keeping the process running. Returns a function that stops the wait. */
 export function watch(begin: (bridge: Bridge, slot: number) => void, seen: () => void): () => void {
   const pending = new Pending({}, seen, () => undefined, false)
   pending.start(bridge, (bridge) => (slot) => begin(bridge, slot))

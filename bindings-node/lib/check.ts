@@ -1,6 +1,6 @@
-// What the native half cannot check by itself: types, unknown options, text that is none. It checks
-// what the values may be. Everything here may run code of the caller (a getter, a proxy, an iterator),
-// so each value is read once, and what is returned can not change any more.
+// Checks that the native half cannot make: types, unknown options, malformed text. The native half
+// checks the limits of values. Any function here may run code of the caller (a getter, a proxy, an
+// iterator), so it reads each value once and returns a copy that cannot change.
 import { types } from 'node:util'
 
 import { invalid } from './errors'
@@ -8,17 +8,17 @@ import { invalid } from './errors'
 const MAX_SHOWN = 64
 const MAX_MESSAGE = 1024
 
-/** Without characters that a terminal would obey. */
+/** Escapes characters that control a terminal. */
 export function printable(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`)
 }
 
-/** Text, for a message: short. */
+/** Quotes text for a message, shortened. */
 export function quote(text: string): string {
   return printable(JSON.stringify(text.slice(0, MAX_SHOWN)))
 }
 
-/** Anything, for a message: short, and never a whole object. */
+/** Describes any value for a message, shortened; never a whole object. */
 function show(value: unknown): string {
   if (typeof value === 'string') return quote(value)
   if (typeof value === 'function') return 'a function'
@@ -32,7 +32,10 @@ function show(value: unknown): string {
   }
 }
 
-/** What an error says, as far as an item keeps it. Anything can be thrown, or have a getter that throws. */
+/**
+ * The message of an error, up to the length that an item stores. Any value can be thrown, and its
+ * getters may throw.
+ */
 export function message(error: unknown): string {
   let text: string
   try {
@@ -43,7 +46,7 @@ export function message(error: unknown): string {
   return (text.slice(0, MAX_MESSAGE) as unknown as { toWellFormed(): string }).toWellFormed()
 }
 
-/** Refuses options that do not exist: a misspelt one would have no effect, and nobody would know. */
+/** Refuses unknown options: a misspelt option would silently have no effect. */
 export function known<T extends object>(options: T, what: string, names: ReadonlySet<string>): T {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw invalid(`${what}: ${show(options)} is not an object of options`)
@@ -76,15 +79,15 @@ export function flag(name: string, value: unknown): boolean {
   return value
 }
 
-/** How long a view really is, whatever properties it has. */
+/** The real length of a view, even if the caller has redefined its property. */
 const lengthOf: (view: Uint8Array) => number = Function.prototype.call.bind(
   Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')!.get!,
 )
 
 /**
- * Text, or a copy of bytes. Text that cannot be written as UTF-8 would be changed on the way. Bytes
- * can be taken away or changed after this: by a transfer to another thread, by a resize of their
- * buffer, by a thread that shares them. Bytes that are gone already look empty.
+ * Text, or a copy of bytes. Text that is not valid UTF-16 is refused, because UTF-8 would change
+ * it. Bytes are copied because the caller may change, transfer or resize their buffer later. A
+ * transferred buffer looks empty.
  */
 export function bytes(name: string, value: unknown): string | Uint8Array {
   if (typeof value === 'string') {
@@ -101,20 +104,23 @@ export function bytes(name: string, value: unknown): string | Uint8Array {
     copy.set(value)
     return copy
   } catch (error) {
-    // Shared memory was made larger meanwhile, or there is no memory left.
+    // Shared memory has grown meanwhile, or no memory is left.
     if (!(error instanceof TypeError)) return new Uint8Array(value)
     throw invalid(`${name}: the bytes are gone: their buffer was transferred or made smaller`)
   }
 }
 
-/** What many calls take. Text and bytes are lists too, but of characters and numbers. */
+/**
+ * The values of an iterable. Text and bytes are refused: they would be lists of characters and
+ * numbers.
+ */
 export function list<T>(name: string, value: Iterable<T>): T[] {
   const iterable = typeof value === 'object' && value !== null && Symbol.iterator in value
   if (!iterable || ArrayBuffer.isView(value)) throw invalid(`${name}: ${show(value)} is not a list`)
   return [...value]
 }
 
-/** The value as JSON. */
+/** The value as JSON text. */
 export function json(value: unknown): string {
   let text: string | undefined
   try {

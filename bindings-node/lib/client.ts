@@ -1,5 +1,5 @@
 import { NativeClient } from '../native.js'
-import { bridge, call } from './calls'
+import { bridge, CALL, call } from './calls'
 import { known, number, text } from './check'
 import { invalid, makeError } from './errors'
 import { Queue } from './queue'
@@ -13,11 +13,10 @@ const CONNECT = new Set([
   'caFile',
   'signal',
 ])
-const CALL = new Set(['signal'])
 
 /**
- * Owns the connections to one server or file and serves any number of queues. By itself it does not
- * keep the process running; a pending call does.
+ * Owns the connections to one server or file and serves any number of queues. An idle client does
+ * not keep the process running; a pending call does.
  */
 export class Client {
   private readonly native: NativeClient
@@ -28,8 +27,8 @@ export class Client {
   }
 
   /**
-   * The queue of this name, `[A-Za-z0-9._-]{1,128}`. It need not exist: it does as soon as it has
-   * items. Throws `INVALID` for a bad name, `CLOSED` after `close`.
+   * The queue of this name, `[A-Za-z0-9._-]{1,128}`. A queue exists as soon as it has items. Throws
+   * `INVALID` for a bad name, `CLOSED` after `close`.
    */
   queue(name: string): Queue {
     try {
@@ -40,15 +39,18 @@ export class Client {
     }
   }
 
-  /** Names of all queues that items were added to, or that were paused, and that were not dropped since, sorted. */
+  /**
+   * Names of all queues to which items were added, or which were paused, and which were not dropped
+   * since; sorted.
+   */
   queues(options?: CallOptions): Promise<string[]> {
     return call(this.native, { options, names: CALL }, (native) => (slot) => native.queues(slot))
   }
 
   /**
-   * Ends waiting calls with `CLOSED`, finishes what is on its way, gives back leases that reached
-   * nobody, and closes the connections. Leases that are held stay so until their deadline. A second
-   * call does nothing.
+   * Ends waiting calls with `CLOSED`, finishes requests in flight, releases leases that reached no
+   * caller, and closes the connections. Held leases stay valid until their deadline. A second call
+   * does nothing.
    */
   close(): Promise<void> {
     return call(this.native, {}, (native) => (slot) => native.close(slot))
@@ -61,16 +63,16 @@ export class Client {
 
 /**
  * Connects to `redis://`, `rediss://` (TLS), `redis+unix:///path`,
- * `redis+sentinel://h1:26379,h2:26379/master-name` or `redis+cluster://h1:7000,h2:7000`, or opens the
- * embedded engine, `sqlite:path/to/file.db` or `memory:`. Without a URL: the environment variable
- * `LEASEQ_URL`, or else `REDIS_URL`. What the URL says wins over the options.
+ * `redis+sentinel://h1:26379,h2:26379/master-name` or `redis+cluster://h1:7000,h2:7000`, or opens
+ * the embedded engine, `sqlite:path/to/file.db` or `memory:`. Without a URL: the environment
+ * variable `LEASEQ_URL`, or else `REDIS_URL`. The URL wins over the options.
  *
- * Is rejected with `INVALID` for a URL, an option or credentials that are wrong, `INCOMPATIBLE` for a
- * server or file of another version, or a server that would throw items away, and `UNAVAILABLE` if
- * there is no server.
+ * Rejects with `INVALID` for a wrong URL, option or credentials, `INCOMPATIBLE` for a server or
+ * file of another version, or a server that may evict items, and `UNAVAILABLE` if there is no
+ * server.
  */
 export async function connect(url?: string | URL, options: ConnectOptions = {}): Promise<Client> {
-  // Not shown: it may be a URL with a password in it.
+  // The value is not shown: it may be a URL with a password.
   if (typeof options === 'string') throw invalid('connect: the options are a string, not an object')
   const { signal, ...others } = known(options, 'connect', CONNECT)
   for (const [name, value] of Object.entries(others)) {
@@ -91,7 +93,7 @@ export async function connect(url?: string | URL, options: ConnectOptions = {}):
 }
 
 function fromEnvironment(): string {
-  // Not in the native half: the environment of a worker thread is its own.
+  // Not in the native half: a worker thread has its own environment.
   const url = process.env['LEASEQ_URL'] || process.env['REDIS_URL']
   if (!url) {
     throw invalid('no url: give one, or set the environment variable LEASEQ_URL or REDIS_URL')

@@ -1,12 +1,12 @@
-/** What went wrong, told as what the caller should do about it. */
+/** The kind of an error, which says what the caller should do. */
 export type ErrorCode =
   'INVALID' | 'LEASE_LOST' | 'UNAVAILABLE' | 'INCOMPATIBLE' | 'CLOSED' | 'INTERNAL'
 
-/** Every error of this package, but for the reasons of abort signals. */
+/** Every error of this package, except the reasons of abort signals. */
 export class LeaseqError extends Error {
   /** Part of the interface; the message is not. */
   readonly code: ErrorCode
-  /** For `UNAVAILABLE`: whether the operation may have been executed although no answer came. */
+  /** For `UNAVAILABLE`: whether the operation may have been executed although no reply arrived. */
   readonly outcomeUnknown: boolean
 
   /** @internal */
@@ -22,7 +22,7 @@ export class LeaseqError extends Error {
   }
 }
 
-/** Fix the argument or the configuration. Nothing was touched. */
+/** Fix the argument or the configuration. Nothing was changed. */
 export class InvalidError extends LeaseqError {
   declare readonly code: 'INVALID'
 }
@@ -42,7 +42,7 @@ export class IncompatibleError extends LeaseqError {
 export class ClosedError extends LeaseqError {
   declare readonly code: 'CLOSED'
 }
-/** Report a bug, or run `check`: something is not as this library left it. */
+/** Report a bug, or run `check`: the stored data is not as this library wrote it. */
 export class InternalError extends LeaseqError {
   declare readonly code: 'INTERNAL'
 }
@@ -56,7 +56,7 @@ const CLASSES = {
   INTERNAL: InternalError,
 }
 
-// Not enumerable, as with the errors of the language.
+// Not enumerable, like the names of the built-in errors.
 for (const Class of [LeaseqError, ...Object.values(CLASSES)]) {
   Object.defineProperty(Class.prototype, 'name', { value: Class.name, configurable: true })
 }

@@ -1,39 +1,40 @@
-// Calls that are alike gather, and go over to the native half together: a native call for each would
-// cost more than all else that the event loop does for it. Only calls that follow one another do: one
-// of another kind first hands over what has gathered, so that all go over in the order in which they
-// were made.
+// Gathers alike calls and hands them to the native half as one batch: a native call for each would
+// cost more than everything else that the event loop does for it. Only consecutive calls share a
+// batch. A call of another kind first hands over the current batch, so that calls keep their order.
 import type { Leases, NativeQueue } from '../native.js'
 import { vacate } from './slots'
 
-/** How many numbers gather: those of more calls than are ever held back. */
-const ROOM = 1024
-/** How many bytes of ids and data gather. */
+/** Most numbers of a batch: those of more calls than are ever held back. */
+const ROOM = 256
+/** Most bytes of ids and data in a batch. */
 const BYTES = 64 * 1024
-/** One item may have so many; a larger one goes over by itself. */
+/** Most bytes of an item in a batch; a larger item is handed over by itself. */
 const SMALL = 4096
-/** Instead of the size of an id that is to be made. */
+/** Instead of the size of an id: the native half makes one. */
 const NO_ID = 0xffffffff
 
-/** The kind of calls that gathers now. */
+/** The batch that gathers calls now. */
 let current: Gathering | undefined
 
-/** Hands over what has gathered. */
+/** Hands over the current batch. */
 export function handOver(): void {
   const gathering = current
   current = undefined
   gathering?.flush()
 }
 
-/** Calls of one kind for one queue, which differ in numbers: the first of each is its slot. */
+/** A batch of calls of one kind for one queue. Each call adds some numbers, the first of which is its slot. */
 abstract class Gathering {
   protected queue: NativeQueue | undefined
   protected readonly numbers = new Uint32Array(ROOM)
   protected used = 0
 
-  /** `stride`: how many numbers each call has. */
+  /** `stride`: the count of numbers of each call. */
   constructor(protected stride: number) {}
 
-  /** Makes room for a call. If it is not like those that have gathered, they are handed over first. */
+  /**
+   * Makes room for a call. Hands over the current batch first if the call does not fit into it.
+   */
   protected enter(queue: NativeQueue, isAlike: boolean): void {
     const fits = this.used + this.stride <= ROOM
     if (current !== this || this.queue !== queue || !isAlike || !fits) handOver()
@@ -48,21 +49,21 @@ abstract class Gathering {
     try {
       this.send(queue!, this.numbers.subarray(0, used))
     } catch (error) {
-      // Nothing of it went over. Whoever hands over need not be one of those who gathered.
+      // No call of the batch was handed over. The error belongs to its calls, not to the caller.
       for (let at = 0; at < used; at += stride) vacate(this.numbers[at]!)?.reject(error)
     }
   }
 
-  /** Keeps nothing: what nobody else refers to is to be forgotten. */
+  /** Keeps no references, so that leases can become garbage. */
   protected abstract send(queue: NativeQueue, numbers: Uint32Array): void
 }
 
-/** Items without options: slot, size of the id, of the data. */
+/** Adds items without options. Numbers: slot, size of the id, size of the data. */
 class Adds extends Gathering {
   private readonly bytes = Buffer.allocUnsafeSlow(BYTES)
   private end = 0
 
-  /** False if the item is to go over by itself. */
+  /** False if the item must be handed over by itself. */
   add(
     slot: number,
     queue: NativeQueue,
@@ -79,13 +80,13 @@ class Adds extends Gathering {
     this.numbers[at] = slot
     this.numbers[at + 1] = id === undefined ? NO_ID : middle - start
     this.numbers[at + 2] = end - middle
-    // Only now that it is complete.
+    // Last, when the call is complete.
     this.used = at + this.stride
     this.end = end
     return true
   }
 
-  /** Returns where it ends. */
+  /** Returns the end of the written bytes. */
   private write(value: string | Uint8Array, at: number): number {
     if (typeof value === 'string') return at + this.bytes.write(value, at)
     this.bytes.set(value, at)
@@ -103,7 +104,7 @@ function mostBytes(value: string | Uint8Array): number {
   return typeof value === 'string' ? 3 * value.length : value.length
 }
 
-/** Calls for one lease: slot; and the index of what is completed before, if they do that. */
+/** Calls for one lease. Numbers: slot, and the index of the lease to complete first, if any. */
 class LeaseCalls extends Gathering {
   private durationMs = 0
   private waitMs: number | undefined
@@ -142,7 +143,7 @@ class LeaseCalls extends Gathering {
   }
 }
 
-/** Calls that complete: slot, index. */
+/** Calls that complete an item. Numbers: slot, index of the lease. */
 class Completes extends Gathering {
   private holder: Leases | undefined
   private strict = false

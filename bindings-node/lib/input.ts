@@ -1,4 +1,4 @@
-// What queues are given, as the native half wants it.
+// Converts the arguments of queues for the native half.
 import { bytes, json, known, list, number, optionalNumber } from './check'
 import { invalid } from './errors'
 import type { Data, Id, Item, ItemOptions, LeaseOptions } from './types'
@@ -8,7 +8,7 @@ type ItemFields = ItemOptions & { data?: Data; json?: unknown }
 const ITEM = new Set(['data', 'json', 'id', 'priority', 'delayMs', 'maxAttempts'])
 const KEEP_ALIVE = new Set(['limitMs'])
 
-/** `keepAlive` as one number: how long at most, without end or not at all. */
+/** `keepAlive` as one number: the limit, `Infinity`, or `undefined` for none. */
 function keepAliveMs(keepAlive: LeaseOptions['keepAlive']): number | undefined {
   if (keepAlive === undefined || typeof keepAlive === 'boolean') {
     return keepAlive ? Infinity : undefined
@@ -17,7 +17,7 @@ function keepAliveMs(keepAlive: LeaseOptions['keepAlive']): number | undefined {
   return optionalNumber('limitMs', limitMs) ?? Infinity
 }
 
-/** Which kind of leases, as the native half wants it. */
+/** The options of a lease, as the native half takes them. */
 export function wanted({
   durationMs,
   waitMs,
@@ -41,7 +41,7 @@ type Options = [
   maxAttempts?: number | undefined,
 ]
 
-/** The rest only if there is something in it. */
+/** The fields of an item; the last three only if one of them is set. */
 export function fields(item: Data | Item): [...Plain, ...Options] {
   if (isData(item)) return [bytes('data', item)]
   const given = known(item, 'an item', ITEM)

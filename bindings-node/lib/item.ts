@@ -3,22 +3,22 @@ import { invalid } from './errors'
 import type { State } from './types'
 import type { ItemsParts } from './wire'
 
-/** Data read as JSON; there is no check that it is of type `T`. */
+/** Parses data as JSON, without checking that it is a `T`. */
 export function readJson<T>(id: string, data: Buffer): T {
   try {
     return JSON.parse(data.toString()) as T
   } catch (error) {
-    // It quotes the data as it is.
+    // The message quotes raw data.
     const why = printable(message(error))
     throw invalid(`item ${quote(id)}: data cannot be read as json: ${why}`)
   }
 }
 
-/** An item as it stands in the queue, looked at without leasing it. */
+/** An item as stored in the queue, read without leasing it. */
 export class ItemInfo {
-  /** The id as text. What is no UTF-8 in it shows as U+FFFD; `idBytes` is exact. */
+  /** The id as text. Invalid UTF-8 becomes U+FFFD; `idBytes` is exact. */
   readonly id: string
-  /** The id as it is. */
+  /** The exact id. */
   readonly idBytes: Buffer
   readonly data: Buffer
   readonly state!: State
@@ -32,9 +32,12 @@ export class ItemInfo {
   readonly expiries!: number
   /** The text of the last `fail`; empty if there was none. */
   readonly lastError!: string
-  /** When it was added, on the server's clock, in milliseconds since 1970. */
+  /** When the item was added, on the server's clock, in ms since 1970. */
   readonly addedAtMs!: number
-  /** The lease's deadline, the time it is due, or the time of death; `null` for ready items. */
+  /**
+   * When the lease expires, the delay ends, or the item died, in ms since 1970; `null` for ready
+   * items.
+   */
   readonly atMs!: number | null
 
   /** @internal */
@@ -50,17 +53,19 @@ export class ItemInfo {
     return this.data.toString()
   }
 
-  /** The data read as JSON. Throws `INVALID` if it is none; does not check that it is a `T`. */
+  /**
+   * The data parsed as JSON. Throws `INVALID` if it is not JSON; does not check that it is a `T`.
+   */
   json<T = unknown>(): T {
     return readJson<T>(this.id, this.data)
   }
 }
 
-/** Some items of a state. */
+/** A page of items in one state. */
 export interface Page {
-  /** In the order of leasing (ready) or of time (the others). */
+  /** Ready items in the order of leasing, others by time. */
   items: ItemInfo[]
-  /** Where to go on; `null` at the end. */
+  /** Where the next page begins; `null` at the end. */
   cursor: string | null
 }
 

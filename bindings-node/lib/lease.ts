@@ -6,15 +6,16 @@ import { readJson } from './item'
 import type { Queue } from './queue'
 import type { LeaseParts } from './wire'
 
-/** Ends the watch over a lease that nobody refers to any more. */
+/** Stops watching a lease that is garbage. */
 const forgotten = new FinalizationRegistry<() => void>((stop) => stop())
 
 /**
- * What changes in a lease, and what calls need of it: users can freeze a `Lease`, or wrap it.
+ * The mutable state of a lease, which calls need. It is separate because users can freeze or wrap a
+ * `Lease`.
  * @internal
  */
 export class LeaseState {
-  /** Until the data is read. */
+  /** Set until the data is read. */
   parts: LeaseParts | undefined
   readonly holder: Leases
   readonly index: number
@@ -22,9 +23,9 @@ export class LeaseState {
   dataCopy: Buffer | undefined
   loss: AbortController | undefined
   stopWatch: (() => void) | undefined
-  /** Calls under way that complete it or give it back. */
+  /** Number of pending calls that settle it. */
   private settling = 0
-  /** One of them has done so. */
+  /** A call has settled it. */
   settled = false
 
   constructor(parts: LeaseParts) {
@@ -37,17 +38,17 @@ export class LeaseState {
     return this.holder.isSettled(this.index)
   }
 
-  /** It was not completed or given back, nor is it about to be. */
+  /** Neither settled nor about to be. */
   get isOpen(): boolean {
     return !this.settled && this.settling === 0
   }
 
-  /** A call that completes the lease or gives it back has begun. */
+  /** A call that settles the lease starts. */
   begin(): void {
     this.settling += 1
   }
 
-  /** It is over. */
+  /** That call has ended. */
   end(settled: boolean): void {
     this.settling -= 1
     if (!settled) return
@@ -59,12 +60,12 @@ export class LeaseState {
   }
 }
 
-/** The state of a lease, if it is one. Runs no code of a caller, whatever it is. @internal */
+/** The state of a lease, or `undefined` for another value. Runs no code of the caller. @internal */
 export let stateOf: (lease: unknown) => LeaseState | undefined
 
 /**
- * A claim on one item until a deadline. A lease that nothing refers to any more is not given back:
- * it runs out, and the item is delivered again.
+ * A claim on one item until a deadline. A lease that becomes garbage is not released: it expires,
+ * and the item is delivered again.
  */
 export class Lease {
   readonly #queue: Queue
@@ -86,14 +87,14 @@ export class Lease {
     return this.#queue.name
   }
 
-  /** The item's id as text. What is no UTF-8 in it shows as U+FFFD; `idBytes` is exact. */
+  /** The item's id as text. Invalid UTF-8 becomes U+FFFD; `idBytes` is exact. */
   get id(): string {
     const state = this.#state
     const { parts } = state
     return (state.idText ??= parts!.bytes.toString('utf8', parts!.id, parts!.data))
   }
 
-  /** The item's id as it is: 1 to 512 bytes. */
+  /** The item's exact id: 1 to 512 bytes. */
   get idBytes(): Buffer {
     return this.#state.holder.id(this.#state.index)
   }
@@ -109,7 +110,7 @@ export class Lease {
       } else {
         state.dataCopy = state.holder.data(state.index)
       }
-      // What came along with other leases must not stay in memory because of this one.
+      // This lease must not keep the buffer in memory that it shares with others.
       void this.id
       state.parts = undefined
     }
@@ -121,7 +122,9 @@ export class Lease {
     return this.data.toString()
   }
 
-  /** The data read as JSON. Throws `INVALID` if it is none; does not check that it is a `T`. */
+  /**
+   * The data parsed as JSON. Throws `INVALID` if it is not JSON; does not check that it is a `T`.
+   */
   json<T = unknown>(): T {
     return readJson<T>(this.id, this.data)
   }
@@ -164,18 +167,18 @@ export class Lease {
     return this.#state.holder.generation(this.#state.index)
   }
 
-  /** When the lease expires, on the server's clock, as far as is known here; ms since 1970. */
+  /** When the lease expires, on the server's clock, as known here; ms since 1970. */
   get deadlineMs(): number {
     return this.#state.holder.deadline(this.#state.index)
   }
 
-  /** Time left on this process's clock, counted so that it never says more than the server would. */
+  /** Time left in ms, on this process's clock; never more than the server would say. */
   get remainingMs(): number {
     return this.#state.holder.remaining(this.#state.index)
   }
 
   /**
-   * True once the item may belong to somebody else: the server said so, or the deadline has passed.
+   * True once another worker may have the item: the server said so, or the deadline has passed.
    * False for a lease that was completed, released or failed.
    */
   get isLost(): boolean {
@@ -183,31 +186,31 @@ export class Lease {
   }
 
   /**
-   * True once it was completed, released or failed, or was given back, through this handle. Which of
-   * them, `completed` says.
+   * True once the lease was completed, released or failed through this handle; `completed` says
+   * which.
    */
   get isSettled(): boolean {
     return this.#state.holder.isSettled(this.#state.index)
   }
 
   /**
-   * Whether a call has completed the item through this handle; `null` if that is unknown: a call has
-   * got no answer yet, was aborted, or was rejected with `outcomeUnknown`. After a call for many is
-   * rejected, this says what has become of each.
+   * Whether a call has completed the item through this handle; `null` if that is unknown: a call
+   * has no answer yet, was aborted, or was rejected with `outcomeUnknown`. After a rejected call
+   * for many leases, this gives the outcome of each.
    *
-   * - `true`: the item is gone, and this handle has completed it. The lease is settled too.
-   * - `false`: it has not. If the lease is settled, it was released, failed or given back, or somebody
-   *   else has completed or removed the item.
-   * - `null`: completing it again harms nothing. Whether it is settled says nothing about that.
+   * - `true`: this handle has completed the item, which is gone. The lease is settled too.
+   * - `false`: it has not. If the lease is settled, it was released or failed, or another caller
+   *   has completed or removed the item.
+   * - `null`: completing it again is harmless. `isSettled` says nothing about it.
    */
   get completed(): boolean | null {
     return this.#state.holder.completed(this.#state.index)
   }
 
   /**
-   * Is aborted when the lease is lost, with a `LeaseLostError` as its reason: for what should not go
-   * on then. Never for a lease that was completed, released or failed, or that nothing but the
-   * signal refers to.
+   * Aborts when the lease is lost, with a `LeaseLostError` as its reason, to stop work that depends
+   * on the lease. It never aborts for a lease that was completed, released or failed, or that is
+   * garbage except for the signal.
    */
   get signal(): AbortSignal {
     const state = this.#state
@@ -219,7 +222,7 @@ export class Lease {
         lost()
       } else if (!state.settled) {
         const { holder, index } = state
-        state.stopWatch = watch((bridge, slot) => holder.lost(bridge, slot, index), lost)
+        state.stopWatch = watch((bridge, slot) => bridge.watchLost(slot, holder, index), lost)
         forgotten.register(this, state.stopWatch, state)
       }
     }
@@ -227,21 +230,21 @@ export class Lease {
   }
 
   /**
-   * Gives the item back, unless it was completed, released or failed, or is about to be. For `await
-   * using`: what is at the end of a block cannot know whether the work was done.
+   * Releases the item, unless it was completed, released or failed, or is about to be. For `await
+   * using`: the end of a block cannot know whether the work was done.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#state.isOpen) return
     try {
       await this.#queue.release(this)
     } catch (error) {
-      // Then there is nothing to give back, or nobody to give it to.
+      // Then nothing is left to release, or the client is closed.
       const code = error instanceof LeaseqError ? error.code : undefined
       if (code !== 'LEASE_LOST' && code !== 'CLOSED') throw error
     }
   }
 
-  /** For `console.log`: no data. @internal */
+  /** What `console.log` shows: no data. @internal */
   [Symbol.for('nodejs.util.inspect.custom')](): object {
     const { queue, id, attempt, isLost } = this
     return Object.assign(Object.create({ constructor: Lease }), { queue, id, attempt, isLost })

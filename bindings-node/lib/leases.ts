@@ -3,12 +3,12 @@ import { type Lease, stateOf } from './lease'
 import type { Queue } from './queue'
 import type { LeasesOptions } from './types'
 
-/** One lease after the other; see `Queue.leases`. */
+/** Leases one item after the other; see `Queue.leases`. */
 export function leases(
   queue: Queue,
   options: LeasesOptions,
 ): AsyncGenerator<Lease, void, undefined> {
-  /** Ends the call that waits, if one does. */
+  /** Ends the waiting call, if there is one. */
   let stop: (() => void) | undefined
   let stopped = false
   async function* one() {
@@ -20,7 +20,7 @@ export function leases(
       try {
         lease = await queue.stoppableLease(how, (way) => (stop = way), before)
       } finally {
-        // Given up in the moment in which it was to go out: what is done is done all the same.
+        // Aborted just before the request was sent: the finished item is completed all the same.
         if (before && stateOf(before)?.isOpen && (stopped || how.signal?.aborted))
           await queue.complete(before)
       }
@@ -38,7 +38,7 @@ export function leases(
   }
   const generator: AsyncGenerator<Lease, void, undefined> = one()
   const proceed = generator.return.bind(generator)
-  // A generator would only see this after the item that it waits for has come.
+  // A generator would only notice this when the item that it waits for arrives.
   generator.return = (value) => {
     stopped = true
     stop?.()

@@ -1,66 +1,45 @@
 import type { Leases, NativeQueue } from '../native.js'
-import { call, type Send } from './calls'
-import { bytes, flag, list, message, number, optionalNumber, text } from './check'
+import { CALL, call, type Send } from './calls'
+import { flag, list, message, number, optionalNumber } from './check'
 import { invalid } from './errors'
 import { adds, completes, handOver, leaseCalls } from './gather'
-import { fields, idList, wanted } from './input'
-import { type ItemInfo, type Page, readPage } from './item'
+import { fields, wanted } from './input'
 import { Lease, type LeaseState, stateOf } from './lease'
 import { leases } from './leases'
+import { OperatorQueue } from './operator'
 import type {
   CallOptions,
   CompleteAndLeaseOptions,
   CompletedAndLeased,
   CompleteOptions,
-  Counts,
   Data,
-  DeepReport,
   DelayOptions,
-  Id,
   Item,
   LeaseOptions,
   LeasesOptions,
-  LightReport,
-  ListOptions,
   State,
 } from './types'
-import type { BothParts, ItemsParts, LeaseParts } from './wire'
+import { type BothParts, booleans, type LeaseParts, numbersOrNull } from './wire'
 
-const CALL = new Set(['signal'])
 const GATHERS = { gathers: true }
 const LEASE = new Set(['durationMs', 'waitMs', 'keepAlive', 'signal'])
 const COMPLETE_AND_LEASE = new Set([...LEASE, 'strict'])
 const COMPLETE = new Set(['strict', 'signal'])
 const DELAY = new Set(['delayMs', 'signal'])
-const LIST = new Set(['cursor', 'limit', 'signal'])
 /** In the order of their numbers in the native half. */
 const STATES: State[] = ['ready', 'delayed', 'leased', 'dead']
 
-const booleans = (answers: Float64Array): boolean[] => Array.from(answers, (answer) => answer === 1)
-const orNull = (answers: Float64Array): (number | null)[] =>
-  Array.from(answers, (answer) => (Number.isNaN(answer) ? null : answer))
-
 /**
- * One queue of a client. Calls made in the same turn of the event loop travel in one request.
+ * One queue of a client. Calls made in the same turn of the event loop share requests.
  *
- * Besides the errors named, every operation may be rejected with `UNAVAILABLE` (no answer within the
- * client's time-out), `CLOSED`, `INCOMPATIBLE` (a queue written by a version with another storage
- * format), `INTERNAL` (damage; see `check`), and `INVALID` for arguments of a wrong type.
+ * Besides its own errors, every operation may reject with `UNAVAILABLE` (no reply within the
+ * client's timeout), `CLOSED`, `INCOMPATIBLE` (a queue written by a version with another storage
+ * format), `INTERNAL` (damage; see `check`), and `INVALID` (arguments of a wrong type).
  */
-export class Queue {
-  /** The queue's name. */
-  readonly name: string
-  private readonly native: NativeQueue
-
-  /** @internal */
-  constructor(name: string, native: NativeQueue) {
-    this.name = name
-    this.native = native
-  }
-
+export class Queue extends OperatorQueue {
   /**
    * Adds an item. True: it is stored and will be delivered. False: an item with this id exists in
-   * some state; nothing changed, its data was not overwritten.
+   * some state; that item, data included, is unchanged.
    */
   addItem(item: Data | Item, options?: CallOptions): Promise<boolean> {
     const spec = options === undefined ? GATHERS : { options, names: CALL, gathers: true }
@@ -75,8 +54,8 @@ export class Queue {
   }
 
   /**
-   * Adds many items; the answers stand in their order. Each chunk of at most 1,000 items and 16 MiB
-   * is one atomic step. Of two items with the same id only the first can be true. If any of them is
+   * Adds many items; the results are in their order. Each chunk of at most 1,000 items and 16 MiB
+   * is one atomic step. Of two items with the same id only the first can be true. If any item is
    * outside its limits, none is added.
    */
   addItems(items: Iterable<Data | Item>, options?: CallOptions): Promise<boolean[]> {
@@ -92,15 +71,15 @@ export class Queue {
 
   /**
    * Leases the oldest ready item of the highest priority. `null`: there was none within `waitMs`,
-   * which is not an error; without `waitMs` it waits until there is one.
+   * which is not an error; without `waitMs` the wait has no limit.
    */
   lease(options: LeaseOptions): Promise<Lease | null> {
     return this.stoppableLease(options)
   }
 
   /**
-   * Completes `before` first, if there is one. `stoppable` is told how to end the waiting; the result
-   * is `null` then. @internal
+   * Completes `before` first, if given. `stoppable` receives a function that ends the wait with
+   * `null`. @internal
    */
   stoppableLease(
     options: LeaseOptions,
@@ -119,8 +98,8 @@ export class Queue {
   }
 
   /**
-   * Leases up to `count` items: waits for the first, then takes what is there, at most 1,000 and
-   * about 16 MiB. Empty: there was none within `waitMs`.
+   * Leases up to `count` items: waits for the first, then takes those that are ready, at most 1,000
+   * and about 16 MiB. Empty: there was none within `waitMs`.
    */
   leaseMany(count: number, options: LeaseOptions): Promise<Lease[]> {
     const read = (parts: LeaseParts[]): Lease[] => parts.map((part) => new Lease(this, part))
@@ -132,22 +111,22 @@ export class Queue {
   }
 
   /**
-   * Leases one item after the other, for `for await`. Ends when there has been none for `waitMs`,
-   * without it never; when the signal is aborted, the loop throws its reason. A loop that is left
-   * early gives back the lease it was at, unless that was completed, released or failed.
+   * Leases one item after the other, for `for await`. The loop ends when there was no item for
+   * `waitMs`, without it never; an aborted signal makes it throw the reason. Leaving the loop early
+   * releases the current lease, unless it was completed, released or failed.
    *
-   * With `complete`, going on to the next turn completes the item of the turn before, unless the body
-   * did or gave it back, and leases the next in the same round trip. A turn that does not end, because
-   * of an exception, `break` or `return`, completes nothing.
+   * With `complete`, the start of the next iteration completes the item of the previous one, unless
+   * the body has settled it, and leases the next item in the same round trip. An iteration that
+   * ends with an exception, `break` or `return` completes nothing.
    */
   leases(options: LeasesOptions): AsyncGenerator<Lease, void, undefined> {
     return leases(this, options)
   }
 
   /**
-   * Completes the item: it is gone. True for exactly one caller in a generation. A holder whose lease
-   * has expired may still be that caller, wherever the item is by then; whoever has leased it
-   * meanwhile gets false. `INVALID` for a lease of another queue.
+   * Completes the item and deletes it. True for exactly one caller in a generation. That may be a
+   * holder whose lease has expired, whatever state the item is in by then; a later holder then gets
+   * false. `INVALID` for a lease of another queue.
    */
   complete(lease: Lease, options?: CompleteOptions): Promise<boolean> {
     const state = stateOf(lease)
@@ -162,7 +141,7 @@ export class Queue {
     )
   }
 
-  /** Completes many items; the answers stand in their order. */
+  /** Completes many items; the results are in their order. */
   completeMany(leases: Iterable<Lease>, options?: CompleteOptions): Promise<boolean[]> {
     const states: LeaseState[] = []
     return call(
@@ -177,9 +156,10 @@ export class Queue {
   }
 
   /**
-   * Completes items, as `completeMany` does, and leases up to `count` others, as `leaseMany` does, in
-   * one round trip. The items are completed at once, before this waits for the next. When it is
-   * rejected, nothing was leased, and `completed` of each lease says whether it was completed.
+   * Completes items, as `completeMany` does, and leases up to `count` others, as `leaseMany` does,
+   * in one round trip. The items are completed at once, before the call waits for the next ones. If
+   * the call is rejected, nothing was leased, and `completed` of each lease says whether it was
+   * completed.
    */
   completeAndLease(
     leases: Iterable<Lease>,
@@ -192,7 +172,7 @@ export class Queue {
       leases: leases.map((part) => new Lease(this, part)),
     })
     const undo = (answer: BothParts | undefined): void => this.giveBack(answer?.leases)
-    // A strict one that was not the current one any more is lost, which its signal tells.
+    // A strict completion fails if the lease is lost, and then its signal must still abort.
     const kept = { leases: states, surely: false }
     return call(
       this.native,
@@ -209,8 +189,8 @@ export class Queue {
 
   /**
    * Extends the lease: its deadline becomes the later of the old one and now + `durationMs`, on the
-   * server's clock. Results in the deadline, in ms since 1970. Works after the deadline too, as long
-   * as nobody has reclaimed the item; else it is rejected with `LEASE_LOST`.
+   * server's clock. Resolves to the deadline, in ms since 1970. It works after the deadline too,
+   * until the item is reclaimed; then it rejects with `LEASE_LOST`.
    */
   extend(lease: Lease, durationMs: number, options?: CallOptions): Promise<number> {
     return call(this.native, { options, names: CALL }, (native) => {
@@ -220,13 +200,13 @@ export class Queue {
     })
   }
 
-  /** Extends many leases; the deadlines stand in their order, `null` for one that is lost. */
+  /** Extends many leases; the deadlines are in their order, `null` for a lost lease. */
   extendMany(
     leases: Iterable<Lease>,
     durationMs: number,
     options?: CallOptions,
   ): Promise<(number | null)[]> {
-    return call(this.native, { options, names: CALL, read: orNull }, (native) => {
+    return call(this.native, { options, names: CALL, read: numbersOrNull }, (native) => {
       const [holders, indexes] = this.ownAll(leases)
       const duration = number('durationMs', durationMs)
       return (slot) => native.extendMany(slot, holders, indexes, duration)
@@ -234,8 +214,8 @@ export class Queue {
   }
 
   /**
-   * Gives the item back without counting an attempt: to the front of its priority, at once or when
-   * the delay ends. `LEASE_LOST` if the lease is not the current one any more.
+   * Releases the item without counting an attempt. It returns to the front of its priority, at once
+   * or when the delay ends. `LEASE_LOST` if the lease is no longer the current one.
    */
   release(lease: Lease, options?: DelayOptions): Promise<void> {
     const state = stateOf(lease)
@@ -250,7 +230,7 @@ export class Queue {
     )
   }
 
-  /** Gives many items back; true stands for each that was, false for a lease that is lost. */
+  /** Releases many items; true for each that was released, false for a lost lease. */
   releaseMany(leases: Iterable<Lease>, options?: DelayOptions): Promise<boolean[]> {
     const states: LeaseState[] = []
     return call(
@@ -265,9 +245,9 @@ export class Queue {
   }
 
   /**
-   * Counts a failure of the item: it goes to the back of its priority, at once or when the delay
-   * ends, or is dead when its limit of attempts is reached. Results in the state it is in now. The
-   * error is kept with the item: its message, the first 1,024 bytes. `LEASE_LOST` as in `release`.
+   * Counts a failed attempt. The item goes to the back of its priority, at once or when the delay
+   * ends, or is dead when it reaches its limit of attempts. Resolves to its new state. The first
+   * 1,024 bytes of the error's message are stored with the item. `LEASE_LOST` as in `release`.
    */
   fail(lease: Lease, error: unknown, options?: DelayOptions): Promise<State> {
     const state = stateOf(lease)
@@ -284,7 +264,9 @@ export class Queue {
     )
   }
 
-  /** Counts failures of many items; their states stand in order, `null` for a lease that is lost. */
+  /**
+   * Counts a failed attempt of many items; their new states are in order, `null` for a lost lease.
+   */
   failMany(
     failures: Iterable<readonly [lease: Lease, error: unknown]>,
     options?: DelayOptions,
@@ -304,148 +286,6 @@ export class Queue {
     })
   }
 
-  /** How many items are ready. */
-  async queueLen(options?: CallOptions): Promise<number> {
-    return (await this.counts(options)).ready
-  }
-
-  /** How many items are leased, expired ones that nobody has reclaimed yet included. */
-  async processing(options?: CallOptions): Promise<number> {
-    return (await this.counts(options)).leased
-  }
-
-  /** How many items are in each state, the age of the oldest ready one, and totals. */
-  counts(options?: CallOptions): Promise<Counts> {
-    return call(this.native, { options, names: CALL }, (native) => (slot) => native.counts(slot))
-  }
-
-  /** Looks at an item without leasing it. `null`: there is no item with this id. */
-  get(id: Id, options?: CallOptions): Promise<ItemInfo | null> {
-    const read = (parts: ItemsParts): ItemInfo | null => readPage(parts).items[0] ?? null
-    return call(this.native, { options, names: CALL, read }, (native) => {
-      const wanted = bytes('id', id)
-      return (slot) => native.get(slot, wanted)
-    })
-  }
-
-  /**
-   * Looks at items of a state: ready ones in the order of leasing, the others by time. Not a
-   * snapshot: items that move while you turn pages may be missed or shown twice. A page may hold
-   * fewer items than the limit, also if it is not the last one.
-   */
-  list(state: State, options?: ListOptions): Promise<Page> {
-    return call(this.native, { options, names: LIST, read: readPage }, (native) => {
-      const wanted = text('state', state)
-      const { cursor, limit } = options ?? {}
-      const from = (cursor ?? undefined) === undefined ? undefined : text('cursor', cursor)
-      const most = optionalNumber('limit', limit) ?? 100
-      return (slot) => native.list(slot, wanted, from, most)
-    })
-  }
-
-  /**
-   * Removes an item in whatever state it is. False: there is no item with this id. A holder of its
-   * lease gets false or `LEASE_LOST` from then on.
-   */
-  async remove(id: Id, options?: CallOptions): Promise<boolean> {
-    return (await this.removeMany([id], options))[0] === true
-  }
-
-  /** Removes many items; the answers stand in their order. */
-  removeMany(ids: Iterable<Id>, options?: CallOptions): Promise<boolean[]> {
-    return call(this.native, { options, names: CALL, read: booleans }, (native) => {
-      const all = idList(ids)
-      return (slot) => native.remove(slot, all)
-    })
-  }
-
-  /**
-   * Makes dead items ready again, at the back of their priority and with their attempts counted anew.
-   * False for an id that is not there, or not dead.
-   */
-  requeue(ids: Iterable<Id>, options?: CallOptions): Promise<boolean[]> {
-    return call(this.native, { options, names: CALL, read: booleans }, (native) => {
-      const all = idList(ids)
-      return (slot) => native.requeue(slot, all)
-    })
-  }
-
-  /**
-   * Stops leasing from this queue, for every client, until `resume`. Adding, completing and
-   * reclaiming go on; calls that lease wait, or get nothing.
-   */
-  pause(options?: CallOptions): Promise<void> {
-    return call(
-      this.native,
-      { options, names: CALL },
-      (native) => (slot) => native.pause(slot, true),
-    )
-  }
-
-  /**
-   * Deletes the queue with everything in it: items in every state, counts, totals, the pause, and its
-   * name, which `queues` does not list from then on. True: the queue was there, and is gone. False:
-   * there was none. Holders of its leases get false or `LEASE_LOST` from then on. Calls that wait for
-   * an item go on waiting: adding an item makes another queue of this name, which a late or repeated
-   * request of this call does not touch. After an error the queue is there or gone; call again.
-   */
-  dropQueue(options?: CallOptions): Promise<boolean> {
-    return call(this.native, { options, names: CALL }, (native) => (slot) => native.dropQueue(slot))
-  }
-
-  /** Goes on leasing after `pause`; waiting calls wake. */
-  resume(options?: CallOptions): Promise<void> {
-    return call(
-      this.native,
-      { options, names: CALL },
-      (native) => (slot) => native.pause(slot, false),
-    )
-  }
-
-  /**
-   * Removes every item of a state, as many as there are when it begins, and results in how many. In
-   * steps: other clients go on meanwhile. After an error, some have been removed.
-   */
-  purge(state: State, options?: CallOptions): Promise<number> {
-    return call(this.native, { options, names: CALL }, (native) => {
-      const wanted = text('state', state)
-      return (slot) => native.purge(slot, wanted)
-    })
-  }
-
-  /**
-   * Makes due items ready and reclaims expired leases, for queues that nobody is waiting on. Costs by
-   * what is due or expired, not by what is queued or leased.
-   */
-  lightClean(options?: CallOptions): Promise<LightReport> {
-    return call(
-      this.native,
-      { options, names: CALL },
-      (native) => (slot) => native.lightClean(slot),
-    )
-  }
-
-  /**
-   * Finds and mends every broken invariant, in small atomic steps: safe under full load and beside
-   * other cleaners. On a sound queue it changes nothing.
-   */
-  deepClean(options?: CallOptions): Promise<DeepReport> {
-    return call(
-      this.native,
-      { options, names: CALL },
-      (native) => (slot) => native.deepClean(slot, true),
-    )
-  }
-
-  /** `deepClean` that only looks. */
-  check(options?: CallOptions): Promise<DeepReport> {
-    return call(
-      this.native,
-      { options, names: CALL },
-      (native) => (slot) => native.deepClean(slot, false),
-    )
-  }
-
   private leaseSome<T>(
     options: LeaseOptions,
     read: (parts: LeaseParts[]) => T,
@@ -456,12 +296,12 @@ export class Queue {
   ): Promise<T> {
     const undo = (parts: LeaseParts[] | undefined): void => this.giveBack(parts)
     const names = LEASE
-    // Not from parts: objects that are spread cost more than the rest of a call.
+    // Written out: spreading objects costs more than the rest of a call.
     const spec = { options, names, of: 'a lease', read, undo, stoppable, leases, gathers }
     return call(this.native, spec, prepare)
   }
 
-  /** What was won by a call that was given up in this moment. */
+  /** Releases leases that a cancelled call has obtained. */
   private giveBack(parts: LeaseParts[] = []): void {
     const leases = parts.map((part) => new Lease(this, part))
     if (leases.length > 0) this.releaseMany(leases).catch(() => undefined)
@@ -472,7 +312,7 @@ export class Queue {
     return state
   }
 
-  /** The holders of the leases and their numbers in them; keeps their states. */
+  /** The holders of the leases and their indexes; adds their states to `states`. */
   private ownAll(leases: Iterable<Lease>, states: LeaseState[] = []): [Leases[], number[]] {
     const holders: Leases[] = []
     const indexes: number[] = []

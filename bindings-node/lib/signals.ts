@@ -1,4 +1,4 @@
-/** What happens when a signal is aborted; one listener for all of it. */
+/** One listener for all actions that a signal triggers. */
 const listeners = new WeakMap<AbortSignal, Listener>()
 
 type Action = (reason: unknown) => void
@@ -25,12 +25,12 @@ class Listener {
     try {
       this.signal.removeEventListener('abort', this.run)
     } catch {
-      // A signal that is not one of Node.js may throw. Answers to other calls are read after this.
+      // A foreign signal may throw, and answers to other calls are read after this.
     }
   }
 }
 
-/** The same caution: other calls may have the same signal. */
+/** Catches errors, because other calls may have the same signal. */
 function reasonOf(signal: AbortSignal): unknown {
   try {
     return signal.reason
@@ -40,8 +40,8 @@ function reasonOf(signal: AbortSignal): unknown {
 }
 
 /**
- * Calls `action` when the signal is aborted, until the result of this is called. However many calls
- * wait on a signal, Node.js sees one listener and warns of no leak; the user's own stay untouched.
+ * Calls `action` when the signal aborts. The returned function undoes that. However many calls use
+ * a signal, Node.js sees one listener and does not warn of a leak.
  */
 export function onAbort(signal: AbortSignal, action: Action): () => void {
   let listener = listeners.get(signal)

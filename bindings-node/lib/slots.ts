@@ -1,9 +1,9 @@
-// Calls that wait for their answers, each in a slot: its number goes over to the native half with the
-// call, and comes back with the answer.
+// Calls that wait for their answers, each in a slot. The native half gets the number of the slot
+// with the call, and returns it with the answer.
 
-/** A call, as far as its answer is concerned. */
+/** What a call does with its answer. */
 export interface Waiter {
-  /** Whether the process waits for it. */
+  /** Whether it keeps the process running. */
   readonly counts: boolean
   resolve(answer: unknown): void
   reject(error: unknown): void
@@ -11,7 +11,7 @@ export interface Waiter {
 
 const slots: (Waiter | undefined)[] = []
 const free: number[] = []
-/** From so many slots on, the memory of a peak is freed when the last one is. */
+/** Above this number of slots, the memory is freed when the last slot is. */
 const MANY = 4096
 let counted = 0
 
@@ -22,7 +22,7 @@ export function occupy(waiter: Waiter): number {
   return slot
 }
 
-/** Frees the slot. `undefined` if it was free, which it then is only once. */
+/** Frees the slot. `undefined` if it was free already. */
 export function vacate(slot: number): Waiter | undefined {
   const waiter = slots[slot]
   if (waiter === undefined) return undefined
@@ -33,7 +33,7 @@ export function vacate(slot: number): Waiter | undefined {
   return waiter
 }
 
-/** Whether the process must not end yet. */
+/** Whether the process must keep running. */
 export function isAwaited(): boolean {
   return counted > 0
 }

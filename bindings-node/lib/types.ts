@@ -1,31 +1,33 @@
 import type { Lease } from './lease'
 
-/** Bytes, or text that is written as UTF-8. */
+/** Bytes, or text that is stored as UTF-8. */
 export type Data = string | Uint8Array
 
 /** The id of an item: 1 to 512 arbitrary bytes. */
 export type Id = string | Uint8Array
 
-/** What an item is, besides its data. */
+/** The properties of an item besides its data. */
 export interface ItemOptions {
   /** 1 to 512 bytes. Default: a random UUID. */
   id?: Id
-  /** 0 to 9; higher ones are leased first. Default: 0. */
+  /** 0 to 9; higher priorities are leased first. Default: 0. */
   priority?: number
   /** Makes the item ready only after this time, at most 366 days. Default: 0. */
   delayMs?: number
-  /** After this many failed or expired attempts, 1 to 65,535, the item is dead. Default: no limit. */
+  /**
+   * After this many failed or expired attempts, 1 to 65,535, the item is dead. Default: no limit.
+   */
   maxAttempts?: number
 }
 
 /** An item to add: `data`, or a value that is stored as JSON. */
 export type Item = ItemOptions & ({ data: Data; json?: never } | { json: unknown; data?: never })
 
-/** How a call is made. */
+/** Options of every call. */
 export interface CallOptions {
   /**
-   * Gives up: the promise is rejected with the signal's reason. A lease that was won in the same
-   * moment is given back. What changes the queue may still be executed.
+   * Cancels the call: the promise is rejected with the signal's reason. A lease obtained by a
+   * cancelled call is released. Other operations may still be executed.
    */
   signal?: AbortSignal | undefined
 }
@@ -33,7 +35,10 @@ export interface CallOptions {
 export interface ConnectOptions extends CallOptions {
   /** First part of every key on Redis, `[A-Za-z0-9._-]{1,64}`. Default: `leaseq`. */
   namespace?: string
-  /** How long an operation is tried before it is `UNAVAILABLE`: 50 ms to 10 minutes. Default: 10 s. */
+  /**
+   * How long an operation is retried before it fails with `UNAVAILABLE`: 50 ms to 10 minutes.
+   * Default: 10 s.
+   */
   timeoutMs?: number
   /** How long opening one connection may take: 10 ms to 10 minutes. Default: 2 s. */
   connectTimeoutMs?: number
@@ -46,36 +51,39 @@ export interface ConnectOptions extends CallOptions {
 export interface LeaseOptions extends CallOptions {
   /** How long the lease lasts: 1 ms to 30 days. */
   durationMs: number
-  /** How long to wait for an item; 0 returns at once. Default: until there is one. */
+  /** How long to wait for an item; 0 returns at once. Default: no limit. */
   waitMs?: number
   /**
-   * Has the lease extended in the background, also while the event loop is blocked, until it is
-   * completed, released, failed or lost, or until nothing refers to it any more; with `limitMs` only
-   * until that much time has passed since it was given. Default: no.
+   * Extends the lease in the background, even while the event loop is blocked, until it is
+   * completed, released, failed, lost or garbage; with `limitMs` at most for that long after it was
+   * given. Default: false.
    */
   keepAlive?: boolean | { limitMs?: number }
 }
 
 export interface LeasesOptions extends LeaseOptions {
   /**
-   * Whether going on to the next turn completes the item of the turn before, unless the body has
-   * completed, released or failed it. Both take one round trip together. Default: no.
+   * Completes the item of an iteration when the next iteration starts, unless the body has
+   * completed, released or failed it. Completing and leasing share a round trip. Default: false.
    */
   complete?: boolean
 }
 
 export interface CompleteOptions extends CallOptions {
-  /** False unless the lease is current. Default: the work is done, whoever holds the item by now. */
+  /**
+   * Completes only if the lease is current. Default: false, the item is completed whoever holds it
+   * by now.
+   */
   strict?: boolean
 }
 
 export interface CompleteAndLeaseOptions extends LeaseOptions, CompleteOptions {}
 
-/** What `completeAndLease` has done. */
+/** Result of `completeAndLease`. */
 export interface CompletedAndLeased {
-  /** For each lease, in their order: true if this call has completed its item. */
+  /** For each lease, in order: true if this call has completed its item. */
   completed: boolean[]
-  /** The new leases; none if there was nothing within `waitMs`. */
+  /** The new leases; empty if there was no item within `waitMs`. */
   leases: Lease[]
 }
 
@@ -94,22 +102,22 @@ export interface ListOptions extends CallOptions {
   limit?: number
 }
 
-/** How many items are in each state, and more that operators watch. */
+/** Numbers of items by state, and other figures for operators. */
 export interface Counts {
   ready: number
   /** Ready items by priority, 0 to 9. */
   readyByPriority: number[]
-  /** Items whose delay has not ended, or that nobody has promoted yet. */
+  /** Items whose delay has not ended, or that are not promoted yet. */
   delayed: number
-  /** Leased items, expired ones that nobody has reclaimed yet included. */
+  /** Leased items, including expired ones that are not reclaimed yet. */
   leased: number
-  /** Items that are out of attempts. */
+  /** Items without attempts left. */
   dead: number
   /** How long the oldest ready item has been ready; `null` if none is. */
   oldestReadyMs: number | null
   /** Whether leasing is paused. */
   paused: boolean
-  /** What has happened since the queue was new. */
+  /** Totals since the queue was created. */
   totals: {
     added: number
     leased: number
@@ -121,25 +129,25 @@ export interface Counts {
   }
 }
 
-/** What a light clean did. */
+/** Result of a light clean. */
 export interface LightReport {
   /** Delayed items that became ready. */
   promoted: number
   /** Expired leases that were reclaimed. */
   expired: number
-  /** How many of those items are dead now, at their limit of attempts. */
+  /** How many of those items are now dead because they reached their limit of attempts. */
   died: number
-  /** When the next item is due or the next lease expires; `null` if there is neither. */
+  /** Time until the next item is due or the next lease expires; `null` if there is neither. */
   nextInMs: number | null
 }
 
-/** What a deep clean, or a check, found. */
+/** Result of a deep clean or a check. */
 export interface DeepReport {
   /** True if nothing is wrong. */
   sound: boolean
-  /** Items looked at. */
+  /** Number of items examined. */
   items: number
-  /** Idle lanes of clients that are gone. Leaving them is no damage. */
+  /** Idle lanes of clients that are gone. They are not damage. */
   idleLanes: number
   /** How often each damage was found, by its name. */
   found: Record<string, number>

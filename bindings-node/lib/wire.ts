@@ -1,30 +1,47 @@
-// Reads what the native half sends; `src/wire.rs` says how it is written.
+// Decodes what the native half sends; `src/wire.rs` documents the format.
 import type { Leases } from '../native.js'
 import { makeError } from './errors'
 
-/** A lease as it comes: its number in a holder, and where its id and data are. */
+/** A lease as received: its index in a holder, and where its id and data are in the buffer. */
 export interface LeaseParts {
   readonly holder: Leases
   readonly index: number
   readonly bytes: Buffer
   readonly id: number
   readonly data: number
-  /** Where the data ends; before its start if it did not come along. */
+  /** Where the data ends; before its start if the data was not sent. */
   readonly end: number
 }
 
-/** What was completed, 0 or 1 for each, and what was leased. */
+/** Results of completing, 0 or 1 for each, and the new leases. */
 export interface BothParts {
   readonly completed: Float64Array
   readonly leases: LeaseParts[]
 }
 
-/** Items as they come. */
+/** Items as received. */
 export interface ItemsParts {
   readonly about: { items: Record<string, unknown>[]; cursor: string | null }
   readonly ids: Buffer[]
   readonly data: Buffer[]
 }
+
+/** A value with its names in camel case: the core writes them with underscores. */
+function camelCase(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value
+  const entries = Object.entries(value).map(([name, field]) => [
+    name.replace(/_[a-z]/g, (part) => part.charAt(1).toUpperCase()),
+    camelCase(field),
+  ])
+  return Object.fromEntries(entries) as unknown
+}
+
+export const booleans = (answers: Float64Array): boolean[] =>
+  Array.from(answers, (answer) => answer === 1)
+
+export const numbersOrNull = (answers: Float64Array): (number | null)[] =>
+  Array.from(answers, (answer) => (Number.isNaN(answer) ? null : answer))
 
 export class Reader {
   private readonly numbers: Float64Array
@@ -59,7 +76,7 @@ export class Reader {
       case 4:
         return this.many(this.next())
       case 5:
-        return this.json(this.next())
+        return camelCase(this.json(this.next()))
       case 6: {
         const error = this.json(this.next()) as { code: string; message: string; unknown: boolean }
         return makeError(error.code, error.message, error.unknown)
@@ -117,7 +134,7 @@ export class Reader {
     return { about, ids, data }
   }
 
-  /** A copy: what one holds must not keep all the others in memory, nor be changed with them. */
+  /** A copy, so that one item neither keeps the others in memory nor shares bytes with them. */
   private part(): Buffer {
     const from = this.from
     this.from += this.next()

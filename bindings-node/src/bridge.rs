@@ -1,52 +1,23 @@
-//! Between the event loop and the core: calls go over in one piece, answers come back in one piece.
+//! Connects an event loop to the core: calls and answers cross in bulk.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use napi::bindgen_prelude::{BufferSlice, Float64ArraySlice, Function};
-use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
-use napi::{Env, Result, Status, sys};
+use napi::{Env, Result};
 use napi_derive::napi;
 use tokio::task::unconstrained;
 
 use crate::driver::drive;
 use crate::lease::Leases;
-use crate::runtime;
+use crate::outbox::Outbox;
 use crate::submission_queue::SubmissionQueue;
-use crate::wire::{Answer, Outbox};
+use crate::wire::Outcome;
 
-/// Weak: by itself it does not keep the process running.
-type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
-
-/// One for each event loop. When that ends, everything here does.
+/// One for each event loop, and dropped with it.
 #[napi]
 pub struct Bridge {
-    shared: Arc<Shared>,
+    outbox: Arc<Outbox>,
     pub(crate) submissions: Arc<SubmissionQueue>,
-}
-
-pub(crate) struct Shared {
-    wake: Wake,
-    outbox: Mutex<Outbox>,
-}
-
-impl Shared {
-    pub(crate) fn outbox(&self) -> MutexGuard<'_, Outbox> {
-        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// JavaScript is woken once for all answers that are there when it comes.
-    pub(crate) fn put(&self, answers: &mut Vec<(u32, Answer)>) {
-        let mut outbox = self.outbox();
-        let empty = outbox.numbers.is_empty();
-        for (call, answer) in answers.drain(..) {
-            outbox.put(call, answer);
-        }
-        drop(outbox);
-        if empty {
-            // If the event loop is ending, nobody waits any more.
-            self.wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
-        }
-    }
 }
 
 #[napi]
@@ -54,20 +25,15 @@ impl Bridge {
     /// `wake` is called when there are answers to take.
     #[napi(constructor)]
     pub fn new(wake: Function<'_, (), ()>) -> Result<Self> {
-        let wake = wake
-            .build_threadsafe_function::<()>()
-            .callee_handled::<false>()
-            .weak::<true>()
-            .build()?;
-        let shared = Arc::new(Shared { wake, outbox: Mutex::default() });
+        let outbox = Arc::new(Outbox::new(wake)?);
         let (submissions, commands) = SubmissionQueue::new();
-        let runtime = runtime::handle().map_err(|e| napi::Error::from_reason(e.message))?;
-        // Not in slices: what is ready now is to be answered at one go.
-        runtime.spawn(unconstrained(drive(commands, shared.clone())));
-        Ok(Bridge { shared, submissions: Arc::new(submissions) })
+        // Unconstrained, so that all answers that are ready go back together.
+        leaseq::blocking::start(unconstrained(drive(commands, outbox.clone())))
+            .map_err(|error| napi::Error::from_reason(error.to_string()))?;
+        Ok(Bridge { outbox, submissions: Arc::new(submissions) })
     }
 
-    /// Sends the line on.
+    /// Sends the calls that were made.
     #[napi]
     pub fn send(&self) {
         self.submissions.send();
@@ -85,11 +51,11 @@ impl Bridge {
         &self,
         env: &'env Env,
     ) -> Result<(Float64ArraySlice<'env>, BufferSlice<'env>, Vec<Leases>)> {
-        let outbox = std::mem::take(&mut *self.shared.outbox());
-        let holders = outbox.holders.into_iter().map(|held| Leases::new(held, env));
+        let replies = self.outbox.take();
+        let holders = replies.holders.into_iter().map(|held| Leases::new(held, env));
         Ok((
-            Float64ArraySlice::from_data(env, outbox.numbers)?,
-            BufferSlice::from_data(env, outbox.bytes)?,
+            Float64ArraySlice::from_data(env, replies.numbers)?,
+            BufferSlice::from_data(env, replies.bytes)?,
             holders.collect::<Result<_>>()?,
         ))
     }
@@ -97,18 +63,17 @@ impl Bridge {
     /// Whether the process must not end now, because calls are pending.
     #[napi]
     pub fn hold(&self, env: &Env, hold: bool) -> Result<()> {
-        let (env, wake) = (env.raw(), self.shared.wake.raw());
-        // SAFETY: this is the thread of the function's event loop, which is running, and the
-        // function lives as long as `wake`.
-        let status = unsafe {
-            match hold {
-                true => sys::napi_ref_threadsafe_function(env, wake),
-                false => sys::napi_unref_threadsafe_function(env, wake),
-            }
-        };
-        match status {
-            sys::Status::napi_ok => Ok(()),
-            status => Err(napi::Error::new(Status::from(status), "the event loop is ending")),
-        }
+        self.outbox.hold(env, hold)
+    }
+
+    /// Answers when the lease is lost; can be cancelled, which it must be for one that is not.
+    #[napi]
+    pub fn watch_lost(&self, call: u32, holder: &Leases, index: u32) -> Result<()> {
+        let lease = holder.get(index)?.clone();
+        self.submissions.wait(call, async move {
+            lease.lost().await;
+            Ok(Outcome::Done)
+        });
+        Ok(())
     }
 }

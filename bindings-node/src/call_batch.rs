@@ -1,39 +1,36 @@
-//! Calls of one kind that are handed over together become one call of the core, so that they share
-//! what it costs there. Each has an answer of its own.
+//! Calls that JavaScript has gathered become one call of the core, so that they share what it costs
+//! there. Each gets its own answer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use leaseq::options::{MAX_BATCH, MAX_SHARED_BYTES};
 use leaseq::{CompleteOptions, Item, Lease, LeaseOptions, Result, WorkQueue};
 
 use crate::failure::Failure;
-use crate::lease::Held;
+use crate::held::Held;
 use crate::wire::{Answer, Outcome};
 
-/// With what is completed before, as many as go in one request.
-const MOST: usize = MAX_BATCH / 2;
-
-/// Calls that go together, each with the number of its slot.
+/// Calls of one kind, each with the number of its slot.
 pub(crate) enum CallBatch {
-    Add { queue: Arc<WorkQueue>, bytes: usize, items: Vec<(u32, Item)> },
-    Complete { queue: Arc<WorkQueue>, strict: bool, leases: Vec<(u32, Arc<Lease>)> },
-    Lease { queue: Arc<WorkQueue>, options: LeaseOptions, calls: Vec<LeaseCall> },
+    Add { queue: Arc<WorkQueue>, slots: Vec<u32>, items: Vec<Item> },
+    Complete { queue: Arc<WorkQueue>, strict: bool, slots: Vec<u32>, leases: Vec<Arc<Lease>> },
+    Lease(LeaseBatch),
 }
 
-/// A call for one lease.
-pub(crate) struct LeaseCall {
-    pub(crate) slot: u32,
+/// Calls for one lease each.
+pub(crate) struct LeaseBatch {
+    queue: Arc<WorkQueue>,
+    options: LeaseOptions,
     since: Instant,
-    wait: Option<Duration>,
-    /// What it completes first.
-    before: Option<Arc<Lease>>,
+    pub(crate) slots: Vec<u32>,
+    /// What the calls complete first: nothing, or one lease each.
+    before: Vec<Arc<Lease>>,
 }
 
-/// What became of a batch.
+/// The results of a batch.
 pub(crate) struct Done {
     pub(crate) answers: Vec<(u32, Answer)>,
-    /// Those that found nothing and wait on, each by itself.
+    /// Calls that found nothing and wait on, each by itself.
     pub(crate) waiting: Vec<Waiting>,
 }
 
@@ -45,90 +42,15 @@ pub(crate) struct Waiting {
     before: Option<Arc<Lease>>,
 }
 
-/// Calls join the newest batch, or begin another: so they stay in the order in which they were made.
-pub(crate) trait CallBatches {
-    /// The batch that nothing has followed yet.
-    fn newest(&mut self) -> Option<&mut CallBatch>;
-    fn begin(&mut self, batch: CallBatch);
-
-    fn add(&mut self, queue: &Arc<WorkQueue>, slot: u32, item: Item) {
-        let size = item.id().len() + item.data().len();
-        if let Some(CallBatch::Add { queue: same, bytes, items }) = self.newest()
-            && Arc::ptr_eq(same, queue)
-            && items.len() < MOST
-            && *bytes + size <= MAX_SHARED_BYTES
-        {
-            *bytes += size;
-            return items.push((slot, item));
-        }
-        self.begin(CallBatch::Add { queue: queue.clone(), bytes: size, items: vec![(slot, item)] });
-    }
-
-    fn complete(&mut self, queue: &Arc<WorkQueue>, slot: u32, lease: Arc<Lease>, strict: bool) {
-        if let Some(CallBatch::Complete { queue: same, strict: how, leases }) = self.newest()
-            && Arc::ptr_eq(same, queue)
-            && *how == strict
-            && leases.len() < MOST
-        {
-            return leases.push((slot, lease));
-        }
-        self.begin(CallBatch::Complete {
-            queue: queue.clone(),
-            strict,
-            leases: vec![(slot, lease)],
-        });
-    }
-
-    fn lease(
-        &mut self,
-        queue: &Arc<WorkQueue>,
-        slot: u32,
-        before: Option<Arc<Lease>>,
-        options: LeaseOptions,
-    ) {
-        let (since, wait) = (Instant::now(), options.wait);
-        let call = LeaseCall { slot, since, wait, before };
-        if let Some(CallBatch::Lease { queue: same, options: how, calls }) = self.newest()
-            && Arc::ptr_eq(same, queue)
-            && alike(how, &options)
-            && calls.len() < MOST
-        {
-            return calls.push(call);
-        }
-        self.begin(CallBatch::Lease { queue: queue.clone(), options, calls: vec![call] });
-    }
-}
-
-/// But for the waiting, which each does for itself.
-fn alike(one: &LeaseOptions, other: &LeaseOptions) -> bool {
-    let limit = |options: &LeaseOptions| options.keep_alive.as_ref().map(|keep| keep.limit);
-    one.duration == other.duration && limit(one) == limit(other)
-}
-
 impl CallBatch {
-    /// `Waiting` for one that has nothing to share.
-    pub(crate) fn alone(self) -> std::result::Result<Waiting, CallBatch> {
-        match self {
-            CallBatch::Lease { queue, options, mut calls } if calls.len() == 1 => {
-                let LeaseCall { slot, before, .. } = calls.remove(0);
-                Ok(Waiting { slot, queue, options, before })
-            }
-            others => Err(others),
-        }
-    }
-
     pub(crate) async fn run(self) -> Done {
         match self {
-            CallBatch::Add { queue, items, .. } => {
-                let (slots, items): (Vec<u32>, Vec<Item>) = items.into_iter().unzip();
-                answered(slots, queue.add_items(items).await)
-            }
-            CallBatch::Complete { queue, strict, leases } => {
-                let (slots, leases): (Vec<u32>, Vec<_>) = leases.into_iter().unzip();
+            CallBatch::Add { queue, slots, items } => answered(slots, queue.add_items(items).await),
+            CallBatch::Complete { queue, strict, slots, leases } => {
                 let leases = leases.iter().map(AsRef::as_ref);
                 answered(slots, queue.complete_many_with(leases, complete_options(strict)).await)
             }
-            CallBatch::Lease { queue, options, calls } => lease(queue, options, calls).await,
+            CallBatch::Lease(batch) => batch.run().await,
         }
     }
 }
@@ -148,51 +70,71 @@ fn answered(slots: Vec<u32>, answers: Result<Vec<bool>>) -> Done {
     Done { answers, waiting: Vec::new() }
 }
 
-fn failed(slots: impl IntoIterator<Item = u32>, error: &leaseq::Error) -> Vec<(u32, Answer)> {
+fn failed(slots: Vec<u32>, error: &leaseq::Error) -> Vec<(u32, Answer)> {
     slots.into_iter().map(|slot| (slot, Err(Failure::from(error.clone())))).collect()
 }
 
-/// Takes what is there for all of them. Whoever gets nothing waits by itself, if it wants to: so it
-/// can be cancelled by itself.
-async fn lease(queue: Arc<WorkQueue>, options: LeaseOptions, mut calls: Vec<LeaseCall>) -> Done {
-    let kept_alive = options.keep_alive.is_some();
-    let now = options.clone().wait(Duration::ZERO);
-    let before: Vec<Arc<Lease>> = calls.iter_mut().filter_map(|call| call.before.take()).collect();
-    let mut done = Done { answers: Vec::with_capacity(calls.len()), waiting: Vec::new() };
-    let taken = if before.is_empty() {
-        queue.lease_many(calls.len(), now).await
-    } else {
-        let before = before.iter().map(AsRef::as_ref);
-        let both = queue.complete_and_lease(before, calls.len(), now).await;
-        both.map(|done| done.leases)
-    };
-    // From here on nothing is waited for: nobody would give back what was taken.
-    let leases = match taken {
-        Ok(leases) => leases,
-        Err(error) => {
-            done.answers = failed(calls.into_iter().map(|call| call.slot), &error);
-            return done;
-        }
-    };
-    let empty = leases.is_empty();
-    let mut calls = calls.into_iter();
-    for (lease, call) in leases.into_iter().zip(calls.by_ref()) {
-        let leases = Held::all(&queue, vec![lease]);
-        done.answers.push((call.slot, Ok(Outcome::Leases { leases, kept_alive })));
+impl LeaseBatch {
+    pub(crate) fn new(
+        queue: &Arc<WorkQueue>,
+        options: LeaseOptions,
+        slots: Vec<u32>,
+        before: Vec<Arc<Lease>>,
+    ) -> Self {
+        LeaseBatch { queue: queue.clone(), options, since: Instant::now(), slots, before }
     }
-    for LeaseCall { slot, since, wait, .. } in calls {
-        let left = wait.map(|wait| wait.saturating_sub(since.elapsed()));
-        // If some were there, there may be more than fit into one answer.
-        if empty && left == Some(Duration::ZERO) {
-            let none = Outcome::Leases { leases: Vec::new(), kept_alive };
-            done.answers.push((slot, Ok(none)));
+
+    /// The call, if it is only one: it shares nothing.
+    pub(crate) fn alone(mut self) -> std::result::Result<Waiting, LeaseBatch> {
+        match *self.slots {
+            [slot] => {
+                let LeaseBatch { queue, options, .. } = self;
+                Ok(Waiting { slot, queue, options, before: self.before.pop() })
+            }
+            _ => Err(self),
+        }
+    }
+
+    /// Takes the leases that are ready for all calls. A call that gets none waits by itself, if it
+    /// wants to wait, so that it can be cancelled by itself.
+    async fn run(self) -> Done {
+        let LeaseBatch { queue, options, since, slots, before } = self;
+        let now = options.clone().wait(Duration::ZERO);
+        let taken = if before.is_empty() {
+            queue.lease_many(slots.len(), now).await
         } else {
-            let mut options = options.clone();
-            options.wait = left;
-            done.waiting.push(Waiting { slot, queue: queue.clone(), options, before: None });
+            let before = before.iter().map(AsRef::as_ref);
+            let both = queue.complete_and_lease(before, slots.len(), now).await;
+            both.map(|done| done.leases)
+        };
+        // No await from here on: dropping this future would lose the leases.
+        let leases = match taken {
+            Ok(leases) => leases,
+            Err(error) => return Done { answers: failed(slots, &error), waiting: Vec::new() },
+        };
+        let kept_alive = options.keep_alive.is_some();
+        let answer = |leases| Ok(Outcome::Leases { leases: Held::all(&queue, leases), kept_alive });
+        let empty = leases.is_empty();
+        let mut slots = slots.into_iter();
+        let mut answers: Vec<_> = leases
+            .into_iter()
+            .zip(slots.by_ref())
+            .map(|(lease, slot)| (slot, answer(vec![lease])))
+            .collect();
+        let mut waiting = Vec::new();
+        let left = options.wait.map(|wait| wait.saturating_sub(since.elapsed()));
+        for slot in slots {
+            // If some leases came, there may be more items than fit into one reply.
+            if empty && left == Some(Duration::ZERO) {
+                answers.push((slot, answer(Vec::new())));
+            } else {
+                let mut options = options.clone();
+                options.wait = left;
+                waiting.push(Waiting { slot, queue: queue.clone(), options, before: None });
+            }
         }
+        Done { answers, waiting }
     }
-    done
 }
 
 impl Waiting {

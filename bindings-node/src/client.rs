@@ -63,7 +63,7 @@ impl NativeClient {
         let place = self.client.clone();
         self.submissions.wait(call, async move {
             let client = leaseq::Client::connect_with(&url, options.check()?).await?;
-            // The first one stays: this is called once.
+            // Called once, so it is still empty.
             let _ = place.set(client);
             Ok(Outcome::Done)
         });

@@ -1,4 +1,4 @@
-//! Runs the calls of one event loop, beside it.
+//! Runs the calls of one event loop on the core's thread.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -9,19 +9,21 @@ use futures_util::future::AbortHandle;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::bridge::Shared;
-use crate::call_batch::{CallBatch, Done, LeaseCall, Waiting};
+use crate::call_batch::{CallBatch, Done, Waiting};
+use crate::outbox::Outbox;
 use crate::submission_queue::{Call, Command, Completion, abortable};
 use crate::wire::{Answer, Outcome};
 
 /// A call that can be cancelled.
 enum Slot {
     Waiting(AbortHandle),
-    /// It may have to wait when its batch has its answer. True: not any more.
-    Grouped(bool),
+    /// It starts to wait if its batch finds nothing for it, unless it was cancelled.
+    InBatch {
+        cancelled: bool,
+    },
 }
 
-/// What the driver has begun.
+/// The calls that run.
 #[derive(Default)]
 struct Running {
     calls: FuturesUnordered<Call>,
@@ -37,22 +39,25 @@ impl Running {
                 self.slots.insert(number, Slot::Waiting(abort));
                 self.calls.push(call);
             }
-            Command::CallBatch(batch) => match batch.alone() {
+            Command::Batch(CallBatch::Lease(batch)) => match batch.alone() {
                 Ok(waiting) => self.wait(waiting),
                 Err(batch) => {
-                    if let CallBatch::Lease { calls, .. } = &batch {
-                        let grouped = |call: &LeaseCall| (call.slot, Slot::Grouped(false));
-                        self.slots.extend(calls.iter().map(grouped));
-                    }
-                    self.calls.push(Box::pin(async move { Completion::Many(batch.run().await) }));
+                    let in_batch = |slot: &u32| (*slot, Slot::InBatch { cancelled: false });
+                    self.slots.extend(batch.slots.iter().map(in_batch));
+                    self.run(CallBatch::Lease(batch));
                 }
             },
+            Command::Batch(batch) => self.run(batch),
             Command::Cancel(number) => match self.slots.get_mut(&number) {
                 None => {}
                 Some(Slot::Waiting(abort)) => abort.abort(),
-                Some(Slot::Grouped(cancelled)) => *cancelled = true,
+                Some(Slot::InBatch { cancelled }) => *cancelled = true,
             },
         }
+    }
+
+    fn run(&mut self, batch: CallBatch) {
+        self.calls.push(Box::pin(async move { Completion::Many(batch.run().await) }));
     }
 
     fn wait(&mut self, waiting: Waiting) {
@@ -71,7 +76,7 @@ impl Running {
                 }
                 for waiting in waiting {
                     match self.slots.get(&waiting.slot) {
-                        Some(Slot::Grouped(true)) => {
+                        Some(Slot::InBatch { cancelled: true }) => {
                             self.answer(waiting.slot, Ok(Outcome::Cancelled))
                         }
                         _ => self.wait(waiting),
@@ -87,8 +92,9 @@ impl Running {
     }
 }
 
-/// Runs the calls of one event loop until that ends, then drops them, and gives back what they won.
-pub(crate) async fn drive(mut commands: UnboundedReceiver<Vec<Command>>, shared: Arc<Shared>) {
+/// Runs the calls of one event loop until it ends. Then drops them, and releases the leases that
+/// nobody took.
+pub(crate) async fn drive(mut commands: UnboundedReceiver<Vec<Command>>, outbox: Arc<Outbox>) {
     let mut running = Running::default();
     poll_fn(|task: &mut Context<'_>| {
         while let Poll::Ready(next) = commands.poll_recv(task) {
@@ -101,15 +107,14 @@ pub(crate) async fn drive(mut commands: UnboundedReceiver<Vec<Command>>, shared:
             running.end(completion);
         }
         if !running.answers.is_empty() {
-            shared.put(&mut running.answers);
+            outbox.put(&mut running.answers);
         }
         Poll::Pending
     })
     .await;
     drop(running);
-    let unseen = std::mem::take(&mut shared.outbox().holders);
-    for held in unseen.into_iter().flatten() {
-        // It would expire anyway, only later.
+    for held in outbox.take().holders.into_iter().flatten() {
+        // Otherwise the lease would expire later.
         tokio::spawn(async move { held.queue.release(&held.lease, Default::default()).await });
     }
 }

@@ -1,4 +1,4 @@
-//! An error on its way to JavaScript: the kind as a code, and whether the outcome is known.
+//! Errors for JavaScript: the kind as a code, and whether the outcome is known.
 
 use std::fmt::Display;
 
@@ -35,7 +35,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Only what is not asynchronous can be thrown from here with its code.
+/// Only synchronous functions can throw an error with its code.
 impl From<Failure> for napi::Error<&'static str> {
     fn from(failure: Failure) -> Self {
         napi::Error::new(failure.kind.code(), failure.message)

@@ -1,4 +1,4 @@
-//! Values from JavaScript as the core wants them. What they may be beyond that is the core's to say.
+//! Converts values from JavaScript for the core, which checks their limits.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use napi::bindgen_prelude::Either;
 
 use crate::failure::Failure;
 
-/// Bytes or text, read in the moment of the call.
+/// Bytes or text, read during the call.
 pub(crate) type Data<'a> = Either<String, &'a [u8]>;
 
 pub(crate) fn bytes<'a>(data: &'a Data<'a>) -> &'a [u8] {
@@ -19,13 +19,13 @@ pub(crate) fn bytes<'a>(data: &'a Data<'a>) -> &'a [u8] {
     }
 }
 
-/// Milliseconds, with fractions if need be.
+/// Milliseconds, perhaps with a fraction.
 pub(crate) fn duration(what: impl Display, ms: f64) -> Result<Duration, Failure> {
     Duration::try_from_secs_f64(ms / 1e3)
         .map_err(|_| Failure::invalid(format_args!("{what} of {ms} ms: not a length of time")))
 }
 
-/// A whole number of a type that has fewer of them than JavaScript.
+/// Converts a number to an integer type.
 fn whole<T: TryFrom<u64>>(what: impl Display, value: f64, limits: &str) -> Result<T, Failure> {
     let whole = value >= 0.0 && value.fract() == 0.0 && value <= u64::MAX as f64;
     let number = if whole { T::try_from(value as u64).ok() } else { None };
@@ -59,7 +59,7 @@ pub(crate) fn lease_options(
     Ok(options)
 }
 
-/// The item with what is given of these.
+/// Applies the options that are given.
 pub(crate) fn with_options(
     mut item: Item,
     id: Option<&Data<'_>>,

@@ -1,31 +1,14 @@
-//! Leases in JavaScript's hands.
+//! Leases that JavaScript holds.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use leaseq::{Lease, WorkQueue};
+use leaseq::Lease;
 use napi::bindgen_prelude::{Buffer, Either, Null, ObjectFinalize};
 use napi::{Env, Result};
 use napi_derive::napi;
 
-use crate::bridge::Bridge;
-use crate::wire::Outcome;
-
-/// Data up to this size, in bytes, crosses with the lease; more waits until it is asked for.
-pub(crate) const SMALL: usize = 16 << 10;
-
-/// A lease, and the queue it goes back to when nobody is there to take it.
-pub(crate) struct Held {
-    pub(crate) queue: Arc<WorkQueue>,
-    pub(crate) lease: Arc<Lease>,
-}
-
-impl Held {
-    pub(crate) fn all(queue: &Arc<WorkQueue>, leases: Vec<Lease>) -> Vec<Held> {
-        let held = |lease| Held { queue: queue.clone(), lease: Arc::new(lease) };
-        leases.into_iter().map(held).collect()
-    }
-}
+use crate::held::Held;
 
 /// Leases that came together, by number; dropped together when JavaScript has forgotten them all.
 /// A lease that is extended in the background has one for itself: being forgotten ends that.
@@ -38,7 +21,7 @@ pub struct Leases {
 impl Leases {
     pub(crate) fn new(held: Vec<Held>, env: &Env) -> Result<Self> {
         let bytes = held.iter().map(|held| held.lease.data().len() as i64 + 512).sum();
-        // So that the garbage collector knows what depends on it.
+        // Tells the garbage collector how much memory depends on this object.
         env.adjust_external_memory(bytes)?;
         Ok(Leases { held, bytes })
     }
@@ -128,16 +111,5 @@ impl Leases {
     #[napi]
     pub fn completed(&self, index: u32) -> Result<Either<bool, Null>> {
         Ok(self.get(index)?.completed().map_or(Either::B(Null), Either::A))
-    }
-
-    /// Answers when the lease is lost; can be cancelled, which it must be for one that is not.
-    #[napi]
-    pub fn lost(&self, bridge: &Bridge, call: u32, index: u32) -> Result<()> {
-        let lease = self.get(index)?.clone();
-        bridge.submissions.wait(call, async move {
-            lease.lost().await;
-            Ok(Outcome::Done)
-        });
-        Ok(())
     }
 }

@@ -1,20 +1,19 @@
-//! The operations on a queue, but for those on leases: convert the arguments, call the core,
-//! convert the answer.
+//! The operations on a queue, except those on leases: convert the arguments, call the core, convert
+//! the answer.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use leaseq::{DeepReport, Item, State, WorkQueue};
+use leaseq::{Item, WorkQueue};
 use napi::Result;
 use napi::bindgen_prelude::{Array, Either};
 use napi_derive::napi;
-use serde_json::json;
 
-use crate::call_batch::CallBatches;
+use crate::call_batch::{CallBatch, LeaseBatch};
 use crate::failure::Failure;
+use crate::held::Held;
 use crate::input::{self, Data, bytes};
-use crate::lease::Held;
 use crate::submission_queue::SubmissionQueue;
 use crate::wire::{Answer, Outcome};
 
@@ -26,7 +25,7 @@ pub struct NativeQueue {
 }
 
 impl NativeQueue {
-    /// Puts a call in line; what is wrong with its input is its answer.
+    /// Submits a call; wrong input is its answer.
     pub(crate) fn call<I, F>(
         &self,
         call: u32,
@@ -62,10 +61,9 @@ impl NativeQueue {
     ) {
         let item = Item::new(bytes(&data));
         let item = input::with_options(item, id.as_ref(), priority, delay_ms, max_attempts);
-        match item.and_then(|item| Ok(self.queue.accepts(&item).map(|()| item)?)) {
-            Ok(item) => self.submissions.batches().add(&self.queue, call, item),
-            Err(failure) => self.refuse(call, failure),
-        }
+        self.call(call, item, |queue, item| async move {
+            Ok(Outcome::Bool(queue.add_item(item).await?))
+        });
     }
 
     /// Many calls of `add` for items without options. For each its number, the length of its id
@@ -82,21 +80,21 @@ impl NativeQueue {
         });
         let items = Item::new_many(data);
         parts.check()?;
-        let mut refused = Vec::new();
-        let mut batches = self.submissions.batches();
+        let (mut slots, mut accepted) = (Vec::new(), Vec::new());
         for (([call, ..], mut item), id) in each.iter().zip(items).zip(ids) {
             if let Some(id) = id {
                 item = item.with_id(id);
             }
             match self.queue.accepts(&item) {
-                Ok(()) => batches.add(&self.queue, *call, item),
-                Err(error) => refused.push((*call, error)),
+                Ok(()) => {
+                    slots.push(*call);
+                    accepted.push(item);
+                }
+                Err(error) => self.refuse(*call, error.into()),
             }
         }
-        drop(batches);
-        for (call, error) in refused {
-            self.refuse(call, error.into());
-        }
+        let queue = self.queue.clone();
+        self.submissions.batch(CallBatch::Add { queue, slots, items: accepted });
         Ok(())
     }
 
@@ -127,10 +125,8 @@ impl NativeQueue {
     ) {
         match input::lease_options(duration_ms, wait_ms, keep_alive_ms) {
             Ok(options) => {
-                let mut batches = self.submissions.batches();
-                for call in calls {
-                    batches.lease(&self.queue, *call, None, options.clone());
-                }
+                let batch = LeaseBatch::new(&self.queue, options, calls.to_vec(), Vec::new());
+                self.submissions.batch(CallBatch::Lease(batch));
             }
             Err(failure) => calls.iter().for_each(|call| self.refuse(*call, failure.clone())),
         }
@@ -163,28 +159,7 @@ impl NativeQueue {
     /// Answers with counts.
     #[napi]
     pub fn counts(&self, call: u32) {
-        self.call(call, Ok(()), |queue, ()| async move {
-            let counts = queue.counts().await?;
-            let totals = counts.totals;
-            Ok(Outcome::Json(json!({
-                "ready": counts.ready,
-                "readyByPriority": counts.ready_by_priority,
-                "delayed": counts.delayed,
-                "leased": counts.leased,
-                "dead": counts.dead,
-                "oldestReadyMs": counts.oldest_ready.map(|age| age.as_millis() as u64),
-                "paused": counts.paused,
-                "totals": {
-                    "added": totals.added,
-                    "leased": totals.leased,
-                    "completed": totals.completed,
-                    "expired": totals.expired,
-                    "failed": totals.failed,
-                    "died": totals.died,
-                    "removed": totals.removed,
-                },
-            })))
-        });
+        self.call(call, Ok(()), |queue, ()| async move { Outcome::json(&queue.counts().await?) });
     }
 
     /// Answers with no item or one.
@@ -200,8 +175,8 @@ impl NativeQueue {
     /// Answers with items and a cursor.
     #[napi]
     pub fn list(&self, call: u32, state: String, cursor: Option<String>, limit: f64) {
-        let state = read_state(&state);
-        self.call(call, state, |queue, state| async move {
+        self.call(call, Ok(state), |queue, state| async move {
+            let state = state.parse()?;
             let cursor = cursor.map(|cursor| cursor.parse()).transpose()?;
             let page =
                 queue.list(state, cursor.as_ref(), input::count("a limit of", limit)?).await?;
@@ -253,39 +228,34 @@ impl NativeQueue {
     /// Answers with a number.
     #[napi]
     pub fn purge(&self, call: u32, state: String) {
-        self.call(call, read_state(&state), |queue, state| async move {
-            Ok(Outcome::Number(queue.purge(state).await? as f64))
+        self.call(call, Ok(state), |queue, state| async move {
+            Ok(Outcome::Number(queue.purge(state.parse()?).await? as f64))
         });
     }
 
     /// Answers with a report.
     #[napi]
     pub fn light_clean(&self, call: u32) {
-        self.call(call, Ok(()), |queue, ()| async move {
-            let report = queue.light_clean().await?;
-            Ok(Outcome::Json(json!({
-                "promoted": report.promoted,
-                "expired": report.expired,
-                "died": report.died,
-                "nextInMs": report.next_in.map(|time| time.as_millis() as u64),
-            })))
-        });
+        self.call(
+            call,
+            Ok(()),
+            |queue, ()| async move { Outcome::json(&queue.light_clean().await?) },
+        );
     }
 
     /// Answers with a report.
     #[napi]
     pub fn deep_clean(&self, call: u32, mend: bool) {
         self.call(call, Ok(mend), |queue, mend| async move {
-            let report = if mend { queue.deep_clean().await? } else { queue.check().await? };
-            Ok(Outcome::Json(deep_report(&report)))
+            Outcome::json(&if mend { queue.deep_clean().await? } else { queue.check().await? })
         });
     }
 }
 
-/// Bytes that were handed over in one piece, taken one part after the other.
+/// Splits the bytes of a batch into parts.
 struct Parts {
     bytes: Bytes,
-    /// The parts are more than there is.
+    /// The lengths exceed the bytes.
     missing: bool,
 }
 
@@ -304,31 +274,8 @@ impl Parts {
     }
 }
 
-fn deep_report(report: &DeepReport) -> serde_json::Value {
-    let named = |damage: &std::collections::BTreeMap<leaseq::Damage, u64>| {
-        let named = damage.iter().map(|(damage, times)| (damage.as_str().to_owned(), *times));
-        json!(named.collect::<std::collections::BTreeMap<String, u64>>())
-    };
-    json!({
-        "sound": report.is_sound(),
-        "items": report.items,
-        "idleLanes": report.idle_lanes,
-        "found": named(&report.found),
-        "mended": named(&report.mended),
-        "details": report.details,
-    })
-}
-
 fn copied(ids: &[Data<'_>]) -> Vec<Vec<u8>> {
     ids.iter().map(|id| bytes(id).to_vec()).collect()
-}
-
-fn read_state(name: &str) -> std::result::Result<State, Failure> {
-    let state = State::ALL.into_iter().find(|state| state.as_str() == name);
-    state.ok_or_else(|| {
-        let names = State::ALL.map(State::as_str).join(", ");
-        Failure::invalid(format_args!("state {name:?} is not one of {names}"))
-    })
 }
 
 fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {

@@ -1,4 +1,4 @@
-//! The operations on leases. Leases come as holders and their numbers in them.
+//! The operations on leases, which are given as holders and indexes.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use napi::Result;
 use napi::bindgen_prelude::ClassInstance;
 use napi_derive::napi;
 
-use crate::call_batch::{CallBatches, complete_options};
+use crate::call_batch::{CallBatch, LeaseBatch, complete_options};
+use crate::held::Held;
 use crate::input::{duration, lease_options};
-use crate::lease::{Held, Leases};
+use crate::lease::Leases;
 use crate::queue::NativeQueue;
 use crate::wire::{Answer, Outcome, ms};
 
@@ -23,7 +24,7 @@ fn as_many<A, B>(one: &[A], other: &[B]) -> Result<()> {
     (one.len() == other.len()).then_some(()).ok_or_else(error)
 }
 
-/// For each call its number and its lease. An error is for all of them: none is in line yet.
+/// The slot and the lease of each call. An error concerns all of them: none was submitted yet.
 fn pairs(calls: &[u32], holder: &Leases) -> Result<Vec<(u32, Arc<Lease>)>> {
     let (pairs, rest) = calls.as_chunks();
     as_many(rest, &[(); 0])?;
@@ -48,7 +49,17 @@ fn state_number(state: State) -> f64 {
 }
 
 impl NativeQueue {
-    /// The core refuses a lease of another queue. It would refuse all that are with it in a batch.
+    /// The calls and leases of this queue. The others are refused.
+    fn own(&self, pairs: Vec<(u32, Arc<Lease>)>) -> (Vec<u32>, Vec<Arc<Lease>>) {
+        let is_own = |pair: &(u32, Arc<Lease>)| pair.1.queue() == self.queue.name();
+        let (own, foreign): (Vec<_>, Vec<_>) = pairs.into_iter().partition(is_own);
+        for (call, lease) in foreign {
+            self.refuse_foreign(call, lease);
+        }
+        own.into_iter().unzip()
+    }
+
+    /// The core refuses a lease of another queue, and would refuse the whole batch with it.
     fn refuse_foreign(&self, call: u32, lease: Arc<Lease>) {
         self.call(call, Ok(lease), |queue, lease| async move {
             Ok(Outcome::Bool(queue.complete(&lease).await?))
@@ -61,13 +72,9 @@ impl NativeQueue {
     /// Many calls: number of the call, number of the lease. Each answers with a boolean.
     #[napi]
     pub fn complete(&self, calls: &[u32], holder: &Leases, strict: bool) -> Result<()> {
-        for (call, lease) in pairs(calls, holder)? {
-            if lease.queue() == self.queue.name() {
-                self.submissions.batches().complete(&self.queue, call, lease, strict);
-            } else {
-                self.refuse_foreign(call, lease);
-            }
-        }
+        let (slots, leases) = self.own(pairs(calls, holder)?);
+        let queue = self.queue.clone();
+        self.submissions.batch(CallBatch::Complete { queue, strict, slots, leases });
         Ok(())
     }
 
@@ -131,19 +138,15 @@ impl NativeQueue {
         wait_ms: Option<f64>,
         keep_alive_ms: Option<f64>,
     ) -> Result<()> {
-        let options = lease_options(duration_ms, wait_ms, keep_alive_ms);
-        for (call, lease) in pairs(calls, holder)? {
-            match &options {
-                Ok(options) if lease.queue() == self.queue.name() => {
-                    self.submissions.batches().lease(
-                        &self.queue,
-                        call,
-                        Some(lease),
-                        options.clone(),
-                    );
-                }
-                Ok(_) => self.refuse_foreign(call, lease),
-                Err(failure) => self.refuse(call, failure.clone()),
+        let pairs = pairs(calls, holder)?;
+        match lease_options(duration_ms, wait_ms, keep_alive_ms) {
+            Ok(options) => {
+                let (slots, before) = self.own(pairs);
+                let batch = LeaseBatch::new(&self.queue, options, slots, before);
+                self.submissions.batch(CallBatch::Lease(batch));
+            }
+            Err(failure) => {
+                pairs.into_iter().for_each(|(call, _)| self.refuse(call, failure.clone()));
             }
         }
         Ok(())

@@ -1,7 +1,6 @@
-//! What crosses into JavaScript: the answers to many calls as one list of numbers and one buffer.
-//! `lib/wire.ts` reads it.
+//! The answers to many calls as one list of numbers and one buffer. `lib/wire.ts` decodes them.
 //!
-//! Each answer is the number of the call's slot, what kind of answer it is, and what belongs to it:
+//! Each answer has the number of the call's slot, its kind, and its contents:
 //!
 //! | kind | numbers | bytes |
 //! |---|---|---|
@@ -18,12 +17,16 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use leaseq::ItemInfo;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::lease::{Held, SMALL};
+use crate::held::Held;
 
-/// What a call answers.
+/// Data up to this size, in bytes, goes over with the lease; larger data only when it is read.
+const MAX_INLINE_DATA: usize = 16 << 10;
+
+/// The answer to a call.
 pub(crate) enum Outcome {
     Done,
     Bool(bool),
@@ -38,16 +41,23 @@ pub(crate) enum Outcome {
 
 pub(crate) type Answer = Result<Outcome, Failure>;
 
+impl Outcome {
+    /// A report of the core. JavaScript renames its fields to camel case.
+    pub(crate) fn json(report: &impl Serialize) -> Answer {
+        serde_json::to_value(report).map(Outcome::Json).map_err(Failure::internal)
+    }
+}
+
 #[derive(Default)]
-pub(crate) struct Outbox {
+pub(crate) struct ReplyBuffer {
     pub(crate) numbers: Vec<f64>,
     pub(crate) bytes: Vec<u8>,
     pub(crate) holders: Vec<Vec<Held>>,
-    /// Which holder is for leases that need none for themselves.
+    /// The holder of leases that are not kept alive.
     shared: Option<usize>,
 }
 
-impl Outbox {
+impl ReplyBuffer {
     pub(crate) fn put(&mut self, call: u32, answer: Answer) {
         self.numbers.push(call.into());
         match answer {
@@ -94,11 +104,11 @@ impl Outbox {
     fn lease(&mut self, lease: Held, kept_alive: bool) {
         let (id, data) = (lease.lease.id(), lease.lease.data());
         self.bytes.extend_from_slice(id);
-        let small = data.len() <= SMALL;
-        if small {
+        let is_inline = data.len() <= MAX_INLINE_DATA;
+        if is_inline {
             self.bytes.extend_from_slice(data);
         }
-        let sizes = [id.len() as f64, if small { data.len() as f64 } else { -1.0 }];
+        let sizes = [id.len() as f64, if is_inline { data.len() as f64 } else { -1.0 }];
         let holder = match self.shared {
             Some(shared) if !kept_alive => shared,
             _ => {
@@ -128,7 +138,7 @@ impl Outbox {
     }
 }
 
-/// All but the bytes.
+/// All fields except the bytes.
 fn about(item: &ItemInfo) -> Value {
     json!({
         "state": item.state.as_str(),

@@ -1,0 +1,166 @@
+// The operations of operators: reading a queue, changing its items, cleaning.
+import type { NativeQueue } from '../native.js'
+import { CALL, call } from './calls'
+import { bytes, optionalNumber, text } from './check'
+import { idList } from './input'
+import { type ItemInfo, type Page, readPage } from './item'
+import type { CallOptions, Counts, DeepReport, Id, LightReport, ListOptions, State } from './types'
+import { booleans, type ItemsParts } from './wire'
+
+const LIST = new Set(['cursor', 'limit', 'signal'])
+
+/** The part of `Queue` that operators use. */
+export abstract class OperatorQueue {
+  /** The queue's name. */
+  readonly name: string
+  /** @internal */
+  protected readonly native: NativeQueue
+
+  /** @internal */
+  constructor(name: string, native: NativeQueue) {
+    this.name = name
+    this.native = native
+  }
+
+  /** How many items are ready. */
+  async queueLen(options?: CallOptions): Promise<number> {
+    return (await this.counts(options)).ready
+  }
+
+  /** How many items are leased, including expired ones that are not reclaimed yet. */
+  async processing(options?: CallOptions): Promise<number> {
+    return (await this.counts(options)).leased
+  }
+
+  /** How many items are in each state, the age of the oldest ready one, and totals. */
+  counts(options?: CallOptions): Promise<Counts> {
+    return call(this.native, { options, names: CALL }, (native) => (slot) => native.counts(slot))
+  }
+
+  /** Reads an item without leasing it. `null`: there is no item with this id. */
+  get(id: Id, options?: CallOptions): Promise<ItemInfo | null> {
+    const read = (parts: ItemsParts): ItemInfo | null => readPage(parts).items[0] ?? null
+    return call(this.native, { options, names: CALL, read }, (native) => {
+      const wanted = bytes('id', id)
+      return (slot) => native.get(slot, wanted)
+    })
+  }
+
+  /**
+   * Reads items of a state: ready items in the order of leasing, others by time. This is no
+   * snapshot: items that move between pages may be missed or listed twice. Any page may hold fewer
+   * items than the limit.
+   */
+  list(state: State, options?: ListOptions): Promise<Page> {
+    return call(this.native, { options, names: LIST, read: readPage }, (native) => {
+      const wanted = text('state', state)
+      const { cursor, limit } = options ?? {}
+      const from = (cursor ?? undefined) === undefined ? undefined : text('cursor', cursor)
+      const most = optionalNumber('limit', limit) ?? 100
+      return (slot) => native.list(slot, wanted, from, most)
+    })
+  }
+
+  /**
+   * Removes an item in any state. False: there is no item with this id. From then on the holder of
+   * its lease gets false or `LEASE_LOST`.
+   */
+  async remove(id: Id, options?: CallOptions): Promise<boolean> {
+    return (await this.removeMany([id], options))[0] === true
+  }
+
+  /** Removes many items; the results are in their order. */
+  removeMany(ids: Iterable<Id>, options?: CallOptions): Promise<boolean[]> {
+    return call(this.native, { options, names: CALL, read: booleans }, (native) => {
+      const all = idList(ids)
+      return (slot) => native.remove(slot, all)
+    })
+  }
+
+  /**
+   * Makes dead items ready again, at the back of their priority, with their counts of attempts
+   * reset. False for an item that does not exist or is not dead.
+   */
+  requeue(ids: Iterable<Id>, options?: CallOptions): Promise<boolean[]> {
+    return call(this.native, { options, names: CALL, read: booleans }, (native) => {
+      const all = idList(ids)
+      return (slot) => native.requeue(slot, all)
+    })
+  }
+
+  /**
+   * Stops leasing from this queue, for every client, until `resume`. Adding, completing and
+   * reclaiming continue; calls that lease wait or return nothing.
+   */
+  pause(options?: CallOptions): Promise<void> {
+    return call(
+      this.native,
+      { options, names: CALL },
+      (native) => (slot) => native.pause(slot, true),
+    )
+  }
+
+  /**
+   * Deletes the queue: items in every state, counts, totals, the pause, and its name, which
+   * `queues` no longer lists. False: there was no such queue. From then on holders of its leases
+   * get false or `LEASE_LOST`. Calls that wait for an item keep waiting: adding an item creates a
+   * new queue of this name, which a late retry of this call does not affect. After an error the
+   * queue may or may not exist: call again.
+   */
+  dropQueue(options?: CallOptions): Promise<boolean> {
+    return call(this.native, { options, names: CALL }, (native) => (slot) => native.dropQueue(slot))
+  }
+
+  /** Resumes leasing after `pause`; waiting calls wake. */
+  resume(options?: CallOptions): Promise<void> {
+    return call(
+      this.native,
+      { options, names: CALL },
+      (native) => (slot) => native.pause(slot, false),
+    )
+  }
+
+  /**
+   * Removes every item that is in this state when the call begins; resolves to their number. It
+   * works in steps, so that other clients can proceed. After an error, some items may be removed.
+   */
+  purge(state: State, options?: CallOptions): Promise<number> {
+    return call(this.native, { options, names: CALL }, (native) => {
+      const wanted = text('state', state)
+      return (slot) => native.purge(slot, wanted)
+    })
+  }
+
+  /**
+   * Makes due items ready and reclaims expired leases, for queues on which no worker waits. The
+   * cost depends on the number of due or expired items, not on the length of the queue.
+   */
+  lightClean(options?: CallOptions): Promise<LightReport> {
+    return call(
+      this.native,
+      { options, names: CALL },
+      (native) => (slot) => native.lightClean(slot),
+    )
+  }
+
+  /**
+   * Finds and mends every broken invariant in small atomic steps. It is safe under full load and
+   * beside other cleaners, and changes nothing in a sound queue.
+   */
+  deepClean(options?: CallOptions): Promise<DeepReport> {
+    return call(
+      this.native,
+      { options, names: CALL },
+      (native) => (slot) => native.deepClean(slot, true),
+    )
+  }
+
+  /** `deepClean` that changes nothing. */
+  check(options?: CallOptions): Promise<DeepReport> {
+    return call(
+      this.native,
+      { options, names: CALL },
+      (native) => (slot) => native.deepClean(slot, false),
+    )
+  }
+}
