@@ -1,5 +1,6 @@
 //! The HTTP server: health, readiness, metrics and the queues.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +21,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::config::Listen;
 use crate::escape::escaped;
+use crate::metrics;
 use crate::overview::Overview;
-use crate::{metrics, report};
+use crate::report::QueueCounts;
 
 /// Further connections are closed at once, to leave descriptors for the cleaning.
 const MAX_CONNECTIONS: usize = 64;
@@ -225,10 +227,10 @@ async fn metrics(State(overview): State<Arc<Overview>>) -> Response {
 /// that no autoscaler scales to zero because of a failure.
 async fn queues(State(overview): State<Arc<Overview>>) -> Response {
     let snapshot = overview.snapshot().await;
-    let queues: Map<String, Value> = snapshot
+    let queues: BTreeMap<&str, QueueCounts<'_>> = snapshot
         .counts
         .iter()
-        .map(|(queue, counts)| (queue.clone(), report::counts(counts)))
+        .map(|(queue, counts)| (queue.as_str(), QueueCounts::from(counts)))
         .collect();
     let failing: Map<String, Value> = snapshot
         .queues

@@ -67,7 +67,7 @@ async fn clean(client: &Client, settings: &Settings) -> Result<Output> {
         ));
         queues.add(&name, &deep, deep.found == deep.mended);
         queues.json.push(json!({
-            "queue": name, "light": report::light(&light), "deep": report::deep(&deep),
+            "queue": name, "light": light, "deep": deep,
         }));
     }
     Ok(queues.output())
@@ -84,7 +84,7 @@ async fn check(client: &Client, settings: &Settings) -> Result<Output> {
             report::summary(&found)
         ));
         queues.add(&name, &found, found.is_sound());
-        queues.json.push(json!({ "queue": name, "check": report::deep(&found) }));
+        queues.json.push(json!({ "queue": name, "check": found }));
     }
     Ok(queues.output())
 }
@@ -142,5 +142,5 @@ fn doctor(diagnosis: &Diagnosis) -> Output {
         lines.push("nothing to change".into());
     }
     lines.extend(diagnosis.settings.iter().map(|(name, value)| format!("  {name} = {value}")));
-    Output { lines, json: report::diagnosis(diagnosis), fine: diagnosis.is_fine() }
+    Output { lines, json: json!(diagnosis), fine: diagnosis.is_fine() }
 }

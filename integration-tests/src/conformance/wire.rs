@@ -2,14 +2,12 @@
 
 #![allow(clippy::missing_panics_doc, clippy::expect_used, reason = "a testee may stop")]
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
-    CompleteOptions, Counts, Damage, DeepReport, Error, Item, ItemInfo, KeepAlive, Lease,
-    LeaseOptions, LightReport, Page, Result, State,
+    CompleteOptions, Error, Item, ItemInfo, KeepAlive, Lease, LeaseOptions, Page, Result, State,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::value::{hex, unhex};
 
@@ -59,7 +57,7 @@ pub fn complete_options(request: &Value) -> CompleteOptions {
 
 /// A state by its name.
 pub fn state(name: &str) -> State {
-    State::ALL.into_iter().find(|state| state.as_str() == name).unwrap_or(State::Ready)
+    name.parse().unwrap_or(State::Ready)
 }
 
 /// An error.
@@ -83,52 +81,6 @@ pub fn each<T>(answers: Vec<Result<T>>, value: impl Fn(T) -> Value) -> Value {
         answer.map_or_else(|error| json!({ "fails": error.kind().code() }), &value)
     };
     answers.into_iter().map(one).collect()
-}
-
-/// The report of a light clean.
-pub fn light_report(report: &LightReport) -> Value {
-    json!({
-        "promoted": report.promoted,
-        "expired": report.expired,
-        "died": report.died,
-        "next_in_ms": report.next_in.map(ms),
-    })
-}
-
-/// The report of a deep clean or a check.
-pub fn report(report: &DeepReport) -> Value {
-    let words = |of: &BTreeMap<Damage, u64>| -> Map<String, Value> {
-        of.iter().map(|(damage, times)| (damage.as_str().to_owned(), (*times).into())).collect()
-    };
-    json!({
-        "sound": report.is_sound(),
-        "items": report.items,
-        "found": words(&report.found),
-        "mended": words(&report.mended),
-    })
-}
-
-/// The counts of a queue.
-pub fn counts(counts: &Counts) -> Value {
-    let totals = &counts.totals;
-    json!({
-        "ready": counts.ready,
-        "ready_by_priority": counts.ready_by_priority,
-        "delayed": counts.delayed,
-        "leased": counts.leased,
-        "dead": counts.dead,
-        "paused": counts.paused,
-        "oldest_ready_ms": counts.oldest_ready.map(ms),
-        "totals": {
-            "added": totals.added,
-            "leased": totals.leased,
-            "completed": totals.completed,
-            "expired": totals.expired,
-            "failed": totals.failed,
-            "died": totals.died,
-            "removed": totals.removed,
-        },
-    })
 }
 
 /// An item from `get` or `list`.

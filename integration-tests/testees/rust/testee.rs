@@ -122,12 +122,12 @@ impl Testee {
                 let failures = many().map(|lease| (lease, text("error")));
                 wire::each(queue.fail_many(failures, delay).await?, |state| state.as_str().into())
             }
-            "light_clean" => wire::light_report(&queue.light_clean().await?),
-            "deep_clean" => wire::report(&queue.deep_clean().await?),
-            "check" => wire::report(&queue.check().await?),
+            "light_clean" => json!(queue.light_clean().await?),
+            "deep_clean" => json!(queue.deep_clean().await?),
+            "check" => json!(queue.check().await?),
             "queue_len" => queue.queue_len().await?.into(),
             "processing" => queue.processing().await?.into(),
-            "counts" => wire::counts(&queue.counts().await?),
+            "counts" => json!(queue.counts().await?),
             "get" => wire::maybe(queue.get(wire::bytes(text("id"))).await?.as_ref()),
             "list" => {
                 let cursor = request["cursor"].as_str().map(str::parse).transpose()?;
