@@ -108,6 +108,8 @@ onEachEngine('beside other calls', (place) => {
         eval: true,
       },
     )
+    // From the beginning: it may exit while the calls are on their way.
+    const exited = once(worker, 'exit')
     const calls = [10, 5_000, 200_000].map((size) => {
       const data = new Uint8Array(size).fill(7)
       const id = Uint8Array.of(size, 1)
@@ -122,7 +124,7 @@ onEachEngine('beside other calls', (place) => {
       leases.map(({ data }) => [data.length, data.every((byte) => byte === 7)]),
       [10, 5_000, 200_000].map((size) => [size, true]),
     )
-    await once(worker, 'exit')
+    await exited
   })
 
   test('empty bytes are data', async () => {

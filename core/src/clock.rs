@@ -6,6 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970. Tests set their own clock.
 #[derive(Clone)]
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(unreachable_pub, reason = "public only as `testing::Clock`")
+)]
 pub struct Clock(pub Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl Clock {
