@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
+use tokio::task::block_in_place;
 
 use super::clock::Clock;
 use super::engines::Engine;
@@ -75,11 +76,21 @@ pub(super) async fn play(
         by_hand: false,
     };
     let result = run.steps().await;
+    let restored = run.restore();
     let ended = run.end(result.is_ok()).await;
-    result.and(ended)
+    result.and(restored).and(ended)
 }
 
 impl Run<'_> {
+    /// Undoes what the steps have changed of the server.
+    fn restore(&self) -> Result<(), Error> {
+        for command in &self.scenario.finally {
+            let words: Vec<&str> = command.iter().map(String::as_str).collect();
+            block_in_place(|| self.engine.command(&words))?;
+        }
+        Ok(())
+    }
+
     async fn steps(&mut self) -> Result<(), Error> {
         let scenario = self.scenario;
         for (i, step) in scenario.steps.iter().enumerate() {

@@ -25,6 +25,10 @@ pub(super) struct Scenario {
     #[serde(default)]
     pub(super) needs: Vec<String>,
     pub(super) steps: Vec<Step>,
+    /// Commands sent by hand after the steps, also if one of them failed: the next scenario is played on the
+    /// same server.
+    #[serde(default)]
+    pub(super) finally: Vec<Vec<String>>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
