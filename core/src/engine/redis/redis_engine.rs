@@ -63,16 +63,7 @@ impl RedisEngine {
         request_id: &RequestId,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        acl::check(&self.context, queue, script).await?;
-        let manager = &self.context.manager;
-        let (keys, in_a_cluster) = (self.context.keys(queue), manager.in_a_cluster());
-        manager
-            .run(queue, script, request_id.until, Some(&request_id.late_copy), |command| {
-                keys.declare(command, key_count, in_a_cluster);
-                command.arg(&*request_id.lane).arg(request_id.number);
-                fill(command);
-            })
-            .await
+        self.send(queue, script, key_count, Some(request_id), fill).await
     }
 
     /// Runs a script that may be repeated: the keys, then what `fill` adds.
@@ -83,12 +74,28 @@ impl RedisEngine {
         key_count: usize,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
+        self.send(queue, script, key_count, None, fill).await
+    }
+
+    async fn send(
+        &self,
+        queue: &QueueName,
+        script: Script,
+        key_count: usize,
+        request_id: Option<&RequestId>,
+        fill: impl Fn(&mut Cmd) + Send + Sync,
+    ) -> Result<Value> {
         acl::check(&self.context, queue, script).await?;
         let manager = &self.context.manager;
         let (keys, in_a_cluster) = (self.context.keys(queue), manager.in_a_cluster());
+        let until = request_id.map_or_else(|| self.context.until(), |id| id.until);
+        let late_copy = request_id.map(|id| &*id.late_copy);
         manager
-            .run(queue, script, self.context.until(), None, |command| {
+            .run(queue, script, until, late_copy, |command| {
                 keys.declare(command, key_count, in_a_cluster);
+                if let Some(id) = request_id {
+                    command.arg(&*id.lane).arg(id.number);
+                }
                 fill(command);
             })
             .await
