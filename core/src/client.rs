@@ -1,7 +1,7 @@
 //! A client: the connections, and the queues they serve.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use tokio::runtime::Handle;
@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::dispatch::{Context, Dispatch, LaneNames, MAX_RETIRING};
 use crate::known::Known;
+use crate::lock::lock;
 use crate::name::{QueueName, QueueNames};
 use crate::options::ConnectOptions;
 use crate::{Diagnosis, Error, Result, engine};
@@ -27,7 +28,7 @@ struct Inner {
 
 impl Inner {
     fn queues(&self) -> MutexGuard<'_, Known> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queues)
     }
 }
 

@@ -14,6 +14,8 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use crate::lock::lock;
+
 /// A fork holds it exclusively. Whoever changes what a child goes on using shares it.
 static GATE: RwLock<()> = RwLock::new(());
 /// How many forks lie between the first process and this one. Process ids are reused.
@@ -47,14 +49,14 @@ pub(crate) fn hold() -> RwLockReadGuard<'static, ()> {
 /// Runs these hooks around every fork from now on. Registering them again changes nothing.
 pub(crate) fn register(hooks: &'static Hooks) {
     let _gate = hold();
-    let mut registered = HOOKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut registered = lock(&HOOKS);
     if !registered.iter().any(|known| std::ptr::eq(*known, hooks)) {
         registered.push(hooks);
     }
 }
 
 fn run_hooks(hook: impl Fn(&Hooks) -> fn()) {
-    let registered = HOOKS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let registered = lock(&HOOKS).clone();
     registered.into_iter().for_each(|hooks| hook(hooks)());
 }
 

@@ -1,12 +1,13 @@
 //! The lanes of one queue.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use super::context::Context;
 use super::lane::Lane;
 use crate::engine::RequestId;
+use crate::lock::lock;
 use crate::name::QueueName;
 use crate::{Error, Result};
 
@@ -31,7 +32,7 @@ impl Lanes {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Lane>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.idle)
     }
 
     /// The queue is about to be used for the first time.

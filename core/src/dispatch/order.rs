@@ -2,12 +2,13 @@
 //! another kind, unless their order makes no difference.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
 use super::kind::{Items, Kind, Swap, swap};
 use super::shared_request::SharedRequest;
+use crate::lock::lock;
 
 /// With more items than this waiting, they are not compared one by one.
 const MAX_COMPARED: usize = 10_000;
@@ -114,7 +115,7 @@ fn first_of_same(own: &Unsent, others: &Unsent) -> Option<u64> {
 
 impl Order {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Adds a call, which drives `drives` if that is given; a request that must wait for the call spawns it.

@@ -1,7 +1,7 @@
 //! What the calls of a batcher and its poll loops share.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -10,6 +10,7 @@ use super::deadline::sleep_until;
 use super::op::{CallOf, Op, PendingOf};
 use crate::dispatch::order::SendPermit;
 use crate::dispatch::queue_context::QueueContext;
+use crate::lock::lock;
 
 pub(crate) struct State<O: Op> {
     pub(super) queue: Arc<QueueContext>,
@@ -34,7 +35,7 @@ impl<O: Op> State<O> {
     }
 
     pub(super) fn pending(&self) -> MutexGuard<'_, PendingOf<O>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
 
     pub(super) fn min_batch(&self) -> usize {

@@ -1,10 +1,11 @@
 //! What a [`Listener`](super::listener::Listener) shares with the calls that wait.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
+use crate::lock::lock;
 use crate::name::QueueName;
 
 /// One connection and the queues it listens to.
@@ -31,8 +32,4 @@ impl Channel {
     pub(super) fn waiting(&self) -> MutexGuard<'_, HashMap<QueueName, Waiting>> {
         lock(&self.waiting)
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

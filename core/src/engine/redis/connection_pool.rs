@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::connection::{Connection, Endpoint};
 use super::open_error::OpenError;
 use super::opener::Opener;
+use crate::lock::lock;
 
 /// Time-outs in a row after which a connection is discarded.
 const MAX_TIMEOUTS: u32 = 2;
@@ -93,6 +94,6 @@ impl ConnectionPool {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Endpoint, Slot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.slots)
     }
 }

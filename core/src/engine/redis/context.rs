@@ -1,7 +1,7 @@
 //! What all operations of a client share: the connections, and the keys of the queues.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use redis::{Cmd, Value};
@@ -9,6 +9,7 @@ use redis::{Cmd, Value};
 use super::connection_manager::ConnectionManager;
 use super::keys::Keys;
 use crate::Result;
+use crate::lock::lock;
 use crate::name::QueueName;
 
 pub(super) struct Context {
@@ -53,6 +54,6 @@ impl Context {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<QueueName, Arc<Keys>>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.keys)
     }
 }

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use redis::{Value, cmd};
 
-use super::channel::{Channel, Channels, lock};
+use super::channel::{Channel, Channels};
 use super::connection::{Connection, Endpoint};
 use super::connection_manager::ConnectionManager;
 use super::retry_decision::{RetryDecision, retry_decision};
 use super::scripts::Script;
 use crate::backoff::Backoff;
+use crate::lock::lock;
 use crate::name::QueueName;
 
 /// How much longer than its block a command may take before the connection is discarded.

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::channel::{Channel, Channels, Waiting, lock};
+use super::channel::{Channel, Channels, Waiting};
 use super::connection_manager::ConnectionManager;
 use super::keys::Keys;
 use super::listener::Listener;
+use crate::lock::lock;
 use crate::name::QueueName;
 
 /// What a call waits for.

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::connection::Endpoint;
 use super::place::Node;
+use crate::lock::lock;
 use crate::name::QueueName;
 
 /// The known nodes by hash slot; `None` is the list of all queues. So there are at most 16,385 entries,
@@ -37,7 +38,7 @@ impl Routes {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Option<u16>, Node>> {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.nodes)
     }
 }
 
