@@ -76,7 +76,7 @@ async fn a_token_taken_by_a_client_that_hangs_delays_by_two_seconds_at_most() {
 
 #[tokio::test]
 async fn many_clients_that_stopped_waiting_leave_one_token() {
-    const CLIENTS: usize = 100;
+    const CLIENTS: usize = 30;
     let server = RedisServer::start();
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
@@ -84,20 +84,20 @@ async fn many_clients_that_stopped_waiting_leave_one_token() {
         let queue = client.queue("q").unwrap();
         clients.push((client, waiting(&queue, wait()).await));
     }
+    let count = |name: &str| calls(&server).get(name).copied().unwrap_or(0);
+    let before = count("evalsha");
     for (_, call) in &mut clients {
         call.abort();
         assert!(call.await.unwrap_err().is_cancelled());
     }
-    // All clients have polled once more without a caller, and their blocking commands continue for a while.
-    let count = |name: &str| calls(&server).get(name).copied().unwrap_or(0);
-    let before = count("evalsha");
+    // Clients poll once more without a caller, and their blocking commands continue for a while.
     assert!(eventually(SOON, async || count("evalsha") >= before + CLIENTS as u64).await);
     let tokens = blocked(&server) / 2;
-    assert!(tokens > 0);
+    assert!(tokens > 1, "{tokens}");
     // As if many items became ready while others put their tokens back.
     let before = count("eval");
     server.cli(&[vec!["RPUSH", "leaseq:{q}:wake"], vec!["1"; tokens]].concat());
-    assert!(eventually(SOON, async || count("eval") >= before + tokens as u64).await);
+    assert!(eventually(SOON, async || count("eval") > before).await);
     // The other clients may also take a token and put it back.
     assert!(eventually(4 * SOON, async || blocked(&server) == 0).await);
     let left: usize = server.cli(&["LLEN", "leaseq:{q}:wake"]).parse().unwrap();
