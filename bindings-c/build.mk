@@ -12,10 +12,9 @@ C_SOURCES := $(filter-out %/leaseq.h,$(wildcard bindings-c/*/*.[ch] bindings-c/*
 DEMO_WORKERS += 'c=$(CURDIR)/build/c/demo_worker'
 TESTEES += 'c=$(CURDIR)/build/c/testee'
 
-target-folder = $(shell cargo metadata --format-version 1 --no-deps | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
 define install-c
 	cargo build -p leaseq-c --profile $(PROFILE)
-	@bindings-c/packaging/install.sh $(target-folder)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE)) $(1)
+	@bindings-c/packaging/install.sh $(PROGRAMS) $(1)
 endef
 
 c: setup ## build the C libraries into build/c, ready to link

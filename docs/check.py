@@ -244,7 +244,8 @@ class Runner:
         target = os.environ.get("CARGO_TARGET_DIR", str(TOP / "target"))
         environment = {**os.environ, "CARGO_TARGET_DIR": target}
         execute(["cargo", "build", "--quiet"], project, environment, patience=1800)
-        self.rust = Path(target) / "debug" / "leaseq-examples"
+        triple = os.environ.get("CARGO_BUILD_TARGET", "")
+        self.rust = Path(target) / triple / "debug" / "leaseq-examples"
 
     def unpack_node(self) -> None:
         """Put the package for Node.js, and the TypeScript compiler, where examples find them."""

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use leaseq_test_support::Share;
+
 use crate::installed::{Engine, HERE, Place, compile, prefix, succeed};
 
 fn run(program: &str, engine: Engine) {
@@ -46,12 +48,20 @@ fn valgrind(program: &str, engine: Engine) {
     });
 }
 
-/// Makes a test for each program and engine.
+/// Makes a test for each program and engine. Programs `in_turn` run on one day each.
 macro_rules! programs {
     ($run:ident: $($name:ident $program:literal $engine:ident;)*) => {$(
         #[test]
         fn $name() {
             $run($program, Engine::$engine);
+        }
+    )*};
+    (in_turn $run:ident: $($name:ident $program:literal $engine:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            if Share::from_environment().has_named(concat!(module_path!(), stringify!($name))) {
+                $run($program, Engine::$engine);
+            }
         }
     )*};
 }
@@ -88,7 +98,7 @@ mod plain {
 mod address_sanitizer {
     use super::*;
 
-    programs! { sanitized:
+    programs! { in_turn sanitized:
         operations_in_a_file "operations" File;
         operations_on_redis "operations" Redis;
         hostile_in_memory "hostile" Memory;
@@ -108,7 +118,7 @@ mod address_sanitizer {
 mod valgrind {
     use super::*;
 
-    programs! { valgrind:
+    programs! { in_turn valgrind:
         operations_in_memory "operations" Memory;
         operations_on_redis "operations" Redis;
         hostile_in_memory "hostile" Memory;
@@ -137,7 +147,7 @@ mod thread_sanitizer {
         });
     }
 
-    programs! { watched_threads:
+    programs! { in_turn watched_threads:
         threads_in_memory "threads" Memory;
         threads_on_redis "threads" Redis;
         waiting_on_redis "waiting" Redis;

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
+use leaseq_test_support::Share;
 use tokio::task::block_in_place;
 
 use self::clock::Clock;
@@ -27,7 +28,7 @@ use self::scenario::Scenario;
 use self::table::{Mark, Table};
 use self::testee::{Language, Testee};
 use crate::error::Error;
-use crate::share::Share;
+use crate::share::ShareArgs;
 
 /// Known failures, as `SCENARIO TEAM ENGINE`. If one of them passes, the run fails: remove the entry.
 const KNOWN_FAILURES: &[&str] = &[];
@@ -53,7 +54,7 @@ struct Arguments {
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
-    share: Share,
+    share: ShareArgs,
 }
 
 /// Runs what the arguments select. Exit status 0 if all scenarios pass.
@@ -89,10 +90,10 @@ async fn run(arguments: Arguments) -> Result<bool, Error> {
     let wanted = |name: &&str| {
         arguments.engines.is_empty() || arguments.engines.iter().any(|engine| engine == name)
     };
-    if let Some(note) = arguments.share.note() {
+    if let Some(note) = arguments.share.share().note() {
         println!("{note}");
     }
-    let (teams, share) = (arguments.teams.clone(), arguments.share.clone());
+    let (teams, share) = (arguments.teams.clone(), arguments.share.share());
     let plan = Arc::new(Plan { scenarios, languages, teams, share });
     // Concurrently, because much of the time is waiting; each has a clock of its own.
     let mut games = Vec::new();

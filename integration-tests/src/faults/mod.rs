@@ -38,7 +38,7 @@ use self::run::Terms;
 use crate::conformance::engines::VALKEY;
 use crate::conformance::testee::Language;
 use crate::error::Error;
-use crate::share::Share;
+use crate::share::ShareArgs;
 
 /// Breaks things while every language works on a queue, and checks the answers.
 #[derive(Parser)]
@@ -65,7 +65,7 @@ struct Arguments {
     #[arg(long = "language", value_delimiter = ',')]
     languages: Vec<String>,
     #[command(flatten)]
-    share: Share,
+    share: ShareArgs,
 }
 
 /// Runs what the arguments select. Exit status 0 if all promises hold.
@@ -108,7 +108,8 @@ async fn run(arguments: &Arguments) -> Result<bool, Error> {
     }
     let seed = arguments.seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
     println!("seed {seed}");
-    if let Some(note) = arguments.share.note() {
+    let share = arguments.share.share();
+    if let Some(note) = share.note() {
         println!("{note}");
     }
     let jobs = Arc::new(Semaphore::new(arguments.jobs.get()));
@@ -118,7 +119,7 @@ async fn run(arguments: &Arguments) -> Result<bool, Error> {
     let rows =
         FAULTS.iter().flat_map(|fault| fault.engines.iter().map(move |engine| (fault, engine)));
     for (number, (fault, engine)) in rows.enumerate() {
-        if !wanted(fault.name) || !arguments.share.has(number) {
+        if !wanted(fault.name) || !share.has(number) {
             continue;
         }
         if !arguments.engines.is_empty() && !arguments.engines.iter().any(|name| name == engine) {

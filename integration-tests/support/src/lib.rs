@@ -11,6 +11,7 @@
 //! | a changing master | [`Sentinel`] |
 //! | `rediss://` | [`TlsServer`] |
 //! | the processor time of a process | [`cpu_time`] |
+//! | a part of a long matrix each day | [`Share`] |
 //! | waiting without sleeping | [`eventually`] |
 //! | texts with random errors | [`with_accidents`] |
 
@@ -25,6 +26,7 @@ mod port;
 mod proxy;
 mod sentinel;
 mod server;
+mod share;
 mod tls;
 mod wait;
 
@@ -34,5 +36,6 @@ pub use cpu::cpu_time;
 pub use proxy::{Proxy, Then};
 pub use sentinel::Sentinel;
 pub use server::{RedisServer, RedisServerBuilder};
+pub use share::Share;
 pub use tls::TlsServer;
 pub use wait::{eventually, eventually_blocking};
