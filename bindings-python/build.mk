@@ -1,5 +1,5 @@
 # Python: an environment with the package built in it, and one each for other queues to measure beside.
-.PHONY: python generate-python test-python bench-python peers-python fmt-python lint-python
+.PHONY: python generate-python test-python run-python-tests bench-python peers-python fmt-python lint-python
 
 PYTHON_VENV := $(CURDIR)/build/python
 PYTHON := $(PYTHON_VENV)/bin/python
@@ -33,14 +33,17 @@ $(PYTHON_PEERS)/%/ready: bindings-python/bench/peers/%.txt
 	@{ python3 -m venv --clear $(@D) && $(@D)/bin/python -m pip install -q --disable-pip-version-check \
 		-r $< && touch $@; } > $(PYTHON_PEERS)/$*.log 2>&1 || echo "$* could not be installed: $(PYTHON_PEERS)/$*.log"
 
-# Most tests wait for servers, processes or time, so more run at once than there are cores. Tests of one
-# file run in one process, so that the packages are built once.
 # The blocking interface is made from that for asyncio.
 generate-python: $(PYTHON_VENV)/ready
 	$(PYTHON) bindings-python/generate_blocking.py
 
 test-python: PROFILE := dev
 test-python: lint-python python ## what must hold for Python
+	$(MAKE) --no-print-directory run-python-tests
+
+# Most tests wait for servers, processes or time, so more run at once than there are cores. Tests of one
+# file run in one process, so that the packages are built once.
+run-python-tests:
 	cd bindings-python && $(PYTHON) -m pytest -q --numprocesses 4 --dist loadfile
 
 bench-python: PROFILE := dist

@@ -30,7 +30,7 @@ async fn waiting_calls_end_and_later_ones_are_refused() {
         assert_eq!(wait.await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
     }
     client.close().await;
-    assert!(begin.elapsed() < ms(500), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < ms(2_000), "{:?}", begin.elapsed());
     assert_eq!(client.queue("q").unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(client.queues().await.unwrap_err().kind(), ErrorKind::Closed);
     for error in [
