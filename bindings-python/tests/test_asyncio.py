@@ -21,7 +21,7 @@ def test_calls_are_executed_in_the_order_in_which_they_are_made(url, run):
     async def main():
         async with await leaseq.asyncio.connect(url) as client:
             queue = client.queue("q")
-            for number in range(300):
+            for number in range(100):
                 id = str(number)
                 added, lease, removed = await asyncio.gather(
                     queue.add_item(Item("x", id=id)), queue.lease(30, wait=0), queue.remove(id)
