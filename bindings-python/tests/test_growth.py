@@ -12,7 +12,7 @@ import leaseq
 # `make nightly` runs 200,000.
 CYCLES = int(os.environ.get("LEASEQ_CYCLES", "50000"))
 BATCH = 100
-# What an allocator may keep, and a cache may fill; a leak of 200 bytes a cycle is 10 MB in 50,000 cycles.
+# What an allocator may keep, and a cache may fill; 200 bytes a cycle are 10 MB in 50,000 cycles.
 MOST = 8 << 20
 # Connections that are opened at first need, or anew: the first wait may come late.
 FILES = 2

@@ -36,7 +36,7 @@ def test_ctrl_c_ends_a_wait_within_100_ms(url, program):
         started.ends()
         return took
 
-    # Time for a loaded machine to run the two processes, on top. It may stop them for longer, but not often.
+    # Time for a busy machine to run both processes, on top. It may stop them for longer at times.
     assert any(interrupted() < 0.1 + 0.2 for _ in range(5))
     assert counted(url) == (0, 0)
 
