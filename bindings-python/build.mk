@@ -4,7 +4,7 @@
 PYTHON_VENV := $(CURDIR)/build/python
 PYTHON := $(PYTHON_VENV)/bin/python
 PYTHON_TESTEES := ../integration-tests/testees/python
-PYTHON_DOCS := ../docs/pages.py ../docs/book.py ../docs/check.py
+PYTHON_DOCS := $(patsubst %,../docs/%.py,pages book check examples runner rust_examples)
 # The other Python files that are formatted and checked here.
 PYTHON_OTHERS := $(PYTHON_TESTEES) ../core/benches/chart.py $(PYTHON_DOCS)
 PYTHON_PEERS := $(CURDIR)/build/peers-python
