@@ -1,11 +1,9 @@
-// Every operation, from JavaScript and back.
+// The operations of producers and workers, from JavaScript and back.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { test } from 'node:test'
 
 import { ItemInfo, Lease } from '../index.mjs'
 import { onEachEngine } from './support/engines.mjs'
-import { eventually } from './support/wait.mjs'
 
 const AT_ONCE = { durationMs: 30_000, waitMs: 0 }
 
@@ -52,95 +50,6 @@ onEachEngine('operations', (place) => {
       await queue.completeMany(leases),
       given.map(() => true),
     )
-  })
-
-  test('the signal of a lease that a strict call finds lost is aborted', async () => {
-    const queue = place.queue()
-    await queue.addItem('x')
-    const lease = await queue.lease(AT_ONCE)
-    const { signal } = lease
-    assert.equal(await queue.remove(lease.id), true)
-    const { completed } = await queue.completeAndLease([lease], 1, { ...AT_ONCE, strict: true })
-    assert.deepEqual(completed, [false])
-    const inTime = { signal: AbortSignal.timeout(10_000) }
-    if (!signal.aborted) await once(signal, 'abort', inTime)
-    assert.deepEqual([signal.reason.code, lease.isSettled], ['LEASE_LOST', false])
-  })
-
-  test('a batch is completed and the next is leased in one call', async () => {
-    const queue = place.queue()
-    await queue.addItems(['0', '1', '2', '3', '4'].map((id) => ({ id, data: id })))
-    const first = await queue.leaseMany(2, AT_ONCE)
-    const { completed, leases } = await queue.completeAndLease(first, 2, AT_ONCE)
-    assert.deepEqual(completed, [true, true])
-    assert.deepEqual(
-      leases.map((lease) => [lease instanceof Lease, lease.text(), lease.isSettled]),
-      [
-        [true, '2', false],
-        [true, '3', false],
-      ],
-    )
-    assert.deepEqual(
-      first.map((lease) => lease.isSettled),
-      [true, true],
-    )
-    const mixed = [first[0], leases[1]]
-    const second = await queue.completeAndLease(mixed, 5, { ...AT_ONCE, strict: true })
-    assert.deepEqual(second.completed, [false, true])
-    assert.deepEqual(
-      second.leases.map((lease) => lease.id),
-      ['4'],
-    )
-    const kept = { durationMs: 3_000, waitMs: 0, keepAlive: true }
-    await queue.addItem('kept')
-    const third = await queue.completeAndLease(second.leases, 1, kept)
-    const before = third.leases[0].deadlineMs
-    await eventually('it is extended', () => third.leases[0].deadlineMs > before)
-    assert.deepEqual(await queue.completeAndLease([], 1, AT_ONCE), { completed: [], leases: [] })
-    const { leased, totals } = await queue.counts()
-    assert.deepEqual([leased, totals.completed], [2, 4])
-  })
-
-  test('a lease says whether it was completed', async () => {
-    const queue = place.queue()
-    await queue.addItems(['0', '1', '2', '3', '4'].map((id) => ({ id, data: id })))
-    const leases = await queue.leaseMany(5, AT_ONCE)
-    const said = () => leases.map((lease) => [lease.completed, lease.isSettled])
-    assert.deepEqual(said(), Array(5).fill([false, false]))
-    await queue.release(leases[1])
-    await queue.remove('2')
-    await queue.remove('3')
-    assert.equal(await queue.complete(leases[3], { strict: true }), false)
-    assert.deepEqual(await queue.completeMany([leases[0], leases[2]]), [true, false])
-    assert.equal(await queue.complete(leases[0]), false)
-    await queue.completeAndLease([leases[4]], 1, AT_ONCE)
-    assert.deepEqual(said(), [
-      [true, true],
-      [false, true],
-      [false, true],
-      [false, false],
-      [true, true],
-    ])
-  })
-
-  test('what is wrong in such a call completes nothing', async () => {
-    const queue = place.queue()
-    await queue.addItem('a')
-    const lease = await queue.lease(AT_ONCE)
-    const wrong = [
-      () => queue.completeAndLease(lease, 1, AT_ONCE),
-      () => queue.completeAndLease([{}], 1, AT_ONCE),
-      () => queue.completeAndLease([lease], 0, AT_ONCE),
-      () => queue.completeAndLease([lease], '1', AT_ONCE),
-      () => queue.completeAndLease([lease], 1, {}),
-      () => queue.completeAndLease([lease], 1),
-      () => queue.completeAndLease([lease], 1, { ...AT_ONCE, strictly: true }),
-      () => queue.completeAndLease([lease], 1, { ...AT_ONCE, strict: 1 }),
-      () => place.queue().completeAndLease([lease], 1, AT_ONCE),
-    ]
-    for (const call of wrong) await assert.rejects(call, { code: 'INVALID' }, String(call))
-    assert.equal(lease.isSettled, false)
-    assert.equal(await queue.complete(lease), true)
   })
 
   test('what was handed over may be changed afterwards, and what came out too', async () => {
@@ -295,65 +204,6 @@ onEachEngine('operations', (place) => {
     }
     assert.equal(seen, count)
     assert.deepEqual(await queue.addItems([]), [])
-  })
-
-  test('a listing is read page by page', async () => {
-    const queue = place.queue()
-    await queue.addItems(Array.from({ length: 25 }, (_, i) => ({ id: `${i}`, json: { i } })))
-    const seen = []
-    let cursor = null
-    do {
-      const page = await queue.list('ready', { cursor, limit: 10 })
-      assert.ok(page.items.length <= 10)
-      for (const item of page.items) {
-        assert.equal(item.json().i, Number(item.id))
-        assert.deepEqual([item.state, item.priority, item.maxAttempts], ['ready', 0, null])
-        assert.ok(Math.abs(item.addedAtMs - Date.now()) < 60_000)
-        seen.push(item.id)
-      }
-      cursor = page.cursor
-    } while (cursor !== null)
-    assert.deepEqual(
-      seen,
-      Array.from({ length: 25 }, (_, i) => `${i}`),
-    )
-    assert.deepEqual(await queue.list('dead'), { items: [], cursor: null })
-  })
-
-  test('operators look, remove, purge and pause', async () => {
-    const queue = place.queue()
-    await queue.addItems(['a', 'b', 'c'].map((id) => ({ id, data: '' })))
-    assert.deepEqual(await queue.removeMany(['a', 'none']), [true, false])
-    assert.deepEqual([await queue.queueLen(), await queue.processing()], [2, 0])
-    await queue.pause()
-    assert.equal((await queue.counts()).paused, true)
-    assert.equal(await queue.lease(AT_ONCE), null)
-    assert.deepEqual(await queue.leaseMany(5, { durationMs: 1, waitMs: 1 }), [])
-    const waiting = queue.lease({ durationMs: 30_000 })
-    await queue.resume()
-    assert.equal((await waiting).id, 'b')
-    assert.equal(await queue.processing(), 1)
-    assert.equal(await queue.purge('ready'), 1)
-    assert.equal(await queue.purge('dead'), 0)
-    assert.ok((await place.client.queues()).includes(queue.name))
-  })
-
-  test('cleans report what they did', async () => {
-    const queue = place.queue()
-    await queue.addItem('a')
-    const lease = await queue.lease({ durationMs: 1 })
-    await eventually('the lease is lost', () => lease.isLost)
-    const report = await eventually('it is reclaimed', async () => {
-      const report = await queue.lightClean()
-      return report.expired > 0 && report
-    })
-    assert.deepEqual(report, { promoted: 0, expired: 1, died: 0, nextInMs: null })
-    const sound = await queue.check()
-    assert.deepEqual([sound.sound, sound.items, sound.found], [true, 1, {}])
-    assert.equal((await queue.deepClean()).sound, true)
-    assert.equal(await queue.complete(lease), true)
-    const { totals } = await queue.counts()
-    assert.deepEqual([totals.added, totals.expired, totals.completed], [1, 1, 1])
   })
 
   test('calls made together are answered each with its own', async () => {
