@@ -1,20 +1,20 @@
 //! A process that forks while its threads work. With the hooks of `leaseq::fork` a child may open the file
 //! again, and the parent continues.
 
-use std::ffi::c_int;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use leaseq::{Client, ConnectOptions, ErrorKind, Lease, LeaseOptions, WorkQueue};
+use leaseq::{Client, ErrorKind, Lease, LeaseOptions, WorkQueue};
 
 use crate::libc_calls::{ended, forked, register_hooks};
 use crate::support::{Place, Process, assert_sound, at_once, fill, item, ms, queue};
 
-const URL: &str = "LEASEQ_FORKS_URL";
+/// Where a process of these tests finds the URL of the file.
+pub(super) const URL: &str = "LEASEQ_FORKS_URL";
 
-fn block_on<T>(work: impl Future<Output = T>) -> T {
+pub(super) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 
@@ -31,9 +31,9 @@ fn child(url: &str, id: &str) {
     block_on(async { one_cycle(&queue(url).await, id).await });
 }
 
-/// Runs a test of this module in a process of its own, where the hooks are registered.
-fn in_own_process(test: &str, place: &Place) {
-    let mut process = Process::start(&format!("forks::{test}"), &[(URL, &place.url())]);
+/// Runs an ignored test in a process of its own, where it may register the hooks and fork.
+pub(super) fn in_own_process(test: &str, place: &Place) {
+    let mut process = Process::start(test, &[(URL, &place.url())]);
     let begun = Instant::now();
     let status = loop {
         if let Some(status) = process.0.try_wait().unwrap() {
@@ -132,7 +132,7 @@ fn forking() {
 
 #[test]
 fn a_lease_call_that_waits_across_a_fork_gets_its_item() {
-    in_own_process("waiting_across_forks", &Place::new());
+    in_own_process("forks::waiting_across_forks", &Place::new());
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn waiting_across_forks() {
 
 #[test]
 fn a_child_outlives_a_parent_that_waited_for_its_turn() {
-    in_own_process("waiting_for_a_turn", &Place::new());
+    in_own_process("forks::waiting_for_a_turn", &Place::new());
 }
 
 #[test]
@@ -204,110 +204,6 @@ fn waiting_for_a_turn() {
 }
 
 #[test]
-fn a_file_that_is_replaced_during_a_fork_is_unavailable() {
-    in_own_process("replaced_during_a_fork", &Place::new());
-}
-
-#[test]
-#[ignore = "started as a process by the test above"]
-fn replaced_during_a_fork() {
-    let Ok(url) = std::env::var(URL) else { return };
-    let file = Path::new(url.strip_prefix("sqlite:").unwrap());
-    let parent = queue(&url);
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let parent = runtime.block_on(parent);
-    assert!(runtime.block_on(parent.add_item(item("a"))).unwrap());
-    for round in 0..3 {
-        leaseq::fork::before();
-        // As by two bindings that have both registered.
-        leaseq::fork::before();
-        if round == 1 {
-            std::fs::rename(file, file.with_extension("old")).unwrap();
-        }
-        leaseq::fork::after_in_parent();
-        leaseq::fork::after_in_parent();
-        let counts = runtime.block_on(parent.counts());
-        if round == 0 {
-            assert_eq!(counts.unwrap().ready, 1);
-        } else {
-            let error = counts.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Unavailable);
-            assert!(error.to_string().contains("removed or replaced"), "{error}");
-            assert!(!file.exists());
-        }
-    }
-}
-
-#[test]
-fn a_fork_does_not_wait_for_ever_for_somebody_inside() {
-    in_own_process("somebody_inside", &Place::new());
-}
-
-#[test]
-#[ignore = "started as a process by the test above"]
-fn somebody_inside() {
-    let Ok(url) = std::env::var(URL) else { return };
-    register_hooks();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let (hold, inside) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let mut options = ConnectOptions::default();
-    options.clock = Some({
-        let (hold, inside) = (hold.clone(), inside.clone());
-        // Asked for the time in a transaction.
-        let clock = move || {
-            inside.store(hold.load(Ordering::SeqCst), Ordering::SeqCst);
-            while hold.load(Ordering::SeqCst) {
-                std::thread::sleep(ms(1));
-            }
-            1_800_000_000_000
-        };
-        clock.into()
-    });
-    let parent = runtime.block_on(Client::connect_with(&url, options)).unwrap();
-    let parent = parent.queue("jobs").unwrap();
-    hold.store(true, Ordering::SeqCst);
-    let adding = runtime.spawn({
-        let parent = parent.clone();
-        async move { parent.add_item(item("a")).await }
-    });
-    while !inside.load(Ordering::SeqCst) {
-        std::thread::sleep(ms(1));
-    }
-    let begun = Instant::now();
-    let pid = forked(|| {
-        for url in [url.as_str(), "memory:"] {
-            let error = block_on(Client::connect(url)).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Invalid);
-        }
-    });
-    let took = begun.elapsed();
-    assert!(took >= ms(5_000) && took < ms(15_000), "{took:?}");
-    assert_eq!(ended(pid), 0);
-    hold.store(false, Ordering::SeqCst);
-    assert!(runtime.block_on(adding).unwrap().unwrap());
-    assert_eq!(runtime.block_on(parent.counts()).unwrap().ready, 1);
-}
-
-#[test]
-fn without_the_hooks_a_child_is_refused() {
-    in_own_process("forking_without_hooks", &Place::new());
-}
-
-#[test]
-#[ignore = "started as a process by the test above"]
-fn forking_without_hooks() {
-    let Ok(url) = std::env::var(URL) else { return };
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let parent = runtime.block_on(queue(&url));
-    let pid: c_int = forked(|| {
-        let error = block_on(Client::connect(&url)).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Invalid);
-    });
-    assert_eq!(ended(pid), 0);
-    assert!(runtime.block_on(parent.add_item(item("a"))).unwrap());
-}
-
-#[test]
 fn a_fork_does_not_wait_for_a_check_which_begins_again() {
     let place = Place::new();
     block_on(async {
@@ -315,7 +211,7 @@ fn a_fork_does_not_wait_for_a_check_which_begins_again() {
         assert!(queue.add_item(item("first")).await.unwrap());
         fill(&place, 300_000);
     });
-    in_own_process("checking_across_forks", &place);
+    in_own_process("forks::checking_across_forks", &place);
 }
 
 #[test]

@@ -22,5 +22,6 @@ mod rows;
 mod sizes;
 mod stopped;
 mod support;
+mod unusable_after_forks;
 mod waiting;
 mod worker;
