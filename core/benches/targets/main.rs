@@ -14,6 +14,7 @@ mod latency;
 mod load;
 mod memory;
 mod network;
+mod plain;
 mod processes;
 mod rates;
 mod raw;
