@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from examples import Example, WrongError, read_examples
@@ -43,12 +44,19 @@ def check_links() -> list[str]:
     return wrong + [f"docs/README.md does not list {name}" for name in sorted(names - listed)]
 
 
+def free_port() -> int:
+    """Return a port outside the range for outgoing connections, which any process might take."""
+    while True:
+        port = random.randrange(22_000, 32_000)
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
 @contextmanager
 def redis_server(folder: Path) -> Iterator[str]:
     """Start a server on a free port of loopback, and yield its URL."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     program = os.environ.get("LEASEQ_REDIS_SERVER", "redis-server")
     command = [
         program,

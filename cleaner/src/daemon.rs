@@ -188,6 +188,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use clap::Parser;
+    use leaseq_test_support::Port;
 
     use super::*;
     use crate::config::Listen;
@@ -200,10 +201,10 @@ mod tests {
     #[tokio::test]
     async fn the_default_address_is_taken_from_the_own_server_on_all_hosts() {
         let overview = Arc::new(Overview::new());
-        let all = Listen::At("0.0.0.0:0".parse().unwrap());
+        let port = Port::reserve();
+        let all = Listen::At(SocketAddr::from(([0, 0, 0, 0], port.number())));
         let mut http = Server::start(&all, overview.clone()).await.unwrap();
-        let port = http.shown().parse::<SocketAddr>().unwrap().port();
-        let default = SocketAddr::from(([127, 0, 0, 1], port));
+        let default = SocketAddr::from(([127, 0, 0, 1], port.number()));
         let client = Client::connect("memory:").await.unwrap();
         let prepared = Ok((settings(Listen::IfFree(default)), client));
         apply(prepared, &mut http, &overview).await.unwrap();

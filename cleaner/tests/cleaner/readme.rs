@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use leaseq_test_support::RedisServer;
+use leaseq_test_support::{Port, RedisServer};
 
 use crate::support::command;
 
@@ -24,11 +24,12 @@ fn its_commands_work_word_for_word() {
     assert!(blocks[0].starts_with(install), "{}", blocks[0]);
     let folder = tempfile::tempdir().unwrap();
     let server = RedisServer::start();
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = Port::reserve();
+    let free = format!("127.0.0.1:{}", port.number());
     let commands = blocks.concat().replace(install, "");
     // Ports are replaced: other programs may use them on this machine.
     let commands = commands.replace("redis://127.0.0.1/", &server.url());
-    let commands = commands.replace("127.0.0.1:9470", &free.to_string());
+    let commands = commands.replace("127.0.0.1:9470", &free);
     let commands = commands.replace("redis-cli", &format!("redis-cli -p {}", server.port()));
     let users = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/docs/users.acl");
     let commands = commands.replace("leaseq/core/docs/users.acl", users);
@@ -37,7 +38,7 @@ fn its_commands_work_word_for_word() {
     let path = format!("{folder_of_binary}:{}", std::env::var("PATH").unwrap());
     let mut shell = Command::new("bash");
     shell.args(["-euo", "pipefail", "-c", &commands]).current_dir(folder.path());
-    shell.env("PATH", path).env("LEASEQ_CLEANER_LISTEN", free.to_string());
+    shell.env("PATH", path).env("LEASEQ_CLEANER_LISTEN", free);
     shell.env_remove("LEASEQ_URL").env_remove("REDIS_URL");
     let output = shell.stdin(Stdio::null()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -1,10 +1,11 @@
 //! SIGHUP: a wrong configuration changes nothing.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use leaseq::{Client, WorkQueue};
-use leaseq_test_support::{RedisServer, eventually_blocking};
+use leaseq_test_support::{Port, RedisServer, eventually_blocking};
 use rustix::process::Signal;
 
 use crate::support::{Cleaner, SOON, command, get, is_reclaimed, item};
@@ -131,7 +132,8 @@ async fn another_address_is_taken_before_the_old_one_is_left() {
     let cleaner = stage.start();
     cleaner.wait_for_queues(&["q"]);
     let old = cleaner.address();
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = Port::reserve();
+    let free = SocketAddr::from(([127, 0, 0, 1], port.number()));
     stage.write(&stage.good().replace("127.0.0.1:0", &free.to_string()));
     hang_up(&cleaner, "configuration reloaded");
     assert_eq!(cleaner.address(), free);
@@ -146,7 +148,8 @@ async fn another_address_is_taken_before_the_old_one_is_left() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_host_on_the_same_port_is_taken_and_a_mistake_there_gives_the_old_one_back() {
     let stage = Stage::new().await;
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let port = Port::reserve();
+    let free = SocketAddr::from(([127, 0, 0, 1], port.number()));
     let at = |host: &str| {
         let port = free.port();
         stage.write(&stage.good().replace("127.0.0.1:0", &format!("{host}:{port}")));

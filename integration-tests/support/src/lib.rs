@@ -12,6 +12,7 @@
 //! | `rediss://` | [`TlsServer`] |
 //! | the processor time of a process | [`cpu_time`] |
 //! | a part of a long matrix each day | [`Share`] |
+//! | a free port | [`Port`] |
 //! | waiting without sleeping | [`eventually`] |
 //! | texts with random errors | [`with_accidents`] |
 
@@ -34,6 +35,7 @@ mod wait;
 pub use accidents::with_accidents;
 pub use cluster::Cluster;
 pub use cpu::cpu_time;
+pub use port::Port;
 pub use proxy::{Proxy, Then};
 pub use sentinel::Sentinel;
 pub use server::RedisServer;

@@ -18,7 +18,7 @@ pub(crate) const SECOND: u16 = 10_000;
 
 /// A port of 127.0.0.1 that no other test uses, in this process or another. Other programs may.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     number: u16,
     /// Locked. The lock ends with the process at the latest, so the file may remain.
     _lock: File,
@@ -26,7 +26,10 @@ pub(crate) struct Port {
 
 impl Port {
     /// Reserves a port on which nobody listens.
-    pub(crate) fn reserve() -> Self {
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn reserve() -> Self {
         Self::listen().0
     }
 
@@ -47,7 +50,8 @@ impl Port {
         panic!("no free port on 127.0.0.1 in {PORTS:?}");
     }
 
-    pub(crate) fn number(&self) -> u16 {
+    /// The port.
+    pub fn number(&self) -> u16 {
         self.number
     }
 }
