@@ -8,7 +8,7 @@ use leaseq_test_support::Share;
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ShareArgs {
     /// Run only one of this many parts of the matrix, chosen by the date
-    #[arg(long, default_value = "1", env = "LEASEQ_PARTS")]
+    #[arg(long, default_value = "1")]
     parts: NonZeroU64,
     /// The date as days since 1970-01-01, instead of today
     #[arg(long, default_value_t = Share::today())]

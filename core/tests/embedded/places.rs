@@ -52,7 +52,7 @@ async fn what_is_no_file_is_invalid_and_left_alone() {
 #[tokio::test]
 async fn a_file_that_is_no_database_is_invalid_and_left_as_it_is() {
     let place = Place::new();
-    for content in ["hello", &"no database\n".repeat(1_000)] {
+    for content in ["x", "hello", &"no database\n".repeat(1_000)] {
         fs::write(place.file(), content).unwrap();
         assert_eq!(refused(&place.file()).await.kind(), ErrorKind::Invalid);
         assert_eq!(fs::read_to_string(place.file()).unwrap(), content);

@@ -115,6 +115,13 @@ fn refuse_server_options(scheme: &str, options: &ConnectOptions, known: &[&str])
 /// files, and network file systems.
 pub(super) fn check_place(path: &Path) -> Result<()> {
     let what = match std::fs::metadata(path) {
+        // SQLite takes it for an empty file.
+        Ok(found) if found.is_file() && found.len() == 1 => {
+            return Err(Error::invalid(format_args!(
+                "{}: it has one byte, and is no database",
+                shown(path)
+            )));
+        }
         Ok(found) if found.is_file() => return check_file_system(path),
         Ok(found) if found.is_dir() => "a folder",
         Ok(_) => "a device, a pipe or a socket",
