@@ -13,7 +13,10 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 PROFILE ?= release
 # The tool for Node.js always names the target, and cargo would compile everything again for those that do
 # not.
-export CARGO_BUILD_TARGET ?= $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+HOST := $(shell PATH="$$PATH:$$HOME/.cargo/bin" rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+ifneq ($(HOST),)
+export CARGO_BUILD_TARGET ?= $(HOST)
+endif
 TARGET_FOLDER = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/$(CARGO_BUILD_TARGET)
 PROGRAMS = $(TARGET_FOLDER)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
