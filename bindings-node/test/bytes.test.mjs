@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { runInNewContext } from 'node:vm'
 import { Worker } from 'node:worker_threads'
 
-import { AT_ONCE, beside, test, throws } from './support/beside.mjs'
-import { onEachEngine } from './support/engines.mjs'
+import { beside, test, throws } from './support/beside.mjs'
+import { AT_ONCE, onEachEngine } from './support/engines.mjs'
 import { eventually } from './support/wait.mjs'
 
 /** Bytes whose buffer now belongs to somebody else. */

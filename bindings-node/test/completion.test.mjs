@@ -4,10 +4,8 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 
 import { Lease } from '../index.mjs'
-import { onEachEngine } from './support/engines.mjs'
+import { AT_ONCE, onEachEngine } from './support/engines.mjs'
 import { eventually } from './support/wait.mjs'
-
-const AT_ONCE = { durationMs: 30_000, waitMs: 0 }
 
 onEachEngine('completions', (place) => {
   test('a batch is completed and the next is leased in one call', async () => {

@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 
 import * as leaseq from '../index.mjs'
-import { errorOf, onEachEngine } from './support/engines.mjs'
+import { AT_ONCE, errorOf, onEachEngine } from './support/engines.mjs'
 import { command, startRedis } from './support/redis.mjs'
 import { eventually } from './support/wait.mjs'
 
 const { connect, LeaseqError } = leaseq
-const AT_ONCE = { durationMs: 30_000, waitMs: 0 }
 const CLASSES = {
   INVALID: leaseq.InvalidError,
   LEASE_LOST: leaseq.LeaseLostError,

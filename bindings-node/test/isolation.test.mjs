@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { runInNewContext } from 'node:vm'
 
 import { connect, Lease, Queue } from '../index.mjs'
-import { AT_ONCE, beside, BOOM, proxy, test, throws, trap } from './support/beside.mjs'
-import { errorOf, onEachEngine } from './support/engines.mjs'
+import { beside, BOOM, proxy, test, throws, trap } from './support/beside.mjs'
+import { AT_ONCE, errorOf, onEachEngine } from './support/engines.mjs'
 import { startRedis } from './support/redis.mjs'
 import { run } from './support/run.mjs'
 

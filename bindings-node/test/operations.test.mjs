@@ -3,9 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { ItemInfo, Lease } from '../index.mjs'
-import { onEachEngine } from './support/engines.mjs'
-
-const AT_ONCE = { durationMs: 30_000, waitMs: 0 }
+import { AT_ONCE, onEachEngine } from './support/engines.mjs'
 
 onEachEngine('operations', (place) => {
   test('data goes in as text, bytes and JSON, and comes out as it was', async () => {

@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { onEachEngine } from './support/engines.mjs'
+import { AT_ONCE, onEachEngine } from './support/engines.mjs'
 import { eventually } from './support/wait.mjs'
-
-const AT_ONCE = { durationMs: 30_000, waitMs: 0 }
 
 onEachEngine('operators', (place) => {
   test('a listing is read page by page', async () => {

@@ -4,11 +4,10 @@ import { createRequire } from 'node:module'
 import { test } from 'node:test'
 
 import { connect } from '../index.mjs'
-import { onEachEngine } from './support/engines.mjs'
+import { AT_ONCE, onEachEngine } from './support/engines.mjs'
 
 const { NativeQueue } = createRequire(import.meta.url)('../native.js')
 
-const AT_ONCE = { durationMs: 30_000, waitMs: 0 }
 const item = (id) => ({ id, data: '' })
 const code = (call) => call.catch((error) => error.code)
 

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { connect, InvalidError } from '../index.mjs'
-import { onEachEngine } from './support/engines.mjs'
+import { AT_ONCE, onEachEngine } from './support/engines.mjs'
 import { eventually } from './support/wait.mjs'
 
-const AT_ONCE = { durationMs: 30_000, waitMs: 0 }
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const ids = (leases) => leases.map((lease) => lease?.id ?? null)
 

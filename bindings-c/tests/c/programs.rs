@@ -59,7 +59,7 @@ macro_rules! programs {
     (in_turn $run:ident: $($name:ident $program:literal $engine:ident;)*) => {$(
         #[test]
         fn $name() {
-            if Share::from_environment().has_named(concat!(module_path!(), stringify!($name))) {
+            if Share::from_environment().has_named(concat!(module_path!(), "::", stringify!($name))) {
                 $run($program, Engine::$engine);
             }
         }

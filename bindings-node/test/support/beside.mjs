@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test as testOnce } from 'node:test'
 
-export const AT_ONCE = { durationMs: 30_000, waitMs: 0 }
+import { AT_ONCE } from './engines.mjs'
+
 export const BOOM = new Error('boom')
 export const throws = () => {
   throw BOOM

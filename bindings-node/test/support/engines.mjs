@@ -7,6 +7,9 @@ import { after, before, describe } from 'node:test'
 import { connect } from '../../index.mjs'
 import { startRedis } from './redis.mjs'
 
+/** A lease of 30 s, if there is an item. */
+export const AT_ONCE = { durationMs: 30_000, waitMs: 0 }
+
 const ENGINES = {
   async redis() {
     const server = await startRedis()

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use leaseq::{Client, Item, LeaseOptions, WorkQueue};
@@ -84,6 +85,14 @@ pub(crate) struct Process(pub(crate) Child);
 impl Process {
     /// Runs an ignored test of this program, one that does the work of a process, in a process.
     pub(crate) fn start(test: &str, environment: &[(&str, &str)]) -> Process {
+        // A process that finds no test of the name succeeds.
+        static TESTS: LazyLock<String> = LazyLock::new(|| {
+            let mut list = Command::new(std::env::current_exe().unwrap());
+            let list = list.args(["--list", "--ignored", "--format", "terse"]).output().unwrap();
+            String::from_utf8(list.stdout).unwrap()
+        });
+        let listed = format!("{test}: test");
+        assert!(TESTS.lines().any(|line| line == listed), "{test} is no ignored test");
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
         command.envs(environment.iter().copied());

@@ -90,10 +90,11 @@ async fn run(arguments: Arguments) -> Result<bool, Error> {
     let wanted = |name: &&str| {
         arguments.engines.is_empty() || arguments.engines.iter().any(|engine| engine == name)
     };
-    if let Some(note) = arguments.share.share().note() {
+    let share = arguments.share.share();
+    if let Some(note) = share.note() {
         println!("{note}");
     }
-    let (teams, share) = (arguments.teams.clone(), arguments.share.share());
+    let teams = arguments.teams.clone();
     let plan = Arc::new(Plan { scenarios, languages, teams, share });
     // Concurrently, because much of the time is waiting; each has a clock of its own.
     let mut games = Vec::new();
