@@ -20,10 +20,10 @@ fn sees_the_outage(cleaner: &Cleaner) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_stopped_for_a_minute_and_comes_back_empty() {
     let mut server = RedisServer::start();
-    let client = Client::connect(&format!("{}?timeout_ms=500", server.url())).await.unwrap();
+    let client = Client::connect(&server.url()).await.unwrap();
     let queue = client.queue("q").unwrap();
     queue.add_item(item("a")).await.unwrap();
-    let cleaner = Cleaner::start(&format!("{}?timeout_ms=500", server.url()), &[]);
+    let cleaner = Cleaner::start(&format!("{}?timeout_ms=2000", server.url()), &[]);
     cleaner.wait_for_queues(&["q"]);
     let stopped = Instant::now();
     server.kill();
@@ -47,7 +47,7 @@ async fn a_server_that_hangs() {
     let client = Client::connect(&server.url()).await.unwrap();
     let queue = client.queue("q").unwrap();
     queue.add_item(item("a")).await.unwrap();
-    let cleaner = Cleaner::start(&format!("{}?timeout_ms=500", server.url()), &[]);
+    let cleaner = Cleaner::start(&format!("{}?timeout_ms=2000", server.url()), &[]);
     cleaner.wait_for_queues(&["q"]);
     server.pause();
     sees_the_outage(&cleaner);
@@ -76,7 +76,7 @@ async fn a_server_that_is_replaced_by_its_replica() {
     let client = Client::connect(&sentinel.url()).await.unwrap();
     let queue = client.queue("q").unwrap();
     queue.add_item(item("a")).await.unwrap();
-    let cleaner = Cleaner::start(&format!("{}?timeout_ms=500", sentinel.url()), &[]);
+    let cleaner = Cleaner::start(&format!("{}?timeout_ms=2000", sentinel.url()), &[]);
     cleaner.wait_for_queues(&["q"]);
     sentinel.kill_master();
     assert!(eventually_blocking(SOON, || !cleaner.is_ready()));

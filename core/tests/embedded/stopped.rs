@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::{Place, Process, assert_sound, at_once, item, queue, url};
 
 const FOLDER: &str = "LEASEQ_STOPPED_FOLDER";
-/// No call takes longer than its time-out of 300 ms and this: the machine may be busy.
+/// No call takes longer than its time-out of 600 ms and this: the machine may be busy.
 const SOON: Duration = Duration::from_secs(10);
 
 #[test]
@@ -44,7 +44,7 @@ fn stopped(place: &Place) -> Process {
 }
 
 fn in_a_hurry(place: &Place) -> String {
-    format!("{}?timeout_ms=300", place.url())
+    format!("{}?timeout_ms=600", place.url())
 }
 
 /// The call ends soon: what it gave, if it was not `Unavailable` and not executed.
@@ -156,29 +156,33 @@ async fn giving_up() {
     let file = Path::new(&folder).join("queue.db");
     let turn = File::create(Path::new(&folder).join("queue.db-lock")).unwrap();
     turn.lock().unwrap();
-    let url = format!("{}?timeout_ms=50", url(&file));
-    for _ in 0..20 {
-        assert_eq!(Client::connect(&url).await.unwrap_err().kind(), ErrorKind::Unavailable);
+    let impatient = format!("{}?timeout_ms=200", url(&file));
+    for _ in 0..10 {
+        assert_eq!(Client::connect(&impatient).await.unwrap_err().kind(), ErrorKind::Unavailable);
         // And one that is dropped.
-        let connecting = Client::connect(&url);
+        let connecting = Client::connect(&impatient);
         let _ = tokio::time::timeout(Duration::from_millis(5), connecting).await;
     }
     assert!(eventually(SOON, async || threads() == 0).await, "{} threads", threads());
     turn.unlock().unwrap();
-    let queue = queue(&url).await;
-    queue.add_item(item("a")).await.unwrap();
+    // A disk that stands still for longer than the time-out is no reason to fail.
+    Client::connect(&url(&file)).await.unwrap().close().await;
+    let queue = queue(&impatient).await;
+    let added = async |id| eventually(SOON, async || queue.add_item(item(id)).await.is_ok()).await;
+    assert!(added("a").await);
     assert_eq!(threads(), 1);
     turn.lock().unwrap();
     let before = resident();
-    for n in 0..40 {
+    for n in 0..25 {
         never(&queue, n).await;
     }
     // One of them takes 8 MiB on its way.
     let grown = resident().saturating_sub(before);
-    assert!(grown < 100, "{grown} MiB are kept of 320");
+    assert!(grown < 100, "{grown} MiB are kept of 200");
     turn.unlock().unwrap();
-    assert!(queue.add_item(item("b")).await.is_ok());
-    assert_eq!(queue.counts().await.unwrap().totals.added, 2);
+    assert!(added("b").await);
+    let counted = async || queue.counts().await.is_ok_and(|counts| counts.totals.added == 2);
+    assert!(eventually(SOON, counted).await);
     assert_eq!(threads(), 1);
 }
 
@@ -202,7 +206,7 @@ async fn coming_and_going() {
     let turn = File::open(Path::new(&folder).join("queue.db-lock")).unwrap();
     for round in 0..3 {
         turn.lock().unwrap();
-        let hurried = format!("{}?timeout_ms=50", url(&file));
+        let hurried = format!("{}?timeout_ms=300", url(&file));
         for _ in 0..10 {
             let come_and_go = || async {
                 let client = Client::connect(&hurried).await.unwrap();

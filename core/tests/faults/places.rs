@@ -192,7 +192,7 @@ async fn an_unsuitable_server_is_refused_with_the_setting_to_change() {
     let url = format!("{}?connect_timeout_ms=200", server.url());
     let error = Client::connect(&url).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Unavailable, false));
-    assert!(begin.elapsed() < ms(1_500), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < ms(4_000), "{:?}", begin.elapsed());
     server.kill();
     let error = Client::connect(&server.url()).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Unavailable, false));

@@ -77,7 +77,7 @@ async fn no_password_is_logged() {
         errors += &format!("{error} {error:?}\n");
     }
     // A password that is changed, and a server that goes away.
-    let client = Client::connect(&format!("{}?timeout_ms=300", server.url())).await.unwrap();
+    let client = Client::connect(&format!("{}?timeout_ms=1000", server.url())).await.unwrap();
     let queue = client.queue("q").unwrap();
     let waiting = {
         let queue = queue.clone();

@@ -27,7 +27,7 @@ async fn each_call_ends_within_its_own_time() {
         for call in calls {
             let (error, took) = call.await.unwrap();
             assert_eq!(error.kind(), ErrorKind::Unavailable);
-            assert!(took < ms(1_500), "{kind}: {took:?} {error}");
+            assert!(took < ms(1_800), "{kind}: {took:?} {error}");
         }
     }
 }
