@@ -176,8 +176,8 @@ fn clients_that_read_no_answers_do_not_keep_the_port() {
     }
     let answers = || get(cleaner.address(), "/healthz").is_some_and(|(status, _)| status == 200);
     assert!(!answers(), "all connections are in use");
-    assert!(eventually_blocking(Duration::from_secs(40), answers));
-    assert!(begun.elapsed() < Duration::from_secs(45), "{:?}", begun.elapsed());
+    assert!(eventually_blocking(Duration::from_secs(100), answers));
+    assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
 }
 
 /// A cleaner with this standard error still cleans, and still exits.

@@ -34,7 +34,7 @@ async fn a_hundred_idle_queues_cost_next_to_nothing() {
         cleaner.wait_for_queues(&names.iter().map(String::as_str).collect::<Vec<_>>());
         // The first deep cleans are work, but end soon.
         let cleaned = async || deep_cleans(std::slice::from_ref(&cleaner)) == QUEUES as u64;
-        assert!(eventually(secs(60), cleaned).await);
+        assert!(eventually(secs(240), cleaned).await);
         let asked = |place: &Place| match place {
             Place::Redis(server) => requests(server),
             Place::File(_) => 0,
