@@ -40,6 +40,9 @@ export declare class Leases {
   expiries(index: number): number
   priority(index: number): number
   lastError(index: number): string
+  endings(index: number): Array<NativeEnding>
+  /** Null if there was none. */
+  releases(index: number): NativeReleases | null
   generation(index: number): number
   /** Milliseconds since 1970. */
   deadline(index: number): number
@@ -67,14 +70,14 @@ export declare class NativeClient {
 /** One queue of a client. */
 export declare class NativeQueue {
   /** Answers with a boolean. */
-  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, maxAttempts?: number | undefined | null): void
+  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null): void
   /**
    * Many calls of `add` for items without options. For each its number, the length of its id
    * (`u32::MAX`: one is to be made) and that of its data; `bytes` has ids and data in turn. Each
    * answers with a boolean. Throws if the lengths do not add up; then none of them is made.
    */
   addTogether(sizes: Uint32Array, bytes: Uint8Array): void
-  /** For each item: data, id, priority, delay and limit of attempts. Answers with 0 or 1 for each. */
+  /** For each item: data, id, priority, delay, when it is due, and limit of attempts. Answers with 0 or 1 for each. */
   addMany(call: number, fields: unknown[]): void
   /**
    * Many calls for one lease. Each answers with leases; can be cancelled. A keep-alive limit of
@@ -118,14 +121,14 @@ export declare class NativeQueue {
   extend(call: number, holder: Leases, index: number, durationMs: number): void
   /** Answers with the deadline for each. */
   extendMany(call: number, holders: Array<Leases>, indexes: Array<number>, durationMs: number): void
-  /** Answers with nothing. */
-  release(call: number, holder: Leases, index: number, delayMs: number): void
-  /** Answers with 1 for each. */
-  releaseMany(call: number, holders: Array<Leases>, indexes: Array<number>, delayMs: number): void
+  /** Answers with nothing. An empty reason is none. */
+  release(call: number, holder: Leases, index: number, delayMs: number, reason: string): void
+  /** Answers with 1 for each. An empty reason is none. */
+  releaseMany(call: number, holders: Array<Leases>, indexes: Array<number>, delayMs: number, reason: string): void
   /** Answers with the number of the state. */
-  fail(call: number, holder: Leases, index: number, error: string, delayMs: number): void
+  fail(call: number, holder: Leases, index: number, error: string, delayMs: number, dead: boolean): void
   /** Answers with the number of the state for each. */
-  failMany(call: number, holders: Array<Leases>, indexes: Array<number>, errors: Array<string>, delayMs: number): void
+  failMany(call: number, holders: Array<Leases>, indexes: Array<number>, errors: Array<string>, delayMs: number, dead: boolean): void
 }
 
 /** How to connect, as `ConnectOptions` of the core. */
@@ -135,4 +138,19 @@ export interface NativeConnectOptions {
   connectTimeoutMs?: number
   maxData?: number
   caFile?: string
+}
+
+/** As `Ending` of the core. */
+export interface NativeEnding {
+  kind: 'failed' | 'expired'
+  /** Milliseconds since 1970. */
+  atMs: number
+}
+
+/** As `Releases` of the core. */
+export interface NativeReleases {
+  reason: string
+  count: number
+  /** Milliseconds since 1970. */
+  firstAtMs: number
 }

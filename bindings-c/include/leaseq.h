@@ -64,7 +64,8 @@
  * long as that. Arguments are read during the call, and copied if they are kept.
  *
  * **Text and bytes.** Names, URLs and messages are UTF-8 with a NUL at the end. Ids and data are
- * arbitrary bytes, including NUL, with a separate length; nothing is appended to them.
+ * arbitrary bytes, including NUL, with a separate length; nothing is appended to them. Error texts
+ * and reasons are UTF-8 with a separate length, and have a NUL at the end when they are returned.
  *
  * **Time** is in milliseconds, as int64_t. Durations are not negative, except
  * `LEASEQ_WAIT_FOREVER`. The server's clock decides; points in time are ms since 1970 on that clock.
@@ -109,6 +110,11 @@
  * Longest id, in bytes.
  */
 #define LEASEQ_MAX_ID 512
+
+/**
+ * Longest reason of a release, in bytes.
+ */
+#define LEASEQ_MAX_REASON 128
 
 /**
  * Most leases that one call gives.
@@ -177,10 +183,29 @@ typedef enum {
      */
     LEASEQ_STATE_LEASED = 3,
     /**
-     * Out of attempts; stays until leaseq_queue_requeue() or leaseq_queue_remove().
+     * Out of attempts, or failed as dead; stays until leaseq_queue_requeue() or
+     * leaseq_queue_remove().
      */
     LEASEQ_STATE_DEAD = 4,
 } leaseq_state;
+
+/**
+ * How a lease ended without completion.
+ */
+typedef enum {
+    /**
+     * There is no such lease.
+     */
+    LEASEQ_ENDING_NONE = 0,
+    /**
+     * With leaseq_queue_fail().
+     */
+    LEASEQ_ENDING_FAILED = 1,
+    /**
+     * It expired and was reclaimed.
+     */
+    LEASEQ_ENDING_EXPIRED = 2,
+} leaseq_ending;
 
 /**
  * Whether an item was completed through a lease.
@@ -380,7 +405,7 @@ typedef struct {
      */
     uint64_t total_failed;
     /**
-     * Items that ran out of attempts since then.
+     * Items that became dead since then.
      */
     uint64_t total_died;
     /**
@@ -781,6 +806,11 @@ bool leaseq_error_retryable(const leaseq_error *error);
 void leaseq_error_free(leaseq_error **error);
 
 /**
+ * Name of a ::leaseq_ending: `none`, `failed`, `expired`, or `unknown`. Never NULL; lives for ever.
+ */
+const char *leaseq_ending_name(int32_t ending);
+
+/**
  * The item's id: arbitrary bytes, not followed by a NUL. NULL for NULL. Lives as long as `info`.
  */
 const char *leaseq_item_info_id(const leaseq_item_info *info);
@@ -835,6 +865,48 @@ const char *leaseq_item_info_last_error(const leaseq_item_info *info);
  * Number of bytes of that text, without the NUL.
  */
 size_t leaseq_item_info_last_error_len(const leaseq_item_info *info);
+
+/**
+ * Number of the item's last leases that failed or expired: at most 16, also those before a requeue.
+ * 0 for NULL.
+ */
+size_t leaseq_item_info_endings(const leaseq_item_info *info);
+
+/**
+ * How the lease at this index ended, from 0, the oldest first; `LEASEQ_ENDING_NONE` beyond the last
+ * and for NULL.
+ */
+leaseq_ending leaseq_item_info_ending(const leaseq_item_info *info, size_t index);
+
+/**
+ * When it ended, in ms since 1970 on the server's clock; if it expired, when it was reclaimed. -1
+ * beyond the last and for NULL.
+ */
+int64_t leaseq_item_info_ending_at_ms(const leaseq_item_info *info, size_t index);
+
+/**
+ * How often in a row the item was released for the same reason. A release for another reason, or
+ * for none, a failed and an expired lease, and a requeue begin anew. 0 if there was none, and for
+ * NULL.
+ */
+uint32_t leaseq_item_info_releases_count(const leaseq_item_info *info);
+
+/**
+ * The reason of these releases, followed by a NUL; empty if there was none. NULL for NULL. Lives as
+ * long as `info`.
+ */
+const char *leaseq_item_info_releases_reason(const leaseq_item_info *info);
+
+/**
+ * Number of bytes of that reason, without the NUL.
+ */
+size_t leaseq_item_info_releases_reason_len(const leaseq_item_info *info);
+
+/**
+ * When the first of these releases was, in ms since 1970 on the server's clock; -1 if there was
+ * none, and for NULL.
+ */
+int64_t leaseq_item_info_releases_first_at_ms(const leaseq_item_info *info);
 
 /**
  * When the item was added, in ms since 1970 on the server's clock.
@@ -907,6 +979,15 @@ leaseq_status leaseq_item_options_set_delay_ms(leaseq_item_options *options,
                                                leaseq_error **error);
 
 /**
+ * Makes the item ready at this time by the server's clock, in ms since 1970, or at once if it has passed: at most
+ * 366 days ahead, and not together with a delay. Default: none.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_item_options_set_due_at_ms(leaseq_item_options *options,
+                                                int64_t due_at_ms,
+                                                leaseq_error **error);
+
+/**
  * After this many failed or expired attempts, 1 to 65,535, the item is dead. Default: no limit.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
  */
@@ -976,6 +1057,48 @@ const char *leaseq_lease_last_error(const leaseq_lease *lease);
  * Number of bytes of that text, without the NUL.
  */
 size_t leaseq_lease_last_error_len(const leaseq_lease *lease);
+
+/**
+ * Number of the item's last leases before this one that failed or expired: at most 16, also those
+ * before a requeue. 0 for NULL.
+ */
+size_t leaseq_lease_endings(const leaseq_lease *lease);
+
+/**
+ * How the lease at this index ended, from 0, the oldest first; `LEASEQ_ENDING_NONE` beyond the last
+ * and for NULL.
+ */
+leaseq_ending leaseq_lease_ending(const leaseq_lease *lease, size_t index);
+
+/**
+ * When it ended, in ms since 1970 on the server's clock; if it expired, when it was reclaimed. -1
+ * beyond the last and for NULL.
+ */
+int64_t leaseq_lease_ending_at_ms(const leaseq_lease *lease, size_t index);
+
+/**
+ * How often in a row the item was released for the same reason, until this lease. A release for
+ * another reason, or for none, a failed and an expired lease, and a requeue begin anew. 0 if there
+ * was none, and for NULL.
+ */
+uint32_t leaseq_lease_releases_count(const leaseq_lease *lease);
+
+/**
+ * The reason of these releases, followed by a NUL; empty if there was none. NULL for NULL. Lives as
+ * long as the lease.
+ */
+const char *leaseq_lease_releases_reason(const leaseq_lease *lease);
+
+/**
+ * Number of bytes of that reason, without the NUL.
+ */
+size_t leaseq_lease_releases_reason_len(const leaseq_lease *lease);
+
+/**
+ * When the first of these releases was, in ms since 1970 on the server's clock; -1 if there was
+ * none, and for NULL.
+ */
+int64_t leaseq_lease_releases_first_at_ms(const leaseq_lease *lease);
 
 /**
  * Generation of the item: one life of its id, from the add to the completion. It goes up with every
@@ -1230,40 +1353,50 @@ leaseq_status leaseq_queue_extend_many(const leaseq_queue *queue,
 
 /**
  * Releases the item without counting an attempt. It returns to the front of its priority, at once
- * or after `delay_ms`, at most 366 days.
- * @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
- * lease of another queue or process; an error of every operation.
+ * or after `delay_ms`, at most 366 days. The reason, UTF-8 of up to 128 bytes without a NUL at the
+ * end, is kept with the item, with how often in a row it was given and when first; NULL with
+ * length 0 for no reason.
+ * @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay or a reason outside its
+ * limits, a reason that is not UTF-8, or a lease of another queue or process; an error of every
+ * operation.
  */
 leaseq_status leaseq_queue_release(const leaseq_queue *queue,
                                    const leaseq_lease *lease,
                                    int64_t delay_ms,
+                                   const void *reason,
+                                   size_t reason_len,
                                    leaseq_error **error);
 
 /**
- * Releases `count` items. `statuses`, an array of `count` or NULL, receives `LEASEQ_OK` or
- * `LEASEQ_LEASE_LOST` for each.
+ * Releases `count` items, all with the same delay and reason. `statuses`, an array of `count` or
+ * NULL, receives `LEASEQ_OK` or `LEASEQ_LEASE_LOST` for each.
  * @return `LEASEQ_OK`, even if leases were lost; otherwise as leaseq_queue_release().
  */
 leaseq_status leaseq_queue_release_many(const leaseq_queue *queue,
                                         leaseq_lease *const *leases,
                                         size_t count,
                                         int64_t delay_ms,
+                                        const void *reason,
+                                        size_t reason_len,
                                         leaseq_status *statuses,
                                         leaseq_error **error);
 
 /**
  * Counts a failed attempt. The item goes to the back of its priority, at once or after `delay_ms`
- * (at most 366 days), or is dead when it reaches its limit of attempts. `*state` is its new state;
- * it may be NULL. The first 1,024 bytes of the text are stored with the item; invalid UTF-8 is
- * replaced. The text may be NULL with length 0.
- * @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
- * lease of another queue or process; an error of every operation.
+ * (at most 366 days), or is dead when it reaches its limit of attempts. With `dead` it is dead
+ * whatever its limit; `delay_ms` must then be 0. `*state` is its new state; it may be NULL. The
+ * first 1,024 bytes of the text are stored with the item; invalid UTF-8 is replaced. The text may
+ * be NULL with length 0.
+ * @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits, a
+ * delay of an item that is to be dead, or a lease of another queue or process; an error of every
+ * operation.
  */
 leaseq_status leaseq_queue_fail(const leaseq_queue *queue,
                                 const leaseq_lease *lease,
                                 const void *text,
                                 size_t text_len,
                                 int64_t delay_ms,
+                                bool dead,
                                 leaseq_state *state,
                                 leaseq_error **error);
 
@@ -1278,6 +1411,7 @@ leaseq_status leaseq_queue_fail_many(const leaseq_queue *queue,
                                      const leaseq_bytes *texts,
                                      size_t count,
                                      int64_t delay_ms,
+                                     bool dead,
                                      leaseq_status *statuses,
                                      leaseq_state *states,
                                      leaseq_error **error);

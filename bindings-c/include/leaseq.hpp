@@ -28,6 +28,9 @@ namespace leaseq {
 
 using milliseconds = std::chrono::milliseconds;
 
+/** A time on the clock of the server. */
+using time_point = std::chrono::time_point<std::chrono::system_clock, milliseconds>;
+
 /** Waits until there is something. */
 inline constexpr milliseconds forever{LEASEQ_WAIT_FOREVER};
 
@@ -63,6 +66,21 @@ template <typename T, void (*Free)(T **)> struct Freed {
 };
 template <typename T, void (*Free)(T **)> using Handle = std::unique_ptr<T, Freed<T, Free>>;
 
+/** The end of a lease without completion. */
+struct Ending {
+    /** For an expired lease: when it was reclaimed. */
+    time_point at;
+    leaseq_ending kind;
+};
+
+/** Releases for the same reason, one after the other. */
+struct Releases {
+    /** Lives as long as the lease. */
+    std::string_view reason;
+    unsigned count;
+    time_point first_at;
+};
+
 /** A claim on one item until a deadline; see ::leaseq_lease. Its end gives nothing back: an item
  * that was not completed, released or failed is delivered again when the lease has run out. */
 class Lease {
@@ -78,6 +96,25 @@ class Lease {
     }
     std::string_view last_error() const noexcept {
         return {leaseq_lease_last_error(get()), leaseq_lease_last_error_len(get())};
+    }
+    /** How the item's last 16 failed or expired leases ended, the oldest first, also before a
+     * requeue. */
+    std::vector<Ending> endings() const {
+        std::vector<Ending> endings(leaseq_lease_endings(get()));
+        for (std::size_t i = 0; i < endings.size(); i++) {
+            endings[i].at = time_point(milliseconds(leaseq_lease_ending_at_ms(get(), i)));
+            endings[i].kind = leaseq_lease_ending(get(), i);
+        }
+        return endings;
+    }
+    /** Nothing if there was none; see leaseq_lease_releases_count(). */
+    std::optional<Releases> releases() const noexcept {
+        const unsigned count = leaseq_lease_releases_count(get());
+        if (count == 0) return std::nullopt;
+        const std::string_view reason(leaseq_lease_releases_reason(get()),
+                                      leaseq_lease_releases_reason_len(get()));
+        const milliseconds first(leaseq_lease_releases_first_at_ms(get()));
+        return Releases{reason, count, time_point(first)};
     }
     unsigned attempt() const noexcept { return leaseq_lease_attempt(get()); }
     std::uint64_t generation() const noexcept { return leaseq_lease_generation(get()); }
@@ -103,6 +140,8 @@ struct ItemOptions {
     std::optional<std::string_view> id = std::nullopt;
     int priority = 0;
     milliseconds delay{0};
+    /** When it is due, since 1970, by the server's clock; not together with a delay. */
+    std::optional<milliseconds> due_at = std::nullopt;
     std::optional<std::uint32_t> max_attempts = std::nullopt;
 };
 
@@ -145,6 +184,11 @@ class Queue {
         check([&](leaseq_error **error) {
             return leaseq_item_options_set_delay_ms(made, options.delay.count(), error);
         });
+        if (options.due_at) {
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_due_at_ms(made, options.due_at->count(), error);
+            });
+        }
         if (options.max_attempts) {
             check([&](leaseq_error **error) {
                 return leaseq_item_options_set_max_attempts(made, *options.max_attempts, error);
@@ -223,20 +267,24 @@ class Queue {
         });
     }
 
-    /** Gives the item back without counting an attempt. */
-    void release(const Lease &lease, milliseconds delay = milliseconds(0)) {
+    /** Gives the item back without counting an attempt. The reason, UTF-8 of up to 128 bytes, is
+     * kept with the item. */
+    void release(const Lease &lease, milliseconds delay = milliseconds(0),
+                 std::string_view reason = {}) {
         check([&](leaseq_error **error) {
-            return leaseq_queue_release(get(), lease.get(), delay.count(), error);
+            return leaseq_queue_release(get(), lease.get(), delay.count(), reason.data(),
+                                        reason.size(), error);
         });
     }
 
-    /** Counts a failure. Returns the state that the item is in now. */
+    /** Counts a failure. Returns the state that the item is in now. With `dead` it is dead,
+     * whatever its limit of attempts; there must be no delay then. */
     leaseq_state fail(const Lease &lease, std::string_view text,
-                      milliseconds delay = milliseconds(0)) {
+                      milliseconds delay = milliseconds(0), bool dead = false) {
         leaseq_state state = LEASEQ_STATE_NONE;
         check([&](leaseq_error **error) {
             return leaseq_queue_fail(get(), lease.get(), text.data(), text.size(), delay.count(),
-                                     &state, error);
+                                     dead, &state, error);
         });
         return state;
     }

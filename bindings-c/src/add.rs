@@ -45,6 +45,7 @@ impl leaseq_item {
         let mut item = Item::new(data);
         if let Some(options) = options {
             item = item.priority(options.priority).delay(options.delay);
+            item = options.due_at.into_iter().fold(item, Item::due_at);
             item = options.max_attempts.into_iter().fold(item, Item::max_attempts);
         }
         let id = id.or_else(|| options.and_then(|options| options.id.as_deref()));

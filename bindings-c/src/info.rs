@@ -1,24 +1,26 @@
 //! Items as an operator sees them.
 
 use std::ffi::{CString, c_char};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use leaseq::{ItemInfo, State};
 
 use crate::guard::{self, look};
-use crate::pointer::ms;
+use crate::history::{self, leaseq_ending};
+use crate::pointer::since_epoch;
 use crate::version::leaseq_state;
 
 /// An item as stored in the queue, read without leasing it.
 pub struct leaseq_item_info {
     info: ItemInfo,
     last_error: Text,
+    reason: Text,
 }
 
 impl leaseq_item_info {
     pub(crate) fn new(info: ItemInfo) -> Self {
         let last_error = Text::new(&info.last_error);
-        leaseq_item_info { info, last_error }
+        let reason = Text::new(history::reason(info.releases.as_ref()));
+        leaseq_item_info { info, last_error, reason }
     }
 }
 
@@ -47,11 +49,6 @@ pub(crate) fn state_of(state: State) -> leaseq_state {
         State::Dead => leaseq_state::LEASEQ_STATE_DEAD,
         _ => leaseq_state::LEASEQ_STATE_NONE,
     }
-}
-
-/// A time as ms since 1970.
-pub(crate) fn since_epoch(time: SystemTime) -> i64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, ms)
 }
 
 /// The item's id: arbitrary bytes, not followed by a NUL. NULL for NULL. Lives as long as `info`.
@@ -119,6 +116,65 @@ pub extern "C" fn leaseq_item_info_last_error(info: Option<&leaseq_item_info>) -
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_last_error_len(info: Option<&leaseq_item_info>) -> usize {
     look(info, 0, |item| item.last_error.len())
+}
+
+/// Number of the item's last leases that failed or expired: at most 16, also those before a requeue.
+/// 0 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_endings(info: Option<&leaseq_item_info>) -> usize {
+    look(info, 0, |item| item.info.endings.len())
+}
+
+/// How the lease at this index ended, from 0, the oldest first; `LEASEQ_ENDING_NONE` beyond the last
+/// and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_ending(
+    info: Option<&leaseq_item_info>,
+    index: usize,
+) -> leaseq_ending {
+    look(info, leaseq_ending::LEASEQ_ENDING_NONE, |item| {
+        history::kind_at(&item.info.endings, index)
+    })
+}
+
+/// When it ended, in ms since 1970 on the server's clock; if it expired, when it was reclaimed. -1
+/// beyond the last and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_ending_at_ms(
+    info: Option<&leaseq_item_info>,
+    index: usize,
+) -> i64 {
+    look(info, -1, |item| history::ended_at(&item.info.endings, index))
+}
+
+/// How often in a row the item was released for the same reason. A release for another reason, or
+/// for none, a failed and an expired lease, and a requeue begin anew. 0 if there was none, and for
+/// NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_releases_count(info: Option<&leaseq_item_info>) -> u32 {
+    look(info, 0, |item| history::count(item.info.releases.as_ref()))
+}
+
+/// The reason of these releases, followed by a NUL; empty if there was none. NULL for NULL. Lives as
+/// long as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_releases_reason(
+    info: Option<&leaseq_item_info>,
+) -> *const c_char {
+    look(info, std::ptr::null(), |item| item.reason.as_ptr())
+}
+
+/// Number of bytes of that reason, without the NUL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_releases_reason_len(info: Option<&leaseq_item_info>) -> usize {
+    look(info, 0, |item| item.reason.len())
+}
+
+/// When the first of these releases was, in ms since 1970 on the server's clock; -1 if there was
+/// none, and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_releases_first_at_ms(info: Option<&leaseq_item_info>) -> i64 {
+    look(info, -1, |item| history::first_at(item.info.releases.as_ref()))
 }
 
 /// When the item was added, in ms since 1970 on the server's clock.

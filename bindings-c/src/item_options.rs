@@ -1,7 +1,7 @@
 //! How an item is added.
 
 use std::ffi::c_void;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::Item;
 use leaseq::options::MAX_PRIORITY;
@@ -18,6 +18,7 @@ pub struct leaseq_item_options {
     pub(crate) id: Option<Vec<u8>>,
     pub(crate) priority: u8,
     pub(crate) delay: Duration,
+    pub(crate) due_at: Option<SystemTime>,
     pub(crate) max_attempts: Option<u32>,
 }
 
@@ -98,6 +99,24 @@ pub unsafe extern "C" fn leaseq_item_options_set_delay_ms(
     unsafe {
         set(options, error, |options| {
             options.delay = duration(delay_ms, "a delay")?;
+            Ok(())
+        })
+    }
+}
+
+/// Makes the item ready at this time by the server's clock, in ms since 1970, or at once if it has
+/// passed: at most 366 days ahead, and not together with a delay. Default: none.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_due_at_ms(
+    options: Option<&mut leaseq_item_options>,
+    due_at_ms: i64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.due_at = Some(UNIX_EPOCH + Duration::from_millis(due_at_ms.max(0) as u64));
             Ok(())
         })
     }

@@ -7,8 +7,9 @@ use leaseq::blocking::ProcessBound;
 
 use crate::failure::Result;
 use crate::guard::{self, look};
-use crate::info::{Text, since_epoch};
-use crate::pointer::{array, give, given, ms};
+use crate::history::{self, leaseq_ending};
+use crate::info::Text;
+use crate::pointer::{array, give, given, ms, since_epoch};
 
 /// Whether an item was completed through a lease.
 #[repr(C)]
@@ -29,12 +30,14 @@ pub enum leaseq_completed {
 pub struct leaseq_lease {
     lease: ProcessBound<Lease>,
     last_error: Text,
+    reason: Text,
 }
 
 impl leaseq_lease {
     pub(crate) fn give(lease: Lease) -> *mut Self {
         let last_error = Text::new(lease.last_error());
-        give(leaseq_lease { lease: ProcessBound::new(lease), last_error })
+        let reason = Text::new(history::reason(lease.releases()));
+        give(leaseq_lease { lease: ProcessBound::new(lease), last_error, reason })
     }
 
     /// The lease, in the process that leased it.
@@ -124,6 +127,55 @@ pub extern "C" fn leaseq_lease_last_error(lease: Option<&leaseq_lease>) -> *cons
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_lease_last_error_len(lease: Option<&leaseq_lease>) -> usize {
     look(lease, 0, |lease| lease.last_error.len())
+}
+
+/// Number of the item's last leases before this one that failed or expired: at most 16, also those
+/// before a requeue. 0 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_endings(lease: Option<&leaseq_lease>) -> usize {
+    ask(lease, 0, |lease| lease.endings().len())
+}
+
+/// How the lease at this index ended, from 0, the oldest first; `LEASEQ_ENDING_NONE` beyond the last
+/// and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_ending(lease: Option<&leaseq_lease>, index: usize) -> leaseq_ending {
+    ask(lease, leaseq_ending::LEASEQ_ENDING_NONE, |lease| history::kind_at(lease.endings(), index))
+}
+
+/// When it ended, in ms since 1970 on the server's clock; if it expired, when it was reclaimed. -1
+/// beyond the last and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_ending_at_ms(lease: Option<&leaseq_lease>, index: usize) -> i64 {
+    ask(lease, -1, |lease| history::ended_at(lease.endings(), index))
+}
+
+/// How often in a row the item was released for the same reason, until this lease. A release for
+/// another reason, or for none, a failed and an expired lease, and a requeue begin anew. 0 if there
+/// was none, and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_releases_count(lease: Option<&leaseq_lease>) -> u32 {
+    ask(lease, 0, |lease| history::count(lease.releases()))
+}
+
+/// The reason of these releases, followed by a NUL; empty if there was none. NULL for NULL. Lives as
+/// long as the lease.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_releases_reason(lease: Option<&leaseq_lease>) -> *const c_char {
+    look(lease, std::ptr::null(), |lease| lease.reason.as_ptr())
+}
+
+/// Number of bytes of that reason, without the NUL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_releases_reason_len(lease: Option<&leaseq_lease>) -> usize {
+    look(lease, 0, |lease| lease.reason.len())
+}
+
+/// When the first of these releases was, in ms since 1970 on the server's clock; -1 if there was
+/// none, and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_releases_first_at_ms(lease: Option<&leaseq_lease>) -> i64 {
+    ask(lease, -1, |lease| history::first_at(lease.releases()))
 }
 
 /// Generation of the item: one life of its id, from the add to the completion. It goes up with every

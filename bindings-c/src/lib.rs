@@ -21,6 +21,7 @@ mod error;
 mod failure;
 mod fork;
 mod guard;
+mod history;
 mod info;
 mod item_options;
 mod lease;

@@ -1,7 +1,7 @@
 //! Reads and writes through the caller's pointers. All code that trusts the caller is here.
 
 use std::ffi::{CStr, c_char, c_void};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::failure::{Failure, Result};
 
@@ -68,6 +68,16 @@ pub(crate) unsafe fn id<'a>(data: *const c_void, len: usize) -> Result<&'a [u8]>
     unsafe { bytes(data, len, leaseq::options::MAX_ID, "an id") }
 }
 
+/// The reason of a release; empty for none.
+///
+/// # Safety
+/// As for [`array`].
+pub(crate) unsafe fn reason<'a>(data: *const c_void, len: usize) -> Result<&'a str> {
+    // SAFETY: as for `array`.
+    let reason = unsafe { bytes(data, len, leaseq::options::MAX_REASON, "a reason") }?;
+    std::str::from_utf8(reason).map_err(|_| Failure::invalid("a reason is not UTF-8"))
+}
+
 /// Text that ends with a NUL.
 ///
 /// # Safety
@@ -91,6 +101,11 @@ pub(crate) fn duration(ms: i64, name: &str) -> Result<Duration> {
 /// A duration for the caller, in ms.
 pub(crate) fn ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A time for the caller, as ms since 1970.
+pub(crate) fn since_epoch(time: SystemTime) -> i64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, ms)
 }
 
 /// Hands a value to the caller, who frees it.

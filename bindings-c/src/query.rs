@@ -40,7 +40,7 @@ pub struct leaseq_counts {
     pub total_expired: u64,
     /// Counted failures since then.
     pub total_failed: u64,
-    /// Items that ran out of attempts since then.
+    /// Items that became dead since then.
     pub total_died: u64,
     /// Items removed or purged since then.
     pub total_removed: u64,

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::ffi::c_void;
 
-use leaseq::{Error, ErrorKind, State};
+use leaseq::{Error, ErrorKind, FailOptions, ReleaseOptions, State};
 
 use crate::admin::leaseq_bytes;
 use crate::error::{leaseq_error, leaseq_status};
-use crate::info::{since_epoch, state_of};
+use crate::failure::Result;
+use crate::info::state_of;
 use crate::lease::{all, leaseq_lease};
 use crate::lease_options::leaseq_complete_options;
-use crate::pointer::{Out, array, bytes, duration, given};
+use crate::pointer::{Out, array, bytes, duration, given, reason, since_epoch};
 use crate::queue::leaseq_queue;
 use crate::status::status;
 use crate::version::leaseq_state;
@@ -143,14 +144,19 @@ pub unsafe extern "C" fn leaseq_queue_extend_many(
 }
 
 /// Releases the item without counting an attempt. It returns to the front of its priority, at once
-/// or after `delay_ms`, at most 366 days.
-/// @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
-/// lease of another queue or process; an error of every operation.
+/// or after `delay_ms`, at most 366 days. The reason, UTF-8 of up to 128 bytes without a NUL at the
+/// end, is kept with the item, with how often in a row it was given and when first; NULL with
+/// length 0 for no reason.
+/// @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay or a reason outside its
+/// limits, a reason that is not UTF-8, or a lease of another queue or process; an error of every
+/// operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_release(
     queue: Option<&leaseq_queue>,
     lease: Option<&leaseq_lease>,
     delay_ms: i64,
+    reason: *const c_void,
+    reason_len: usize,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
@@ -158,14 +164,14 @@ pub unsafe extern "C" fn leaseq_queue_release(
         status(error, || {
             let queue = given(queue, "queue")?;
             let lease = given(lease, "lease")?.get()?;
-            let delay = duration(delay_ms, "a delay")?;
-            queue.run(async |queue| queue.release(lease, delay).await)
+            let options = release_options(delay_ms, reason, reason_len)?;
+            queue.run(async |queue| queue.release_with(lease, options).await)
         })
     }
 }
 
-/// Releases `count` items. `statuses`, an array of `count` or NULL, receives `LEASEQ_OK` or
-/// `LEASEQ_LEASE_LOST` for each.
+/// Releases `count` items, all with the same delay and reason. `statuses`, an array of `count` or
+/// NULL, receives `LEASEQ_OK` or `LEASEQ_LEASE_LOST` for each.
 /// @return `LEASEQ_OK`, even if leases were lost; otherwise as leaseq_queue_release().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_release_many(
@@ -173,6 +179,8 @@ pub unsafe extern "C" fn leaseq_queue_release_many(
     leases: *const *mut leaseq_lease,
     count: usize,
     delay_ms: i64,
+    reason: *const c_void,
+    reason_len: usize,
     statuses: *mut leaseq_status,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
@@ -182,8 +190,9 @@ pub unsafe extern "C" fn leaseq_queue_release_many(
             let leases = all(leases, count);
             let statuses = Out::many(statuses, count, leaseq_status::LEASEQ_OK, "statuses")?;
             let (queue, leases) = (given(queue, "queue")?, leases?);
-            let delay = duration(delay_ms, "a delay")?;
-            let answers = queue.run(async |queue| queue.release_many(leases, delay).await)?;
+            let options = release_options(delay_ms, reason, reason_len)?;
+            let answers =
+                queue.run(async |queue| queue.release_many_with(leases, options).await)?;
             statuses.set_all(answers.iter().map(of_one));
             Ok(())
         })
@@ -191,11 +200,13 @@ pub unsafe extern "C" fn leaseq_queue_release_many(
 }
 
 /// Counts a failed attempt. The item goes to the back of its priority, at once or after `delay_ms`
-/// (at most 366 days), or is dead when it reaches its limit of attempts. `*state` is its new state;
-/// it may be NULL. The first 1,024 bytes of the text are stored with the item; invalid UTF-8 is
-/// replaced. The text may be NULL with length 0.
-/// @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits or a
-/// lease of another queue or process; an error of every operation.
+/// (at most 366 days), or is dead when it reaches its limit of attempts. With `dead` it is dead
+/// whatever its limit; `delay_ms` must then be 0. `*state` is its new state; it may be NULL. The
+/// first 1,024 bytes of the text are stored with the item; invalid UTF-8 is replaced. The text may
+/// be NULL with length 0.
+/// @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`; `LEASEQ_INVALID` for a delay outside its limits, a
+/// delay of an item that is to be dead, or a lease of another queue or process; an error of every
+/// operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_fail(
     queue: Option<&leaseq_queue>,
@@ -203,6 +214,7 @@ pub unsafe extern "C" fn leaseq_queue_fail(
     text: *const c_void,
     text_len: usize,
     delay_ms: i64,
+    dead: bool,
     state: *mut leaseq_state,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
@@ -213,8 +225,8 @@ pub unsafe extern "C" fn leaseq_queue_fail(
             let text = kept(bytes(text, text_len, MOST_TEXT, "text")?);
             let queue = given(queue, "queue")?;
             let lease = given(lease, "lease")?.get()?;
-            let delay = duration(delay_ms, "a delay")?;
-            let now = queue.run(async |queue| queue.fail(lease, &text, delay).await)?;
+            let options = fail_options(delay_ms, dead)?;
+            let now = queue.run(async |queue| queue.fail_with(lease, &text, options).await)?;
             state.set(state_of(now));
             Ok(())
         })
@@ -232,6 +244,7 @@ pub unsafe extern "C" fn leaseq_queue_fail_many(
     texts: *const leaseq_bytes,
     count: usize,
     delay_ms: i64,
+    dead: bool,
     statuses: *mut leaseq_status,
     states: *mut leaseq_state,
     error: *mut *mut leaseq_error,
@@ -251,9 +264,9 @@ pub unsafe extern "C" fn leaseq_queue_fail_many(
                     *place = kept(bytes(text.data, text.len, MOST_TEXT, "text")?);
                 }
             }
-            let delay = duration(delay_ms, "a delay")?;
+            let options = fail_options(delay_ms, dead)?;
             let failures = leases.into_iter().zip(kept_texts.iter().map(|text| &**text));
-            let answers = queue.run(async |queue| queue.fail_many(failures, delay).await)?;
+            let answers = queue.run(async |queue| queue.fail_many_with(failures, options).await)?;
             let now = |answer: &leaseq::Result<State>| {
                 answer.as_ref().map_or(none, |state| state_of(*state))
             };
@@ -262,6 +275,24 @@ pub unsafe extern "C" fn leaseq_queue_fail_many(
             Ok(())
         })
     }
+}
+
+/// # Safety
+/// The conventions of the header.
+unsafe fn release_options(
+    delay_ms: i64,
+    data: *const c_void,
+    len: usize,
+) -> Result<ReleaseOptions> {
+    // SAFETY: the conventions of the header.
+    let reason = unsafe { reason(data, len) }?;
+    Ok(ReleaseOptions::new().delay(duration(delay_ms, "a delay")?).reason(reason))
+}
+
+fn fail_options(delay_ms: i64, dead: bool) -> Result<FailOptions> {
+    let mut options = FailOptions::new().delay(duration(delay_ms, "a delay")?);
+    options.dead = dead;
+    Ok(options)
 }
 
 /// The beginning of an error text, up to the limit, as UTF-8.

@@ -12,6 +12,8 @@ pub const LEASEQ_ABI_VERSION: u32 = 1;
 pub const LEASEQ_WAIT_FOREVER: i64 = -1;
 /// Longest id, in bytes.
 pub const LEASEQ_MAX_ID: usize = 512;
+/// Longest reason of a release, in bytes.
+pub const LEASEQ_MAX_REASON: usize = 128;
 /// Most leases that one call gives.
 pub const LEASEQ_MAX_LEASES: usize = 1000;
 /// Size of the text of a random id, its NUL included.
@@ -19,6 +21,7 @@ pub const LEASEQ_NEW_ID_SIZE: usize = 37;
 
 const _: () = {
     assert!(LEASEQ_MAX_ID == leaseq::options::MAX_ID);
+    assert!(LEASEQ_MAX_REASON == leaseq::options::MAX_REASON);
     assert!(LEASEQ_MAX_LEASES == leaseq::options::MAX_BATCH);
     // The soname is set by build.rs.
     let [digit] = *env!("LEASEQ_ABI").as_bytes() else { panic!() };
@@ -43,7 +46,8 @@ pub enum leaseq_state {
     LEASEQ_STATE_DELAYED = 2,
     /// Leased, or expired and not yet reclaimed.
     LEASEQ_STATE_LEASED = 3,
-    /// Out of attempts; stays until leaseq_queue_requeue() or leaseq_queue_remove().
+    /// Out of attempts, or failed as dead; stays until leaseq_queue_requeue() or
+    /// leaseq_queue_remove().
     LEASEQ_STATE_DEAD = 4,
 }
 

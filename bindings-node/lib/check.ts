@@ -73,6 +73,15 @@ export function text(name: string, value: unknown): string {
   return value
 }
 
+/** Text that is stored. What is not valid UTF-16 is refused, because UTF-8 would change it. */
+export function storedText(name: string, value: unknown): string {
+  const given = text(name, value)
+  if (!(given as unknown as { isWellFormed(): boolean }).isWellFormed()) {
+    throw invalid(`${name}: ${show(given)} has half of a surrogate pair, which UTF-8 has not`)
+  }
+  return given
+}
+
 export function flag(name: string, value: unknown): boolean {
   if (value === undefined) return false
   if (typeof value !== 'boolean') throw invalid(`${name}: ${show(value)} is not true or false`)
@@ -85,17 +94,11 @@ const lengthOf: (view: Uint8Array) => number = Function.prototype.call.bind(
 )
 
 /**
- * Text, or a copy of bytes. Text that is not valid UTF-16 is refused, because UTF-8 would change
- * it. Bytes are copied because the caller may change, transfer or resize their buffer later. A
- * transferred buffer looks empty.
+ * Stored text, or a copy of bytes. Bytes are copied because the caller may change, transfer or
+ * resize their buffer later. A transferred buffer looks empty.
  */
 export function bytes(name: string, value: unknown): string | Uint8Array {
-  if (typeof value === 'string') {
-    if (!(value as unknown as { isWellFormed(): boolean }).isWellFormed()) {
-      throw invalid(`${name}: ${show(value)} has half of a surrogate pair, which UTF-8 has not`)
-    }
-    return value
-  }
+  if (typeof value === 'string') return storedText(name, value)
   if (!types.isUint8Array(value)) {
     throw invalid(`${name}: ${show(value)} is neither a string nor a Uint8Array`)
   }

@@ -5,7 +5,7 @@ import type { Data, Id, Item, ItemOptions, LeaseOptions } from './types'
 
 type ItemFields = ItemOptions & { data?: Data; json?: unknown }
 
-const ITEM = new Set(['data', 'json', 'id', 'priority', 'delayMs', 'maxAttempts'])
+const ITEM = new Set(['data', 'json', 'id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts'])
 const KEEP_ALIVE = new Set(['limitMs'])
 
 /** `keepAlive` as one number: the limit, `Infinity`, or `undefined` for none. */
@@ -38,24 +38,27 @@ type Plain = [data: Data, id?: Id | undefined]
 type Options = [
   priority?: number | undefined,
   delayMs?: number | undefined,
+  dueAtMs?: number | undefined,
   maxAttempts?: number | undefined,
 ]
 
-/** The fields of an item; the last three only if one of them is set. */
+/** The fields of an item; the last four only if one of them is set. */
 export function fields(item: Data | Item): [...Plain, ...Options] {
   if (isData(item)) return [bytes('data', item)]
   const given = known(item, 'an item', ITEM)
-  const { data, json: value, id, priority, delayMs, maxAttempts } = given as ItemFields
+  const { data, json: value, id, priority, delayMs, dueAtMs, maxAttempts } = given as ItemFields
   if (value !== undefined && data !== undefined) throw invalid('an item has data or json, not both')
   const plain: Plain = [
     value === undefined ? bytes('data', data) : json(value),
     id === undefined ? undefined : bytes('id', id),
   ]
-  if (priority === undefined && delayMs === undefined && maxAttempts === undefined) return plain
+  const delayed = delayMs !== undefined || dueAtMs !== undefined
+  if (!delayed && priority === undefined && maxAttempts === undefined) return plain
   return [
     ...plain,
     optionalNumber('priority', priority),
     optionalNumber('delayMs', delayMs),
+    optionalNumber('dueAtMs', dueAtMs),
     optionalNumber('maxAttempts', maxAttempts),
   ]
 }

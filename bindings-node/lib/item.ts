@@ -1,6 +1,6 @@
 import { message, printable, quote } from './check'
 import { invalid } from './errors'
-import type { State } from './types'
+import type { Ending, Releases, State } from './types'
 import type { ItemsParts } from './wire'
 
 /** Parses data as JSON, without checking that it is a `T`. */
@@ -32,6 +32,13 @@ export class ItemInfo {
   readonly expiries!: number
   /** The text of the last `fail`; empty if there was none. */
   readonly lastError!: string
+  /**
+   * How its last 16 failed or expired leases ended, the oldest first, also before a `requeue`;
+   * empty if there was none.
+   */
+  readonly endings!: readonly Ending[]
+  /** The releases in a row for one reason, up to now; `null` if there was none. */
+  readonly releases!: Releases | null
   /** When the item was added, on the server's clock, in ms since 1970. */
   readonly addedAtMs!: number
   /**

@@ -4,6 +4,7 @@ import { quote } from './check'
 import { LeaseqError, makeError } from './errors'
 import { readJson } from './item'
 import type { Queue } from './queue'
+import type { Ending, Releases } from './types'
 import type { LeaseParts } from './wire'
 
 /** Stops watching a lease that is garbage. */
@@ -157,6 +158,19 @@ export class Lease {
   /** The text of the last `fail`; empty if there was none. */
   get lastError(): string {
     return this.#state.holder.lastError(this.#state.index)
+  }
+
+  /**
+   * How the item's last 16 failed or expired leases ended, the oldest first, also before a
+   * `requeue`; empty if there was none.
+   */
+  get endings(): readonly Ending[] {
+    return this.#state.holder.endings(this.#state.index)
+  }
+
+  /** The releases in a row for one reason, up to now; `null` if there was none. */
+  get releases(): Releases | null {
+    return this.#state.holder.releases(this.#state.index)
   }
 
   /**

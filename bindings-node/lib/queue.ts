@@ -54,8 +54,8 @@ export class Queue extends SettleQueue {
     return call(this.native, { options, names: CALL, read: booleans }, (native) => {
       const all: unknown[] = []
       for (const item of list('items', items)) {
-        const [data, id, priority, delayMs, maxAttempts] = fields(item)
-        all.push(data, id, priority, delayMs, maxAttempts)
+        const [data, id, priority, delayMs, dueAtMs, maxAttempts] = fields(item)
+        all.push(data, id, priority, delayMs, dueAtMs, maxAttempts)
       }
       return (slot) => native.addMany(slot, all)
     })

@@ -1,16 +1,24 @@
 // The operations on leases: completing, extending, releasing and failing.
 import type { Leases, NativeQueue } from '../native.js'
 import { CALL, call } from './calls'
-import { flag, list, message, number, optionalNumber } from './check'
+import { flag, list, message, number, optionalNumber, storedText } from './check'
 import { invalid } from './errors'
 import { completes } from './gather'
 import { type Lease, type LeaseState, stateOf } from './lease'
 import { OperatorQueue } from './operator'
-import type { CallOptions, CompleteOptions, DelayOptions, State } from './types'
+import type {
+  CallOptions,
+  CompleteOptions,
+  DelayOptions,
+  FailOptions,
+  ReleaseOptions,
+  State,
+} from './types'
 import { booleans, numbersOrNull } from './wire'
 
 const COMPLETE = new Set(['strict', 'signal'])
-const DELAY = new Set(['delayMs', 'signal'])
+const RELEASE = new Set(['delayMs', 'reason', 'signal'])
+const FAIL = new Set(['delayMs', 'dead', 'signal'])
 /** In the order of their numbers in the native half. */
 const STATES: State[] = ['ready', 'delayed', 'leased', 'dead']
 
@@ -78,51 +86,51 @@ export abstract class SettleQueue extends OperatorQueue {
    * Releases the item without counting an attempt. It returns to the front of its priority, at once
    * or when the delay ends. `LEASE_LOST` if the lease is no longer the current one.
    */
-  release(lease: Lease, options?: DelayOptions): Promise<void> {
+  release(lease: Lease, options?: ReleaseOptions): Promise<void> {
     const state = stateOf(lease)
     return call<void, NativeQueue>(
       this.native,
-      { options, names: DELAY, leases: state && [state] },
+      { options, names: RELEASE, leases: state && [state] },
       (native) => {
         const { holder, index } = this.own(state)
         const delay = delayOf(options)
-        return (slot) => native.release(slot, holder, index, delay)
+        const reason = reasonOf(options)
+        return (slot) => native.release(slot, holder, index, delay, reason)
       },
     )
   }
 
   /** Releases many items; true for each that was released, false for a lost lease. */
-  releaseMany(leases: Iterable<Lease>, options?: DelayOptions): Promise<boolean[]> {
+  releaseMany(leases: Iterable<Lease>, options?: ReleaseOptions): Promise<boolean[]> {
     const states: LeaseState[] = []
     return call(
       this.native,
-      { options, names: DELAY, read: booleans, leases: states },
+      { options, names: RELEASE, read: booleans, leases: states },
       (native) => {
         const [holders, indexes] = this.ownAll(leases, states)
         const delay = delayOf(options)
-        return (slot) => native.releaseMany(slot, holders, indexes, delay)
+        const reason = reasonOf(options)
+        return (slot) => native.releaseMany(slot, holders, indexes, delay, reason)
       },
     )
   }
 
   /**
    * Counts a failed attempt. The item goes to the back of its priority, at once or when the delay
-   * ends, or is dead when it reaches its limit of attempts. Resolves to its new state. The first
-   * 1,024 bytes of the error's message are stored with the item. `LEASE_LOST` as in `release`.
+   * ends, or is dead: with `dead`, or when it reaches its limit of attempts. Resolves to its new
+   * state. The first 1,024 bytes of the error's message are stored with the item. `LEASE_LOST` as
+   * in `release`.
    */
-  fail(lease: Lease, error: unknown, options?: DelayOptions): Promise<State> {
+  fail(lease: Lease, error: unknown, options?: FailOptions): Promise<State> {
     const state = stateOf(lease)
     const read = (state: number): State => STATES[state]!
-    return call(
-      this.native,
-      { options, names: DELAY, read, leases: state && [state] },
-      (native) => {
-        const { holder, index } = this.own(state)
-        const text = message(error)
-        const delay = delayOf(options)
-        return (slot) => native.fail(slot, holder, index, text, delay)
-      },
-    )
+    return call(this.native, { options, names: FAIL, read, leases: state && [state] }, (native) => {
+      const { holder, index } = this.own(state)
+      const text = message(error)
+      const delay = delayOf(options)
+      const dead = flag('dead', options?.dead)
+      return (slot) => native.fail(slot, holder, index, text, delay, dead)
+    })
   }
 
   /**
@@ -130,12 +138,12 @@ export abstract class SettleQueue extends OperatorQueue {
    */
   failMany(
     failures: Iterable<readonly [lease: Lease, error: unknown]>,
-    options?: DelayOptions,
+    options?: FailOptions,
   ): Promise<(State | null)[]> {
     const states: LeaseState[] = []
     const read = (states: Float64Array): (State | null)[] =>
       Array.from(states, (state) => STATES[state] ?? null)
-    return call(this.native, { options, names: DELAY, read, leases: states }, (native) => {
+    return call(this.native, { options, names: FAIL, read, leases: states }, (native) => {
       const all = list('failures', failures).map((one) => list('a failure', one))
       const [holders, indexes] = this.ownAll(
         all.map(([lease]) => lease as Lease),
@@ -143,7 +151,8 @@ export abstract class SettleQueue extends OperatorQueue {
       )
       const errors = all.map(([, error]) => message(error))
       const delay = delayOf(options)
-      return (slot) => native.failMany(slot, holders, indexes, errors, delay)
+      const dead = flag('dead', options?.dead)
+      return (slot) => native.failMany(slot, holders, indexes, errors, delay, dead)
     })
   }
 
@@ -169,4 +178,9 @@ export abstract class SettleQueue extends OperatorQueue {
 
 function delayOf(options: DelayOptions | undefined): number {
   return optionalNumber('delayMs', options?.delayMs) ?? 0
+}
+
+function reasonOf(options: ReleaseOptions | undefined): string {
+  const reason = options?.reason
+  return reason === undefined ? '' : storedText('reason', reason)
 }

@@ -15,6 +15,11 @@ export interface ItemOptions {
   /** Makes the item ready only after this time, at most 366 days. Default: 0. */
   delayMs?: number
   /**
+   * Makes the item ready at this time by the server's clock, in ms since 1970, or at once if it has
+   * passed; at most 366 days ahead, and not together with a delay. Default: none.
+   */
+  dueAtMs?: number
+  /**
    * After this many failed or expired attempts, 1 to 65,535, the item is dead. Default: no limit.
    */
   maxAttempts?: number
@@ -92,8 +97,50 @@ export interface DelayOptions extends CallOptions {
   delayMs?: number
 }
 
+export interface ReleaseOptions extends DelayOptions {
+  /**
+   * Why, up to 128 bytes as UTF-8. It is stored with the item, with how often in a row it was given
+   * and when first. Default: no reason; an empty one is none.
+   */
+  reason?: string
+}
+
+export interface FailOptions extends DelayOptions {
+  /**
+   * Makes the item dead, whatever its limit of attempts; not together with a delay above 0.
+   * Default: false.
+   */
+  dead?: boolean
+}
+
 /** The state an item is in; exactly one at a time. */
 export type State = 'ready' | 'delayed' | 'leased' | 'dead'
+
+/** How a lease ended without completion: with `fail`, or it expired and was reclaimed. */
+export type EndingKind = 'failed' | 'expired'
+
+/** The end of a lease without completion. */
+export interface Ending {
+  readonly kind: EndingKind
+  /**
+   * When it ended, on the server's clock, in ms since 1970. For an expired lease: when it was
+   * reclaimed.
+   */
+  readonly atMs: number
+}
+
+/**
+ * Releases of an item for the same reason, one after the other. A release for another reason, or for
+ * none, a failed and an expired lease begin anew, and so does `requeue`.
+ */
+export interface Releases {
+  /** The reason that each `release` gave. */
+  readonly reason: string
+  /** How many there were, 1 or more. */
+  readonly count: number
+  /** When the first one was, on the server's clock, in ms since 1970. */
+  readonly firstAtMs: number
+}
 
 export interface ListOptions extends CallOptions {
   /** `cursor` of the page before. Default: the first page. */

@@ -1,10 +1,10 @@
 //! Converts values from JavaScript for the core, which checks their limits.
 
 use std::fmt::Display;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
-use leaseq::{Item, KeepAlive, LeaseOptions};
+use leaseq::{FailOptions, Item, KeepAlive, LeaseOptions, ReleaseOptions};
 use napi::bindgen_prelude::Either;
 
 use crate::failure::Failure;
@@ -59,12 +59,25 @@ pub(crate) fn lease_options(
     Ok(options)
 }
 
+pub(crate) fn fail_options(delay_ms: f64, dead: bool) -> Result<FailOptions, Failure> {
+    let options = FailOptions::new().delay(duration("a delay", delay_ms)?);
+    Ok(if dead { options.dead() } else { options })
+}
+
+pub(crate) fn release_options(delay_ms: f64, reason: String) -> Result<ReleaseOptions, Failure> {
+    Ok(ReleaseOptions::new().delay(duration("a delay", delay_ms)?).reason(reason))
+}
+
+/// The last time that JavaScript knows, in ms since 1970.
+const LAST_TIME: f64 = 8.64e15;
+
 /// Applies the options that are given.
 pub(crate) fn with_options(
     mut item: Item,
     id: Option<&Data<'_>>,
     priority: Option<f64>,
     delay_ms: Option<f64>,
+    due_at_ms: Option<f64>,
     max_attempts: Option<f64>,
 ) -> Result<Item, Failure> {
     if let Some(id) = id {
@@ -78,6 +91,13 @@ pub(crate) fn with_options(
     if let Some(delay) = delay_ms {
         let delay = duration(format_args!("{item}: a delay"), delay)?;
         item = item.delay(delay);
+    }
+    if let Some(at) = due_at_ms {
+        if at.is_nan() || at > LAST_TIME {
+            return Err(Failure::invalid(format_args!("{item}: due at {at} ms: not a time")));
+        }
+        // What is before 1970 has passed as well.
+        item = item.due_at(UNIX_EPOCH + Duration::from_millis(at.max(0.0).ceil() as u64));
     }
     if let Some(max_attempts) = max_attempts {
         let limits = format!("a whole number between 1 and {MAX_ATTEMPTS}");

@@ -1,7 +1,6 @@
 //! Leases that JavaScript holds.
 
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 use leaseq::Lease;
 use napi::bindgen_prelude::{Buffer, Either, Null, ObjectFinalize};
@@ -9,6 +8,8 @@ use napi::{Env, Result};
 use napi_derive::napi;
 
 use crate::held::Held;
+use crate::history::{self, NativeEnding, NativeReleases};
+use crate::time::ms;
 
 /// Leases that came together, by number; dropped together when JavaScript has forgotten them all.
 /// A lease that is extended in the background has one for itself: being forgotten ends that.
@@ -80,6 +81,17 @@ impl Leases {
     }
 
     #[napi]
+    pub fn endings(&self, index: u32) -> Result<Vec<NativeEnding>> {
+        Ok(history::endings(self.get(index)?.endings()))
+    }
+
+    /// Null if there was none.
+    #[napi]
+    pub fn releases(&self, index: u32) -> Result<Option<NativeReleases>> {
+        Ok(history::releases(self.get(index)?.releases()))
+    }
+
+    #[napi]
     pub fn generation(&self, index: u32) -> Result<f64> {
         Ok(self.get(index)?.generation() as f64)
     }
@@ -87,8 +99,7 @@ impl Leases {
     /// Milliseconds since 1970.
     #[napi]
     pub fn deadline(&self, index: u32) -> Result<f64> {
-        let deadline = self.get(index)?.deadline().duration_since(UNIX_EPOCH);
-        Ok(deadline.map_or(0.0, |time| time.as_millis() as f64))
+        Ok(ms(self.get(index)?.deadline()))
     }
 
     /// Milliseconds.

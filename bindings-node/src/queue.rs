@@ -57,10 +57,12 @@ impl NativeQueue {
         id: Option<Either<String, &[u8]>>,
         priority: Option<f64>,
         delay_ms: Option<f64>,
+        due_at_ms: Option<f64>,
         max_attempts: Option<f64>,
     ) {
         let item = Item::new(bytes(&data));
-        let item = input::with_options(item, id.as_ref(), priority, delay_ms, max_attempts);
+        let item =
+            input::with_options(item, id.as_ref(), priority, delay_ms, due_at_ms, max_attempts);
         self.call(call, item, |queue, item| async move {
             Ok(Outcome::Bool(queue.add_item(item).await?))
         });
@@ -98,7 +100,7 @@ impl NativeQueue {
         Ok(())
     }
 
-    /// For each item: data, id, priority, delay and limit of attempts. Answers with 0 or 1 for each.
+    /// For each item: data, id, priority, delay, when it is due, and limit of attempts. Answers with 0 or 1 for each.
     #[napi]
     pub fn add_many(
         &self,
@@ -280,7 +282,7 @@ fn copied(ids: &[Data<'_>]) -> Vec<Vec<u8>> {
 
 fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {
     let number = |place| Ok::<_, napi::Error>(fields.get::<Option<f64>>(place)?.flatten());
-    let firsts = || (0..fields.len()).step_by(5);
+    let firsts = || (0..fields.len()).step_by(6);
     let mut data = Vec::with_capacity(firsts().len());
     for first in firsts() {
         let one = fields.get::<Data<'_>>(first)?;
@@ -290,9 +292,9 @@ fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> 
     let mut items = Vec::with_capacity(data.len());
     for (item, first) in Item::new_many(data).into_iter().zip(firsts()) {
         let id = fields.get::<Option<Data<'_>>>(first + 1)?.flatten();
-        let (priority, delay, attempts) =
-            (number(first + 2)?, number(first + 3)?, number(first + 4)?);
-        match input::with_options(item, id.as_ref(), priority, delay, attempts) {
+        let (priority, attempts) = (number(first + 2)?, number(first + 5)?);
+        let (delay, due_at) = (number(first + 3)?, number(first + 4)?);
+        match input::with_options(item, id.as_ref(), priority, delay, due_at, attempts) {
             Ok(item) => items.push(item),
             Err(failure) => return Ok(Err(failure)),
         }

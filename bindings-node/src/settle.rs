@@ -9,10 +9,11 @@ use napi_derive::napi;
 
 use crate::call_batch::{CallBatch, LeaseBatch, complete_options};
 use crate::held::Held;
-use crate::input::{duration, lease_options};
+use crate::input::{duration, fail_options, lease_options, release_options};
 use crate::lease::Leases;
 use crate::queue::NativeQueue;
-use crate::wire::{Answer, Outcome, ms};
+use crate::time::ms;
+use crate::wire::{Answer, Outcome};
 
 fn many(holders: &[ClassInstance<'_, Leases>], indexes: &[u32]) -> Result<Vec<Arc<Lease>>> {
     as_many(holders, indexes)?;
@@ -179,18 +180,25 @@ impl NativeQueue {
         Ok(())
     }
 
-    /// Answers with nothing.
+    /// Answers with nothing. An empty reason is none.
     #[napi]
-    pub fn release(&self, call: u32, holder: &Leases, index: u32, delay_ms: f64) -> Result<()> {
+    pub fn release(
+        &self,
+        call: u32,
+        holder: &Leases,
+        index: u32,
+        delay_ms: f64,
+        reason: String,
+    ) -> Result<()> {
         let lease = holder.get(index)?.clone();
-        self.call(call, duration("a delay", delay_ms), |queue, delay| async move {
-            queue.release(&lease, delay).await?;
+        self.call(call, release_options(delay_ms, reason), |queue, options| async move {
+            queue.release_with(&lease, options).await?;
             Ok(Outcome::Done)
         });
         Ok(())
     }
 
-    /// Answers with 1 for each.
+    /// Answers with 1 for each. An empty reason is none.
     #[napi]
     pub fn release_many(
         &self,
@@ -198,11 +206,12 @@ impl NativeQueue {
         holders: Vec<ClassInstance<'_, Leases>>,
         indexes: Vec<u32>,
         delay_ms: f64,
+        reason: String,
     ) -> Result<()> {
         let leases = many(&holders, &indexes)?;
-        self.call(call, duration("a delay", delay_ms), |queue, delay| async move {
+        self.call(call, release_options(delay_ms, reason), |queue, options| async move {
             let leases = leases.iter().map(AsRef::as_ref);
-            answers(queue.release_many(leases, delay).await?, |()| 1.0)
+            answers(queue.release_many_with(leases, options).await?, |()| 1.0)
         });
         Ok(())
     }
@@ -216,10 +225,11 @@ impl NativeQueue {
         index: u32,
         error: String,
         delay_ms: f64,
+        dead: bool,
     ) -> Result<()> {
         let lease = holder.get(index)?.clone();
-        self.call(call, duration("a delay", delay_ms), |queue, delay| async move {
-            Ok(Outcome::Number(state_number(queue.fail(&lease, &error, delay).await?)))
+        self.call(call, fail_options(delay_ms, dead), |queue, options| async move {
+            Ok(Outcome::Number(state_number(queue.fail_with(&lease, &error, options).await?)))
         });
         Ok(())
     }
@@ -233,13 +243,14 @@ impl NativeQueue {
         indexes: Vec<u32>,
         errors: Vec<String>,
         delay_ms: f64,
+        dead: bool,
     ) -> Result<()> {
         let leases = many(&holders, &indexes)?;
         as_many(&leases, &errors)?;
-        self.call(call, duration("a delay", delay_ms), |queue, delay| async move {
+        self.call(call, fail_options(delay_ms, dead), |queue, options| async move {
             let errors = errors.iter().map(String::as_str);
             let failures = leases.iter().map(AsRef::as_ref).zip(errors);
-            answers(queue.fail_many(failures, delay).await?, state_number)
+            answers(queue.fail_many_with(failures, options).await?, state_number)
         });
         Ok(())
     }

@@ -14,14 +14,14 @@
 //! | 9 cancelled | | |
 //! | 10 completed and leased | how many were completed, 0 or 1 for each; then as 7 | as 7 |
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use leaseq::ItemInfo;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::held::Held;
+use crate::history::{endings, releases};
+use crate::time::ms;
 
 /// Data up to this size, in bytes, goes over with the lease; larger data only when it is read.
 const MAX_INLINE_DATA: usize = 16 << 10;
@@ -147,12 +147,9 @@ fn about(item: &ItemInfo) -> Value {
         "failures": item.failures,
         "expiries": item.expiries,
         "lastError": item.last_error,
+        "endings": endings(&item.endings),
+        "releases": releases(item.releases.as_ref()),
         "addedAtMs": ms(item.added_at),
         "atMs": item.at.map(ms),
     })
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn ms(time: SystemTime) -> f64 {
-    time.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_millis() as f64)
 }

@@ -63,17 +63,19 @@ test('leases that are not there, and lists of different lengths', async () => {
   for (const [text, begin] of [
     [none, () => queue.complete(Uint32Array.of(2, 0, 3, 1), holder, false)],
     [none, () => queue.completeThenLease(Uint32Array.of(2, 0, 3, NO_ID), holder, 30_000, 0)],
-    [none, () => queue.release(2, holder, 1, 0)],
+    [none, () => queue.release(2, holder, 1, 0, '')],
     [none, () => queue.extendMany(2, [holder], [1], 30_000)],
     [none, () => holder.data(1)],
     [none, () => holder.completed(1)],
+    [none, () => holder.endings(1)],
+    [none, () => holder.releases(1)],
     [uneven, () => queue.complete(Uint32Array.of(2), holder, false)],
     [uneven, () => queue.complete(Uint32Array.of(2, 0, 3), holder, false)],
     [uneven, () => queue.completeThenLease(Uint32Array.of(2), holder, 30_000, 0)],
     [uneven, () => queue.completeMany(2, [holder], [], false)],
     [uneven, () => queue.completeAndLease(2, [holder], [0, 0], false, 1, 30_000, 0)],
-    [uneven, () => queue.releaseMany(2, [], [0], 0)],
-    [uneven, () => queue.failMany(2, [holder], [0], [], 0)],
+    [uneven, () => queue.releaseMany(2, [], [0], 0, '')],
+    [uneven, () => queue.failMany(2, [holder], [0], [], 0, false)],
   ]) {
     assert.throws(begin, text, `${begin}`)
   }
@@ -86,7 +88,7 @@ test('leases that are not there, and lists of different lengths', async () => {
 
 test('items without data', () => {
   assert.throws(() =>
-    queue.addMany(2, ['a', undefined, undefined, undefined, undefined, undefined]),
+    queue.addMany(2, ['a', undefined, undefined, undefined, undefined, undefined, undefined]),
   )
   assert.throws(() => queue.addMany(2, [undefined]))
 })

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use leaseq::{Counts, DeepReport, ItemInfo, LightReport, Page, State};
+use leaseq::{Counts, DeepReport, Ending, ItemInfo, LightReport, Page, Releases, State};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyList, PyType};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
 use crate::convert::{id_text, state_member};
 
@@ -121,9 +121,35 @@ fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {
         info.failures,
         info.expiries,
         info.last_error,
+        endings_value(py, &info.endings)?,
+        releases_value(py, info.releases.as_ref())?,
         expressible(info.added_at),
         info.at.map(expressible),
     ))
+}
+
+/// How the last leases of an item ended.
+pub(crate) fn endings_value<'py>(
+    py: Python<'py>,
+    endings: &[Ending],
+) -> PyResult<Bound<'py, PyTuple>> {
+    let endings = endings.iter().map(|ending| {
+        let kind = value!(py, "EndingKind")?.call1((ending.kind.as_str(),))?;
+        value!(py, "Ending")?.call1((expressible(ending.at), kind))
+    });
+    PyTuple::new(py, endings.collect::<PyResult<Vec<_>>>()?)
+}
+
+/// The releases of an item for one reason, if there was one.
+pub(crate) fn releases_value<'py>(
+    py: Python<'py>,
+    releases: Option<&Releases>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let value = |releases: &Releases| {
+        let first_at = expressible(releases.first_at);
+        value!(py, "Releases")?.call1((&releases.reason, releases.count, first_at))
+    };
+    releases.map(value).transpose()
 }
 
 fn page_value(py: Python<'_>, page: Page) -> PyResult<Bound<'_, PyAny>> {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use leaseq::State;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -10,7 +10,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDelta, PyFloat, PyInt, PyMemoryView, PyString, PyType,
+    PyBool, PyByteArray, PyBytes, PyDateTime, PyDelta, PyFloat, PyInt, PyMemoryView, PyString,
+    PyType,
 };
 
 use crate::error::invalid;
@@ -36,6 +37,20 @@ pub(crate) fn duration(what: impl Display, value: &Bound<'_, PyAny>) -> PyResult
         return Err(wrong_type(&what, "seconds as a number, or a timedelta", value));
     };
     Duration::try_from_secs_f64(seconds).map_err(|_| no_duration(&what, value))
+}
+
+/// A time: a datetime with a time zone. One before 1970 becomes 1970.
+pub(crate) fn time(what: impl Display, value: &Bound<'_, PyAny>) -> PyResult<SystemTime> {
+    let Ok(time) = value.cast::<PyDateTime>() else {
+        return Err(wrong_type(&what, "a datetime", value));
+    };
+    if time.call_method0(intern!(value.py(), "utcoffset"))?.is_none() {
+        let shown = cut(&value.str()?.to_string_lossy());
+        return Err(invalid(value.py(), format_args!("{what} {shown} has no time zone")));
+    }
+    let seconds: f64 = time.call_method0(intern!(value.py(), "timestamp"))?.extract()?;
+    // What is before 1970 cannot be extracted. It has passed as well.
+    if seconds < 0.0 { Ok(SystemTime::UNIX_EPOCH) } else { value.extract() }
 }
 
 fn no_duration(what: impl Display, value: &Bound<'_, PyAny>) -> PyErr {

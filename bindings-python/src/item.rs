@@ -1,7 +1,7 @@
 //! An item to add.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
 use pyo3::prelude::*;
@@ -18,6 +18,8 @@ const SHOWN: usize = 64;
 /// - `id`: 1 to 512 bytes, or text; default: a random UUID.
 /// - `priority`: 0 to 9, higher ones are leased first; default 0.
 /// - `delay`: the item is ready only after this time, in seconds or as a timedelta, at most 366 days.
+/// - `due_at`: the item is ready at this time by the server's clock, a datetime with a time zone, or at once if
+///   it has passed; at most 366 days ahead, and not together with a delay.
 /// - `max_attempts`: the item is dead after so many failed or expired attempts, 1 to 65,535; default: no
 ///   limit.
 ///
@@ -33,6 +35,9 @@ pub(crate) struct Item {
     #[pyo3(get)]
     priority: u32,
     delay: Duration,
+    /// When it is due, if that was given, in UTC.
+    #[pyo3(get)]
+    due_at: Option<SystemTime>,
     /// The limit of attempts, if there is one.
     #[pyo3(get)]
     max_attempts: Option<u32>,
@@ -51,12 +56,13 @@ impl Item {
 #[pymethods]
 impl Item {
     #[new]
-    #[pyo3(signature = (data, *, id=None, priority=None, delay=None, max_attempts=None))]
+    #[pyo3(signature = (data, *, id=None, priority=None, delay=None, due_at=None, max_attempts=None))]
     fn new(
         data: &Bound<'_, PyAny>,
         id: Option<&Bound<'_, PyAny>>,
         priority: Option<&Bound<'_, PyAny>>,
         delay: Option<&Bound<'_, PyAny>>,
+        due_at: Option<&Bound<'_, PyAny>>,
         max_attempts: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let mut item = leaseq::Item::new(convert::data(data)?);
@@ -73,14 +79,19 @@ impl Item {
             Some(delay) => convert::duration(format_args!("{item}: a delay"), delay)?,
             None => Duration::ZERO,
         };
+        let time = |value| convert::time(format_args!("{item}: due_at"), value);
+        let due_at = due_at.map(time).transpose()?;
         let limit =
             |value| convert::number(format_args!("{item}: max_attempts"), value, 1, MAX_ATTEMPTS);
         let max_attempts = max_attempts.map(limit).transpose()?;
         item = item.priority(priority as u8).delay(delay);
+        if let Some(due_at) = due_at {
+            item = item.due_at(due_at);
+        }
         if let Some(max_attempts) = max_attempts {
             item = item.max_attempts(max_attempts);
         }
-        Ok(Item { item, priority, delay, max_attempts })
+        Ok(Item { item, priority, delay, due_at, max_attempts })
     }
 
     /// An item with this value as JSON, and the same options. Raises `InvalidError` if JSON cannot express it.
@@ -144,6 +155,9 @@ impl Item {
         if !self.delay.is_zero() {
             text += &format!(", delay={:?}", self.delay());
         }
+        if let Some(due_at) = self.due_at {
+            text += &format!(", due_at={}", due_at.into_pyobject(py)?.repr()?);
+        }
         if let Some(max_attempts) = self.max_attempts {
             text += &format!(", max_attempts={max_attempts}");
         }
@@ -158,6 +172,7 @@ impl Item {
         options.set_item("id", self.id_bytes())?;
         options.set_item("priority", self.priority)?;
         options.set_item("delay", self.delay())?;
+        options.set_item("due_at", self.due_at)?;
         options.set_item("max_attempts", self.max_attempts)?;
         Ok((PyTuple::new(py, [self.data(py)])?, options))
     }

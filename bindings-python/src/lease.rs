@@ -6,9 +6,9 @@ use std::time::SystemTime;
 use leaseq::blocking;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 
-use crate::answer::expressible;
+use crate::answer::{endings_value, expressible, releases_value};
 use crate::convert;
 use crate::error::{exception, internal};
 use crate::unused::Handle;
@@ -128,6 +128,19 @@ impl Lease {
     #[getter]
     fn last_error(&self, py: Python<'_>) -> PyResult<&str> {
         Ok(self.look(py)?.last_error())
+    }
+
+    /// How its last 16 failed or expired leases ended, the oldest first, also before a `requeue`; empty if
+    /// there was none.
+    #[getter]
+    fn endings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        endings_value(py, self.look(py)?.endings())
+    }
+
+    /// The releases in a row for one reason, up to now; `None` if there was none.
+    #[getter]
+    fn releases<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        releases_value(py, self.look(py)?.releases())
     }
 
     /// Numbers the lives of the id, each from an add to the completion. It goes up with every add of the

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaseq::Result;
+use leaseq::{FailOptions, ReleaseOptions, Result};
 use pyo3::exceptions::PyException;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -24,6 +25,19 @@ fn kept<T>(answers: Vec<Result<T>>) -> Vec<Option<T>> {
 
 fn delay_of(delay: Option<&Bound<'_, PyAny>>) -> PyResult<Duration> {
     delay.map_or(Ok(Duration::ZERO), |delay| convert::duration("a delay", delay))
+}
+
+fn fail_options(delay: Option<&Bound<'_, PyAny>>, dead: bool) -> PyResult<FailOptions> {
+    let options = FailOptions::new().delay(delay_of(delay)?);
+    Ok(if dead { options.dead() } else { options })
+}
+
+fn release_options(
+    delay: Option<&Bound<'_, PyAny>>,
+    reason: &Bound<'_, PyString>,
+) -> PyResult<ReleaseOptions> {
+    let reason = convert::text("a reason", reason)?;
+    Ok(ReleaseOptions::new().delay(delay_of(delay)?).reason(reason))
 }
 
 /// The errors of failed leases: one text for all, or one for each.
@@ -108,10 +122,11 @@ impl Queue {
         bridge: Caller<'_, 'py>,
         lease: &Bound<'py, Lease>,
         delay: Option<&Bound<'py, PyAny>>,
+        reason: &Bound<'py, PyString>,
     ) -> Reply<'py> {
-        let (lease, delay) = (one(lease)?, delay_of(delay)?);
+        let (lease, options) = (one(lease)?, release_options(delay, reason)?);
         self.run(py, bridge, async move |queue| {
-            queue.release(lease.in_this_process()?, delay).await?;
+            queue.release_with(lease.in_this_process()?, options).await?;
             Ok(Answer::Nothing)
         })
     }
@@ -122,10 +137,11 @@ impl Queue {
         bridge: Caller<'_, 'py>,
         leases: &Bound<'py, PyAny>,
         delay: Option<&Bound<'py, PyAny>>,
+        reason: &Bound<'py, PyString>,
     ) -> Reply<'py> {
-        let (args, delay) = (LeaseArgs::many(leases)?, delay_of(delay)?);
+        let (args, options) = (LeaseArgs::many(leases)?, release_options(delay, reason)?);
         self.run(py, bridge, async move |queue| {
-            let released = queue.release_many(args.leases(), delay).await?;
+            let released = queue.release_many_with(args.leases(), options).await?;
             Ok(Answer::Flags(released.iter().map(Result::is_ok).collect()))
         })
     }
@@ -137,11 +153,13 @@ impl Queue {
         lease: &Bound<'py, Lease>,
         error: &Bound<'py, PyString>,
         delay: Option<&Bound<'py, PyAny>>,
+        dead: bool,
     ) -> Reply<'py> {
-        let (lease, delay) = (one(lease)?, delay_of(delay)?);
+        let (lease, options) = (one(lease)?, fail_options(delay, dead)?);
         let error = error.to_string_lossy().into_owned();
         self.run(py, bridge, async move |queue| {
-            Ok(Answer::State(queue.fail(lease.in_this_process()?, &error, delay).await?))
+            let lease = lease.in_this_process()?;
+            Ok(Answer::State(queue.fail_with(lease, &error, options).await?))
         })
     }
 
@@ -152,12 +170,13 @@ impl Queue {
         leases: &Bound<'py, PyAny>,
         error: &Bound<'py, PyAny>,
         delay: Option<&Bound<'py, PyAny>>,
+        dead: bool,
     ) -> Reply<'py> {
-        let (args, delay) = (LeaseArgs::many(leases)?, delay_of(delay)?);
+        let (args, options) = (LeaseArgs::many(leases)?, fail_options(delay, dead)?);
         let errors = errors_of(error, args.len())?;
         self.run(py, bridge, async move |queue| {
             let failures = args.leases().zip(errors.iter().map(String::as_str));
-            Ok(Answer::States(kept(queue.fail_many(failures, delay).await?)))
+            Ok(Answer::States(kept(queue.fail_many_with(failures, options).await?)))
         })
     }
 }
@@ -189,8 +208,8 @@ impl Lease {
             Err(interrupt) => (None, Some(interrupt)),
         };
         let given_back = match text {
-            Some(text) => queue.fail(py, None, slf, &text, None),
-            None => queue.release(py, None, slf, None),
+            Some(text) => queue.fail(py, None, slf, &text, None, false),
+            None => queue.release(py, None, slf, None, intern!(py, "")),
         };
         match given_back {
             // The exception of the block is raised, not this one.

@@ -222,6 +222,11 @@ def work(queue: leaseq.Queue) -> None:
     assert_type(queue.lease(timedelta(1), wait=5), leaseq.Lease | None)
     with queue.lease(30, keep_alive=True) as lease:
         assert_type(lease.data, bytes)
+        assert_type(lease.endings, tuple[leaseq.Ending, ...])
+        assert_type(lease.releases, leaseq.Releases | None)
+    queue.release(lease, reason="no connection")
+    queue.release(lease, reason=b"bytes")  # type: ignore[arg-type]
+    assert_type(queue.fail(lease, "x", dead=True), leaseq.State)
     for each in queue.leases(30):
         assert_type(each, leaseq.Lease)
     assert_type(queue.list("ready"), leaseq.Page)

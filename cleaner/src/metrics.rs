@@ -80,7 +80,7 @@ const TOTALS: [(&str, &str, Count); 7] = [
     ("completed", "Items completed", |counts| counts.totals.completed),
     ("expired", "Leases that expired and were reclaimed", |counts| counts.totals.expired),
     ("failed", "Failures that workers reported", |counts| counts.totals.failed),
-    ("dead", "Items that ran out of attempts", |counts| counts.totals.died),
+    ("dead", "Items that became dead", |counts| counts.totals.died),
     ("removed", "Items removed or purged", |counts| counts.totals.removed),
 ];
 

@@ -46,10 +46,6 @@ fn items(criterion: &mut Criterion) {
     group.bench_function("read, the id a UUID", |bench| {
         bench.iter(|| record::read_record(black_box(record.clone())));
     });
-    let details = b"3:5:1:2:4:0:1800000000000:it failed";
-    group.bench_function("details read", |bench| {
-        bench.iter(|| record::read_details(black_box(details)));
-    });
     group.finish();
 }
 

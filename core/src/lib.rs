@@ -62,6 +62,7 @@ mod serialize;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
+mod unix_time;
 
 pub use access::Role;
 // For the cleaner, which retries too.
@@ -71,12 +72,14 @@ pub use clean::{Damage, DeepClean, DeepReport, LightReport};
 pub use client::{Client, url_from_env};
 pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
-pub use item::{Counts, Cursor, Item, ItemInfo, Page, State, Totals};
+pub use item::{Counts, Cursor, Ending, EndingKind, Item, ItemInfo, Page, Releases, State, Totals};
 pub use lease::Lease;
 // For the cleaner, which checks names before it has a client.
 #[doc(hidden)]
 pub use name::QueueName;
 pub use name::QueueNames;
-pub use options::{CompleteOptions, ConnectOptions, KeepAlive, LeaseOptions};
+pub use options::{
+    CompleteOptions, ConnectOptions, FailOptions, KeepAlive, LeaseOptions, ReleaseOptions,
+};
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
 pub use redact::redact_url;

@@ -26,6 +26,8 @@ pub const MAX_PRIORITY: u8 = 9;
 pub const MAX_BATCH: usize = 1_000;
 /// Longest error text that is kept with a failed item, in bytes. The rest is cut off.
 pub const MAX_ERROR_TEXT: usize = 1_024;
+/// Longest reason of a release, in bytes.
+pub const MAX_REASON: usize = 128;
 /// Limit of the data in one request, in bytes: 16 MiB, or a single larger item.
 pub const MAX_BATCH_BYTES: usize = 16 << 20;
 /// Limit of the ids and data in a request that several calls share, in bytes: nearly 1 MiB. A server cannot be
@@ -246,5 +248,84 @@ impl CompleteOptions {
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
+    }
+}
+
+/// How [`WorkQueue::fail_with`](crate::WorkQueue::fail_with) fails.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct FailOptions {
+    /// How long the item is delayed, at most 366 days. Default: not at all.
+    pub delay: Duration,
+    /// The item is dead then, whatever its limit of attempts. Default: no.
+    pub dead: bool,
+}
+
+impl FailOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        FailOptions::default()
+    }
+
+    /// Delays the item by this long, at most 366 days.
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// The item is dead then, whatever its limit of attempts.
+    pub fn dead(mut self) -> Self {
+        self.dead = true;
+        self
+    }
+
+    pub(crate) fn validate(&self) -> Result<u64> {
+        if self.dead && !self.delay.is_zero() {
+            return Err(Error::invalid(format_args!(
+                "a delay of {} for an item that is to be dead",
+                show(self.delay)
+            )));
+        }
+        check_delay(self.delay)
+    }
+}
+
+/// How [`WorkQueue::release_with`](crate::WorkQueue::release_with) releases.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ReleaseOptions {
+    /// How long the item is delayed, at most 366 days. Default: not at all.
+    pub delay: Duration,
+    /// Why, up to 128 bytes. It is kept with the item, with how often in a row it was given and when first.
+    /// Default: no reason.
+    pub reason: String,
+}
+
+impl ReleaseOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        ReleaseOptions::default()
+    }
+
+    /// Delays the item by this long, at most 366 days.
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// Keeps this reason with the item, up to 128 bytes.
+    pub fn reason(mut self, reason: impl Into<String>) -> Self {
+        self.reason = reason.into();
+        self
+    }
+
+    pub(crate) fn validate(&self) -> Result<u64> {
+        if self.reason.len() > MAX_REASON {
+            return Err(Error::invalid(format_args!(
+                "a reason of {} bytes is over the limit of {MAX_REASON}",
+                self.reason.len()
+            )));
+        }
+        check_delay(self.delay)
     }
 }

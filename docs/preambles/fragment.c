@@ -32,7 +32,7 @@ int main(void) {
     leaseq_lease *lease = NULL;
     ok(leaseq_queue_lease(queue, 30000, LEASEQ_WAIT_FOREVER, &lease, &error));
     //--- lost < lease
-    ok(leaseq_queue_release(queue, lease, 0, &error));
+    ok(leaseq_queue_release(queue, lease, 0, NULL, 0, &error));
     //--- dead < queue
     leaseq_item_options *order = NULL;
     leaseq_lease *lease = NULL;
@@ -42,7 +42,7 @@ int main(void) {
     ok(leaseq_queue_add_item(queue, "your order", 10, order, NULL, &error));
     leaseq_item_options_free(&order);
     ok(leaseq_queue_lease(queue, 30000, LEASEQ_WAIT_FOREVER, &lease, &error));
-    ok(leaseq_queue_fail(queue, lease, "no such address", 15, 0, NULL, &error));
+    ok(leaseq_queue_fail(queue, lease, "no such address", 15, 0, false, NULL, &error));
     leaseq_lease_free(&lease);
     //--- example
     return 0;

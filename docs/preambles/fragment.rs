@@ -1,5 +1,7 @@
 #[allow(unused_imports)]
-use leaseq::{Client, ErrorKind, Item, KeepAlive, LeaseOptions, State};
+use leaseq::{
+    Client, ErrorKind, FailOptions, Item, KeepAlive, LeaseOptions, ReleaseOptions, State,
+};
 #[allow(unused_imports)]
 use std::time::Duration;
 

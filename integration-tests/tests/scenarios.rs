@@ -79,7 +79,17 @@ fn every_operation_and_option_of_the_contract_occurs() {
     for operation in OPERATIONS {
         assert!(names.contains(operation), "no scenario has {operation}");
     }
-    for option in ["max_attempts", "delay_ms", "priority", "strict", "wait_ms", "cursor", "error"] {
+    for option in [
+        "max_attempts",
+        "delay_ms",
+        "priority",
+        "strict",
+        "wait_ms",
+        "cursor",
+        "error",
+        "dead",
+        "reason",
+    ] {
         assert!(names.contains(option), "no scenario has {option}");
     }
     for option in ["keep_alive", "keep_alive_limit_ms", "options", "cancel", "close", "drop"] {

@@ -180,6 +180,8 @@ fn the_examples_work_together() {
     assert_eq!(printed, "working on your order\nworking on hello\nworking on goodbye\n");
     let printed = succeed(&mut program("tests/programs/turns.cpp"));
     assert_eq!(printed, "a b done done c done ");
+    let printed = succeed(&mut program("tests/programs/history.cpp"));
+    assert_eq!(printed, "failed expired \"no ink\" 2\nnone\nINVALID dead\n");
 }
 
 #[test]

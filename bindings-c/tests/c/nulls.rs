@@ -18,6 +18,8 @@ fn sane(parameter: &str) -> String {
         ("char *", _) => "text".into(),
         ("size_t", "size") => "SIZE".into(),
         ("size_t" | "int32_t" | "uint32_t" | "int64_t", _) => "1".into(),
+        // A delay of an item that is to be dead would be refused, whatever is NULL.
+        ("bool", "dead") => "false".into(),
         ("bool", _) => "true".into(),
         ("leaseq_lease *const *", _) => "&some_lease".into(),
         ("const leaseq_item *", _) => "&item".into(),

@@ -76,6 +76,9 @@ mod plain {
         hostile_in_memory "hostile" Memory;
         hostile_in_a_file "hostile" File;
         hostile_on_redis "hostile" Redis;
+        history_in_memory "history" Memory;
+        history_in_a_file "history" File;
+        history_on_redis "history" Redis;
         turns_in_memory "turns" Memory;
         turns_in_a_file "turns" File;
         turns_on_redis "turns" Redis;
@@ -103,6 +106,8 @@ mod address_sanitizer {
         operations_on_redis "operations" Redis;
         hostile_in_memory "hostile" Memory;
         hostile_on_redis "hostile" Redis;
+        history_in_memory "history" Memory;
+        history_on_redis "history" Redis;
         turns_in_memory "turns" Memory;
         turns_on_redis "turns" Redis;
         waiting_in_memory "waiting" Memory;
@@ -123,6 +128,8 @@ mod valgrind {
         operations_on_redis "operations" Redis;
         hostile_in_memory "hostile" Memory;
         hostile_on_redis "hostile" Redis;
+        history_in_memory "history" Memory;
+        history_on_redis "history" Redis;
         turns_in_memory "turns" Memory;
         turns_on_redis "turns" Redis;
         waiting_in_memory "waiting" Memory;

@@ -69,7 +69,7 @@ static void limits(leaseq_client *client, leaseq_queue *queue) {
             FAILS(LEASEQ_INVALID,
                   leaseq_queue_complete_many(queue, &lease, bad[i], NULL, &added, &error));
             FAILS(LEASEQ_INVALID,
-                  leaseq_queue_release_many(queue, &lease, bad[i], 0, &status, &error));
+                  leaseq_queue_release_many(queue, &lease, bad[i], 0, NULL, 0, &status, &error));
             FAILS(LEASEQ_INVALID,
                   leaseq_queue_lease_many(queue, 1000, 0, NULL, &lease, bad[i], &count, &error));
             CHECK(count == 0);
@@ -96,9 +96,9 @@ static void limits(leaseq_client *client, leaseq_queue *queue) {
     add(queue, "one", "data");
     lease = leased(queue, 30000);
     FAILS(LEASEQ_INVALID, leaseq_queue_extend(queue, lease, 0, NULL, &error));
-    FAILS(LEASEQ_INVALID, leaseq_queue_release(queue, lease, -1, &error));
-    FAILS(LEASEQ_INVALID, leaseq_queue_release(queue, lease, 31622400001, &error));
-    FAILS(LEASEQ_INVALID, leaseq_queue_fail(queue, lease, NULL, 5, 0, NULL, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_release(queue, lease, -1, NULL, 0, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_release(queue, lease, 31622400001, NULL, 0, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_fail(queue, lease, NULL, 5, 0, false, NULL, &error));
     leaseq_queue *other = queue_of(client, "other");
     FAILS(LEASEQ_INVALID, leaseq_queue_complete(other, lease, NULL, &error));
     leaseq_queue_free(&other);
@@ -106,7 +106,7 @@ static void limits(leaseq_client *client, leaseq_queue *queue) {
     FAILS(LEASEQ_INVALID, leaseq_queue_complete_many(queue, pair, 2, NULL, NULL, &error));
     /* A long text that is not UTF-8: its beginning is stored. */
     memset(over, 0xe4, 3000);
-    OK(leaseq_queue_fail(queue, lease, over, 3000, 0, NULL, &error));
+    OK(leaseq_queue_fail(queue, lease, over, 3000, 0, false, NULL, &error));
     leaseq_lease_free(&lease);
     lease = leased(queue, 30000);
     size_t len = leaseq_lease_last_error_len(lease);

@@ -36,18 +36,18 @@ static void one_item(leaseq_queue *queue) {
     int64_t before = leaseq_lease_deadline_ms(lease), deadline = 0;
     OK(leaseq_queue_extend(queue, lease, 60000, &deadline, &error));
     CHECK(deadline > before && deadline == leaseq_lease_deadline_ms(lease));
-    OK(leaseq_queue_release(queue, lease, 0, &error));
+    OK(leaseq_queue_release(queue, lease, 0, NULL, 0, &error));
     FAILS(LEASEQ_LEASE_LOST, leaseq_queue_extend(queue, lease, 60000, NULL, &error));
-    FAILS(LEASEQ_LEASE_LOST, leaseq_queue_release(queue, lease, 0, &error));
+    FAILS(LEASEQ_LEASE_LOST, leaseq_queue_release(queue, lease, 0, NULL, 0, &error));
     leaseq_lease_free(&lease);
     CHECK(lease == NULL);
 
     lease = leased(queue, 30000);
     CHECK(leaseq_lease_attempt(lease) == 1);
     leaseq_state state = LEASEQ_STATE_NONE;
-    OK(leaseq_queue_fail(queue, lease, TEXT("out of paper"), 0, &state, &error));
+    OK(leaseq_queue_fail(queue, lease, TEXT("out of paper"), 0, false, &state, &error));
     CHECK(state == LEASEQ_STATE_READY);
-    FAILS(LEASEQ_LEASE_LOST, leaseq_queue_fail(queue, lease, NULL, 0, 0, &state, &error));
+    FAILS(LEASEQ_LEASE_LOST, leaseq_queue_fail(queue, lease, NULL, 0, 0, false, &state, &error));
     CHECK(state == LEASEQ_STATE_NONE);
     leaseq_lease_free(&lease);
 
@@ -131,14 +131,14 @@ static void many_items(leaseq_queue *queue) {
         CHECK((deadlines[i] == 0) == (i == 7));
     }
     CHECK(leaseq_lease_is_lost(leases[7]));
-    OK(leaseq_queue_release_many(queue, leases, 10, 0, statuses, &error));
+    OK(leaseq_queue_release_many(queue, leases, 10, 0, NULL, 0, statuses, &error));
     for (int i = 0; i < 10; i++) CHECK(statuses[i] == (i == 7 ? LEASEQ_LEASE_LOST : LEASEQ_OK));
-    OK(leaseq_queue_fail_many(queue, leases, texts, 20, 3600000, statuses, states, &error));
+    OK(leaseq_queue_fail_many(queue, leases, texts, 20, 3600000, false, statuses, states, &error));
     for (int i = 0; i < 20; i++) {
         CHECK(statuses[i] == (i < 10 ? LEASEQ_LEASE_LOST : LEASEQ_OK));
         CHECK(states[i] == (i < 10 ? LEASEQ_STATE_NONE : LEASEQ_STATE_DELAYED));
     }
-    OK(leaseq_queue_fail_many(queue, leases + 20, NULL, 1, 0, NULL, NULL, &error));
+    OK(leaseq_queue_fail_many(queue, leases + 20, NULL, 1, 0, false, NULL, NULL, &error));
     OK(leaseq_queue_complete_many(queue, leases, MANY, NULL, answers, &error));
     /* A holder that released or failed the item may still complete it; a removed item is gone. */
     for (int i = 0; i < MANY; i++) CHECK(answers[i] == (i != 7));
@@ -196,7 +196,7 @@ static void operators(leaseq_client *client, leaseq_queue *queue) {
     OK(leaseq_queue_resume(queue, &error));
     lease = leased(queue, 30000);
     leaseq_state state = LEASEQ_STATE_NONE;
-    OK(leaseq_queue_fail(queue, lease, "a\0b", 3, 0, &state, &error));
+    OK(leaseq_queue_fail(queue, lease, "a\0b", 3, 0, false, &state, &error));
     CHECK(state == LEASEQ_STATE_DEAD);
     leaseq_lease_free(&lease);
 

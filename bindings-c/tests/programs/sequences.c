@@ -145,6 +145,19 @@ static void fill(leaseq_queue *queue) {
     }
 }
 
+/* What is known of an item agrees with itself, whatever has happened to it. */
+#define AGREES(of, kind)                                                                           \
+    do {                                                                                           \
+        size_t endings = kind##_endings(of), any = below(20);                                      \
+        CHECK(endings <= 16);                                                                      \
+        CHECK((kind##_ending(of, any) == LEASEQ_ENDING_NONE) == (any >= endings));                 \
+        CHECK((kind##_ending_at_ms(of, any) == -1) == (any >= endings));                           \
+        bool released = kind##_releases_count(of) > 0;                                             \
+        CHECK((kind##_releases_reason_len(of) > 0) == released);                                   \
+        CHECK((kind##_releases_first_at_ms(of) == -1) == !released);                               \
+        CHECK((kind##_releases_reason(of) == NULL) == ((of) == NULL));                             \
+    } while (0)
+
 static void take(leaseq_queue *queue) {
     leaseq_waiter *waiter = ANY(waiters);
     leaseq_lease **lease = &ANY(leases);
@@ -175,6 +188,7 @@ static void take(leaseq_queue *queue) {
         CHECK(count <= room && leaseq_waiter_fd(waiter) >= -1);
     }
     CHECK(leaseq_lease_is_lost(*lease) == (leaseq_lease_remaining_ms(*lease) <= 0) || *lease);
+    AGREES(*lease, leaseq_lease);
 }
 
 static void settle(leaseq_queue *queue) {
@@ -185,6 +199,7 @@ static void settle(leaseq_queue *queue) {
     int64_t deadlines[SLOTS], delay = ANY(times);
     bool done[SLOTS];
     size_t count = ANY(counts);
+    bool dead = below(4) == 0;
     const leaseq_complete_options *how = ANY(complete_options);
     switch (below(9)) {
     case 0:
@@ -204,18 +219,19 @@ static void settle(leaseq_queue *queue) {
                                       PERHAPS(deadlines), &error));
         break;
     case 5:
-        CALL(leaseq_queue_release(queue, lease, delay, &error));
+        CALL(leaseq_queue_release(queue, lease, delay, PERHAPS(bytes), below(5), &error));
         break;
     case 6:
-        CALL(leaseq_queue_release_many(queue, leases, count, delay, PERHAPS(statuses), &error));
+        CALL(leaseq_queue_release_many(queue, leases, count, delay, PERHAPS(bytes), below(5),
+                                       PERHAPS(statuses), &error));
         break;
     case 7:
-        CALL(leaseq_queue_fail(queue, lease, PERHAPS(bytes), below(5), delay, PERHAPS(states),
+        CALL(leaseq_queue_fail(queue, lease, PERHAPS(bytes), below(5), delay, dead, PERHAPS(states),
                                &error));
         break;
     default:
-        CALL(leaseq_queue_fail_many(queue, leases, PERHAPS(texts), count, delay, PERHAPS(statuses),
-                                    PERHAPS(states), &error));
+        CALL(leaseq_queue_fail_many(queue, leases, PERHAPS(texts), count, delay, dead,
+                                    PERHAPS(statuses), PERHAPS(states), &error));
     }
     if (below(2)) leaseq_lease_free(&ANY(leases));
 }
@@ -234,9 +250,11 @@ static void look(leaseq_queue *queue) {
     switch (below(10)) {
     case 0:
         if (CALL(leaseq_queue_get(queue, id, len, &info, &error))) CHECK(info == NULL);
+        AGREES(info, leaseq_item_info);
         break;
     case 1:
         CALL(leaseq_queue_list(queue, ANY(numbers), ANY(names), below(3), &page, &error));
+        AGREES(leaseq_page_item(page, 0), leaseq_item_info);
         leaseq_page_item(page, leaseq_page_len(page));
         leaseq_page_free(&page);
         break;

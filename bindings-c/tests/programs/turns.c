@@ -122,7 +122,7 @@ static void said(leaseq_queue *queue) {
         CHECK(leaseq_lease_completed(all[i]) == LEASEQ_COMPLETED_NO);
     }
     bool done[4];
-    OK(leaseq_queue_release(queue, all[1], 60000, &error));
+    OK(leaseq_queue_release(queue, all[1], 60000, NULL, 0, &error));
     for (int i = 1; i < 4; i++)
         OK(leaseq_queue_remove(queue, (char[]){(char)('a' + i)}, 1, done, &error));
     OK(leaseq_queue_complete_many(queue, all, 3, NULL, done, &error));

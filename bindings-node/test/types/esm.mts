@@ -6,12 +6,16 @@ import {
   type CompletedAndLeased,
   connect,
   type Counts,
+  type Ending,
+  type FailOptions,
   type Item,
   type ItemInfo,
   type Lease,
   LeaseqError,
   type Page,
   type Queue,
+  type Releases,
+  type ReleaseOptions,
   type State,
   UnavailableError,
 } from 'leaseq'
@@ -32,6 +36,14 @@ export async function use(): Promise<void> {
       const order: Order = lease.json<Order>()
       const unknown: unknown = lease.json()
       const state: State = await queue.fail(lease, new Error('x'), { delayMs: 5 })
+      const endings: readonly Ending[] = lease.endings
+      const kind: 'failed' | 'expired' | undefined = endings[0]?.kind
+      const releases: Releases | null = lease.releases
+      const dead: FailOptions = { dead: true }
+      const back: ReleaseOptions = { reason: 'no ink', delayMs: 5 }
+      const states: (State | null)[] = await queue.failMany([[lease, 'x']], dead)
+      console.log(endings[0]?.atMs, kind, releases?.reason, releases?.count, releases?.firstAtMs)
+      console.log(states, await queue.releaseMany([lease], back))
       console.log(order.number, unknown, state, lease.data.readUInt8(0), lease.signal.aborted)
     }
   }
@@ -57,6 +69,7 @@ export async function use(): Promise<void> {
   const page: Page = await queue.list('dead', { limit: 5 })
   const dropped: boolean = await queue.dropQueue({ signal })
   console.log(added, all, counts.totals.added, info?.id, page.cursor, dropped)
+  console.log(info?.endings[0]?.atMs.toFixed(), info?.releases?.reason.length)
 }
 
 export function explain(error: unknown): string {
@@ -84,6 +97,12 @@ export function wrong(queue: Queue, lease: Lease): unknown[] {
     queue.list('done'),
     // @ts-expect-error: the whole queue, not a state of it
     queue.dropQueue('dead'),
+    // @ts-expect-error: a reason is text
+    queue.release(lease, { reason: 5 }),
+    // @ts-expect-error: only a release has a reason
+    queue.fail(lease, 'x', { reason: 'no ink' }),
+    // @ts-expect-error: what has happened cannot be changed
+    lease.endings.push({ kind: 'failed', atMs: 0 }),
     // @ts-expect-error: the name cannot be changed
     (lease.queue = 'another'),
     // @ts-expect-error: what is internal is not there

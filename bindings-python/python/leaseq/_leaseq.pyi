@@ -16,10 +16,12 @@ from ._values import (
     Counts,
     Data,
     DeepReport,
+    Ending,
     ItemId,
     ItemInfo,
     LightReport,
     Page,
+    Releases,
     Seconds,
     State,
 )
@@ -50,6 +52,7 @@ class Item:
         id: ItemId | None = None,
         priority: int | None = None,
         delay: Seconds | None = None,
+        due_at: datetime | None = None,
         max_attempts: int | None = None,
     ) -> Item: ...
     @classmethod
@@ -60,6 +63,7 @@ class Item:
         id: ItemId | None = None,
         priority: int | None = None,
         delay: Seconds | None = None,
+        due_at: datetime | None = None,
         max_attempts: int | None = None,
     ) -> Item: ...
     @property
@@ -72,6 +76,8 @@ class Item:
     def priority(self) -> int: ...
     @property
     def delay(self) -> float: ...
+    @property
+    def due_at(self) -> datetime | None: ...
     @property
     def max_attempts(self) -> int | None: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -106,6 +112,10 @@ class Lease:
     def priority(self) -> int: ...
     @property
     def last_error(self) -> str: ...
+    @property
+    def endings(self) -> tuple[Ending, ...]: ...
+    @property
+    def releases(self) -> Releases | None: ...
     @property
     def generation(self) -> int: ...
     @property
@@ -285,26 +295,35 @@ class Queue:
         self, bridge: LoopBridge, leases: Iterable[Lease], duration: Seconds
     ) -> Future[_list[datetime | None]]: ...
     @overload
-    def release(self, bridge: None, lease: Lease, delay: Seconds | None) -> None: ...
+    def release(self, bridge: None, lease: Lease, delay: Seconds | None, reason: str) -> None: ...
     @overload
-    def release(self, bridge: LoopBridge, lease: Lease, delay: Seconds | None) -> Future[None]: ...
+    def release(
+        self, bridge: LoopBridge, lease: Lease, delay: Seconds | None, reason: str
+    ) -> Future[None]: ...
     @overload
     def release_many(
-        self, bridge: None, leases: Iterable[Lease], delay: Seconds | None
+        self, bridge: None, leases: Iterable[Lease], delay: Seconds | None, reason: str
     ) -> _list[bool]: ...
     @overload
     def release_many(
-        self, bridge: LoopBridge, leases: Iterable[Lease], delay: Seconds | None
+        self, bridge: LoopBridge, leases: Iterable[Lease], delay: Seconds | None, reason: str
     ) -> Future[_list[bool]]: ...
     @overload
-    def fail(self, bridge: None, lease: Lease, error: str, delay: Seconds | None) -> State: ...
+    def fail(
+        self, bridge: None, lease: Lease, error: str, delay: Seconds | None, dead: bool
+    ) -> State: ...
     @overload
     def fail(
-        self, bridge: LoopBridge, lease: Lease, error: str, delay: Seconds | None
+        self, bridge: LoopBridge, lease: Lease, error: str, delay: Seconds | None, dead: bool
     ) -> Future[State]: ...
     @overload
     def fail_many(
-        self, bridge: None, leases: Iterable[Lease], error: str | _list[str], delay: Seconds | None
+        self,
+        bridge: None,
+        leases: Iterable[Lease],
+        error: str | _list[str],
+        delay: Seconds | None,
+        dead: bool,
     ) -> _list[State | None]: ...
     @overload
     def fail_many(
@@ -313,6 +332,7 @@ class Queue:
         leases: Iterable[Lease],
         error: str | _list[str],
         delay: Seconds | None,
+        dead: bool,
     ) -> Future[_list[State | None]]: ...
     @overload
     def light_clean(self, bridge: None) -> LightReport: ...

@@ -113,8 +113,8 @@ class Lease(_leaseq.Lease):
             return
         try:
             if isinstance(error, Exception):
-                await self._queue.fail(bridge(), self, describe(error), None)
+                await self._queue.fail(bridge(), self, describe(error), None, False)
             else:
-                await self._queue.release(bridge(), self, None)
+                await self._queue.release(bridge(), self, None, "")
         except LeaseqError as problem:
             not_given_back(self, problem)

@@ -44,6 +44,6 @@ class Lease(_leaseq.Lease):
 def give_back(lease: Lease) -> None:
     """Release a lease, and wait until that is done."""
     try:
-        lease._queue.release(None, lease, None)
+        lease._queue.release(None, lease, None, "")
     except LeaseqError as problem:
         not_given_back(lease, problem)

@@ -45,10 +45,47 @@ class State(str, Enum):
     LEASED = "leased"
     """Leased, or expired and not yet reclaimed."""
     DEAD = "dead"
-    """Out of attempts; waits for `requeue` or `remove`."""
+    """Out of attempts, or failed with `dead`; waits for `requeue` or `remove`."""
 
     def __str__(self) -> str:
         return self.value
+
+
+class EndingKind(str, Enum):
+    """How a lease ended without completion. A member is also a text, its name."""
+
+    FAILED = "failed"
+    """With `fail`."""
+    EXPIRED = "expired"
+    """It expired and was reclaimed."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of a lease without completion."""
+
+    at: datetime
+    """When it ended; for an expired lease, when it was reclaimed. As `ItemInfo.added_at`."""
+    kind: EndingKind
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """Releases for the same reason, one after the other.
+
+    A release for another reason, or for none, a failed and an expired lease begin anew, and so does
+    `requeue`.
+    """
+
+    reason: str
+    """The reason that each `release` gave, up to 128 bytes."""
+    count: int
+    """How many there were."""
+    first_at: datetime
+    """When the first one was. As `ItemInfo.added_at`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +105,11 @@ class ItemInfo:
     """Deliveries that ended with an expired lease, since the add or the last `requeue`."""
     last_error: str
     """The text of the last `fail`; empty if there was none."""
+    endings: tuple[Ending, ...]
+    """How its last 16 failed or expired leases ended, the oldest first, also before a `requeue`;
+    empty if there was none."""
+    releases: Releases | None
+    """The releases in a row for one reason, up to now; `None` if there was none."""
     added_at: datetime
     """On the server's clock, in UTC; at the latest 9999-12-31, the end of `datetime`."""
     at: datetime | None
@@ -95,7 +137,7 @@ class Totals:
     failed: int
     """Calls of `fail` that counted."""
     died: int
-    """Items that ran out of attempts."""
+    """Items that ran out of attempts, or failed with `dead`."""
     removed: int
     """Items removed or purged."""
 

@@ -396,27 +396,45 @@ class Queue:
         """Extend many leases; the deadlines are in the same order, `None` for one that is lost."""
         return await self._native.extend_many(bridge(), leases, duration)
 
-    async def release(self, lease: Lease, *, delay: Seconds | None = None) -> None:
+    async def release(
+        self, lease: Lease, *, delay: Seconds | None = None, reason: str = ""
+    ) -> None:
         """Give the item back without counting an attempt.
 
-        The item goes to the front of its priority, at once or after `delay`, at most 366 days.
-        Raises `LeaseLostError`, `InvalidError`.
+        The item goes to the front of its priority, at once or after `delay`, at most 366 days. A
+        `reason`, up to 128 bytes of UTF-8, is kept with the item, with how often in a row it was
+        given and when first. Raises `LeaseLostError`, `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item("hello")
+        True
+        >>> await queue.release(await queue.lease(30), reason="no connection")
+        >>> lease = await queue.lease(30)
+        >>> lease.releases.reason, lease.releases.count
+        ('no connection', 1)
         """
-        await self._native.release(bridge(), lease, delay)
+        await self._native.release(bridge(), lease, delay, reason)
 
     async def release_many(
-        self, leases: Iterable[Lease], *, delay: Seconds | None = None
+        self, leases: Iterable[Lease], *, delay: Seconds | None = None, reason: str = ""
     ) -> builtins.list[bool]:
-        """Give many items back; False for a lease that is lost."""
-        return await self._native.release_many(bridge(), leases, delay)
+        """Give many items back, for one reason; False for a lease that is lost."""
+        return await self._native.release_many(bridge(), leases, delay, reason)
 
     async def fail(
-        self, lease: Lease, error: str | BaseException = "", *, delay: Seconds | None = None
+        self,
+        lease: Lease,
+        error: str | BaseException = "",
+        *,
+        delay: Seconds | None = None,
+        dead: bool = False,
     ) -> State:
         """Count a failure: the item goes to the back of its priority, at once or after `delay`.
 
-        The item is dead when its limit of attempts is reached. Returns its new state. The first
-        1,024 bytes of the error are kept with the item. Raises `LeaseLostError`, `InvalidError`.
+        The item is dead when its limit of attempts is reached; with `dead`, which allows no delay,
+        it is dead whatever its limit. Returns its new state. The first 1,024 bytes of the error are
+        kept with the item. Raises `LeaseLostError`, `InvalidError`.
 
         >>> client = await connect("memory:")
         >>> queue = client.queue("emails")
@@ -428,7 +446,7 @@ class Queue:
         >>> info.last_error
         'ValueError: no such address'
         """
-        return await self._native.fail(bridge(), lease, describe(error), delay)
+        return await self._native.fail(bridge(), lease, describe(error), delay, dead)
 
     async def fail_many(
         self,
@@ -436,12 +454,13 @@ class Queue:
         errors: str | BaseException | Iterable[str | BaseException] = "",
         *,
         delay: Seconds | None = None,
+        dead: bool = False,
     ) -> builtins.list[State | None]:
         """Count failures of many items, with one error for all, or one for each.
 
         Returns their new states, `None` for a lease that is lost.
         """
-        return await self._native.fail_many(bridge(), leases, describe_all(errors), delay)
+        return await self._native.fail_many(bridge(), leases, describe_all(errors), delay, dead)
 
     async def light_clean(self) -> LightReport:
         """Make due items ready and reclaim expired leases, for queues that nobody is waiting on.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::Result;
+use crate::item::History;
 
 /// Names one execution of an operation, so that a retry gets the reply of the first execution.
 /// A lane has one operation in flight at a time; its numbers go up.
@@ -55,6 +56,7 @@ pub(crate) struct LeasedItem {
     pub(crate) failures: u32,
     pub(crate) expiries: u32,
     pub(crate) last_error: String,
+    pub(crate) history: History,
     pub(crate) duration_ms: u64,
     /// Milliseconds since 1970 on the engine's clock.
     pub(crate) deadline_ms: u64,
@@ -91,12 +93,16 @@ pub(crate) struct Extend {
 pub(crate) struct Release {
     pub(crate) token: Token,
     pub(crate) delay_ms: u64,
+    /// Why, perhaps empty. `None` if no worker has asked for it: the item is as if it had not been leased.
+    pub(crate) reason: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Fail {
     pub(crate) token: Token,
     pub(crate) delay_ms: u64,
+    /// The item is dead then, whatever its limit of attempts.
+    pub(crate) dead: bool,
     pub(crate) error: String,
 }
 

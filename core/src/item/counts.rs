@@ -44,7 +44,7 @@ pub struct Totals {
     pub expired: u64,
     /// Calls of `fail` that counted.
     pub failed: u64,
-    /// Items that ran out of attempts.
+    /// Items that became dead.
     pub died: u64,
     /// Items removed or purged.
     pub removed: u64,

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use super::cursor::Cursor;
+use super::history::{Ending, Releases};
 use super::state::State;
 use crate::error::show_id;
 use crate::{Error, Result};
@@ -30,6 +31,10 @@ pub struct ItemInfo {
     pub expiries: u32,
     /// The text of the last `fail`; empty if there was none.
     pub last_error: String,
+    /// How its last 16 failed or expired leases ended, the oldest first, also before a `requeue`.
+    pub endings: Vec<Ending>,
+    /// The releases in a row for one reason, up to now; `None` if there was none.
+    pub releases: Option<Releases>,
     /// When it was added, on the server's clock.
     pub added_at: SystemTime,
     /// The lease's deadline, the time it is due, or the time of death; `None` for ready items.

@@ -2,6 +2,8 @@
 
 mod counts;
 mod cursor;
+mod due;
+mod history;
 mod info;
 mod state;
 
@@ -13,11 +15,14 @@ use serde::Serialize;
 
 pub use self::counts::{Counts, Totals};
 pub use self::cursor::Cursor;
+pub(crate) use self::due::Due;
+pub(crate) use self::history::History;
+pub use self::history::{Ending, EndingKind, Releases};
 pub(crate) use self::info::read_json;
 pub use self::info::{ItemInfo, Page};
 pub use self::state::State;
 use crate::error::show_id;
-use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY, check_delay};
+use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY};
 use crate::{Error, Result, random};
 
 /// An item to add: an id, data and options.
@@ -27,6 +32,7 @@ pub struct Item {
     pub(crate) data: Bytes,
     pub(crate) priority: u8,
     pub(crate) delay: Duration,
+    pub(crate) due_at: Option<SystemTime>,
     pub(crate) max_attempts: Option<u32>,
 }
 
@@ -47,7 +53,7 @@ impl Item {
     }
 
     fn plain(id: Bytes, data: Bytes) -> Self {
-        Item { id, data, priority: 0, delay: Duration::ZERO, max_attempts: None }
+        Item { id, data, priority: 0, delay: Duration::ZERO, due_at: None, max_attempts: None }
     }
 
     /// An item with this value as JSON and a random UUID as its id.
@@ -75,6 +81,13 @@ impl Item {
     /// Makes the item ready only after this time, at most 366 days. Default: zero.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
+        self
+    }
+
+    /// Makes the item ready at this time by the server's clock, or at once if it has passed: at most 366 days
+    /// ahead, and not together with a delay. Default: none.
+    pub fn due_at(mut self, time: SystemTime) -> Self {
+        self.due_at = Some(time);
         self
     }
 
@@ -110,7 +123,7 @@ impl Item {
                 self.priority
             ));
         }
-        if let Err(error) = check_delay(self.delay) {
+        if let Err(error) = due::check(self.delay, self.due_at) {
             return wrong(format_args!("{error}"));
         }
         match self.max_attempts {
@@ -121,8 +134,8 @@ impl Item {
         }
     }
 
-    pub(crate) fn delay_ms(&self) -> u64 {
-        check_delay(self.delay).unwrap_or(0)
+    pub(crate) fn due(&self) -> Due {
+        Due::new(self.delay, self.due_at)
     }
 }
 

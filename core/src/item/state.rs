@@ -18,7 +18,7 @@ pub enum State {
     Delayed,
     /// Leased, or expired and not yet reclaimed.
     Leased,
-    /// Out of attempts; waits for `requeue` or `remove`.
+    /// Out of attempts, or failed for good; waits for `requeue` or `remove`.
     Dead,
 }
 

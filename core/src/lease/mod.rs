@@ -11,8 +11,9 @@ use serde::de::DeserializeOwned;
 pub(crate) use self::shared::{Completing, Shared};
 use crate::Result;
 use crate::engine::{LeasedItem, Token};
-use crate::item::read_json;
+use crate::item::{Ending, Releases, read_json};
 use crate::name::QueueName;
+use crate::unix_time::from_ms;
 
 /// A leased item. Dropping the handle does not give the item back: the lease expires, and the item is
 /// delivered again.
@@ -99,6 +100,16 @@ impl Lease {
         &self.item.last_error
     }
 
+    /// How its last 16 failed or expired leases ended, the oldest first.
+    pub fn endings(&self) -> &[Ending] {
+        &self.item.history.endings
+    }
+
+    /// The releases in a row for one reason, up to now; `None` if there was none.
+    pub fn releases(&self) -> Option<&Releases> {
+        self.item.history.releases.as_ref()
+    }
+
     /// Generation of the item: one life of its id, from the add to the completion. It goes up with
     /// every add of an id, so it can fence off writers of an earlier generation.
     pub fn generation(&self) -> u64 {
@@ -159,8 +170,4 @@ impl Lease {
 /// milliseconds, from the current one.
 pub(crate) fn local_deadline(asked_at: Instant, duration: Duration) -> Instant {
     asked_at + duration.saturating_sub(Duration::from_millis(1))
-}
-
-pub(crate) fn from_ms(ms: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_millis(ms)
 }

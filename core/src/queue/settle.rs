@@ -7,8 +7,11 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::work_queue::{WorkQueue, only};
 use crate::engine::{Complete, Extend, Fail, Release};
 use crate::item::State;
-use crate::lease::{Completing, Lease, from_ms, local_deadline};
-use crate::options::{CompleteOptions, MAX_BATCH, MAX_ERROR_TEXT, check_delay, check_lease};
+use crate::lease::{Completing, Lease, local_deadline};
+use crate::options::{
+    CompleteOptions, FailOptions, MAX_BATCH, MAX_ERROR_TEXT, ReleaseOptions, check_lease,
+};
+use crate::unix_time::from_ms;
 use crate::{Error, Result};
 
 /// See [`WorkQueue::hold`].
@@ -118,7 +121,15 @@ impl WorkQueue {
     /// # Errors
     /// `LeaseLost`; `Invalid` for a delay over 366 days or a lease of another queue.
     pub async fn release(&self, lease: &Lease, delay: Duration) -> Result<()> {
-        only(self.release_many([lease], delay).await?)?
+        self.release_with(lease, ReleaseOptions::new().delay(delay)).await
+    }
+
+    /// [`release`](WorkQueue::release) with options.
+    ///
+    /// # Errors
+    /// As for [`release`](WorkQueue::release); `Invalid` for a reason over 128 bytes.
+    pub async fn release_with(&self, lease: &Lease, options: ReleaseOptions) -> Result<()> {
+        only(self.release_many_with([lease], options).await?)?
     }
 
     /// Gives many items back; the answers are in their order.
@@ -130,12 +141,28 @@ impl WorkQueue {
         leases: impl IntoIterator<Item = &'a Lease>,
         delay: Duration,
     ) -> Result<Vec<Result<()>>> {
-        let delay_ms = check_delay(delay)?;
+        self.release_many_with(leases, ReleaseOptions::new().delay(delay)).await
+    }
+
+    /// [`release_many`](WorkQueue::release_many) with options.
+    ///
+    /// # Errors
+    /// As for [`release_with`](WorkQueue::release_with); `LeaseLost` for each lease by itself.
+    pub async fn release_many_with<'a>(
+        &self,
+        leases: impl IntoIterator<Item = &'a Lease>,
+        options: ReleaseOptions,
+    ) -> Result<Vec<Result<()>>> {
+        let delay_ms = options.validate()?;
         let leases = self.own(leases)?;
         let mut until = self.dispatch.open().await?;
         let mut released = Vec::with_capacity(leases.len());
         for chunk in leases.chunks(MAX_BATCH) {
-            let call = chunk.iter().map(|lease| Release { token: lease.token(), delay_ms });
+            let call = chunk.iter().map(|lease| Release {
+                token: lease.token(),
+                delay_ms,
+                reason: Some(options.reason.clone()),
+            });
             let answers = self.dispatch.release.call(call.collect(), until).await?;
             until = self.dispatch.context.until();
             released.extend(chunk.iter().zip(answers).map(|(lease, given_back)| {
@@ -174,7 +201,20 @@ impl WorkQueue {
     /// # Errors
     /// `LeaseLost`; `Invalid` for a delay over 366 days or a lease of another queue.
     pub async fn fail(&self, lease: &Lease, error: &str, delay: Duration) -> Result<State> {
-        only(self.fail_many([(lease, error)], delay).await?)?
+        self.fail_with(lease, error, FailOptions::new().delay(delay)).await
+    }
+
+    /// [`fail`](WorkQueue::fail) with options.
+    ///
+    /// # Errors
+    /// As for [`fail`](WorkQueue::fail); `Invalid` for a delay of an item that is to be dead.
+    pub async fn fail_with(
+        &self,
+        lease: &Lease,
+        error: &str,
+        options: FailOptions,
+    ) -> Result<State> {
+        only(self.fail_many_with([(lease, error)], options).await?)?
     }
 
     /// Counts failures of many items; the answers are in their order.
@@ -186,7 +226,19 @@ impl WorkQueue {
         failures: impl IntoIterator<Item = (&'a Lease, &'a str)>,
         delay: Duration,
     ) -> Result<Vec<Result<State>>> {
-        let delay_ms = check_delay(delay)?;
+        self.fail_many_with(failures, FailOptions::new().delay(delay)).await
+    }
+
+    /// [`fail_many`](WorkQueue::fail_many) with options.
+    ///
+    /// # Errors
+    /// As for [`fail_with`](WorkQueue::fail_with); `LeaseLost` for each lease by itself.
+    pub async fn fail_many_with<'a>(
+        &self,
+        failures: impl IntoIterator<Item = (&'a Lease, &'a str)>,
+        options: FailOptions,
+    ) -> Result<Vec<Result<State>>> {
+        let delay_ms = options.validate()?;
         let (leases, errors): (Vec<&Lease>, Vec<&str>) = failures.into_iter().unzip();
         let leases = self.own(leases)?;
         let mut until = self.dispatch.open().await?;
@@ -195,6 +247,7 @@ impl WorkQueue {
             let call = chunk.iter().zip(errors).map(|(lease, error)| Fail {
                 token: lease.token(),
                 delay_ms,
+                dead: options.dead,
                 error: cut(error, MAX_ERROR_TEXT).to_owned(),
             });
             let answers = self.dispatch.fail.call(call.collect(), until).await?;

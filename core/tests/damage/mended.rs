@@ -138,20 +138,32 @@ async fn the_order_of_those_that_were_lost_is_kept() {
 
 #[tokio::test]
 async fn a_lease_of_before_the_damage_is_not_current_after_it() {
-    let (bench, mut raw, queue) = stage().await;
-    queue.add_item(item("a")).await.unwrap();
-    let first = take(&queue).await;
-    bench.advance(secs(10));
-    let second = take(&queue).await;
-    let mut hurt = Hurt { raw: &mut raw, queue: "jobs" };
-    let number = hurt.number("a");
-    hurt.run("HSET", "details", &[&number, "garbage"]);
-    queue.deep_clean().await.unwrap();
-    assert!(is_lost(queue.extend(&first, secs(1)).await));
-    assert!(is_lost(queue.release(&first, secs(1)).await));
-    assert_eq!(state(&queue, "a").await, Some(State::Leased));
-    assert!(queue.complete(&second).await.unwrap());
-    assert_sound(&queue).await;
+    let endings = format!("0:0:0:0:0:1:0:0;H{}:{}:0:0::", 16 + 5, "F".repeat(16));
+    for damage in [
+        "garbage",
+        "0:0:0:0:0:1:0:0;H3:abc:",
+        "0:0:0:0:0:1:0:0;H99:F1:0:0::",
+        "0:0:0:0:0:1:0:0;H6:1:0:0::",
+        "0:0:0:0:0:1:0:0;H16:F1:4294967296:0::",
+        "0:0:0:0:0:1:0:0;H26:F12345678901234567890:0:0::",
+        &endings,
+    ] {
+        let (bench, mut raw, queue) = stage().await;
+        queue.add_item(item("a")).await.unwrap();
+        let first = take(&queue).await;
+        bench.advance(secs(10));
+        let second = take(&queue).await;
+        let mut hurt = Hurt { raw: &mut raw, queue: "jobs" };
+        let number = hurt.number("a");
+        hurt.run("HSET", "details", &[&number, damage]);
+        let report = queue.deep_clean().await.unwrap();
+        assert_eq!(report.mended.get(&Damage::BadDetails), Some(&1), "{damage}");
+        assert!(is_lost(queue.extend(&first, secs(1)).await));
+        assert!(is_lost(queue.release(&first, secs(1)).await));
+        assert_eq!(state(&queue, "a").await, Some(State::Leased));
+        assert!(queue.complete(&second).await.unwrap());
+        assert_sound(&queue).await;
+    }
 }
 
 #[tokio::test]

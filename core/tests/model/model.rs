@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use leaseq::State;
+use leaseq::{EndingKind, State};
 
 /// What proves that a lease is the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub(crate) struct Entry {
     pub(crate) failures: u32,
     pub(crate) expiries: u32,
     pub(crate) error: String,
+    pub(crate) endings: Vec<(EndingKind, u64)>,
+    /// Reason, count, and the time of the first.
+    pub(crate) releases: Option<(String, u32, u64)>,
     pub(crate) added_at: u64,
     pub(crate) state: State,
     /// The deadline, the time when it is due, or the time of death.
@@ -29,6 +32,21 @@ pub(crate) struct Entry {
     /// A delayed item goes to the front when it is due.
     front: bool,
     delivery: u64,
+}
+
+impl Entry {
+    fn note_ending(&mut self, kind: EndingKind, at: u64) {
+        self.endings.push((kind, at));
+        let first = self.endings.len().saturating_sub(16);
+        self.endings.drain(..first);
+        self.releases = None;
+    }
+
+    fn note_release(&mut self, reason: &str, at: u64) {
+        let before = self.releases.take().filter(|(other, ..)| other == reason);
+        let (count, first_at) = before.map_or((0, at), |(_, count, first_at)| (count, first_at));
+        self.releases = (!reason.is_empty()).then(|| (reason.to_owned(), count + 1, first_at));
+    }
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -73,6 +91,8 @@ impl Model {
             failures: 0,
             expiries: 0,
             error: String::new(),
+            endings: Vec::new(),
+            releases: None,
             added_at: self.now,
             state: State::Ready,
             at: 0,
@@ -121,6 +141,7 @@ impl Model {
             let entry = self.items.get_mut(&generation).unwrap();
             entry.expiries += 1;
             entry.delivery += 1;
+            entry.note_ending(EndingKind::Expired, self.now);
             light.expired += 1;
             if entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max) {
                 (entry.state, entry.at) = (State::Dead, self.now);
@@ -191,11 +212,13 @@ impl Model {
     }
 
     /// A batch goes to the front as a whole, in its order.
-    pub(crate) fn release(&mut self, tokens: &[Token], delay: u64) -> Vec<bool> {
+    pub(crate) fn release(&mut self, tokens: &[Token], delay: u64, reason: &str) -> Vec<bool> {
+        let now = self.now;
         let mut given_back = Vec::new();
         let answers = tokens.iter().map(|token| {
             let Some(entry) = self.current(*token) else { return false };
             entry.delivery += 1;
+            entry.note_release(reason, now);
             given_back.push(token.generation);
             true
         });
@@ -206,14 +229,22 @@ impl Model {
         answers
     }
 
-    pub(crate) fn fail(&mut self, token: Token, error: &str, delay: u64) -> Option<State> {
+    pub(crate) fn fail(
+        &mut self,
+        token: Token,
+        error: &str,
+        delay: u64,
+        dead: bool,
+    ) -> Option<State> {
         let now = self.now;
         let entry = self.current(token)?;
         entry.delivery += 1;
         entry.failures += 1;
         entry.since = now + delay;
         entry.error = error.to_owned();
-        let dies = entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max);
+        entry.note_ending(EndingKind::Failed, now);
+        let dies =
+            dead || entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max);
         if dies {
             (entry.state, entry.at) = (State::Dead, now);
         } else {
@@ -236,6 +267,7 @@ impl Model {
         let dead = entry.state == State::Dead;
         if dead {
             (entry.failures, entry.expiries, entry.since) = (0, 0, self.now);
+            entry.releases = None;
             self.come_back(generation, false, 0);
         }
         dead

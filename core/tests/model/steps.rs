@@ -1,8 +1,11 @@
 //! Each operation, on the queue and on the model.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use leaseq::{CompleteOptions, Item, ItemInfo, Lease, LeaseOptions, State, WorkQueue};
+use leaseq::{
+    CompleteOptions, Ending, FailOptions, Item, ItemInfo, Lease, LeaseOptions, ReleaseOptions,
+    Releases, State, WorkQueue,
+};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
@@ -21,7 +24,13 @@ impl Driver<'_> {
             let max_attempts = if plain { None } else { max_attempts };
             let data: Vec<u8> = (0..rng.random_range(0..20)).map(|_| rng.random()).collect();
             let delay = if plain { 0 } else { self.delay() };
-            let mut item = Item::new(data).with_id(id).priority(priority).delay(ms(delay));
+            let by_time = self.rng.random_bool(0.3);
+            let mut item = Item::new(data).with_id(id).priority(priority);
+            item = if by_time {
+                item.due_at(UNIX_EPOCH + ms(self.model.now + delay))
+            } else {
+                item.delay(ms(delay))
+            };
             if let Some(max) = max_attempts {
                 item = item.max_attempts(max);
             }
@@ -75,6 +84,7 @@ impl Driver<'_> {
                 (entry.priority, entry.max_attempts)
             );
             assert_eq!(lease.last_error(), entry.error);
+            assert_history(lease.endings(), lease.releases(), &entry);
             assert_eq!(since_1970(lease.deadline()), entry.at);
             let number = *self.generations.entry(token.generation).or_insert(lease.generation());
             assert_eq!(number, lease.generation(), "one number in one generation");
@@ -100,25 +110,30 @@ impl Driver<'_> {
     }
 
     pub(crate) async fn fail(&mut self, queue: &WorkQueue) {
-        let (some, delay) = (self.some_handles(), self.delay());
+        let (some, dead) = (self.some_handles(), self.rng.random_bool(0.1));
+        let delay = if dead { 0 } else { self.delay() };
         let tokens: Vec<Token> = some.iter().map(|i| self.handles[*i].1).collect();
-        self.note(format!("fail {tokens:?}, delay {delay}"));
+        self.note(format!("fail {tokens:?}, delay {delay}, dead {dead}"));
         let error = format!("error {}", self.trail.steps.len());
         let failures = some.iter().map(|i| (&self.handles[*i].0, &error[..]));
-        let answers = queue.fail_many(failures, ms(delay)).await.unwrap();
+        let options = FailOptions::new().delay(ms(delay));
+        let options = if dead { options.dead() } else { options };
+        let answers = queue.fail_many_with(failures, options).await.unwrap();
         let expected: Vec<Option<State>> =
-            tokens.iter().map(|token| self.model.fail(*token, &error, delay)).collect();
+            tokens.iter().map(|token| self.model.fail(*token, &error, delay, dead)).collect();
         assert_eq!(answers.into_iter().map(found).collect::<Vec<_>>(), expected);
     }
 
     pub(crate) async fn release(&mut self, queue: &WorkQueue) {
         let (some, delay) = (self.some_handles(), self.delay());
         let tokens: Vec<Token> = some.iter().map(|i| self.handles[*i].1).collect();
-        self.note(format!("release {tokens:?}, delay {delay}"));
+        let reason = *["", "", "a:;H9:b", "c"].choose(&mut self.rng).unwrap();
+        self.note(format!("release {tokens:?}, delay {delay}, reason {reason}"));
         let leases = some.iter().map(|i| &self.handles[*i].0);
-        let answers = queue.release_many(leases, ms(delay)).await.unwrap();
+        let options = ReleaseOptions::new().delay(ms(delay)).reason(reason);
+        let answers = queue.release_many_with(leases, options).await.unwrap();
         let answers: Vec<bool> = answers.into_iter().map(|a| found(a).is_some()).collect();
-        assert_eq!(answers, self.model.release(&tokens, delay));
+        assert_eq!(answers, self.model.release(&tokens, delay, reason));
     }
 
     pub(crate) async fn extend(&mut self, queue: &WorkQueue) {
@@ -239,12 +254,21 @@ fn found<T: std::fmt::Debug>(answer: leaseq::Result<T>) -> Option<T> {
     answer.ok()
 }
 
+fn assert_history(endings: &[Ending], releases: Option<&Releases>, entry: &Entry) {
+    let endings: Vec<_> = endings.iter().map(|end| (end.kind, since_1970(end.at))).collect();
+    assert_eq!(endings, entry.endings);
+    let releases =
+        releases.map(|made| (made.reason.clone(), made.count, since_1970(made.first_at)));
+    assert_eq!(releases, entry.releases);
+}
+
 fn assert_same(info: &ItemInfo, entry: &Entry) {
     assert_eq!((&info.id[..], &info.data[..]), (&entry.id[..], &entry.data[..]));
     assert_eq!(info.state, entry.state);
     assert_eq!((info.priority, info.max_attempts), (entry.priority, entry.max_attempts));
     assert_eq!((info.failures, info.expiries), (entry.failures, entry.expiries));
     assert_eq!(info.last_error, entry.error);
+    assert_history(&info.endings, info.releases.as_ref(), entry);
     assert_eq!(since_1970(info.added_at), entry.added_at);
     assert_eq!(info.at.map(since_1970), (entry.state != State::Ready).then_some(entry.at));
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use leaseq::State;
+use leaseq::{ReleaseOptions, State};
+use leaseq_test_support::eventually;
 
 use crate::support::*;
 
@@ -148,7 +149,25 @@ async fn the_same_lease_twice_in_one_batch_counts_once(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
+async fn what_the_client_gives_back_keeps_the_reasons_of_releases(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_item(item("a")).await.unwrap();
+    for (reason, kept) in [("no handler", Some(1)), ("no handler", Some(2)), ("", None)] {
+        let options = ReleaseOptions::new().reason(reason);
+        queue.release_with(&take(&queue).await, options).await.unwrap();
+        let lease = take(&queue).await;
+        assert_eq!(lease.releases().map(|releases| releases.count), kept);
+        queue.give_back([&lease]);
+        drop(lease);
+        let back = async || queue.get("a").await.unwrap().unwrap().state == State::Ready;
+        assert!(eventually(secs(10), back).await);
+        let releases = queue.get("a").await.unwrap().unwrap().releases;
+        assert_eq!(releases.map(|releases| releases.count), kept);
+    }
+}
+
 on_every_engine!(
+    what_the_client_gives_back_keeps_the_reasons_of_releases,
     extend_moves_the_deadline,
     extend_never_shortens,
     extend_works_past_the_deadline_until_the_item_is_reclaimed,

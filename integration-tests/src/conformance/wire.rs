@@ -5,7 +5,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
-    CompleteOptions, Error, Item, ItemInfo, KeepAlive, Lease, LeaseOptions, Page, Result, State,
+    CompleteOptions, Ending, Error, FailOptions, Item, ItemInfo, KeepAlive, Lease, LeaseOptions,
+    Page, ReleaseOptions, Releases, Result, State,
 };
 use serde_json::{Value, json};
 
@@ -32,7 +33,10 @@ pub fn item(fields: &Value) -> Item {
         item = item.max_attempts(most.try_into().unwrap_or(u32::MAX));
     }
     item = item.priority(number("priority").unwrap_or(0).try_into().unwrap_or(u8::MAX));
-    item.delay(Duration::from_millis(number("delay_ms").unwrap_or(0)))
+    if let Some(at) = number("due_at_ms") {
+        item = item.due_at(UNIX_EPOCH + Duration::from_millis(at));
+    }
+    item.delay(delay(fields))
 }
 
 /// How to lease.
@@ -53,6 +57,23 @@ pub fn complete_options(request: &Value) -> CompleteOptions {
     let mut options = CompleteOptions::new();
     options.strict = request["strict"].as_bool() == Some(true);
     options
+}
+
+/// How to fail.
+pub fn fail_options(request: &Value) -> FailOptions {
+    let mut options = FailOptions::new().delay(delay(request));
+    options.dead = request["dead"].as_bool() == Some(true);
+    options
+}
+
+/// How to release.
+pub fn release_options(request: &Value) -> ReleaseOptions {
+    let reason = request["reason"].as_str().unwrap_or_default();
+    ReleaseOptions::new().delay(delay(request)).reason(reason)
+}
+
+fn delay(fields: &Value) -> Duration {
+    Duration::from_millis(fields["delay_ms"].as_u64().unwrap_or(0))
 }
 
 /// A state by its name.
@@ -83,6 +104,19 @@ pub fn each<T>(answers: Vec<Result<T>>, value: impl Fn(T) -> Value) -> Value {
     answers.into_iter().map(one).collect()
 }
 
+fn endings(endings: &[Ending]) -> Value {
+    let one = |ending: &Ending| json!({ "kind": ending.kind, "at_ms": ms_of(ending.at) });
+    endings.iter().map(one).collect()
+}
+
+fn releases(releases: &Releases) -> Value {
+    json!({
+        "reason": releases.reason,
+        "count": releases.count,
+        "first_at_ms": ms_of(releases.first_at),
+    })
+}
+
 /// An item from `get` or `list`.
 pub fn info(item: &ItemInfo) -> Value {
     json!({
@@ -94,6 +128,8 @@ pub fn info(item: &ItemInfo) -> Value {
         "failures": item.failures,
         "expiries": item.expiries,
         "last_error": item.last_error,
+        "endings": endings(&item.endings),
+        "releases": item.releases.as_ref().map(releases),
         "added_at_ms": ms_of(item.added_at),
         "at_ms": item.at.map(ms_of),
     })
@@ -122,6 +158,8 @@ pub fn lease(lease: &Lease) -> Value {
         "max_attempts": lease.max_attempts(),
         "priority": lease.priority(),
         "last_error": lease.last_error(),
+        "endings": endings(lease.endings()),
+        "releases": lease.releases().map(releases),
         "generation": lease.generation(),
         "deadline_ms": ms_of(lease.deadline()),
         "lost": lease.is_lost(),

@@ -26,6 +26,7 @@ leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
     leaseq_item_options *options = NULL;
     leaseq_bytes id = bytes(cJSON_GetObjectItem(request, "id"));
     int64_t priority = number(request, "priority", -1), delay = number(request, "delay_ms", -1),
+            due_at = number(request, "due_at_ms", -1),
             attempts = number(request, "max_attempts", -1);
     leaseq_status status = leaseq_item_options_new(&options, error);
     if (!status && id.data != NULL)
@@ -33,6 +34,7 @@ leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
     if (!status && priority >= 0)
         status = leaseq_item_options_set_priority(options, (int32_t)priority, error);
     if (!status && delay >= 0) status = leaseq_item_options_set_delay_ms(options, delay, error);
+    if (!status && due_at >= 0) status = leaseq_item_options_set_due_at_ms(options, due_at, error);
     if (!status && attempts >= 0)
         status = leaseq_item_options_set_max_attempts(options, (uint32_t)attempts, error);
     if (status) leaseq_item_options_free(&options);

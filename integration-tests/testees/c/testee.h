@@ -47,6 +47,10 @@ leaseq_lease_options *lease_options(const cJSON *request, leaseq_error **error);
 /* NONE for a word that is no state. */
 leaseq_state state_of(const char *word);
 
+/* Add a number to an object; the second writes null for the value that means nothing. */
+void put(cJSON *object, const char *name, uint64_t value);
+void put_unless(int64_t nothing, cJSON *object, const char *name, int64_t value);
+
 /* Answers; NULL gives null. */
 cJSON *say_number(int64_t value);
 cJSON *say_bools(const bool *values, size_t count);

@@ -75,7 +75,10 @@ static cJSON *say_state(size_t i, void *all) {
 
 cJSON *settle(Call *call, const char *op) {
     const cJSON *names = cJSON_GetObjectItem(call->request, "leases"), *name = NULL;
-    const char *lone = text(call->request, "lease"), *why = text(call->request, "error");
+    const char *lone = text(call->request, "lease"), *why = text(call->request, "error"),
+               *reason = text(call->request, "reason");
+    size_t reason_len = reason == NULL ? 0 : strlen(reason);
+    bool dead = cJSON_IsTrue(cJSON_GetObjectItem(call->request, "dead"));
     size_t count = lone != NULL ? 1 : (size_t)cJSON_GetArraySize(names), i = 0;
     int64_t duration = number(call->request, "duration_ms", 0);
     int64_t delay = number(call->request, "delay_ms", 0), deadlines[count + 1];
@@ -100,19 +103,19 @@ cJSON *settle(Call *call, const char *op) {
         return say_each(statuses, count, say_deadline, deadlines);
     }
     if (strcmp(op, "release") == 0) {
-        leaseq_queue_release(queue, all[0], delay, error);
+        leaseq_queue_release(queue, all[0], delay, reason, reason_len, error);
         return NULL;
     }
     if (strcmp(op, "release_many") == 0) {
-        leaseq_queue_release_many(queue, all, count, delay, statuses, error);
+        leaseq_queue_release_many(queue, all, count, delay, reason, reason_len, statuses, error);
         return say_each(statuses, count, say_null, NULL);
     }
     if (strcmp(op, "fail") == 0) {
-        leaseq_queue_fail(queue, all[0], why, texts[0].len, delay, states, error);
+        leaseq_queue_fail(queue, all[0], why, texts[0].len, delay, dead, states, error);
         return say_state(0, states);
     }
     if (strcmp(op, "fail_many") == 0) {
-        leaseq_queue_fail_many(queue, all, texts, count, delay, statuses, states, error);
+        leaseq_queue_fail_many(queue, all, texts, count, delay, dead, statuses, states, error);
         return say_each(statuses, count, say_state, states);
     }
     bool done[count + 1];

@@ -50,7 +50,8 @@ async function operate(queue, request, signal) {
   const [durationMs, waitMs] = [request.duration_ms, request.wait_ms]
   const how = given({ durationMs, waitMs, keepAlive, signal })
   const strict = given({ strict: request.strict })
-  const delay = given({ delayMs: request.delay_ms })
+  const release = given({ delayMs: request.delay_ms, reason: request.reason })
+  const fail = given({ delayMs: request.delay_ms, dead: request.dead })
   const error = request.error ?? ''
   const failures = many.map((one) => [one, error])
   switch (request.op) {
@@ -77,13 +78,13 @@ async function operate(queue, request, signal) {
     case 'extend_many':
       return (await queue.extendMany(many, durationMs)).map((at) => at ?? lost)
     case 'release':
-      return queue.release(one, delay)
+      return queue.release(one, release)
     case 'release_many':
-      return (await queue.releaseMany(many, delay)).map((done) => (done ? null : lost))
+      return (await queue.releaseMany(many, release)).map((done) => (done ? null : lost))
     case 'fail':
-      return queue.fail(one, error, delay)
+      return queue.fail(one, error, fail)
     case 'fail_many':
-      return (await queue.failMany(failures, delay)).map((state) => state ?? lost)
+      return (await queue.failMany(failures, fail)).map((state) => state ?? lost)
     case 'light_clean':
       return snake(await queue.lightClean())
     case 'counts':

@@ -16,8 +16,15 @@ export const item = (fields) =>
     id: fields.id === undefined ? undefined : bytes(fields.id),
     priority: fields.priority,
     delayMs: fields.delay_ms,
+    dueAtMs: fields.due_at_ms,
     maxAttempts: fields.max_attempts,
   })
+
+/** What has happened to an item before. */
+const history = ({ endings, releases }) => ({
+  endings: endings.map(snake),
+  releases: releases && snake(releases),
+})
 
 const TOLD =
   'queue attempt failures expiries maxAttempts priority lastError generation deadlineMs completed'.split(
@@ -25,13 +32,20 @@ const TOLD =
   )
 export const lease = (held) => ({
   ...snake(Object.fromEntries(TOLD.map((name) => [name, held[name]]))),
+  ...history(held),
   id: hex(held.idBytes),
   data: hex(held.data),
   lost: held.isLost,
 })
 
 export const info = (found) =>
-  found && { ...snake(found), id: hex(found.idBytes), data: hex(found.data), id_bytes: undefined }
+  found && {
+    ...snake(found),
+    ...history(found),
+    id: hex(found.idBytes),
+    data: hex(found.data),
+    id_bytes: undefined,
+  }
 
 export const lost = { fails: 'LEASE_LOST' }
 export const failure = ({ code, message, outcomeUnknown }) => ({

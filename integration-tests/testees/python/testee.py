@@ -10,6 +10,7 @@ import threading
 from typing import Any
 
 import leaseq
+import values
 import wire
 from say import say
 
@@ -18,7 +19,7 @@ leases: dict[str, leaseq.Lease] = {}
 output = threading.RLock()
 
 
-def obey(request: wire.Request) -> Any:
+def obey(request: values.Request) -> Any:
     match request["op"]:
         case "hello":
             # Only a signal can cancel a call of a thread.
@@ -34,7 +35,7 @@ def obey(request: wire.Request) -> Any:
         case "drop":
             del leases[request["lease"]]
         case "look":
-            return wire.lease(leases[request["lease"]])
+            return values.lease(leases[request["lease"]])
         case "queues":
             return clients[request["client"]].queues()
         case _:
@@ -47,7 +48,7 @@ def obey(request: wire.Request) -> Any:
 def keep(name: str, answer: Any, tell: Any) -> Any:
     if isinstance(answer, leaseq.Lease):
         leases[name] = answer
-        return wire.lease(answer)
+        return values.lease(answer)
     if isinstance(answer, tuple):
         return {"completed": answer[0], "leases": keep(name, answer[1], tell)}
     if isinstance(answer, list) and answer and isinstance(answer[0], leaseq.Lease):
@@ -55,7 +56,7 @@ def keep(name: str, answer: Any, tell: Any) -> Any:
     return tell(answer)
 
 
-def fork(requests: list[wire.Request]) -> int:
+def fork(requests: list[values.Request]) -> int:
     with output:  # until the child has ended, so that their lines do not mix
         child = os.fork()
         if child == 0:
@@ -68,11 +69,11 @@ def fork(requests: list[wire.Request]) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def serve(request: wire.Request) -> None:
+def serve(request: values.Request) -> None:
     try:
         answer = {"n": request["n"], "gives": obey(request)}
     except leaseq.LeaseqError as error:
-        answer = {"n": request["n"], "fails": wire.failure(error)}
+        answer = {"n": request["n"], "fails": values.failure(error)}
     with output:
         say(answer)
 

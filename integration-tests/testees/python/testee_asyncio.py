@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 import leaseq.asyncio
+import values
 import wire
 from say import say
 
@@ -17,7 +18,7 @@ leases: dict[str, leaseq.asyncio.Lease] = {}
 calls: dict[str, asyncio.Task[None]] = {}
 
 
-async def obey(request: wire.Request) -> Any:
+async def obey(request: values.Request) -> Any:
     match request["op"]:
         case "hello":
             return {"can": ["block", "cancel", "nul", "order"]}
@@ -32,7 +33,7 @@ async def obey(request: wire.Request) -> Any:
         case "drop":
             del leases[request["lease"]]
         case "look":
-            return wire.lease(leases[request["lease"]])
+            return values.lease(leases[request["lease"]])
         case "queues":
             return await clients[request["client"]].queues()
         case _:
@@ -45,7 +46,7 @@ async def obey(request: wire.Request) -> Any:
 def keep(name: str, answer: Any, tell: Any) -> Any:
     if isinstance(answer, leaseq.asyncio.Lease):
         leases[name] = answer
-        return wire.lease(answer)
+        return values.lease(answer)
     if isinstance(answer, tuple):
         return {"completed": answer[0], "leases": keep(name, answer[1], tell)}
     if isinstance(answer, list) and answer and isinstance(answer[0], leaseq.asyncio.Lease):
@@ -53,11 +54,11 @@ def keep(name: str, answer: Any, tell: Any) -> Any:
     return tell(answer)
 
 
-async def serve(request: wire.Request) -> None:
+async def serve(request: values.Request) -> None:
     try:
         answer = {"n": request["n"], "gives": await obey(request)}
     except leaseq.LeaseqError as error:
-        answer = {"n": request["n"], "fails": wire.failure(error)}
+        answer = {"n": request["n"], "fails": values.failure(error)}
     except asyncio.CancelledError:
         answer = {"n": request["n"], "gives": "cancelled"}
     say(answer)

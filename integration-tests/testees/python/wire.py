@@ -1,87 +1,13 @@
-"""Shared by the testees in Python: values and operations, as in `testees/README.md`."""
+"""Shared by the testees in Python: operations of a queue, as in `testees/README.md`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
-import leaseq
+from values import Request, counts, info, item, light_report, ms, page, report, seconds
 
-Request = dict[str, Any]
 Tell = Callable[[Any], Any]
-
-
-def seconds(ms: float | None) -> float | None:
-    return None if ms is None else ms / 1000
-
-
-def ms(value: datetime | float | None) -> int | None:
-    if isinstance(value, datetime):
-        value = value.timestamp()
-    return None if value is None else round(value * 1000)
-
-
-def item(fields: Request) -> leaseq.Item:
-    return leaseq.Item(
-        bytes.fromhex(fields.get("data") or ""),
-        id=bytes.fromhex(fields["id"]) if "id" in fields else None,
-        priority=fields.get("priority"),
-        delay=seconds(fields.get("delay_ms")),
-        max_attempts=fields.get("max_attempts"),
-    )
-
-
-def failure(error: leaseq.LeaseqError) -> Request:
-    kind = "".join("_" + c if c.isupper() else c for c in type(error).__name__[: -len("Error")])
-    unknown = getattr(error, "outcome_unknown", False)
-    return {"kind": kind.lstrip("_").upper(), "message": str(error), "unknown": unknown}
-
-
-def lease(held: Any) -> Request:
-    names = ("queue", "attempt", "failures", "expiries", "max_attempts", "priority", "last_error")
-    return {name: getattr(held, name) for name in (*names, "generation", "lost", "completed")} | {
-        "id": held.id_bytes.hex(),
-        "data": held.data.hex(),
-        "deadline_ms": ms(held.deadline),
-    }
-
-
-def info(found: leaseq.ItemInfo | None) -> Request | None:
-    if found is None:
-        return None
-    names = ("priority", "max_attempts", "failures", "expiries", "last_error")
-    return {name: getattr(found, name) for name in names} | {
-        "id": found.id_bytes.hex(),
-        "data": found.data.hex(),
-        "state": found.state.value,
-        "added_at_ms": ms(found.added_at),
-        "at_ms": ms(found.at),
-    }
-
-
-def counts(counted: leaseq.Counts) -> Request:
-    totals = ("added", "leased", "completed", "expired", "failed", "died", "removed")
-    names = ("ready", "ready_by_priority", "delayed", "leased", "dead", "paused")
-    return {name: getattr(counted, name) for name in names} | {
-        "oldest_ready_ms": ms(counted.oldest_ready),
-        "totals": {name: getattr(counted.totals, name) for name in totals},
-    }
-
-
-def light_report(report: leaseq.LightReport) -> Request:
-    fields = {name: getattr(report, name) for name in ("promoted", "expired", "died")}
-    return fields | {"next_in_ms": ms(report.next_in)}
-
-
-def report(found: leaseq.DeepReport) -> Request:
-    fields = {name: getattr(found, name) for name in ("items", "found", "mended")}
-    return fields | {"sound": found.is_sound}
-
-
-def page(shown: leaseq.Page) -> Request:
-    return {"items": [info(found) for found in shown.items], "cursor": shown.cursor}
-
 
 LOST = {"fails": "LEASE_LOST"}
 
@@ -124,9 +50,10 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
         case "extend" | "extend_many":
             return do(leases, duration), tell
         case "release" | "release_many":
-            return do(leases, delay=delay), tell
+            return do(leases, delay=delay, reason=request.get("reason", "")), tell
         case "fail" | "fail_many":
-            return do(leases, request.get("error", ""), delay=delay), tell
+            how = {"delay": delay, "dead": bool(request.get("dead"))}
+            return do(leases, request.get("error", ""), **how), tell
         case "add_item":
             return do(item(request)), tell
         case "add_items":

@@ -59,7 +59,6 @@ impl Testee {
         let number = |name: &str| request[name].as_u64();
         let ms = |name: &str| number(name).map(Duration::from_millis);
         let duration = ms("duration_ms").unwrap_or_default();
-        let delay = ms("delay_ms").unwrap_or_default();
         let client = text("client");
         match text("op") {
             "hello" => return Ok(json!({ "can": ["cancel", "nul", "order"] })),
@@ -84,6 +83,7 @@ impl Testee {
         }
         let queue = client.queue(text("queue"))?;
         let (options, complete) = (wire::lease_options(request), wire::complete_options(request));
+        let (fail, release) = (wire::fail_options(request), wire::release_options(request));
         let one = || self.leases.get(text("lease"));
         let names = wire::strings(&request["leases"]);
         let held: Vec<Arc<Lease>> = names.map(|name| self.leases.get(name)).collect();
@@ -113,14 +113,15 @@ impl Testee {
             "complete_many" => queue.complete_many_with(many(), complete).await?.into(),
             "extend" => wire::ms_of(queue.extend(&one(), duration).await?),
             "extend_many" => wire::each(queue.extend_many(many(), duration).await?, wire::ms_of),
-            "release" => queue.release(&one(), delay).await?.into(),
+            "release" => queue.release_with(&one(), release).await?.into(),
             "release_many" => {
-                wire::each(queue.release_many(many(), delay).await?, |()| Value::Null)
+                wire::each(queue.release_many_with(many(), release).await?, |()| Value::Null)
             }
-            "fail" => queue.fail(&one(), text("error"), delay).await?.as_str().into(),
+            "fail" => queue.fail_with(&one(), text("error"), fail).await?.as_str().into(),
             "fail_many" => {
                 let failures = many().map(|lease| (lease, text("error")));
-                wire::each(queue.fail_many(failures, delay).await?, |state| state.as_str().into())
+                let failed = queue.fail_many_with(failures, fail).await?;
+                wire::each(failed, |state| state.as_str().into())
             }
             "light_clean" => json!(queue.light_clean().await?),
             "deep_clean" => json!(queue.deep_clean().await?),

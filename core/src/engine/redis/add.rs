@@ -10,8 +10,9 @@ use super::reply;
 use super::scripts::Script;
 use crate::Result;
 use crate::engine::RequestId;
-use crate::item::Item;
+use crate::item::{Due, Item};
 use crate::name::QueueName;
+use crate::options::MAX_DELAY;
 
 pub(super) async fn add(
     engine: &RedisEngine,
@@ -38,8 +39,9 @@ pub(super) async fn add(
             }
             for (i, item) in first.iter().enumerate() {
                 let max_attempts = item.max_attempts.unwrap_or(0);
-                if item.priority > 0 || !item.delay.is_zero() || max_attempts > 0 {
-                    command.arg(i + 1).arg(item.priority).arg(item.delay_ms()).arg(max_attempts);
+                let delay = delay(item.due());
+                if item.priority > 0 || delay > 0 || max_attempts > 0 {
+                    command.arg(i + 1).arg(item.priority).arg(delay).arg(max_attempts);
                 }
             }
         })
@@ -55,4 +57,14 @@ pub(super) async fn add(
     let mut seen = HashSet::new();
     let mut answer = |item: &Item| seen.insert(item.id.clone()) && answers.next().unwrap_or(false);
     Ok(items.iter().map(&mut answer).collect())
+}
+
+/// As the script reads it: a delay, or a time, which is more than the longest delay.
+fn delay(due: Due) -> u64 {
+    match due {
+        Due::After(ms) => ms,
+        Due::At(time) if u128::from(time) > MAX_DELAY.as_millis() => time,
+        // It has passed, whatever the server's clock says.
+        Due::At(_) => 0,
+    }
 }

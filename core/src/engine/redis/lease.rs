@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use redis::{Cmd, Value};
 
+use super::details::read_details;
 use super::keys::ALL;
 use super::number;
-use super::record::{read_details, read_record};
+use super::record::read_record;
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -105,6 +106,7 @@ fn read(queue: &QueueName, wanted: &[LeaseRequest], reply: [Value; 5]) -> Result
             failures: details.failures,
             expiries: details.expiries,
             last_error: details.error,
+            history: details.history,
             duration_ms,
             deadline_ms: now + duration_ms,
         });

@@ -12,6 +12,7 @@ mod connection_manager;
 mod connection_pool;
 mod context;
 mod denied;
+mod details;
 mod dial;
 mod doctor;
 mod due;

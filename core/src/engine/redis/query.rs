@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use redis::Value;
 
+use super::details::read_details;
 use super::keys::{ALL, UP_TO_DEAD};
 use super::number;
-use super::record::{read_details, read_record, store_id};
+use super::record::{read_record, store_id};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
 use crate::item::{Counts, Cursor, ItemInfo, Page, State, Totals};
-use crate::lease::from_ms;
 use crate::name::QueueName;
+use crate::unix_time::from_ms;
 use crate::{Error, Result};
 
 pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Counts> {
@@ -124,6 +125,8 @@ fn item_info(
         failures: details.failures,
         expiries: details.expiries,
         last_error: details.error,
+        endings: details.history.endings,
+        releases: details.history.releases,
         added_at: from_ms(number::added_at_ms(generation)),
         at: reply::text(score)?.parse::<f64>().ok().map(|ms| from_ms(ms.max(0.0) as u64)),
     })

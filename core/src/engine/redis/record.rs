@@ -1,4 +1,4 @@
-//! How an item is written: its id, its record and its details.
+//! How an item is written: its id and its record.
 
 use std::ops::Deref;
 
@@ -77,37 +77,6 @@ pub(super) fn read_record(record: Bytes) -> Option<(Bytes, Bytes)> {
     Some((id, record.slice(2 + length..)))
 }
 
-/// The details that only some items have. See `scripts/parts/details.lua`.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Details {
-    pub(super) priority: u8,
-    pub(super) max_attempts: Option<u32>,
-    pub(super) failures: u32,
-    pub(super) expiries: u32,
-    pub(super) deliveries: u64,
-    pub(super) error: String,
-}
-
-/// Details that cannot be read are damage, and count as none, as in the scripts: they must not keep a whole
-/// batch from its callers. A check reports them.
-pub(super) fn read_details(packed: &[u8]) -> Details {
-    try_read_details(packed).unwrap_or_default()
-}
-
-fn try_read_details(packed: &[u8]) -> Option<Details> {
-    let mut parts = packed.splitn(9, |byte| *byte == b':');
-    let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse::<u64>().ok();
-    let small = |number: u64| u32::try_from(number).ok();
-    let priority = u8::try_from(number()?).ok()?;
-    let _size = number()?;
-    let max_attempts = small(number()?)?;
-    let (failures, expiries, deliveries) = (small(number()?)?, small(number()?)?, number()?);
-    let (_front, _since) = (number()?, number()?);
-    let error = String::from_utf8_lossy(parts.next()?).into_owned();
-    let max_attempts = (max_attempts > 0).then_some(max_attempts);
-    Some(Details { priority, max_attempts, failures, expiries, deliveries, error })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,14 +117,5 @@ mod tests {
         for broken in [&b""[..], b"\0", b"\0\0abc", b"\0\x05abc"] {
             assert_eq!(read_record(Bytes::copy_from_slice(broken)), None);
         }
-    }
-
-    #[test]
-    fn details_are_read_with_any_error_text() {
-        let details = read_details(b"3:20000:5:1:2:4:0:17:a:b\n");
-        assert_eq!((details.priority, details.max_attempts, details.failures), (3, Some(5), 1));
-        assert_eq!((details.expiries, details.deliveries, details.error.as_str()), (2, 4, "a:b\n"));
-        assert_eq!(read_details(b""), Details::default());
-        assert_eq!(read_details(b"3:0:5"), Details::default());
     }
 }

@@ -80,7 +80,9 @@ pub(super) async fn release(
     let reply = engine
         .run(queue, Script::Release, ALL, request_id, |command| {
             for lease in leases {
-                command.arg(lease.token.generation).arg(lease.token.delivery).arg(lease.delay_ms);
+                command.arg(lease.token.generation).arg(lease.token.delivery);
+                let reason = lease.reason.as_ref().map(|reason| format!("={reason}"));
+                command.arg(lease.delay_ms).arg(reason.unwrap_or_default());
             }
         })
         .await?;
@@ -97,7 +99,11 @@ pub(super) async fn fail(
         .run(queue, Script::Fail, ALL, request_id, |command| {
             for lease in leases {
                 command.arg(lease.token.generation).arg(lease.token.delivery);
-                command.arg(lease.delay_ms).arg(&lease.error);
+                match lease.dead {
+                    true => command.arg(-1),
+                    false => command.arg(lease.delay_ms),
+                };
+                command.arg(&lease.error);
             }
         })
         .await?;

@@ -25,7 +25,7 @@ pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result
     db.run(ADD, |statement| {
         for item in items {
             let number = db.next_number();
-            let delay = item.delay_ms() as i64;
+            let delay = item.due().delay_ms(db.now) as i64;
             let (state, position, since) = match delay {
                 0 => (State::Ready, number, 0),
                 delay => (State::Delayed, 0, now + delay),

@@ -52,7 +52,7 @@ fn remove_one(db: &Database, number: i64, delta: &mut CountDelta) -> Result<bool
 pub(super) fn requeue(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Result<Vec<bool>> {
     const REQUEUE: &str =
         "UPDATE item SET state = 0, sort_key = -priority, position = ?2, failures = 0, expiries = 0, front = 0,
-        since = ?3 WHERE number = ?1";
+        since = ?3, history = ?4 WHERE number = ?1";
     let find =
         format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2 AND state = 3");
     let Some(queue) = db.queue(name)? else { return Ok(vec![false; ids.len()]) };
@@ -63,12 +63,14 @@ pub(super) fn requeue(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Res
         let found =
             db.run(&find, |s| s.query_row(params![queue, id.as_ref()], Stored::read).optional())?;
         answers.push(found.is_some());
-        let Some(item) = found else { continue };
+        let Some(mut item) = found else { continue };
         if item.broken.any() {
             set_right(db, &item, &mut delta)?;
         }
         let position = db.next_number();
-        db.run(REQUEUE, |s| s.execute(params![item.number, position, now]))?;
+        item.history.releases = None;
+        let history = item.history.packed();
+        db.run(REQUEUE, |s| s.execute(params![item.number, position, now, history]))?;
         delta.count(State::Dead, item.priority, -1);
         delta.count(State::Ready, item.priority, 1);
     }

@@ -7,7 +7,7 @@ use super::database::Database;
 use super::mend::set_right;
 use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, sort_key, state_number};
 use crate::Result;
-use crate::item::State;
+use crate::item::{EndingKind, State};
 
 #[derive(Debug, Default)]
 pub(super) struct Moved {
@@ -18,7 +18,7 @@ pub(super) struct Moved {
 
 const RECLAIM: &str =
     "UPDATE item SET state = ?2, sort_key = ?3, position = ?4, expiries = expiries + 1,
-    deliveries = deliveries + 1 WHERE number = ?1";
+    deliveries = deliveries + 1, history = ?5 WHERE number = ?1";
 const PROMOTE: &str =
     "UPDATE item SET state = 0, sort_key = -priority, position = ?2, front = 0 WHERE number = ?1";
 
@@ -46,12 +46,14 @@ pub(super) fn move_due(
         moved.promoted += 1;
     }
     // Reclaimed items come before due ones, the oldest first: it gets the last, and so the lowest, position.
-    for item in at_most(db, queue, State::Leased, limit, delta)?.into_iter().rev() {
+    for mut item in at_most(db, queue, State::Leased, limit, delta)?.into_iter().rev() {
         let state = if item.ends_with_next() { State::Dead } else { State::Ready };
         let sort_key = sort_key(state, item.priority, now);
         let position = if state == State::Ready { -db.next_number() } else { 0 };
+        item.history.note_ending(EndingKind::Expired, db.now);
+        let history = item.history.packed();
         db.run(RECLAIM, |s| {
-            s.execute(params![item.number, state_number(state), sort_key, position])
+            s.execute(params![item.number, state_number(state), sort_key, position, history])
         })?;
         delta.count(State::Leased, item.priority, -1);
         delta.count(state, item.priority, 1);

@@ -226,6 +226,7 @@ impl Taking {
                 failures: row.failures,
                 expiries: row.expiries,
                 last_error: row.error,
+                history: row.history,
                 id: row.id,
                 duration_ms: group.duration_ms,
                 deadline_ms,

@@ -11,7 +11,7 @@ use crate::item::State;
 /// Writes every column: SQLite rejects a change of a row that keeps a value of a wrong type.
 const WRITE: &str = "UPDATE item SET state = ?2, sort_key = ?3, position = ?4, priority = ?5,
     max_attempts = ?6, failures = ?7, expiries = ?8, deliveries = ?9, front = ?10, added_at = ?11,
-    since = ?12, error = ?13,
+    since = ?12, error = ?13, history = ?14,
     id = CASE typeof(id) WHEN 'blob' THEN id ELSE CAST('unreadable ' || number AS BLOB) END,
     data = CASE WHEN typeof(data) IN ('blob', 'null') THEN data ELSE CAST(data AS BLOB) END
     WHERE number = ?1";
@@ -53,6 +53,7 @@ pub(super) fn set_right(db: &Database, item: &Stored, delta: &mut CountDelta) ->
             item.added_at,
             item.since,
             item.error,
+            item.history.packed(),
         ])
     })?;
     Ok(())

@@ -24,8 +24,9 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     let leases = lease::lease(db, &name, &wanted).unwrap().items;
     let [a, b, c, d] = [0, 1, 2, 3].map(|n: usize| leases[n].token);
     settle::extend(db, &name, &[Extend { token: a, duration_ms: 1 }]).unwrap();
-    settle::release(db, &name, &[Release { token: a, delay_ms: 1 }]).unwrap();
-    settle::fail(db, &name, &[Fail { token: b, delay_ms: 1, error: "no".into() }]).unwrap();
+    settle::release(db, &name, &[Release { token: a, delay_ms: 1, reason: None }]).unwrap();
+    settle::fail(db, &name, &[Fail { token: b, delay_ms: 1, dead: false, error: "no".into() }])
+        .unwrap();
     for (token, strict) in [(c, false), (d, true)] {
         settle::complete(db, &name, &[Complete { token, id: Bytes::new(), strict }]).unwrap();
     }

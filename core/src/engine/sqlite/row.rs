@@ -8,20 +8,20 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
 use crate::error::show_id;
-use crate::item::{ItemInfo, State};
-use crate::lease::from_ms;
+use crate::item::{History, ItemInfo, State};
 use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY};
+use crate::unix_time::from_ms;
 use crate::{Error, Result};
 
 /// The columns of an item, in the order in which [`Stored::read`] expects them.
 pub(super) const COLUMNS: &str = "number, state, sort_key, position, priority, max_attempts, failures, \
-     expiries, deliveries, added_at, error, id, data, front, since";
+     expiries, deliveries, added_at, error, id, data, front, since, history";
 /// The same without the data, unless it has a wrong type.
 pub(super) const WITHOUT_DATA: &str = "number, state, sort_key, position, priority, max_attempts, failures, \
      expiries, deliveries, added_at, error, id, \
-     CASE WHEN typeof(data) NOT IN ('blob', 'null') THEN 0 END, front, since";
+     CASE WHEN typeof(data) NOT IN ('blob', 'null') THEN 0 END, front, since, history";
 /// The first column after them, in a statement that selects more.
-pub(super) const MORE: usize = 15;
+pub(super) const MORE: usize = 16;
 
 /// An item as its row has it.
 #[derive(Debug)]
@@ -40,6 +40,7 @@ pub(super) struct Stored {
     pub(super) since: i64,
     pub(super) front: bool,
     pub(super) error: String,
+    pub(super) history: History,
     pub(super) id: Bytes,
     pub(super) broken: Broken,
     data: Option<Bytes>,
@@ -162,6 +163,16 @@ impl Columns<'_> {
         })
     }
 
+    fn history(&mut self) -> rusqlite::Result<History> {
+        let history = match self.row.get_ref(15)? {
+            ValueRef::Text([]) => Some(History::default()),
+            ValueRef::Text(packed) => History::read(packed),
+            _ => None,
+        };
+        self.broken.details |= history.is_none();
+        Ok(history.unwrap_or_default())
+    }
+
     fn id(&mut self) -> rusqlite::Result<Bytes> {
         Ok(match self.row.get_ref(11)? {
             ValueRef::Blob(id) if (1..=MAX_ID).contains(&id.len()) => Bytes::copy_from_slice(id),
@@ -213,6 +224,7 @@ impl Stored {
             deliveries: columns.deliveries()?,
             added_at: columns.detail(9, ANY)?.unwrap_or(0),
             error: columns.error()?,
+            history: columns.history()?,
             id: columns.id()?,
             data: columns.data()?,
             front: columns.detail(13, 0..=1)?.unwrap_or(0) == 1,
@@ -273,6 +285,8 @@ impl Stored {
             added_at: from_ms(self.added_at.max(0) as u64),
             at: (self.state != State::Ready).then(|| from_ms(self.sort_key.max(0) as u64)),
             last_error: self.error,
+            endings: self.history.endings,
+            releases: self.history.releases,
             id: self.id,
         }
     }

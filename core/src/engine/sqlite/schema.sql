@@ -53,6 +53,7 @@ CREATE TABLE queue (
 --   deliveries  how often it was leased and came back; with the number it is the token of a lease
 --   front       1 while a released item waits for the end of its delay
 --   since       when it became ready, 0 if that was when it was added
+--   history     how its last leases ended, and reasons of releases, packed; empty if there is nothing
 --   data        NULL if it is in `large`
 -- A lease changes state, sort_key and position of most rows without changing their length (SQLite stores 0 and
 -- 1 in no bytes), so that nothing else of a page moves.
@@ -71,6 +72,7 @@ CREATE TABLE item (
     added_at     INTEGER NOT NULL,
     since        INTEGER NOT NULL,
     error        TEXT NOT NULL DEFAULT '',
+    history      TEXT NOT NULL DEFAULT '',
     id           BLOB NOT NULL,
     data         BLOB
 ) STRICT;

@@ -8,7 +8,7 @@ use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number};
 use crate::Result;
 use crate::engine::{Complete, Extend, Fail, Release, Token};
-use crate::item::State;
+use crate::item::{EndingKind, State};
 use crate::name::QueueName;
 
 /// The usual case, which reads nothing of the item: its lease is current.
@@ -22,10 +22,11 @@ const EXTEND: &str = "UPDATE item SET sort_key = max(sort_key, ?4) WHERE number 
     AND state = 1 AND deliveries = ?3 RETURNING sort_key";
 const RELEASE: &str =
     "UPDATE item SET state = ?4, sort_key = ?5, position = ?6, front = ?7, since = ?8,
-    deliveries = deliveries + 1 WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
+    history = ?9, deliveries = deliveries + 1
+    WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
 const FAIL: &str =
     "UPDATE item SET state = ?4, sort_key = ?5, position = ?6, front = 0, since = ?7, error = ?8,
-    failures = failures + 1, deliveries = deliveries + 1
+    failures = failures + 1, deliveries = deliveries + 1, history = ?9
     WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
 
 pub(super) fn complete(
@@ -124,7 +125,7 @@ pub(super) fn release(
             released.push((i, found));
         }
     }
-    for (i, found) in released.into_iter().rev() {
+    for (i, mut found) in released.into_iter().rev() {
         let lease = &leases[i];
         let (number, delivery) = numbers(lease.token);
         let delay = lease.delay_ms as i64;
@@ -132,6 +133,9 @@ pub(super) fn release(
         let position = if delay > 0 { 0 } else { -db.next_number() };
         let since = if delay > 0 { now + delay } else { found.since };
         let sort_key = sort_key(state, found.priority, now + delay);
+        if let Some(reason) = &lease.reason {
+            found.history.note_release(reason, db.now);
+        }
         db.run(RELEASE, |s| {
             s.execute(params![
                 number,
@@ -141,7 +145,8 @@ pub(super) fn release(
                 sort_key,
                 position,
                 delay > 0,
-                since
+                since,
+                found.history.packed()
             ])
         })?;
         delta.count(State::Leased, found.priority, -1);
@@ -162,20 +167,21 @@ pub(super) fn fail(
     let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(leases.len());
     for lease in leases {
-        let Some(found) = held(db, queue, lease.token, &mut delta)? else {
+        let Some(mut found) = held(db, queue, lease.token, &mut delta)? else {
             answers.push(None);
             continue;
         };
         let (number, delivery) = numbers(lease.token);
         let delay = lease.delay_ms as i64;
         let (state, at) = match delay {
-            _ if found.ends_with_next() => (State::Dead, now),
+            _ if lease.dead || found.ends_with_next() => (State::Dead, now),
             0 => (State::Ready, now),
             delay => (State::Delayed, now + delay),
         };
         let sort_key = sort_key(state, found.priority, at);
         let position = if state == State::Ready { db.next_number() } else { 0 };
         let state_number = state_number(state);
+        found.history.note_ending(EndingKind::Failed, db.now);
         db.run(FAIL, |s| {
             s.execute(params![
                 number,
@@ -185,7 +191,8 @@ pub(super) fn fail(
                 sort_key,
                 position,
                 at,
-                lease.error
+                lease.error,
+                found.history.packed()
             ])
         })?;
         delta.count(State::Leased, found.priority, -1);

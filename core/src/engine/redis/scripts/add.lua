@@ -1,12 +1,14 @@
 -- Adds items that do not exist yet, in one atomic step.
 -- KEYS  see parts/keys.lua, up to the ready list of the highest priority in the batch
 -- ARGV  [1] lane, [2] number, [3] salt, [4] count, the ids, the records (id and data as stored; opaque
---       here), then per item with options: index, priority, delay in ms, max_attempts (0: no limit)
+--       here), then per item with options: index, priority, delay in ms (above 366 days: the server time at
+--       which it is due, if that is not further ahead), max_attempts (0: no limit)
 --       The ids of one call differ from each other.
 -- Reply a string: for each item 1 (added) or 0 (exists), then `n` if the add has made the queue
 local done = load_reply()
 if done then return done end
 
+local LONGEST_DELAY = 31622400000
 local salt, count = ARGV[3], tonumber(ARGV[4])
 local known = redis.call('HMGET', IDS, unpack(ARGV, 5, 4 + count))
 local meta = redis.call('HMGET', META, 'last', 'waiting', 'added', 'format')
@@ -49,10 +51,13 @@ for i = 1, count do
       if option then
         priority, delay, max_attempts = tonumber(ARGV[option + 1]), tonumber(ARGV[option + 2]), tonumber(ARGV[option + 3])
       end
+      if delay > LONGEST_DELAY then delay = math.max(0, math.min(LONGEST_DELAY, delay - now)) end
       local due = delay > 0 and now + delay or 0
-      details[#details + 1] = number
-      details[#details + 1] = pack_details({ priority = priority, size = size, max_attempts = max_attempts,
-        failures = 0, expiries = 0, deliveries = 0, front = 0, since = due, error = '' })
+      if size + priority + delay + max_attempts > 0 then -- else only its time has passed
+        details[#details + 1] = number
+        details[#details + 1] = pack_details({ priority = priority, size = size, max_attempts = max_attempts,
+          failures = 0, expiries = 0, deliveries = 0, front = 0, since = due, error = '' })
+      end
       if delay > 0 then
         moves.at(DELAYED, due, number)
         if not first_due or due < first_due then first_due = due end

@@ -84,8 +84,7 @@ for i, number in ipairs(numbers) do
 
   local packed = details[i]
   local x = unpack_details(packed)
-  local readable = not packed or string.match(packed, '^%d:%d+:%d+:%d+:%d+:%d+:%d:%d+:')
-  if not readable or x.size ~= size then
+  if x.unreadable or x.size ~= size then
     -- Unreadable details get a delivery that no lease has had, so that no lease is current.
     x.size = size
     if mend then packed = pack_details(x) end

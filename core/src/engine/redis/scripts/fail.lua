@@ -1,7 +1,8 @@
 -- Counts a failure of leased items. They go to the back of the queue, at once or when the delay ends, or are
 -- dead at their limit of attempts. The error text is kept with the item.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms, error text
+-- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms (-1: dead whatever its limit),
+--       error text
 -- Reply a string: for each lease 1 (the item lives), 2 (it is dead now) or 0 (the lease is lost)
 local done = load_reply()
 if done then return done end
@@ -15,9 +16,10 @@ for i, number in ipairs(leases) do
     local delay = tonumber(ARGV[1 + 4 * i])
     local x = unpack_details(details[i])
     x.failures, x.deliveries = x.failures + 1, x.deliveries + 1
-    x.front, x.since, x.error = 0, now + delay, ARGV[2 + 4 * i]
+    x.front, x.since, x.error = 0, now + math.max(0, delay), ARGV[2 + 4 * i]
+    note_ending(x, 'F')
     answers[i] = '1'
-    if x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
+    if delay < 0 or x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
       answers[i] = '2'
       died = died + 1
       moves.at(DEAD, now, number)
@@ -30,7 +32,7 @@ for i, number in ipairs(leases) do
     removed[#removed + 1] = number
     changed[#changed + 1] = number
     changed[#changed + 1] = pack_details(x)
-    if not soonest or delay < soonest then soonest = delay end
+    if answers[i] == '1' and (not soonest or delay < soonest) then soonest = delay end
   end
 end
 if #removed > 0 then
@@ -40,7 +42,7 @@ if #removed > 0 then
   redis.call('HINCRBY', META, 'failed', #removed)
   if died > 0 then redis.call('HINCRBY', META, 'died', died) end
   local meta = redis.call('HMGET', META, 'waiting', 'watched')
-  notify_workers(meta[1], now + soonest)
+  if soonest then notify_workers(meta[1], now + soonest) end
   if first_due then notify_cleaner(meta[2], first_due) end
 end
 local answer = table.concat(answers)

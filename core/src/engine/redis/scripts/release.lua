@@ -1,20 +1,22 @@
 -- Returns leased items to the front of the queue, at once or when the delay ends, without counting an
--- attempt.
+-- attempt. A reason is kept with the item, with how often in a row it was given, and when first.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms
+-- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms, `=` and the reason (or
+--       nothing: what the item keeps of reasons stays)
 -- Reply a string: for each lease 1 (released) or 0 (lost)
 local done = load_reply()
 if done then return done end
 
-local leases, deadlines, details = read_current(3)
+local leases, deadlines, details = read_current(4)
 local answers, removed, changed, soonest, first_due = {}, {}, {}, nil, nil
 local moves = new_moves()
 for i, number in ipairs(leases) do
   answers[i] = deadlines[i] and '1' or '0'
   if deadlines[i] then
-    local delay = tonumber(ARGV[2 + 3 * i])
+    local delay, reason = tonumber(ARGV[1 + 4 * i]), ARGV[2 + 4 * i]
     local x = unpack_details(details[i])
     x.deliveries = x.deliveries + 1
+    note_release(x, reason)
     if delay > 0 then
       x.front, x.since = 1, now + delay
       moves.at(DELAYED, now + delay, number)

@@ -20,6 +20,7 @@ if #numbers > 0 then
     if dead[i] then
       local x = unpack_details(details[i])
       x.failures, x.expiries, x.front, x.since = 0, 0, 0, now
+      note_release(x, '=')
       answers[places[i]] = '1'
       revived[#revived + 1] = number
       changed[#changed + 1] = number

@@ -12,6 +12,7 @@ local function move_due(limit)
       local x = unpack_details(details[i])
       x.expiries = x.expiries + 1
       x.deliveries = x.deliveries + 1
+      note_ending(x, 'E')
       changed[#changed + 1] = number
       changed[#changed + 1] = pack_details(x)
       if x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
