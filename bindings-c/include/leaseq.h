@@ -979,9 +979,9 @@ leaseq_status leaseq_item_options_set_delay_ms(leaseq_item_options *options,
                                                leaseq_error **error);
 
 /**
- * Makes the item ready at this time by the server's clock, in ms since 1970, or at once if it has passed: at most
- * 366 days ahead, and not together with a delay. Default: none.
- * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ * Makes the item ready at this time by the server's clock, in ms since 1970, or at once if it has
+ * passed: at most 366 days ahead, and not together with a delay. Default: none.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
  */
 leaseq_status leaseq_item_options_set_due_at_ms(leaseq_item_options *options,
                                                 int64_t due_at_ms,
