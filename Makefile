@@ -3,7 +3,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo demo-programs test nightly conformance faults bench bench-peers chart \
-	generate fmt lint run-language-tests run-rust-tests run-core-tests run-other-tests
+	generate fmt lint run-language-tests run-rust-tests
 
 # Rust's own installer does not reach shells that were open before.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -105,26 +105,15 @@ test: lint python node-debug node-peers build/c/testee $(VALKEY_ENV) ## everythi
 	cargo test -q -p leaseq --all-features --bench parts
 	@echo "make test: all passed"
 
-# Much of the time of the tests is waiting. So those of the core run beside the others, and more of them at once
-# than there are cores. All calls of cargo select the whole workspace, or it would compile again with other features.
+# Much of the time of the tests is waiting. So those of Rust run beside those of the other languages, and more
+# of them at once than there are cores.
 run-language-tests:
 	$(MAKE) --no-print-directory run-python-tests 2>&1 | tee build/run-python-tests.log
 	$(MAKE) --no-print-directory run-node-tests 2>&1 | tee build/run-node-tests.log
 
-run-rust-tests: run-core-tests run-other-tests
-
-CORE_TESTS := $(patsubst core/tests/%/main.rs,%,$(wildcard core/tests/*/main.rs))
-OTHER_TESTS := $(filter-out $(CORE_TESTS),$(notdir $(basename $(wildcard integration-tests/tests/*.rs \
-	integration-tests/support/tests/*.rs)) $(patsubst %/main.rs,%,$(wildcard */tests/*/main.rs))))
-CARGO_TEST = LEASEQ_PARTS=$(TEST_PARTS) LEASEQ_C_PREFIX=$(CURDIR)/build/c RUST_TEST_THREADS=3 \
-	cargo test --workspace --all-features
-
-run-core-tests:
-	$(CARGO_TEST) $(CORE_TESTS:%=--test %) 2>&1 | tee build/run-core-tests.log
-
-run-other-tests:
-	$(CARGO_TEST) --lib --bins $(OTHER_TESTS:%=--test %) 2>&1 | tee build/run-other-tests.log
-	$(CARGO_TEST) --doc 2>&1 | tee build/run-doc-tests.log
+run-rust-tests:
+	LEASEQ_PARTS=$(TEST_PARTS) LEASEQ_C_PREFIX=$(CURDIR)/build/c RUST_TEST_THREADS=3 \
+		cargo test --workspace --all-features 2>&1 | tee build/run-rust-tests.log
 
 # The programs as users have them.
 nightly: FAULT_SECONDS := 60
