@@ -131,7 +131,7 @@ async fn a_server_that_forgets_its_scripts_changes_no_answer() {
         server.cli(&["SCRIPT", "FLUSH"]);
     })
     .await;
-    assert!(done > 100, "only {done} items");
+    assert!(done > 40, "only {done} items");
     // The client sent the scripts again, so the server had forgotten them.
     assert!(crate::support::calls(&server)["eval"] > 20);
 }
@@ -142,7 +142,7 @@ async fn connections_that_are_killed_are_opened_again() {
         server.cli(&["CLIENT", "KILL", "TYPE", "normal"]);
     })
     .await;
-    assert!(done > 50, "only {done} items");
+    assert!(done > 15, "only {done} items");
     let opened = server.cli(&["INFO", "stats"]);
     println!("{}", opened.lines().nth(1).unwrap_or_default());
 }
@@ -153,5 +153,5 @@ async fn a_server_that_pauses_writes_only_delays_calls() {
         server.cli(&["CLIENT", "PAUSE", "150", "WRITE"]);
     })
     .await;
-    assert!(done > 50, "only {done} items");
+    assert!(done > 15, "only {done} items");
 }
