@@ -61,6 +61,7 @@ class RedisServer:
             )
             if self._answers():
                 return
+            self.stop()
         raise AssertionError("no redis-server starts")
 
     def _answers(self) -> bool:

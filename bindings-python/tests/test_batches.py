@@ -99,7 +99,7 @@ def test_calls_with_other_options_do_not_mix(url, run):
             short, long, kept = await asyncio.gather(
                 asyncio.gather(*(queue.lease(30) for _ in range(2))),
                 asyncio.gather(*(queue.lease(300) for _ in range(2))),
-                asyncio.gather(*(queue.lease(1, keep_alive=True) for _ in range(2))),
+                asyncio.gather(*(queue.lease(3, keep_alive=True) for _ in range(2))),
             )
             assert all(lease.remaining < 31 for lease in short)
             assert all(lease.remaining > 200 for lease in long)

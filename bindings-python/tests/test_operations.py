@@ -170,7 +170,7 @@ def test_cleaning(queue):
 
 def test_a_kept_alive_lease_lives_and_says_when_it_is_lost(queue):
     queue.add_item(Item("x", id="1"))
-    lease = queue.lease(0.3, keep_alive=True)
+    lease = queue.lease(3, keep_alive=True)
     before = lease.deadline
     eventually(lambda: lease.deadline > before, "it is extended")
     assert not lease.lost

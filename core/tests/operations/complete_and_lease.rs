@@ -193,7 +193,7 @@ async fn a_call_closed_during_its_wait_has_completed(bench: &Bench) {
 async fn the_new_leases_are_kept_alive(bench: &Bench) {
     let queue = bench.queue_in_real_time().await;
     with_items(&queue, 2).await;
-    let short = LeaseOptions::new(ms(300)).wait(Duration::ZERO).keep_alive(KeepAlive::new());
+    let short = LeaseOptions::new(ms(3_000)).wait(Duration::ZERO).keep_alive(KeepAlive::new());
     let first = queue.lease_many(1, short.clone()).await.unwrap();
     let done = queue.complete_and_lease(&first, 1, short).await.unwrap();
     let before = done.leases[0].deadline();
