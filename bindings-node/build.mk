@@ -47,7 +47,7 @@ node-debug: node-tools
 	diff -r $$made ../build/drift/$$made || { echo "$$made is not what was committed"; exit 1; }; done
 
 run-node-tests:
-	$(NPM) test
+	$(NPM) test || { [[ -n '$(REPEAT)' ]] && echo 'repeated: tests of Node.js' >> build/repeated.log && $(NPM) test; }
 	node bindings-node/bench/leaseq.mjs --quick
 	node bindings-node/bench/peers.mjs --quick --peers $(NODE_PEERS)
 

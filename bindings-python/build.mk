@@ -44,7 +44,9 @@ test-python: lint-python python ## what must hold for Python
 # Most tests wait for servers, processes or time, so more run at once than there are cores. Tests of one
 # file run in one process, so that the packages are built once.
 run-python-tests:
-	cd bindings-python && $(PYTHON) -m pytest -q --numprocesses 4 --dist loadfile
+	cd bindings-python && { $(PYTHON) -m pytest -q --numprocesses 4 --dist loadfile || \
+	{ [[ -n '$(REPEAT)' ]] && echo 'repeated alone: tests of Python' >> ../build/repeated.log && \
+	$(PYTHON) -m pytest -q --last-failed --last-failed-no-failures none; }; }
 
 bench-python: PROFILE := dist
 bench-python: python
