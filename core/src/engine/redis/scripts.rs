@@ -81,8 +81,8 @@ scripts! {
     NextDue "next_due" drains for [NextDue] parts ["keys" "now" "day" "next_due"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
     Pause "pause" drains for [SetPaused] parts ["keys" "now" "number" "incarnation"];
-    Resume "resume" drains for [SetPaused] parts ["keys" "now" "notify_workers"];
-    Drop "drop" drains for [DropQueue] parts ["keys" "now" "day"];
+    Resume "resume" drains for [SetPaused] parts ["keys" "now" "notify_workers" "touch"];
+    Drop "drop" drains for [DropQueue] parts ["keys" "now" "day" "touch"];
     Counts "counts" reads for [Counts] parts ["keys" "now" "number" "details"];
     Get "get" reads for [Get] parts ["keys" "now"];
     List "list" reads for [List] parts ["keys" "now" "large" "fitting"];

@@ -5,7 +5,10 @@
 -- Reply 1 if there was such a queue, else 0
 local meta = redis.call('HMGET', META, 'format', 'incarnation', 'waiting', 'watched')
 if meta[1] and meta[1] ~= '1' then return redis.error_reply('FORMAT ' .. meta[1]) end
-if (meta[2] or '') ~= ARGV[1] then return 0 end
+if (meta[2] or '') ~= ARGV[1] then
+  touch()
+  return 0
+end
 local existed = ARGV[1] ~= '' or redis.call('EXISTS', ITEMS) == 1
 
 redis.call('UNLINK', META, ITEMS, IDS, LEASED, DETAILS, DELAYED, DEAD, unpack(KEYS, READY, READY + 9))
@@ -22,4 +25,5 @@ for i, list in ipairs({ WAKE, DUE }) do
     redis.call('UNLINK', list)
   end
 end
+if not existed then touch() end
 return existed and 1 or 0

@@ -1,6 +1,6 @@
 -- Removes items of one state, oldest first, in one bounded step.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] lane, [2] number, [3] state: ready, delayed, leased or dead, [4] at most how many (1,000)
+-- ARGV  [1] lane, [2] number, [3] state: ready, delayed, leased or dead, [4] at most how many (0 to 1,000)
 -- Reply a string: how many were removed, and how many were looked at (0: the state is empty)
 local done = load_reply()
 if done then return done end
@@ -8,7 +8,9 @@ if done then return done end
 local sets = { delayed = DELAYED, leased = LEASED, dead = DEAD }
 local set, limit = sets[ARGV[3]], tonumber(ARGV[4])
 local numbers, list
-if set then
+if limit == 0 then
+  numbers = {}
+elseif set then
   numbers = redis.call('ZRANGE', set, 0, limit - 1)
 else
   local popped = redis.call('LMPOP', 10, KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16],

@@ -5,7 +5,8 @@ local fresh_lane = false
 local LANE, HOUR = '^(%d+) (%d+)~?(%d*) (.*)$', 3600000
 
 -- Returns the answer of this operation and its time if it was executed before, or an error if it was
--- superseded.
+-- superseded. The answer is written once more: WAIT covers what its own connection has written, and the
+-- first execution may have come over another one.
 local function load_reply()
   local last = redis.call('HGET', LANES, ARGV[1])
   if not last then
@@ -15,6 +16,7 @@ local function load_reply()
   local number = string.match(last, '^%d+')
   if number == ARGV[2] then
     local _, at, _, answer = string.match(last, LANE)
+    redis.call('HSET', LANES, ARGV[1], last)
     return answer, tonumber(at)
   end
   if tonumber(number) > tonumber(ARGV[2]) then
