@@ -114,9 +114,9 @@ run-language-tests:
 	$(MAKE) --no-print-directory run-node-tests 2>&1 | tee build/run-node-tests.log
 
 run-rust-tests:
-	LEASEQ_PARTS=$(TEST_PARTS) LEASEQ_C_PREFIX=$(CURDIR)/build/c RUST_TEST_THREADS=3 \
+	LEASEQ_PARTS=$(TEST_PARTS) LEASEQ_C_PREFIX=$(CURDIR)/build/c RUST_TEST_THREADS=3 $(VALKEY) \
 		cargo test --workspace --all-features --no-fail-fast 2>&1 | tee build/run-rust-tests.log || \
-		{ [[ -n '$(REPEAT)' ]] && LEASEQ_C_PREFIX=$(CURDIR)/build/c .ci/repeat build/run-rust-tests.log; }
+		{ [[ -n '$(REPEAT)' ]] && LEASEQ_C_PREFIX=$(CURDIR)/build/c $(VALKEY) .ci/repeat build/run-rust-tests.log; }
 
 # The programs as users have them.
 nightly: FAULT_SECONDS := 60

@@ -79,7 +79,7 @@ pub use lease::Lease;
 pub use name::QueueName;
 pub use name::QueueNames;
 pub use options::{
-    CompleteOptions, ConnectOptions, FailOptions, KeepAlive, LeaseOptions, ReleaseOptions,
+    CompleteOptions, ConnectOptions, FailOptions, Fsync, KeepAlive, LeaseOptions, ReleaseOptions,
 };
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
 pub use redact::redact_url;

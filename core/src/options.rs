@@ -1,5 +1,6 @@
 //! Every limit and default of the contract, and the options of the operations.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::{Error, Result};
@@ -28,6 +29,8 @@ pub const MAX_BATCH: usize = 1_000;
 pub const MAX_ERROR_TEXT: usize = 1_024;
 /// Longest reason of a release, in bytes.
 pub const MAX_REASON: usize = 128;
+/// The most replicas that [`ConnectOptions::replicas`] and [`Fsync::Replicas`] may name.
+pub const MAX_REPLICAS: u32 = 10;
 /// Limit of the data in one request, in bytes: 16 MiB, or a single larger item.
 pub const MAX_BATCH_BYTES: usize = 16 << 20;
 /// Limit of the ids and data in a request that several calls share, in bytes: nearly 1 MiB. A server cannot be
@@ -92,12 +95,58 @@ pub struct ConnectOptions {
     pub max_data: usize,
     /// PEM file with the certificate authorities trusted for TLS. Default: the system's.
     pub ca_file: Option<std::path::PathBuf>,
+    /// How many replicas must have a change before its call returns, at most [`MAX_REPLICAS`]. If too few
+    /// have it in time, the call is [`Unavailable`](crate::ErrorKind::Unavailable) and its outcome unknown.
+    /// Only on Redis and Valkey; [`connect`](crate::Client::connect_with) is `Invalid` elsewhere, and for a
+    /// user without the right `+wait`. Default: 0, so a call returns when the server itself has the change.
+    pub replicas: u32,
+    /// Whose disks must have a change before its call returns. Needs an append-only file, Redis 7.2 or Valkey
+    /// 7.2 or later, and the right `+waitaof`; otherwise `connect` is `Invalid`. Also needs `appendfsync always`
+    /// or `everysec`; otherwise no disk ever has it in time. If too few have it in time,
+    /// the call is [`Unavailable`](crate::ErrorKind::Unavailable) and its outcome unknown. Default: nobody's;
+    /// the server's setting `appendfsync` decides.
+    pub fsync: Option<Fsync>,
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub patch_scripts: Option<fn(&str) -> String>,
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub clock: Option<crate::clock::Clock>,
+}
+
+/// Whose disks must have a change: see [`ConnectOptions::fsync`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fsync {
+    /// That of the server.
+    Local,
+    /// That of the server and those of so many of its replicas: 1 to [`MAX_REPLICAS`].
+    Replicas(u32),
+}
+
+/// Reads `local`, or a number of replicas.
+impl FromStr for Fsync {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Fsync> {
+        match (text, text.parse::<u64>()) {
+            ("local", _) => Ok(Fsync::Local),
+            (_, Ok(number)) => check_replicas("fsync", number, 1).map(Fsync::Replicas),
+            _ => Err(Error::invalid(format_args!(
+                "fsync is neither local nor a whole number from 1 to {MAX_REPLICAS}"
+            ))),
+        }
+    }
+}
+
+fn check_replicas(what: &str, number: u64, least: u32) -> Result<u32> {
+    let wrong = || {
+        Error::invalid(format_args!("{what} of {number} is not between {least} and {MAX_REPLICAS}"))
+    };
+    u32::try_from(number)
+        .ok()
+        .filter(|number| (least..=MAX_REPLICAS).contains(number))
+        .ok_or_else(wrong)
 }
 
 fn is_namespace(text: &str) -> bool {
@@ -113,6 +162,8 @@ impl Default for ConnectOptions {
             connect_timeout: Duration::from_secs(2),
             max_data: DEFAULT_MAX_DATA,
             ca_file: None,
+            replicas: 0,
+            fsync: None,
             #[cfg(feature = "testing")]
             patch_scripts: None,
             #[cfg(feature = "testing")]
@@ -138,11 +189,15 @@ impl ConnectOptions {
                 self.max_data
             )));
         }
+        check_replicas("replicas", self.replicas.into(), 0)?;
+        if let Some(Fsync::Replicas(count)) = self.fsync {
+            check_replicas("fsync", count.into(), 1)?;
+        }
         Ok(())
     }
 
     /// Sets an option from a URL's query. False if there is no such option. Error messages do not quote the
-    /// value, which may be part of a password.
+    /// value, which may be part of a password, unless it is a number.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool> {
         let number = || {
             value.parse::<u64>().map_err(|_| {
@@ -158,6 +213,8 @@ impl ConnectOptions {
             "connect_timeout_ms" => self.connect_timeout = Duration::from_millis(number()?),
             "max_data" => self.max_data = usize::try_from(number()?).unwrap_or(usize::MAX),
             "ca_file" => self.ca_file = Some(value.into()),
+            "replicas" => self.replicas = check_replicas(name, number()?, 0)?,
+            "fsync" => self.fsync = Some(value.parse()?),
             _ => return Ok(false),
         }
         Ok(true)

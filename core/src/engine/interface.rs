@@ -31,6 +31,9 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// Whether an operation that fails with `Internal` changes nothing.
     fn undoes_failures(&self) -> bool;
 
+    /// Whether replicas or disks must have everything that a change depends on before it is answered.
+    fn confirms(&self) -> bool;
+
     /// Checks that this library can work with the queue's storage format.
     async fn open_queue(&self, queue: &QueueName) -> Result<()>;
 
@@ -107,7 +110,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
         request_id: &RequestId,
     ) -> Result<Vec<bool>>;
 
-    /// Removes at most `limit` items of a state. Returns how many, and how many it looked at (0: none is
+    /// Removes at most `limit` items of a state (0: none, but the answer is confirmed). Returns how many, and how many it looked at (0: none is
     /// left).
     async fn purge(
         &self,

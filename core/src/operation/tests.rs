@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use super::{DECLARATIONS, Kind};
 
 /// Methods of the trait that no call of a user runs.
-const NO_OPERATIONS: [&str; 7] = [
+const NO_OPERATIONS: [&str; 8] = [
     "min_batch",
     "leases_in_one_step",
     "undoes_failures",
+    "confirms",
     "diagnose", // of the client: `doctor`
     "queues",   // of the client
     "retire",

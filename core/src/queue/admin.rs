@@ -107,17 +107,17 @@ impl WorkQueue {
             State::Dead => counts.dead,
         };
         let mut removed = 0;
-        while left > 0 {
+        // That there is nothing to remove may also have to be confirmed.
+        let mut more = left > 0 || context.engine.confirms();
+        while more {
             let limit = left.min(MAX_BATCH as u64);
             let step = async |request_id: &RequestId| {
                 context.engine.purge(queue, state, limit, request_id).await
             };
             let (gone, seen) = self.dispatch.lanes.run(context.until(), step).await?;
-            if seen == 0 {
-                break;
-            }
             removed += gone;
             left = left.saturating_sub(gone);
+            more = left > 0 && seen > 0;
         }
         Ok(removed)
     }

@@ -201,9 +201,10 @@ fn options(query: &str) -> Vec<Shown> {
     let mut hidden = false;
     let shown = form_urlencoded::parse(query.as_bytes()).map(|(name, value)| {
         let (is_known, value_is_plain) = match &*name {
-            "timeout_ms" | "connect_timeout_ms" | "max_data" | "db" => {
+            "timeout_ms" | "connect_timeout_ms" | "max_data" | "db" | "replicas" => {
                 (true, is_number(&value, 20))
             }
+            "fsync" => (true, value == "local" || is_number(&value, 20)),
             "namespace" | "synchronous" => (true, is_word(&value, 64)),
             "ca_file" => (true, is_path(&value)),
             "user" | "password" => (true, false),

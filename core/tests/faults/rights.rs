@@ -104,11 +104,13 @@ async fn looks_as_admin(server: &RedisServer) -> leaseq::WorkQueue {
 #[tokio::test]
 async fn each_right_is_necessary_and_named_when_missing() {
     let server = RedisServer::start();
+    // So that `wait` is necessary too.
+    let grant = |user: &str, rules: &[&str]| grant(&server, user, rules) + "&replicas=1";
     for wanted in Role::ALL {
         let (user, rules) = role(wanted);
         for right in rules.iter().filter(|rule| rule.starts_with('+')) {
             let without: Vec<&str> = rules.iter().copied().filter(|rule| rule != right).collect();
-            let url = grant(&server, user, &without);
+            let url = grant(user, &without);
             match Client::connect(&url).await {
                 Err(error) => assert!(error.to_string().contains(right), "{user} {right}: {error}"),
                 Ok(client) => {
@@ -118,7 +120,7 @@ async fn each_right_is_necessary_and_named_when_missing() {
             }
         }
         // Needed only on another database, or in a Cluster.
-        let other = grant(&server, user, &rules).replace("/?", "/1?");
+        let other = grant(user, &rules).replace("/?", "/1?");
         let missing = match Client::connect(&other).await {
             Err(error) => error.to_string(),
             Ok(client) => client.queue("q").unwrap().missing_rights(wanted).await.unwrap().concat(),
@@ -126,7 +128,7 @@ async fn each_right_is_necessary_and_named_when_missing() {
         assert!(missing.contains("select"), "{missing}");
         // Keys outside of the namespace.
         let others: Vec<&str> = rules.iter().copied().filter(|rule| *rule != "~leaseq:*").collect();
-        let url = grant(&server, user, &[&others[..], &["~other:*"]].concat());
+        let url = grant(user, &[&others[..], &["~other:*"]].concat());
         let client = Client::connect(&url).await.unwrap();
         let missing = client.queue("q").unwrap().missing_rights(wanted).await.unwrap();
         assert!(missing.contains(&"~leaseq:*".to_owned()), "{user}: {missing:?}");

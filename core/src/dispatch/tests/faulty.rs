@@ -92,6 +92,10 @@ impl Engine for Faulty {
         true
     }
 
+    fn confirms(&self) -> bool {
+        false
+    }
+
     async fn open_queue(&self, queue: &QueueName) -> Result<()> {
         self.run("open_queue", &[], &no_lane(), self.engine.open_queue(queue)).await
     }

@@ -85,6 +85,8 @@ pub(super) async fn missing_rights(
     role: Role,
 ) -> Result<Vec<String>> {
     let mut commands = role.commands();
+    commands.remove("wait");
+    commands.extend(context.manager.opener.confirmation().into_iter().flat_map(|c| c.rights()));
     if context.manager.opener.seeds().is_some() {
         commands.insert("asking");
     }
@@ -124,7 +126,8 @@ impl Missing {
 
 /// Whether the command uses no key.
 fn is_keyless(name: &str) -> bool {
-    matches!(name, "info" | "time" | "asking" | "select") || name.starts_with("client|")
+    matches!(name, "info" | "time" | "asking" | "select" | "wait" | "waitaof")
+        || name.starts_with("client|")
 }
 
 /// A command with the arguments that show the server which keys it uses.

@@ -103,8 +103,9 @@ impl Address {
 
     /// The options that such a URL may have.
     fn options(&self) -> String {
-        let mut known =
-            String::from("namespace, timeout_ms, connect_timeout_ms, max_data, user, password");
+        let mut known = String::from(
+            "namespace, timeout_ms, connect_timeout_ms, max_data, replicas, fsync, user, password",
+        );
         if self.tls {
             known += ", ca_file";
         }
@@ -118,7 +119,7 @@ impl Address {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use crate::{ErrorKind, Fsync};
 
     fn parse(url: &str) -> Result<(Address, ConnectOptions)> {
         let mut options = ConnectOptions::default();
@@ -132,12 +133,16 @@ mod tests {
     #[test]
     fn every_form_is_read() {
         let (address, options) =
-            parse("redis://me:p%40ss@[::1]:7000/3?timeout_ms=1500&namespace=x").unwrap();
+            parse("redis://me:p%40ss@[::1]:7000/3?timeout_ms=1500&namespace=x&replicas=2&fsync=1")
+                .unwrap();
         assert_eq!(address.place, Place::Node(node("::1", 7000)));
         assert_eq!(address.user.as_deref(), Some("me"));
         assert_eq!(address.password.as_deref(), Some("p@ss"));
         assert_eq!((address.db, address.tls), (3, false));
         assert_eq!((options.namespace.as_str(), options.timeout.as_millis()), ("x", 1500));
+        assert_eq!((options.replicas, options.fsync), (2, Some(Fsync::Replicas(1))));
+        assert_eq!(parse("redis://h?fsync=local").unwrap().1.fsync, Some(Fsync::Local));
+        assert_eq!(parse("redis://h?replicas=0").unwrap().1.replicas, 0);
 
         assert_eq!(parse("redis://h").unwrap().0.place, Place::Node(node("h", 6379)));
         assert!(parse("rediss://h").unwrap().0.tls);
@@ -184,6 +189,32 @@ mod tests {
     }
 
     #[test]
+    fn how_many_replicas_has_limits_which_the_message_names() {
+        for (option, named) in [
+            ("replicas=11", ["replicas of 11", "0 and 10"]),
+            ("replicas=99999", ["replicas of 99999", "0 and 10"]),
+            ("replicas=-1", ["replicas", "whole number"]),
+            ("replicas=all", ["replicas", "whole number"]),
+            ("fsync=0", ["fsync of 0", "1 and 10"]),
+            ("fsync=11", ["fsync of 11", "1 and 10"]),
+            ("fsync=yes", ["fsync", "neither local nor a whole number from 1 to 10"]),
+            ("fsync=", ["fsync", "neither local nor a whole number from 1 to 10"]),
+        ] {
+            let error = parse(&format!("redis://h?{option}")).err().expect(option);
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{option}");
+            let message = error.to_string();
+            assert!(named.iter().all(|part| message.contains(part)), "{option}: {message}");
+        }
+        let mut options = ConnectOptions { replicas: 11, ..ConnectOptions::default() };
+        let error = Address::parse("redis://h", &mut options).err().unwrap();
+        assert!(error.to_string().contains("replicas of 11 is not between 0 and 10"), "{error}");
+        let mut options =
+            ConnectOptions { fsync: Some(Fsync::Replicas(0)), ..ConnectOptions::default() };
+        let error = Address::parse("redis://h", &mut options).err().unwrap();
+        assert!(error.to_string().contains("fsync of 0 is not between 1 and 10"), "{error}");
+    }
+
+    #[test]
     fn passwords_that_were_not_encoded_are_not_shown() {
         for url in [
             "redis://user:hunter2/x@h",
@@ -204,9 +235,9 @@ mod tests {
         let urls = [
             "redis://user:hunter2@h:6379/0?timeout_ms=1500&namespace=x",
             "rediss://user:hunter2@[::1]:6379/3?ca_file=/etc/ca.pem&max_data=9",
-            "redis+unix:///run/redis.sock?db=2&user=u&password=p",
+            "redis+unix:///run/redis.sock?db=2&user=u&password=p&fsync=local",
             "redis+sentinel://user:hunter2@a,b:5/main/4?connect_timeout_ms=50",
-            "redis+cluster://user:hunter2@a:1,b:2",
+            "redis+cluster://user:hunter2@a:1,b:2?replicas=1&fsync=2",
         ];
         leaseq_test_support::with_accidents(&urls, 50_000, |url| {
             let Err(error) = parse(url) else { return };

@@ -3,15 +3,16 @@
 
 use std::time::{Duration, Instant};
 
-use redis::{Cmd, Pipeline, Value};
+use redis::{Cmd, Pipeline, Value, cmd};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Endpoint;
 use super::connection_pool::ConnectionPool;
+use super::failure::Failure;
 use super::open_error::OpenError;
 use super::opener::Opener;
 use super::place::Node;
-use super::retry_decision::{RetryDecision, retry_decision, shown};
+use super::retry_decision::RetryDecision;
 use super::routes::{Routes, on_same_host};
 use super::scripts::Scripts;
 use crate::backoff::Backoff;
@@ -26,24 +27,22 @@ pub(super) struct ConnectionManager {
     /// How long to wait for a reply before the next attempt; doubled each time.
     pub(super) reply_timeout: Duration,
     connections: ConnectionPool,
+    /// For requests that wait for confirmation, which nothing else must wait behind. `None`: none does.
+    confirming: Option<ConnectionPool>,
     routes: Routes,
-}
-
-/// Why an attempt has no reply.
-pub(super) struct Failure {
-    pub(super) decision: RetryDecision,
-    pub(super) message: String,
 }
 
 impl ConnectionManager {
     pub(super) fn new(opener: Opener, scripts: Scripts, timeout: Duration) -> Self {
+        let confirmation = opener.confirmation();
         ConnectionManager {
             opener,
             scripts,
             closed: CancellationToken::new(),
             timeout,
             reply_timeout: (timeout / 5).clamp(Duration::from_millis(25), Duration::from_secs(2)),
-            connections: ConnectionPool::default(),
+            connections: ConnectionPool::new(None),
+            confirming: confirmation.map(|asked| ConnectionPool::new(Some(asked))),
             routes: Routes::default(),
         }
     }
@@ -65,35 +64,52 @@ impl ConnectionManager {
         for endpoint in endpoints {
             match self.connections.get(&self.opener, &endpoint).await {
                 Ok(_) => return Ok(()),
-                Err(OpenError::Lasting(error)) => return Err(error),
+                Err(OpenError::Lasting(error) | OpenError::Unconfirmable(error)) => {
+                    return Err(error);
+                }
                 Err(OpenError::Passing(message)) => last = Error::unavailable(message, false),
             }
         }
         Err(last)
     }
 
-    /// Sends a command once. `asking`: to a node that has the queue only for this request.
-    /// `left`: how long connecting may take.
+    /// Sends a command once. `asking`: to a node that has the queue only for this request. `confirmed`: returns
+    /// when it is confirmed, if the client asks for that. `left`: how long connecting may take.
     pub(super) async fn attempt(
         &self,
         endpoint: &Endpoint,
         command: &Cmd,
         asking: bool,
+        confirmed: bool,
         reply_timeout: Duration,
         left: Duration,
     ) -> Result<Value, Failure> {
-        let not_executed = |message| Failure {
-            decision: RetryDecision::NotExecuted { reconnect: false },
-            message,
+        let not_executed = |message: String| {
+            Failure::new(RetryDecision::NotExecuted { reconnect: false }, message)
         };
-        let opening = self.connections.get(&self.opener, endpoint);
+        let until = Instant::now() + left;
+        let confirming = self.confirming.as_ref().filter(|_| confirmed);
+        let connections = confirming.unwrap_or(&self.connections);
+        let opening = connections.get(&self.opener, endpoint);
         let mut pooled = match tokio::time::timeout(left, opening).await {
             Ok(Ok(pooled)) => pooled,
             Ok(Err(OpenError::Passing(message))) => return Err(not_executed(message)),
             // The cause, such as a changed password, may still be undone before the deadline.
             Ok(Err(OpenError::Lasting(error))) => return Err(not_executed(error.to_string())),
+            Ok(Err(OpenError::Unconfirmable(error))) => {
+                let decision = RetryDecision::Unconfirmable { executed: false };
+                return Err(Failure::new(decision, error.to_string()));
+            }
             Err(_) => return Err(not_executed("connecting takes too long".into())),
         };
+        if let Some(confirmer) = &pooled.confirmer {
+            let asking = asking.then(|| cmd("ASKING"));
+            let commands = asking.into_iter().chain([command.clone()]).collect();
+            // Boxed: otherwise the future of every request would have the size of those that wait.
+            let reply = Box::pin(confirmer.send(commands, reply_timeout, until)).await;
+            return reply.map_err(|failure| self.failed(endpoint, failure));
+        }
+        let reply_timeout = reply_timeout.min(left);
         let reply = async {
             if asking {
                 let mut pipeline = Pipeline::with_capacity(2);
@@ -112,20 +128,25 @@ impl ConnectionManager {
             Ok(Err(error)) => error,
             Err(_) => {
                 if pooled.note_timeout() {
-                    self.connections.discard(endpoint, &pooled).await;
+                    connections.discard(endpoint, &pooled).await;
                 }
-                let message =
-                    format!("{}: no answer for {reply_timeout:?}", self.opener.describe(endpoint));
-                return Err(Failure { decision: RetryDecision::Unknown, message });
+                let message = format!("no answer for {reply_timeout:?}");
+                return Err(self.failed(endpoint, Failure::new(RetryDecision::Unknown, message)));
             }
         };
-        let decision = retry_decision(&error);
-        if decision.needs_new_connection() {
-            self.connections.discard(endpoint, &pooled).await;
+        let failure = Failure::of(&error);
+        if failure.decision.needs_new_connection() {
+            connections.discard(endpoint, &pooled).await;
         }
-        let message = format!("{}: {}", self.opener.describe(endpoint), shown(&error));
+        Err(self.failed(endpoint, failure))
+    }
+
+    /// The failure with the name of the server, for people.
+    fn failed(&self, endpoint: &Endpoint, failure: Failure) -> Failure {
+        let Failure { decision, message } = failure;
+        let message = format!("{}: {message}", self.opener.describe(endpoint));
         tracing::debug!(%message, ?decision, "attempt failed");
-        Err(Failure { decision, message })
+        Failure { decision, message }
     }
 
     pub(super) fn in_a_cluster(&self) -> bool {
@@ -163,6 +184,8 @@ impl ConnectionManager {
 
     pub(super) async fn close(&self) {
         self.closed.cancel();
-        self.connections.clear();
+        for connections in [&self.connections].into_iter().chain(&self.confirming) {
+            connections.clear();
+        }
     }
 }

@@ -1,10 +1,12 @@
-//! One connection to each server, shared by all requests.
+//! One connection to each server, shared by all requests of a kind.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use super::confirmation::Confirmation;
+use super::confirmer::Confirmer;
 use super::connection::{Connection, Endpoint};
 use super::open_error::OpenError;
 use super::opener::Opener;
@@ -16,9 +18,10 @@ const MAX_TIMEOUTS: u32 = 2;
 /// cluster, or had a slot only for a while.
 const UNUSED: Duration = Duration::from_secs(60);
 
-#[derive(Default)]
 pub(super) struct ConnectionPool {
     slots: Mutex<HashMap<Endpoint, Slot>>,
+    /// What its requests wait for.
+    confirmation: Option<Confirmation>,
 }
 
 /// The connection to one server, if there is one; its lock is held while connecting.
@@ -32,10 +35,16 @@ struct Slot {
 #[derive(Clone)]
 pub(super) struct PooledConnection {
     pub(super) connection: Connection,
+    /// Sends the requests, if they wait for confirmation.
+    pub(super) confirmer: Option<Confirmer>,
     timeouts: Arc<AtomicU32>,
 }
 
 impl PooledConnection {
+    fn is_over(&self) -> bool {
+        self.confirmer.as_ref().is_some_and(Confirmer::is_over)
+    }
+
     pub(super) fn note_reply(&self) {
         self.timeouts.store(0, Ordering::Relaxed);
     }
@@ -47,6 +56,10 @@ impl PooledConnection {
 }
 
 impl ConnectionPool {
+    pub(super) fn new(confirmation: Option<Confirmation>) -> Self {
+        ConnectionPool { slots: Mutex::default(), confirmation }
+    }
+
     /// The connection to a server; opens it if there is none.
     pub(super) async fn get(
         &self,
@@ -55,12 +68,13 @@ impl ConnectionPool {
     ) -> Result<PooledConnection, OpenError> {
         let current = self.slot(endpoint);
         let mut current = current.lock().await;
-        if let Some(pooled) = &*current {
+        if let Some(pooled) = current.as_ref().filter(|pooled| !pooled.is_over()) {
             return Ok(pooled.clone());
         }
         // Boxed: otherwise the future of every request would have the size of the one that opens.
         let connection = Box::pin(opener.open(endpoint)).await?;
-        let pooled = PooledConnection { connection, timeouts: Arc::default() };
+        let confirmer = self.confirmation.map(|asked| Confirmer::new(connection.clone(), asked));
+        let pooled = PooledConnection { connection, confirmer, timeouts: Arc::default() };
         *current = Some(pooled.clone());
         Ok(pooled)
     }

@@ -3,14 +3,17 @@
 use redis::{Cmd, RedisError, Value, cmd};
 
 use super::address::Address;
+use super::confirmation::Confirmation;
 use super::connection::Connection;
 use super::open_error::{OpenError, is_busy, open_error};
 use super::retry_decision::shown;
 use crate::{Error, ErrorKind, Result};
 
-/// Logs in, chooses the database and checks the server, all in one round trip.
+/// Logs in, chooses the database and checks the server, all in one round trip. `confirmation`: what the server
+/// must be able to wait for.
 pub(super) async fn greet(
     address: &Address,
+    confirmation: Option<Confirmation>,
     connection: Connection,
     at: &str,
 ) -> Result<Connection, OpenError> {
@@ -34,14 +37,17 @@ pub(super) async fn greet(
         Some(command) => connection.clone().send_packed_command(&command).await?.extract_error(),
         None => Ok(Value::Nil),
     };
+    let [first, second] = confirmation.map(Confirmation::probes).unwrap_or_default();
     // In this order, but not as one pipeline: its error would hide the reply to the first command.
-    let (login, select, info, _, _) = tokio::join!(
+    let (login, select, info, _, _, first, second) = tokio::join!(
         biased;
         send(login),
         send(select),
         send(Some(cmd("INFO"))),
         send(name("LIB-NAME", "leaseq")),
         send(name("LIB-VER", env!("CARGO_PKG_VERSION"))),
+        send(first),
+        send(second),
     );
     login.map_err(|error| refused_login(at, &error))?;
     select.map_err(|error| refused_database(address.db, at, &error))?;
@@ -58,7 +64,12 @@ pub(super) async fn greet(
     let info: String = redis::from_redis_value(info)
         .map_err(|_| OpenError::Passing(format!("{at}: the answer to INFO is no text")))?;
     check_server(at, &info, address.seeds().is_some())?;
-    Ok(connection)
+    match confirmation.and_then(|asked| asked.refusal([first, second])) {
+        Some(refusal) => {
+            Err(OpenError::Unconfirmable(Error::invalid(format_args!("{at}: {refusal}"))))
+        }
+        None => Ok(connection),
+    }
 }
 
 fn refused_database(db: i64, at: &str, error: &RedisError) -> OpenError {

@@ -12,6 +12,8 @@ pub(super) enum OpenError {
     Passing(String),
     /// Somebody has to change something first.
     Lasting(Error),
+    /// The same: it cannot wait for the replicas or disks that the client asks for.
+    Unconfirmable(Error),
 }
 
 /// Whether the server will answer later.

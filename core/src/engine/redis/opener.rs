@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::address::Address;
+use super::confirmation::Confirmation;
 use super::connection::{Connection, Endpoint};
 use super::dial::{self, Stream};
 use super::greeting::greet;
@@ -20,6 +21,7 @@ use crate::{Result, redact};
 /// Opens connections, all alike.
 pub(super) struct Opener {
     address: Address,
+    confirmation: Option<Confirmation>,
     connect_timeout: Duration,
     tls: Option<TlsConnector>,
 }
@@ -27,7 +29,13 @@ pub(super) struct Opener {
 impl Opener {
     pub(super) fn new(address: Address, options: &ConnectOptions) -> Result<Self> {
         let tls = if address.tls { Some(dial::tls(options)?) } else { None };
-        Ok(Opener { address, connect_timeout: options.connect_timeout, tls })
+        let confirmation = Confirmation::of(options);
+        Ok(Opener { address, confirmation, connect_timeout: options.connect_timeout, tls })
+    }
+
+    /// What the client's changes wait for.
+    pub(super) fn confirmation(&self) -> Option<Confirmation> {
+        self.confirmation
     }
 
     pub(super) fn connect_timeout(&self) -> Duration {
@@ -87,7 +95,8 @@ impl Opener {
             (Endpoint::Main, Place::Unix(path)) => {
                 let dialled = async {
                     let connection = self.begin(dial::unix(path).await?, endpoint).await?;
-                    greet(&self.address, connection, &self.describe(endpoint)).await
+                    let at = self.describe(endpoint);
+                    greet(&self.address, self.confirmation, connection, &at).await
                 };
                 return self.in_time(dialled, endpoint).await;
             }
@@ -102,7 +111,7 @@ impl Opener {
         let endpoint = Endpoint::Node(node.clone());
         let dialled = async {
             let connection = self.dial(&node).await?;
-            greet(&self.address, connection, &self.describe(&endpoint)).await
+            greet(&self.address, self.confirmation, connection, &self.describe(&endpoint)).await
         };
         self.in_time(dialled, &endpoint).await
     }

@@ -36,6 +36,10 @@ impl Engine for RedisEngine {
         false
     }
 
+    fn confirms(&self) -> bool {
+        self.context.manager.opener.confirmation().is_some()
+    }
+
     async fn open_queue(&self, queue: &QueueName) -> Result<()> {
         open_queue::open_queue(self, queue).await
     }

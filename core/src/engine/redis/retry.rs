@@ -39,7 +39,9 @@ impl ConnectionManager {
             fill(&mut command);
             command
         };
-        Call::new(self, queue, script.name(), until, late_copy).retry(command, Some(by_text)).await
+        let mut call = Call::new(self, queue, script.name(), until, late_copy);
+        call.confirmed = script.is_confirmed();
+        call.retry(command, Some(by_text)).await
     }
 
     /// Runs a plain command on the queue's server.
@@ -61,6 +63,8 @@ struct Call<'a> {
     what: &'a str,
     until: Instant,
     late_copy: Option<&'a AtomicBool>,
+    /// It must be confirmed, if the client asks for that.
+    confirmed: bool,
     /// An attempt may have been executed.
     outcome_unknown: bool,
     reply_timeout: Duration,
@@ -85,6 +89,7 @@ impl<'a> Call<'a> {
             what,
             until,
             late_copy,
+            confirmed: false,
             outcome_unknown: false,
             reply_timeout: manager.reply_timeout,
             backoff: Backoff::up_to(MAX_PAUSE),
@@ -113,13 +118,18 @@ impl<'a> Call<'a> {
                 Some(node) => Endpoint::Node(node),
                 None => self.manager.endpoint(self.queue),
             };
-            let reply_timeout = self.reply_timeout.min(left);
-            let attempt = self.manager.attempt(&endpoint, &command, asking, reply_timeout, left);
+            let Call { manager, confirmed, reply_timeout, .. } = self;
+            let attempt =
+                manager.attempt(&endpoint, &command, asking, confirmed, reply_timeout, left);
             let failure = match attempt.await {
                 Ok(value) => return Ok(value),
                 Err(failure) => failure,
             };
-            self.last_failure = failure.message;
+            // The last attempt may have been cut short. An earlier one has found the reason.
+            let is_cut = self.outcome_unknown && Instant::now() >= self.until;
+            if !(is_cut && failure.decision == RetryDecision::Unknown) {
+                self.last_failure = failure.message;
+            }
             if failure.decision.retries_at_once() {
                 self.limit_at_once().await;
             }
@@ -131,6 +141,10 @@ impl<'a> Call<'a> {
                 }
                 (RetryDecision::TooLarge, _) => self.too_large(&endpoint, &command, left).await,
                 (RetryDecision::Denied, _) => self.denied(&command),
+                (RetryDecision::Unconfirmable { executed }, _) => {
+                    self.outcome_unknown |= executed;
+                    Error::invalid(self.message())
+                }
                 (decision, _) => match self.prepare_next(decision, &endpoint).await {
                     None => continue,
                     Some(error) => error,
@@ -153,6 +167,13 @@ impl<'a> Call<'a> {
                     late_copy.store(true, Ordering::Relaxed);
                 }
                 self.reply_timeout = self.reply_timeout.saturating_mul(2);
+                self.back_off().await;
+            }
+            RetryDecision::Unconfirmed => {
+                self.outcome_unknown = true;
+                // Waiting even longer, the client would be late to find another master.
+                let most = self.manager.reply_timeout.saturating_mul(4).max(self.reply_timeout);
+                self.reply_timeout = self.reply_timeout.saturating_mul(2).min(most);
                 self.back_off().await;
             }
             RetryDecision::Superseded if self.outcome_unknown => {
@@ -219,8 +240,8 @@ impl<'a> Call<'a> {
     async fn max_argument(&self, endpoint: &Endpoint, left: Duration) -> String {
         let mut get = cmd("CONFIG");
         get.arg("GET").arg("proto-max-bulk-len");
-        let timeout = self.manager.reply_timeout.min(left);
-        let reply = self.manager.attempt(endpoint, &get, false, timeout, left).await.ok();
+        let timeout = self.manager.reply_timeout;
+        let reply = self.manager.attempt(endpoint, &get, false, false, timeout, left).await.ok();
         let limit = reply.and_then(|reply| from_redis_value::<(String, String)>(reply).ok());
         limit.map_or_else(|| "fewer".into(), |(_, limit)| limit)
     }

@@ -4,12 +4,16 @@ use redis::{ErrorKind as RedisErrorKind, RedisError};
 
 use super::place::Node;
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum RetryDecision {
     /// It was not executed: back off and retry.
     NotExecuted { reconnect: bool },
     /// It may have been executed: reconnect and retry the same operation.
     Unknown,
+    /// It was executed, and too few replicas or disks have it: back off and retry the same operation.
+    Unconfirmed,
+    /// The server, or the rights of the user, do not let it be confirmed.
+    Unconfirmable { executed: bool },
     /// The server does not know the script: send its text.
     LoadScript,
     /// Another node of the cluster has the queue. An empty host means the one that was asked.

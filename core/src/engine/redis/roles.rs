@@ -23,10 +23,12 @@ impl Role {
         }
     }
 
-    /// Every command that a client of this role sends, or that its scripts run.
+    /// Every command that a client of this role sends, or that its scripts run. Of them `wait` is only for
+    /// clients that wait for replicas. `waitaof` is not among them: a server before Redis 7.2 would not accept
+    /// a user with that right.
     pub(crate) fn commands(self) -> BTreeSet<&'static str> {
         let scripts = self.scripts().flat_map(commands);
-        let always = ["info", "eval", "evalsha", "hget", "hmget"];
+        let always = ["info", "eval", "evalsha", "hget", "hmget", "wait"];
         always.into_iter().chain(self.plain().iter().copied()).chain(scripts).collect()
     }
 }

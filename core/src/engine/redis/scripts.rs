@@ -107,6 +107,29 @@ impl Script {
     pub(super) fn name(self) -> &'static str {
         TEXTS[self as usize].0
     }
+
+    /// Whether replicas must have what it writes, if the client asks for that. Such a script always writes
+    /// something. The others only read, or write what others put right if it is lost: notifications, turns, the
+    /// list of queues, and what a deep clean mends.
+    pub(super) fn is_confirmed(self) -> bool {
+        matches!(
+            self,
+            Script::Add
+                | Script::Lease
+                | Script::Complete
+                | Script::CompleteAndLease
+                | Script::Extend
+                | Script::Release
+                | Script::Fail
+                | Script::Remove
+                | Script::Requeue
+                | Script::Purge
+                | Script::LightClean
+                | Script::Pause
+                | Script::Resume
+                | Script::Drop
+        )
+    }
 }
 
 /// The commands that a script may run, in lower case. They are read from its text, so that the lists of rights
@@ -220,6 +243,19 @@ mod tests {
         let lacking: Vec<_> = declared.difference(&found).collect();
         let unknown: Vec<_> = found.difference(&declared).collect();
         assert!(lacking.is_empty() && unknown.is_empty(), "{path}: {lacking:?}, not {unknown:?}");
+    }
+
+    #[test]
+    fn every_script_whose_changes_must_last_is_confirmed_and_always_writes() {
+        let confirmed = Script::ALL.iter().filter(|script| script.is_confirmed());
+        for script in confirmed {
+            let (name, text) = TEXTS[*script as usize];
+            let always = ["= load_reply()", "touch()", "'HSET', META, 'paused', 1"];
+            assert!(always.iter().any(|write| text.contains(write)), "{name}");
+        }
+        for (script, (name, text)) in Script::ALL.iter().zip(TEXTS) {
+            assert!(script.is_confirmed() || !text.contains("= load_reply()"), "{name}");
+        }
     }
 
     #[test]

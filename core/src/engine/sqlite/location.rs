@@ -101,6 +101,8 @@ fn refuse_server_options(scheme: &str, options: &ConnectOptions, known: &[&str])
     let is_set = [
         ("namespace", options.namespace != ConnectOptions::default().namespace),
         ("ca_file", options.ca_file.is_some()),
+        ("replicas", options.replicas > 0),
+        ("fsync", options.fsync.is_some()),
     ];
     match is_set.iter().find(|(_, is_set)| *is_set) {
         Some((name, _)) => Err(Error::invalid(format_args!(
@@ -168,7 +170,7 @@ fn check_file_system(path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use crate::{ErrorKind, Fsync};
 
     fn parse(url: &str) -> Result<Location> {
         Location::parse(url, &mut ConnectOptions::default())
@@ -211,7 +213,9 @@ mod tests {
             ("sqlite:a.db", "synchronous, timeout_ms, max_data"),
             ("memory:", "timeout_ms, max_data"),
         ] {
-            for option in ["namespace", "connect_timeout_ms", "ca_file", "colour"] {
+            for option in
+                ["namespace", "connect_timeout_ms", "ca_file", "replicas", "fsync", "colour"]
+            {
                 let error = parse(&format!("{scheme}?timeout_ms=50&{option}=1")).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Invalid, "{scheme} {option}");
                 let message = error.to_string();
@@ -230,7 +234,14 @@ mod tests {
                 ConnectOptions { namespace: "secret".into(), ..ConnectOptions::default() };
             let ca_file =
                 ConnectOptions { ca_file: Some("/secret.pem".into()), ..ConnectOptions::default() };
-            for (name, mut options) in [("namespace", namespace), ("ca_file", ca_file)] {
+            let replicas = ConnectOptions { replicas: 1, ..ConnectOptions::default() };
+            let fsync = ConnectOptions { fsync: Some(Fsync::Local), ..ConnectOptions::default() };
+            for (name, mut options) in [
+                ("namespace", namespace),
+                ("ca_file", ca_file),
+                ("replicas", replicas),
+                ("fsync", fsync),
+            ] {
                 let error = Location::parse(url, &mut options).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Invalid, "{url} {name}");
                 let message = error.to_string();

@@ -38,6 +38,10 @@ impl Engine for SqliteEngine {
         true
     }
 
+    fn confirms(&self) -> bool {
+        false
+    }
+
     async fn open_queue(&self, _: &QueueName) -> Result<()> {
         // The format of the file was checked when it was opened.
         Ok(())

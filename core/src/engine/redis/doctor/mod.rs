@@ -23,6 +23,16 @@ pub(super) async fn diagnose(context: &Context) -> Result<Diagnosis> {
 async fn look(context: &Context) -> Result<Diagnosis> {
     let opener = &context.manager.opener;
     let mut diagnosis = Diagnosis::new(String::new());
+    if let Some(confirmation) = opener.confirmation() {
+        let stored = confirmation.stored().map(|count| match count {
+            0 => "local".to_owned(),
+            count => count.to_string(),
+        });
+        let replicas = confirmation.replicas().to_string();
+        let options = [("replicas", Some(replicas)), ("fsync", stored)];
+        let asked = options.into_iter().filter_map(|(name, value)| Some((name.into(), value?)));
+        diagnosis.settings.extend(asked);
+    }
     let endpoints = match opener.seeds() {
         None => vec![Endpoint::Main],
         Some(seeds) => masters(opener, seeds, &mut diagnosis).await,
@@ -35,7 +45,7 @@ async fn look(context: &Context) -> Result<Diagnosis> {
         };
         let server = match opener.open(&endpoint).await {
             Ok(connection) => Server::read(connection).await,
-            Err(OpenError::Lasting(error)) => Err(error),
+            Err(OpenError::Lasting(error) | OpenError::Unconfirmable(error)) => Err(error),
             Err(OpenError::Passing(message)) => Err(Error::unavailable(message, false)),
         };
         match server {

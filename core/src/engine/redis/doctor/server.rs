@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use redis::cmd;
 
 use crate::doctor::{Diagnosis, Durability};
+use crate::engine::redis::confirmation::Confirmation;
 use crate::engine::redis::connection::Connection;
 use crate::engine::redis::opener::Opener;
 use crate::engine::redis::retry_decision::shown;
@@ -71,13 +72,19 @@ impl Server {
         for (key, value) in settings.chain(reported) {
             diagnosis.settings.insert(format!("{name}{key}"), value.to_owned());
         }
-        self.persistence(name, diagnosis);
-        self.replication(name, opener.fails_over(), diagnosis);
+        let confirmation = opener.confirmation();
+        self.persistence(name, confirmation, diagnosis);
+        self.replication(name, opener.fails_over(), confirmation, diagnosis);
         self.memory(name, diagnosis);
         self.access(name, opener.is_anonymous(), diagnosis);
     }
 
-    fn persistence(&self, name: &str, diagnosis: &mut Diagnosis) {
+    fn persistence(
+        &self,
+        name: &str,
+        confirmation: Option<Confirmation>,
+        diagnosis: &mut Diagnosis,
+    ) {
         if self.info("aof_enabled") == "0" {
             let (level, found) = match self.config("save") {
                 Some("") => (Durability::Nothing, "nothing is written to the disk"),
@@ -88,7 +95,8 @@ impl Server {
             let change = "CONFIG SET appendonly yes, and appendfsync always or everysec";
             diagnosis.problem(format!("{name}{found}"), change);
         } else {
-            self.append_only_file(name, diagnosis);
+            let waits = confirmation.is_some_and(|asked| asked.stored().is_some());
+            self.append_only_file(name, waits, diagnosis);
         }
         for field in
             ["rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status"]
@@ -102,9 +110,14 @@ impl Server {
         }
     }
 
-    fn append_only_file(&self, name: &str, diagnosis: &mut Diagnosis) {
+    /// `waits`: this client waits for the disk (option `fsync`).
+    fn append_only_file(&self, name: &str, waits: bool, diagnosis: &mut Diagnosis) {
         match self.config("appendfsync") {
             Some("always") => {}
+            Some("everysec") if waits => diagnosis.hint(
+                format!("{name}appendfsync is everysec: a call may wait a second for the disk"),
+                "CONFIG SET appendfsync always, if calls must be faster",
+            ),
             Some("everysec") => {
                 diagnosis.at_most(Durability::Window);
                 diagnosis.hint(
@@ -166,19 +179,38 @@ impl Server {
         !is_mended && self.config("aof-load-truncated") != Some("no")
     }
 
-    fn replication(&self, name: &str, fails_over: bool, diagnosis: &mut Diagnosis) {
+    fn replication(
+        &self,
+        name: &str,
+        fails_over: bool,
+        confirmation: Option<Confirmation>,
+        diagnosis: &mut Diagnosis,
+    ) {
         let replicas = self.number("connected_slaves");
-        if fails_over || replicas > 0 {
+        let confirmed = confirmation.map_or(0, |asked| asked.replicas().into());
+        if replicas < confirmed {
+            diagnosis.problem(
+                format!("{name}{replicas} replicas are connected, and every change waits for {confirmed}"),
+                "connect more replicas, or ask for fewer (option replicas): until then no change is confirmed",
+            );
+        } else if 0 < confirmed && confirmed < replicas {
+            diagnosis.at_most(Durability::Window);
+            diagnosis.hint(
+                format!("{name}{confirmed} of {replicas} replicas confirm a change, and another may take over"),
+                "see `docs/durability.md` for how many replicas to wait for",
+            );
+        } else if confirmed == 0 && (fails_over || replicas > 0) {
             diagnosis.at_most(Durability::Window);
             diagnosis.hint(
                 format!(
                     "{name}a replica may take over ({replicas} connected), and replication is \
                          asynchronous"
                 ),
-                "expect the operations of the last moments to be lost or repeated at a failover",
+                "expect the operations of the last moments to be lost or repeated at a failover, or \
+                 connect with the option replicas",
             );
         }
-        if fails_over && self.config("min-replicas-to-write") == Some("0") {
+        if fails_over && confirmed == 0 && self.config("min-replicas-to-write") == Some("0") {
             diagnosis.hint(
                 format!(
                     "{name}min-replicas-to-write is 0: a master that is cut off goes on \
