@@ -138,6 +138,8 @@ export interface NativeConnectOptions {
   connectTimeoutMs?: number
   maxData?: number
   caFile?: string
+  replicas?: number
+  fsync?: string
 }
 
 /** As `Ending` of the core. */

@@ -775,6 +775,24 @@ leaseq_status leaseq_connect_options_set_ca_file(leaseq_connect_options *options
                                                  leaseq_error **error);
 
 /**
+ * How many replicas of the server must have a change before its call returns: 0 to 10. If too few have it in
+ * time, the call fails with `LEASEQ_UNAVAILABLE`, and its outcome is unknown. Default: 0.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_connect_options_set_replicas(leaseq_connect_options *options,
+                                                  size_t replicas,
+                                                  leaseq_error **error);
+
+/**
+ * Whose disks must have a change before its call returns: `local` is that of the server, `1` to `10` those of
+ * the server and of so many replicas. Needs Redis 7.2 or Valkey. Default: the server decides.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or other text.
+ */
+leaseq_status leaseq_connect_options_set_fsync(leaseq_connect_options *options,
+                                               const char *disks,
+                                               leaseq_error **error);
+
+/**
  * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
  */
 void leaseq_connect_options_free(leaseq_connect_options **options);

@@ -110,6 +110,42 @@ pub unsafe extern "C" fn leaseq_connect_options_set_ca_file(
     }
 }
 
+/// How many replicas of the server must have a change before its call returns: 0 to 10. If too few have it in
+/// time, the call fails with `LEASEQ_UNAVAILABLE`, and its outcome is unknown. Default: 0.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_connect_options_set_replicas(
+    options: Option<&mut leaseq_connect_options>,
+    replicas: usize,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.0.replicas = replicas.try_into().unwrap_or(u32::MAX);
+            Ok(())
+        })
+    }
+}
+
+/// Whose disks must have a change before its call returns: `local` is that of the server, `1` to `10` those of
+/// the server and of so many replicas. Needs Redis 7.2 or Valkey. Default: the server decides.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or other text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_connect_options_set_fsync(
+    options: Option<&mut leaseq_connect_options>,
+    disks: *const c_char,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.0.fsync = Some(text(disks, "disks")?.parse()?);
+            Ok(())
+        })
+    }
+}
+
 /// Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_connect_options_free(options: *mut *mut leaseq_connect_options) {

@@ -11,6 +11,8 @@ const CONNECT = new Set([
   'connectTimeoutMs',
   'maxData',
   'caFile',
+  'replicas',
+  'fsync',
   'signal',
 ])
 
@@ -74,12 +76,14 @@ export class Client {
 export async function connect(url?: string | URL, options: ConnectOptions = {}): Promise<Client> {
   // The value is not shown: it may be a URL with a password.
   if (typeof options === 'string') throw invalid('connect: the options are a string, not an object')
-  const { signal, ...others } = known(options, 'connect', CONNECT)
+  const { signal, fsync, ...others } = known(options, 'connect', CONNECT)
   for (const [name, value] of Object.entries(others)) {
     if (value === undefined) continue
     if (name === 'namespace' || name === 'caFile') text(name, value)
     else number(name, value)
   }
+  if (fsync !== undefined && fsync !== 'local') number('fsync', fsync)
+  const checked = fsync === undefined ? others : { ...others, fsync: String(fsync) }
   const place = text('url', url instanceof URL ? url.href : (url ?? fromEnvironment()))
   const native = new NativeClient(bridge)
   const read = (): Client => new Client(native)
@@ -89,7 +93,7 @@ export async function connect(url?: string | URL, options: ConnectOptions = {}):
       .catch(() => undefined)
   }
   const spec = { options: { signal }, read, undo }
-  return call(native, spec, (native) => (slot) => native.connect(slot, place, others))
+  return call(native, spec, (native) => (slot) => native.connect(slot, place, checked))
 }
 
 function fromEnvironment(): string {

@@ -51,6 +51,16 @@ export interface ConnectOptions extends CallOptions {
   maxData?: number
   /** PEM file with the certificate authorities trusted for TLS. Default: the system's. */
   caFile?: string
+  /**
+   * How many replicas of the server must have a change before its call is answered: 0 to 10. If too
+   * few have it in time, the call fails with `UNAVAILABLE`, and its outcome is unknown. Default: 0.
+   */
+  replicas?: number
+  /**
+   * A call is answered when the server's disk has its change (`'local'`), or also the disks of so
+   * many replicas, 1 to 10. Needs Redis 7.2 or Valkey. Default: the server decides.
+   */
+  fsync?: 'local' | number
 }
 
 export interface LeaseOptions extends CallOptions {

@@ -8,7 +8,7 @@ use napi_derive::napi;
 
 use crate::bridge::Bridge;
 use crate::failure::Failure;
-use crate::input::{duration, size};
+use crate::input::{self, duration, size};
 use crate::queue::NativeQueue;
 use crate::submission_queue::SubmissionQueue;
 use crate::wire::Outcome;
@@ -28,6 +28,8 @@ pub struct NativeConnectOptions {
     pub connect_timeout_ms: Option<f64>,
     pub max_data: Option<f64>,
     pub ca_file: Option<String>,
+    pub replicas: Option<f64>,
+    pub fsync: Option<String>,
 }
 
 impl NativeConnectOptions {
@@ -46,6 +48,10 @@ impl NativeConnectOptions {
             options.max_data = size("max_data", max_data)?;
         }
         options.ca_file = self.ca_file.map(Into::into);
+        if let Some(replicas) = self.replicas {
+            options.replicas = input::replicas(replicas)?;
+        }
+        options.fsync = self.fsync.map(|fsync| fsync.parse()).transpose()?;
         Ok(options)
     }
 }

@@ -40,6 +40,10 @@ pub(crate) fn size(what: &str, value: f64) -> Result<usize, Failure> {
     whole(what, value, "a whole number of bytes")
 }
 
+pub(crate) fn replicas(value: f64) -> Result<u32, Failure> {
+    whole("replicas", value, "a whole number from 0 to 10")
+}
+
 pub(crate) fn lease_options(
     duration_ms: f64,
     wait_ms: Option<f64>,

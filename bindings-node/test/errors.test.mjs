@@ -205,6 +205,12 @@ test('a URL that is wrong', async () => {
     ['memory:', { timeoutMs: 1 }, /timeout of 1 ms/],
     ['memory:', { maxData: 0 }, /max_data of 0/],
     ['memory:', { retries: 5 }, /no option "retries"/],
+    ['memory:', { replicas: 1 }, /replicas is for servers/],
+    ['memory:', { fsync: 'local' }, /fsync is for servers/],
+    ['redis://127.0.0.1:1', { replicas: 11 }, /replicas of 11 is not between 0 and 10/],
+    ['redis://127.0.0.1:1', { replicas: -1 }, /replicas -1 is not a whole number/],
+    ['redis://127.0.0.1:1', { fsync: 0 }, /fsync of 0 is not between 1 and 10/],
+    ['redis://127.0.0.1:1', { fsync: 'all' }, /fsync: "all"/],
     ['memory:?nonsense=1', {}, /nonsense/],
   ]) {
     expect(await errorOf(connect(url, options)), 'INVALID', text)

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use leaseq::options::MAX_REPLICAS;
 use leaseq::{ConnectOptions, blocking};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -40,7 +41,9 @@ pub(crate) fn open_clients() -> Vec<Client> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (bridge, url, namespace, timeout, connect_timeout, max_data, ca_file))]
+#[pyo3(signature = (
+    bridge, url, namespace, timeout, connect_timeout, max_data, ca_file, replicas, fsync
+))]
 #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
 pub(crate) fn connect<'py>(
     py: Python<'py>,
@@ -51,6 +54,8 @@ pub(crate) fn connect<'py>(
     connect_timeout: Option<&Bound<'py, PyAny>>,
     max_data: Option<&Bound<'py, PyAny>>,
     ca_file: Option<PathBuf>,
+    replicas: Option<&Bound<'py, PyAny>>,
+    fsync: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut options = ConnectOptions::default();
     let url = url.map(|url| convert::text("the url", url)).transpose()?.map(str::to_owned);
@@ -68,6 +73,10 @@ pub(crate) fn connect<'py>(
         options.max_data = convert::number("max_data", max_data, 1, most)? as usize;
     }
     options.ca_file = ca_file;
+    if let Some(replicas) = replicas {
+        options.replicas = convert::number("replicas", replicas, 0, MAX_REPLICAS)?;
+    }
+    options.fsync = fsync.map(convert::fsync).transpose()?;
     waiting_call(py, bridge, async move {
         let client = blocking::Client::connect(url.as_deref(), options).await?;
         Ok(Answer::Object(Box::new(|py, _| Ok(Bound::new(py, Client::new(client))?.into_any()))))

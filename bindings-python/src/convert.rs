@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::time::{Duration, SystemTime};
 
-use leaseq::State;
+use leaseq::options::MAX_REPLICAS;
+use leaseq::{Fsync, State};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -14,7 +15,7 @@ use pyo3::types::{
     PyType,
 };
 
-use crate::error::invalid;
+use crate::error::{exception, invalid};
 
 /// After so many elements of an iterable, signals are handled and other threads may run.
 const PAUSES: usize = 1_000;
@@ -176,6 +177,15 @@ pub(crate) fn number(
             Err(invalid(value.py(), format_args!("{what} {shown} is not between {min} and {max}")))
         }
     }
+}
+
+/// Whose disks must have a change: `local`, or a number of replicas.
+pub(crate) fn fsync(value: &Bound<'_, PyAny>) -> PyResult<Fsync> {
+    if let Ok(word) = value.cast::<PyString>() {
+        let read = text("fsync", word)?.parse();
+        return read.map_err(|error: leaseq::Error| exception(value.py(), &error));
+    }
+    number("fsync", value, 1, MAX_REPLICAS).map(Fsync::Replicas)
 }
 
 /// A state: its name, or the member of the enumeration, which is a text too.

@@ -281,3 +281,22 @@ def test_options_of_connecting(redis, tmp_path):
             queue.add_item("x" * 11)
         queue.add_item("x")
     assert b"mine" in redis.command("KEYS", "*")
+
+
+def test_waiting_for_replicas(redis):
+    for options, text in [
+        ({"replicas": 11}, "replicas 11 is not between 0 and 10"),
+        ({"fsync": 0}, "fsync 0 is not between 1 and 10"),
+        ({"fsync": "all"}, "fsync is neither local nor a whole number from 1 to 10"),
+    ]:
+        with pytest.raises(leaseq.InvalidError, match=text):
+            leaseq.connect(redis.url, **options)
+    with pytest.raises(TypeError, match="replicas is a whole number, not str"):
+        leaseq.connect(redis.url, replicas="1")
+    with pytest.raises(leaseq.InvalidError, match="replicas is for servers"):
+        leaseq.connect("memory:", replicas=1)
+    with leaseq.connect(redis.url, replicas=1, timeout=0.3) as client:
+        # The server has no replica.
+        with pytest.raises(leaseq.UnavailableError, match="0 of 1 replicas") as raised:
+            client.queue("q").add_item("x")
+        assert raised.value.outcome_unknown

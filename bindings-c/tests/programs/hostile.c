@@ -173,6 +173,18 @@ static void options(void) {
     FAILS(LEASEQ_INVALID, leaseq_connect_with("memory:", connect, &client, &error));
     leaseq_connect_options_free(&connect);
     OK(leaseq_connect_options_new(&connect, &error));
+    FAILS(LEASEQ_INVALID, leaseq_connect_options_set_fsync(connect, "all", &error));
+    FAILS(LEASEQ_INVALID, leaseq_connect_options_set_fsync(connect, "11", &error));
+    OK(leaseq_connect_options_set_replicas(connect, 1, &error));
+    // Nor replicas, nor another disk.
+    FAILS(LEASEQ_INVALID, leaseq_connect_with("memory:", connect, &client, &error));
+    OK(leaseq_connect_options_set_replicas(connect, (size_t)-1, &error));
+    FAILS(LEASEQ_INVALID, leaseq_connect_with("redis://127.0.0.1:1", connect, &client, &error));
+    OK(leaseq_connect_options_set_replicas(connect, 0, &error));
+    OK(leaseq_connect_options_set_fsync(connect, "local", &error));
+    FAILS(LEASEQ_INVALID, leaseq_connect_with("memory:", connect, &client, &error));
+    leaseq_connect_options_free(&connect);
+    OK(leaseq_connect_options_new(&connect, &error));
     OK(leaseq_connect_options_set_timeout_ms(connect, 5000, &error));
     OK(leaseq_connect_options_set_max_data(connect, 3, &error));
     OK(leaseq_connect_with("memory:", connect, &client, &error));

@@ -7,7 +7,7 @@ from asyncio import AbstractEventLoop, Future
 from collections.abc import Iterable
 from datetime import datetime
 from types import TracebackType
-from typing import Any, final, overload
+from typing import Any, Literal, final, overload
 
 from typing_extensions import disjoint_base
 
@@ -167,6 +167,8 @@ def connect(
     connect_timeout: Seconds | None,
     max_data: int | None,
     ca_file: str | os.PathLike[str] | None,
+    replicas: int | None,
+    fsync: Literal["local"] | int | None,
 ) -> Client: ...
 @overload
 def connect(
@@ -177,6 +179,8 @@ def connect(
     connect_timeout: Seconds | None,
     max_data: int | None,
     ca_file: str | os.PathLike[str] | None,
+    replicas: int | None,
+    fsync: Literal["local"] | int | None,
 ) -> tuple[Future[Client], Started]: ...
 
 @final

@@ -24,7 +24,7 @@ import os
 from collections.abc import AsyncGenerator, Iterable
 from datetime import datetime
 from types import TracebackType
-from typing import cast, overload
+from typing import Literal, cast, overload
 
 from . import _leaseq
 from ._leaseq import Item
@@ -53,6 +53,8 @@ async def connect(
     connect_timeout: Seconds | None = None,
     max_data: int | None = None,
     ca_file: str | os.PathLike[str] | None = None,
+    replicas: int | None = None,
+    fsync: Literal["local"] | int | None = None,
 ) -> Client:
     """Connect to a server, or open the embedded engine.
 
@@ -68,6 +70,10 @@ async def connect(
     - `connect_timeout`: for opening one connection, 10 ms to 10 minutes; default 2 s.
     - `max_data`: the largest data of an item, in bytes, at most 256 MiB; default 8 MiB.
     - `ca_file`: a PEM file with the authorities to trust for TLS; default: the system's.
+    - `replicas`: a call returns when so many replicas of the server have its change, 0 to 10;
+      default 0. If too few have it in time: `UnavailableError`, and the outcome is unknown.
+    - `fsync`: a call returns when the server's disk has its change (`"local"`), or also the disks
+      of so many replicas, 1 to 10; default: the server decides. Needs Redis 7.2 or Valkey.
 
     Raises `InvalidError`, `IncompatibleError`, `UnavailableError`.
 
@@ -75,7 +81,9 @@ async def connect(
     >>> await client.close()
     """
     native = await unless_cancelled(
-        _leaseq.connect(bridge(), url, namespace, timeout, connect_timeout, max_data, ca_file)
+        _leaseq.connect(
+            bridge(), url, namespace, timeout, connect_timeout, max_data, ca_file, replicas, fsync
+        )
     )
     opened()
     return Client(native)
