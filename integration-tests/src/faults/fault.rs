@@ -27,13 +27,22 @@ pub(super) struct Fault {
     pub(super) inject: for<'a, 'b> fn(&'a mut FaultContext<'b>) -> Injecting<'a>,
 }
 
-const NONE: Setup =
-    Setup { settings: &[], proxy: false, clock: false, disk_mib: None, replicas: false };
+const NONE: Setup = Setup {
+    settings: &[],
+    proxy: false,
+    clock: false,
+    disk_mib: None,
+    replicas: false,
+    confirmed: false,
+};
 const PROXY: Setup = Setup { proxy: true, ..NONE };
 const ALWAYS: Setup =
     Setup { settings: &[("--appendonly", "yes"), ("--appendfsync", "always")], ..NONE };
 const EVERYSEC: Setup =
     Setup { settings: &[("--appendonly", "yes"), ("--appendfsync", "everysec")], ..NONE };
+
+const REPLICAS: Setup = Setup { replicas: true, ..NONE };
+const CONFIRMED: Setup = Setup { confirmed: true, ..REPLICAS };
 
 /// The time-outs of most faults: some are short, so that outcomes stay open.
 const TIMEOUTS: &[u64] = &[400, 10_000, 10_000];
@@ -91,8 +100,10 @@ pub(super) const FAULTS: &[Fault] = faults![
     "password changed" on ["redis"], servers::change_password;
     "clock jumps" on ["memory", "sqlite", "redis"], clocks::jump, setup: Setup { clock: true, ..NONE };
     "failover" on ["sentinel"], failover::sentinel;
-    "failover by hand" on ["cluster"], failover::by_hand, setup: Setup { replicas: true, ..NONE };
-    "master killed" on ["sentinel", "cluster"], failover::kill_master, setup: Setup { replicas: true, ..NONE };
+    "failover, replicas=1" on ["sentinel"], failover::sentinel, setup: CONFIRMED;
+    "failover by hand" on ["cluster"], failover::by_hand, setup: REPLICAS;
+    "master killed" on ["sentinel", "cluster"], failover::kill_master, setup: REPLICAS;
+    "master killed, replicas=1" on ["sentinel", "cluster"], failover::kill_master, setup: CONFIRMED;
     "slots move" on ["cluster"], slots::move_about;
     "slots stay half moved" on ["cluster"], slots::leave_half;
 ];

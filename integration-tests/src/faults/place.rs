@@ -22,6 +22,8 @@ pub(super) struct Setup {
     pub(super) disk_mib: Option<u32>,
     /// Each master of a Cluster has a replica.
     pub(super) replicas: bool,
+    /// Clients wait until a replica has their changes.
+    pub(super) confirmed: bool,
 }
 
 /// Names of all engines, in the order of the table.
@@ -48,6 +50,8 @@ pub(super) struct Place {
     pub(super) servers: Servers,
     pub(super) clock: Option<Clock>,
     pub(super) disk: Option<Disk>,
+    /// Clients wait until a replica has their changes.
+    pub(super) confirmed: bool,
     _folder: tempfile::TempDir,
 }
 
@@ -95,13 +99,14 @@ impl Place {
             (_, true) => return Err(format!("no proxy in front of {engine}").into()),
             _ => None,
         };
-        Ok(Ok(Place { proxy, servers, clock, disk, _folder: folder }))
+        let confirmed = setup.confirmed;
+        Ok(Ok(Place { proxy, servers, clock, disk, confirmed, _folder: folder }))
     }
 
     /// The URL for clients, up to the options.
     pub(super) fn url(&self) -> String {
         let proxy = self.proxy.as_ref().map(Proxy::url);
-        match &self.servers {
+        let url = match &self.servers {
             Servers::One(server) => format!("{}?", proxy.unwrap_or_else(|| server.url())),
             Servers::Tls(server) => {
                 let url = proxy.map(|url| url.replacen("redis:", "rediss:", 1));
@@ -112,7 +117,8 @@ impl Place {
             Servers::Sentinel(set) => format!("{}?", set.url()),
             Servers::File(path) => format!("sqlite:{}?", path.display()),
             Servers::Memory => "memory:?".into(),
-        }
+        };
+        if self.confirmed { url + "replicas=1&" } else { url }
     }
 
     /// The one server.
