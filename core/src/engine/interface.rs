@@ -110,8 +110,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
         request_id: &RequestId,
     ) -> Result<Vec<bool>>;
 
-    /// Removes at most `limit` items of a state (0: none, but the answer is confirmed). Returns how many, and how many it looked at (0: none is
-    /// left).
+    /// Removes at most `limit` items of a state; with 0 it only [confirms](Engine::confirms) what is so.
+    /// Returns how many, and how many it looked at (0: none is left).
     async fn purge(
         &self,
         queue: &QueueName,

@@ -171,6 +171,8 @@ async fn what_operators_do() {
     };
     let act = async |queue: &WorkQueue, _: &Leases| queue.resume().await;
     stage.acts("resume", &[], paused, act).await;
+    // It is not paused.
+    stage.furnished("resume", &[], act).await;
 }
 
 #[tokio::test]

@@ -106,9 +106,12 @@ async fn confirm(
     requests: impl Iterator<Item = Request>,
 ) -> bool {
     let (mut commands, mut callers) = (Vec::new(), Vec::new());
-    let (mut limit, mut until) = (Duration::ZERO, Instant::now());
+    let now = Instant::now();
+    let (mut limit, mut until) = (Duration::ZERO, now);
     for request in requests {
-        if let Some(own) = lock(&request.commands).take() {
+        if request.until <= now || request.caller.is_closed() {
+            // Its caller has no time left, or was dropped: it is not sent.
+        } else if let Some(own) = lock(&request.commands).take() {
             callers.push((own.len(), request.caller));
             commands.extend(own);
             limit = limit.max(request.reply_timeout);
@@ -118,10 +121,10 @@ async fn confirm(
     if callers.is_empty() {
         return true;
     }
-    // Nobody is there any more when the time of all callers is over. A bit earlier, they get the reason.
-    let left = until.saturating_duration_since(Instant::now());
+    // When the time of all callers is over, nobody receives an answer. A bit earlier, they get the reason.
+    let left = until - now;
     let wait = (limit / 2 + confirmation.disk_time()).min(left / 10 * 9);
-    let limit = limit + confirmation.disk_time();
+    let limit = (limit + confirmation.disk_time()).min(left);
     commands.extend(confirmation.commands(wait));
     let Ok(replies) = timeout(limit, send_all(connection, &commands)).await else {
         let failure = Failure::new(RetryDecision::Unknown, format!("no answer for {limit:?}"));

@@ -125,9 +125,15 @@ impl<'a> Call<'a> {
                 Ok(value) => return Ok(value),
                 Err(failure) => failure,
             };
-            // The last attempt may have been cut short. An earlier one has found the reason.
+            // The last attempt may have been cut short. An earlier one has found the reason, which is never
+            // that the server did not know the script.
             let is_cut = self.outcome_unknown && Instant::now() >= self.until;
-            if !(is_cut && failure.decision == RetryDecision::Unknown) {
+            let says_why = match failure.decision {
+                RetryDecision::Unknown => !is_cut,
+                RetryDecision::LoadScript => false,
+                _ => true,
+            };
+            if says_why {
                 self.last_failure = failure.message;
             }
             if failure.decision.retries_at_once() {
