@@ -295,7 +295,7 @@ def test_waiting_for_replicas(redis):
         leaseq.connect(redis.url, replicas="1")
     with pytest.raises(leaseq.InvalidError, match="replicas is for servers"):
         leaseq.connect("memory:", replicas=1)
-    with leaseq.connect(redis.url, replicas=1, timeout=0.3) as client:
+    with leaseq.connect(redis.url, replicas=1, timeout=3) as client:
         # The server has no replica.
         with pytest.raises(leaseq.UnavailableError, match="0 of 1 replicas") as raised:
             client.queue("q").add_item("x")

@@ -6,6 +6,7 @@ use leaseq::{Client, Diagnosis, Durability, ErrorKind};
 use leaseq_test_support::{Cluster, RedisServer};
 use tokio::task::block_in_place;
 
+use crate::pair::Pair;
 use crate::support::{SOON, client};
 
 /// The findings about the node on this port of a Cluster.
@@ -109,4 +110,19 @@ async fn a_server_that_hangs_is_unavailable_in_time() {
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
     server.resume();
+}
+
+#[tokio::test]
+async fn the_doctor_says_what_is_waited_for() {
+    let pair = Pair::start();
+    let plain = client(&pair.master.url(), 5_000).await.doctor().await.unwrap();
+    assert!(finds(&plain, "replication is asynchronous"), "{plain:?}");
+    assert!(!plain.settings.contains_key("replicas"));
+    let near = pair.client(5_000).await.doctor().await.unwrap();
+    assert_eq!(near.settings["replicas"], "1");
+    assert!(!finds(&near, "take over"), "{near:?}");
+    let url = format!("{}?replicas=2", pair.master.url());
+    let more = Client::connect(&url).await.unwrap().doctor().await.unwrap();
+    let problem = more.advice.iter().find(|advice| advice.found.contains("1 replicas"));
+    assert!(problem.is_some_and(|advice| advice.problem), "{more:?}");
 }

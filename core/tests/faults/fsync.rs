@@ -32,7 +32,7 @@ async fn without_a_file(server: RedisServer) {
     assert!(error.to_string().contains("set appendonly to yes"), "{error}");
     // Once it is there, all is well; when it goes, the error says so.
     server.cli(&["CONFIG", "SET", "appendonly", "yes"]);
-    let url = format!("{}?fsync=local", server.url());
+    let url = format!("{}?fsync=local&timeout_ms=30000", server.url());
     let queue = Client::connect(&url).await.unwrap().queue("q").unwrap();
     assert!(queue.add_item(Item::new("data")).await.unwrap());
     server.cli(&["CONFIG", "SET", "appendonly", "no"]);
@@ -79,7 +79,7 @@ async fn on_disks(pair: Pair) {
     let queue = Client::connect(&url(30_000)).await.unwrap().queue("q").unwrap();
     add(&queue, 2).await;
     assert!(queue.complete(&lease_now(&queue).await).await.unwrap());
-    let hurried = Client::connect(&url(1_000)).await.unwrap().queue("q").unwrap();
+    let hurried = Client::connect(&url(5_000)).await.unwrap().queue("q").unwrap();
     hurried.counts().await.unwrap();
     pair.replica.pause();
     let error = hurried.add_item(Item::new("data").with_id("new")).await.unwrap_err();

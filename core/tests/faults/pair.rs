@@ -40,6 +40,12 @@ impl Pair {
         confirmed(&self.master.url(), timeout_ms).await
     }
 
+    /// Whether a client waits for the replica now.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let is_waiting = |line: &str| line.contains(" flags=b ") && line.contains(" cmd=wait ");
+        self.master.cli(&["CLIENT", "LIST"]).lines().any(is_waiting)
+    }
+
     /// Whether the replica has an item with this id, as it is stored.
     pub(crate) fn has(&self, queue: &str, id: &str) -> bool {
         self.replica.cli(&["HEXISTS", &format!("leaseq:{{{queue}}}:ids"), id]) == "1"

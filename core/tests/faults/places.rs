@@ -5,9 +5,9 @@ use std::net::TcpListener;
 use std::time::Instant;
 
 use leaseq::{Client, ConnectOptions, ErrorKind, Item};
-use leaseq_test_support::{RedisServer, TlsServer};
+use leaseq_test_support::{RedisServer, TlsServer, eventually};
 
-use crate::support::{SOON, at_once, ms, wait, waiting};
+use crate::support::{LONG, SOON, add, at_once, calls, lease_now, ms, wait, waiting};
 
 /// Adds, waits, leases and completes.
 async fn works(client: &Client) {
@@ -52,6 +52,27 @@ async fn tls_works_with_the_right_authority_only() {
     for path in ["/nonexistent/ca.crt", "/dev/zero", "/dev"] {
         let url = format!("{}?ca_file={path}", server.url());
         assert_eq!(Client::connect(&url).await.unwrap_err().kind(), ErrorKind::Invalid, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn calls_wait_for_a_replica_over_tls_and_a_unix_socket() {
+    let tls = TlsServer::start_with(RedisServer::builder().unix_socket(true));
+    let of = format!("127.0.0.1 {}", tls.server().port());
+    let replica = RedisServer::builder().arg("--replicaof", of).start();
+    let up = async || tls.server().is_replicated("mark");
+    assert!(eventually(LONG, up).await, "no replica:\n{}", replica.log());
+    let socket = tls.server().unix_socket();
+    for url in [
+        format!("{}?ca_file={}&replicas=1", tls.url(), tls.ca_file().display()),
+        format!("redis+unix://{}?db=2&replicas=1", socket.display()),
+    ] {
+        let queue = Client::connect(&url).await.unwrap().queue("q").unwrap();
+        add(&queue, 2).await;
+        assert!(queue.complete(&lease_now(&queue).await).await.unwrap());
+        let waits = calls(tls.server())["wait"];
+        add(&queue, 0).await;
+        assert!(waits > 0, "{url}");
     }
 }
 

@@ -4,7 +4,8 @@
 use leaseq::{Client, ErrorKind, LeaseOptions, Role, State};
 use leaseq_test_support::RedisServer;
 
-use crate::support::{ms, sound};
+use crate::pair::Pair;
+use crate::support::{SOON, ms, sound};
 
 const USERS: &str = include_str!("../../docs/users.acl");
 
@@ -174,4 +175,37 @@ async fn a_right_that_is_taken_away_is_named_at_once() {
     assert!(begun.elapsed() < ms(10_000), "{:?}", begun.elapsed());
     server.cli(&["ACL", "SETUSER", user, "+evalsha"]);
     assert!(queue.add_item(leaseq::Item::new("x")).await.unwrap());
+}
+
+#[tokio::test]
+async fn the_right_to_wait_for_replicas_is_named_when_missing() {
+    let pair = Pair::start();
+    let grant = |rules: &[&str]| {
+        let rules = [&["ACL", "SETUSER", "few", "reset", "on", ">pw", "~leaseq:*", "+@all"], rules];
+        pair.master.cli(&rules.concat());
+    };
+    let url = format!("redis://few:pw@127.0.0.1:{}/?replicas=1", pair.master.port());
+    grant(&["-wait"]);
+    let error = Client::connect(&url).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("grant +wait") && !error.outcome_unknown(), "{error}");
+    // Without the option nobody needs it.
+    Client::connect(&url.replace("replicas=1", "replicas=0")).await.unwrap();
+
+    grant(&[]);
+    let queue = Client::connect(&url).await.unwrap().queue("q").unwrap();
+    assert!(queue.add_item(leaseq::Item::new("data")).await.unwrap());
+    pair.master.cli(&["ACL", "SETUSER", "few", "-wait"]);
+    let begin = std::time::Instant::now();
+    let error = queue.add_item(leaseq::Item::new("data")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("grant +wait"), "{error}");
+    assert!(error.outcome_unknown(), "it was executed: {error}");
+    // The next call does not even begin.
+    let error = queue.add_item(leaseq::Item::new("data")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("grant +wait") && !error.outcome_unknown(), "{error}");
+    assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+    pair.master.cli(&["ACL", "SETUSER", "few", "+wait"]);
+    assert!(queue.add_item(leaseq::Item::new("data")).await.unwrap());
 }
