@@ -33,10 +33,10 @@ def compile_rust(examples: list[Example]) -> Path:
     for example in examples:
         if example.language != "rust":
             continue
-        code = example.code
-        for literal, variable in ((FILE, "URL"), (REDIS, "REDIS")):
-            read = f'&std::env::var("LEASEQ_EXAMPLE_{variable}").unwrap()'
-            code = code.replace(f'"{literal}"', read)
+        code = example.code.replace(f'"{FILE}"', '&std::env::var("LEASEQ_EXAMPLE_URL").unwrap()')
+        # Options may follow.
+        read = r'&(std::env::var("LEASEQ_EXAMPLE_REDIS").unwrap() + "\1")'
+        code = re.sub(f'"{re.escape(REDIS)}([^"]*)"', read, code)
         module = f"example{example.number}"
         write(project / "src" / f"{module}.in", code)
         modules += (
