@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use leaseq::{Counts, DeepReport, Ending, ItemInfo, LightReport, Page, Releases, State};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
@@ -112,20 +113,21 @@ fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {
 }
 
 fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {
-    value!(py, "ItemInfo")?.call1((
-        id_text(py, &info.id)?,
-        PyBytes::new(py, &info.data),
-        state_member(py, info.state)?,
-        info.priority,
-        info.max_attempts,
-        info.failures,
-        info.expiries,
-        info.last_error,
-        endings_value(py, &info.endings)?,
-        releases_value(py, info.releases.as_ref())?,
-        expressible(info.added_at),
-        info.at.map(expressible),
-    ))
+    // By name: there are more fields than a tuple can have.
+    let fields = PyDict::new(py);
+    fields.set_item(intern!(py, "id"), id_text(py, &info.id)?)?;
+    fields.set_item(intern!(py, "data"), PyBytes::new(py, &info.data))?;
+    fields.set_item(intern!(py, "state"), state_member(py, info.state)?)?;
+    fields.set_item(intern!(py, "priority"), info.priority)?;
+    fields.set_item(intern!(py, "max_attempts"), info.max_attempts)?;
+    fields.set_item(intern!(py, "failures"), info.failures)?;
+    fields.set_item(intern!(py, "expiries"), info.expiries)?;
+    fields.set_item(intern!(py, "last_error"), info.last_error)?;
+    fields.set_item(intern!(py, "endings"), endings_value(py, &info.endings)?)?;
+    fields.set_item(intern!(py, "releases"), releases_value(py, info.releases.as_ref())?)?;
+    fields.set_item(intern!(py, "added_at"), expressible(info.added_at))?;
+    fields.set_item(intern!(py, "at"), info.at.map(expressible))?;
+    value!(py, "ItemInfo")?.call((), Some(&fields))
 }
 
 /// How the last leases of an item ended.
