@@ -32,7 +32,7 @@ build/c/demo_worker: c
 	$(CC) $(C_FLAGS) integration-tests/testees/c/demo_worker.c -o $@ $(C_LEASEQ)
 
 build/c/testee: c
-	$(CC) $(C_FLAGS) $(addprefix integration-tests/testees/c/,testee.c operate.c work.c both.c \
+	$(CC) $(C_FLAGS) $(addprefix integration-tests/testees/c/,testee.c operate.c change.c work.c both.c \
 		ask.c say.c say_item.c) -o $@ $(C_LEASEQ) -lcjson -lpthread
 
 build/c/bench: c

@@ -69,6 +69,20 @@ export declare class NativeClient {
 
 /** One queue of a client. */
 export declare class NativeQueue {
+  /**
+   * `generations`: for each id the one that its item must have; empty for any. Answers with 0 or 1
+   * for each.
+   */
+  remove(call: number, ids: Array<string | Uint8Array>, generations: Array<string | undefined | null>): void
+  /** As `remove`. */
+  requeue(call: number, ids: Array<string | Uint8Array>, generations: Array<string | undefined | null>): void
+  /** As `remove`. An empty error is none. */
+  bury(call: number, ids: Array<string | Uint8Array>, error: string, generations: Array<string | undefined | null>): void
+  /**
+   * For each item: id, generation, and then data, priority, delay, when it is due, and limit of
+   * attempts, as far as they change. Answers with 0 or 1 for each.
+   */
+  revise(call: number, fields: unknown[]): void
   /** Answers with a boolean. */
   add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null): void
   /**
@@ -92,10 +106,6 @@ export declare class NativeQueue {
   get(call: number, id: string | Uint8Array): void
   /** Answers with items and a cursor. */
   list(call: number, state: string, cursor: string | undefined | null, limit: number): void
-  /** Answers with 0 or 1 for each. */
-  remove(call: number, ids: Array<string | Uint8Array>): void
-  /** Answers with 0 or 1 for each. */
-  requeue(call: number, ids: Array<string | Uint8Array>): void
   /** Answers with nothing. */
   pause(call: number, pause: boolean): void
   /** Answers with a boolean. */

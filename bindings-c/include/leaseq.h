@@ -253,7 +253,7 @@ typedef struct leaseq_error leaseq_error;
 typedef struct leaseq_item_info leaseq_item_info;
 
 /**
- * How an item is added.
+ * How an item is added, or revised.
  */
 typedef struct leaseq_item_options leaseq_item_options;
 
@@ -320,18 +320,55 @@ typedef struct {
 } leaseq_item;
 
 /**
- * Bytes that belong to the caller.
+ * Names an item of the queue. Set it to zero first: `leaseq_item_ref item = {0};`
  */
 typedef struct {
     /**
-     * The first byte; may be NULL if there are none.
+     * The id, 1 to 512 arbitrary bytes.
+     */
+    const void *id;
+    /**
+     * Their number.
+     */
+    size_t id_len;
+    /**
+     * Only if the item is of this generation, as leaseq_item_info_generation() returns it; NULL for
+     * any.
+     */
+    const char *if_generation;
+} leaseq_item_ref;
+
+/**
+ * What to change of an item. Set it to zero first: `leaseq_revision revision = {0};`
+ */
+typedef struct {
+    /**
+     * The id, 1 to 512 arbitrary bytes; NULL for that of the options.
+     */
+    const void *id;
+    /**
+     * Their number.
+     */
+    size_t id_len;
+    /**
+     * Only if the item is of this generation, as leaseq_item_info_generation() returns it; NULL for
+     * any.
+     */
+    const char *if_generation;
+    /**
+     * The new data; NULL to keep it.
      */
     const void *data;
     /**
-     * Number of bytes.
+     * Its number of bytes, at most 8 MiB unless the client is configured otherwise.
      */
-    size_t len;
-} leaseq_bytes;
+    size_t data_len;
+    /**
+     * The new priority, delay, time at which it is due and limit of attempts: what is set here; NULL
+     * to keep them all.
+     */
+    const leaseq_item_options *options;
+} leaseq_revision;
 
 /**
  * Result of a light clean. Later versions may append fields.
@@ -418,6 +455,20 @@ typedef struct {
     uint64_t paused;
 } leaseq_counts;
 
+/**
+ * Bytes that belong to the caller.
+ */
+typedef struct {
+    /**
+     * The first byte; may be NULL if there are none.
+     */
+    const void *data;
+    /**
+     * Number of bytes.
+     */
+    size_t len;
+} leaseq_bytes;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -458,52 +509,6 @@ leaseq_status leaseq_queue_add_items(const leaseq_queue *queue,
 leaseq_status leaseq_new_id(char *id, size_t size, leaseq_error **error);
 
 /**
- * Removes an item in any state. `*removed` is false if there is no item with this id; it may be
- * NULL. From then on the holder of its lease gets false or `LEASEQ_LEASE_LOST`.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
- * operation.
- */
-leaseq_status leaseq_queue_remove(const leaseq_queue *queue,
-                                  const void *id,
-                                  size_t id_len,
-                                  bool *removed,
-                                  leaseq_error **error);
-
-/**
- * Removes `count` items; `removed`, an array of `count` or NULL, receives the results in their
- * order.
- * @return as leaseq_queue_remove().
- */
-leaseq_status leaseq_queue_remove_many(const leaseq_queue *queue,
-                                       const leaseq_bytes *ids,
-                                       size_t count,
-                                       bool *removed,
-                                       leaseq_error **error);
-
-/**
- * Makes a dead item ready again, at the back of its priority, with its count of attempts reset.
- * `*requeued` is false if the item does not exist or is not dead; it may be NULL.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
- * operation.
- */
-leaseq_status leaseq_queue_requeue(const leaseq_queue *queue,
-                                   const void *id,
-                                   size_t id_len,
-                                   bool *requeued,
-                                   leaseq_error **error);
-
-/**
- * Requeues `count` items; `requeued`, an array of `count` or NULL, receives the results in their
- * order.
- * @return as leaseq_queue_requeue().
- */
-leaseq_status leaseq_queue_requeue_many(const leaseq_queue *queue,
-                                        const leaseq_bytes *ids,
-                                        size_t count,
-                                        bool *requeued,
-                                        leaseq_error **error);
-
-/**
  * Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing
  * and reclaiming continue; calls that lease wait or return nothing.
  * @return `LEASEQ_OK`, or an error of every operation.
@@ -538,6 +543,108 @@ leaseq_status leaseq_queue_purge(const leaseq_queue *queue,
 leaseq_status leaseq_queue_drop_queue(const leaseq_queue *queue,
                                       bool *dropped,
                                       leaseq_error **error);
+
+/**
+ * Removes an item in any state. `*removed` is false if there is no item with this id; it may be
+ * NULL. From then on the holder of its lease gets false or `LEASEQ_LEASE_LOST`.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_remove(const leaseq_queue *queue,
+                                  const void *id,
+                                  size_t id_len,
+                                  bool *removed,
+                                  leaseq_error **error);
+
+/**
+ * Removes `count` items; `removed`, an array of `count` or NULL, receives the results in their
+ * order: false also for an item of another generation than that of its leaseq_item_ref.
+ * @return as leaseq_queue_remove(); `LEASEQ_INVALID` for a text that is no generation.
+ */
+leaseq_status leaseq_queue_remove_many(const leaseq_queue *queue,
+                                       const leaseq_item_ref *items,
+                                       size_t count,
+                                       bool *removed,
+                                       leaseq_error **error);
+
+/**
+ * Makes a dead item ready again, at the back of its priority, with its count of attempts reset.
+ * `*requeued` is false if the item does not exist or is not dead; it may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_requeue(const leaseq_queue *queue,
+                                   const void *id,
+                                   size_t id_len,
+                                   bool *requeued,
+                                   leaseq_error **error);
+
+/**
+ * Requeues `count` items; `requeued`, an array of `count` or NULL, receives the results in their
+ * order: false also for an item of another generation than that of its leaseq_item_ref.
+ * @return as leaseq_queue_requeue(); `LEASEQ_INVALID` for a text that is no generation.
+ */
+leaseq_status leaseq_queue_requeue_many(const leaseq_queue *queue,
+                                        const leaseq_item_ref *items,
+                                        size_t count,
+                                        bool *requeued,
+                                        leaseq_error **error);
+
+/**
+ * Makes an item dead that is ready or delayed, whatever its limit of attempts. `text`, UTF-8, is
+ * stored with the item as its last error, its first 1,024 bytes; without bytes it becomes `buried
+ * by an operator`. `*buried` is false if the item does not exist, is leased or is dead; it may be
+ * NULL. The item is a new generation: an earlier holder of a lease can no longer complete it.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_bury(const leaseq_queue *queue,
+                                const void *id,
+                                size_t id_len,
+                                const void *text,
+                                size_t text_len,
+                                bool *buried,
+                                leaseq_error **error);
+
+/**
+ * Buries `count` items with the same `text`; `buried`, an array of `count` or NULL, receives the
+ * results in their order: false also for an item of another generation than that of its
+ * leaseq_item_ref.
+ * @return as leaseq_queue_bury(); `LEASEQ_INVALID` for a text that is no generation.
+ */
+leaseq_status leaseq_queue_bury_many(const leaseq_queue *queue,
+                                     const leaseq_item_ref *items,
+                                     size_t count,
+                                     const void *text,
+                                     size_t text_len,
+                                     bool *buried,
+                                     leaseq_error **error);
+
+/**
+ * Changes an item that is not leased. It stays in its state and keeps its attempts and the time
+ * when it was added; a delay, which a dead item cannot have, makes it delayed or ready. An item
+ * that is ready afterwards goes to the back of its priority. `*revised` is false if the item does
+ * not exist, is leased or of another generation, or is dead and there is a delay; it may be NULL.
+ * The item is a new generation: an earlier holder of a lease can no longer complete it.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id, data or option outside its limits, a text that is
+ * no generation, or a revision that changes nothing; an error of every operation.
+ */
+leaseq_status leaseq_queue_revise(const leaseq_queue *queue,
+                                  const leaseq_revision *revision,
+                                  bool *revised,
+                                  leaseq_error **error);
+
+/**
+ * Changes `count` items; `revised`, an array of `count` or NULL, receives the results in their
+ * order.
+ * @return as leaseq_queue_revise(): `LEASEQ_INVALID` if any of them is, and then none is changed;
+ * an error of every operation, after which some may be changed.
+ */
+leaseq_status leaseq_queue_revise_many(const leaseq_queue *queue,
+                                       const leaseq_revision *revisions,
+                                       size_t count,
+                                       bool *revised,
+                                       leaseq_error **error);
 
 /**
  * Makes due items ready and reclaims expired leases, for queues on which no worker waits. The cost
@@ -925,6 +1032,13 @@ size_t leaseq_item_info_releases_reason_len(const leaseq_item_info *info);
  * none, and for NULL.
  */
 int64_t leaseq_item_info_releases_first_at_ms(const leaseq_item_info *info);
+
+/**
+ * Names this life of the id, for the `if_generation` of leaseq_item_ref and leaseq_revision: opaque
+ * text, followed by a NUL. It changes when the item is added anew, buried or revised; leases and
+ * requeueing keep it. NULL for NULL. Lives as long as `info`.
+ */
+const char *leaseq_item_info_generation(const leaseq_item_info *info);
 
 /**
  * When the item was added, in ms since 1970 on the server's clock.

@@ -44,7 +44,8 @@ impl leaseq_item {
         };
         let mut item = Item::new(data);
         if let Some(options) = options {
-            item = item.priority(options.priority).delay(options.delay);
+            item = options.priority.into_iter().fold(item, Item::priority);
+            item = options.delay.into_iter().fold(item, Item::delay);
             item = options.due_at.into_iter().fold(item, Item::due_at);
             item = options.max_attempts.into_iter().fold(item, Item::max_attempts);
         }

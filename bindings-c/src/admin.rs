@@ -1,23 +1,12 @@
-//! Operations for operators.
+//! Operations for operators on the queue as a whole.
 
-use std::ffi::c_void;
-
-use leaseq::{State, WorkQueue};
+use leaseq::State;
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
-use crate::pointer::{Out, array, given, id};
+use crate::pointer::{Out, given};
 use crate::queue::leaseq_queue;
 use crate::status::status;
-
-/// Bytes that belong to the caller.
-#[repr(C)]
-pub struct leaseq_bytes {
-    /// The first byte; may be NULL if there are none.
-    pub data: *const c_void,
-    /// Number of bytes.
-    pub len: usize,
-}
 
 /// The state with this number; `LEASEQ_STATE_NONE` is refused.
 pub(crate) fn state(number: i32) -> Result<State> {
@@ -28,111 +17,6 @@ pub(crate) fn state(number: i32) -> Result<State> {
         4 => Ok(State::Dead),
         _ => Err(Failure::invalid(format_args!("{number} is not a state of an item"))),
     }
-}
-
-/// Runs an operation on one item.
-///
-/// # Safety
-/// The conventions of the header.
-unsafe fn one(
-    queue: Option<&leaseq_queue>,
-    id: *const c_void,
-    id_len: usize,
-    done: *mut bool,
-    error: *mut *mut leaseq_error,
-    operation: impl AsyncFnOnce(&WorkQueue, Vec<&[u8]>) -> leaseq::Result<Vec<bool>>,
-) -> leaseq_status {
-    let id = leaseq_bytes { data: id, len: id_len };
-    // SAFETY: the conventions of the header, and `id` is one.
-    unsafe { many(queue, &raw const id, 1, done, error, operation) }
-}
-
-/// Runs an operation on many items.
-///
-/// # Safety
-/// The conventions of the header.
-unsafe fn many(
-    queue: Option<&leaseq_queue>,
-    ids: *const leaseq_bytes,
-    count: usize,
-    done: *mut bool,
-    error: *mut *mut leaseq_error,
-    operation: impl AsyncFnOnce(&WorkQueue, Vec<&[u8]>) -> leaseq::Result<Vec<bool>>,
-) -> leaseq_status {
-    // SAFETY: the conventions of the header.
-    unsafe {
-        status(error, || {
-            let ids = array(ids, count, "ids")?;
-            let done = Out::many(done, count, false, "answers")?;
-            let queue = given(queue, "queue")?;
-            let ids = ids.iter().map(|bytes| id(bytes.data, bytes.len));
-            let ids = ids.collect::<Result<Vec<_>>>()?;
-            done.set_all(queue.run(async |queue| operation(queue, ids).await)?);
-            Ok(())
-        })
-    }
-}
-
-/// Removes an item in any state. `*removed` is false if there is no item with this id; it may be
-/// NULL. From then on the holder of its lease gets false or `LEASEQ_LEASE_LOST`.
-/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
-/// operation.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn leaseq_queue_remove(
-    queue: Option<&leaseq_queue>,
-    id: *const c_void,
-    id_len: usize,
-    removed: *mut bool,
-    error: *mut *mut leaseq_error,
-) -> leaseq_status {
-    // SAFETY: the conventions of the header.
-    unsafe { one(queue, id, id_len, removed, error, async |q, ids| q.remove_many(ids).await) }
-}
-
-/// Removes `count` items; `removed`, an array of `count` or NULL, receives the results in their
-/// order.
-/// @return as leaseq_queue_remove().
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn leaseq_queue_remove_many(
-    queue: Option<&leaseq_queue>,
-    ids: *const leaseq_bytes,
-    count: usize,
-    removed: *mut bool,
-    error: *mut *mut leaseq_error,
-) -> leaseq_status {
-    // SAFETY: the conventions of the header.
-    unsafe { many(queue, ids, count, removed, error, async |q, ids| q.remove_many(ids).await) }
-}
-
-/// Makes a dead item ready again, at the back of its priority, with its count of attempts reset.
-/// `*requeued` is false if the item does not exist or is not dead; it may be NULL.
-/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
-/// operation.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn leaseq_queue_requeue(
-    queue: Option<&leaseq_queue>,
-    id: *const c_void,
-    id_len: usize,
-    requeued: *mut bool,
-    error: *mut *mut leaseq_error,
-) -> leaseq_status {
-    // SAFETY: the conventions of the header.
-    unsafe { one(queue, id, id_len, requeued, error, async |q, ids| q.requeue(ids).await) }
-}
-
-/// Requeues `count` items; `requeued`, an array of `count` or NULL, receives the results in their
-/// order.
-/// @return as leaseq_queue_requeue().
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn leaseq_queue_requeue_many(
-    queue: Option<&leaseq_queue>,
-    ids: *const leaseq_bytes,
-    count: usize,
-    requeued: *mut bool,
-    error: *mut *mut leaseq_error,
-) -> leaseq_status {
-    // SAFETY: the conventions of the header.
-    unsafe { many(queue, ids, count, requeued, error, async |q, ids| q.requeue(ids).await) }
 }
 
 /// Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing

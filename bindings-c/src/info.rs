@@ -14,13 +14,15 @@ pub struct leaseq_item_info {
     info: ItemInfo,
     last_error: Text,
     reason: Text,
+    generation: Text,
 }
 
 impl leaseq_item_info {
     pub(crate) fn new(info: ItemInfo) -> Self {
         let last_error = Text::new(&info.last_error);
         let reason = Text::new(history::reason(info.releases.as_ref()));
-        leaseq_item_info { info, last_error, reason }
+        let generation = Text::new(&info.generation);
+        leaseq_item_info { info, last_error, reason, generation }
     }
 }
 
@@ -175,6 +177,14 @@ pub extern "C" fn leaseq_item_info_releases_reason_len(info: Option<&leaseq_item
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_releases_first_at_ms(info: Option<&leaseq_item_info>) -> i64 {
     look(info, -1, |item| history::first_at(item.info.releases.as_ref()))
+}
+
+/// Names this life of the id, for the `if_generation` of leaseq_item_ref and leaseq_revision: opaque
+/// text, followed by a NUL. It changes when the item is added anew, buried or revised; leases and
+/// requeueing keep it. NULL for NULL. Lives as long as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_generation(info: Option<&leaseq_item_info>) -> *const c_char {
+    look(info, std::ptr::null(), |item| item.generation.as_ptr())
 }
 
 /// When the item was added, in ms since 1970 on the server's clock.

@@ -1,4 +1,4 @@
-//! How an item is added.
+//! How an item is added, or revised.
 
 use std::ffi::c_void;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,12 +12,12 @@ use crate::guard;
 use crate::options::{make, set};
 use crate::pointer::{duration, id};
 
-/// How an item is added.
+/// How an item is added, or revised.
 #[derive(Default)]
 pub struct leaseq_item_options {
     pub(crate) id: Option<Vec<u8>>,
-    pub(crate) priority: u8,
-    pub(crate) delay: Duration,
+    pub(crate) priority: Option<u8>,
+    pub(crate) delay: Option<Duration>,
     pub(crate) due_at: Option<SystemTime>,
     pub(crate) max_attempts: Option<u32>,
 }
@@ -76,12 +76,13 @@ pub unsafe extern "C" fn leaseq_item_options_set_priority(
     unsafe {
         set(options, error, |options| {
             let number = u8::try_from(priority).ok().filter(|number| *number <= MAX_PRIORITY);
-            options.priority = number.ok_or_else(|| {
+            let number = number.ok_or_else(|| {
                 let item = options.id.as_ref().map(|id| format!("{}: ", Item::new([]).with_id(id)));
                 let item = item.unwrap_or_default();
                 let limits = format_args!("is not between 0 and {MAX_PRIORITY}");
                 Failure::invalid(format_args!("{item}priority {priority} {limits}"))
             })?;
+            options.priority = Some(number);
             Ok(())
         })
     }
@@ -98,7 +99,7 @@ pub unsafe extern "C" fn leaseq_item_options_set_delay_ms(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.delay = duration(delay_ms, "a delay")?;
+            options.delay = Some(duration(delay_ms, "a delay")?);
             Ok(())
         })
     }

@@ -13,6 +13,7 @@
 
 mod add;
 mod admin;
+mod change;
 mod clean;
 mod client;
 mod complete_and_lease;

@@ -5,7 +5,6 @@ use std::ffi::c_void;
 
 use leaseq::{Error, ErrorKind, FailOptions, ReleaseOptions, State};
 
-use crate::admin::leaseq_bytes;
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::Result;
 use crate::info::state_of;
@@ -16,8 +15,17 @@ use crate::queue::leaseq_queue;
 use crate::status::status;
 use crate::version::leaseq_state;
 
+/// Bytes that belong to the caller.
+#[repr(C)]
+pub struct leaseq_bytes {
+    /// The first byte; may be NULL if there are none.
+    pub data: *const c_void,
+    /// Number of bytes.
+    pub len: usize,
+}
+
 /// Longest error text accepted; the core keeps its beginning.
-const MOST_TEXT: usize = isize::MAX as usize;
+pub(crate) const MOST_TEXT: usize = isize::MAX as usize;
 
 /// Completes the item and deletes it. `*completed` is true for exactly one caller. That may be a
 /// holder whose lease has expired, whatever state the item is in by then; a later holder then gets
@@ -296,7 +304,7 @@ fn fail_options(delay_ms: i64, dead: bool) -> Result<FailOptions> {
 }
 
 /// The beginning of an error text, up to the limit, as UTF-8.
-fn kept(text: &[u8]) -> Cow<'_, str> {
+pub(crate) fn kept(text: &[u8]) -> Cow<'_, str> {
     // A character split by the cut lies beyond what the core keeps.
     String::from_utf8_lossy(&text[..text.len().min(leaseq::options::MAX_ERROR_TEXT + 4)])
 }

@@ -1,11 +1,12 @@
 // Converts the arguments of queues for the native half.
-import { bytes, json, known, list, number, optionalNumber } from './check'
+import { bytes, json, known, list, number, optionalNumber, text } from './check'
 import { invalid } from './errors'
-import type { Data, Id, Item, ItemOptions, LeaseOptions } from './types'
+import type { ChangeOptions, Data, Id, Item, ItemOptions, LeaseOptions, Revision } from './types'
 
 type ItemFields = ItemOptions & { data?: Data; json?: unknown }
 
 const ITEM = new Set(['data', 'json', 'id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts'])
+const REVISION = new Set([...ITEM, 'ifGeneration'])
 const KEEP_ALIVE = new Set(['limitMs'])
 
 /** `keepAlive` as one number: the limit, `Infinity`, or `undefined` for none. */
@@ -56,6 +57,42 @@ export function fields(item: Data | Item): [...Plain, ...Options] {
   if (!delayed && priority === undefined && maxAttempts === undefined) return plain
   return [
     ...plain,
+    optionalNumber('priority', priority),
+    optionalNumber('delayMs', delayMs),
+    optionalNumber('dueAtMs', dueAtMs),
+    optionalNumber('maxAttempts', maxAttempts),
+  ]
+}
+
+/** For each id the generation that its item must have; empty for any. */
+export function generations(
+  ids: readonly Id[],
+  given: ChangeOptions['ifGeneration'],
+): (string | null)[] {
+  if ((given ?? undefined) === undefined) return []
+  const all = typeof given === 'string' ? [given] : list('ifGeneration', given!)
+  if (all.length !== ids.length) {
+    throw invalid(`ifGeneration: ${all.length} generations for ${ids.length} ids`)
+  }
+  return all.map(generation)
+}
+
+function generation(one: string | null | undefined): string | null {
+  return (one ?? undefined) === undefined ? null : text('ifGeneration', one)
+}
+
+/** The fields of a revision, as the native half takes them. */
+export function revisionFields(revision: Revision): unknown[] {
+  const given = known(revision, 'a revision', REVISION)
+  const { id, data, json: value, priority, delayMs, dueAtMs, maxAttempts, ifGeneration } = given
+  if (value !== undefined && data !== undefined) {
+    throw invalid('a revision has data or json, not both')
+  }
+  const unchanged = value === undefined && data === undefined
+  return [
+    bytes('id', id),
+    generation(ifGeneration),
+    unchanged ? undefined : value === undefined ? bytes('data', data) : json(value),
     optionalNumber('priority', priority),
     optionalNumber('delayMs', delayMs),
     optionalNumber('dueAtMs', dueAtMs),

@@ -39,6 +39,11 @@ export class ItemInfo {
   readonly endings!: readonly Ending[]
   /** The releases in a row for one reason, up to now; `null` if there was none. */
   readonly releases!: Releases | null
+  /**
+   * Names this life of the id, for `ifGeneration`: an opaque text. It changes when the item is added
+   * anew, buried or revised; leases and `requeue` keep it.
+   */
+  readonly generation!: string
   /** When the item was added, on the server's clock, in ms since 1970. */
   readonly addedAtMs!: number
   /**

@@ -1,13 +1,27 @@
 // The operations of operators: reading a queue, changing its items, cleaning.
 import type { NativeQueue } from '../native.js'
 import { CALL, call } from './calls'
-import { bytes, optionalNumber, text } from './check'
-import { idList } from './input'
+import { bytes, list, message, optionalNumber, text } from './check'
+import { generations, idList, revisionFields } from './input'
 import { type ItemInfo, type Page, readPage } from './item'
-import type { CallOptions, Counts, DeepReport, Id, LightReport, ListOptions, State } from './types'
+import type {
+  BuryOptions,
+  CallOptions,
+  ChangeOptions,
+  Counts,
+  DeepReport,
+  Id,
+  LightReport,
+  ListOptions,
+  Revision,
+  RevisionFields,
+  State,
+} from './types'
 import { booleans, type ItemsParts } from './wire'
 
 const LIST = new Set(['cursor', 'limit', 'signal'])
+const CHANGE = new Set(['ifGeneration', 'signal'])
+const BURY = new Set(['error', 'ifGeneration', 'signal'])
 
 /** The part of `Queue` that operators use. */
 export abstract class OperatorQueue {
@@ -62,29 +76,68 @@ export abstract class OperatorQueue {
   }
 
   /**
-   * Removes an item in any state. False: there is no item with this id. From then on the holder of
-   * its lease gets false or `LEASE_LOST`.
+   * Removes an item in any state. False: there is no item with this id, or it is of another
+   * generation than `ifGeneration` says. From then on the holder of its lease gets false or
+   * `LEASE_LOST`.
    */
-  async remove(id: Id, options?: CallOptions): Promise<boolean> {
+  async remove(id: Id, options?: ChangeOptions): Promise<boolean> {
     return (await this.removeMany([id], options))[0] === true
   }
 
   /** Removes many items; the results are in their order. */
-  removeMany(ids: Iterable<Id>, options?: CallOptions): Promise<boolean[]> {
-    return call(this.native, { options, names: CALL, read: booleans }, (native) => {
+  removeMany(ids: Iterable<Id>, options?: ChangeOptions): Promise<boolean[]> {
+    return call(this.native, { options, names: CHANGE, read: booleans }, (native) => {
       const all = idList(ids)
-      return (slot) => native.remove(slot, all)
+      const seen = generations(all, options?.ifGeneration)
+      return (slot) => native.remove(slot, all, seen)
     })
   }
 
   /**
    * Makes dead items ready again, at the back of their priority, with their counts of attempts
-   * reset. False for an item that does not exist or is not dead.
+   * reset. False for an item that does not exist, is not dead, or is of another generation than
+   * `ifGeneration` says.
    */
-  requeue(ids: Iterable<Id>, options?: CallOptions): Promise<boolean[]> {
-    return call(this.native, { options, names: CALL, read: booleans }, (native) => {
+  requeue(ids: Iterable<Id>, options?: ChangeOptions): Promise<boolean[]> {
+    return call(this.native, { options, names: CHANGE, read: booleans }, (native) => {
       const all = idList(ids)
-      return (slot) => native.requeue(slot, all)
+      const seen = generations(all, options?.ifGeneration)
+      return (slot) => native.requeue(slot, all, seen)
+    })
+  }
+
+  /**
+   * Makes items dead that are ready or delayed, whatever their limit of attempts. False for an item
+   * that does not exist, is leased, is dead, or is of another generation than `ifGeneration` says.
+   * A buried item is a new generation: an earlier holder of a lease can no longer complete it.
+   */
+  bury(ids: Iterable<Id>, options?: BuryOptions): Promise<boolean[]> {
+    return call(this.native, { options, names: BURY, read: booleans }, (native) => {
+      const all = idList(ids)
+      const { error, ifGeneration } = options ?? {}
+      const seen = generations(all, ifGeneration)
+      const why = error === undefined ? '' : message(error)
+      return (slot) => native.bury(slot, all, why, seen)
+    })
+  }
+
+  /**
+   * Changes an item that is not leased. It stays in its state, and keeps its attempts and the time
+   * of its add; a delay, which a dead item cannot have, makes it delayed or ready. An item that is
+   * ready afterwards goes to the back of its priority. False: there is no item with this id, or it
+   * is leased, or of another generation than `ifGeneration` says, or it is dead and there is a
+   * delay. A revised item is a new generation: an earlier holder of a lease can no longer complete
+   * it.
+   */
+  async revise(id: Id, revision: RevisionFields, options?: CallOptions): Promise<boolean> {
+    return (await this.reviseMany([{ ...revision, id }], options))[0] === true
+  }
+
+  /** Changes many items; the results are in their order. */
+  reviseMany(revisions: Iterable<Revision>, options?: CallOptions): Promise<boolean[]> {
+    return call(this.native, { options, names: CALL, read: booleans }, (native) => {
+      const all = list('revisions', revisions).flatMap(revisionFields)
+      return (slot) => native.revise(slot, all)
     })
   }
 

@@ -123,6 +123,46 @@ export interface FailOptions extends DelayOptions {
   dead?: boolean
 }
 
+export interface ChangeOptions extends CallOptions {
+  /**
+   * Changes an item only if it is of this generation, as `ItemInfo` has it: one for a single id, or
+   * one for each of several, `null` for any. Default: any.
+   */
+  ifGeneration?: string | Iterable<string | null> | undefined
+}
+
+export interface BuryOptions extends ChangeOptions {
+  /**
+   * Text or an error; the first 1,024 bytes of its text are stored with the items. Default:
+   * `buried by an operator`.
+   */
+  error?: unknown
+}
+
+/** What to change of an item; what is not given stays as it is. */
+export interface RevisionFields {
+  /** The new data. */
+  data?: Data
+  /** The new data: a value that is stored as JSON. Not together with `data`. */
+  json?: unknown
+  /** 0 to 9. */
+  priority?: number
+  /** Makes the item ready only after this time from now on, at most 366 days; 0: at once. */
+  delayMs?: number
+  /**
+   * Makes the item ready at this time by the server's clock, in ms since 1970, or at once if it has
+   * passed; at most 366 days ahead, and not together with a delay.
+   */
+  dueAtMs?: number
+  /** After this many failed or expired attempts, 1 to 65,535, the item is dead. */
+  maxAttempts?: number
+  /** Only if the item is of this generation, as `ItemInfo` has it. Default: any. */
+  ifGeneration?: string | null
+}
+
+/** A change of one of many items. */
+export type Revision = RevisionFields & { id: Id }
+
 /** The state an item is in; exactly one at a time. */
 export type State = 'ready' | 'delayed' | 'leased' | 'dead'
 

@@ -1,10 +1,10 @@
 //! Converts values from JavaScript for the core, which checks their limits.
 
 use std::fmt::Display;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
-use leaseq::{FailOptions, Item, KeepAlive, LeaseOptions, ReleaseOptions};
+use leaseq::{FailOptions, Item, KeepAlive, LeaseOptions, ReleaseOptions, Revision};
 use napi::bindgen_prelude::Either;
 
 use crate::failure::Failure;
@@ -75,6 +75,62 @@ pub(crate) fn release_options(delay_ms: f64, reason: String) -> Result<ReleaseOp
 /// The last time that JavaScript knows, in ms since 1970.
 const LAST_TIME: f64 = 8.64e15;
 
+/// The options of an item that are given.
+pub(crate) struct ItemOptions {
+    priority: Option<u8>,
+    delay: Option<Duration>,
+    due_at: Option<SystemTime>,
+    max_attempts: Option<u32>,
+}
+
+impl ItemOptions {
+    fn set(self, mut item: Item) -> Item {
+        item = self.priority.into_iter().fold(item, Item::priority);
+        item = self.delay.into_iter().fold(item, Item::delay);
+        item = self.due_at.into_iter().fold(item, Item::due_at);
+        self.max_attempts.into_iter().fold(item, Item::max_attempts)
+    }
+
+    pub(crate) fn revise(self, mut revision: Revision) -> Revision {
+        revision = self.priority.into_iter().fold(revision, Revision::priority);
+        revision = self.delay.into_iter().fold(revision, Revision::delay);
+        revision = self.due_at.into_iter().fold(revision, Revision::due_at);
+        self.max_attempts.into_iter().fold(revision, Revision::max_attempts)
+    }
+}
+
+/// `item`: for errors.
+pub(crate) fn item_options(
+    item: &Item,
+    priority: Option<f64>,
+    delay_ms: Option<f64>,
+    due_at_ms: Option<f64>,
+    max_attempts: Option<f64>,
+) -> Result<ItemOptions, Failure> {
+    let priority = priority.map(|priority| {
+        let limits = format!("a whole number between 0 and {MAX_PRIORITY}");
+        whole(format_args!("{item}: priority"), priority, &limits)
+    });
+    let delay = delay_ms.map(|delay| duration(format_args!("{item}: a delay"), delay));
+    let due_at = due_at_ms.map(|at| {
+        if at.is_nan() || at > LAST_TIME {
+            return Err(Failure::invalid(format_args!("{item}: due at {at} ms: not a time")));
+        }
+        // What is before 1970 has passed as well.
+        Ok(UNIX_EPOCH + Duration::from_millis(at.max(0.0).ceil() as u64))
+    });
+    let max_attempts = max_attempts.map(|most| {
+        let limits = format!("a whole number between 1 and {MAX_ATTEMPTS}");
+        whole(format_args!("{item}: max_attempts"), most, &limits)
+    });
+    Ok(ItemOptions {
+        priority: priority.transpose()?,
+        delay: delay.transpose()?,
+        due_at: due_at.transpose()?,
+        max_attempts: max_attempts.transpose()?,
+    })
+}
+
 /// Applies the options that are given.
 pub(crate) fn with_options(
     mut item: Item,
@@ -87,26 +143,6 @@ pub(crate) fn with_options(
     if let Some(id) = id {
         item = item.with_id(bytes(id));
     }
-    if let Some(priority) = priority {
-        let limits = format!("a whole number between 0 and {MAX_PRIORITY}");
-        let priority = whole(format_args!("{item}: priority"), priority, &limits)?;
-        item = item.priority(priority);
-    }
-    if let Some(delay) = delay_ms {
-        let delay = duration(format_args!("{item}: a delay"), delay)?;
-        item = item.delay(delay);
-    }
-    if let Some(at) = due_at_ms {
-        if at.is_nan() || at > LAST_TIME {
-            return Err(Failure::invalid(format_args!("{item}: due at {at} ms: not a time")));
-        }
-        // What is before 1970 has passed as well.
-        item = item.due_at(UNIX_EPOCH + Duration::from_millis(at.max(0.0).ceil() as u64));
-    }
-    if let Some(max_attempts) = max_attempts {
-        let limits = format!("a whole number between 1 and {MAX_ATTEMPTS}");
-        let most = whole(format_args!("{item}: max_attempts"), max_attempts, &limits)?;
-        item = item.max_attempts(most);
-    }
-    Ok(item)
+    let options = item_options(&item, priority, delay_ms, due_at_ms, max_attempts)?;
+    Ok(options.set(item))
 }

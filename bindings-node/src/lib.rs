@@ -14,6 +14,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod bridge;
 mod call_batch;
+mod change;
 mod client;
 mod driver;
 mod failure;

@@ -1,5 +1,5 @@
-//! The operations on a queue, except those on leases: convert the arguments, call the core, convert
-//! the answer.
+//! The operations on a queue, except those on leases and those that change items: convert the
+//! arguments, call the core, convert the answer.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -187,24 +187,6 @@ impl NativeQueue {
         });
     }
 
-    /// Answers with 0 or 1 for each.
-    #[napi]
-    pub fn remove(&self, call: u32, ids: Vec<Either<String, &[u8]>>) {
-        self.call(call, Ok(copied(&ids)), |queue, ids| async move {
-            let removed = queue.remove_many(ids).await?;
-            Ok(Outcome::Many(removed.into_iter().map(f64::from).collect()))
-        });
-    }
-
-    /// Answers with 0 or 1 for each.
-    #[napi]
-    pub fn requeue(&self, call: u32, ids: Vec<Either<String, &[u8]>>) {
-        self.call(call, Ok(copied(&ids)), |queue, ids| async move {
-            let requeued = queue.requeue(ids).await?;
-            Ok(Outcome::Many(requeued.into_iter().map(f64::from).collect()))
-        });
-    }
-
     /// Answers with nothing.
     #[napi]
     pub fn pause(&self, call: u32, pause: bool) {
@@ -274,10 +256,6 @@ impl Parts {
         }
         Ok(())
     }
-}
-
-fn copied(ids: &[Data<'_>]) -> Vec<Vec<u8>> {
-    ids.iter().map(|id| bytes(id).to_vec()).collect()
 }
 
 fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {

@@ -149,6 +149,7 @@ fn about(item: &ItemInfo) -> Value {
         "lastError": item.last_error,
         "endings": endings(&item.endings),
         "releases": releases(item.releases.as_ref()),
+        "generation": item.generation,
         "addedAtMs": ms(item.added_at),
         "atMs": item.at.map(ms),
     })

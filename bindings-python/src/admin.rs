@@ -1,4 +1,4 @@
-//! Operations on the queue as a whole and on its items, for operators.
+//! Operations on the queue as a whole, for operators.
 
 use pyo3::prelude::*;
 
@@ -40,35 +40,5 @@ impl Queue {
     ) -> Reply<'py> {
         let state = convert::state(state)?;
         self.run(py, bridge, async move |queue| Ok(Answer::Number(queue.purge(state).await?)))
-    }
-
-    fn requeue<'py>(
-        &self,
-        py: Python<'py>,
-        bridge: Caller<'_, 'py>,
-        ids: &Bound<'py, PyAny>,
-    ) -> Reply<'py> {
-        let ids = convert::ids(ids)?;
-        self.run(py, bridge, async move |queue| Ok(Answer::Flags(queue.requeue(ids).await?)))
-    }
-
-    fn remove<'py>(
-        &self,
-        py: Python<'py>,
-        bridge: Caller<'_, 'py>,
-        id: &Bound<'py, PyAny>,
-    ) -> Reply<'py> {
-        let id = convert::id(id)?.into_owned();
-        self.run(py, bridge, async move |queue| Ok(Answer::Flag(queue.remove(id).await?)))
-    }
-
-    fn remove_many<'py>(
-        &self,
-        py: Python<'py>,
-        bridge: Caller<'_, 'py>,
-        ids: &Bound<'py, PyAny>,
-    ) -> Reply<'py> {
-        let ids = convert::ids(ids)?;
-        self.run(py, bridge, async move |queue| Ok(Answer::Flags(queue.remove_many(ids).await?)))
     }
 }

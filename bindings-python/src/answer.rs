@@ -125,6 +125,7 @@ fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {
     fields.set_item(intern!(py, "last_error"), info.last_error)?;
     fields.set_item(intern!(py, "endings"), endings_value(py, &info.endings)?)?;
     fields.set_item(intern!(py, "releases"), releases_value(py, info.releases.as_ref())?)?;
+    fields.set_item(intern!(py, "generation"), info.generation)?;
     fields.set_item(intern!(py, "added_at"), expressible(info.added_at))?;
     fields.set_item(intern!(py, "at"), info.at.map(expressible))?;
     value!(py, "ItemInfo")?.call((), Some(&fields))

@@ -63,7 +63,7 @@ fn cut(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-fn wrong_type(what: impl Display, wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
+pub(crate) fn wrong_type(what: impl Display, wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
     match value.get_type().name() {
         Ok(name) => PyTypeError::new_err(format!("{what} is {wanted}, not {name}")),
         Err(error) => error,

@@ -72,7 +72,10 @@ pub use clean::{Damage, DeepClean, DeepReport, LightReport};
 pub use client::{Client, url_from_env};
 pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
-pub use item::{Counts, Cursor, Ending, EndingKind, Item, ItemInfo, Page, Releases, State, Totals};
+pub use item::{
+    Counts, Cursor, Ending, EndingKind, Item, ItemInfo, ItemRef, Page, Releases, Revision, State,
+    Totals,
+};
 pub use lease::Lease;
 // For the cleaner, which checks names before it has a client.
 #[doc(hidden)]

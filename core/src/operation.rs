@@ -77,6 +77,8 @@ operations! {
     Fail "fail" Batch roles [Worker] calls ["fail", "fail_many"];
     Remove "remove" Batch roles [Operator] calls ["remove", "remove_many"];
     Requeue "requeue" Batch roles [Operator] calls ["requeue"];
+    Bury "bury" Batch roles [Operator] calls ["bury"];
+    Revise "revise" Batch roles [Operator] calls ["revise", "revise_many"];
     Purge "purge" Step roles [Operator] calls ["purge"];
     LightClean "light_clean" Step roles [Cleaner] calls ["light_clean"];
     Audit "audit" Repeatable roles [Cleaner] calls ["deep_clean", "check"];

@@ -1,6 +1,7 @@
 #[allow(unused_imports)]
 use leaseq::{
-    Client, ErrorKind, FailOptions, Item, KeepAlive, LeaseOptions, ReleaseOptions, State,
+    Client, ErrorKind, FailOptions, Item, ItemRef, KeepAlive, LeaseOptions, ReleaseOptions, Revision,
+    State,
 };
 #[allow(unused_imports)]
 use std::time::Duration;

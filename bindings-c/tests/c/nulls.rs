@@ -24,6 +24,8 @@ fn sane(parameter: &str) -> String {
         ("leaseq_lease *const *", _) => "&some_lease".into(),
         ("const leaseq_item *", _) => "&item".into(),
         ("const leaseq_bytes *", _) => "&bytes".into(),
+        ("const leaseq_item_ref *", _) => "&item_ref".into(),
+        ("const leaseq_revision *", _) => "&revision".into(),
         (kind, _) => {
             // A handle, or a place for one: `const leaseq_x *`, `leaseq_x *`, `leaseq_x **`, `bool *`.
             let base = kind.trim_start_matches("const ").trim_end_matches([' ', '*']);
@@ -52,7 +54,7 @@ fn may_be_null(function: &Function, parameter: &str) -> bool {
         "complete_options" | "lease_options" => true,
         "error" | "options" => !function.name.contains("_options_"),
         "added" | "completed" | "deadline_ms" | "statuses" | "deadlines_ms" | "state"
-        | "states" | "texts" | "removed" | "requeued" | "dropped" => true,
+        | "states" | "texts" | "removed" | "requeued" | "buried" | "revised" | "dropped" => true,
         "url" => true,
         "cursor" => true,
         _ => false,
@@ -71,7 +73,17 @@ fn program() -> String {
             handles.insert(base.strip_prefix("leaseq_").unwrap().to_owned());
         }
     }
-    for plain in ["status", "state", "item", "bytes", "counts", "light_report", "error"] {
+    for plain in [
+        "status",
+        "state",
+        "item",
+        "item_ref",
+        "revision",
+        "bytes",
+        "counts",
+        "light_report",
+        "error",
+    ] {
         handles.remove(plain);
     }
     text.push_str("int main(void) {\n    char text[64];\n");
@@ -88,6 +100,8 @@ fn program() -> String {
     bool a_bool; uint64_t a_uint64_t; int64_t a_int64_t; size_t a_size_t;
     leaseq_item item = {.data = \"x\", .data_len = 1};
     leaseq_bytes bytes = {.data = \"x\", .len = 1};
+    leaseq_item_ref item_ref = {.id = \"x\", .id_len = 1};
+    leaseq_revision revision = {.id = \"x\", .id_len = 1, .data = \"y\", .data_len = 1};
     some_client = connected();
     some_queue = queue_of(some_client, \"nulls\");
     OK(leaseq_item_options_new(&some_item_options, &error));
@@ -101,7 +115,7 @@ fn program() -> String {
     (void)any_state; (void)any_status; (void)any_counts; (void)any_light_report;
     (void)some_names; (void)some_page; (void)some_report; (void)some_item_info;
     (void)a_uint64_t; (void)a_int64_t; (void)a_size_t; (void)a_bool; (void)a_leaseq_state;
-    (void)bytes; (void)text;
+    (void)bytes; (void)item_ref; (void)revision; (void)text;
 ",
     );
     // NULL, 0 and false everywhere first, then one NULL at a time.

@@ -246,8 +246,9 @@ static void look(leaseq_queue *queue) {
     bool done[2];
     const char *id = ANY(ids);
     size_t len = id == NULL ? below(3) : strlen(id);
-    leaseq_bytes several[2] = {{id, len}, {"z", 1}};
-    switch (below(10)) {
+    leaseq_item_ref several[2] = {{id, len, ANY(names)}, {"z", 1, NULL}};
+    leaseq_revision revision = {.id = id, .id_len = len, .data = ANY(names)};
+    switch (below(12)) {
     case 0:
         if (CALL(leaseq_queue_get(queue, id, len, &info, &error))) CHECK(info == NULL);
         AGREES(info, leaseq_item_info);
@@ -280,6 +281,15 @@ static void look(leaseq_queue *queue) {
         break;
     case 7:
         CALL(leaseq_queue_counts(queue, PERHAPS(&counted), below(sizeof counted + 1), &error));
+        break;
+    case 10:
+        CALL(leaseq_queue_bury(queue, id, len, PERHAPS("no"), below(3), PERHAPS(done), &error));
+        CALL(leaseq_queue_bury_many(queue, several, below(3), PERHAPS("no"), below(3),
+                                    PERHAPS(done), &error));
+        break;
+    case 11:
+        CALL(leaseq_queue_revise(queue, PERHAPS(&revision), PERHAPS(done), &error));
+        CALL(leaseq_queue_revise_many(queue, &revision, below(2), PERHAPS(done), &error));
         break;
     case 8:
         CALL(below(3) ? leaseq_queue_resume(queue, &error) : leaseq_queue_pause(queue, &error));

@@ -37,6 +37,7 @@ from ._values import (
     LightReport,
     Page,
     Releases,
+    Revision,
     Seconds,
     State,
     Totals,
@@ -75,6 +76,7 @@ __all__ = [
     "Page",
     "Queue",
     "Releases",
+    "Revision",
     "Seconds",
     "State",
     "Totals",
@@ -98,6 +100,7 @@ for _public in (
     LightReport,
     Page,
     Releases,
+    Revision,
     State,
     Totals,
 ):

@@ -16,7 +16,18 @@ from . import _leaseq
 from ._leaseq import Item
 from ._only_blocking import Lease, give_back
 from ._process import CLOSED, describe, describe_all, opened
-from ._values import Counts, Data, DeepReport, ItemId, ItemInfo, LightReport, Page, Seconds, State
+from ._values import (
+    Counts,
+    Data,
+    DeepReport,
+    ItemId,
+    ItemInfo,
+    LightReport,
+    Page,
+    Revision,
+    Seconds,
+    State,
+)
 
 __all__ = ["Client", "Lease", "Queue", "connect"]
 
@@ -498,23 +509,117 @@ class Queue:
         """
         return self._native.list(None, state, cursor, limit)
 
-    def remove(self, id: ItemId) -> bool:  # noqa: A002 - the word for it
+    def remove(
+        self,
+        id: ItemId,  # noqa: A002 - the word for it
+        *,
+        if_generation: str | None = None,
+    ) -> bool:
         """Remove an item in whatever state it is; False if there is none. Raises `InvalidError`.
 
-        From then on a holder of its lease gets False or `LeaseLostError`.
+        With `if_generation`, as `ItemInfo.generation` tells it, False also if the item is of
+        another one: it was added anew, buried or revised since. From then on a holder of its lease
+        gets False or `LeaseLostError`.
         """
-        return self._native.remove(None, id)
+        return self._native.remove(None, id, if_generation)
 
-    def remove_many(self, ids: Iterable[ItemId]) -> builtins.list[bool]:
-        """Remove many items; the answers are in the same order."""
-        return self._native.remove_many(None, ids)
+    def remove_many(
+        self,
+        ids: Iterable[ItemId],
+        *,
+        if_generation: str | Iterable[str | None] | None = None,
+    ) -> builtins.list[bool]:
+        """Remove many items; the answers are in the same order.
 
-    def requeue(self, *ids: ItemId) -> builtins.list[bool]:
+        `if_generation`: for each of them the generation that it must have, or `None`.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> queue.add_items([Item("hello", id="1"), Item("world", id="2")])
+        [True, True]
+        >>> seen = (queue.list("ready")).items
+        >>> queue.revise("2", "new")
+        True
+        >>> ids, generations = zip(*((item.id, item.generation) for item in seen))
+        >>> queue.remove_many(ids, if_generation=generations)
+        [True, False]
+        """
+        return self._native.remove_many(None, ids, if_generation)
+
+    def requeue(
+        self, *ids: ItemId, if_generation: str | Iterable[str | None] | None = None
+    ) -> builtins.list[bool]:
         """Make dead items ready again, at the back, with no attempts counted.
 
-        False for an item that does not exist or is not dead. Raises `InvalidError`.
+        False for an item that does not exist, is not dead or is of another generation than
+        `if_generation` says, as for `remove_many`. Raises `InvalidError`.
         """
-        return self._native.requeue(None, ids)
+        return self._native.requeue(None, ids, if_generation)
+
+    def bury(
+        self,
+        *ids: ItemId,
+        error: str | BaseException = "",
+        if_generation: str | Iterable[str | None] | None = None,
+    ) -> builtins.list[bool]:
+        """Make items dead that are ready or delayed, whatever their limit of attempts.
+
+        The first 1,024 bytes of the error are kept with them; without one it is `buried by an
+        operator`. False for an item that does not exist, is leased, is dead or is of another
+        generation than `if_generation` says, as for `remove_many`. A buried item is a new
+        generation: an earlier holder of a lease can no longer complete it. Raises `InvalidError`.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> queue.add_item(Item("hello", id="1"))
+        True
+        >>> queue.bury("1", "2", error="no such address")
+        [True, False]
+        """
+        return self._native.bury(None, ids, describe(error), if_generation)
+
+    def revise(
+        self,
+        id: ItemId,  # noqa: A002 - the word for it
+        data: Data | None = None,
+        *,
+        priority: int | None = None,
+        delay: Seconds | None = None,
+        due_at: datetime | None = None,
+        max_attempts: int | None = None,
+        if_generation: str | None = None,
+    ) -> bool:
+        """Change an item that is not leased; what is `None` stays as it is.
+
+        The item stays in its state, and keeps its attempts and the time of its add; a delay, which
+        a dead item cannot have, makes it delayed or ready. If it is ready then, it goes to the back
+        of its priority. False if there is no such item, or it is leased or of another generation
+        than `if_generation` says, or it is dead and there is a delay. A revised item is a new
+        generation: an earlier holder of a lease can no longer complete it. Raises `InvalidError`.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> queue.add_item(Item("hello", id="1", delay=600))
+        True
+        >>> queue.revise("1", "hello at once", delay=0)
+        True
+        >>> (queue.lease(30)).data
+        b'hello at once'
+        """
+        revision = Revision(
+            id,
+            data,
+            priority=priority,
+            delay=delay,
+            due_at=due_at,
+            max_attempts=max_attempts,
+            if_generation=if_generation,
+        )
+        return self._native.revise(None, revision)
+
+    def revise_many(self, revisions: Iterable[Revision]) -> builtins.list[bool]:
+        """Change many items; the answers are in the same order. Raises `InvalidError`."""
+        return self._native.revise_many(None, revisions)
 
     def pause(self) -> None:
         """Stop leasing from this queue, for every client, until `resume`.

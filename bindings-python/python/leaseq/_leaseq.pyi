@@ -22,6 +22,7 @@ from ._values import (
     LightReport,
     Page,
     Releases,
+    Revision,
     Seconds,
     State,
 )
@@ -373,17 +374,73 @@ class Queue:
         self, bridge: LoopBridge, state: State | str, cursor: str | None, limit: int
     ) -> Future[Page]: ...
     @overload
-    def remove(self, bridge: None, id: ItemId) -> bool: ...
+    def remove(
+        self,
+        bridge: None,
+        id: ItemId,
+        if_generation: str | None,
+    ) -> bool: ...
     @overload
-    def remove(self, bridge: LoopBridge, id: ItemId) -> Future[bool]: ...
+    def remove(
+        self,
+        bridge: LoopBridge,
+        id: ItemId,
+        if_generation: str | None,
+    ) -> Future[bool]: ...
     @overload
-    def remove_many(self, bridge: None, ids: Iterable[ItemId]) -> _list[bool]: ...
+    def remove_many(
+        self,
+        bridge: None,
+        ids: Iterable[ItemId],
+        if_generation: str | Iterable[str | None] | None,
+    ) -> _list[bool]: ...
     @overload
-    def remove_many(self, bridge: LoopBridge, ids: Iterable[ItemId]) -> Future[_list[bool]]: ...
+    def remove_many(
+        self,
+        bridge: LoopBridge,
+        ids: Iterable[ItemId],
+        if_generation: str | Iterable[str | None] | None,
+    ) -> Future[_list[bool]]: ...
     @overload
-    def requeue(self, bridge: None, ids: Iterable[ItemId]) -> _list[bool]: ...
+    def requeue(
+        self,
+        bridge: None,
+        ids: Iterable[ItemId],
+        if_generation: str | Iterable[str | None] | None,
+    ) -> _list[bool]: ...
     @overload
-    def requeue(self, bridge: LoopBridge, ids: Iterable[ItemId]) -> Future[_list[bool]]: ...
+    def requeue(
+        self,
+        bridge: LoopBridge,
+        ids: Iterable[ItemId],
+        if_generation: str | Iterable[str | None] | None,
+    ) -> Future[_list[bool]]: ...
+    @overload
+    def bury(
+        self,
+        bridge: None,
+        ids: Iterable[ItemId],
+        error: str,
+        if_generation: str | Iterable[str | None] | None,
+    ) -> _list[bool]: ...
+    @overload
+    def bury(
+        self,
+        bridge: LoopBridge,
+        ids: Iterable[ItemId],
+        error: str,
+        if_generation: str | Iterable[str | None] | None,
+    ) -> Future[_list[bool]]: ...
+    @overload
+    def revise(self, bridge: None, revision: Revision) -> bool: ...
+    @overload
+    def revise(self, bridge: LoopBridge, revision: Revision) -> Future[bool]: ...
+    @overload
+    def revise_many(self, bridge: None, revisions: Iterable[Revision]) -> _list[bool]: ...
+    @overload
+    def revise_many(
+        self, bridge: LoopBridge, revisions: Iterable[Revision]
+    ) -> Future[_list[bool]]: ...
     @overload
     def pause(self, bridge: None) -> None: ...
     @overload

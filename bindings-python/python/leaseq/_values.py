@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, TypeAlias
@@ -110,6 +110,9 @@ class ItemInfo:
     empty if there was none."""
     releases: Releases | None
     """The releases in a row for one reason, up to now; `None` if there was none."""
+    generation: str
+    """Names this life of the id, for `if_generation`: an opaque text. It changes when the item is
+    added anew, buried or revised; leases and `requeue` keep it."""
     added_at: datetime
     """On the server's clock, in UTC; at the latest 9999-12-31, the end of `datetime`."""
     at: datetime | None
@@ -123,6 +126,31 @@ class ItemInfo:
     def json(self) -> Any:  # noqa: ANN401 - JSON is anything
         """Read the data as JSON. Raises `InvalidError` if it is no JSON."""
         return from_json(self.data, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What to change of an item that is in the queue, for `Queue.revise_many`.
+
+    What is `None` stays as it is.
+
+    >>> Revision("order-17", priority=9).priority
+    9
+    """
+
+    id: ItemId
+    data: Data | None = None
+    """The new data: bytes, or text, which becomes UTF-8."""
+    priority: int | None = field(default=None, kw_only=True)
+    """0 to 9."""
+    delay: Seconds | None = field(default=None, kw_only=True)
+    """The item is ready after this time from now on, at most 366 days; 0: at once."""
+    due_at: datetime | None = field(default=None, kw_only=True)
+    """The item is ready at this time by the server's clock; not together with a delay."""
+    max_attempts: int | None = field(default=None, kw_only=True)
+    """The item is dead after so many failed or expired attempts, 1 to 65,535."""
+    if_generation: str | None = field(default=None, kw_only=True)
+    """Only if the item is of this generation, as `ItemInfo.generation` tells it."""
 
 
 @dataclass(frozen=True, slots=True)

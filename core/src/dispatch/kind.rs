@@ -14,12 +14,14 @@ pub(crate) enum Kind {
     Fail,
     Remove,
     Requeue,
+    Bury,
+    Revise,
     /// Leases, and perhaps completes before it.
     Lease,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 8] = [
+    pub(super) const ALL: [Kind; 10] = [
         Kind::Add,
         Kind::Complete,
         Kind::Extend,
@@ -27,6 +29,8 @@ impl Kind {
         Kind::Fail,
         Kind::Remove,
         Kind::Requeue,
+        Kind::Bury,
+        Kind::Revise,
         Kind::Lease,
     ];
 }
@@ -42,10 +46,10 @@ pub(super) enum Swap {
 /// Completing an item takes it away and moves no other one. Extending, releasing and failing name leases
 /// and not ids, so they are compared with each other and with completions only.
 pub(super) fn swap(one: Kind, other: Kind) -> Swap {
-    use Kind::{Add, Complete, Extend, Fail, Lease, Release, Remove, Requeue};
+    use Kind::{Add, Bury, Complete, Extend, Fail, Lease, Release, Remove, Requeue, Revise};
     match (one, other) {
-        (Complete, Add | Extend | Release | Fail | Remove | Requeue | Lease)
-        | (Add | Extend | Release | Fail | Remove | Requeue | Lease, Complete)
+        (Complete, Add | Extend | Release | Fail | Remove | Requeue | Bury | Revise | Lease)
+        | (Add | Extend | Release | Fail | Remove | Requeue | Bury | Revise | Lease, Complete)
         | (Add | Requeue, Remove)
         | (Remove, Add | Requeue)
         | (Extend, Release | Fail | Add)

@@ -21,8 +21,6 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
-
 use self::batcher::{Batcher, GRACE};
 pub(crate) use self::context::Context;
 use self::format_check::FormatCheck;
@@ -33,7 +31,7 @@ use self::ops::items::ItemOp;
 pub(crate) use self::ops::lease::{LeaseOp, LeaseParams};
 use self::queue_context::QueueContext;
 use crate::Result;
-use crate::engine::{Complete, Extend, Fail, Release, Token};
+use crate::engine::{Bury, Complete, Extend, Fail, Release, Revise, Target, Token};
 use crate::item::{Item, State};
 use crate::name::QueueName;
 
@@ -49,8 +47,10 @@ pub(crate) struct Dispatch {
     pub(crate) extend: Batcher<ItemOp<Extend, Option<u64>>>,
     pub(crate) release: Batcher<ItemOp<Release, bool>>,
     pub(crate) fail: Batcher<ItemOp<Fail, Option<State>>>,
-    pub(crate) remove: Batcher<ItemOp<Bytes, bool>>,
-    pub(crate) requeue: Batcher<ItemOp<Bytes, bool>>,
+    pub(crate) remove: Batcher<ItemOp<Target, bool>>,
+    pub(crate) requeue: Batcher<ItemOp<Target, bool>>,
+    pub(crate) bury: Batcher<ItemOp<Bury, Option<bool>>>,
+    pub(crate) revise: Batcher<ItemOp<Revise, Option<bool>>>,
     pub(crate) lease: Batcher<LeaseOp>,
     give_back: GiveBack,
 }
@@ -75,7 +75,7 @@ macro_rules! send {
 impl Dispatch {
     pub(crate) fn new(context: Arc<Context>, queue: QueueName) -> Self {
         let queue = QueueContext::new(context, queue);
-        let by_id = |items: &mut Items, id: &Bytes| items.by_id(id);
+        let by_id = |items: &mut Items, target: &Target| items.by_id(&target.id);
         let add = ItemOp::new(Kind::Add, |items, item: &Item| items.by_id(&item.id), send!(add))
             .limited_by_bytes(|item| item.id.len() + item.data.len());
         let complete = ItemOp::new(Kind::Complete, Items::by_lease, send!(complete));
@@ -93,6 +93,11 @@ impl Dispatch {
             ItemOp::new(Kind::Fail, |items, lease: &Fail| items.by_token(lease.token), send!(fail));
         let remove = ItemOp::new(Kind::Remove, by_id, send!(remove));
         let requeue = ItemOp::new(Kind::Requeue, by_id, send!(requeue));
+        let bury = |items: &mut Items, bury: &Bury| items.by_id(&bury.target.id);
+        let bury = ItemOp::new(Kind::Bury, bury, send!(bury));
+        let revise = |items: &mut Items, revise: &Revise| items.by_id(&revise.target.id);
+        let revise = ItemOp::new(Kind::Revise, revise, send!(revise))
+            .limited_by_bytes(|revise| revise.target.id.len() + revise.data_len());
         let release = Batcher::new(&queue, release);
         let give_back = GiveBack::new(&release);
         Dispatch {
@@ -104,6 +109,8 @@ impl Dispatch {
             fail: Batcher::new(&queue, fail),
             remove: Batcher::new(&queue, remove),
             requeue: Batcher::new(&queue, requeue),
+            bury: Batcher::new(&queue, bury),
+            revise: Batcher::new(&queue, revise),
             lease: Batcher::new(&queue, LeaseOp::new(&give_back)),
             give_back,
             shared: queue,

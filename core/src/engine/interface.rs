@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 
 use super::values::{
-    Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, Leased, Release, RequestId, Turn,
+    Bury, Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, Leased, Release, RequestId,
+    Revise, Target, Turn,
 };
 use crate::Result;
 use crate::access::Role;
@@ -96,19 +96,37 @@ pub(crate) trait Engine: Send + Sync + 'static {
         request_id: &RequestId,
     ) -> Result<Vec<Option<State>>>;
 
+    /// Operations of operators answer false if there is no such item, or if it is of another generation than the
+    /// target says.
     async fn remove(
         &self,
         queue: &QueueName,
-        ids: &[Bytes],
+        items: &[Target],
         request_id: &RequestId,
     ) -> Result<Vec<bool>>;
 
     async fn requeue(
         &self,
         queue: &QueueName,
-        ids: &[Bytes],
+        items: &[Target],
         request_id: &RequestId,
     ) -> Result<Vec<bool>>;
+
+    /// `None`: not executed; the caller asks again in another request. The first item always has an answer.
+    async fn bury(
+        &self,
+        queue: &QueueName,
+        items: &[Bury],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>>;
+
+    /// `None`: as for [`bury`](Engine::bury).
+    async fn revise(
+        &self,
+        queue: &QueueName,
+        items: &[Revise],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>>;
 
     /// Removes at most `limit` items of a state; with 0 it only [confirms](Engine::confirms) what is so.
     /// Returns how many, and how many it looked at (0: none is left).

@@ -1,6 +1,7 @@
 //! Engines store the queues. Nothing above this module knows which engine it runs on.
 
 mod connect;
+pub(crate) mod generation;
 mod interface;
 mod pace;
 #[cfg(feature = "redis")]
@@ -10,9 +11,10 @@ pub(crate) mod sqlite;
 mod values;
 
 pub(crate) use self::connect::connect;
+pub(crate) use self::generation::Generation;
 pub(crate) use self::interface::Engine;
 pub(crate) use self::pace::pause;
 pub(crate) use self::values::{
-    Complete, CompleteAndLeaseReply, Extend, Fail, Generation, LeaseRequest, Leased, LeasedItem,
-    Release, RequestId, Token, Turn,
+    Bury, Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, Leased, LeasedItem, Release,
+    RequestId, Revise, Target, Token, Turn,
 };

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::generation::Generation;
 use crate::Result;
-use crate::item::History;
+use crate::item::{Due, History};
 
 /// Names one execution of an operation, so that a retry gets the reply of the first execution.
 /// A lane has one operation in flight at a time; its numbers go up.
@@ -20,16 +21,6 @@ pub(crate) struct RequestId {
     /// Belongs to the lane. The engine sets it when a copy of the request may still arrive, even after a
     /// reply: the lane must then be kept.
     pub(crate) late_copy: Arc<AtomicBool>,
-}
-
-/// One life of an id, as the engine names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Generation {
-    /// Higher with every add.
-    pub(crate) count: u64,
-    /// Distinguishes generations with the same count from two servers that both acted as master. Zeros
-    /// on an engine that cannot have two.
-    pub(crate) salt: [u8; 5],
 }
 
 /// Proves that a lease is the current one.
@@ -104,6 +95,36 @@ pub(crate) struct Fail {
     /// The item is dead then, whatever its limit of attempts.
     pub(crate) dead: bool,
     pub(crate) error: String,
+}
+
+/// An item that an operator names.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) id: Bytes,
+    /// The generation that it must have; `None`: any.
+    pub(crate) generation: Option<Generation>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Bury {
+    pub(crate) target: Target,
+    pub(crate) error: Arc<str>,
+}
+
+/// What changes of an item; `None`: it stays as it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Revise {
+    pub(crate) target: Target,
+    pub(crate) data: Option<Bytes>,
+    pub(crate) priority: Option<u8>,
+    pub(crate) due: Option<Due>,
+    pub(crate) max_attempts: Option<u32>,
+}
+
+impl Revise {
+    pub(crate) fn data_len(&self) -> usize {
+        self.data.as_ref().map_or(0, Bytes::len)
+    }
 }
 
 /// A step in taking turns at deep cleans. A turn ends by itself after a minute unless it is kept.

@@ -35,6 +35,9 @@ pub struct ItemInfo {
     pub endings: Vec<Ending>,
     /// The releases in a row for one reason, up to now; `None` if there was none.
     pub releases: Option<Releases>,
+    /// Names this life of the id, for [`ItemRef::if_generation`](crate::ItemRef::if_generation): an opaque text. It
+    /// changes when the item is added anew, buried or revised; leases and `requeue` keep it.
+    pub generation: String,
     /// When it was added, on the server's clock.
     pub added_at: SystemTime,
     /// The lease's deadline, the time it is due, or the time of death; `None` for ready items.

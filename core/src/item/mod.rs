@@ -5,6 +5,8 @@ mod cursor;
 mod due;
 mod history;
 mod info;
+mod item_ref;
+mod revision;
 mod state;
 
 use std::fmt;
@@ -20,6 +22,8 @@ pub(crate) use self::history::History;
 pub use self::history::{Ending, EndingKind, Releases};
 pub(crate) use self::info::read_json;
 pub use self::info::{ItemInfo, Page};
+pub use self::item_ref::ItemRef;
+pub use self::revision::Revision;
 pub use self::state::State;
 use crate::error::show_id;
 use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY};
@@ -109,29 +113,9 @@ impl Item {
 
     pub(crate) fn validate(&self, max_data: usize) -> Result<()> {
         check_id(&self.id)?;
-        let wrong =
-            |message: fmt::Arguments<'_>| Err(Error::invalid(format_args!("{self}: {message}")));
-        if self.data.len() > max_data {
-            return wrong(format_args!(
-                "data of {} bytes is over the limit of {max_data}",
-                self.data.len()
-            ));
-        }
-        if self.priority > MAX_PRIORITY {
-            return wrong(format_args!(
-                "priority {} is not between 0 and {MAX_PRIORITY}",
-                self.priority
-            ));
-        }
-        if let Err(error) = due::check(self.delay, self.due_at) {
-            return wrong(format_args!("{error}"));
-        }
-        match self.max_attempts {
-            Some(n) if n == 0 || n > MAX_ATTEMPTS => {
-                wrong(format_args!("max_attempts {n} is not between 1 and {MAX_ATTEMPTS}"))
-            }
-            _ => Ok(()),
-        }
+        let due = (self.delay, self.due_at);
+        check_fields(self.data.len(), max_data, self.priority, due, self.max_attempts)
+            .map_err(|message| Error::invalid(format_args!("{self}: {message}")))
     }
 
     pub(crate) fn due(&self) -> Due {
@@ -163,6 +147,29 @@ fn random_ids(count: usize) -> Bytes {
         }
     });
     ids.into()
+}
+
+/// Says what is outside its limits. `due`: the delay, and the time at which the item is due.
+fn check_fields(
+    data: usize,
+    max_data: usize,
+    priority: u8,
+    due: (Duration, Option<SystemTime>),
+    max_attempts: Option<u32>,
+) -> std::result::Result<(), String> {
+    if data > max_data {
+        return Err(format!("data of {data} bytes is over the limit of {max_data}"));
+    }
+    if priority > MAX_PRIORITY {
+        return Err(format!("priority {priority} is not between 0 and {MAX_PRIORITY}"));
+    }
+    due::check(due.0, due.1).map_err(|error| error.to_string())?;
+    match max_attempts {
+        Some(n) if n == 0 || n > MAX_ATTEMPTS => {
+            Err(format!("max_attempts {n} is not between 1 and {MAX_ATTEMPTS}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn check_id(id: &[u8]) -> Result<()> {

@@ -31,8 +31,10 @@ const NODE: List = List {
     path: "bindings-node/lib/{queue,settle,operator}.ts",
     others: &["constructor", "leases", "stoppableLease"],
 };
-const C: List =
-    List { path: "bindings-c/include/leaseq.h", others: &["requeue_many", "name", "free"] };
+const C: List = List {
+    path: "bindings-c/include/leaseq.h",
+    others: &["requeue_many", "bury_many", "name", "free"],
+};
 const BOOK: List = List { path: "docs/languages.md", others: &[] };
 const PROTOCOL: List = List { path: "core/docs/protocol.md", others: &[] };
 

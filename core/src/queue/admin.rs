@@ -1,60 +1,12 @@
-//! Operations of operators.
+//! Operations of operators on the queue as a whole.
 
-use bytes::Bytes;
-
-use super::work_queue::{WorkQueue, only};
+use super::work_queue::WorkQueue;
 use crate::Result;
 use crate::engine::RequestId;
-use crate::item::{State, check_id};
+use crate::item::State;
 use crate::options::MAX_BATCH;
 
 impl WorkQueue {
-    /// Removes an item, whatever its state. False: there is no item with this id. A holder of its lease gets
-    /// false or `LeaseLost` from then on.
-    ///
-    /// # Errors
-    /// `Invalid` for an id outside 1 to 512 bytes.
-    pub async fn remove(&self, id: impl AsRef<[u8]>) -> Result<bool> {
-        only(self.remove_many([id]).await?)
-    }
-
-    /// Removes many items; the answers stand in their order.
-    ///
-    /// # Errors
-    /// As for [`remove`](WorkQueue::remove).
-    pub async fn remove_many<T: AsRef<[u8]>>(
-        &self,
-        ids: impl IntoIterator<Item = T>,
-    ) -> Result<Vec<bool>> {
-        let ids = checked_ids(ids)?;
-        let mut until = self.dispatch.open().await?;
-        let mut removed = Vec::with_capacity(ids.len());
-        for chunk in ids.chunks(MAX_BATCH) {
-            removed.extend(self.dispatch.remove.call(chunk.to_vec(), until).await?);
-            until = self.dispatch.context.until();
-        }
-        Ok(removed)
-    }
-
-    /// Makes dead items ready again, at the back of their priority, and resets their attempts. False for an id
-    /// without an item, or whose item is not dead.
-    ///
-    /// # Errors
-    /// `Invalid` for an id outside 1 to 512 bytes.
-    pub async fn requeue<T: AsRef<[u8]>>(
-        &self,
-        ids: impl IntoIterator<Item = T>,
-    ) -> Result<Vec<bool>> {
-        let ids = checked_ids(ids)?;
-        let mut until = self.dispatch.open().await?;
-        let mut requeued = Vec::with_capacity(ids.len());
-        for chunk in ids.chunks(MAX_BATCH) {
-            requeued.extend(self.dispatch.requeue.call(chunk.to_vec(), until).await?);
-            until = self.dispatch.context.until();
-        }
-        Ok(requeued)
-    }
-
     /// Stops leasing from this queue, for every client, until [`resume`](WorkQueue::resume).
     /// Adding, completing and reclaiming continue; calls that lease wait, or get nothing.
     ///
@@ -121,10 +73,4 @@ impl WorkQueue {
         }
         Ok(removed)
     }
-}
-
-fn checked_ids<T: AsRef<[u8]>>(ids: impl IntoIterator<Item = T>) -> Result<Vec<Bytes>> {
-    ids.into_iter()
-        .map(|id| check_id(id.as_ref()).map(|()| Bytes::copy_from_slice(id.as_ref())))
-        .collect()
 }

@@ -2,6 +2,7 @@
 
 mod add;
 mod admin;
+mod change;
 mod clean;
 mod lease;
 mod query;

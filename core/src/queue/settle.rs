@@ -292,7 +292,7 @@ fn lost(lease: &Lease) -> Error {
 }
 
 /// The first `most` bytes of the text, or a few less, so that no character is cut.
-fn cut(text: &str, most: usize) -> &str {
+pub(super) fn cut(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {
         end -= 1;

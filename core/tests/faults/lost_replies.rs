@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use leaseq::{Item, LeaseOptions, State, WorkQueue};
+use leaseq::{Item, LeaseOptions, Revision, State, WorkQueue};
 use leaseq_test_support::{Proxy, Then};
 use tokio::task::JoinSet;
 
@@ -11,7 +11,7 @@ use crate::support::{at_once, behind_proxy, is_script, lease_now, ms, sound};
 
 /// How replies are lost, and how often in a row.
 const LOSSES: [(Then, usize); 3] = [(Then::Close, 1), (Then::Close, 4), (Then::KeepOpen, 1)];
-const OPERATIONS: [&str; 12] = [
+const OPERATIONS: [&str; 14] = [
     "add",
     "lease",
     "complete",
@@ -21,6 +21,8 @@ const OPERATIONS: [&str; 12] = [
     "fail",
     "remove",
     "requeue",
+    "bury",
+    "revise",
     "light_clean",
     "purge",
     "drop",
@@ -138,6 +140,20 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
             cut();
             assert_eq!(queue.requeue(["a"]).await.unwrap(), [true]);
             assert_eq!(lease_now(queue).await.attempt(), 1);
+            assert!(queue.lease(at_once()).await.unwrap().is_none());
+        }
+        "bury" => {
+            cut();
+            assert_eq!(queue.bury(["a"], "no").await.unwrap(), [true]);
+            let counts = queue.counts().await.unwrap();
+            assert_eq!((counts.ready, counts.dead, counts.totals.died), (0, 1, 1));
+        }
+        "revise" => {
+            cut();
+            let seen = queue.get("a").await.unwrap().unwrap();
+            assert!(queue.revise(&seen, Revision::new().data("new")).await.unwrap());
+            let lease = lease_now(queue).await;
+            assert_eq!((lease.id(), &lease.data()[..]), (&b"a"[..], &b"new"[..]));
             assert!(queue.lease(at_once()).await.unwrap().is_none());
         }
         "light_clean" => {

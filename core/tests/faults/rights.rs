@@ -83,6 +83,8 @@ async fn the_rights_of_a_role_are_sufficient() {
     operates.pause().await.unwrap();
     operates.resume().await.unwrap();
     operates.requeue([b"a"]).await.unwrap();
+    operates.bury([b"a"], "").await.unwrap();
+    operates.revise(b"a", leaseq::Revision::new().data("new")).await.unwrap();
     assert!(operates.remove(short.id()).await.unwrap());
     assert_eq!(operates.purge(State::Leased).await.unwrap(), 2);
     // A waiting call, and a call that wakes it.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::{ErrorKind, Item, KeepAlive, LeaseOptions, State};
+use leaseq::{ErrorKind, Item, ItemRef, KeepAlive, LeaseOptions, Revision, State};
 
 use crate::support::*;
 
@@ -29,11 +29,50 @@ async fn ids_have_1_to_512_bytes(bench: &Bench) {
         assert_invalid(queue.remove(&id).await, &says);
         assert_invalid(queue.remove_many([&b"there"[..], &id]).await, &says);
         assert_invalid(queue.requeue([&b"there"[..], &id]).await, &says);
+        assert_invalid(queue.bury([&b"there"[..], &id], "").await, &says);
+        assert_invalid(queue.revise(&id, Revision::new().priority(1)).await, &says);
     }
     assert!(bench.backend().dump() == before);
     for id in [vec![b'x'], vec![b'x'; 512]] {
         assert!(queue.add_item(item(&id)).await.unwrap());
         assert!(queue.remove(&id).await.unwrap());
+    }
+}
+
+async fn revisions_and_generations(bench: &Bench) {
+    let client = bench.client_with(options(|options| options.max_data = 100)).await;
+    let queue = client.queue("jobs").unwrap();
+    queue.add_item(item("there").delay(secs(60))).await.unwrap();
+    let before = bench.backend().dump();
+    let new = Revision::new;
+    for (bad, says) in [
+        (new(), &["there", "changes nothing"][..]),
+        (new().data([0; 101]), &["there", "101 bytes", "100"]),
+        (new().priority(10), &["there", "priority 10", "0 and 9"]),
+        (new().delay(366 * DAY + ms(1)), &["there", "366 days"]),
+        (new().delay(ms(0)).due_at(std::time::SystemTime::now()), &["there", "a delay and a time"]),
+        (new().max_attempts(0), &["there", "max_attempts 0"]),
+        (new().max_attempts(65_536), &["there", "max_attempts 65536", "65535"]),
+    ] {
+        assert_invalid(queue.revise("there", bad.clone()).await, says);
+        let many = [("there", new().data("new")), ("there", bad)];
+        assert_invalid(queue.revise_many(many).await, says);
+    }
+    for bad in ["", "17", "A2345salt5", &"0".repeat(600)] {
+        let bad = ItemRef::new("there").if_generation(bad);
+        let says = ["there", "is not a generation"];
+        assert_invalid(queue.remove(bad.clone()).await, &says);
+        assert_invalid(queue.requeue([bad.clone()]).await, &says);
+        assert_invalid(queue.bury([ItemRef::new("there"), bad.clone()], "").await, &says);
+        assert_invalid(queue.revise(bad, new().data("new")).await, &says);
+    }
+    assert!(bench.backend().dump() == before);
+    for good in [
+        new().data([0; 100]).priority(9).max_attempts(65_535),
+        new().delay(366 * DAY),
+        new().data("").priority(0).delay(ms(0)).max_attempts(1),
+    ] {
+        assert!(queue.revise("there", good).await.unwrap());
     }
 }
 
@@ -188,6 +227,7 @@ async fn a_cursor_of_another_engine_is_harmless(bench: &Bench) {
 
 on_every_engine!(
     ids_have_1_to_512_bytes,
+    revisions_and_generations,
     queue_names,
     lease_durations,
     a_wait_of_any_length,

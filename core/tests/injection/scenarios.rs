@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::{CompleteOptions, LeaseOptions, State, WorkQueue};
+use leaseq::{CompleteOptions, LeaseOptions, Revision, State, WorkQueue};
 
 use crate::fixtures::Leases;
 use crate::support::*;
@@ -162,6 +162,32 @@ async fn what_operators_do() {
         queue.requeue(["s-dead", "ready", "nothing", "dead"]).await.map(drop)
     };
     stage.furnished("requeue", &[], act).await;
+    let ids =
+        ["ready-too", "ready-high", "s-ready", "later", "s-delayed", "leased", "dead", "nothing"];
+    let bury = async |queue: &WorkQueue, _: &Leases| queue.bury(ids, "no").await.map(drop);
+    stage.furnished("bury", &[], bury).await;
+    let revise = async |queue: &WorkQueue, _: &Leases| {
+        let new = [
+            Revision::new().data([0; 20_000]),
+            Revision::new().priority(9),
+            Revision::new().delay(secs(5)),
+            Revision::new().delay(Duration::ZERO),
+        ];
+        let all = ids.iter().cycle().zip(new.iter().cycle().cloned());
+        queue.revise_many(all.take(4 * ids.len())).await.map(drop)
+    };
+    stage.furnished("revise", &[], revise).await;
+    // Whoever was told of the error tries again before anybody cleans.
+    let twice = async |queue: &WorkQueue, leases: &Leases| {
+        let first = bury(queue, leases).await.and(revise(queue, leases).await);
+        if first.is_err() {
+            bury(queue, leases).await.unwrap();
+            revise(queue, leases).await.unwrap();
+        }
+        first
+    };
+    stage.furnished("bury", &[], twice).await;
+    stage.furnished("revise", &[], twice).await;
     let act = async |queue: &WorkQueue, _: &Leases| queue.pause().await;
     stage.furnished("pause", &[], act).await;
     let paused = async |bench: &Bench, queue: &WorkQueue| {

@@ -36,6 +36,8 @@ pub(crate) struct Driver<'a> {
     /// Current and stale ones.
     pub(crate) handles: Vec<(Lease, Token)>,
     pub(crate) generations: HashMap<u64, u64>,
+    /// Generations of some ids as an operator has seen them, with those of the model.
+    pub(crate) named: HashMap<Vec<u8>, (String, u64)>,
     pub(crate) trail: Trail,
 }
 
@@ -56,6 +58,7 @@ pub(crate) async fn run(bench: &Bench, seed: u64, operations: usize) {
         ids: ids.into_iter().collect(),
         handles: Vec::new(),
         generations: HashMap::new(),
+        named: HashMap::new(),
         trail: Trail { seed, steps: Vec::new() },
     };
     for step in 1..=operations {
@@ -91,10 +94,12 @@ impl Driver<'_> {
             48..54 => self.complete_and_lease(&queue).await,
             54..64 => self.fail(&queue).await,
             64..72 => self.release(&queue).await,
-            72..80 => self.extend(&queue).await,
-            80..84 => self.light_clean(&queue).await,
-            84..87 => self.remove(&queue).await,
-            87..90 => self.requeue(&queue).await,
+            72..78 => self.extend(&queue).await,
+            78..82 => self.light_clean(&queue).await,
+            82..84 => self.remove(&queue).await,
+            84..86 => self.requeue(&queue).await,
+            86..88 => self.bury(&queue).await,
+            88..90 => self.revise(&queue).await,
             90..91 => self.purge(&queue).await,
             91..93 => self.pause(&queue).await,
             93..94 => self.drop_queue(&queue).await,

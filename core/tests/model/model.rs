@@ -11,6 +11,22 @@ pub(crate) struct Token {
     delivery: u64,
 }
 
+/// An id, and perhaps the generation that it must have.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) id: Vec<u8>,
+    pub(crate) generation: Option<u64>,
+}
+
+/// What a revision changes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Change {
+    pub(crate) data: Option<Vec<u8>>,
+    pub(crate) priority: Option<u8>,
+    pub(crate) delay: Option<u64>,
+    pub(crate) max_attempts: Option<u32>,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) id: Vec<u8>,
@@ -255,14 +271,20 @@ impl Model {
         Some(self.items[&token.generation].state)
     }
 
-    pub(crate) fn remove(&mut self, id: &[u8]) -> bool {
-        let removed = self.ids.get(id).copied().is_some_and(|generation| self.forget(generation));
+    /// The item that an operator names.
+    fn named(&self, target: &Target) -> Option<u64> {
+        let generation = self.ids.get(&target.id).copied()?;
+        target.generation.is_none_or(|wanted| wanted == generation).then_some(generation)
+    }
+
+    pub(crate) fn remove(&mut self, target: &Target) -> bool {
+        let removed = self.named(target).is_some_and(|generation| self.forget(generation));
         self.totals[6] += u64::from(removed);
         removed
     }
 
-    pub(crate) fn requeue(&mut self, id: &[u8]) -> bool {
-        let Some(&generation) = self.ids.get(id) else { return false };
+    pub(crate) fn requeue(&mut self, target: &Target) -> bool {
+        let Some(generation) = self.named(target) else { return false };
         let entry = self.items.get_mut(&generation).unwrap();
         let dead = entry.state == State::Dead;
         if dead {
@@ -271,6 +293,47 @@ impl Model {
             self.come_back(generation, false, 0);
         }
         dead
+    }
+
+    /// The item becomes a new generation. If it was ready, it stands in no line.
+    fn renumber(&mut self, old: u64) -> u64 {
+        let mut entry = self.items.remove(&old).unwrap();
+        self.ready[entry.priority as usize].retain(|other| *other != old);
+        entry.delivery = 0;
+        self.generations += 1;
+        self.ids.insert(entry.id.clone(), self.generations);
+        self.items.insert(self.generations, entry);
+        self.generations
+    }
+
+    pub(crate) fn bury(&mut self, target: &Target, error: &str) -> bool {
+        let Some(old) = self.named(target) else { return false };
+        if [State::Leased, State::Dead].contains(&self.items[&old].state) {
+            return false;
+        }
+        let new = self.renumber(old);
+        let entry = self.items.get_mut(&new).unwrap();
+        (entry.state, entry.at, entry.error) = (State::Dead, self.now, error.to_owned());
+        self.totals[5] += 1;
+        true
+    }
+
+    pub(crate) fn revise(&mut self, target: &Target, change: &Change) -> bool {
+        let Some(old) = self.named(target) else { return false };
+        let state = self.items[&old].state;
+        if state == State::Leased || (state == State::Dead && change.delay.is_some()) {
+            return false;
+        }
+        let new = self.renumber(old);
+        let entry = self.items.get_mut(&new).unwrap();
+        entry.data = change.data.clone().unwrap_or(std::mem::take(&mut entry.data));
+        entry.priority = change.priority.unwrap_or(entry.priority);
+        entry.max_attempts = change.max_attempts.or(entry.max_attempts);
+        if change.delay.is_some() || state == State::Ready {
+            entry.since = self.now;
+            self.come_back(new, false, change.delay.unwrap_or(0));
+        }
+        true
     }
 
     pub(crate) fn purge(&mut self, state: State) -> u64 {
@@ -293,8 +356,8 @@ impl Model {
         std::mem::replace(self, fresh).exists
     }
 
-    pub(crate) fn get(&self, id: &[u8]) -> Option<&Entry> {
-        self.ids.get(id).map(|generation| &self.items[generation])
+    pub(crate) fn get(&self, id: &[u8]) -> Option<(u64, &Entry)> {
+        self.ids.get(id).map(|generation| (*generation, &self.items[generation]))
     }
 
     pub(crate) fn list(&self, state: State) -> Vec<u64> {

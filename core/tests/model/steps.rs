@@ -3,14 +3,14 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use leaseq::{
-    CompleteOptions, Ending, FailOptions, Item, ItemInfo, Lease, LeaseOptions, ReleaseOptions,
-    Releases, State, WorkQueue,
+    CompleteOptions, Ending, FailOptions, Item, ItemInfo, ItemRef, Lease, LeaseOptions,
+    ReleaseOptions, Releases, Revision, State, WorkQueue,
 };
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use crate::driver::Driver;
-use crate::model::{Entry, Token};
+use crate::model::{Change, Entry, Target, Token};
 use crate::support::*;
 
 impl Driver<'_> {
@@ -156,18 +156,74 @@ impl Driver<'_> {
         assert_eq!((report.died, report.next_in), (light.died, light.next_in.map(ms)));
     }
 
+    /// Some items, a few of them as they were seen before.
+    fn some_targets(&mut self) -> Vec<(ItemRef, Target)> {
+        let targets = self.some_ids().into_iter().map(|id| {
+            let named = self.named.get(&id).filter(|_| self.rng.random_bool(0.3));
+            let reference = named.map(|(text, _)| ItemRef::new(&id).if_generation(text));
+            let generation = named.map(|(_, generation)| *generation);
+            (reference.unwrap_or_else(|| ItemRef::new(&id)), Target { id, generation })
+        });
+        targets.collect()
+    }
+
     pub(crate) async fn remove(&mut self, queue: &WorkQueue) {
-        let ids = self.some_ids();
-        self.note(format!("remove {ids:?}"));
-        let expected: Vec<bool> = ids.iter().map(|id| self.model.remove(id)).collect();
-        assert_eq!(queue.remove_many(&ids).await.unwrap(), expected);
+        let (items, targets): (Vec<_>, Vec<_>) = self.some_targets().into_iter().unzip();
+        self.note(format!("remove {targets:?}"));
+        let expected: Vec<bool> = targets.iter().map(|one| self.model.remove(one)).collect();
+        assert_eq!(queue.remove_many(items).await.unwrap(), expected);
     }
 
     pub(crate) async fn requeue(&mut self, queue: &WorkQueue) {
-        let ids = self.some_ids();
-        self.note(format!("requeue {ids:?}"));
-        let expected: Vec<bool> = ids.iter().map(|id| self.model.requeue(id)).collect();
-        assert_eq!(queue.requeue(&ids).await.unwrap(), expected);
+        let (items, targets): (Vec<_>, Vec<_>) = self.some_targets().into_iter().unzip();
+        self.note(format!("requeue {targets:?}"));
+        let expected: Vec<bool> = targets.iter().map(|one| self.model.requeue(one)).collect();
+        assert_eq!(queue.requeue(items).await.unwrap(), expected);
+    }
+
+    pub(crate) async fn bury(&mut self, queue: &WorkQueue) {
+        let (items, targets): (Vec<_>, Vec<_>) = self.some_targets().into_iter().unzip();
+        self.note(format!("bury {targets:?}"));
+        let error = format!("buried {}", self.trail.steps.len());
+        let expected: Vec<bool> = targets.iter().map(|one| self.model.bury(one, &error)).collect();
+        assert_eq!(queue.bury(items, &error).await.unwrap(), expected);
+    }
+
+    pub(crate) async fn revise(&mut self, queue: &WorkQueue) {
+        let (mut revisions, mut changes) = (Vec::new(), Vec::new());
+        for (item, target) in self.some_targets() {
+            let delay = self.delay();
+            let rng = &mut self.rng;
+            let large = if rng.random_bool(0.05) { 20_000 } else { 20 };
+            let mut change = Change::default();
+            let mut revision = Revision::new();
+            if rng.random_bool(0.5) {
+                let data: Vec<u8> = (0..rng.random_range(0..large)).map(|_| rng.random()).collect();
+                revision = revision.data(&data);
+                change.data = Some(data);
+            }
+            if rng.random_bool(0.3) {
+                change.priority = [0, 1, 5, 9].choose(rng).copied();
+                revision = revision.priority(change.priority.unwrap());
+            }
+            if rng.random_bool(0.3) {
+                change.delay = Some(delay);
+                revision = match rng.random_bool(0.3) {
+                    true => revision.due_at(UNIX_EPOCH + ms(self.model.now + delay)),
+                    false => revision.delay(ms(delay)),
+                };
+            }
+            if revision == Revision::new() || rng.random_bool(0.3) {
+                change.max_attempts = [1, 2, 3].choose(rng).copied();
+                revision = revision.max_attempts(change.max_attempts.unwrap());
+            }
+            revisions.push((item, revision));
+            changes.push((target, change));
+        }
+        self.note(format!("revise {changes:?}"));
+        let expected: Vec<bool> =
+            changes.iter().map(|(target, change)| self.model.revise(target, change)).collect();
+        assert_eq!(queue.revise_many(revisions).await.unwrap(), expected);
     }
 
     pub(crate) async fn purge(&mut self, queue: &WorkQueue) {
@@ -204,8 +260,12 @@ impl Driver<'_> {
         let info = queue.get(&id).await.unwrap();
         let expected = self.model.get(&id);
         assert_eq!(info.is_some(), expected.is_some());
-        if let Some((info, entry)) = info.zip(expected) {
+        if let Some((info, (generation, entry))) = info.zip(expected) {
             assert_same(&info, entry);
+            if let Some((text, before)) = self.named.get(&id) {
+                assert_eq!(*text == info.generation, *before == generation);
+            }
+            self.named.insert(id, (info.generation, generation));
         }
     }
 
@@ -241,6 +301,9 @@ impl Driver<'_> {
         assert_eq!(listed.len(), expected.len());
         for (info, generation) in listed.iter().zip(&expected) {
             assert_same(info, &self.model.items[generation]);
+            if self.rng.random_bool(0.2) {
+                self.named.insert(info.id.to_vec(), (info.generation.clone(), *generation));
+            }
         }
     }
 }

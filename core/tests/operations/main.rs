@@ -9,6 +9,7 @@ mod support;
 
 mod add;
 mod batches;
+mod change;
 mod complete;
 mod complete_and_lease;
 mod drop;

@@ -102,6 +102,57 @@ async fn after_death_and_requeue(bench: &Bench) {
     assert_harmless(&queue, &first, false).await;
 }
 
+/// It had expired, and the item was changed in each state that it can have then.
+async fn after_the_item_was_buried_or_revised(bench: &Bench) {
+    let queue = bench.queue().await;
+    for (end, revise) in
+        [("reclaim", false), ("reclaim", true), ("delay", false), ("delay", true), ("die", true)]
+    {
+        queue.add_item(item("a").priority(3).max_attempts(3)).await.unwrap();
+        let [first, stale] = match end {
+            "reclaim" => {
+                let first = take(&queue).await;
+                bench.advance(secs(10));
+                [first, take(&queue).await]
+            }
+            _ => {
+                let first = take(&queue).await;
+                queue.fail(&first, "", Duration::ZERO).await.unwrap();
+                [first, take(&queue).await]
+            }
+        };
+        match end {
+            "reclaim" => {
+                bench.advance(secs(10));
+                queue.light_clean().await.unwrap();
+            }
+            "delay" => queue.release(&stale, secs(60)).await.unwrap(),
+            _ => {
+                let dead = leaseq::FailOptions::new().dead();
+                queue.fail_with(&stale, "", dead).await.unwrap();
+            }
+        }
+        if revise {
+            assert!(queue.revise("a", leaseq::Revision::new().data("new")).await.unwrap());
+        } else {
+            assert_eq!(queue.bury(["a"], "").await.unwrap(), [true]);
+        }
+        for handle in [&first, &stale] {
+            assert_harmless(&queue, handle, true).await;
+        }
+        queue.requeue(["a"]).await.unwrap();
+        assert_harmless(&queue, &stale, true).await;
+        bench.advance(secs(60));
+        let current = take(&queue).await;
+        assert!(current.generation() > stale.generation());
+        for handle in [&first, &stale] {
+            assert_harmless(&queue, handle, true).await;
+        }
+        let done = queue.complete_and_lease([&first, &stale, &current], 1, at_once()).await;
+        assert_eq!(done.unwrap().completed, [false, false, true]);
+    }
+}
+
 async fn among_valid_handles_in_one_batch(bench: &Bench) {
     let queue = bench.queue().await;
     let stale = stale_lease(bench, &queue).await;
@@ -182,6 +233,7 @@ on_every_engine!(
     after_the_id_was_added_again,
     after_the_item_was_removed,
     after_death_and_requeue,
+    after_the_item_was_buried_or_revised,
     among_valid_handles_in_one_batch,
     a_lease_of_another_queue_is_refused,
 );

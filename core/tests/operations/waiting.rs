@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use leaseq::{LeaseOptions, WorkQueue};
+use leaseq::{LeaseOptions, Revision, WorkQueue};
 use tokio::task::JoinHandle;
 
 use crate::support::*;
@@ -86,6 +86,17 @@ async fn a_resume_and_a_requeue_wake(bench: &Bench) {
     assert_eq!(woken(call).await, "b");
 }
 
+async fn a_revision_wakes(bench: &Bench) {
+    let (queue, other) = (bench.queue_in_real_time().await, bench.queue_in_real_time().await);
+    for delay in [ms(0), ms(100)] {
+        other.add_item(item("a").delay(secs(600))).await.unwrap();
+        let call = waiting(&queue).await;
+        assert!(other.revise("a", Revision::new().delay(delay)).await.unwrap());
+        assert_eq!(woken(call).await, "a");
+        other.remove("a").await.unwrap();
+    }
+}
+
 async fn every_waiting_call_gets_an_item(bench: &Bench) {
     let (queue, other) = (bench.queue_in_real_time().await, bench.queue_in_real_time().await);
     let mut calls = Vec::new();
@@ -142,5 +153,6 @@ on_every_engine!(
     a_release_and_a_failure_wake,
     the_clock_wakes,
     a_resume_and_a_requeue_wake,
+    a_revision_wakes,
     every_waiting_call_gets_an_item,
 );

@@ -5,8 +5,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
-    CompleteOptions, Ending, Error, FailOptions, Item, ItemInfo, KeepAlive, Lease, LeaseOptions,
-    Page, ReleaseOptions, Releases, Result, State,
+    CompleteOptions, Ending, Error, FailOptions, Item, ItemInfo, ItemRef, KeepAlive, Lease,
+    LeaseOptions, Page, ReleaseOptions, Releases, Result, Revision, State,
 };
 use serde_json::{Value, json};
 
@@ -37,6 +37,43 @@ pub fn item(fields: &Value) -> Item {
         item = item.due_at(UNIX_EPOCH + Duration::from_millis(at));
     }
     item.delay(delay(fields))
+}
+
+/// An item of the queue, perhaps of one generation.
+pub fn item_ref(fields: &Value) -> ItemRef {
+    let item = ItemRef::new(bytes(fields["id"].as_str().unwrap_or_default()));
+    fields["if_generation"].as_str().into_iter().fold(item, ItemRef::if_generation)
+}
+
+/// Items of the queue, each perhaps of one generation.
+pub fn item_refs(request: &Value) -> impl Iterator<Item = ItemRef> {
+    let one = |(i, id)| {
+        let item = ItemRef::new(bytes(id));
+        request["if_generation"][i].as_str().into_iter().fold(item, ItemRef::if_generation)
+    };
+    strings(&request["ids"]).enumerate().map(one)
+}
+
+/// What to change of an item.
+pub fn revision(fields: &Value) -> (ItemRef, Revision) {
+    let number = |name: &str| fields[name].as_u64();
+    let mut revision = Revision::new();
+    if let Some(data) = fields["data"].as_str() {
+        revision = revision.data(bytes(data));
+    }
+    if let Some(priority) = number("priority") {
+        revision = revision.priority(priority.try_into().unwrap_or(u8::MAX));
+    }
+    if let Some(delay) = number("delay_ms") {
+        revision = revision.delay(Duration::from_millis(delay));
+    }
+    if let Some(at) = number("due_at_ms") {
+        revision = revision.due_at(UNIX_EPOCH + Duration::from_millis(at));
+    }
+    if let Some(most) = number("max_attempts") {
+        revision = revision.max_attempts(most.try_into().unwrap_or(u32::MAX));
+    }
+    (item_ref(fields), revision)
 }
 
 /// How to lease.
@@ -130,6 +167,7 @@ pub fn info(item: &ItemInfo) -> Value {
         "last_error": item.last_error,
         "endings": endings(&item.endings),
         "releases": item.releases.as_ref().map(releases),
+        "generation": item.generation,
         "added_at_ms": ms_of(item.added_at),
         "at_ms": item.at.map(ms_of),
     })

@@ -57,28 +57,6 @@ static cJSON *look(Call *call, const char *op) {
     return said;
 }
 
-/* Operations on ids: one, or many. */
-static cJSON *by_id(Call *call, const char *op) {
-    cJSON *list = cJSON_GetObjectItem(call->request, "ids"), *id = NULL;
-    size_t len = (size_t)cJSON_GetArraySize(list), i = 0;
-    leaseq_bytes ids[len + 1];
-    bool done[len + 1];
-    cJSON_ArrayForEach(id, list) ids[i++] = bytes(id);
-    if (strcmp(op, "remove") == 0) {
-        ids[0] = bytes(cJSON_GetObjectItem(call->request, "id"));
-        leaseq_queue_remove(call->queue, ids[0].data, ids[0].len, done, &call->error);
-        return cJSON_CreateBool(done[0]);
-    }
-    if (strcmp(op, "remove_many") == 0) {
-        leaseq_queue_remove_many(call->queue, ids, len, done, &call->error);
-    } else if (len == 1) {
-        leaseq_queue_requeue(call->queue, ids[0].data, ids[0].len, done, &call->error);
-    } else {
-        leaseq_queue_requeue_many(call->queue, ids, len, done, &call->error);
-    }
-    return say_bools(done, len);
-}
-
 static cJSON *purge(Call *call, const char *op) {
     uint64_t removed = 0;
     leaseq_state state = state_of(text(call->request, "state"));
@@ -131,6 +109,9 @@ static const struct {
     {"remove", by_id},
     {"remove_many", by_id},
     {"requeue", by_id},
+    {"bury", by_id},
+    {"revise", revise},
+    {"revise_many", revise},
     {"purge", purge},
     {"pause", pause_or_resume},
     {"resume", pause_or_resume},

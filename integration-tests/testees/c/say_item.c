@@ -68,6 +68,7 @@ cJSON *say_item(const leaseq_item_info *item) {
     cJSON *said = cJSON_CreateObject();
     PUT_ITEM(said, item, leaseq_item_info);
     cJSON_AddStringToObject(said, "state", leaseq_state_name(leaseq_item_info_state(item)));
+    cJSON_AddStringToObject(said, "generation", leaseq_item_info_generation(item));
     put(said, "added_at_ms", (uint64_t)leaseq_item_info_added_at_ms(item));
     put_unless(-1, said, "at_ms", leaseq_item_info_at_ms(item));
     return said;

@@ -4,7 +4,18 @@ import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
 
 import { Lease, LeaseqError, connect } from '../../../bindings-node/index.mjs'
-import { bytes, failure, given, info, item, lease, lost, snake } from './wire.mjs'
+import {
+  bytes,
+  failure,
+  generation,
+  given,
+  info,
+  item,
+  lease,
+  lost,
+  revision,
+  snake,
+} from './wire.mjs'
 
 const clients = new Map()
 const leases = new Map()
@@ -92,11 +103,19 @@ async function operate(queue, request, signal) {
     case 'get':
       return info(await queue.get(bytes(request.id)))
     case 'remove':
-      return queue.remove(bytes(request.id))
+      return queue.remove(bytes(request.id), generation(request))
     case 'remove_many':
-      return queue.removeMany(ids)
+      return queue.removeMany(ids, generation(request))
     case 'requeue':
-      return queue.requeue(ids)
+      return queue.requeue(ids, generation(request))
+    case 'bury':
+      return queue.bury(ids, given({ error: request.error, ...generation(request) }))
+    case 'revise': {
+      const { id, ...changed } = revision(request)
+      return queue.revise(id, changed)
+    }
+    case 'revise_many':
+      return queue.reviseMany(request.revisions.map(revision))
     case 'list': {
       const { state, cursor, limit } = request
       const page = await queue.list(state, given({ cursor, limit }))

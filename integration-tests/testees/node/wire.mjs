@@ -20,6 +20,13 @@ export const item = (fields) =>
     maxAttempts: fields.max_attempts,
   })
 
+export const generation = (fields) => given({ ifGeneration: fields.if_generation })
+
+/** What to change of an item. */
+export const revision = (fields) =>
+  given({ ...item(fields), ...generation(fields), data: fields.data === undefined ? undefined : bytes(fields.data),
+  })
+
 /** What has happened to an item before. */
 const history = ({ endings, releases }) => ({
   endings: endings.map(snake),

@@ -36,6 +36,23 @@ def item(fields: Request) -> leaseq.Item:
     )
 
 
+def generation(fields: Request) -> Request:
+    return {name: fields[name] for name in ("if_generation",) if name in fields}
+
+
+def revision(fields: Request) -> Request:
+    """Return the arguments of a revision."""
+    changed = {"id": bytes.fromhex(fields["id"]), **generation(fields)}
+    if "data" in fields:
+        changed["data"] = bytes.fromhex(fields["data"])
+    if "delay_ms" in fields:
+        changed["delay"] = seconds(fields["delay_ms"])
+    if "due_at_ms" in fields:
+        changed["due_at"] = time(fields["due_at_ms"])
+    kept = ("priority", "max_attempts")
+    return changed | {name: fields[name] for name in kept if name in fields}
+
+
 def failure(error: leaseq.LeaseqError) -> Request:
     kind = "".join("_" + c if c.isupper() else c for c in type(error).__name__[: -len("Error")])
     unknown = getattr(error, "outcome_unknown", False)
@@ -66,7 +83,7 @@ def lease(held: Any) -> Request:
 def info(found: leaseq.ItemInfo | None) -> Request | None:
     if found is None:
         return None
-    names = ("priority", "max_attempts", "failures", "expiries", "last_error")
+    names = ("priority", "max_attempts", "failures", "expiries", "last_error", "generation")
     return {name: getattr(found, name) for name in names} | {
         "id": found.id_bytes.hex(),
         "data": found.data.hex(),

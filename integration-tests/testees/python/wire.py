@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from values import Request, counts, info, item, light_report, ms, page, report, seconds
+import leaseq
+from values import (
+    Request,
+    counts,
+    generation,
+    info,
+    item,
+    light_report,
+    ms,
+    page,
+    report,
+    revision,
+    seconds,
+)
 
 Tell = Callable[[Any], Any]
 
@@ -65,10 +78,21 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             how = {"keep_alive": bool(request.get("keep_alive")), "keep_alive_limit": limit}
             how |= {"strict": bool(request.get("strict"))} if both else {}
             return do(*count, duration, wait, **how), tell
-        case "get" | "remove":
+        case "get":
             return do(bytes.fromhex(request["id"])), tell
-        case "remove_many" | "requeue":
-            return (do(*ids) if op == "requeue" else do(ids)), tell
+        case "remove":
+            return do(bytes.fromhex(request["id"]), **generation(request)), tell
+        case "remove_many":
+            return do(ids, **generation(request)), tell
+        case "requeue":
+            return do(*ids, **generation(request)), tell
+        case "bury":
+            return do(*ids, error=request.get("error", ""), **generation(request)), tell
+        case "revise":
+            given = revision(request)
+            return do(given.pop("id"), given.pop("data", None), **given), tell
+        case "revise_many":
+            return do([leaseq.Revision(**revision(one)) for one in request["revisions"]]), tell
         case "list":
             return do(request["state"], request.get("cursor"), request.get("limit", 100)), tell
         case "purge":

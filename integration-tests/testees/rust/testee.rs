@@ -88,7 +88,7 @@ impl Testee {
         let names = wire::strings(&request["leases"]);
         let held: Vec<Arc<Lease>> = names.map(|name| self.leases.get(name)).collect();
         let many = || held.iter().map(AsRef::as_ref);
-        let ids = || wire::strings(&request["ids"]).map(wire::bytes);
+        let items = || wire::item_refs(request);
         let state = wire::state(text("state"));
         let count = number("count").unwrap_or_default() as usize;
         Ok(match text("op") {
@@ -135,9 +135,18 @@ impl Testee {
                 let limit = number("limit").unwrap_or(100) as usize;
                 wire::page(&queue.list(state, cursor.as_ref(), limit).await?)
             }
-            "remove" => queue.remove(wire::bytes(text("id"))).await?.into(),
-            "remove_many" => queue.remove_many(ids()).await?.into(),
-            "requeue" => queue.requeue(ids()).await?.into(),
+            "remove" => queue.remove(wire::item_ref(request)).await?.into(),
+            "remove_many" => queue.remove_many(items()).await?.into(),
+            "requeue" => queue.requeue(items()).await?.into(),
+            "bury" => queue.bury(items(), text("error")).await?.into(),
+            "revise" => {
+                let (item, revision) = wire::revision(request);
+                queue.revise(item, revision).await?.into()
+            }
+            "revise_many" => {
+                let all = request["revisions"].as_array().into_iter().flatten();
+                queue.revise_many(all.map(wire::revision)).await?.into()
+            }
             "pause" => queue.pause().await?.into(),
             "resume" => queue.resume().await?.into(),
             "purge" => queue.purge(state).await?.into(),

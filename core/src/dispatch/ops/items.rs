@@ -1,4 +1,5 @@
-//! Operations on items that the engine answers at once: add, complete, extend, release, fail, remove, requeue.
+//! Operations on items that the engine answers at once: add, complete, extend, release, fail, remove,
+//! requeue, bury, revise.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,6 +51,32 @@ where
         let (reply, mut replied) = oneshot::channel();
         let size = inputs.len();
         self.enqueue(inputs, size, deadline, reply).result(&mut replied).await
+    }
+}
+
+impl<I> Batcher<ItemOp<I, Option<bool>>>
+where
+    I: Clone + Send + Sync + 'static,
+{
+    /// [`call`](Batcher::call), and again for the inputs that a step of the engine has left to another one. Each
+    /// step answers some.
+    pub(crate) async fn call_in_steps(
+        &self,
+        mut inputs: Vec<I>,
+        mut deadline: Instant,
+    ) -> Result<Vec<bool>> {
+        let mut answers = vec![None; inputs.len()];
+        loop {
+            let given = self.call(inputs.clone(), deadline).await?;
+            let open = answers.iter_mut().filter(|answer| answer.is_none());
+            open.zip(&given).for_each(|(answer, given)| *answer = *given);
+            let mut given = given.into_iter();
+            inputs.retain(|_| matches!(given.next(), Some(None)));
+            if inputs.is_empty() {
+                return Ok(answers.into_iter().flatten().collect());
+            }
+            deadline = self.queue().context.until();
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
-    RequestId, Turn,
+    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
+    RequestId, Revise, Target, Turn,
 };
 use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
 use crate::name::{QueueName, QueueNames};
@@ -71,6 +71,10 @@ impl Faulty {
             }
         }
     }
+}
+
+fn ids<'a>(targets: impl IntoIterator<Item = &'a Target>) -> Vec<Bytes> {
+    targets.into_iter().map(|target| target.id.clone()).collect()
 }
 
 /// For an operation that has none.
@@ -180,19 +184,41 @@ impl Engine for Faulty {
     async fn remove(
         &self,
         queue: &QueueName,
-        ids: &[Bytes],
+        items: &[Target],
         request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        self.run("remove", ids, request_id, self.engine.remove(queue, ids, request_id)).await
+        let work = self.engine.remove(queue, items, request_id);
+        self.run("remove", &ids(items), request_id, work).await
     }
 
     async fn requeue(
         &self,
         queue: &QueueName,
-        ids: &[Bytes],
+        items: &[Target],
         request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        self.run("requeue", ids, request_id, self.engine.requeue(queue, ids, request_id)).await
+        let work = self.engine.requeue(queue, items, request_id);
+        self.run("requeue", &ids(items), request_id, work).await
+    }
+
+    async fn bury(
+        &self,
+        queue: &QueueName,
+        items: &[Bury],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>> {
+        let work = self.engine.bury(queue, items, request_id);
+        self.run("bury", &ids(items.iter().map(|item| &item.target)), request_id, work).await
+    }
+
+    async fn revise(
+        &self,
+        queue: &QueueName,
+        items: &[Revise],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>> {
+        let work = self.engine.revise(queue, items, request_id);
+        self.run("revise", &ids(items.iter().map(|item| &item.target)), request_id, work).await
     }
 
     async fn purge(

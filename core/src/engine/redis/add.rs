@@ -60,7 +60,7 @@ pub(super) async fn add(
 }
 
 /// As the script reads it: a delay, or a time, which is more than the longest delay.
-fn delay(due: Due) -> u64 {
+pub(super) fn delay(due: Due) -> u64 {
     match due {
         Due::After(ms) => ms,
         Due::At(time) if u128::from(time) > MAX_DELAY.as_millis() => time,

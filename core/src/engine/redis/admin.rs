@@ -1,20 +1,19 @@
-//! The operations of operators and cleaners: remove, requeue, purge, light clean, pause, drop. Also the end
+//! The operations of operators and cleaners: remove, requeue, bury, revise, purge, light clean, pause, drop. Also the end
 //! of a client's use of a queue.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use redis::{Cmd, Value, cmd};
+use redis::{Cmd, ToRedisArgs, Value, cmd};
 
 use super::keys::{ALL, UP_TO_DEAD, UP_TO_META, UP_TO_WAKE};
-use super::record::store_id;
+use super::record::{store_id, write_record};
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
-use super::{acl, names, number, reply};
+use super::{acl, add, names, number, reply};
 use crate::Result;
 use crate::clean::LightReport;
-use crate::engine::RequestId;
+use crate::engine::{Bury, RequestId, Revise, Target};
 use crate::item::State;
 use crate::name::QueueName;
 
@@ -24,38 +23,94 @@ const LIGHT_STEP: usize = 500;
 pub(super) async fn remove(
     engine: &RedisEngine,
     queue: &QueueName,
-    ids: &[Bytes],
+    items: &[Target],
     request_id: &RequestId,
 ) -> Result<Vec<bool>> {
-    by_id(engine, queue, Script::Remove, UP_TO_DEAD, ids, request_id).await
+    let fill = |command: &mut Cmd| name_items(command, items.iter());
+    let reply = engine.run(queue, Script::Remove, UP_TO_DEAD, request_id, fill).await?;
+    reply::bools(&reply::text(reply)?, items.len())
 }
 
 pub(super) async fn requeue(
     engine: &RedisEngine,
     queue: &QueueName,
-    ids: &[Bytes],
+    items: &[Target],
     request_id: &RequestId,
 ) -> Result<Vec<bool>> {
-    by_id(engine, queue, Script::Requeue, ALL, ids, request_id).await
+    let fill = |command: &mut Cmd| name_items(command, items.iter());
+    let reply = engine.run(queue, Script::Requeue, ALL, request_id, fill).await?;
+    reply::bools(&reply::text(reply)?, items.len())
 }
 
-/// Runs a script with ids, which answers for each of them.
-async fn by_id(
+pub(super) async fn bury(
     engine: &RedisEngine,
     queue: &QueueName,
-    script: Script,
-    key_count: usize,
-    ids: &[Bytes],
+    items: &[Bury],
     request_id: &RequestId,
-) -> Result<Vec<bool>> {
+) -> Result<Vec<Option<bool>>> {
     let reply = engine
-        .run(queue, script, key_count, request_id, |command| {
-            for id in ids {
-                command.arg(&*store_id(id));
+        .run(queue, Script::Bury, ALL, request_id, |command| {
+            command.arg(&number::salt(request_id)[..]);
+            name_items(command, items.iter().map(|item| &item.target));
+            for item in items {
+                command.arg(&*item.error);
             }
         })
         .await?;
-    reply::bools(&reply::text(reply)?, ids.len())
+    answers(&reply::text(reply)?, items.len())
+}
+
+pub(super) async fn revise(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    items: &[Revise],
+    request_id: &RequestId,
+) -> Result<Vec<Option<bool>>> {
+    let reply = engine
+        .run(queue, Script::Revise, ALL, request_id, |command| {
+            command.arg(&number::salt(request_id)[..]);
+            name_items(command, items.iter().map(|item| &item.target));
+            let mut record = Vec::new();
+            for item in items {
+                record.clear();
+                if let Some(data) = &item.data {
+                    write_record(&mut record, &store_id(&item.target.id), data);
+                }
+                command.arg(&*record);
+                or_unchanged(command, item.priority);
+                or_unchanged(command, item.due.map(add::delay));
+                or_unchanged(command, item.max_attempts);
+            }
+        })
+        .await?;
+    answers(&reply::text(reply)?, items.len())
+}
+
+fn or_unchanged(command: &mut Cmd, value: Option<impl ToRedisArgs>) {
+    match value {
+        Some(value) => command.arg(value),
+        None => command.arg(""),
+    };
+}
+
+/// Adds the arguments that `scripts/parts/named.lua` reads.
+fn name_items<'a>(command: &mut Cmd, items: impl ExactSizeIterator<Item = &'a Target> + Clone) {
+    command.arg(items.len());
+    for item in items.clone() {
+        command.arg(&*store_id(&item.id));
+    }
+    for item in items {
+        match item.generation {
+            Some(generation) => command.arg(generation),
+            None => command.arg(""),
+        };
+    }
+}
+
+/// The answers of a script that may leave items to another step, which are `None`.
+fn answers(digits: &str, count: usize) -> Result<Vec<Option<bool>>> {
+    let answers = digits.bytes().map(|digit| (digit != b'-').then_some(digit == b'1'));
+    reply::same_length(answers, count)
 }
 
 pub(super) async fn purge(

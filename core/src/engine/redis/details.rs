@@ -11,6 +11,8 @@ pub(super) struct Details {
     pub(super) expiries: u32,
     pub(super) deliveries: u64,
     pub(super) history: History,
+    /// When it was added, if its number does not tell.
+    pub(super) added_at_ms: Option<u64>,
     pub(super) error: String,
 }
 
@@ -28,12 +30,14 @@ fn try_read_details(packed: &[u8]) -> Option<Details> {
     let numbers: Option<Vec<u64>> = numbers.map(|part| part.parse().ok()).collect();
     let [priority, _size, max_attempts, failures, expiries, deliveries, _front, _since] =
         numbers?.try_into().ok()?;
-    let mut history = History::default();
+    let (mut history, mut added_at_ms) = (History::default(), None);
     let mut rest = &packed[end..];
     while let Some(section) = rest.strip_prefix(b";") {
         let (letter, text, behind) = read_section(section)?;
-        if letter == b'H' {
-            history = History::read(text)?;
+        match letter {
+            b'A' => added_at_ms = Some(std::str::from_utf8(text).ok()?.parse().ok()?),
+            b'H' => history = History::read(text)?,
+            _ => {}
         }
         rest = behind;
     }
@@ -46,6 +50,7 @@ fn try_read_details(packed: &[u8]) -> Option<Details> {
         expiries: u32::try_from(expiries).ok()?,
         deliveries,
         history,
+        added_at_ms,
         error: String::from_utf8_lossy(error).into_owned(),
     })
 }
@@ -78,7 +83,9 @@ mod tests {
         assert_eq!(details.history.endings.len(), 1);
         assert_eq!(details.history.releases.unwrap().reason, "a:;");
         assert_eq!(read_details(b"3:0:5:1:1:4:0:17;X2:;::no").error, "no");
-        for broken in [";H3:F1:", ";H99:F1:0:0::", ";", ";H:", ";é", ";H2:F1"] {
+        let details = read_details(b"3:0:5:1:1:4:0:17;A13:1790000000000;H5::0:0::no");
+        assert_eq!((details.added_at_ms, details.error.as_str()), (Some(1_790_000_000_000), "no"));
+        for broken in [";H3:F1:", ";H99:F1:0:0::", ";", ";H:", ";é", ";H2:F1", ";A1:x:"] {
             let packed = format!("3:0:5:1:1:4:0:17{broken}");
             assert_eq!(read_details(packed.as_bytes()), Details::default(), "{broken}");
         }

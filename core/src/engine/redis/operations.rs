@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
 use super::{acl, add, admin, audit, doctor, due, lease, open_queue, query, settle};
@@ -13,8 +12,8 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
-    RequestId, Turn,
+    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
+    RequestId, Revise, Target, Turn,
 };
 use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
 use crate::name::{QueueName, QueueNames};
@@ -113,19 +112,37 @@ impl Engine for RedisEngine {
     async fn remove(
         &self,
         queue: &QueueName,
-        ids: &[Bytes],
+        items: &[Target],
         request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        admin::remove(self, queue, ids, request_id).await
+        admin::remove(self, queue, items, request_id).await
     }
 
     async fn requeue(
         &self,
         queue: &QueueName,
-        ids: &[Bytes],
+        items: &[Target],
         request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        admin::requeue(self, queue, ids, request_id).await
+        admin::requeue(self, queue, items, request_id).await
+    }
+
+    async fn bury(
+        &self,
+        queue: &QueueName,
+        items: &[Bury],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>> {
+        admin::bury(self, queue, items, request_id).await
+    }
+
+    async fn revise(
+        &self,
+        queue: &QueueName,
+        items: &[Revise],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>> {
+        admin::revise(self, queue, items, request_id).await
     }
 
     async fn purge(

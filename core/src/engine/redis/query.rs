@@ -127,7 +127,8 @@ fn item_info(
         last_error: details.error,
         endings: details.history.endings,
         releases: details.history.releases,
-        added_at: from_ms(number::added_at_ms(generation)),
+        generation: generation.to_string(),
+        added_at: from_ms(details.added_at_ms.unwrap_or_else(|| number::added_at_ms(generation))),
         at: reply::text(score)?.parse::<f64>().ok().map(|ms| from_ms(ms.max(0.0) as u64)),
     })
 }

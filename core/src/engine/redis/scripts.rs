@@ -56,7 +56,7 @@ macro_rules! scripts {
 scripts! {
     Add "add" fills for [Add]
         parts ["keys" "now" "day" "number" "incarnation" "lane" "notify_workers" "notify_cleaner" "large"
-        "details" "moves"];
+        "details" "delay" "moves"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "due"
         "next_due" "large" "fitting" "put_back" "take" "lease"];
@@ -72,8 +72,14 @@ scripts! {
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "current"];
-    Remove "remove" drains for [Remove] parts ["keys" "now" "day" "lane" "delete_items"];
-    Requeue "requeue" drains for [Requeue] parts ["keys" "now" "day" "lane" "notify_workers" "details" "moves"];
+    Remove "remove" drains for [Remove] parts ["keys" "now" "day" "lane" "named" "delete_items"];
+    Requeue "requeue" drains for [Requeue]
+        parts ["keys" "now" "day" "lane" "notify_workers" "details" "moves" "named"];
+    Bury "bury" drains for [Bury]
+        parts ["keys" "now" "day" "number" "lane" "large" "details" "moves" "fitting" "named" "unleased" "renumber"];
+    Revise "revise" fills for [Revise]
+        parts ["keys" "now" "day" "number" "lane" "notify_workers" "notify_cleaner" "large" "details" "delay" "moves"
+        "fitting" "named" "unleased" "renumber"];
     Purge "purge" drains for [Purge]
         parts ["keys" "now" "day" "lane" "large" "fitting" "put_back" "delete_items"];
     LightClean "light_clean" drains for [LightClean]

@@ -10,7 +10,7 @@ use crate::item::{Item, State};
 use crate::name::QueueName;
 
 /// Larger data is in a table of its own, so that leasing an item does not write its data again.
-const INLINE: usize = 1_024;
+pub(super) const INLINE: usize = 1_024;
 
 const ADD: &str = "INSERT INTO item
     (number, queue, state, sort_key, position, priority, max_attempts, added_at, since, id, data)
@@ -56,10 +56,13 @@ pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result
         Ok(())
     })?;
     for (number, item) in large {
-        db.run("INSERT INTO large VALUES (?1, ?2)", |statement| {
-            statement.execute(params![number, item.data.as_ref()])
-        })?;
+        add_large(db, number, &item.data)?;
     }
     db.count(queue, &delta)?;
     Ok(answers)
+}
+
+pub(super) fn add_large(db: &Database, number: i64, data: &[u8]) -> Result<()> {
+    db.run("INSERT INTO large VALUES (?1, ?2)", |s| s.execute(params![number, data]))?;
+    Ok(())
 }

@@ -1,28 +1,28 @@
 //! Operations of operators: remove, requeue, purge, pause.
 
-use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
-use super::row::{Stored, WITHOUT_DATA, read_priority, read_state, state_number};
+use super::row::{Stored, WITHOUT_DATA, is_generation, read_priority, read_state, state_number};
 use super::settle::delete_large;
 use crate::Result;
+use crate::engine::Target;
 use crate::item::State;
 use crate::name::QueueName;
 
-pub(super) fn remove(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Result<Vec<bool>> {
-    let Some(queue) = db.queue(name)? else { return Ok(vec![false; ids.len()]) };
+pub(super) fn remove(db: &mut Database, name: &QueueName, items: &[Target]) -> Result<Vec<bool>> {
+    let Some(queue) = db.queue(name)? else { return Ok(vec![false; items.len()]) };
     let mut delta = CountDelta::default();
-    let mut answers = Vec::with_capacity(ids.len());
-    for id in ids {
+    let mut answers = Vec::with_capacity(items.len());
+    for target in items {
         let number = db.run("SELECT number FROM item WHERE queue = ?1 AND id = ?2", |s| {
-            s.query_row(params![queue, id.as_ref()], |row| row.get(0)).optional()
+            s.query_row(params![queue, target.id.as_ref()], |row| row.get(0)).optional()
         })?;
         let gone = match number {
-            Some(number) => remove_one(db, number, &mut delta)?,
-            None => false,
+            Some(number) if is_generation(number, target) => remove_one(db, number, &mut delta)?,
+            _ => false,
         };
         answers.push(gone);
     }
@@ -49,19 +49,20 @@ fn remove_one(db: &Database, number: i64, delta: &mut CountDelta) -> Result<bool
     Ok(true)
 }
 
-pub(super) fn requeue(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Result<Vec<bool>> {
+pub(super) fn requeue(db: &mut Database, name: &QueueName, items: &[Target]) -> Result<Vec<bool>> {
     const REQUEUE: &str =
         "UPDATE item SET state = 0, sort_key = -priority, position = ?2, failures = 0, expiries = 0, front = 0,
         since = ?3, history = ?4 WHERE number = ?1";
     let find =
         format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2 AND state = 3");
-    let Some(queue) = db.queue(name)? else { return Ok(vec![false; ids.len()]) };
+    let Some(queue) = db.queue(name)? else { return Ok(vec![false; items.len()]) };
     let now = db.now as i64;
     let mut delta = CountDelta::default();
-    let mut answers = Vec::with_capacity(ids.len());
-    for id in ids {
-        let found =
-            db.run(&find, |s| s.query_row(params![queue, id.as_ref()], Stored::read).optional())?;
+    let mut answers = Vec::with_capacity(items.len());
+    for target in items {
+        let place = params![queue, target.id.as_ref()];
+        let found = db.run(&find, |s| s.query_row(place, Stored::read).optional())?;
+        let found = found.filter(|item| is_generation(item.number, target));
         answers.push(found.is_some());
         let Some(mut item) = found else { continue };
         if item.broken.any() {

@@ -10,7 +10,7 @@ use super::database::Database;
 use super::due::{move_due, next_due};
 use super::mend::set_right;
 use super::row::{COLUMNS, Data, Stored};
-use crate::engine::{Generation, LeaseRequest, Leased, LeasedItem, Token};
+use crate::engine::{LeaseRequest, Leased, LeasedItem, Token};
 use crate::item::State;
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
@@ -216,10 +216,7 @@ impl Taking {
             delta.count(State::Ready, row.priority, -1);
             delta.count(State::Leased, row.priority, 1);
             self.items.push(LeasedItem {
-                token: Token {
-                    generation: Generation { count: row.number as u64, salt: [0; 5] },
-                    delivery: row.deliveries,
-                },
+                token: Token { generation: row.generation(), delivery: row.deliveries },
                 data,
                 priority: row.priority,
                 max_attempts: row.max_attempts(),

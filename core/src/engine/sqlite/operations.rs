@@ -4,19 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 
 use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
-use super::{add, admin, clean, dropped, maintenance, query, settle};
+use super::{add, admin, change, clean, dropped, maintenance, query, settle};
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
-    RequestId, Turn,
+    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
+    RequestId, Revise, Target, Turn,
 };
 use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
 use crate::name::{QueueName, QueueNames};
@@ -119,19 +118,38 @@ impl Engine for SqliteEngine {
     async fn remove(
         &self,
         queue: &QueueName,
-        ids: &[Bytes],
+        items: &[Target],
         request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        self.write(queue, ids, ids.len(), request_id, admin::remove).await
+        self.write(queue, items, items.len(), request_id, admin::remove).await
     }
 
     async fn requeue(
         &self,
         queue: &QueueName,
-        ids: &[Bytes],
+        items: &[Target],
         request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        self.write_and_notify(queue, ids, ids.len(), request_id, admin::requeue).await
+        self.write_and_notify(queue, items, items.len(), request_id, admin::requeue).await
+    }
+
+    async fn bury(
+        &self,
+        queue: &QueueName,
+        items: &[Bury],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>> {
+        self.write(queue, items, items.len(), request_id, change::bury).await
+    }
+
+    async fn revise(
+        &self,
+        queue: &QueueName,
+        items: &[Revise],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>> {
+        let size = items.iter().map(|item| 1 + item.data_len() / 1_024).sum();
+        self.write_and_notify(queue, items, size, request_id, change::revise).await
     }
 
     async fn purge(

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use super::database::Database;
 use super::location::Location;
 use super::opening::Opening;
-use super::{add, admin, audit, clean, dropped, lease, maintenance, open, query, settle};
+use super::{add, admin, audit, change, clean, dropped, lease, maintenance, open, query, settle};
 use crate::clock::Clock;
-use crate::engine::{Complete, Extend, Fail, LeaseRequest, Release, Turn};
-use crate::item::{Cursor, Item, State};
+use crate::engine::{Bury, Complete, Extend, Fail, LeaseRequest, Release, Revise, Target, Turn};
+use crate::item::{Cursor, Due, Item, State};
 use crate::name::QueueName;
 
 /// Runs every operation; returns the text of every statement.
@@ -42,8 +42,15 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     }
     query::counts(db, &name).unwrap();
     query::get(db, &name, &[1]).unwrap();
-    admin::remove(db, &name, &[Bytes::from_static(&[9])]).unwrap();
-    admin::requeue(db, &name, &[Bytes::from_static(&[8])]).unwrap();
+    let target = |id: u8| Target { id: Bytes::copy_from_slice(&[id]), generation: None };
+    admin::remove(db, &name, &[target(9)]).unwrap();
+    admin::requeue(db, &name, &[target(8)]).unwrap();
+    change::bury(db, &name, &[Bury { target: target(10), error: "".into() }]).unwrap();
+    for data in [None, Some(Bytes::new()), Some(vec![0; 2_000].into())] {
+        let (target, due) = (target(11), Some(Due::After(0)));
+        let revise = Revise { target, data, priority: None, due, max_attempts: None };
+        assert_eq!(change::revise(db, &name, &[revise]).unwrap(), [Some(true)]);
+    }
     audit::items(db, &name, 0, true, &mut Default::default()).unwrap();
     audit::large_data(db, 0, true, &mut Default::default()).unwrap();
     audit::wrong_counts(db, &name).unwrap();

@@ -7,6 +7,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
+use crate::engine::generation::NO_SALT;
+use crate::engine::{Generation, Target};
 use crate::error::show_id;
 use crate::item::{History, ItemInfo, State};
 use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY};
@@ -121,6 +123,15 @@ pub(super) fn sort_key(state: State, priority: u8, at: i64) -> i64 {
     if state == State::Ready { -i64::from(priority) } else { at }
 }
 
+fn generation(number: i64) -> Generation {
+    Generation { count: number as u64, salt: NO_SALT }
+}
+
+/// Whether the item with this number is of the generation that the target names, if that names one.
+pub(super) fn is_generation(number: i64, target: &Target) -> bool {
+    target.generation.is_none_or(|wanted| wanted == generation(number))
+}
+
 /// Reads the columns of a row, and notes which are not as they should be.
 struct Columns<'a> {
     row: &'a Row<'a>,
@@ -233,6 +244,10 @@ impl Stored {
         })
     }
 
+    pub(super) fn generation(&self) -> Generation {
+        generation(self.number)
+    }
+
     pub(super) fn max_attempts(&self) -> Option<u32> {
         (self.max_attempts > 0).then_some(self.max_attempts)
     }
@@ -275,6 +290,7 @@ impl Stored {
 
     /// The item, with this data.
     pub(super) fn info(self, data: Bytes) -> ItemInfo {
+        let generation = self.generation().to_string();
         ItemInfo {
             data,
             state: self.state,
@@ -287,6 +303,7 @@ impl Stored {
             last_error: self.error,
             endings: self.history.endings,
             releases: self.history.releases,
+            generation,
             id: self.id,
         }
     }

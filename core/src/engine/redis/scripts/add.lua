@@ -1,14 +1,13 @@
 -- Adds items that do not exist yet, in one atomic step.
 -- KEYS  see parts/keys.lua, up to the ready list of the highest priority in the batch
 -- ARGV  [1] lane, [2] number, [3] salt, [4] count, the ids, the records (id and data as stored; opaque
---       here), then per item with options: index, priority, delay in ms (above 366 days: the server time at
---       which it is due, if that is not further ahead), max_attempts (0: no limit)
+--       here), then per item with options: index, priority, delay (see parts/delay.lua), max_attempts (0: no
+--       limit)
 --       The ids of one call differ from each other.
 -- Reply a string: for each item 1 (added) or 0 (exists), then `n` if the add has made the queue
 local done = load_reply()
 if done then return done end
 
-local LONGEST_DELAY = 31622400000
 local salt, count = ARGV[3], tonumber(ARGV[4])
 local known = redis.call('HMGET', IDS, unpack(ARGV, 5, 4 + count))
 local meta = redis.call('HMGET', META, 'last', 'waiting', 'added', 'format')
@@ -49,9 +48,9 @@ for i = 1, count do
     else
       local priority, delay, max_attempts = 0, 0, 0
       if option then
-        priority, delay, max_attempts = tonumber(ARGV[option + 1]), tonumber(ARGV[option + 2]), tonumber(ARGV[option + 3])
+        priority, max_attempts = tonumber(ARGV[option + 1]), tonumber(ARGV[option + 3])
+        delay = delay_of(tonumber(ARGV[option + 2]))
       end
-      if delay > LONGEST_DELAY then delay = math.max(0, math.min(LONGEST_DELAY, delay - now)) end
       local due = delay > 0 and now + delay or 0
       if size + priority + delay + max_attempts > 0 then -- else only its time has passed
         details[#details + 1] = number

@@ -1,12 +1,12 @@
 -- Makes dead items ready again, at the back of their priority, with their attempts counted from 0.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] lane, [2] number, then the ids
--- Reply a string: for each id 1 (requeued) or 0 (there is none, or it is not dead)
+-- ARGV  [1] lane, [2] number, from [3] what parts/named.lua reads
+-- Reply a string: for each 1 (requeued) or 0 (there is none, or it is not dead)
 local done = load_reply()
 if done then return done end
 
 local answers, numbers, places, seen = {}, {}, {}, {}
-for i, number in ipairs(redis.call('HMGET', IDS, unpack(ARGV, 3))) do
+for i, number in ipairs((read_named(3))) do
   answers[i] = '0'
   if number and not seen[number] then
     seen[number] = true

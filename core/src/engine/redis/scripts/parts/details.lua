@@ -6,6 +6,7 @@
 --   since       server time at which the item became ready, 0 for the time of its add
 -- Sections that few items have stand before the colon of the error: each a semicolon, a letter, its length, a
 -- colon and its text.
+--   A           server time of the add, for an item that has got another number since
 --   H           history: `endings:releases:released:reason`: the last 16 failed (F) and expired (E) leases, each
 --               a letter and the server time; how often in a row the item was released for this reason, and
 --               when first
@@ -34,6 +35,7 @@ local function unpack_details(packed)
     end
   end
   if sections.H and not is_history(sections.H) then p = nil end
+  if sections.A and not (#sections.A <= 15 and string.match(sections.A, '^%d+$')) then p = nil end
   if not p then
     -- Damage must not stop the queue: the defaults count, and no earlier lease is current.
     p, size, m, f, e, d, front, since, rest, sections = 0, 0, 0, 0, 0, now, 0, 0, '', {}

@@ -1,0 +1,33 @@
+-- Buries items that are ready or delayed: they are dead, whatever their limit of attempts. Each is a new generation,
+-- so that no earlier holder can complete it, and no entry of a ready list leads to it.
+-- KEYS  see parts/keys.lua, all
+-- ARGV  [1] lane, [2] number, [3] salt, from [4] what parts/named.lua reads, then the error text of each
+-- Reply a string: for each 1 (buried), 0 (there is none, or it is leased or dead) or - (not executed: ask again)
+local done = load_reply()
+if done then return done end
+
+local format = redis.call('HGET', META, 'format')
+if format and format ~= '1' then return redis.error_reply('FORMAT ' .. format) end
+local numbers, last = read_named(4)
+local found, answers, items = read_unleased(numbers, false), {}, {}
+for i, number in ipairs(numbers) do
+  local item = number and found[number]
+  if not item or item.id then
+    answers[i] = '0' -- nor is it buried twice
+  elseif item.left then
+    answers[i] = '-'
+  else
+    item.id, item.x.error, item.x.front = ARGV[4 + i], ARGV[last + i], 0
+    items[#items + 1], answers[i] = item, '1'
+  end
+end
+if #items > 0 then
+  renumber(items, ARGV[3])
+  local moves = new_moves()
+  for _, item in ipairs(items) do moves.at(DEAD, now, item.number) end
+  moves.write()
+  redis.call('HINCRBY', META, 'died', #items)
+end
+local answer = table.concat(answers)
+save_reply(answer)
+return answer

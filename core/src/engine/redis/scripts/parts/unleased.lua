@@ -1,0 +1,40 @@
+-- Reads the items that a script may give new numbers, of those with these numbers (false: there is none): those that
+-- are not leased, and not dead unless `dead_too`. Returns them by number. Of each: number, record, x (its details),
+-- priority, delayed and dead (its score, or false). Only `left`, if its record is too large to be copied in this step:
+-- the script leaves the item to another one, and answers `-`. The first item is never left.
+local function read_unleased(numbers, dead_too)
+  local named, seen = {}, {}
+  for _, number in ipairs(numbers) do
+    if number and not seen[number] then
+      seen[number] = true
+      named[#named + 1] = number
+    end
+  end
+  if #named == 0 then return {} end
+
+  local details, scores = redis.call('HMGET', DETAILS, unpack(named)), {}
+  for i, key in ipairs({ LEASED, DELAYED, DEAD }) do scores[i] = redis.call('ZMSCORE', key, unpack(named)) end
+  local items, wanted, their_details = {}, {}, {}
+  for i, number in ipairs(named) do
+    local dead = scores[3][i]
+    if not scores[1][i] and (dead_too or not dead) then
+      local n = #items + 1
+      items[n] = { number = number, delayed = scores[2][i], dead = dead }
+      wanted[n], their_details[n] = number, details[i]
+    end
+  end
+  if #items == 0 then return {} end
+
+  local found, fits = {}, fitting(their_details, MAX_REPLY, 1)
+  for n = fits + 1, #items do found[wanted[n]] = { left = true } end
+  for n, record in ipairs(redis.call('HMGET', ITEMS, unpack(wanted, 1, fits))) do
+    local item = items[n]
+    -- An id may lead to no item, because a script died half-way.
+    if record then
+      item.record, item.x = record, unpack_details(their_details[n])
+      item.priority = item.x.priority
+      found[item.number] = item
+    end
+  end
+  return found
+end

@@ -1,0 +1,182 @@
+//! Operations of operators that make new generations of items: bury, revise.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::add::{INLINE, add_large};
+use super::count_delta::CountDelta;
+use super::database::Database;
+use super::mend::set_right;
+use super::row::{Stored, WITHOUT_DATA, is_generation, sort_key, state_number};
+use super::settle::delete_large;
+use crate::Result;
+use crate::engine::{Bury, Revise, Target};
+use crate::item::State;
+use crate::name::QueueName;
+use crate::options::MAX_BATCH_BYTES;
+
+/// Neither an earlier lease nor an earlier reference leads to the new number.
+const RENUMBER: &str = "UPDATE item SET number = ?2, state = ?3, sort_key = ?4, position = ?5,
+    priority = ?6, max_attempts = ?7, front = ?8, since = ?9, error = ?10, deliveries = 0
+    WHERE number = ?1";
+const MOVE_LARGE: &str = "UPDATE large SET number = ?2 WHERE number = ?1";
+
+pub(super) fn bury(
+    db: &mut Database,
+    name: &QueueName,
+    items: &[Bury],
+) -> Result<Vec<Option<bool>>> {
+    let Some(queue) = db.queue(name)? else { return Ok(vec![Some(false); items.len()]) };
+    let mut step = Step::new(queue);
+    for bury in items {
+        let found = step.find(db, &bury.target)?.filter(|item| item.state != State::Dead);
+        step.answer(db, found, None, |db, mut item| {
+            (item.state, item.sort_key) = (State::Dead, db.now as i64);
+            (item.front, item.error) = (false, bury.error.as_ref().to_owned());
+            item
+        })?;
+    }
+    step.end(db)
+}
+
+pub(super) fn revise(
+    db: &mut Database,
+    name: &QueueName,
+    items: &[Revise],
+) -> Result<Vec<Option<bool>>> {
+    let Some(queue) = db.queue(name)? else { return Ok(vec![Some(false); items.len()]) };
+    let mut step = Step::new(queue);
+    for revise in items {
+        let found = step.find(db, &revise.target)?;
+        let found = found.filter(|item| item.state != State::Dead || revise.due.is_none());
+        let data = revise.data.as_deref();
+        step.answer(db, found, data, |db, item| revised(db, item, revise))?;
+    }
+    step.end(db)
+}
+
+/// The item as it is to be.
+fn revised(db: &Database, mut item: Stored, revise: &Revise) -> Stored {
+    item.priority = revise.priority.unwrap_or(item.priority);
+    item.max_attempts = revise.max_attempts.unwrap_or(item.max_attempts);
+    if let Some(due) = revise.due {
+        let delay = due.delay_ms(db.now) as i64;
+        item.state = if delay > 0 { State::Delayed } else { State::Ready };
+        (item.sort_key, item.front) = (db.now as i64 + delay, false);
+        item.since = item.sort_key;
+    } else if item.state == State::Ready {
+        item.since = db.now as i64;
+    }
+    item
+}
+
+/// The items that one transaction changes.
+struct Step {
+    queue: i64,
+    delta: CountDelta,
+    answers: Vec<Option<bool>>,
+    /// How many bytes of data it may still copy.
+    room: i64,
+    /// An item did not fit: the next step begins with it.
+    full: bool,
+}
+
+impl Step {
+    fn new(queue: i64) -> Self {
+        let room = MAX_BATCH_BYTES as i64;
+        Step { queue, delta: CountDelta::default(), answers: Vec::new(), room, full: false }
+    }
+
+    /// The target, if it is not leased. Repairs its row, so that it can be changed.
+    fn find(&mut self, db: &Database, target: &Target) -> Result<Option<Stored>> {
+        let sql = format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2");
+        let find = || -> Result<Option<Stored>> {
+            let place = params![self.queue, target.id.as_ref()];
+            let found = db.run(&sql, |s| s.query_row(place, Stored::read).optional())?;
+            Ok(found
+                .filter(|item| is_generation(item.number, target) && item.state != State::Leased))
+        };
+        match find()? {
+            Some(item) if item.broken.any() => {
+                set_right(db, &item, &mut self.delta)?;
+                // An unreadable item cannot be changed.
+                if item.broken.record { Ok(None) } else { find() }
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// Changes the item that was found, under a new number. `data`: replaces its data.
+    fn answer(
+        &mut self,
+        db: &Database,
+        found: Option<Stored>,
+        data: Option<&[u8]>,
+        change: impl FnOnce(&Database, Stored) -> Stored,
+    ) -> Result<()> {
+        if self.full {
+            self.answers.push(None);
+            return Ok(());
+        }
+        let Some(old) = found else {
+            self.answers.push(Some(false));
+            return Ok(());
+        };
+        let (number, state, priority) = (old.number, old.state, old.priority);
+        let large: Option<i64> = db
+            .run("SELECT length(data) FROM large WHERE number = ?1", |s| {
+                s.query_row([number], |row| row.get(0)).optional()
+            })?;
+        let copied = if data.is_none() { large.unwrap_or(0) } else { 0 };
+        if copied > self.room && self.answers.contains(&Some(true)) {
+            self.full = true;
+            self.answers.push(None);
+            return Ok(());
+        }
+        self.room -= copied;
+
+        let new = db.next_number();
+        let item = change(db, old);
+        // A ready item goes to the back.
+        let position = if item.state == State::Ready { new } else { 0 };
+        db.run(RENUMBER, |s| {
+            s.execute(params![
+                number,
+                new,
+                state_number(item.state),
+                sort_key(item.state, item.priority, item.sort_key),
+                position,
+                item.priority,
+                item.max_attempts,
+                item.front,
+                item.since,
+                item.error,
+            ])
+        })?;
+        match data {
+            None if large.is_some() => {
+                db.run(MOVE_LARGE, |s| s.execute([number, new]))?;
+            }
+            None => {}
+            Some(data) => {
+                delete_large(db, number, large.is_some())?;
+                let inline = (data.len() <= INLINE).then_some(data);
+                db.run("UPDATE item SET data = ?2 WHERE number = ?1", |s| {
+                    s.execute(params![new, inline])
+                })?;
+                if inline.is_none() {
+                    add_large(db, new, data)?;
+                }
+            }
+        }
+        self.delta.count(state, priority, -1);
+        self.delta.count(item.state, item.priority, 1);
+        self.delta.died += i64::from(state != State::Dead && item.state == State::Dead);
+        self.answers.push(Some(true));
+        Ok(())
+    }
+
+    fn end(self, db: &Database) -> Result<Vec<Option<bool>>> {
+        db.count(self.queue, &self.delta)?;
+        Ok(self.answers)
+    }
+}
