@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use super::{ItemInfo, check_id};
+use super::info::ItemInfo;
+use super::limits::check_id;
 use crate::engine::{Generation, Target};
 use crate::error::show_id;
 use crate::{Error, Result};

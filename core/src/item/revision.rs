@@ -4,7 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use super::{Due, ItemRef, check_fields};
+use super::due::Due;
+use super::item_ref::ItemRef;
+use super::limits::check_fields;
 use crate::engine::Revise;
 use crate::error::show_id;
 use crate::{Error, Result};

@@ -24,7 +24,10 @@ export const generation = (fields) => given({ ifGeneration: fields.if_generation
 
 /** What to change of an item. */
 export const revision = (fields) =>
-  given({ ...item(fields), ...generation(fields), data: fields.data === undefined ? undefined : bytes(fields.data),
+  given({
+    ...item(fields),
+    ...generation(fields),
+    data: fields.data === undefined ? undefined : bytes(fields.data),
   })
 
 /** What has happened to an item before. */

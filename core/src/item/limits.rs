@@ -1,0 +1,42 @@
+//! The limits of items.
+
+use std::time::{Duration, SystemTime};
+
+use super::due;
+use crate::error::show_id;
+use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY};
+use crate::{Error, Result};
+
+/// Says what is outside its limits. `due`: the delay, and the time at which the item is due.
+pub(super) fn check_fields(
+    data: usize,
+    max_data: usize,
+    priority: u8,
+    due: (Duration, Option<SystemTime>),
+    max_attempts: Option<u32>,
+) -> std::result::Result<(), String> {
+    if data > max_data {
+        return Err(format!("data of {data} bytes is over the limit of {max_data}"));
+    }
+    if priority > MAX_PRIORITY {
+        return Err(format!("priority {priority} is not between 0 and {MAX_PRIORITY}"));
+    }
+    due::check(due.0, due.1).map_err(|error| error.to_string())?;
+    match max_attempts {
+        Some(n) if n == 0 || n > MAX_ATTEMPTS => {
+            Err(format!("max_attempts {n} is not between 1 and {MAX_ATTEMPTS}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn check_id(id: &[u8]) -> Result<()> {
+    if id.is_empty() || id.len() > MAX_ID {
+        return Err(Error::invalid(format_args!(
+            "id {} has {} bytes, not between 1 and {MAX_ID}",
+            show_id(id),
+            id.len()
+        )));
+    }
+    Ok(())
+}
