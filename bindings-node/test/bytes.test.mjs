@@ -42,6 +42,9 @@ onEachEngine('bytes beside other calls', (place) => {
         (q) => q.remove(bad()),
         (q) => q.removeMany(['a', bad()]),
         (q) => q.requeue([bad()]),
+        (q) => q.bury([bad()]),
+        (q) => q.revise('a', { data: bad() }),
+        (q) => q.revise(bad(), { data: 'a' }),
       ])
       for (const [i, { status, reason }] of became.entries()) {
         assert.deepEqual([i, status, reason?.code], [i, 'rejected', 'INVALID'])

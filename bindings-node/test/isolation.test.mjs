@@ -50,6 +50,11 @@ onEachEngine('beside other calls', (place) => {
       (q) => q.list('ready', trap('cursor')),
       (q) => q.removeMany(half('a')),
       (q) => q.requeue(half('a')),
+      (q) => q.remove('a', trap('ifGeneration')),
+      (q) => q.bury(half('a')),
+      (q) => q.bury(['a'], trap('error')),
+      (q) => q.revise('a', trap('data')),
+      (q) => q.reviseMany(half({ id: 'a', data: 'x' })),
       (q) => q.counts(trap('signal')),
       (q) => q.purge('ready', trap('signal')),
     ]

@@ -154,6 +154,48 @@ onEachEngine('operations', (place) => {
     assert.equal((await queue.get('high')).atMs, null)
   })
 
+  test('items that are not leased are buried and revised, as they were seen', async () => {
+    const queue = place.queue()
+    await queue.addItems(['a', 'b', 'c'].map((id) => ({ id, data: 'old', delayMs: 60_000 })))
+    const [a, b, c] = (await queue.list('delayed')).items
+    assert.equal(await queue.revise('a', { data: 'new', ifGeneration: a.generation }), true)
+    assert.equal(await queue.revise('a', { data: 'newer', ifGeneration: a.generation }), false)
+    assert.equal(await queue.remove('a', { ifGeneration: a.generation }), false)
+    const revised = await queue.get('a')
+    assert.equal(revised.text(), 'new')
+    assert.equal(revised.addedAtMs, a.addedAtMs)
+    assert.notEqual(revised.generation, a.generation)
+    const seen = { ifGeneration: [a.generation, b.generation, null] }
+    assert.deepEqual(await queue.bury(['a', 'b', 'c'], { ...seen, error: new Error('no') }), [
+      false,
+      true,
+      true,
+    ])
+    assert.equal((await queue.get('b')).lastError, 'no')
+    assert.deepEqual(await queue.bury(['a']), [true])
+    assert.equal((await queue.get('a')).lastError, 'buried by an operator')
+    assert.deepEqual(await queue.requeue(['c'], { ifGeneration: c.generation }), [false])
+    assert.deepEqual(await queue.requeue(['c', 'c']), [true, false])
+    const revisions = [
+      { id: 'c', json: { n: 1 }, priority: 9, dueAtMs: 0, maxAttempts: 3 },
+      { id: 'x', delayMs: 0 },
+    ]
+    assert.deepEqual(await queue.reviseMany(revisions), [true, false])
+    const lease = await queue.lease(AT_ONCE)
+    assert.deepEqual([lease.json(), lease.priority, lease.maxAttempts], [{ n: 1 }, 9, 3])
+    for (const [mistake, says] of [
+      [() => queue.removeMany(['a', 'b'], { ifGeneration: a.generation }), /1 generations for 2/],
+      [() => queue.bury(['a'], { ifGeneration: ['?'] }), /is not a generation/],
+      [() => queue.remove('a', { ifGeneration: 7 }), /ifGeneration: 7 is not a string|not a list/],
+      [() => queue.revise('a', {}), /changes nothing/],
+      [() => queue.revise('a', { data: 'x', json: 1 }), /data or json, not both/],
+      [() => queue.revise('a', { dely: 1 }), /a revision has no option "dely"/],
+      [() => queue.reviseMany([{ data: 'x' }]), /^id/],
+    ]) {
+      await assert.rejects(mistake(), { code: 'INVALID', message: says })
+    }
+  })
+
   test('leases are extended, given back and failed, singly and together', async () => {
     const queue = place.queue()
     await queue.addItems(['a', 'b', 'c', 'd'].map((id) => ({ id, data: '' })))

@@ -71,6 +71,9 @@ def test_every_operation(url, run):
             assert await queue.remove(lease.id)
             assert await queue.remove_many(["x"]) == [False]
             assert await queue.requeue("a") == [False]
+            assert await queue.bury("x", error="no") == [False]
+            assert await queue.revise("x", "new") is False
+            assert await queue.revise_many([leaseq.Revision("x", "new")]) == [False]
             await queue.pause()
             assert await queue.lease(30, 0) is None
             await queue.resume()

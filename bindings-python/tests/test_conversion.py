@@ -46,6 +46,8 @@ def test_ids_that_are_none(queue, id):
         lambda: queue.get(id),
         lambda: queue.remove(id),
         lambda: queue.requeue(id),
+        lambda: queue.bury(id),
+        lambda: queue.revise(id, "x"),
         lambda: queue.remove_many(["fine", id]),
     )
     for call in calls:
@@ -55,7 +57,7 @@ def test_ids_that_are_none(queue, id):
 
 @pytest.mark.parametrize("id", [5, 1.5, ["a"], object()])
 def test_ids_of_another_type(queue, id):
-    for call in (queue.get, queue.remove, queue.requeue, lambda id: Item("x", id=id)):
+    for call in (queue.get, queue.remove, queue.requeue, queue.bury, lambda id: Item("x", id=id)):
         with pytest.raises(TypeError, match="an id is str or bytes, not"):
             call(id)
 

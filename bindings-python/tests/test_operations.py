@@ -10,7 +10,7 @@ import pytest
 from conftest import eventually
 
 import leaseq
-from leaseq import Item, State
+from leaseq import Item, Revision, State
 
 
 def counted(queue):
@@ -99,6 +99,51 @@ def test_extend_release_and_fail(queue):
     assert queue.get("a").last_error == "KeyError: 'k'"
     with pytest.raises(leaseq.InvalidError, match="2 errors for 1 leases"):
         queue.fail_many([lease], ["a", "b"])
+
+
+def test_items_that_are_not_leased_are_buried_and_revised(queue):
+    queue.add_items(Item(f"data {n}", id=n, max_attempts=2) for n in "abc")
+    assert queue.bury("a", b"b", "x", error=KeyError("k")) == [True, True, False]
+    assert queue.get("a").last_error == "KeyError: 'k'"
+    assert queue.bury("a") == [False]
+    assert queue.bury() == queue.revise_many([]) == []
+    seen = queue.get("c")
+    later = datetime.now(timezone.utc) + timedelta(hours=1)
+    assert queue.revise("c", b"new", priority=3, due_at=later, max_attempts=9) is True
+    info = queue.get("c")
+    assert (info.data, info.priority, info.max_attempts) == (b"new", 3, 9)
+    assert abs(info.at - later) < timedelta(seconds=1)
+    assert info.added_at == seen.added_at
+    assert info.generation != seen.generation
+    revisions = [
+        Revision("c", "newer", if_generation=seen.generation),
+        Revision("c", delay=timedelta(), if_generation=info.generation),
+        Revision("b", delay=0),
+    ]
+    assert queue.revise_many(revisions) == [False, True, False]
+    assert queue.lease(30, 0).data == b"new"
+
+
+def test_a_generation_that_was_not_seen_is_not_changed(queue):
+    queue.add_items(Item("data", id=n) for n in "abc")
+    seen = [info.generation for info in queue.list("ready").items]
+    assert queue.revise("a", "new", if_generation=seen[0]) is True
+    assert queue.revise("a", "new", if_generation=seen[0]) is False
+    assert queue.remove("a", if_generation=seen[0]) is False
+    assert queue.bury("a", "b", if_generation=seen[:2]) == [False, True]
+    assert queue.requeue("b", if_generation=seen[1]) == [False]
+    assert queue.requeue("b", if_generation=[None]) == [True]
+    assert queue.remove_many(["a", "b", "c"]) == [True, True, True]
+    with pytest.raises(leaseq.InvalidError, match="1 generations for 2 ids"):
+        queue.remove_many(["a", "b"], if_generation=seen[0])
+    with pytest.raises(leaseq.InvalidError, match="is not a generation"):
+        queue.bury("a", if_generation="?")
+    with pytest.raises(TypeError, match="if_generation is str, not int"):
+        queue.remove("a", if_generation=7)
+    with pytest.raises(leaseq.InvalidError, match="changes nothing"):
+        queue.revise("a")
+    with pytest.raises(leaseq.InvalidError, match='item "a": priority 10'):
+        queue.revise("a", priority=10)
 
 
 def test_times_that_datetime_cannot_express(tmp_path):

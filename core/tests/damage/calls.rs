@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ::redis::cmd;
-use leaseq::{LeaseOptions, State};
+use leaseq::{LeaseOptions, Revision, State};
 
 use crate::damage::Hurt;
 use crate::stage::*;
@@ -143,6 +143,10 @@ async fn operating(stage: &mut Stage) {
         queue.requeue(dead.iter().map(|info| &info.id)).await.unwrap().iter().all(|done| *done)
     );
     add(&queue, "r", 1000, Duration::ZERO).await;
+    let delayed = |i: usize| (format!("r{i}"), Revision::new().delay(secs(i as u64 % 2)));
+    assert_eq!(queue.revise_many((0..1000).map(delayed)).await.unwrap(), [true; 1000]);
+    let buried = queue.bury((0..1000).map(|i| format!("r{i}")), "no").await.unwrap();
+    assert_eq!(buried, [true; 1000]);
     queue.remove_many((0..1000).map(|i| format!("r{i}"))).await.unwrap();
     queue.remove_many((0..1000).map(|i| format!("s{i}"))).await.unwrap();
     for state in State::ALL {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leaseq::{LeaseOptions, WorkQueue};
+use leaseq::{LeaseOptions, Revision, State, WorkQueue};
 use rand::Rng;
 
 use crate::support::*;
@@ -69,6 +69,33 @@ async fn work(queue: WorkQueue, done: Arc<Done>) {
     }
 }
 
+/// Buries and revises what waits, as somebody saw it or whatever it is by now, and requeues what is dead.
+async fn operate(queue: WorkQueue, done: Arc<Done>) -> usize {
+    let mut changed = 0;
+    while done.finished.load(Ordering::Relaxed) < ITEMS {
+        let state = if rand::rng().random_bool(0.7) { State::Ready } else { State::Delayed };
+        let seen = queue.list(state, None, 30).await.unwrap().items;
+        let some = rand::rng().random_range(0..=seen.len());
+        let ids = seen[some..].iter().map(|info| &info.id);
+        let what = rand::rng().random_range(0..4);
+        let answers = match what {
+            0 => queue.bury(&seen[..some], "x").await.unwrap(),
+            1 => queue.bury(ids, "x").await.unwrap(),
+            2 => {
+                let revise = |info| (info, Revision::new().data("new").priority(2));
+                queue.revise_many(seen[..some].iter().map(revise)).await.unwrap()
+            }
+            _ => queue.revise_many(ids.map(|id| (id, Revision::new().delay(ms(5))))).await.unwrap(),
+        };
+        changed += answers.iter().filter(|done| **done).count();
+        let dead = queue.list(State::Dead, None, 1000).await.unwrap().items;
+        queue.requeue(&dead).await.unwrap();
+        // The workers' turn.
+        tokio::time::sleep(ms(2)).await;
+    }
+    changed
+}
+
 async fn no_false_findings_under_full_load(bench: &Bench) {
     let queues = [bench.queue_in_real_time().await, bench.queue_in_real_time().await];
     let done = Arc::new(Done::default());
@@ -79,6 +106,8 @@ async fn no_false_findings_under_full_load(bench: &Bench) {
     for i in 0..3 {
         tasks.push(tokio::spawn(produce(queues[i % 2].clone(), done.clone(), i)));
     }
+    let operators = (0..2).map(|i| tokio::spawn(operate(queues[i].clone(), done.clone())));
+    let operators: Vec<_> = operators.collect();
     let cleaners = (0..2).map(|i| {
         let (done, cleaner) = (done.clone(), queues[i].clone());
         tokio::spawn(async move {
@@ -102,6 +131,9 @@ async fn no_false_findings_under_full_load(bench: &Bench) {
     }
     for task in tasks {
         task.await.unwrap();
+    }
+    for operator in operators {
+        assert!(operator.await.unwrap() > 0, "nothing was changed");
     }
     let completed = done.completed.lock().unwrap().clone();
     assert_eq!(completed.len(), ITEMS);
