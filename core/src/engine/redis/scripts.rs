@@ -129,6 +129,8 @@ impl Script {
                 | Script::Fail
                 | Script::Remove
                 | Script::Requeue
+                | Script::Bury
+                | Script::Revise
                 | Script::Purge
                 | Script::LightClean
                 | Script::Pause
