@@ -102,8 +102,8 @@ export declare class NativeQueue {
   leaseMany(call: number, count: number, durationMs: number, waitMs?: number | undefined | null, keepAliveMs?: number | undefined | null): void
   /** Answers with counts. */
   counts(call: number): void
-  /** Answers with no item or one. */
-  get(call: number, id: string | Uint8Array): void
+  /** Answers with an item or nothing for each. */
+  get(call: number, ids: Array<string | Uint8Array>, data: boolean): void
   /** Answers with items and a cursor. */
   list(call: number, state: string, cursor: string | undefined | null, limit: number): void
   /** Answers with nothing. */

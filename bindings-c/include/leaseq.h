@@ -1052,7 +1052,7 @@ int64_t leaseq_item_info_added_at_ms(const leaseq_item_info *info);
 int64_t leaseq_item_info_at_ms(const leaseq_item_info *info);
 
 /**
- * Frees the result of leaseq_queue_get() and makes the pointer NULL. NULL and a pointer to NULL
+ * Frees a result of leaseq_queue_get() or leaseq_queue_get_many() and makes the pointer NULL. NULL and a pointer to NULL
  * are allowed. Items of a page belong to the page.
  */
 void leaseq_item_info_free(leaseq_item_info **info);
@@ -1395,6 +1395,20 @@ leaseq_status leaseq_queue_get(const leaseq_queue *queue,
                                size_t id_len,
                                leaseq_item_info **info,
                                leaseq_error **error);
+
+/**
+ * Reads `count` items without leasing them; `infos`, an array of `count`, receives them in the order
+ * of the ids, NULL for an id without an item. Free each with leaseq_item_info_free(). Unless
+ * `with_data`, their data is left out, and empty. This works in steps of up to 1,000 ids and 16 MiB
+ * of data, so it is no snapshot.
+ * @return as leaseq_queue_get(); then all of `infos` are NULL.
+ */
+leaseq_status leaseq_queue_get_many(const leaseq_queue *queue,
+                                    const leaseq_bytes *ids,
+                                    size_t count,
+                                    bool with_data,
+                                    leaseq_item_info **infos,
+                                    leaseq_error **error);
 
 /**
  * Reads up to `limit` items, 1 to 1,000, of a ::leaseq_state: ready items in the order of leasing,

@@ -200,7 +200,7 @@ pub extern "C" fn leaseq_item_info_at_ms(info: Option<&leaseq_item_info>) -> i64
     look(info, -1, |item| item.info.at.map_or(-1, since_epoch))
 }
 
-/// Frees the result of leaseq_queue_get() and makes the pointer NULL. NULL and a pointer to NULL
+/// Frees a result of leaseq_queue_get() or leaseq_queue_get_many() and makes the pointer NULL. NULL and a pointer to NULL
 /// are allowed. Items of a page belong to the page.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_item_info_free(info: *mut *mut leaseq_item_info) {

@@ -95,16 +95,16 @@ pub unsafe extern "C" fn leaseq_queue_lease_many(
     }
 }
 
-/// The places for leases; NULL is refused.
+/// The places for handles; NULL is refused.
 ///
 /// # Safety
 /// The conventions of the header.
-pub(crate) unsafe fn places(
-    leases: *mut *mut leaseq_lease,
+pub(crate) unsafe fn places<T>(
+    handles: *mut *mut T,
     capacity: usize,
     name: &str,
-) -> Result<Out<*mut leaseq_lease>> {
-    given((!leases.is_null()).then_some(()), name)?;
+) -> Result<Out<*mut T>> {
+    given((!handles.is_null()).then_some(()), name)?;
     // SAFETY: the conventions of the header.
-    unsafe { Out::many(leases, capacity, std::ptr::null_mut(), name) }
+    unsafe { Out::many(handles, capacity, std::ptr::null_mut(), name) }
 }

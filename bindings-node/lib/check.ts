@@ -82,8 +82,8 @@ export function storedText(name: string, value: unknown): string {
   return given
 }
 
-export function flag(name: string, value: unknown): boolean {
-  if (value === undefined) return false
+export function flag(name: string, value: unknown, otherwise = false): boolean {
+  if (value === undefined) return otherwise
   if (typeof value !== 'boolean') throw invalid(`${name}: ${show(value)} is not true or false`)
   return value
 }

@@ -82,7 +82,12 @@ export interface Page {
 }
 
 /** @internal */
-export function readPage({ about, ids, data }: ItemsParts): Page {
-  const items = about.items.map((one, i) => new ItemInfo(one, ids[i]!, data[i]!))
-  return { items, cursor: about.cursor }
+export function readItems({ about, ids, data }: ItemsParts): (ItemInfo | null)[] {
+  return about.items.map((one, i) => one && new ItemInfo(one, ids[i]!, data[i]!))
+}
+
+/** @internal */
+export function readPage(parts: ItemsParts): Page {
+  const items = readItems(parts).filter((item) => item !== null)
+  return { items, cursor: parts.about.cursor }
 }

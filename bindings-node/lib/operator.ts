@@ -1,15 +1,16 @@
 // The operations of operators: reading a queue, changing its items, cleaning.
 import type { NativeQueue } from '../native.js'
 import { CALL, call } from './calls'
-import { bytes, list, message, optionalNumber, text } from './check'
+import { bytes, flag, list, message, optionalNumber, text } from './check'
 import { generations, idList, revisionFields } from './input'
-import { type ItemInfo, type Page, readPage } from './item'
+import { type ItemInfo, type Page, readItems, readPage } from './item'
 import type {
   BuryOptions,
   CallOptions,
   ChangeOptions,
   Counts,
   DeepReport,
+  GetOptions,
   Id,
   LightReport,
   ListOptions,
@@ -19,6 +20,7 @@ import type {
 } from './types'
 import { booleans, type ItemsParts } from './wire'
 
+const GET = new Set(['data', 'signal'])
 const LIST = new Set(['cursor', 'limit', 'signal'])
 const CHANGE = new Set(['ifGeneration', 'signal'])
 const BURY = new Set(['error', 'ifGeneration', 'signal'])
@@ -53,10 +55,23 @@ export abstract class OperatorQueue {
 
   /** Reads an item without leasing it. `null`: there is no item with this id. */
   get(id: Id, options?: CallOptions): Promise<ItemInfo | null> {
-    const read = (parts: ItemsParts): ItemInfo | null => readPage(parts).items[0] ?? null
+    const read = (parts: ItemsParts): ItemInfo | null => readItems(parts)[0] ?? null
     return call(this.native, { options, names: CALL, read }, (native) => {
-      const wanted = bytes('id', id)
-      return (slot) => native.get(slot, wanted)
+      const wanted = [bytes('id', id)]
+      return (slot) => native.get(slot, wanted, true)
+    })
+  }
+
+  /**
+   * Reads many items without leasing them; the results are in the order of the ids, `null` for an
+   * id without an item. It works in steps of up to 1,000 ids and 16 MiB of data, so it is no
+   * snapshot.
+   */
+  getMany(ids: Iterable<Id>, options?: GetOptions): Promise<(ItemInfo | null)[]> {
+    return call(this.native, { options, names: GET, read: readItems }, (native) => {
+      const all = idList(ids)
+      const data = flag('data', options?.data, true)
+      return (slot) => native.get(slot, all, data)
     })
   }
 

@@ -192,6 +192,11 @@ export interface Releases {
   readonly firstAtMs: number
 }
 
+export interface GetOptions extends CallOptions {
+  /** Whether to read the data. Without it, `data` is empty. Default: true. */
+  data?: boolean
+}
+
 export interface ListOptions extends CallOptions {
   /** `cursor` of the page before. Default: the first page. */
   cursor?: string | null

@@ -21,7 +21,7 @@ export interface BothParts {
 
 /** Items as received. */
 export interface ItemsParts {
-  readonly about: { items: Record<string, unknown>[]; cursor: string | null }
+  readonly about: { items: (Record<string, unknown> | null)[]; cursor: string | null }
   readonly ids: Buffer[]
   readonly data: Buffer[]
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use leaseq::{Item, WorkQueue};
+use leaseq::{GetOptions, Item, WorkQueue};
 use napi::Result;
 use napi::bindgen_prelude::{Array, Either};
 use napi_derive::napi;
@@ -164,14 +164,19 @@ impl NativeQueue {
         self.call(call, Ok(()), |queue, ()| async move { Outcome::json(&queue.counts().await?) });
     }
 
-    /// Answers with no item or one.
+    /// Answers with an item or nothing for each.
     #[napi]
-    pub fn get(&self, call: u32, id: Either<String, &[u8]>) {
-        let id = bytes(&id).to_vec();
-        self.call(call, Ok(id), |queue, id| async move {
-            let items = queue.get(id).await?.into_iter().collect();
-            Ok(Outcome::Items { items, cursor: None })
-        });
+    pub fn get(&self, call: u32, ids: Vec<Either<String, &[u8]>>, data: bool) {
+        self.call(
+            call,
+            Ok(ids.iter().map(|id| bytes(id).to_vec()).collect::<Vec<_>>()),
+            move |queue, ids| async move {
+                let mut options = GetOptions::new();
+                options.data = data;
+                let items = queue.get_many_with(ids, options).await?;
+                Ok(Outcome::Items { items, cursor: None })
+            },
+        );
     }
 
     /// Answers with items and a cursor.
@@ -183,7 +188,8 @@ impl NativeQueue {
             let page =
                 queue.list(state, cursor.as_ref(), input::count("a limit of", limit)?).await?;
             let cursor = page.cursor.map(|cursor| cursor.to_string());
-            Ok(Outcome::Items { items: page.items, cursor })
+            let items = page.items.into_iter().map(Some).collect();
+            Ok(Outcome::Items { items, cursor })
         });
     }
 

@@ -10,7 +10,7 @@
 //! | 5 JSON | its length | the text |
 //! | 6 an error | its length | the text, an object |
 //! | 7 leases | how many; for each: holder, index, length of the id, of the data (-1: not here) | ids and data in turn |
-//! | 8 items | length of the JSON, how many; for each: length of the id, of the data | the JSON, then ids and data in turn |
+//! | 8 items | length of the JSON, how many; for each: length of the id, of the data (both 0 for none, null in the JSON) | the JSON, then ids and data in turn |
 //! | 9 cancelled | | |
 //! | 10 completed and leased | how many were completed, 0 or 1 for each; then as 7 | as 7 |
 
@@ -35,7 +35,7 @@ pub(crate) enum Outcome {
     Json(Value),
     Leases { leases: Vec<Held>, kept_alive: bool },
     Both { completed: Vec<bool>, leases: Vec<Held>, kept_alive: bool },
-    Items { items: Vec<ItemInfo>, cursor: Option<String> },
+    Items { items: Vec<Option<ItemInfo>>, cursor: Option<String> },
     Cancelled,
 }
 
@@ -126,14 +126,16 @@ impl ReplyBuffer {
         self.numbers.extend(sizes);
     }
 
-    fn items(&mut self, items: &[ItemInfo], cursor: Option<String>) {
-        let about: Vec<Value> = items.iter().map(about).collect();
+    fn items(&mut self, items: &[Option<ItemInfo>], cursor: Option<String>) {
+        let about: Vec<Option<Value>> = items.iter().map(|item| item.as_ref().map(about)).collect();
         self.text(8.0, &json!({ "items": about, "cursor": cursor }));
         self.numbers.push(items.len() as f64);
         for item in items {
-            self.numbers.extend([item.id.len() as f64, item.data.len() as f64]);
-            self.bytes.extend_from_slice(&item.id);
-            self.bytes.extend_from_slice(&item.data);
+            let (id, data) =
+                item.as_ref().map_or((&[][..], &[][..]), |item| (&item.id, &item.data));
+            self.numbers.extend([id.len() as f64, data.len() as f64]);
+            self.bytes.extend_from_slice(id);
+            self.bytes.extend_from_slice(data);
         }
     }
 }

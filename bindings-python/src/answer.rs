@@ -26,6 +26,7 @@ pub(crate) enum Answer {
     Flag(bool),
     Flags(Vec<bool>),
     Info(Option<ItemInfo>),
+    Infos(Vec<Option<ItemInfo>>),
     Light(LightReport),
     Names(Vec<String>),
     Nothing,
@@ -63,6 +64,13 @@ impl Answer {
             Answer::Flags(flags) => flags.into_pyobject(py)?,
             Answer::Info(None) | Answer::Nothing => py.None().into_bound(py),
             Answer::Info(Some(info)) => info_value(py, info)?,
+            Answer::Infos(infos) => {
+                let values = infos.into_iter().map(|info| match info {
+                    Some(info) => info_value(py, info),
+                    None => Ok(py.None().into_bound(py)),
+                });
+                values.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?
+            }
             Answer::Light(report) => {
                 let next_in = report.next_in.map(|next_in| next_in.as_secs_f64());
                 let numbers = (report.promoted, report.expired, report.died, next_in);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leaseq::blocking;
 use leaseq::options::MAX_BATCH;
-use leaseq::{Cursor, Result, WorkQueue};
+use leaseq::{Cursor, GetOptions, Result, WorkQueue};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -97,6 +97,21 @@ impl Queue {
     ) -> Reply<'py> {
         let id = convert::id(id)?.into_owned();
         self.run(py, bridge, async move |queue| Ok(Answer::Info(queue.get(id).await?)))
+    }
+
+    fn get_many<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        ids: &Bound<'py, PyAny>,
+        data: bool,
+    ) -> Reply<'py> {
+        let ids = convert::ids(ids)?;
+        let mut options = GetOptions::new();
+        options.data = data;
+        self.run(py, bridge, async move |queue| {
+            Ok(Answer::Infos(queue.get_many_with(ids, options).await?))
+        })
     }
 
     fn list<'py>(

@@ -82,7 +82,8 @@ pub use lease::Lease;
 pub use name::QueueName;
 pub use name::QueueNames;
 pub use options::{
-    CompleteOptions, ConnectOptions, FailOptions, Fsync, KeepAlive, LeaseOptions, ReleaseOptions,
+    CompleteOptions, ConnectOptions, FailOptions, Fsync, GetOptions, KeepAlive, LeaseOptions,
+    ReleaseOptions,
 };
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
 pub use redact::redact_url;

@@ -89,7 +89,7 @@ operations! {
     SetPaused "set_paused" Repeatable roles [Operator] calls ["pause", "resume"];
     Counts "counts" Repeatable roles [Cleaner, Monitor, Operator]
         calls ["counts", "queue_len", "processing"];
-    Get "get" Repeatable roles [Monitor, Operator] calls ["get"];
+    Get "get" Repeatable roles [Monitor, Operator] calls ["get", "get_many"];
     List "list" Repeatable roles [Monitor, Operator] calls ["list"];
     DropQueue "drop_queue" Repeatable roles [Operator] calls ["drop_queue"];
     Wait "wait" Repeatable roles [Worker] calls [];

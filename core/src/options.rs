@@ -386,3 +386,31 @@ impl ReleaseOptions {
         check_delay(self.delay)
     }
 }
+
+/// How [`WorkQueue::get_many_with`](crate::WorkQueue::get_many_with) reads items.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct GetOptions {
+    /// Whether to read the data. Without, it is empty, and large items cost no more than small ones.
+    /// Default: yes.
+    pub data: bool,
+}
+
+impl Default for GetOptions {
+    fn default() -> Self {
+        GetOptions { data: true }
+    }
+}
+
+impl GetOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        GetOptions::default()
+    }
+
+    /// Leaves out the data.
+    pub fn without_data(mut self) -> Self {
+        self.data = false;
+        self
+    }
+}

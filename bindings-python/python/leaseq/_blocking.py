@@ -491,6 +491,27 @@ class Queue:
         """Look at an item without leasing it; `None` if there is none. Raises `InvalidError`."""
         return self._native.get(None, id)
 
+    def get_many(
+        self,
+        ids: Iterable[ItemId],
+        *,
+        data: bool = True,
+    ) -> builtins.list[ItemInfo | None]:
+        """Look at many items without leasing them; the answers are in the order of the ids.
+
+        `None` for an id without an item. With `data=False` the data is left out, and empty. It
+        works in steps of up to 1,000 ids and 16 MiB of data, so it is no snapshot. Raises
+        `InvalidError`.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> queue.add_item(Item("hello", id="order-17"))
+        True
+        >>> [item and item.state.value for item in queue.get_many(["order-16", "order-17"])]
+        [None, 'ready']
+        """
+        return self._native.get_many(None, ids, data)
+
     def list(self, state: State | str, cursor: str | None = None, limit: int = 100) -> Page:
         """Look at up to `limit` items of a state, 1 to 1,000.
 

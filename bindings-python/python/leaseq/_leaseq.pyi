@@ -368,6 +368,14 @@ class Queue:
     @overload
     def get(self, bridge: LoopBridge, id: ItemId) -> Future[ItemInfo | None]: ...
     @overload
+    def get_many(
+        self, bridge: None, ids: Iterable[ItemId], data: bool
+    ) -> _list[ItemInfo | None]: ...
+    @overload
+    def get_many(
+        self, bridge: LoopBridge, ids: Iterable[ItemId], data: bool
+    ) -> Future[_list[ItemInfo | None]]: ...
+    @overload
     def list(self, bridge: None, state: State | str, cursor: str | None, limit: int) -> Page: ...
     @overload
     def list(

@@ -517,6 +517,27 @@ class Queue:
         """Look at an item without leasing it; `None` if there is none. Raises `InvalidError`."""
         return await self._native.get(bridge(), id)
 
+    async def get_many(
+        self,
+        ids: Iterable[ItemId],
+        *,
+        data: bool = True,
+    ) -> builtins.list[ItemInfo | None]:
+        """Look at many items without leasing them; the answers are in the order of the ids.
+
+        `None` for an id without an item. With `data=False` the data is left out, and empty. It
+        works in steps of up to 1,000 ids and 16 MiB of data, so it is no snapshot. Raises
+        `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item(Item("hello", id="order-17"))
+        True
+        >>> [item and item.state.value for item in await queue.get_many(["order-16", "order-17"])]
+        [None, 'ready']
+        """
+        return await self._native.get_many(bridge(), ids, data)
+
     async def list(self, state: State | str, cursor: str | None = None, limit: int = 100) -> Page:
         """Look at up to `limit` items of a state, 1 to 1,000.
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
 use super::values::{
     Bury, Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, Leased, Release, RequestId,
@@ -171,7 +172,14 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts>;
 
-    async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>>;
+    /// Returns the items with these ids, or those of the first ones whose data fits into a reply; at least one.
+    /// `None`: there is none. Without `with_data` their data is empty, and takes no room.
+    async fn get(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        with_data: bool,
+    ) -> Result<Vec<Option<ItemInfo>>>;
 
     async fn list(
         &self,

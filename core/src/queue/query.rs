@@ -1,8 +1,10 @@
 //! Queries, which change nothing.
 
-use super::work_queue::WorkQueue;
+use bytes::Bytes;
+
+use super::work_queue::{WorkQueue, only};
 use crate::item::{Counts, Cursor, ItemInfo, Page, State, check_id};
-use crate::options::MAX_BATCH;
+use crate::options::{GetOptions, MAX_BATCH};
 use crate::{Error, Result};
 
 impl WorkQueue {
@@ -36,9 +38,45 @@ impl WorkQueue {
     /// # Errors
     /// `Invalid` for an id outside 1 to 512 bytes.
     pub async fn get(&self, id: impl AsRef<[u8]>) -> Result<Option<ItemInfo>> {
-        check_id(id.as_ref())?;
+        only(self.get_many([id]).await?)
+    }
+
+    /// Inspects many items without leasing them; the answers stand in the order of the ids, `None` for an id
+    /// without an item. It works in steps of up to 1,000 ids and 16 MiB of data, so it is no snapshot.
+    ///
+    /// # Errors
+    /// As for [`get`](WorkQueue::get).
+    pub async fn get_many<T: AsRef<[u8]>>(
+        &self,
+        ids: impl IntoIterator<Item = T>,
+    ) -> Result<Vec<Option<ItemInfo>>> {
+        self.get_many_with(ids, GetOptions::new()).await
+    }
+
+    /// As [`get_many`](WorkQueue::get_many), with options.
+    ///
+    /// # Errors
+    /// As for [`get`](WorkQueue::get).
+    pub async fn get_many_with<T: AsRef<[u8]>>(
+        &self,
+        ids: impl IntoIterator<Item = T>,
+        options: GetOptions,
+    ) -> Result<Vec<Option<ItemInfo>>> {
+        let ids = checked_ids(ids)?;
         let dispatch = &self.dispatch;
-        dispatch.look(dispatch.context.engine.get(&dispatch.queue, id.as_ref())).await
+        dispatch.open().await?;
+        let mut found = Vec::with_capacity(ids.len());
+        while found.len() < ids.len() {
+            let rest = &ids[found.len()..];
+            let step = &rest[..rest.len().min(MAX_BATCH)];
+            let engine = &dispatch.context.engine;
+            let part = dispatch.look(engine.get(&dispatch.queue, step, options.data)).await?;
+            if part.is_empty() {
+                return Err(Error::internal("the engine gave no answer"));
+            }
+            found.extend(part);
+        }
+        Ok(found)
     }
 
     /// Inspects up to `limit` items of a state, 1 to 1,000: ready ones in the order of leasing, others by time.
@@ -56,4 +94,10 @@ impl WorkQueue {
         let dispatch = &self.dispatch;
         dispatch.look(dispatch.context.engine.list(&dispatch.queue, state, cursor, limit)).await
     }
+}
+
+fn checked_ids<T: AsRef<[u8]>>(ids: impl IntoIterator<Item = T>) -> Result<Vec<Bytes>> {
+    ids.into_iter()
+        .map(|id| check_id(id.as_ref()).map(|()| Bytes::copy_from_slice(id.as_ref())))
+        .collect()
 }

@@ -17,10 +17,11 @@ use crate::{Client, Error, Result};
 ///
 /// Other calls have no place in this order; wait for the previous reply first. They only look
 /// ([`counts`](WorkQueue::counts), [`queue_len`](WorkQueue::queue_len),
-/// [`processing`](WorkQueue::processing), [`get`](WorkQueue::get), [`list`](WorkQueue::list),
-/// [`check`](WorkQueue::check)) or work on the queue as a whole ([`pause`](WorkQueue::pause),
-/// [`resume`](WorkQueue::resume), [`purge`](WorkQueue::purge), [`drop_queue`](WorkQueue::drop_queue),
-/// [`light_clean`](WorkQueue::light_clean), [`deep_clean`](WorkQueue::deep_clean)). A call of more than
+/// [`processing`](WorkQueue::processing), [`get`](WorkQueue::get), [`get_many`](WorkQueue::get_many),
+/// [`list`](WorkQueue::list), [`check`](WorkQueue::check)) or work on the queue as a whole
+/// ([`pause`](WorkQueue::pause), [`resume`](WorkQueue::resume), [`purge`](WorkQueue::purge),
+/// [`drop_queue`](WorkQueue::drop_queue), [`light_clean`](WorkQueue::light_clean),
+/// [`deep_clean`](WorkQueue::deep_clean)). A call of more than
 /// 1,000 items, or of items of more than 16 MiB, has one place for each chunk. The next chunk begins when
 /// the previous one is answered, so later calls may come between them.
 ///

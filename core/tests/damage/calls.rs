@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ::redis::cmd;
-use leaseq::{LeaseOptions, Revision, State};
+use leaseq::{GetOptions, LeaseOptions, Revision, State};
 
 use crate::damage::Hurt;
 use crate::stage::*;
@@ -180,6 +180,11 @@ async fn looking(stage: &mut Stage) {
         queue.list(state, None, 1000).await.unwrap();
     }
     assert!(queue.get("s1").await.unwrap().is_some());
+    let ids = (0..1000).map(|n| format!("s{n}"));
+    for options in [GetOptions::new(), GetOptions::new().without_data()] {
+        let found = queue.get_many_with(ids.clone(), options).await.unwrap();
+        assert!(found.iter().all(Option::is_some));
+    }
     assert!(queue.missing_rights(leaseq::Role::Worker).await.unwrap().is_empty());
 }
 

@@ -103,7 +103,8 @@ impl Driver<'_> {
             90..91 => self.purge(&queue).await,
             91..93 => self.pause(&queue).await,
             93..94 => self.drop_queue(&queue).await,
-            94..96 => self.get(&queue).await,
+            94..95 => self.get(&queue).await,
+            95..96 => self.get_many(&queue).await,
             96..98 => self.counts(&queue).await,
             _ => self.list(&queue).await,
         }

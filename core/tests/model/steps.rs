@@ -269,6 +269,20 @@ impl Driver<'_> {
         }
     }
 
+    pub(crate) async fn get_many(&mut self, queue: &WorkQueue) {
+        let ids = self.some_ids();
+        self.note(format!("get {ids:?}"));
+        let found = queue.get_many(&ids).await.unwrap();
+        assert_eq!(found.len(), ids.len());
+        for (id, info) in ids.iter().zip(found) {
+            let expected = self.model.get(id);
+            assert_eq!(info.is_some(), expected.is_some());
+            if let Some((info, (_, entry))) = info.zip(expected) {
+                assert_same(&info, entry);
+            }
+        }
+    }
+
     pub(crate) async fn counts(&mut self, queue: &WorkQueue) {
         self.note("counts".to_owned());
         let counts = queue.counts().await.unwrap();

@@ -15,6 +15,7 @@ mod complete_and_lease;
 mod drop;
 mod drop_on_redis;
 mod format;
+mod get_many;
 mod lanes;
 mod large;
 mod lease;

@@ -57,6 +57,23 @@ static cJSON *look(Call *call, const char *op) {
     return said;
 }
 
+static cJSON *get_many(Call *call, const char *op) {
+    cJSON *list = cJSON_GetObjectItem(call->request, "ids"), *id = NULL;
+    cJSON *said = cJSON_CreateArray();
+    size_t len = (size_t)cJSON_GetArraySize(list), i = 0;
+    leaseq_bytes ids[len + 1];
+    leaseq_item_info *items[len + 1];
+    (void)op;
+    cJSON_ArrayForEach(id, list) ids[i++] = bytes(id);
+    bool with_data = !cJSON_IsFalse(cJSON_GetObjectItem(call->request, "with_data"));
+    leaseq_queue_get_many(call->queue, ids, len, with_data, items, &call->error);
+    for (i = 0; i < len; i++) {
+        cJSON_AddItemToArray(said, items[i] == NULL ? cJSON_CreateNull() : say_item(items[i]));
+        leaseq_item_info_free(&items[i]);
+    }
+    return said;
+}
+
 static cJSON *purge(Call *call, const char *op) {
     uint64_t removed = 0;
     leaseq_state state = state_of(text(call->request, "state"));
@@ -105,6 +122,7 @@ static const struct {
     {"processing", count},
     {"counts", count},
     {"get", look},
+    {"get_many", get_many},
     {"list", look},
     {"remove", by_id},
     {"remove_many", by_id},

@@ -102,6 +102,8 @@ async function operate(queue, request, signal) {
       return snake(await queue.counts())
     case 'get':
       return info(await queue.get(bytes(request.id)))
+    case 'get_many':
+      return (await queue.getMany(ids, given({ data: request.with_data }))).map(info)
     case 'remove':
       return queue.remove(bytes(request.id), generation(request))
     case 'remove_many':

@@ -45,6 +45,7 @@ TELLS: dict[str, Tell] = {
     "check": report,
     "counts": counts,
     "get": info,
+    "get_many": lambda answers: [info(answer) for answer in answers],
     "list": page,
 }
 
@@ -80,6 +81,8 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             return do(*count, duration, wait, **how), tell
         case "get":
             return do(bytes.fromhex(request["id"])), tell
+        case "get_many":
+            return do(ids, data=request.get("with_data", True)), tell
         case "remove":
             return do(bytes.fromhex(request["id"]), **generation(request)), tell
         case "remove_many":

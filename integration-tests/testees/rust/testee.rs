@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use leaseq::{Client, Lease, Result};
+use leaseq::{Client, GetOptions, Lease, Result};
 use leaseq_conformance::conformance::wire;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -130,6 +130,13 @@ impl Testee {
             "processing" => queue.processing().await?.into(),
             "counts" => json!(queue.counts().await?),
             "get" => wire::maybe(queue.get(wire::bytes(text("id"))).await?.as_ref()),
+            "get_many" => {
+                let mut options = GetOptions::new();
+                options.data = request["with_data"] != false;
+                let ids = wire::strings(&request["ids"]).map(wire::bytes);
+                let found = queue.get_many_with(ids, options).await?;
+                found.iter().map(|info| wire::maybe(info.as_ref())).collect()
+            }
             "list" => {
                 let cursor = request["cursor"].as_str().map(str::parse).transpose()?;
                 let limit = number("limit").unwrap_or(100) as usize;

@@ -271,8 +271,13 @@ impl Engine for Faulty {
         self.engine.counts(queue).await
     }
 
-    async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {
-        self.engine.get(queue, id).await
+    async fn get(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        with_data: bool,
+    ) -> Result<Vec<Option<ItemInfo>>> {
+        self.engine.get(queue, ids, with_data).await
     }
 
     async fn list(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
 use super::{acl, add, admin, audit, doctor, due, lease, open_queue, query, settle};
@@ -195,8 +196,13 @@ impl Engine for RedisEngine {
         query::counts(self, queue).await
     }
 
-    async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {
-        query::get(self, queue, id).await
+    async fn get(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        with_data: bool,
+    ) -> Result<Vec<Option<ItemInfo>>> {
+        query::get(self, queue, ids, with_data).await
     }
 
     async fn list(

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use redis::Value;
 
 use super::details::read_details;
@@ -49,25 +50,43 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
 pub(super) async fn get(
     engine: &RedisEngine,
     queue: &QueueName,
-    id: &[u8],
-) -> Result<Option<ItemInfo>> {
-    let id = store_id(id);
+    ids: &[Bytes],
+    with_data: bool,
+) -> Result<Vec<Option<ItemInfo>>> {
     let reply = engine
         .query(queue, Script::Get, UP_TO_DEAD, |command| {
-            command.arg(&*id);
+            command.arg(u8::from(with_data));
+            for id in ids {
+                command.arg(&*store_id(id));
+            }
         })
         .await?;
-    let parts = reply::list(reply)?;
-    if parts.is_empty() {
-        return Ok(None);
+    let mut parts = reply::list(reply)?.into_iter();
+    let _now = parts.next();
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let Some(number) = parts.next() else { break };
+        let number = reply::bytes(number)?;
+        if number.is_empty() {
+            found.push(None);
+            continue;
+        }
+        let (Some(record), Some(details), Some(state), Some(score)) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(reply::unexpected("get"));
+        };
+        let state = reply::text(state)?;
+        let state = State::ALL.into_iter().find(|known| known.as_str() == state);
+        let state = state.ok_or_else(|| reply::unexpected("state"))?;
+        let record = match with_data {
+            true => read_record(reply::bytes(record)?),
+            false => Some((id.clone(), Bytes::new())),
+        };
+        let info = item_info(state, &number, record, details, score)?;
+        found.push(Some(info.ok_or_else(|| reply::bad_record(queue, &number))?));
     }
-    let Ok([_now, number, record, details, state, score]) = <[Value; 6]>::try_from(parts) else {
-        return Err(reply::unexpected("get"));
-    };
-    let state = reply::text(state)?;
-    let state = State::ALL.into_iter().find(|known| known.as_str() == state);
-    let state = state.ok_or_else(|| reply::unexpected("state"))?;
-    item_info(queue, state, number, record, details, score).map(Some)
+    Ok(found)
 }
 
 pub(super) async fn list(
@@ -98,25 +117,24 @@ pub(super) async fn list(
     while let (Some(number), Some(record), Some(details), Some(score)) =
         (parts.next(), parts.next(), parts.next(), parts.next())
     {
-        items.push(item_info(queue, state, number, record, details, score)?);
+        let (number, record) = (reply::bytes(number)?, read_record(reply::bytes(record)?));
+        let info = item_info(state, &number, record, details, score)?;
+        items.push(info.ok_or_else(|| reply::bad_record(queue, &number))?);
     }
     Ok(Page { items, cursor: (!from.is_empty()).then_some(Cursor(from, after)) })
 }
 
+/// `record`: id and data. `None`: the number or the record cannot be read.
 fn item_info(
-    queue: &QueueName,
     state: State,
-    number: Value,
-    record: Value,
+    number: &[u8],
+    record: Option<(Bytes, Bytes)>,
     details: Value,
     score: Value,
-) -> Result<ItemInfo> {
-    let number = reply::bytes(number)?;
-    let (generation, (id, data)) = number::read(&number)
-        .zip(read_record(reply::bytes(record)?))
-        .ok_or_else(|| reply::bad_record(queue, &number))?;
+) -> Result<Option<ItemInfo>> {
+    let Some((generation, (id, data))) = number::read(number).zip(record) else { return Ok(None) };
     let details = read_details(&reply::bytes(details)?);
-    Ok(ItemInfo {
+    Ok(Some(ItemInfo {
         id,
         data,
         state,
@@ -130,5 +148,5 @@ fn item_info(
         generation: generation.to_string(),
         added_at: from_ms(details.added_at_ms.unwrap_or_else(|| number::added_at_ms(generation))),
         at: reply::text(score)?.parse::<f64>().ok().map(|ms| from_ms(ms.max(0.0) as u64)),
-    })
+    }))
 }

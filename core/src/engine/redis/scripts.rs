@@ -90,7 +90,7 @@ scripts! {
     Resume "resume" drains for [SetPaused] parts ["keys" "now" "notify_workers" "touch"];
     Drop "drop" drains for [DropQueue] parts ["keys" "now" "day" "touch"];
     Counts "counts" reads for [Counts] parts ["keys" "now" "number" "details"];
-    Get "get" reads for [Get] parts ["keys" "now"];
+    Get "get" reads for [Get] parts ["keys" "now" "large" "fitting" "records"];
     List "list" reads for [List] parts ["keys" "now" "large" "fitting"];
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now"];
     AuditItems "audit_items" drains for [Audit]

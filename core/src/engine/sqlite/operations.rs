@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
 use super::auditor::Auditor;
 use super::database::Database;
@@ -229,9 +230,14 @@ impl Engine for SqliteEngine {
         self.query(queue, self.until(), query::counts).await
     }
 
-    async fn get(&self, queue: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {
-        let (name, id) = (queue.clone(), id.to_vec());
-        self.read(move |db| query::get(db, &name, &id)).await
+    async fn get(
+        &self,
+        queue: &QueueName,
+        ids: &[Bytes],
+        with_data: bool,
+    ) -> Result<Vec<Option<ItemInfo>>> {
+        let (name, ids) = (queue.clone(), ids.to_vec());
+        self.read(move |db| query::get(db, &name, &ids, with_data)).await
     }
 
     async fn list(

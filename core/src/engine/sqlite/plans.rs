@@ -41,7 +41,9 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
         admin::purge(db, &name, state, 2).unwrap();
     }
     query::counts(db, &name).unwrap();
-    query::get(db, &name, &[1]).unwrap();
+    let ids = [1, 7].map(|id| Bytes::from(vec![id]));
+    query::get(db, &name, &ids, true).unwrap();
+    query::get(db, &name, &ids, false).unwrap();
     let target = |id: u8| Target { id: Bytes::copy_from_slice(&[id]), generation: None };
     admin::remove(db, &name, &[target(9)]).unwrap();
     admin::requeue(db, &name, &[target(8)]).unwrap();

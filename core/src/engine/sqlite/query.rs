@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
-use super::row::{COLUMNS, Data, Stored, state_number};
+use super::row::{COLUMNS, Data, Stored, WITHOUT_DATA, state_number};
 use crate::item::{Counts, Cursor, ItemInfo, Page, State, Totals};
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
@@ -55,15 +56,34 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
     Ok(counts)
 }
 
-pub(super) fn get(db: &mut Database, name: &QueueName, id: &[u8]) -> Result<Option<ItemInfo>> {
-    let Some(queue) = db.queue(name)? else { return Ok(None) };
-    let sql = format!("SELECT {COLUMNS} FROM item WHERE queue = ?1 AND id = ?2");
-    let found = db.run(&sql, |s| s.query_row(params![queue, id], Stored::read).optional())?;
-    let Some(mut item) = found else { return Ok(None) };
-    match item.take_data(db, i64::MAX)? {
-        Data::Found(data) if !item.broken.record => Ok(Some(item.info(data))),
-        _ => Err(item.unreadable(name.as_str())),
+pub(super) fn get(
+    db: &mut Database,
+    name: &QueueName,
+    ids: &[Bytes],
+    with_data: bool,
+) -> Result<Vec<Option<ItemInfo>>> {
+    let Some(queue) = db.queue(name)? else { return Ok(vec![None; ids.len()]) };
+    let columns = if with_data { COLUMNS } else { WITHOUT_DATA };
+    let sql = format!("SELECT {columns} FROM item WHERE queue = ?1 AND id = ?2");
+    let (mut found, mut room) = (Vec::with_capacity(ids.len()), MAX_BATCH_BYTES as i64);
+    for id in ids {
+        let row =
+            db.run(&sql, |s| s.query_row(params![queue, &id[..]], Stored::read).optional())?;
+        let Some(mut item) = row else {
+            found.push(None);
+            continue;
+        };
+        let most = if found.is_empty() { i64::MAX } else { room };
+        match item.read_data(db, with_data, most)? {
+            Data::TooLarge => break,
+            Data::Found(data) if !item.broken.record => {
+                room -= data.len() as i64;
+                found.push(Some(item.info(data)));
+            }
+            _ => return Err(item.unreadable(name.as_str())),
+        }
     }
+    Ok(found)
 }
 
 pub(super) fn list(

@@ -279,6 +279,11 @@ impl Stored {
         Ok(found.unwrap_or(Data::Gone))
     }
 
+    /// The data as [`take_data`](Stored::take_data) returns it; without data, none is read.
+    pub(super) fn read_data(&mut self, db: &Database, with_data: bool, most: i64) -> Result<Data> {
+        if with_data { self.take_data(db, most) } else { Ok(Data::Found(Bytes::new())) }
+    }
+
     /// The error for a caller that asked for this item.
     pub(super) fn unreadable(&self, queue: &str) -> Error {
         Error::internal(format_args!(
