@@ -151,7 +151,10 @@ static void many_items(leaseq_queue *queue) {
     OK(leaseq_queue_complete_many(queue, NULL, 0, NULL, NULL, &error));
     OK(leaseq_queue_remove_many(queue, NULL, 0, NULL, &error));
     OK(leaseq_queue_add_items(queue, items, MANY, NULL, &error));
-    OK(leaseq_queue_remove_many(queue, texts, MANY, answers, &error));
+    static leaseq_item_ref refs[MANY];
+    for (int i = 0; i < MANY; i++)
+        refs[i] = (leaseq_item_ref){.id = items[i].id, .id_len = items[i].id_len};
+    OK(leaseq_queue_remove_many(queue, refs, MANY, answers, &error));
     for (int i = 0; i < MANY; i++) CHECK(answers[i]);
     leaseq_counts counts = counts_of(queue);
     CHECK(counts.ready + counts.delayed + counts.leased + counts.dead == 0);

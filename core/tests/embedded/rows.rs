@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use leaseq::{Damage, ErrorKind, Item, LeaseOptions, State, WorkQueue};
+use leaseq::{Damage, ErrorKind, Item, LeaseOptions, Revision, State, WorkQueue};
 use rusqlite::Connection;
 
 use crate::support::{Place, assert_sound, at_once, item, ms};
@@ -264,6 +264,9 @@ async fn no_number_in_the_file_makes_a_call_panic() {
             fine(queue.list(state, None, 1_000).await.err());
         }
         fine(queue.light_clean().await.err());
+        fine(queue.revise("bad", Revision::new().data("new").delay(ms(0))).await.err());
+        fine(queue.bury(["bad"], "").await.err());
+        fine(queue.requeue(["bad"]).await.err());
         match queue.lease_many(1_000, at_once()).await {
             Ok(leases) => fine(queue.release_many(&leases, Duration::ZERO).await.err()),
             Err(error) => fine(Some(error)),
@@ -310,6 +313,36 @@ async fn a_lease_of_a_row_that_is_damaged_afterwards_can_be_settled() {
         let leases = queue.lease_many(2, at_once()).await.unwrap();
         hurt(&place, case.hurt);
         assert_eq!(queue.complete_many(&leases).await.unwrap(), [true, true], "{}", case.hurt);
+        assert_sound(&queue).await;
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_row_keeps_nobody_from_changing_items() {
+    for case in CASES {
+        let place = Place::new();
+        let queue = place.queue().await;
+        let large = |id| Item::new(vec![b'x'; 2_000]).with_id(id);
+        queue.add_items(["bad", "good"].map(large)).await.unwrap();
+        hurt(&place, case.hurt);
+        let queue = place.queue().await;
+        let ids = ["bad", "good"];
+        let revise = |id| (id, Revision::new().max_attempts(9));
+        let revised = queue.revise_many(ids.map(revise)).await.unwrap();
+        let buried = queue.bury(ids, "no").await.unwrap();
+        if case.readable {
+            assert_eq!((revised, buried), (vec![true; 2], vec![true; 2]), "{}", case.hurt);
+            assert_eq!(queue.requeue(ids).await.unwrap(), [true; 2]);
+            assert_eq!(queue.lease_many(2, at_once()).await.unwrap().len(), 2, "{}", case.hurt);
+        } else {
+            // Some of them are about both items.
+            assert!(case.hurt.contains("large") || revised[1] && buried[1], "{}", case.hurt);
+        }
+        queue.deep_clean().await.unwrap();
+        for state in State::ALL {
+            queue.purge(state).await.unwrap();
+        }
+        queue.deep_clean().await.unwrap();
         assert_sound(&queue).await;
     }
 }

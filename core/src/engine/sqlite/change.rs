@@ -122,11 +122,18 @@ impl Step {
             return Ok(());
         };
         let (number, state, priority) = (old.number, old.state, old.priority);
-        let large: Option<i64> = db
-            .run("SELECT length(data) FROM large WHERE number = ?1", |s| {
-                s.query_row([number], |row| row.get(0)).optional()
-            })?;
-        let copied = if data.is_none() { large.unwrap_or(0) } else { 0 };
+        // The length, if it is data that can be read.
+        const LARGE: &str = "SELECT CASE typeof(data) WHEN 'blob' THEN length(data) END FROM large WHERE number = ?1";
+        let large: Option<Option<i64>> =
+            db.run(LARGE, |s| s.query_row([number], |row| row.get(0)).optional())?;
+        let copied = match large {
+            Some(None) if data.is_none() => {
+                self.answers.push(Some(false));
+                return Ok(());
+            }
+            Some(Some(length)) if data.is_none() => length,
+            _ => 0,
+        };
         if copied > self.room && self.answers.contains(&Some(true)) {
             self.full = true;
             self.answers.push(None);
