@@ -100,6 +100,7 @@ def test_every_operation_of_the_contract_is_there():
         "processing",
         "counts",
         "get",
+        "get_many",
         "list",
         "remove",
         "remove_many",
