@@ -145,7 +145,7 @@ async fn reads_wait_behind_no_change() {
 #[tokio::test]
 async fn the_error_names_how_many_replicas_have_it() {
     let pair = Pair::start();
-    let queue = pair.client(3_000).await.queue("q").unwrap();
+    let queue = pair.client(8_000).await.queue("q").unwrap();
     add(&queue, 1).await;
     pair.replica.pause();
     let error = queue.add_item(Item::new("data")).await.unwrap_err();
@@ -155,7 +155,7 @@ async fn the_error_names_how_many_replicas_have_it() {
 
     // A server that never had one.
     let alone = RedisServer::start();
-    let queue = confirmed(&alone.url(), 3_000).await.queue("q").unwrap();
+    let queue = confirmed(&alone.url(), 8_000).await.queue("q").unwrap();
     let error = queue.add_item(Item::new("data")).await.unwrap_err();
     assert!(error.to_string().contains("0 of 1 replicas have it"), "{error}");
 }
