@@ -105,7 +105,7 @@ export declare class NativeQueue {
   /** Answers with an item or nothing for each. */
   get(call: number, ids: Array<string | Uint8Array>, data: boolean): void
   /** Answers with items and a cursor. */
-  list(call: number, state: string, cursor: string | undefined | null, limit: number): void
+  list(call: number, state: string, cursor: string | undefined | null, limit: number, reverse: boolean, sinceMs: number | undefined | null, untilMs: number | undefined | null, data: boolean, idPrefix?: string | Uint8Array | undefined | null, dataContains?: string | Uint8Array | undefined | null, errorContains?: string | undefined | null): void
   /** Answers with nothing. */
   pause(call: number, pause: boolean): void
   /** Answers with a boolean. */

@@ -269,12 +269,17 @@ typedef struct leaseq_lease leaseq_lease;
 typedef struct leaseq_lease_options leaseq_lease_options;
 
 /**
+ * How items are listed. An item is listed if it has all that is asked for.
+ */
+typedef struct leaseq_list_options leaseq_list_options;
+
+/**
  * Texts of a result.
  */
 typedef struct leaseq_names leaseq_names;
 
 /**
- * A page of leaseq_queue_list().
+ * A page of leaseq_queue_list() or leaseq_queue_list_with().
  */
 typedef struct leaseq_page leaseq_page;
 
@@ -1052,8 +1057,8 @@ int64_t leaseq_item_info_added_at_ms(const leaseq_item_info *info);
 int64_t leaseq_item_info_at_ms(const leaseq_item_info *info);
 
 /**
- * Frees a result of leaseq_queue_get() or leaseq_queue_get_many() and makes the pointer NULL. NULL and a pointer to NULL
- * are allowed. Items of a page belong to the page.
+ * Frees a result of leaseq_queue_get() or leaseq_queue_get_many() and makes the pointer NULL. NULL
+ * and a pointer to NULL are allowed. Items of a page belong to the page.
  */
 void leaseq_item_info_free(leaseq_item_info **info);
 
@@ -1069,9 +1074,16 @@ const leaseq_item_info *leaseq_page_item(const leaseq_page *page, size_t index);
 
 /**
  * Where the next page begins; NULL at the end. Opaque text that can be stored or passed to another
- * process; valid for the queue and state it came from. Lives as long as the page.
+ * process; valid for the queue, the state and the direction it came from. Lives as long as the
+ * page.
  */
 const char *leaseq_page_cursor(const leaseq_page *page);
+
+/**
+ * How many entries of the queue the page has examined: its items, those that filters left out, and
+ * those whose item is gone. 0 for NULL.
+ */
+uint64_t leaseq_page_examined(const leaseq_page *page);
 
 /**
  * Frees a page and makes the pointer NULL. NULL and a pointer to NULL are allowed.
@@ -1362,6 +1374,86 @@ leaseq_status leaseq_queue_lease_many(const leaseq_queue *queue,
                                       leaseq_error **error);
 
 /**
+ * The default options of a listing.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_list_options_new(leaseq_list_options **options, leaseq_error **error);
+
+/**
+ * How many items a page has at most: 1 to 1,000, checked by the listing. Default: 100.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_list_options_set_limit(leaseq_list_options *options,
+                                            size_t limit,
+                                            leaseq_error **error);
+
+/**
+ * The opposite order: what is leased last, or has the latest time, comes first. Default: false.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_list_options_set_reverse(leaseq_list_options *options,
+                                              bool reverse,
+                                              leaseq_error **error);
+
+/**
+ * Only items whose time is not before this one, in ms since 1970: for ready items
+ * leaseq_item_info_added_at_ms(), for others leaseq_item_info_at_ms(). Negative for the default, any
+ * time.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_list_options_set_since_ms(leaseq_list_options *options,
+                                               int64_t since_ms,
+                                               leaseq_error **error);
+
+/**
+ * Only items whose time is before this one, in ms since 1970. Negative for the default, any time.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_list_options_set_until_ms(leaseq_list_options *options,
+                                               int64_t until_ms,
+                                               leaseq_error **error);
+
+/**
+ * Whether the data is read; without it, it is empty. Default: true.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_list_options_set_data(leaseq_list_options *options,
+                                           bool data,
+                                           leaseq_error **error);
+
+/**
+ * Only items whose id begins with these bytes, at most 512. Default: none.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if a pointer is NULL or there are more bytes.
+ */
+leaseq_status leaseq_list_options_set_id_prefix(leaseq_list_options *options,
+                                                const void *prefix,
+                                                size_t len,
+                                                leaseq_error **error);
+
+/**
+ * Only items whose data contains these bytes, at most 1,024. Default: none.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if a pointer is NULL or there are more bytes.
+ */
+leaseq_status leaseq_list_options_set_data_contains(leaseq_list_options *options,
+                                                    const void *data,
+                                                    size_t len,
+                                                    leaseq_error **error);
+
+/**
+ * Only items whose last error contains this text, at most 1,024 bytes, checked by the listing.
+ * Default: none.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if a pointer is NULL or the text is not UTF-8.
+ */
+leaseq_status leaseq_list_options_set_error_contains(leaseq_list_options *options,
+                                                     const char *part,
+                                                     leaseq_error **error);
+
+/**
+ * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_list_options_free(leaseq_list_options **options);
+
+/**
  * How many items are ready.
  * @return `LEASEQ_OK`, or an error of every operation.
  */
@@ -1412,9 +1504,7 @@ leaseq_status leaseq_queue_get_many(const leaseq_queue *queue,
 
 /**
  * Reads up to `limit` items, 1 to 1,000, of a ::leaseq_state: ready items in the order of leasing,
- * others by time. A NULL cursor starts at the beginning; leaseq_page_cursor() gives the cursor of
- * the next page. This is no snapshot: items that move between pages may be missed or listed twice.
- * Any page may hold fewer items than the limit.
+ * others by time. See leaseq_queue_list_with().
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a limit outside 1 to 1,000, an unknown state or an
  * invalid cursor; an error of every operation.
  */
@@ -1424,6 +1514,27 @@ leaseq_status leaseq_queue_list(const leaseq_queue *queue,
                                 size_t limit,
                                 leaseq_page **page,
                                 leaseq_error **error);
+
+/**
+ * Reads items of a ::leaseq_state: ready items in the order of leasing, others by time
+ * (leaseq_item_info_at_ms()), or in the opposite order. `options` may be NULL. A NULL cursor starts
+ * at the beginning; leaseq_page_cursor() gives the cursor of the next page. A page examines at most
+ * 1,000 items and has 16 MiB of data at most, so any page may hold fewer items than the limit, and
+ * with filters none, although there are more: its cursor says whether there are.
+ *
+ * This is no snapshot, but the cursor stays right while items are added and taken: an item that
+ * stays where it is is listed once, and one that is added, completed or removed meanwhile at most
+ * once. An item whose time changes meanwhile, or that is leased and comes back, may be missed or
+ * listed twice.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an unknown state, a cursor of another state or
+ * direction, or a limit outside 1 to 1,000; an error of every operation.
+ */
+leaseq_status leaseq_queue_list_with(const leaseq_queue *queue,
+                                     int32_t state,
+                                     const char *cursor,
+                                     const leaseq_list_options *options,
+                                     leaseq_page **page,
+                                     leaseq_error **error);
 
 /**
  * The queue's name; NULL for NULL. Lives as long as the queue's handle.

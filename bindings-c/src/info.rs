@@ -200,18 +200,19 @@ pub extern "C" fn leaseq_item_info_at_ms(info: Option<&leaseq_item_info>) -> i64
     look(info, -1, |item| item.info.at.map_or(-1, since_epoch))
 }
 
-/// Frees a result of leaseq_queue_get() or leaseq_queue_get_many() and makes the pointer NULL. NULL and a pointer to NULL
-/// are allowed. Items of a page belong to the page.
+/// Frees a result of leaseq_queue_get() or leaseq_queue_get_many() and makes the pointer NULL. NULL
+/// and a pointer to NULL are allowed. Items of a page belong to the page.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_item_info_free(info: *mut *mut leaseq_item_info) {
     // SAFETY: made by leaseq_queue_get.
     unsafe { guard::free(info) }
 }
 
-/// A page of leaseq_queue_list().
+/// A page of leaseq_queue_list() or leaseq_queue_list_with().
 pub struct leaseq_page {
     pub(crate) items: Vec<leaseq_item_info>,
     pub(crate) cursor: Option<CString>,
+    pub(crate) examined: u64,
 }
 
 /// Number of items of the page; 0 for NULL.
@@ -231,11 +232,19 @@ pub extern "C" fn leaseq_page_item(
 }
 
 /// Where the next page begins; NULL at the end. Opaque text that can be stored or passed to another
-/// process; valid for the queue and state it came from. Lives as long as the page.
+/// process; valid for the queue, the state and the direction it came from. Lives as long as the
+/// page.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_page_cursor(page: Option<&leaseq_page>) -> *const c_char {
     let nothing = std::ptr::null();
     look(page, nothing, |page| page.cursor.as_ref().map_or(nothing, |cursor| cursor.as_ptr()))
+}
+
+/// How many entries of the queue the page has examined: its items, those that filters left out, and
+/// those whose item is gone. 0 for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_page_examined(page: Option<&leaseq_page>) -> u64 {
+    look(page, 0, |page| page.examined)
 }
 
 /// Frees a page and makes the pointer NULL. NULL and a pointer to NULL are allowed.

@@ -28,6 +28,7 @@ mod item_options;
 mod lease;
 mod lease_options;
 mod leasing;
+mod list_options;
 mod options;
 mod pointer;
 mod query;

@@ -2,13 +2,14 @@
 
 use std::ffi::{CString, c_char, c_void};
 
-use leaseq::{Counts, Cursor, GetOptions, WorkQueue};
+use leaseq::{Counts, Cursor, GetOptions, ListOptions, WorkQueue};
 
 use crate::admin::state;
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
 use crate::info::{leaseq_item_info, leaseq_page};
 use crate::leasing::places;
+use crate::list_options::leaseq_list_options;
 use crate::pointer::{Grown, Out, array, give, given, id, ms, text};
 use crate::queue::leaseq_queue;
 use crate::settle::leaseq_bytes;
@@ -193,9 +194,7 @@ pub unsafe extern "C" fn leaseq_queue_get_many(
 }
 
 /// Reads up to `limit` items, 1 to 1,000, of a ::leaseq_state: ready items in the order of leasing,
-/// others by time. A NULL cursor starts at the beginning; leaseq_page_cursor() gives the cursor of
-/// the next page. This is no snapshot: items that move between pages may be missed or listed twice.
-/// Any page may hold fewer items than the limit.
+/// others by time. See leaseq_queue_list_with().
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a limit outside 1 to 1,000, an unknown state or an
 /// invalid cursor; an error of every operation.
 #[unsafe(no_mangle)]
@@ -204,6 +203,50 @@ pub unsafe extern "C" fn leaseq_queue_list(
     state: i32,
     cursor: *const c_char,
     limit: usize,
+    page: *mut *mut leaseq_page,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    let options = ListOptions::new().limit(limit);
+    // SAFETY: the conventions of the header.
+    unsafe { list(queue, state, cursor, &options, page, error) }
+}
+
+/// Reads items of a ::leaseq_state: ready items in the order of leasing, others by time
+/// (leaseq_item_info_at_ms()), or in the opposite order. `options` may be NULL. A NULL cursor starts
+/// at the beginning; leaseq_page_cursor() gives the cursor of the next page. A page examines at most
+/// 1,000 items and has 16 MiB of data at most, so any page may hold fewer items than the limit, and
+/// with filters none, although there are more: its cursor says whether there are.
+///
+/// This is no snapshot, but the cursor stays right while items are added and taken: an item that
+/// stays where it is is listed once, and one that is added, completed or removed meanwhile at most
+/// once. An item whose time changes meanwhile, or that is leased and comes back, may be missed or
+/// listed twice.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an unknown state, a cursor of another state or
+/// direction, or a limit outside 1 to 1,000; an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_list_with(
+    queue: Option<&leaseq_queue>,
+    state: i32,
+    cursor: *const c_char,
+    options: Option<&leaseq_list_options>,
+    page: *mut *mut leaseq_page,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    let defaults = ListOptions::new();
+    let options = options.map_or(&defaults, |options| &options.0);
+    // SAFETY: the conventions of the header.
+    unsafe { list(queue, state, cursor, options, page, error) }
+}
+
+/// Reads a page.
+///
+/// # Safety
+/// The conventions of the header.
+unsafe fn list(
+    queue: Option<&leaseq_queue>,
+    state: i32,
+    cursor: *const c_char,
+    options: &ListOptions,
     page: *mut *mut leaseq_page,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
@@ -216,11 +259,12 @@ pub unsafe extern "C" fn leaseq_queue_list(
                 true => None,
                 false => Some(self::cursor(text(cursor, "cursor")?)?),
             };
-            let page = queue.run(async |q| q.list(state, cursor.as_ref(), limit).await)?;
+            let page = queue.run(async |q| q.list_with(state, cursor.as_ref(), options).await)?;
+            let examined = page.examined;
             let cursor = page.cursor.map(|cursor| CString::new(cursor.to_string()));
             let items = page.items.into_iter().map(leaseq_item_info::new).collect();
             let cursor = cursor.transpose().map_err(Failure::invalid)?;
-            place.set(give(leaseq_page { items, cursor }));
+            place.set(give(leaseq_page { items, cursor, examined }));
             Ok(())
         })
     }

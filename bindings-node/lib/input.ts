@@ -1,7 +1,16 @@
 // Converts the arguments of queues for the native half.
-import { bytes, json, known, list, number, optionalNumber, text } from './check'
+import { bytes, flag, json, known, list, number, optionalNumber, storedText, text } from './check'
 import { invalid } from './errors'
-import type { ChangeOptions, Data, Id, Item, ItemOptions, LeaseOptions, Revision } from './types'
+import type {
+  ChangeOptions,
+  Data,
+  Id,
+  Item,
+  ItemOptions,
+  LeaseOptions,
+  ListOptions,
+  Revision,
+} from './types'
 
 type ItemFields = ItemOptions & { data?: Data; json?: unknown }
 
@@ -102,4 +111,30 @@ export function revisionFields(revision: Revision): unknown[] {
 
 export function idList(ids: Iterable<Id>): Id[] {
   return list('ids', ids).map((id) => bytes('id', id))
+}
+
+/** The options of a listing, as the native half takes them. */
+export function listed(
+  options: ListOptions,
+): [
+  limit: number,
+  reverse: boolean,
+  sinceMs: number | undefined,
+  untilMs: number | undefined,
+  data: boolean,
+  idPrefix: Data | undefined,
+  dataContains: Data | undefined,
+  errorContains: string | undefined,
+] {
+  const { limit, reverse, sinceMs, untilMs, data, idPrefix, dataContains, errorContains } = options
+  return [
+    optionalNumber('limit', limit) ?? 100,
+    flag('reverse', reverse),
+    optionalNumber('sinceMs', sinceMs),
+    optionalNumber('untilMs', untilMs),
+    flag('data', data, true),
+    idPrefix === undefined ? undefined : bytes('idPrefix', idPrefix),
+    dataContains === undefined ? undefined : bytes('dataContains', dataContains),
+    errorContains === undefined ? undefined : storedText('errorContains', errorContains),
+  ]
 }

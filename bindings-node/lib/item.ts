@@ -75,10 +75,15 @@ export class ItemInfo {
 
 /** A page of items in one state. */
 export interface Page {
-  /** Ready items in the order of leasing, others by time. */
+  /** Ready items in the order of leasing, others by time, or in the opposite order. */
   items: ItemInfo[]
   /** Where the next page begins; `null` at the end. */
   cursor: string | null
+  /**
+   * How many entries of the queue the page has examined: its items, those that filters left out,
+   * and those whose item is gone.
+   */
+  examined: number
 }
 
 /** @internal */
@@ -89,5 +94,5 @@ export function readItems({ about, ids, data }: ItemsParts): (ItemInfo | null)[]
 /** @internal */
 export function readPage(parts: ItemsParts): Page {
   const items = readItems(parts).filter((item) => item !== null)
-  return { items, cursor: parts.about.cursor }
+  return { items, cursor: parts.about.cursor, examined: parts.about.examined }
 }

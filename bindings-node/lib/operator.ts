@@ -2,7 +2,7 @@
 import type { NativeQueue } from '../native.js'
 import { CALL, call } from './calls'
 import { bytes, flag, list, message, optionalNumber, text } from './check'
-import { generations, idList, revisionFields } from './input'
+import { generations, idList, listed, revisionFields } from './input'
 import { type ItemInfo, type Page, readItems, readPage } from './item'
 import type {
   BuryOptions,
@@ -21,7 +21,18 @@ import type {
 import { booleans, type ItemsParts } from './wire'
 
 const GET = new Set(['data', 'signal'])
-const LIST = new Set(['cursor', 'limit', 'signal'])
+const LIST = new Set([
+  'cursor',
+  'limit',
+  'reverse',
+  'sinceMs',
+  'untilMs',
+  'data',
+  'idPrefix',
+  'dataContains',
+  'errorContains',
+  'signal',
+])
 const CHANGE = new Set(['ifGeneration', 'signal'])
 const BURY = new Set(['error', 'ifGeneration', 'signal'])
 
@@ -76,17 +87,23 @@ export abstract class OperatorQueue {
   }
 
   /**
-   * Reads items of a state: ready items in the order of leasing, others by time. This is no
-   * snapshot: items that move between pages may be missed or listed twice. Any page may hold fewer
-   * items than the limit.
+   * Reads items of a state: ready items in the order of leasing, others by time (`atMs`), or in the
+   * opposite order. A page examines at most 1,000 items and has 16 MiB of data at most, so any page
+   * may hold fewer items than the limit, and with filters none, although there are more: `cursor`
+   * says whether there are.
+   *
+   * This is no snapshot, but the cursor stays right while items are added and taken: an item that
+   * stays where it is is listed once, and one that is added, completed or removed meanwhile at most
+   * once. An item whose time changes meanwhile, or that is leased and comes back, may be missed or
+   * listed twice.
    */
   list(state: State, options?: ListOptions): Promise<Page> {
     return call(this.native, { options, names: LIST, read: readPage }, (native) => {
       const wanted = text('state', state)
-      const { cursor, limit } = options ?? {}
+      const { cursor } = options ?? {}
       const from = (cursor ?? undefined) === undefined ? undefined : text('cursor', cursor)
-      const most = optionalNumber('limit', limit) ?? 100
-      return (slot) => native.list(slot, wanted, from, most)
+      const how = listed(options ?? {})
+      return (slot) => native.list(slot, wanted, from, ...how)
     })
   }
 

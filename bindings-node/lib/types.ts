@@ -202,6 +202,23 @@ export interface ListOptions extends CallOptions {
   cursor?: string | null
   /** Most items of a page, 1 to 1,000. Default: 100. */
   limit?: number
+  /** The opposite order: what is leased last, or has the latest time, comes first. */
+  reverse?: boolean
+  /**
+   * Only items whose time is not before this one, in ms since 1970: for ready items `addedAtMs`, for
+   * others `atMs`.
+   */
+  sinceMs?: number
+  /** Only items whose time is before this one. */
+  untilMs?: number
+  /** Whether to read the data. Without it, `data` is empty. Default: true. */
+  data?: boolean
+  /** Only items whose id begins with this, at most 512 bytes. */
+  idPrefix?: Id
+  /** Only items whose data contains this, at most 1,024 bytes. */
+  dataContains?: Data
+  /** Only items whose last error contains this, at most 1,024 bytes. */
+  errorContains?: string
 }
 
 /** Numbers of items by state, and other figures for operators. */

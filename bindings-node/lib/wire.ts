@@ -21,7 +21,11 @@ export interface BothParts {
 
 /** Items as received. */
 export interface ItemsParts {
-  readonly about: { items: (Record<string, unknown> | null)[]; cursor: string | null }
+  readonly about: {
+    items: (Record<string, unknown> | null)[]
+    cursor: string | null
+    examined: number
+  }
   readonly ids: Buffer[]
   readonly data: Buffer[]
 }

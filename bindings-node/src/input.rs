@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
-use leaseq::{FailOptions, Item, KeepAlive, LeaseOptions, ReleaseOptions, Revision};
+use leaseq::{FailOptions, Item, KeepAlive, LeaseOptions, ListOptions, ReleaseOptions, Revision};
 use napi::bindgen_prelude::Either;
 
 use crate::failure::Failure;
@@ -72,8 +72,27 @@ pub(crate) fn release_options(delay_ms: f64, reason: String) -> Result<ReleaseOp
     Ok(ReleaseOptions::new().delay(duration("a delay", delay_ms)?).reason(reason))
 }
 
+pub(crate) fn list_options(
+    limit: f64,
+    since_ms: Option<f64>,
+    until_ms: Option<f64>,
+) -> Result<ListOptions, Failure> {
+    let mut options = ListOptions::new().limit(count("a limit of", limit)?);
+    options.since = since_ms.map(|ms| time("since", ms)).transpose()?;
+    options.until = until_ms.map(|ms| time("until", ms)).transpose()?;
+    Ok(options)
+}
+
 /// The last time that JavaScript knows, in ms since 1970.
 const LAST_TIME: f64 = 8.64e15;
+
+/// A time in ms since 1970; one before is as good as 1970.
+fn time(what: impl Display, ms: f64) -> Result<SystemTime, Failure> {
+    if ms.is_nan() || ms > LAST_TIME {
+        return Err(Failure::invalid(format_args!("{what} {ms} ms: not a time")));
+    }
+    Ok(UNIX_EPOCH + Duration::from_millis(ms.max(0.0).ceil() as u64))
+}
 
 /// The options of an item that are given.
 pub(crate) struct ItemOptions {
@@ -112,13 +131,7 @@ pub(crate) fn item_options(
         whole(format_args!("{item}: priority"), priority, &limits)
     });
     let delay = delay_ms.map(|delay| duration(format_args!("{item}: a delay"), delay));
-    let due_at = due_at_ms.map(|at| {
-        if at.is_nan() || at > LAST_TIME {
-            return Err(Failure::invalid(format_args!("{item}: due at {at} ms: not a time")));
-        }
-        // What is before 1970 has passed as well.
-        Ok(UNIX_EPOCH + Duration::from_millis(at.max(0.0).ceil() as u64))
-    });
+    let due_at = due_at_ms.map(|at| time(format_args!("{item}: due at"), at));
     let max_attempts = max_attempts.map(|most| {
         let limits = format!("a whole number between 1 and {MAX_ATTEMPTS}");
         whole(format_args!("{item}: max_attempts"), most, &limits)

@@ -167,29 +167,44 @@ impl NativeQueue {
     /// Answers with an item or nothing for each.
     #[napi]
     pub fn get(&self, call: u32, ids: Vec<Either<String, &[u8]>>, data: bool) {
-        self.call(
-            call,
-            Ok(ids.iter().map(|id| bytes(id).to_vec()).collect::<Vec<_>>()),
-            move |queue, ids| async move {
-                let mut options = GetOptions::new();
-                options.data = data;
-                let items = queue.get_many_with(ids, options).await?;
-                Ok(Outcome::Items { items, cursor: None })
-            },
-        );
+        self.call(call, Ok(copied(&ids)), move |queue, ids| async move {
+            let mut options = GetOptions::new();
+            options.data = data;
+            let items = queue.get_many_with(ids, options).await?;
+            Ok(Outcome::Items { items, cursor: None, examined: 0 })
+        });
     }
 
     /// Answers with items and a cursor.
     #[napi]
-    pub fn list(&self, call: u32, state: String, cursor: Option<String>, limit: f64) {
-        self.call(call, Ok(state), |queue, state| async move {
-            let state = state.parse()?;
+    #[allow(clippy::too_many_arguments, reason = "as `add`")]
+    pub fn list(
+        &self,
+        call: u32,
+        state: String,
+        cursor: Option<String>,
+        limit: f64,
+        reverse: bool,
+        since_ms: Option<f64>,
+        until_ms: Option<f64>,
+        data: bool,
+        id_prefix: Option<Either<String, &[u8]>>,
+        data_contains: Option<Either<String, &[u8]>>,
+        error_contains: Option<String>,
+    ) {
+        let options = input::list_options(limit, since_ms, until_ms).map(|mut options| {
+            (options.reverse, options.data) = (reverse, data);
+            options.id_prefix = id_prefix.iter().flat_map(bytes).copied().collect();
+            options.data_contains = data_contains.iter().flat_map(bytes).copied().collect();
+            options.error_contains = error_contains.unwrap_or_default();
+            options
+        });
+        self.call(call, options, |queue, options| async move {
             let cursor = cursor.map(|cursor| cursor.parse()).transpose()?;
-            let page =
-                queue.list(state, cursor.as_ref(), input::count("a limit of", limit)?).await?;
+            let page = queue.list_with(state.parse()?, cursor.as_ref(), &options).await?;
             let cursor = page.cursor.map(|cursor| cursor.to_string());
             let items = page.items.into_iter().map(Some).collect();
-            Ok(Outcome::Items { items, cursor })
+            Ok(Outcome::Items { items, cursor, examined: page.examined })
         });
     }
 
@@ -284,4 +299,9 @@ fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> 
         }
     }
     Ok(Ok(items))
+}
+
+/// Ids of a call that goes on after it.
+fn copied(ids: &[Data<'_>]) -> Vec<Vec<u8>> {
+    ids.iter().map(|id| bytes(id).to_vec()).collect()
 }

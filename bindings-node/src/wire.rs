@@ -35,7 +35,7 @@ pub(crate) enum Outcome {
     Json(Value),
     Leases { leases: Vec<Held>, kept_alive: bool },
     Both { completed: Vec<bool>, leases: Vec<Held>, kept_alive: bool },
-    Items { items: Vec<Option<ItemInfo>>, cursor: Option<String> },
+    Items { items: Vec<Option<ItemInfo>>, cursor: Option<String>, examined: u64 },
     Cancelled,
 }
 
@@ -78,7 +78,9 @@ impl ReplyBuffer {
                 self.numbers.extend(completed.into_iter().map(f64::from));
                 self.leases(leases, kept_alive);
             }
-            Ok(Outcome::Items { items, cursor }) => self.items(&items, cursor),
+            Ok(Outcome::Items { items, cursor, examined }) => {
+                self.items(&items, cursor, examined);
+            }
             Ok(Outcome::Cancelled) => self.numbers.push(9.0),
             Err(Failure { kind, message, outcome_unknown }) => {
                 let unknown = outcome_unknown;
@@ -126,9 +128,9 @@ impl ReplyBuffer {
         self.numbers.extend(sizes);
     }
 
-    fn items(&mut self, items: &[Option<ItemInfo>], cursor: Option<String>) {
+    fn items(&mut self, items: &[Option<ItemInfo>], cursor: Option<String>, examined: u64) {
         let about: Vec<Option<Value>> = items.iter().map(|item| item.as_ref().map(about)).collect();
-        self.text(8.0, &json!({ "items": about, "cursor": cursor }));
+        self.text(8.0, &json!({ "items": about, "cursor": cursor, "examined": examined }));
         self.numbers.push(items.len() as f64);
         for item in items {
             let (id, data) =

@@ -86,6 +86,13 @@ onEachEngine('what is wrong is said before anything is touched', (place) => {
     'an unknown state to purge': [(q) => q.purge('all'), /"all"/],
     'a limit of 0': [(q) => q.list('ready', { limit: 0 }), /limit of 0/],
     'a limit of 1,001': [(q) => q.list('ready', { limit: 1001 }), /1001.*1000/],
+    'a prefix that is too long': [
+      (q) => q.list('ready', { idPrefix: 'x'.repeat(513) }),
+      /id_prefix of 513 bytes.*512/,
+    ],
+    'a time that is none': [(q) => q.list('ready', { sinceMs: NaN }), /since NaN ms: not a time/],
+    'an option that there is not': [(q) => q.list('ready', { prefix: 'x' }), /prefix.*idPrefix/],
+    'data that is no flag': [(q) => q.getMany(['a'], { data: 1 }), /data: 1 is not true or false/],
     'a cursor of nobody': [(q) => q.list('ready', { cursor: 'x' }), /cursor/],
     'an id of a wrong type': [(q) => q.get(5), /id: 5/],
     'an empty id to remove': [(q) => q.removeMany(['a', '']), /0 bytes/],

@@ -166,7 +166,8 @@ pub(crate) fn releases_value<'py>(
 fn page_value(py: Python<'_>, page: Page) -> PyResult<Bound<'_, PyAny>> {
     let items = page.items.into_iter().map(|info| info_value(py, info));
     let items = PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?;
-    value!(py, "Page")?.call1((items, page.cursor.map(|cursor| cursor.to_string())))
+    let cursor = page.cursor.map(|cursor| cursor.to_string());
+    value!(py, "Page")?.call1((items, cursor, page.examined))
 }
 
 fn deep_value(py: Python<'_>, report: DeepReport) -> PyResult<Bound<'_, PyAny>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leaseq::blocking;
 use leaseq::options::MAX_BATCH;
-use leaseq::{Cursor, GetOptions, Result, WorkQueue};
+use leaseq::{Cursor, GetOptions, ListOptions, Result, WorkQueue};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -18,6 +18,36 @@ use crate::loop_bridge::LoopBridge;
 /// Who calls: asyncio has a bridge, a blocking caller has none.
 pub(crate) type Caller<'a, 'py> = Option<&'a Bound<'py, LoopBridge>>;
 pub(crate) type Reply<'py> = PyResult<Bound<'py, PyAny>>;
+
+/// Of a listing: the opposite order, since, until, with data, id prefix, text in the data, text in the error.
+type Wanted<'py> = (
+    bool,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+    bool,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyString>>,
+);
+
+fn list_options(limit: &Bound<'_, PyAny>, wanted: Wanted<'_>) -> PyResult<ListOptions> {
+    let (reverse, since, until, data, id_prefix, data_contains, error_contains) = wanted;
+    let mut options = ListOptions::new();
+    options.limit = convert::number("a limit", limit, 1, MAX_BATCH as u32)? as usize;
+    (options.reverse, options.data) = (reverse, data);
+    options.since = since.map(|time| convert::time("since", &time)).transpose()?;
+    options.until = until.map(|time| convert::time("until", &time)).transpose()?;
+    if let Some(prefix) = &id_prefix {
+        options.id_prefix = convert::id(prefix)?.into_owned();
+    }
+    if let Some(bytes) = &data_contains {
+        options.data_contains = convert::data(bytes)?.into_owned();
+    }
+    if let Some(text) = &error_contains {
+        convert::text("error_contains", text)?.clone_into(&mut options.error_contains);
+    }
+    Ok(options)
+}
 
 #[pyclass(frozen, module = "leaseq._leaseq")]
 pub(crate) struct Queue(Arc<blocking::Queue>);
@@ -121,14 +151,15 @@ impl Queue {
         state: &Bound<'py, PyAny>,
         cursor: Option<&Bound<'py, PyString>>,
         limit: &Bound<'py, PyAny>,
+        wanted: Wanted<'py>,
     ) -> Reply<'py> {
         let state = convert::state(state)?;
-        let limit = convert::number("a limit", limit, 1, MAX_BATCH as u32)? as usize;
+        let options = list_options(limit, wanted)?;
         let cursor = cursor.map(|cursor| convert::text("a cursor", cursor)).transpose()?;
         let cursor = cursor.map(str::parse::<Cursor>).transpose();
         let cursor = cursor.map_err(|error| exception(py, &error))?;
         self.run(py, bridge, async move |queue| {
-            Ok(Answer::Page(queue.list(state, cursor.as_ref(), limit).await?))
+            Ok(Answer::Page(queue.list_with(state, cursor.as_ref(), &options).await?))
         })
     }
 }

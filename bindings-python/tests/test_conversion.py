@@ -3,7 +3,7 @@
 import array
 import copy
 import pickle
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -172,6 +172,14 @@ def test_numbers_out_of_range(queue):
     for limit in (0, 1_001, -5):
         with pytest.raises(leaseq.InvalidError, match="a limit"):
             queue.list("ready", limit=limit)
+    with pytest.raises(leaseq.InvalidError, match="id_prefix of 513 bytes"):
+        queue.list("ready", id_prefix="x" * 513)
+    with pytest.raises(leaseq.InvalidError, match=r"since .* has no time zone"):
+        queue.list("ready", since=datetime(2026, 1, 1))
+    with pytest.raises(TypeError, match="until is a datetime"):
+        queue.list("ready", until=1.5)
+    with pytest.raises(TypeError, match="ids"):
+        queue.get_many("abc")
     with pytest.raises(TypeError):
         Item("x", priority=1.5)
     with pytest.raises(TypeError):

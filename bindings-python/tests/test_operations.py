@@ -180,6 +180,14 @@ def test_looking(queue):
         page = queue.list("ready", page.cursor, 5)
         rest += [item.id for item in page.items]
     assert rest == ["i1"]
+    found = queue.get_many(["i1", b"none", "later"], data=False)
+    assert [item and (item.id, item.data) for item in found] == [("i1", b""), None, ("later", b"")]
+    page = queue.list("ready", reverse=True, since=info.added_at, until=info.at, data_contains="x")
+    assert [(item.id, item.data) for item in page.items] == [("i1", b"x")]
+    assert (page.cursor, page.examined) == (None, 2)
+    page = queue.list("delayed", data=False, id_prefix=b"la", since=info.at)
+    assert [(item.id, item.data) for item in page.items] == [("later", b"")]
+    assert queue.list("delayed", error_contains="no").items == []
     counts = queue.counts()
     assert counts.ready_by_priority == (0, 1, 1, 0, 0, 0, 0, 0, 0, 0)
     assert counts.oldest_ready >= 0

@@ -234,6 +234,7 @@ def work(queue: leaseq.Queue) -> None:
     for each in queue.leases(30):
         assert_type(each, leaseq.Lease)
     assert_type(queue.list("ready"), leaseq.Page)
+    assert_type(queue.get_many(["a"], data=False), list[leaseq.ItemInfo | None])
     assert_type(queue.fail_many([lease], "x"), list[leaseq.State | None])
     queue.add_item(5)  # type: ignore[arg-type]
     queue.lease("30")  # type: ignore[call-overload]

@@ -55,6 +55,7 @@ mod lock;
 mod name;
 mod operation;
 pub mod options;
+mod query_options;
 mod queue;
 mod random;
 mod redact;
@@ -82,8 +83,8 @@ pub use lease::Lease;
 pub use name::QueueName;
 pub use name::QueueNames;
 pub use options::{
-    CompleteOptions, ConnectOptions, FailOptions, Fsync, GetOptions, KeepAlive, LeaseOptions,
-    ReleaseOptions,
+    CompleteOptions, ConnectOptions, FailOptions, Fsync, KeepAlive, LeaseOptions, ReleaseOptions,
 };
+pub use query_options::{GetOptions, ListOptions};
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
 pub use redact::redact_url;

@@ -27,6 +27,8 @@ pub const MAX_PRIORITY: u8 = 9;
 pub const MAX_BATCH: usize = 1_000;
 /// Longest error text that is kept with a failed item, in bytes. The rest is cut off.
 pub const MAX_ERROR_TEXT: usize = 1_024;
+/// Longest text that [`ListOptions::data_contains`](crate::ListOptions::data_contains) looks for, in bytes.
+pub const MAX_SEARCHED: usize = 1_024;
 /// Longest reason of a release, in bytes.
 pub const MAX_REASON: usize = 128;
 /// The most replicas that [`ConnectOptions::replicas`] and [`Fsync::Replicas`] may name.
@@ -384,33 +386,5 @@ impl ReleaseOptions {
             )));
         }
         check_delay(self.delay)
-    }
-}
-
-/// How [`WorkQueue::get_many_with`](crate::WorkQueue::get_many_with) reads items.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct GetOptions {
-    /// Whether to read the data. Without, it is empty, and large items cost no more than small ones.
-    /// Default: yes.
-    pub data: bool,
-}
-
-impl Default for GetOptions {
-    fn default() -> Self {
-        GetOptions { data: true }
-    }
-}
-
-impl GetOptions {
-    /// The defaults.
-    pub fn new() -> Self {
-        GetOptions::default()
-    }
-
-    /// Leaves out the data.
-    pub fn without_data(mut self) -> Self {
-        self.data = false;
-        self
     }
 }

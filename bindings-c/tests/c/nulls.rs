@@ -30,7 +30,8 @@ fn sane(parameter: &str) -> String {
             // A handle, or a place for one: `const leaseq_x *`, `leaseq_x *`, `leaseq_x **`, `bool *`.
             let base = kind.trim_start_matches("const ").trim_end_matches([' ', '*']);
             let known = ["queue", "client", "lease", "waiter", "item_options", "lease_options"];
-            let known = known.iter().chain(&["complete_options", "connect_options"]);
+            let known =
+                known.iter().chain(&["complete_options", "connect_options", "list_options"]);
             match (kind.ends_with("**"), base.strip_prefix("leaseq_")) {
                 (true, Some(handle)) => format!("&new_{handle}"),
                 (false, Some(handle)) if known.clone().any(|known| *known == handle) => {
@@ -108,6 +109,7 @@ fn program() -> String {
     OK(leaseq_lease_options_new(&some_lease_options, &error));
     OK(leaseq_complete_options_new(&some_complete_options, &error));
     OK(leaseq_connect_options_new(&some_connect_options, &error));
+    OK(leaseq_list_options_new(&some_list_options, &error));
     OK(leaseq_waiter_new(some_queue, &some_waiter, &error));
     add(some_queue, \"leased\", \"x\");
     some_lease = leased(some_queue, 1000000);

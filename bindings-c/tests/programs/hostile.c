@@ -121,6 +121,18 @@ static void limits(leaseq_client *client, leaseq_queue *queue) {
     FAILS(LEASEQ_INVALID, leaseq_queue_list(queue, state, NULL, 0, &page, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_list(queue, state, NULL, 1001, &page, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_list(queue, state, "nonsense", 10, &page, &error));
+    leaseq_list_options *listing = NULL;
+    OK(leaseq_list_options_new(&listing, &error));
+    FAILS(LEASEQ_INVALID, leaseq_list_options_set_id_prefix(listing, "x", (size_t)-1, &error));
+    FAILS(LEASEQ_INVALID, leaseq_list_options_set_data_contains(listing, "x", 1025, &error));
+    OK(leaseq_list_options_set_since_ms(listing, INT64_MAX, &error));
+    OK(leaseq_list_options_set_until_ms(listing, 0, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_list_with(queue, state, NULL, listing, &page, &error));
+    OK(leaseq_list_options_set_until_ms(listing, INT64_MAX, &error));
+    OK(leaseq_queue_list_with(queue, state, NULL, listing, &page, &error));
+    CHECK(leaseq_page_len(page) == 0);
+    leaseq_page_free(&page);
+    leaseq_list_options_free(&listing);
     FAILS(LEASEQ_INVALID, leaseq_queue_purge(queue, -1, NULL, &error));
     leaseq_counts counts;
     FAILS(LEASEQ_INVALID, leaseq_queue_counts(queue, &counts, 0, &error));

@@ -512,13 +512,37 @@ class Queue:
         """
         return self._native.get_many(None, ids, data)
 
-    def list(self, state: State | str, cursor: str | None = None, limit: int = 100) -> Page:
-        """Look at up to `limit` items of a state, 1 to 1,000.
+    def list(
+        self,
+        state: State | str,
+        cursor: str | None = None,
+        limit: int = 100,
+        *,
+        reverse: bool = False,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        data: bool = True,
+        id_prefix: ItemId | None = None,
+        data_contains: Data | None = None,
+        error_contains: str | None = None,
+    ) -> Page:
+        """Look at up to `limit` items of a state, 1 to 1,000, and with filters at up to 1,000.
 
-        Ready items come in the order of leasing, the others by time. `Page.cursor` continues the
-        list; it is `None` on the last page. The list is no snapshot: items that change state
-        meanwhile may be missing or appear twice, and a page may have fewer items than `limit`
-        without being the last. Raises `InvalidError`.
+        Ready items come in the order of leasing, the others by time (`ItemInfo.at`); with `reverse`
+        in the opposite order. `Page.cursor` continues the list; it is `None` on the last page. With
+        filters, and because a page has 16 MiB of data at most, a page may have fewer items than
+        `limit`, or none, without being the last.
+
+        - `since`, `until`: only items whose time is not before `since`, and before `until`. For
+          ready items that is `ItemInfo.added_at`, for the others `ItemInfo.at`.
+        - `data=False` leaves out the data.
+        - `id_prefix`, `data_contains`, `error_contains`: only items whose id begins so (512 bytes),
+          and whose data and last error contain this (1,024 bytes each).
+
+        The list is no snapshot, but the cursor stays right while items are added and taken: an item
+        that stays where it is is shown once, and one that is added, completed or removed meanwhile
+        at most once. An item whose time changes meanwhile, or that is leased and comes back, may be
+        missing or appear twice. Raises `InvalidError`.
 
         >>> client = connect("memory:")
         >>> queue = client.queue("emails")
@@ -527,8 +551,12 @@ class Queue:
         >>> page = queue.list("ready")
         >>> [item.data for item in page.items]
         [b'hello', b'world']
+        >>> page = queue.list("ready", data_contains="wor")
+        >>> [item.data for item in page.items], page.examined
+        ([b'world'], 2)
         """
-        return self._native.list(None, state, cursor, limit)
+        wanted = (reverse, since, until, data, id_prefix, data_contains, error_contains)
+        return self._native.list(None, state, cursor, limit, wanted)
 
     def remove(
         self,

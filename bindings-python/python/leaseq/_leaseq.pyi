@@ -7,7 +7,7 @@ from asyncio import AbstractEventLoop, Future
 from collections.abc import Iterable
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, final, overload
+from typing import Any, Literal, TypeAlias, final, overload
 
 from typing_extensions import disjoint_base
 
@@ -199,6 +199,10 @@ class Client:
 
 # In the class, list is the operation.
 _list = list
+# Of a listing: the opposite order, since, until, with data, id prefix, text in data, text in error.
+_Wanted: TypeAlias = tuple[
+    bool, datetime | None, datetime | None, bool, ItemId | None, Data | None, str | None
+]
 
 @final
 class Queue:
@@ -376,10 +380,17 @@ class Queue:
         self, bridge: LoopBridge, ids: Iterable[ItemId], data: bool
     ) -> Future[_list[ItemInfo | None]]: ...
     @overload
-    def list(self, bridge: None, state: State | str, cursor: str | None, limit: int) -> Page: ...
+    def list(
+        self, bridge: None, state: State | str, cursor: str | None, limit: int, wanted: _Wanted
+    ) -> Page: ...
     @overload
     def list(
-        self, bridge: LoopBridge, state: State | str, cursor: str | None, limit: int
+        self,
+        bridge: LoopBridge,
+        state: State | str,
+        cursor: str | None,
+        limit: int,
+        wanted: _Wanted,
     ) -> Future[Page]: ...
     @overload
     def remove(

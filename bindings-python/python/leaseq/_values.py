@@ -192,9 +192,12 @@ class Page:
     """A page of `Queue.list`."""
 
     items: list[ItemInfo]
-    """In the order of leasing (ready ones), or of time (the others)."""
+    """In the order of leasing (ready ones) or of time (the others), or in the opposite order."""
     cursor: str | None
     """Pass it to `list` for the next page; `None` at the end."""
+    examined: int
+    """How many entries of the queue the page has examined: its items, those that filters left out,
+    and those whose item is gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::values::{
-    Bury, Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, Leased, Release, RequestId,
-    Revise, Target, Turn,
+    Bury, Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, Leased, ListStep, Listed,
+    Release, RequestId, Revise, Target, Turn,
 };
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
-use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
+use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
 
 /// Batches have 1 to [`MAX_BATCH`](crate::options::MAX_BATCH) entries, already validated; replies have
@@ -181,13 +181,9 @@ pub(crate) trait Engine: Send + Sync + 'static {
         with_data: bool,
     ) -> Result<Vec<Option<ItemInfo>>>;
 
-    async fn list(
-        &self,
-        queue: &QueueName,
-        state: State,
-        cursor: Option<&Cursor>,
-        limit: usize,
-    ) -> Result<Page>;
+    /// Returns items of a state in their order or in the opposite one, as many as fit into a reply; at least one.
+    /// A cursor stays right while items are added and taken.
+    async fn list(&self, queue: &QueueName, step: &ListStep) -> Result<Listed>;
 
     /// Deletes the queue, everything in it and its name, in bounded steps; each is retried for as long as
     /// an operation is. True: there was one. Touches only the incarnation that existed when the call

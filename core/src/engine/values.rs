@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::generation::Generation;
 use crate::Result;
-use crate::item::{Due, History};
+use crate::item::{Cursor, Due, History, ItemInfo, State};
 
 /// Names one execution of an operation, so that a retry gets the reply of the first execution.
 /// A lane has one operation in flight at a time; its numbers go up.
@@ -142,4 +142,29 @@ pub(crate) enum Turn {
 
 impl Turn {
     pub(crate) const LASTS: Duration = Duration::from_secs(60);
+}
+
+/// A step of a listing.
+#[derive(Debug, Clone)]
+pub(crate) struct ListStep {
+    pub(crate) state: State,
+    /// Of the same direction.
+    pub(crate) cursor: Option<Cursor>,
+    pub(crate) reverse: bool,
+    /// At most how many entries.
+    pub(crate) limit: usize,
+    pub(crate) with_data: bool,
+    /// Only items whose time is not before the first and before the second, in ms since 1970. No matter for
+    /// ready items, which are not in the order of a time.
+    pub(crate) since_ms: Option<u64>,
+    pub(crate) until_ms: Option<u64>,
+}
+
+/// What a step of a listing has found.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    /// Each with a cursor that goes on after it; without an item if that is gone or cannot be read.
+    pub(crate) entries: Vec<(Option<ItemInfo>, Cursor)>,
+    /// `None` at the end.
+    pub(crate) cursor: Option<Cursor>,
 }

@@ -6,14 +6,18 @@ use std::str::FromStr;
 use crate::error::show_id;
 use crate::{Error, Result};
 
-/// Where a listing goes on. Opaque; good for the queue and state it came from. As text it can be
-/// kept, or handed to another process.
+/// Where a listing goes on. Opaque; good for the queue, the state and the direction it came from. As text it can
+/// be kept, or handed to another process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cursor(pub(crate) String, pub(crate) String);
+pub struct Cursor {
+    pub(crate) reverse: bool,
+    /// The place, as the engine spells it.
+    pub(crate) place: String,
+}
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.0, self.1)
+        write!(f, "{}:{}", if self.reverse { 'r' } else { 'f' }, self.place)
     }
 }
 
@@ -21,15 +25,15 @@ impl FromStr for Cursor {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let short = |part: &str| (1..=32).contains(&part.len());
-        let number = |part: &str| part.parse::<f64>().is_ok_and(f64::is_finite);
+        const MAX_PARTS: usize = 4;
         // A number, or an item as its engine names it.
-        let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+        let is_part = |part: &str| (1..=32).contains(&part.len()) && part.chars().all(plain);
         match text.split_once(':') {
-            Some((first, second))
-                if short(first) && number(first) && short(second) && second.chars().all(name) =>
+            Some((direction @ ("f" | "r"), place))
+                if place.split(':').count() <= MAX_PARTS && place.split(':').all(is_part) =>
             {
-                Ok(Cursor(first.into(), second.into()))
+                Ok(Cursor { reverse: direction == "r", place: place.into() })
             }
             _ => Err(Error::invalid(format_args!(
                 "{} is not a cursor of a page",
@@ -46,17 +50,33 @@ mod tests {
 
     #[test]
     fn a_cursor_can_be_kept_as_text() {
-        for second in ["-42", "8j2t94r9kEKd5K", "8j2t94r9k-_d5K"] {
-            let cursor = Cursor("1763679123456".into(), second.into());
-            assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor);
+        for place in ["1763679123456:-42", "1.5e+3:8j2t94r9kEKd5K", "9:8j2t94r9k-_d5K:0:17"] {
+            for reverse in [false, true] {
+                let cursor = Cursor { reverse, place: place.into() };
+                assert_eq!(cursor.to_string().parse::<Cursor>().unwrap(), cursor);
+            }
         }
     }
 
     #[test]
     fn text_that_is_no_cursor_is_refused() {
-        let [long, longer] = [format!("{}:1", "1".repeat(33)), format!("1:{}", "a".repeat(33))];
-        for text in ["", ":", "1", "1:", ":1", "1:2:3", "inf:1", "a:1", "1:'; DROP", &long, &longer]
-        {
+        let [long, longer] = [format!("f:{}:1", "1".repeat(33)), format!("f:1:{}", "a".repeat(33))];
+        for text in [
+            "",
+            ":",
+            "f",
+            "f:",
+            "1:1",
+            "ff:1:2",
+            ":1:2",
+            "f:1:",
+            "f::1",
+            "f:1:2:3:4:5",
+            "f:1:'; DROP",
+            "r:1: 2",
+            &long,
+            &longer,
+        ] {
             assert_eq!(text.parse::<Cursor>().unwrap_err().kind(), ErrorKind::Invalid, "{text}");
         }
     }

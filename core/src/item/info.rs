@@ -60,12 +60,15 @@ pub(crate) fn read_json<T: DeserializeOwned>(id: &[u8], data: &[u8]) -> Result<T
     })
 }
 
-/// A page of [`WorkQueue::list`](crate::WorkQueue::list).
+/// A page of [`WorkQueue::list`](crate::WorkQueue::list) or [`list_with`](crate::WorkQueue::list_with).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
-    /// The items, in the order of leasing (ready) or of time (the others).
+    /// The items, in the order of leasing (ready) or of time (the others), or in the opposite order.
     pub items: Vec<ItemInfo>,
     /// Where to go on; `None` at the end.
     pub cursor: Option<Cursor>,
+    /// How many entries of the queue the page has examined: its items, those that the options left out, and those
+    /// whose item is gone.
+    pub examined: u64,
 }

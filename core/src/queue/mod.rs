@@ -5,6 +5,7 @@ mod admin;
 mod change;
 mod clean;
 mod lease;
+mod list;
 mod query;
 mod settle;
 mod work_queue;

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 
 use super::work_queue::{WorkQueue, only};
-use crate::item::{Counts, Cursor, ItemInfo, Page, State, check_id};
-use crate::options::{GetOptions, MAX_BATCH};
+use crate::item::{Counts, ItemInfo, check_id};
+use crate::options::MAX_BATCH;
+use crate::query_options::GetOptions;
 use crate::{Error, Result};
 
 impl WorkQueue {
@@ -77,22 +78,6 @@ impl WorkQueue {
             found.extend(part);
         }
         Ok(found)
-    }
-
-    /// Inspects up to `limit` items of a state, 1 to 1,000: ready ones in the order of leasing, others by time.
-    /// Begins without a cursor, and continues with [`Page::cursor`]. Not a snapshot: items that move between two
-    /// pages may be missed or shown twice. Any page may have fewer items than the limit.
-    ///
-    /// # Errors
-    /// `Invalid` for a limit outside 1 to 1,000.
-    pub async fn list(&self, state: State, cursor: Option<&Cursor>, limit: usize) -> Result<Page> {
-        if limit == 0 || limit > MAX_BATCH {
-            return Err(Error::invalid(format_args!(
-                "a limit of {limit} items is not between 1 and {MAX_BATCH}"
-            )));
-        }
-        let dispatch = &self.dispatch;
-        dispatch.look(dispatch.context.engine.list(&dispatch.queue, state, cursor, limit)).await
     }
 }
 

@@ -213,7 +213,7 @@ async fn a_cursor_of_another_engine_is_harmless(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_items((0..5).map(|i| Item::new("").with_id([i]).delay(secs(1)))).await.unwrap();
     let before = bench.backend().dump();
-    for text in ["1:8j2t94r9kEKd5K", "1.5:-3"] {
+    for text in ["f:1:8j2t94r9kEKd5K", "f:1.5:-3", "f:9:8j2t94r9kEKd5K:0:3"] {
         let cursor = text.parse().unwrap();
         for state in [State::Ready, State::Delayed] {
             if let Err(error) = queue.list(state, Some(&cursor), 2).await {

@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use leaseq::{
     CompleteOptions, Ending, FailOptions, Item, ItemInfo, ItemRef, Lease, LeaseOptions,
-    ReleaseOptions, Releases, Revision, State, WorkQueue,
+    ListOptions, ReleaseOptions, Releases, Revision, State, WorkQueue,
 };
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -309,9 +309,18 @@ impl Driver<'_> {
     pub(crate) async fn list(&mut self, queue: &WorkQueue) {
         let state = *State::ALL.choose(&mut self.rng).unwrap();
         let limit = self.rng.random_range(1..30);
-        self.note(format!("list {state:?} by {limit}"));
-        let listed = list_all(queue, state, limit).await;
-        let expected = self.model.list(state);
+        let mut options = ListOptions::new().limit(limit);
+        options.reverse = self.rng.random();
+        let length = self.rng.random_range(0..2);
+        options.id_prefix = self.ids.choose(&mut self.rng).unwrap()[..length].to_vec();
+        self.note(format!("list {state:?} {options:?}"));
+        let listed = list_all_with(queue, state, &options).await;
+        let mut expected = self.model.list(state);
+        expected
+            .retain(|generation| self.model.items[generation].id.starts_with(&options.id_prefix));
+        if options.reverse {
+            expected.reverse();
+        }
         assert_eq!(listed.len(), expected.len());
         for (info, generation) in listed.iter().zip(&expected) {
             assert_same(info, &self.model.items[generation]);

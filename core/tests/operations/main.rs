@@ -19,6 +19,8 @@ mod get_many;
 mod lanes;
 mod large;
 mod lease;
+mod list;
+mod list_cursors;
 mod mixed;
 mod names;
 mod operators;

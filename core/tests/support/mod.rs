@@ -14,7 +14,8 @@ use std::time::{Duration, SystemTime};
 
 pub(crate) use bench::Bench;
 use leaseq::{
-    ConnectOptions, Counts, ErrorKind, Item, ItemInfo, Lease, LeaseOptions, State, WorkQueue,
+    ConnectOptions, Counts, ErrorKind, Item, ItemInfo, Lease, LeaseOptions, ListOptions, State,
+    WorkQueue,
 };
 
 /// Makes a test of each of these bodies, `async fn body(bench: &Bench)`, on every engine.
@@ -109,10 +110,18 @@ pub(crate) async fn seen(queue: &WorkQueue) -> (Counts, Vec<ItemInfo>) {
 
 /// All items of a state, page by page.
 pub(crate) async fn list_all(queue: &WorkQueue, state: State, limit: usize) -> Vec<ItemInfo> {
+    list_all_with(queue, state, &ListOptions::new().limit(limit)).await
+}
+
+pub(crate) async fn list_all_with(
+    queue: &WorkQueue,
+    state: State,
+    options: &ListOptions,
+) -> Vec<ItemInfo> {
     let (mut items, mut cursor) = (Vec::new(), None);
     loop {
-        let page = queue.list(state, cursor.as_ref(), limit).await.unwrap();
-        assert!(page.items.len() <= limit);
+        let page = queue.list_with(state, cursor.as_ref(), options).await.unwrap();
+        assert!(page.items.len() <= options.limit);
         items.extend(page.items);
         assert!(items.len() < 1_000_000, "a listing has no end");
         cursor = page.cursor;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::error::Error;
 
 /// Names of fields that contain bytes.
-const BYTES: [&str; 3] = ["id", "ids", "data"];
+const BYTES: [&str; 5] = ["id", "ids", "data", "id_prefix", "data_contains"];
 
 /// Expands the lists that are written as `of` and `times`.
 pub(super) fn expand(value: &Value) -> Value {

@@ -181,7 +181,8 @@ pub fn maybe(item: Option<&ItemInfo>) -> Value {
 /// A page of items.
 pub fn page(page: &Page) -> Value {
     let items: Vec<Value> = page.items.iter().map(info).collect();
-    json!({ "items": items, "cursor": page.cursor.as_ref().map(ToString::to_string) })
+    let cursor = page.cursor.as_ref().map(ToString::to_string);
+    json!({ "items": items, "cursor": cursor, "examined": page.examined })
 }
 
 /// A lease.

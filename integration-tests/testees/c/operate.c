@@ -37,43 +37,6 @@ static cJSON *clean(Call *call, const char *op) {
     return said;
 }
 
-static cJSON *look(Call *call, const char *op) {
-    leaseq_item_info *item = NULL;
-    leaseq_page *page = NULL;
-    cJSON *said;
-    if (strcmp(op, "get") == 0) {
-        leaseq_bytes id = bytes(cJSON_GetObjectItem(call->request, "id"));
-        leaseq_queue_get(call->queue, id.data, id.len, &item, &call->error);
-        said = say_item(item);
-        leaseq_item_info_free(&item);
-    } else {
-        leaseq_state state = state_of(text(call->request, "state"));
-        size_t limit = (size_t)number(call->request, "limit", 100);
-        leaseq_queue_list(call->queue, state, text(call->request, "cursor"), limit, &page,
-                          &call->error);
-        said = say_page(page);
-        leaseq_page_free(&page);
-    }
-    return said;
-}
-
-static cJSON *get_many(Call *call, const char *op) {
-    cJSON *list = cJSON_GetObjectItem(call->request, "ids"), *id = NULL;
-    cJSON *said = cJSON_CreateArray();
-    size_t len = (size_t)cJSON_GetArraySize(list), i = 0;
-    leaseq_bytes ids[len + 1];
-    leaseq_item_info *items[len + 1];
-    (void)op;
-    cJSON_ArrayForEach(id, list) ids[i++] = bytes(id);
-    bool with_data = !cJSON_IsFalse(cJSON_GetObjectItem(call->request, "with_data"));
-    leaseq_queue_get_many(call->queue, ids, len, with_data, items, &call->error);
-    for (i = 0; i < len; i++) {
-        cJSON_AddItemToArray(said, items[i] == NULL ? cJSON_CreateNull() : say_item(items[i]));
-        leaseq_item_info_free(&items[i]);
-    }
-    return said;
-}
-
 static cJSON *purge(Call *call, const char *op) {
     uint64_t removed = 0;
     leaseq_state state = state_of(text(call->request, "state"));

@@ -81,5 +81,6 @@ cJSON *say_page(const leaseq_page *page) {
     const char *cursor = leaseq_page_cursor(page);
     cJSON_AddItemToObject(said, "cursor",
                           cursor == NULL ? cJSON_CreateNull() : cJSON_CreateString(cursor));
+    put(said, "examined", leaseq_page_examined(page));
     return said;
 }

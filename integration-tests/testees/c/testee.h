@@ -31,6 +31,8 @@ cJSON *operate(Call *call, const char *op);
 cJSON *add(Call *call, const char *op);
 cJSON *lease(Call *call, const char *op);
 cJSON *settle(Call *call, const char *op);
+cJSON *look(Call *call, const char *op);
+cJSON *get_many(Call *call, const char *op);
 cJSON *both(Call *call, const char *op);
 cJSON *by_id(Call *call, const char *op);
 cJSON *revise(Call *call, const char *op);

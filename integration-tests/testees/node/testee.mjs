@@ -12,6 +12,7 @@ import {
   info,
   item,
   lease,
+  listing,
   lost,
   revision,
   snake,
@@ -119,9 +120,8 @@ async function operate(queue, request, signal) {
     case 'revise_many':
       return queue.reviseMany(request.revisions.map(revision))
     case 'list': {
-      const { state, cursor, limit } = request
-      const page = await queue.list(state, given({ cursor, limit }))
-      return { items: page.items.map(info), cursor: page.cursor }
+      const page = await queue.list(request.state, listing(request))
+      return { ...page, items: page.items.map(info) }
     }
     case 'purge':
       return queue.purge(request.state)

@@ -30,6 +30,19 @@ export const revision = (fields) =>
     data: fields.data === undefined ? undefined : bytes(fields.data),
   })
 
+export const listing = (fields) =>
+  given({
+    cursor: fields.cursor,
+    limit: fields.limit,
+    reverse: fields.reverse,
+    sinceMs: fields.since_ms,
+    untilMs: fields.until_ms,
+    data: fields.with_data,
+    idPrefix: fields.id_prefix && bytes(fields.id_prefix),
+    dataContains: fields.data_contains && bytes(fields.data_contains),
+    errorContains: fields.error_contains,
+  })
+
 /** What has happened to an item before. */
 const history = ({ endings, releases }) => ({
   endings: endings.map(snake),

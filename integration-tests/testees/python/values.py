@@ -53,6 +53,18 @@ def revision(fields: Request) -> Request:
     return changed | {name: fields[name] for name in kept if name in fields}
 
 
+def listing(fields: Request) -> Request:
+    return {
+        "reverse": fields.get("reverse", False),
+        "since": time(fields.get("since_ms")),
+        "until": time(fields.get("until_ms")),
+        "data": fields.get("with_data", True),
+        "id_prefix": bytes.fromhex(fields.get("id_prefix") or ""),
+        "data_contains": bytes.fromhex(fields.get("data_contains") or ""),
+        "error_contains": fields.get("error_contains"),
+    }
+
+
 def failure(error: leaseq.LeaseqError) -> Request:
     kind = "".join("_" + c if c.isupper() else c for c in type(error).__name__[: -len("Error")])
     unknown = getattr(error, "outcome_unknown", False)
@@ -114,4 +126,5 @@ def report(found: leaseq.DeepReport) -> Request:
 
 
 def page(shown: leaseq.Page) -> Request:
-    return {"items": [info(found) for found in shown.items], "cursor": shown.cursor}
+    items = [info(found) for found in shown.items]
+    return {"items": items, "cursor": shown.cursor, "examined": shown.examined}

@@ -13,6 +13,7 @@ from values import (
     info,
     item,
     light_report,
+    listing,
     ms,
     page,
     report,
@@ -97,7 +98,8 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
         case "revise_many":
             return do([leaseq.Revision(**revision(one)) for one in request["revisions"]]), tell
         case "list":
-            return do(request["state"], request.get("cursor"), request.get("limit", 100)), tell
+            where = request["state"], request.get("cursor"), request.get("limit", 100)
+            return do(*where, **listing(request)), tell
         case "purge":
             return do(request["state"]), tell
         case _:  # counts of all kinds, pause, resume, drop_queue, cleans, check

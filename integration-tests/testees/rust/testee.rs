@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unit_arg, reason = "a testee may stop")]
 
 mod leases;
+mod listing;
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -139,8 +140,9 @@ impl Testee {
             }
             "list" => {
                 let cursor = request["cursor"].as_str().map(str::parse).transpose()?;
-                let limit = number("limit").unwrap_or(100) as usize;
-                wire::page(&queue.list(state, cursor.as_ref(), limit).await?)
+                wire::page(
+                    &queue.list_with(state, cursor.as_ref(), &listing::options(request)).await?,
+                )
             }
             "remove" => queue.remove(wire::item_ref(request)).await?.into(),
             "remove_many" => queue.remove_many(items()).await?.into(),

@@ -10,10 +10,10 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
-    RequestId, Revise, Target, Turn,
+    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, ListStep,
+    Listed, Release, RequestId, Revise, Target, Turn,
 };
-use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
+use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
 use crate::{Error, Result};
 
@@ -280,14 +280,8 @@ impl Engine for Faulty {
         self.engine.get(queue, ids, with_data).await
     }
 
-    async fn list(
-        &self,
-        queue: &QueueName,
-        state: State,
-        cursor: Option<&Cursor>,
-        limit: usize,
-    ) -> Result<Page> {
-        self.engine.list(queue, state, cursor, limit).await
+    async fn list(&self, queue: &QueueName, step: &ListStep) -> Result<Listed> {
+        self.engine.list(queue, step).await
     }
 
     async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {

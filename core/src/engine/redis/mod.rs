@@ -22,6 +22,7 @@ mod failure;
 mod greeting;
 mod keys;
 mod lease;
+mod list;
 mod listener;
 mod names;
 mod notifier;

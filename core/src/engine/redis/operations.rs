@@ -7,16 +7,16 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
-use super::{acl, add, admin, audit, doctor, due, lease, open_queue, query, settle};
+use super::{acl, add, admin, audit, doctor, due, lease, list, open_queue, query, settle};
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
-    RequestId, Revise, Target, Turn,
+    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, ListStep,
+    Listed, Release, RequestId, Revise, Target, Turn,
 };
-use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
+use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
 
 #[async_trait]
@@ -205,14 +205,8 @@ impl Engine for RedisEngine {
         query::get(self, queue, ids, with_data).await
     }
 
-    async fn list(
-        &self,
-        queue: &QueueName,
-        state: State,
-        cursor: Option<&Cursor>,
-        limit: usize,
-    ) -> Result<Page> {
-        query::list(self, queue, state, cursor, limit).await
+    async fn list(&self, queue: &QueueName, step: &ListStep) -> Result<Listed> {
+        list::list(self, queue, step).await
     }
 
     async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {

@@ -12,10 +12,10 @@ use super::record::{read_record, store_id};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
-use crate::item::{Counts, Cursor, ItemInfo, Page, State, Totals};
+use crate::Result;
+use crate::item::{Counts, ItemInfo, State, Totals};
 use crate::name::QueueName;
 use crate::unix_time::from_ms;
-use crate::{Error, Result};
 
 pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Counts> {
     let reply = engine.query(queue, Script::Counts, ALL, |_| ()).await?;
@@ -89,43 +89,8 @@ pub(super) async fn get(
     Ok(found)
 }
 
-pub(super) async fn list(
-    engine: &RedisEngine,
-    queue: &QueueName,
-    state: State,
-    cursor: Option<&Cursor>,
-    limit: usize,
-) -> Result<Page> {
-    let (from, after) = cursor.map_or(("", ""), |cursor| (&cursor.0, &cursor.1));
-    // The cursor of ready items is a priority and an offset, with which the script calculates.
-    let is_numeric = [from, after].iter().all(|part| part.parse::<u32>().is_ok());
-    if let Some(cursor) = cursor.filter(|_| state == State::Ready && !is_numeric) {
-        let what = format_args!("queue {queue}: a cursor of another state or engine: {cursor}");
-        return Err(Error::invalid(what));
-    }
-    let reply = engine
-        .query(queue, Script::List, ALL, |command| {
-            command.arg(state.as_str()).arg(limit).arg(from).arg(after);
-        })
-        .await?;
-    let mut parts = reply::list(reply)?.into_iter();
-    let (Some(_now), Some(from), Some(after)) = (parts.next(), parts.next(), parts.next()) else {
-        return Err(reply::unexpected("list"));
-    };
-    let (from, after) = (reply::text(from)?, reply::text(after)?);
-    let mut items = Vec::new();
-    while let (Some(number), Some(record), Some(details), Some(score)) =
-        (parts.next(), parts.next(), parts.next(), parts.next())
-    {
-        let (number, record) = (reply::bytes(number)?, read_record(reply::bytes(record)?));
-        let info = item_info(state, &number, record, details, score)?;
-        items.push(info.ok_or_else(|| reply::bad_record(queue, &number))?);
-    }
-    Ok(Page { items, cursor: (!from.is_empty()).then_some(Cursor(from, after)) })
-}
-
 /// `record`: id and data. `None`: the number or the record cannot be read.
-fn item_info(
+pub(super) fn item_info(
     state: State,
     number: &[u8],
     record: Option<(Bytes, Bytes)>,

@@ -91,7 +91,7 @@ scripts! {
     Drop "drop" drains for [DropQueue] parts ["keys" "now" "day" "touch"];
     Counts "counts" reads for [Counts] parts ["keys" "now" "number" "details"];
     Get "get" reads for [Get] parts ["keys" "now" "large" "fitting" "records"];
-    List "list" reads for [List] parts ["keys" "now" "large" "fitting"];
+    List "list" reads for [List] parts ["keys" "now" "large" "fitting" "records"];
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now"];
     AuditItems "audit_items" drains for [Audit]
         parts ["keys" "now" "number" "large" "details" "delivery" "id_matches" "scan"];

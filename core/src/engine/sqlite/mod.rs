@@ -22,6 +22,7 @@ mod executor;
 mod files;
 mod lease;
 mod leasing;
+mod list;
 mod location;
 mod maintenance;
 mod mend;

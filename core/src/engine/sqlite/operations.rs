@@ -9,16 +9,16 @@ use bytes::Bytes;
 use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
-use super::{add, admin, change, clean, dropped, maintenance, query, settle};
+use super::{add, admin, change, clean, dropped, list, maintenance, query, settle};
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, Release,
-    RequestId, Revise, Target, Turn,
+    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, ListStep,
+    Listed, Release, RequestId, Revise, Target, Turn,
 };
-use crate::item::{Counts, Cursor, Item, ItemInfo, Page, State};
+use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
 
 #[async_trait]
@@ -240,15 +240,9 @@ impl Engine for SqliteEngine {
         self.read(move |db| query::get(db, &name, &ids, with_data)).await
     }
 
-    async fn list(
-        &self,
-        queue: &QueueName,
-        state: State,
-        cursor: Option<&Cursor>,
-        limit: usize,
-    ) -> Result<Page> {
-        let (name, cursor) = (queue.clone(), cursor.cloned());
-        self.read(move |db| query::list(db, &name, state, cursor.as_ref(), limit)).await
+    async fn list(&self, queue: &QueueName, step: &ListStep) -> Result<Listed> {
+        let (name, step) = (queue.clone(), step.clone());
+        self.read(move |db| list::list(db, &name, &step)).await
     }
 
     async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {

@@ -8,9 +8,13 @@ use bytes::Bytes;
 use super::database::Database;
 use super::location::Location;
 use super::opening::Opening;
-use super::{add, admin, audit, change, clean, dropped, lease, maintenance, open, query, settle};
+use super::{
+    add, admin, audit, change, clean, dropped, lease, list, maintenance, open, query, settle,
+};
 use crate::clock::Clock;
-use crate::engine::{Bury, Complete, Extend, Fail, LeaseRequest, Release, Revise, Target, Turn};
+use crate::engine::{
+    Bury, Complete, Extend, Fail, LeaseRequest, ListStep, Release, Revise, Target, Turn,
+};
 use crate::item::{Cursor, Due, Item, State};
 use crate::name::QueueName;
 
@@ -35,9 +39,15 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     let _ = clean::nothing_due(db, &name).unwrap();
     clean::light_clean(db, &name).unwrap();
     for state in State::ALL {
-        query::list(db, &name, state, None, 10).unwrap();
-        let cursor = Cursor("3".into(), "0".into());
-        query::list(db, &name, state, Some(&cursor), 10).unwrap();
+        for (reverse, with_data) in [(false, true), (true, false)] {
+            let (since_ms, until_ms) = (Some(1), Some(1 << 60));
+            let begin =
+                ListStep { state, cursor: None, reverse, limit: 10, with_data, since_ms, until_ms };
+            list::list(db, &name, &begin).unwrap();
+            let place = if state == State::Ready { "3:0:9" } else { "3:0" };
+            let cursor = Some(Cursor { reverse, place: place.into() });
+            list::list(db, &name, &ListStep { cursor, ..begin }).unwrap();
+        }
         admin::purge(db, &name, state, 2).unwrap();
     }
     query::counts(db, &name).unwrap();

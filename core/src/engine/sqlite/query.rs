@@ -6,11 +6,11 @@ use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
-use super::row::{COLUMNS, Data, Stored, WITHOUT_DATA, state_number};
-use crate::item::{Counts, Cursor, ItemInfo, Page, State, Totals};
+use super::row::{COLUMNS, Data, Stored, WITHOUT_DATA};
+use crate::Result;
+use crate::item::{Counts, ItemInfo, Totals};
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
-use crate::{Error, Result};
 
 pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
     let Some(queue) = db.queue(name)? else { return Ok(Counts::default()) };
@@ -84,63 +84,6 @@ pub(super) fn get(
         }
     }
     Ok(found)
-}
-
-pub(super) fn list(
-    db: &mut Database,
-    name: &QueueName,
-    state: State,
-    cursor: Option<&Cursor>,
-    limit: usize,
-) -> Result<Page> {
-    let end = Page { items: Vec::new(), cursor: None };
-    let Some(queue) = db.queue(name)? else { return Ok(end) };
-    let (sort_key, second) = match cursor {
-        None => (i64::MIN, i64::MIN),
-        Some(cursor @ Cursor(sort_key, second)) => match (sort_key.parse(), second.parse()) {
-            (Ok(sort_key), Ok(second)) => (sort_key, second),
-            _ => {
-                let what = format_args!("queue {name}: a cursor of another engine: {cursor}");
-                return Err(Error::invalid(what));
-            }
-        },
-    };
-    // Each ready item has a position of its own; all others have position 0.
-    let ready = state == State::Ready;
-    let (position, number) = if ready { (second, i64::MAX) } else { (0, second) };
-    // An item without a valid place, which another program has changed, would be found again and again.
-    let placed = if ready { "typeof(position) = 'integer'" } else { "+position = 0" };
-    let sql = format!(
-        "SELECT {COLUMNS} FROM item WHERE queue = ?1 AND state = ?2 \
-         AND (sort_key, position, number) > (?3, ?4, ?5) AND typeof(sort_key) = 'integer' AND {placed} \
-         ORDER BY sort_key, position, number LIMIT ?6"
-    );
-    let after = params![queue, state_number(state), sort_key, position, number, limit as i64];
-    let rows = db.rows(&sql, after, Stored::read)?;
-    let mut page = end;
-    // A page of large items has fewer of them.
-    let (mut room, mut whole) = (MAX_BATCH_BYTES as i64, rows.len() < limit);
-    for mut item in rows {
-        let most = if page.items.is_empty() { i64::MAX } else { room };
-        let data = item.take_data(db, most)?;
-        if matches!(data, Data::TooLarge) {
-            whole = false;
-            break;
-        }
-        let second = if ready { item.position } else { item.number };
-        page.cursor = Some(Cursor(item.sort_key.to_string(), second.to_string()));
-        // Skips damaged items.
-        if let Data::Found(data) = data
-            && !item.broken.record
-        {
-            room -= data.len() as i64;
-            page.items.push(item.info(data));
-        }
-    }
-    if whole {
-        page.cursor = None;
-    }
-    Ok(page)
 }
 
 /// The contents of the column, which another program may have written.

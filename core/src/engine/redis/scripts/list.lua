@@ -1,56 +1,140 @@
--- Reads items of one state: ready items in the order of leasing, others by time.
+-- Reads a part of the items of one state: ready ones in the order of leasing, others by time, or in the opposite
+-- order. In a place of the listing, after an entry:
+--   others  `score:number` of that entry
+--   ready   `priority:anchor:index:distance`. The anchor is an entry of the ready list of this priority, and
+--           `index` its place from the left when it was last seen. The entry is `distance` places to the right of
+--           it. Pushing moves all entries away from the left end and popping moves none, so the anchor is at
+--           `index` or behind it, or it was popped, and with it all that were to the right of it. To the front,
+--           the anchor is the last entry of the list when the listing came to it; to the back, the entry itself.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] state, [2] at most how many (1,000), [3] and [4] where to go on: for ready items priority and
---       offset from the front, else score and number of the last item seen; '' to begin
--- Reply server time, the next [3] and [4] ('' at the end), then per item: number, record, details ('' if
---       none), score ('' if ready)
-local limit = tonumber(ARGV[2])
-local reply = { text(now), '', '' }
+-- ARGV  [1] state, [2] 1 for the opposite order, [3] at most how many entries (1,000), [4] 1 with data, 0 without,
+--       [5] a score `(S`: from S on, [6] a score `(S` or `+inf`: before S (both not for ready ones),
+--       [7] the place to go on after; '' to begin
+-- Reply server time, the place to go on after ('' at the end), then per entry: its place, number, record ('' if
+--       there is no item; without data only what stands before it), details ('' if none), score ('' if ready)
+local reverse, limit, with_data = ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4] == '1'
+local numbers, places, scores = {}, {}, {}
+local rest = '' -- the place to go on after all entries
 
--- Adds as many items as fit to the reply; returns how many.
-local function add_items(numbers, scores)
-  if #numbers == 0 then return 0 end
-  local details = redis.call('HMGET', DETAILS, unpack(numbers))
-  local fits = fitting(details, MAX_REPLY, 1)
-  local records = redis.call('HMGET', ITEMS, unpack(numbers, 1, fits))
-  for i = 1, fits do
-    if records[i] then
-      for _, value in ipairs({ numbers[i], records[i], details[i] or '', scores and scores[i] or '' }) do
-        reply[#reply + 1] = value
+local function add(place, number, score)
+  local n = #numbers + 1
+  places[n], numbers[n], scores[n] = place, number, score or ''
+end
+
+-- Compares two members of a sorted set as the server orders them: `<` would depend on its locale.
+local function is_less(one, other)
+  for i = 1, math.min(#one, #other) do
+    local a, b = string.byte(one, i), string.byte(other, i)
+    if a ~= b then return a < b end
+  end
+  return #one < #other
+end
+
+-- How many entries stand before the one with this score and number, and it too unless `reverse`, whether or not
+-- it is still there.
+local function rank_of(key, score, number)
+  local low, high = redis.call('ZCOUNT', key, '-inf', '(' .. score), redis.call('ZCOUNT', key, '-inf', score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local member = redis.call('ZRANGE', key, middle, middle)[1]
+    if is_less(member, number) or (not reverse and member == number) then low = middle + 1 else high = middle end
+  end
+  return low
+end
+
+local function list_by_time(key)
+  local first = redis.call('ZCOUNT', key, '-inf', ARGV[5])
+  local last = redis.call('ZCOUNT', key, '-inf', ARGV[6]) -- the rank after the last one
+  if ARGV[7] ~= '' then
+    local score, number = string.match(ARGV[7], '^([^:]*):(.*)$')
+    local rank = rank_of(key, score, number)
+    if reverse then last = math.min(last, rank) else first = math.max(first, rank) end
+  end
+  if first >= last then return end
+  local from, to = first, math.min(last, first + limit) - 1
+  if reverse then from, to = math.max(first, last - limit), last - 1 end
+  local found = redis.call('ZRANGE', key, from, to, 'WITHSCORES')
+  for i = 1, #found, 2 do
+    local at = reverse and #found - i or i
+    add(found[at + 1] .. ':' .. found[at], found[at], found[at + 1])
+  end
+  if to - from < last - first - 1 then rest = places[#places] end
+end
+
+-- Finds an anchor at this index or behind it. Returns its index, or else nil and how far it has searched.
+local MAX_SEARCH, PART = 10000, 1000
+local function find(key, anchor, index)
+  if redis.call('LINDEX', key, index) == anchor then return index end
+  for from = index, index + MAX_SEARCH - PART, PART do
+    local part = redis.call('LRANGE', key, from, from + PART - 1)
+    for i, number in ipairs(part) do
+      if number == anchor then return from + i - 1 end
+    end
+    if #part < PART then return nil, math.huge end
+  end
+  return nil, index + MAX_SEARCH
+end
+
+-- Adds entries of one ready list. Returns false if there is more, or more to search.
+local function list_ready(priority, anchor, index, distance)
+  local key = KEYS[READY + priority]
+  local next_index -- from the left
+  if anchor then
+    local found, searched = find(key, anchor, index)
+    if not found then
+      if searched == math.huge then return true end
+      rest = string.format('%d:%s:%d:%d', priority, anchor, searched, distance)
+      return false
+    end
+    index, next_index = found, reverse and found + 1 or found + distance - 1
+  else
+    anchor, index, next_index = redis.call('LINDEX', key, 0), 0, reverse and 0 or math.huge
+    if not anchor then return true end
+  end
+  local length, room = redis.call('LLEN', key), limit - #numbers
+  next_index = math.min(next_index, length - (reverse and 0 or 1))
+  local left = reverse and length - next_index or next_index - index + 1
+  local count = math.min(left, room)
+  if count > 0 then
+    local from = reverse and next_index or next_index - count + 1
+    local part = redis.call('LRANGE', key, from, from + count - 1)
+    for i = 1, #part do
+      local number = part[reverse and i or #part - i + 1]
+      if reverse then
+        add(string.format('%d:%s:%d:0', priority, number, next_index + i - 1), number)
+      else
+        add(string.format('%d:%s:%d:%d', priority, anchor, index, next_index - i + 1 - index), number)
       end
     end
   end
-  return fits
+  if left > count then
+    rest = places[#places]
+    return false
+  end
+  return true
 end
 
 if ARGV[1] == 'ready' then
-  local priority, offset = math.min(tonumber(ARGV[3]) or 9, 9), tonumber(ARGV[4]) or 0
-  while priority >= 0 and #reply == 3 do
-    local part = redis.call('LRANGE', KEYS[READY + priority], -offset - limit, -offset - 1)
-    local numbers = {}
-    for i = #part, 1, -1 do numbers[#numbers + 1] = part[i] end
-    local shown = add_items(numbers)
-    offset = offset + shown
-    if #part < limit and shown == #part then priority, offset = priority - 1, 0 end
-    if #part > 0 then break end
+  local priority, anchor, index, distance = string.match(ARGV[7], '^(%d):(.*):(%d+):(%d+)$')
+  priority, index, distance = tonumber(priority), tonumber(index), tonumber(distance)
+  for at = priority or (reverse and 0 or 9), reverse and 9 or 0, reverse and 1 or -1 do
+    if not list_ready(at, at == priority and anchor, index, distance) then break end
   end
-  if priority >= 0 then reply[2], reply[3] = tostring(priority), tostring(offset) end
-  return reply
+else
+  list_by_time(({ delayed = DELAYED, leased = LEASED, dead = DEAD })[ARGV[1]])
 end
 
-local key = ({ delayed = DELAYED, leased = LEASED, dead = DEAD })[ARGV[1]]
-local first = 0
-if ARGV[3] ~= '' then
-  local rank = redis.call('ZRANK', key, ARGV[4])
-  if rank and redis.call('ZSCORE', key, ARGV[4]) == ARGV[3] then
-    first = rank + 1
-  else
-    first = redis.call('ZCOUNT', key, '-inf', '(' .. ARGV[3])
+local reply = { text(now), rest }
+if #numbers == 0 then return reply end
+local details = redis.call('HMGET', DETAILS, unpack(numbers))
+local records, fits = read_records(numbers, details)
+if fits < #numbers then reply[2] = places[fits] end
+for i = 1, fits do
+  local record = records[i] or ''
+  -- A record begins with the length of the id, two bytes, and the id.
+  if not with_data and #record > 2 then record = string.sub(record, 1, 2 + struct.unpack('>I2', record)) end
+  for _, value in ipairs({ places[i], numbers[i], record, details[i] or '', scores[i] }) do
+    reply[#reply + 1] = value
   end
 end
-local page = redis.call('ZRANGE', key, first, first + limit - 1, 'WITHSCORES')
-local numbers, scores = {}, {}
-for i = 1, #page, 2 do numbers[#numbers + 1], scores[#scores + 1] = page[i], page[i + 1] end
-local shown = add_items(numbers, scores)
-if shown > 0 and (#numbers == limit or shown < #numbers) then reply[2], reply[3] = scores[shown], numbers[shown] end
 return reply
