@@ -84,14 +84,14 @@ export declare class NativeQueue {
    */
   revise(call: number, fields: unknown[]): void
   /** Answers with a boolean. */
-  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null): void
+  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null, retainMs?: number | undefined | null, unique?: string | Uint8Array | undefined | null, uniqueForMs?: number | undefined | null, replace?: boolean | undefined | null): void
   /**
    * Many calls of `add` for items without options. For each its number, the length of its id
    * (`u32::MAX`: one is to be made) and that of its data; `bytes` has ids and data in turn. Each
    * answers with a boolean. Throws if the lengths do not add up; then none of them is made.
    */
   addTogether(sizes: Uint32Array, bytes: Uint8Array): void
-  /** For each item: data, id, priority, delay, when it is due, and limit of attempts. Answers with 0 or 1 for each. */
+  /** For each item its data, and the arguments of `add` that follow. Answers with 0 or 1 for each. */
   addMany(call: number, fields: unknown[]): void
   /**
    * Many calls for one lease. Each answers with leases; can be cancelled. A keep-alive limit of
@@ -116,12 +116,15 @@ export declare class NativeQueue {
   lightClean(call: number): void
   /** Answers with a report. */
   deepClean(call: number, mend: boolean): void
-  /** Many calls: number of the call, number of the lease. Each answers with a boolean. */
-  complete(calls: Uint32Array, holder: Leases, strict: boolean): void
-  /** Answers with 0 or 1 for each. */
-  completeMany(call: number, holders: Array<Leases>, indexes: Array<number>, strict: boolean): void
+  /**
+   * Many calls: number of the call, number of the lease, length of the result (`u32::MAX`: none).
+   * `results` has the results. Each answers with a boolean. Throws if the lengths do not add up.
+   */
+  complete(calls: Uint32Array, holder: Leases, strict: boolean, retainMs: number | undefined | null, results: Uint8Array): void
+  /** Answers with 0 or 1 for each. Without results, or one for each. */
+  completeMany(call: number, holders: Array<Leases>, indexes: Array<number>, strict: boolean, retainMs: number | undefined | null, results: Array<string | Uint8Array | undefined | null>): void
   /** Answers with 0 or 1 for each, and with leases; can be cancelled. */
-  completeAndLease(call: number, holders: Array<Leases>, indexes: Array<number>, strict: boolean, count: number, durationMs: number, waitMs?: number | undefined | null, keepAliveMs?: number | undefined | null): void
+  completeAndLease(call: number, holders: Array<Leases>, indexes: Array<number>, strict: boolean, retainMs: number | undefined | null, results: Array<string | Uint8Array | undefined | null>, count: number, durationMs: number, waitMs?: number | undefined | null, keepAliveMs?: number | undefined | null): void
   /**
    * Many calls that do the same for one and one, as loops want it: number of the call, number of the
    * lease. Each answers with leases; can be cancelled.

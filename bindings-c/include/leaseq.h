@@ -117,6 +117,11 @@
 #define LEASEQ_MAX_REASON 128
 
 /**
+ * Longest unique key, in bytes.
+ */
+#define LEASEQ_MAX_UNIQUE 512
+
+/**
  * Most leases that one call gives.
  */
 #define LEASEQ_MAX_LEASES 1000
@@ -187,6 +192,14 @@ typedef enum {
      * leaseq_queue_remove().
      */
     LEASEQ_STATE_DEAD = 4,
+    /**
+     * Completed, and kept for the time that it is retained.
+     */
+    LEASEQ_STATE_COMPLETED = 5,
+    /**
+     * Cancelled, and kept for the time that it is retained.
+     */
+    LEASEQ_STATE_CANCELLED = 6,
 } leaseq_state;
 
 /**
@@ -398,6 +411,20 @@ typedef struct {
 } leaseq_light_report;
 
 /**
+ * Bytes that belong to the caller.
+ */
+typedef struct {
+    /**
+     * The first byte; may be NULL if there are none.
+     */
+    const void *data;
+    /**
+     * Number of bytes.
+     */
+    size_t len;
+} leaseq_bytes;
+
+/**
  * Numbers of items by state, and other figures for operators. Later versions may append fields.
  */
 typedef struct {
@@ -421,6 +448,14 @@ typedef struct {
      * Dead items.
      */
     uint64_t dead;
+    /**
+     * Completed items that are retained.
+     */
+    uint64_t completed;
+    /**
+     * Cancelled items that are retained.
+     */
+    uint64_t cancelled;
     /**
      * How long the oldest ready item has been ready, in ms; -1 if none is. Reclaiming and
      * releasing keep the age of an item; failing, delaying and requeueing restart it.
@@ -455,24 +490,14 @@ typedef struct {
      */
     uint64_t total_removed;
     /**
+     * Items replaced by an add since then.
+     */
+    uint64_t total_replaced;
+    /**
      * Whether leasing is paused: 1 or 0.
      */
     uint64_t paused;
 } leaseq_counts;
-
-/**
- * Bytes that belong to the caller.
- */
-typedef struct {
-    /**
-     * The first byte; may be NULL if there are none.
-     */
-    const void *data;
-    /**
-     * Number of bytes.
-     */
-    size_t len;
-} leaseq_bytes;
 
 #ifdef __cplusplus
 extern "C" {
@@ -480,8 +505,9 @@ extern "C" {
 
 /**
  * Adds an item with a copy of this data; `options` may be NULL. `*added` is true if the item is
- * stored and will be delivered. It is false if an item with this id exists in some state; that
- * item, data included, is unchanged. `added` may be NULL.
+ * stored and will be delivered. It is false if an item with this id exists in some state, or if its
+ * unique key is taken; nothing changed, data included. leaseq_item_options_set_replace() replaces
+ * the other item. `added` may be NULL.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id, data or option outside its limits; an error of
  * every operation.
  */
@@ -1051,10 +1077,42 @@ const char *leaseq_item_info_generation(const leaseq_item_info *info);
 int64_t leaseq_item_info_added_at_ms(const leaseq_item_info *info);
 
 /**
- * When the lease expires, the delay ends, or the item died, in ms since 1970 on the server's
- * clock; -1 for ready items and for NULL.
+ * When the lease expires, the delay ends, the item died, or it will no longer be retained, in ms
+ * since 1970 on the server's clock; -1 for ready items and for NULL.
  */
 int64_t leaseq_item_info_at_ms(const leaseq_item_info *info);
+
+/**
+ * When a retained item ended, in ms since 1970 on the server's clock; -1 for others and for NULL.
+ */
+int64_t leaseq_item_info_ended_at_ms(const leaseq_item_info *info);
+
+/**
+ * The result of a retained item: arbitrary bytes, not followed by a NUL. NULL if it has none, and
+ * for NULL. Lives as long as `info`.
+ */
+const char *leaseq_item_info_result(const leaseq_item_info *info);
+
+/**
+ * Number of bytes of the result.
+ */
+size_t leaseq_item_info_result_len(const leaseq_item_info *info);
+
+/**
+ * How long the item is retained after its completion, in ms, as it was added; 0 for not at all.
+ */
+int64_t leaseq_item_info_retain_ms(const leaseq_item_info *info);
+
+/**
+ * The unique key: arbitrary bytes, not followed by a NUL. NULL if it has none, and for NULL. Lives
+ * as long as `info`.
+ */
+const char *leaseq_item_info_unique(const leaseq_item_info *info);
+
+/**
+ * Number of bytes of the unique key.
+ */
+size_t leaseq_item_info_unique_len(const leaseq_item_info *info);
 
 /**
  * Frees a result of leaseq_queue_get() or leaseq_queue_get_many() and makes the pointer NULL. NULL
@@ -1138,6 +1196,44 @@ leaseq_status leaseq_item_options_set_due_at_ms(leaseq_item_options *options,
 leaseq_status leaseq_item_options_set_max_attempts(leaseq_item_options *options,
                                                    uint32_t max_attempts,
                                                    leaseq_error **error);
+
+/**
+ * How long the item stays after its completion, in the state `LEASEQ_STATE_COMPLETED` and with its
+ * result, at most 366 days. Until then its id is taken. Default: 0 ms, not at all.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_item_options_set_retain_ms(leaseq_item_options *options,
+                                                int64_t retain_ms,
+                                                leaseq_error **error);
+
+/**
+ * Gives the item this unique key: 1 to 512 arbitrary bytes, which are copied. While another item
+ * that is ready, delayed, leased or retained has the key, the item is not added. Default, also set
+ * by NULL with length 0: none.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a key over 512 bytes.
+ */
+leaseq_status leaseq_item_options_set_unique(leaseq_item_options *options,
+                                             const void *key,
+                                             size_t key_len,
+                                             leaseq_error **error);
+
+/**
+ * How long the unique key stays taken from the add on, even if the item ends before, at most 366
+ * days. Default: 0 ms, no longer than the item needs it.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_item_options_set_unique_for_ms(leaseq_item_options *options,
+                                                    int64_t unique_for_ms,
+                                                    leaseq_error **error);
+
+/**
+ * Whether to replace an item that has the id or the unique key, unless it is leased. The new item
+ * takes its own place in the order. Default: false, the item is not added.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_item_options_set_replace(leaseq_item_options *options,
+                                              bool replace,
+                                              leaseq_error **error);
 
 /**
  * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
@@ -1330,6 +1426,36 @@ leaseq_status leaseq_complete_options_set_strict(leaseq_complete_options *option
                                                  leaseq_error **error);
 
 /**
+ * How long the item stays after its completion, in the state `LEASEQ_STATE_COMPLETED` and with its
+ * result, at most 366 days; 0: not at all. Default: as it was added.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_complete_options_set_retain_ms(leaseq_complete_options *options,
+                                                    int64_t retain_ms,
+                                                    leaseq_error **error);
+
+/**
+ * The result of a call that completes one item: arbitrary bytes, which are copied, at most as many
+ * as data may have. It is kept with an item that is retained, and dropped with one that is not.
+ * Default, also set by NULL with length 0: none.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or too large a result.
+ */
+leaseq_status leaseq_complete_options_set_result(leaseq_complete_options *options,
+                                                 const void *result,
+                                                 size_t result_len,
+                                                 leaseq_error **error);
+
+/**
+ * The results of a call that completes `count` items, in the order of the leases; NULL with length
+ * 0 for an item without one. Otherwise as leaseq_complete_options_set_result().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or too large a result.
+ */
+leaseq_status leaseq_complete_options_set_results(leaseq_complete_options *options,
+                                                  const leaseq_bytes *results,
+                                                  size_t count,
+                                                  leaseq_error **error);
+
+/**
  * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
  */
 void leaseq_complete_options_free(leaseq_complete_options **options);
@@ -1520,14 +1646,14 @@ leaseq_status leaseq_queue_list(const leaseq_queue *queue,
  * (leaseq_item_info_at_ms()), or in the opposite order. `options` may be NULL. A NULL cursor starts
  * at the beginning; leaseq_page_cursor() gives the cursor of the next page. A page examines at most
  * 1,000 items and has 16 MiB of data at most, so any page may hold fewer items than the limit, and
- * with filters none, although there are more: its cursor says whether there are.
+ * perhaps none, although there are more: its cursor says whether there are.
  *
  * This is no snapshot, but the cursor stays right while items are added and taken: an item that
  * stays where it is is listed once, and one that is added, completed or removed meanwhile at most
- * once. An item whose time changes meanwhile, or that is leased and comes back, may be missed or
- * listed twice.
+ * once. An item whose time changes meanwhile, or that is revised, or leased and comes back, may be
+ * missed or listed twice.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an unknown state, a cursor of another state or
- * direction, or a limit outside 1 to 1,000; an error of every operation.
+ * direction, a limit outside 1 to 1,000, or `since` after `until`; an error of every operation.
  */
 leaseq_status leaseq_queue_list_with(const leaseq_queue *queue,
                                      int32_t state,
@@ -1548,9 +1674,9 @@ const char *leaseq_queue_name(const leaseq_queue *queue);
 void leaseq_queue_free(leaseq_queue **queue);
 
 /**
- * Completes the item and deletes it. `*completed` is true for exactly one caller. That may be a
- * holder whose lease has expired, whatever state the item is in by then; a later holder then gets
- * false. `completed` may be NULL. The handle must still be freed.
+ * Completes the item, which is then gone, or retained if it was added so. `*completed` is true for
+ * exactly one caller. That may be a holder whose lease has expired, whatever state the item is in by
+ * then; a later holder then gets false. `completed` may be NULL. The handle must still be freed.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a lease of another queue or process; an error of every
  * operation.
  */
@@ -1561,7 +1687,7 @@ leaseq_status leaseq_queue_complete(const leaseq_queue *queue,
 
 /**
  * leaseq_queue_complete() with options; NULL for the defaults.
- * @return as leaseq_queue_complete().
+ * @return as leaseq_queue_complete(), and `LEASEQ_INVALID` for an option outside its limits.
  */
 leaseq_status leaseq_queue_complete_with(const leaseq_queue *queue,
                                          const leaseq_lease *lease,
@@ -1571,9 +1697,9 @@ leaseq_status leaseq_queue_complete_with(const leaseq_queue *queue,
 
 /**
  * Completes `count` items; `completed`, an array of `count` or NULL, receives the results in their
- * order. `options` may be NULL.
- * @return as leaseq_queue_complete(), and `LEASEQ_INVALID` if one of the leases is NULL: then none
- * is completed.
+ * order. `options` may be NULL; its results, if it has any, are as many as the leases.
+ * @return as leaseq_queue_complete_with(), and `LEASEQ_INVALID` if one of the leases is NULL: then
+ * none is completed.
  */
 leaseq_status leaseq_queue_complete_many(const leaseq_queue *queue,
                                          leaseq_lease *const *leases,
@@ -1690,8 +1816,8 @@ const char *leaseq_version(void);
 const char *leaseq_status_name(int32_t status);
 
 /**
- * Name of a ::leaseq_state: `none`, `ready`, `delayed`, `leased`, `dead`, or `unknown`. Never NULL;
- * lives for ever.
+ * Name of a ::leaseq_state: `none`, `ready`, `delayed`, `leased`, `dead`, `completed`, `cancelled`,
+ * or `unknown`. Never NULL; lives for ever.
  */
 const char *leaseq_state_name(int32_t state);
 

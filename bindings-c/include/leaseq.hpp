@@ -143,6 +143,13 @@ struct ItemOptions {
     /** When it is due, since 1970, by the server's clock; not together with a delay. */
     std::optional<milliseconds> due_at = std::nullopt;
     std::optional<std::uint32_t> max_attempts = std::nullopt;
+    /** How long the item stays after its completion; zero: not at all. */
+    milliseconds retain{0};
+    /** Only one item of the queue may have this key. */
+    std::optional<std::string_view> unique = std::nullopt;
+    milliseconds unique_for{0};
+    /** Take the place of an item with the id or the key, unless that is leased. */
+    bool replace = false;
 };
 
 /** How items are leased; see ::leaseq_lease_options. */
@@ -152,6 +159,17 @@ struct LeaseOptions {
     bool keep_alive = false;
     /** Zero: no limit. */
     milliseconds keep_alive_limit{0};
+};
+
+/** How items are completed; see ::leaseq_complete_options. */
+struct CompleteOptions {
+    /** Of a call for one item. */
+    std::optional<std::string_view> result = std::nullopt;
+    /** Of a call for many items: one for each, or none at all. */
+    std::vector<std::optional<std::string_view>> results = {};
+    /** Without it: as the item was added. */
+    std::optional<milliseconds> retain = std::nullopt;
+    bool strict = false;
 };
 
 /** What Queue::complete_and_lease() has done. */
@@ -167,7 +185,8 @@ class Queue {
     explicit Queue(leaseq_queue *queue) noexcept : handle_(queue) {}
     leaseq_queue *get() const noexcept { return handle_.get(); }
 
-    /** True: it is stored and will be delivered. False: an item with this id exists. */
+    /** True: it is stored and will be delivered. False: an item with this id exists, or the unique
+     * key is taken. */
     bool add_item(std::string_view data, const ItemOptions &options = {}) {
         leaseq_item_options *made = nullptr;
         check([&](leaseq_error **error) { return leaseq_item_options_new(&made, error); });
@@ -194,6 +213,21 @@ class Queue {
                 return leaseq_item_options_set_max_attempts(made, *options.max_attempts, error);
             });
         }
+        check([&](leaseq_error **error) {
+            return leaseq_item_options_set_retain_ms(made, options.retain.count(), error);
+        });
+        if (options.unique) {
+            const leaseq_bytes key = bytes(*options.unique);
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_unique(made, key.data, key.len, error);
+            });
+        }
+        check([&](leaseq_error **error) {
+            return leaseq_item_options_set_unique_for_ms(made, options.unique_for.count(), error);
+        });
+        check([&](leaseq_error **error) {
+            return leaseq_item_options_set_replace(made, options.replace, error);
+        });
         bool added = false;
         check([&](leaseq_error **error) {
             return leaseq_queue_add_item(get(), data.data(), data.size(), made, &added, error);
@@ -229,9 +263,11 @@ class Queue {
      * Lease::completed() says of each whether it was completed. */
     [[nodiscard]] CompletedAndLeased complete_and_lease(const std::vector<Lease> &before,
                                                         std::size_t count,
-                                                        const LeaseOptions &options = {}) {
+                                                        const LeaseOptions &options = {},
+                                                        const CompleteOptions &complete = {}) {
         if (count > LEASEQ_MAX_LEASES) count = LEASEQ_MAX_LEASES;
         const auto made = kept_alive(options);
+        const auto how = completing(complete);
         CompletedAndLeased done;
         done.leases.reserve(count);
         done.completed.reserve(before.size());
@@ -241,7 +277,7 @@ class Queue {
         const auto completed = std::make_unique<bool[]>(before.size());
         std::size_t given = 0;
         check([&](leaseq_error **error) {
-            return leaseq_queue_complete_and_lease(get(), settled.data(), settled.size(), nullptr,
+            return leaseq_queue_complete_and_lease(get(), settled.data(), settled.size(), how.get(),
                                                    completed.get(), options.duration.count(),
                                                    options.wait.count(), made.get(), taken.data(),
                                                    count, &given, error);
@@ -251,11 +287,12 @@ class Queue {
         return done;
     }
 
-    /** True for exactly one caller. */
-    bool complete(const Lease &lease) {
+    /** True for exactly one caller. The item is gone, or retained with its result. */
+    bool complete(const Lease &lease, const CompleteOptions &options = {}) {
+        const auto how = completing(options);
         bool completed = false;
         check([&](leaseq_error **error) {
-            return leaseq_queue_complete(get(), lease.get(), &completed, error);
+            return leaseq_queue_complete_with(get(), lease.get(), how.get(), &completed, error);
         });
         return completed;
     }
@@ -317,6 +354,36 @@ class Queue {
                                                            error);
             });
         }
+        return all;
+    }
+
+    /** As leaseq.h takes bytes that are there: NULL would mean that there are none. */
+    static leaseq_bytes bytes(std::string_view text) noexcept {
+        return {text.data() == nullptr ? "" : text.data(), text.size()};
+    }
+
+    static Handle<leaseq_complete_options, leaseq_complete_options_free>
+    completing(const CompleteOptions &options) {
+        leaseq_complete_options *made = nullptr;
+        if (!options.strict && !options.retain && !options.result && options.results.empty())
+            return nullptr;
+        check([&](leaseq_error **error) { return leaseq_complete_options_new(&made, error); });
+        Handle<leaseq_complete_options, leaseq_complete_options_free> all(made);
+        check([&](leaseq_error **error) {
+            return leaseq_complete_options_set_strict(made, options.strict, error);
+        });
+        if (options.retain) {
+            check([&](leaseq_error **error) {
+                return leaseq_complete_options_set_retain_ms(made, options.retain->count(), error);
+            });
+        }
+        std::vector<leaseq_bytes> results;
+        if (options.result) results.push_back(bytes(*options.result));
+        for (const auto &result : options.results)
+            results.push_back(result ? bytes(*result) : leaseq_bytes{nullptr, 0});
+        check([&](leaseq_error **error) {
+            return leaseq_complete_options_set_results(made, results.data(), results.size(), error);
+        });
         return all;
     }
 

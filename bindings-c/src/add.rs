@@ -48,6 +48,9 @@ impl leaseq_item {
             item = options.delay.into_iter().fold(item, Item::delay);
             item = options.due_at.into_iter().fold(item, Item::due_at);
             item = options.max_attempts.into_iter().fold(item, Item::max_attempts);
+            item = item.retain(options.retain).unique_for(options.unique_for);
+            item = options.unique.iter().fold(item, Item::unique);
+            item = if options.replace { item.replace() } else { item };
         }
         let id = id.or_else(|| options.and_then(|options| options.id.as_deref()));
         Ok(id.into_iter().fold(item, Item::with_id))
@@ -55,8 +58,9 @@ impl leaseq_item {
 }
 
 /// Adds an item with a copy of this data; `options` may be NULL. `*added` is true if the item is
-/// stored and will be delivered. It is false if an item with this id exists in some state; that
-/// item, data included, is unchanged. `added` may be NULL.
+/// stored and will be delivered. It is false if an item with this id exists in some state, or if its
+/// unique key is taken; nothing changed, data included. leaseq_item_options_set_replace() replaces
+/// the other item. `added` may be NULL.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id, data or option outside its limits; an error of
 /// every operation.
 #[unsafe(no_mangle)]

@@ -15,6 +15,8 @@ pub(crate) fn state(number: i32) -> Result<State> {
         2 => Ok(State::Delayed),
         3 => Ok(State::Leased),
         4 => Ok(State::Dead),
+        5 => Ok(State::Completed),
+        6 => Ok(State::Cancelled),
         _ => Err(Failure::invalid(format_args!("{number} is not a state of an item"))),
     }
 }

@@ -43,13 +43,13 @@ pub unsafe extern "C" fn leaseq_queue_complete_and_lease(
             let completed = Out::many(completed, count, false, "completed")?;
             let places = places(next, capacity, "next")?;
             let (queue, leases) = (given(queue, "queue")?, leases?);
-            let strict = complete_options.map(|options| options.0.clone()).unwrap_or_default();
+            let complete = complete_options.map(|options| options.0.clone()).unwrap_or_default();
             let wanted = options(duration_ms, wait_ms, lease_options)?;
             // Waiting is a second step: a cancelled wait must not lose the results of the
             // completion.
             let at_once = wanted.clone().wait(Duration::ZERO);
             let done = queue.run(async |queue| {
-                queue.complete_and_lease_with(leases, strict, capacity, at_once).await
+                queue.complete_and_lease_with(leases, complete, capacity, at_once).await
             })?;
             let any = done.completed.contains(&true);
             completed.set_all(done.completed);

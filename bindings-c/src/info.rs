@@ -2,11 +2,12 @@
 
 use std::ffi::{CString, c_char};
 
+use bytes::Bytes;
 use leaseq::{ItemInfo, State};
 
 use crate::guard::{self, look};
 use crate::history::{self, leaseq_ending};
-use crate::pointer::since_epoch;
+use crate::pointer::{ms, since_epoch};
 use crate::version::leaseq_state;
 
 /// An item as stored in the queue, read without leasing it.
@@ -49,6 +50,8 @@ pub(crate) fn state_of(state: State) -> leaseq_state {
         State::Delayed => leaseq_state::LEASEQ_STATE_DELAYED,
         State::Leased => leaseq_state::LEASEQ_STATE_LEASED,
         State::Dead => leaseq_state::LEASEQ_STATE_DEAD,
+        State::Completed => leaseq_state::LEASEQ_STATE_COMPLETED,
+        State::Cancelled => leaseq_state::LEASEQ_STATE_CANCELLED,
         _ => leaseq_state::LEASEQ_STATE_NONE,
     }
 }
@@ -193,11 +196,54 @@ pub extern "C" fn leaseq_item_info_added_at_ms(info: Option<&leaseq_item_info>) 
     look(info, 0, |item| since_epoch(item.info.added_at))
 }
 
-/// When the lease expires, the delay ends, or the item died, in ms since 1970 on the server's
-/// clock; -1 for ready items and for NULL.
+/// When the lease expires, the delay ends, the item died, or it will no longer be retained, in ms
+/// since 1970 on the server's clock; -1 for ready items and for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_at_ms(info: Option<&leaseq_item_info>) -> i64 {
     look(info, -1, |item| item.info.at.map_or(-1, since_epoch))
+}
+
+/// When a retained item ended, in ms since 1970 on the server's clock; -1 for others and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_ended_at_ms(info: Option<&leaseq_item_info>) -> i64 {
+    look(info, -1, |item| item.info.ended_at.map_or(-1, since_epoch))
+}
+
+/// The result of a retained item: arbitrary bytes, not followed by a NUL. NULL if it has none, and
+/// for NULL. Lives as long as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_result(info: Option<&leaseq_item_info>) -> *const c_char {
+    look(info, std::ptr::null(), |item| first(item.info.result.as_ref()))
+}
+
+/// Number of bytes of the result.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_result_len(info: Option<&leaseq_item_info>) -> usize {
+    look(info, 0, |item| item.info.result.as_ref().map_or(0, Bytes::len))
+}
+
+/// How long the item is retained after its completion, in ms, as it was added; 0 for not at all.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_retain_ms(info: Option<&leaseq_item_info>) -> i64 {
+    look(info, 0, |item| ms(item.info.retain))
+}
+
+/// The unique key: arbitrary bytes, not followed by a NUL. NULL if it has none, and for NULL. Lives
+/// as long as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_unique(info: Option<&leaseq_item_info>) -> *const c_char {
+    look(info, std::ptr::null(), |item| first(item.info.unique.as_ref()))
+}
+
+/// Number of bytes of the unique key.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_unique_len(info: Option<&leaseq_item_info>) -> usize {
+    look(info, 0, |item| item.info.unique.as_ref().map_or(0, Bytes::len))
+}
+
+/// The first byte of what may be missing. Not NULL if it is there, even without bytes.
+fn first(bytes: Option<&Bytes>) -> *const c_char {
+    bytes.map_or(std::ptr::null(), |bytes| bytes.as_ptr().cast())
 }
 
 /// Frees a result of leaseq_queue_get() or leaseq_queue_get_many() and makes the pointer NULL. NULL

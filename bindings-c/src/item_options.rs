@@ -4,13 +4,13 @@ use std::ffi::c_void;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::Item;
-use leaseq::options::MAX_PRIORITY;
+use leaseq::options::{MAX_PRIORITY, MAX_UNIQUE};
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
 use crate::guard;
 use crate::options::{make, set};
-use crate::pointer::{duration, id};
+use crate::pointer::{bytes, duration, id};
 
 /// How an item is added, or revised.
 #[derive(Default)]
@@ -20,6 +20,10 @@ pub struct leaseq_item_options {
     pub(crate) delay: Option<Duration>,
     pub(crate) due_at: Option<SystemTime>,
     pub(crate) max_attempts: Option<u32>,
+    pub(crate) retain: Duration,
+    pub(crate) unique: Option<Vec<u8>>,
+    pub(crate) unique_for: Duration,
+    pub(crate) replace: bool,
 }
 
 /// The default options for adding.
@@ -62,6 +66,18 @@ pub(crate) unsafe fn optional_id<'a>(data: *const c_void, len: usize) -> Result<
     }
     // SAFETY: as for `id`.
     Ok(Some(unsafe { id(data, len) }?))
+}
+
+/// A unique key, unless it is NULL with length 0.
+///
+/// # Safety
+/// As for [`bytes`].
+unsafe fn optional_key<'a>(data: *const c_void, len: usize) -> Result<Option<&'a [u8]>> {
+    if data.is_null() && len == 0 {
+        return Ok(None);
+    }
+    // SAFETY: as for `bytes`.
+    Ok(Some(unsafe { bytes(data, len, MAX_UNIQUE, "a unique key") }?))
 }
 
 /// Priority 0 to 9; higher ones are leased first. Default: 0.
@@ -135,6 +151,80 @@ pub unsafe extern "C" fn leaseq_item_options_set_max_attempts(
     unsafe {
         set(options, error, |options| {
             options.max_attempts = Some(max_attempts);
+            Ok(())
+        })
+    }
+}
+
+/// How long the item stays after its completion, in the state `LEASEQ_STATE_COMPLETED` and with its
+/// result, at most 366 days. Until then its id is taken. Default: 0 ms, not at all.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_retain_ms(
+    options: Option<&mut leaseq_item_options>,
+    retain_ms: i64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.retain = duration(retain_ms, "a retention")?;
+            Ok(())
+        })
+    }
+}
+
+/// Gives the item this unique key: 1 to 512 arbitrary bytes, which are copied. While another item
+/// that is ready, delayed, leased or retained has the key, the item is not added. Default, also set
+/// by NULL with length 0: none.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a key over 512 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_unique(
+    options: Option<&mut leaseq_item_options>,
+    key: *const c_void,
+    key_len: usize,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.unique = optional_key(key, key_len)?.map(<[u8]>::to_vec);
+            Ok(())
+        })
+    }
+}
+
+/// How long the unique key stays taken from the add on, even if the item ends before, at most 366
+/// days. Default: 0 ms, no longer than the item needs it.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_unique_for_ms(
+    options: Option<&mut leaseq_item_options>,
+    unique_for_ms: i64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.unique_for = duration(unique_for_ms, "unique_for")?;
+            Ok(())
+        })
+    }
+}
+
+/// Whether to replace an item that has the id or the unique key, unless it is leased. The new item
+/// takes its own place in the order. Default: false, the item is not added.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_replace(
+    options: Option<&mut leaseq_item_options>,
+    replace: bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.replace = replace;
             Ok(())
         })
     }

@@ -30,6 +30,10 @@ pub struct leaseq_counts {
     pub leased: u64,
     /// Dead items.
     pub dead: u64,
+    /// Completed items that are retained.
+    pub completed: u64,
+    /// Cancelled items that are retained.
+    pub cancelled: u64,
     /// How long the oldest ready item has been ready, in ms; -1 if none is. Reclaiming and
     /// releasing keep the age of an item; failing, delaying and requeueing restart it.
     pub oldest_ready_ms: i64,
@@ -47,6 +51,8 @@ pub struct leaseq_counts {
     pub total_died: u64,
     /// Items removed or purged since then.
     pub total_removed: u64,
+    /// Items replaced by an add since then.
+    pub total_replaced: u64,
     /// Whether leasing is paused: 1 or 0.
     pub paused: u64,
 }
@@ -59,6 +65,8 @@ impl From<Counts> for leaseq_counts {
             delayed: counts.delayed,
             leased: counts.leased,
             dead: counts.dead,
+            completed: counts.completed,
+            cancelled: counts.cancelled,
             oldest_ready_ms: counts.oldest_ready.map_or(-1, ms),
             total_added: counts.totals.added,
             total_leased: counts.totals.leased,
@@ -67,6 +75,7 @@ impl From<Counts> for leaseq_counts {
             total_failed: counts.totals.failed,
             total_died: counts.totals.died,
             total_removed: counts.totals.removed,
+            total_replaced: counts.totals.replaced,
             paused: counts.paused.into(),
         }
     }
@@ -215,14 +224,14 @@ pub unsafe extern "C" fn leaseq_queue_list(
 /// (leaseq_item_info_at_ms()), or in the opposite order. `options` may be NULL. A NULL cursor starts
 /// at the beginning; leaseq_page_cursor() gives the cursor of the next page. A page examines at most
 /// 1,000 items and has 16 MiB of data at most, so any page may hold fewer items than the limit, and
-/// with filters none, although there are more: its cursor says whether there are.
+/// perhaps none, although there are more: its cursor says whether there are.
 ///
 /// This is no snapshot, but the cursor stays right while items are added and taken: an item that
 /// stays where it is is listed once, and one that is added, completed or removed meanwhile at most
-/// once. An item whose time changes meanwhile, or that is leased and comes back, may be missed or
-/// listed twice.
+/// once. An item whose time changes meanwhile, or that is revised, or leased and comes back, may be
+/// missed or listed twice.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an unknown state, a cursor of another state or
-/// direction, or a limit outside 1 to 1,000; an error of every operation.
+/// direction, a limit outside 1 to 1,000, or `since` after `until`; an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_list_with(
     queue: Option<&leaseq_queue>,

@@ -27,9 +27,9 @@ pub struct leaseq_bytes {
 /// Longest error text accepted; the core keeps its beginning.
 pub(crate) const MOST_TEXT: usize = isize::MAX as usize;
 
-/// Completes the item and deletes it. `*completed` is true for exactly one caller. That may be a
-/// holder whose lease has expired, whatever state the item is in by then; a later holder then gets
-/// false. `completed` may be NULL. The handle must still be freed.
+/// Completes the item, which is then gone, or retained if it was added so. `*completed` is true for
+/// exactly one caller. That may be a holder whose lease has expired, whatever state the item is in by
+/// then; a later holder then gets false. `completed` may be NULL. The handle must still be freed.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a lease of another queue or process; an error of every
 /// operation.
 #[unsafe(no_mangle)]
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn leaseq_queue_complete(
 }
 
 /// leaseq_queue_complete() with options; NULL for the defaults.
-/// @return as leaseq_queue_complete().
+/// @return as leaseq_queue_complete(), and `LEASEQ_INVALID` for an option outside its limits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_complete_with(
     queue: Option<&leaseq_queue>,
@@ -67,9 +67,9 @@ pub unsafe extern "C" fn leaseq_queue_complete_with(
 }
 
 /// Completes `count` items; `completed`, an array of `count` or NULL, receives the results in their
-/// order. `options` may be NULL.
-/// @return as leaseq_queue_complete(), and `LEASEQ_INVALID` if one of the leases is NULL: then none
-/// is completed.
+/// order. `options` may be NULL; its results, if it has any, are as many as the leases.
+/// @return as leaseq_queue_complete_with(), and `LEASEQ_INVALID` if one of the leases is NULL: then
+/// none is completed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_complete_many(
     queue: Option<&leaseq_queue>,

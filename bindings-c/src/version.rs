@@ -14,6 +14,8 @@ pub const LEASEQ_WAIT_FOREVER: i64 = -1;
 pub const LEASEQ_MAX_ID: usize = 512;
 /// Longest reason of a release, in bytes.
 pub const LEASEQ_MAX_REASON: usize = 128;
+/// Longest unique key, in bytes.
+pub const LEASEQ_MAX_UNIQUE: usize = 512;
 /// Most leases that one call gives.
 pub const LEASEQ_MAX_LEASES: usize = 1000;
 /// Size of the text of a random id, its NUL included.
@@ -22,6 +24,7 @@ pub const LEASEQ_NEW_ID_SIZE: usize = 37;
 const _: () = {
     assert!(LEASEQ_MAX_ID == leaseq::options::MAX_ID);
     assert!(LEASEQ_MAX_REASON == leaseq::options::MAX_REASON);
+    assert!(LEASEQ_MAX_UNIQUE == leaseq::options::MAX_UNIQUE);
     assert!(LEASEQ_MAX_LEASES == leaseq::options::MAX_BATCH);
     // The soname is set by build.rs.
     let [digit] = *env!("LEASEQ_ABI").as_bytes() else { panic!() };
@@ -49,6 +52,10 @@ pub enum leaseq_state {
     /// Out of attempts, or failed as dead; stays until leaseq_queue_requeue() or
     /// leaseq_queue_remove().
     LEASEQ_STATE_DEAD = 4,
+    /// Completed, and kept for the time that it is retained.
+    LEASEQ_STATE_COMPLETED = 5,
+    /// Cancelled, and kept for the time that it is retained.
+    LEASEQ_STATE_CANCELLED = 6,
 }
 
 /// Version of the binary interface of the running library; compare it with `LEASEQ_ABI_VERSION`.
@@ -70,8 +77,8 @@ pub extern "C" fn leaseq_status_name(status: i32) -> *const c_char {
     guard::value(std::ptr::null(), || status_name(status).as_ptr())
 }
 
-/// Name of a ::leaseq_state: `none`, `ready`, `delayed`, `leased`, `dead`, or `unknown`. Never NULL;
-/// lives for ever.
+/// Name of a ::leaseq_state: `none`, `ready`, `delayed`, `leased`, `dead`, `completed`, `cancelled`,
+/// or `unknown`. Never NULL; lives for ever.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_state_name(state: i32) -> *const c_char {
     let name = || match state {
@@ -80,6 +87,8 @@ pub extern "C" fn leaseq_state_name(state: i32) -> *const c_char {
         2 => c"delayed",
         3 => c"leased",
         4 => c"dead",
+        5 => c"completed",
+        6 => c"cancelled",
         _ => c"unknown",
     };
     guard::value(std::ptr::null(), || name().as_ptr())

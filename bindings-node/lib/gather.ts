@@ -10,8 +10,8 @@ const ROOM = 256
 const BYTES = 64 * 1024
 /** Most bytes of an item in a batch; a larger item is handed over by itself. */
 const SMALL = 4096
-/** Instead of the size of an id: the native half makes one. */
-const NO_ID = 0xffffffff
+/** Instead of the size of an id or a result: there is none, and the native half makes an id. */
+const NONE = 0xffffffff
 
 /** The batch that gathers calls now. */
 let current: Gathering | undefined
@@ -58,11 +58,28 @@ abstract class Gathering {
   protected abstract send(queue: NativeQueue, numbers: Uint32Array): void
 }
 
-/** Adds items without options. Numbers: slot, size of the id, size of the data. */
-class Adds extends Gathering {
+/** A batch with bytes. */
+abstract class GatheringBytes extends Gathering {
   private readonly bytes = Buffer.allocUnsafeSlow(BYTES)
-  private end = 0
+  protected end = 0
 
+  /** Returns the end of the written bytes. */
+  protected write(value: string | Uint8Array, at: number): number {
+    if (typeof value === 'string') return at + this.bytes.write(value, at)
+    this.bytes.set(value, at)
+    return at + value.length
+  }
+
+  /** The bytes of the batch; the next one begins without any, even if this one is not sent. */
+  protected take(): Buffer {
+    const bytes = this.bytes.subarray(0, this.end)
+    this.end = 0
+    return bytes
+  }
+}
+
+/** Adds items without options. Numbers: slot, size of the id, size of the data. */
+class Adds extends GatheringBytes {
   /** False if the item must be handed over by itself. */
   add(
     slot: number,
@@ -78,7 +95,7 @@ class Adds extends Gathering {
     const end = this.write(data, middle)
     const at = this.used
     this.numbers[at] = slot
-    this.numbers[at + 1] = id === undefined ? NO_ID : middle - start
+    this.numbers[at + 1] = id === undefined ? NONE : middle - start
     this.numbers[at + 2] = end - middle
     // Last, when the call is complete.
     this.used = at + this.stride
@@ -86,16 +103,8 @@ class Adds extends Gathering {
     return true
   }
 
-  /** Returns the end of the written bytes. */
-  private write(value: string | Uint8Array, at: number): number {
-    if (typeof value === 'string') return at + this.bytes.write(value, at)
-    this.bytes.set(value, at)
-    return at + value.length
-  }
-
   protected send(queue: NativeQueue, numbers: Uint32Array): void {
-    const bytes = this.bytes.subarray(0, this.end)
-    this.end = 0
+    const bytes = this.take()
     queue.addTogether(numbers, bytes)
   }
 }
@@ -143,26 +152,54 @@ class LeaseCalls extends Gathering {
   }
 }
 
-/** Calls that complete an item. Numbers: slot, index of the lease. */
-class Completes extends Gathering {
+/** Calls that complete an item. Numbers: slot, index of the lease, size of the result. */
+class Completes extends GatheringBytes {
   private holder: Leases | undefined
   private strict = false
+  private retainMs: number | undefined
 
-  add(slot: number, queue: NativeQueue, holder: Leases, index: number, strict: boolean): void {
-    this.enter(queue, this.holder === holder && this.strict === strict)
+  add(
+    slot: number,
+    queue: NativeQueue,
+    holder: Leases,
+    index: number,
+    strict: boolean,
+    retainMs: number | undefined,
+    result: string | Uint8Array | undefined,
+  ): void {
+    const most = result === undefined ? 0 : mostBytes(result)
+    if (most > SMALL) {
+      handOver()
+      const bytes = typeof result === 'string' ? Buffer.from(result) : result!
+      queue.complete(Uint32Array.of(slot, index, bytes.length), holder, strict, retainMs, bytes)
+      return
+    }
+    const isAlike =
+      this.holder === holder &&
+      this.strict === strict &&
+      this.retainMs === retainMs &&
+      this.end + most <= BYTES
+    this.enter(queue, isAlike)
     this.holder = holder
     this.strict = strict
-    this.numbers[this.used++] = slot
-    this.numbers[this.used++] = index
+    this.retainMs = retainMs
+    const end = result === undefined ? this.end : this.write(result, this.end)
+    const at = this.used
+    this.numbers[at] = slot
+    this.numbers[at + 1] = index
+    this.numbers[at + 2] = result === undefined ? NONE : end - this.end
+    this.used = at + this.stride
+    this.end = end
   }
 
   protected send(queue: NativeQueue, numbers: Uint32Array): void {
-    const { holder, strict } = this
+    const { holder, strict, retainMs } = this
+    const results = this.take()
     this.holder = undefined
-    queue.complete(numbers, holder!, strict)
+    queue.complete(numbers, holder!, strict, retainMs, results)
   }
 }
 
 export const adds = new Adds(3)
 export const leaseCalls = new LeaseCalls(2)
-export const completes = new Completes(2)
+export const completes = new Completes(3)

@@ -3,6 +3,8 @@ import { bytes, flag, json, known, list, number, optionalNumber, storedText, tex
 import { invalid } from './errors'
 import type {
   ChangeOptions,
+  CompleteManyOptions,
+  CompletionOptions,
   Data,
   Id,
   Item,
@@ -14,8 +16,9 @@ import type {
 
 type ItemFields = ItemOptions & { data?: Data; json?: unknown }
 
-const ITEM = new Set(['data', 'json', 'id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts'])
-const REVISION = new Set([...ITEM, 'ifGeneration'])
+const CHANGEABLE = ['data', 'json', 'id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts']
+const ITEM = new Set([...CHANGEABLE, 'retainMs', 'unique', 'uniqueForMs', 'replace'])
+const REVISION = new Set([...CHANGEABLE, 'ifGeneration'])
 const KEEP_ALIVE = new Set(['limitMs'])
 
 /** `keepAlive` as one number: the limit, `Infinity`, or `undefined` for none. */
@@ -44,32 +47,46 @@ function isData(item: Data | Item): item is Data {
   return typeof item !== 'object' || ArrayBuffer.isView(item)
 }
 
+type Result = Data | undefined
 type Plain = [data: Data, id?: Id | undefined]
 type Options = [
   priority?: number | undefined,
   delayMs?: number | undefined,
   dueAtMs?: number | undefined,
   maxAttempts?: number | undefined,
+  retainMs?: number | undefined,
+  unique?: Id | undefined,
+  uniqueForMs?: number | undefined,
+  replace?: boolean,
 ]
+/** How many fields the native half takes for an item. */
+export const FIELDS = 10
 
-/** The fields of an item; the last four only if one of them is set. */
+/** The fields of an item; the options only if one of them is set. */
 export function fields(item: Data | Item): [...Plain, ...Options] {
   if (isData(item)) return [bytes('data', item)]
   const given = known(item, 'an item', ITEM)
   const { data, json: value, id, priority, delayMs, dueAtMs, maxAttempts } = given as ItemFields
+  const { retainMs, unique, uniqueForMs, replace } = given
   if (value !== undefined && data !== undefined) throw invalid('an item has data or json, not both')
   const plain: Plain = [
     value === undefined ? bytes('data', data) : json(value),
     id === undefined ? undefined : bytes('id', id),
   ]
   const delayed = delayMs !== undefined || dueAtMs !== undefined
-  if (!delayed && priority === undefined && maxAttempts === undefined) return plain
+  const outlives = retainMs !== undefined || unique !== undefined || uniqueForMs !== undefined
+  const other = priority !== undefined || maxAttempts !== undefined || replace !== undefined
+  if (!delayed && !outlives && !other) return plain
   return [
     ...plain,
     optionalNumber('priority', priority),
     optionalNumber('delayMs', delayMs),
     optionalNumber('dueAtMs', dueAtMs),
     optionalNumber('maxAttempts', maxAttempts),
+    optionalNumber('retainMs', retainMs),
+    unique === undefined ? undefined : bytes('unique', unique),
+    optionalNumber('uniqueForMs', uniqueForMs),
+    flag('replace', replace),
   ]
 }
 
@@ -107,6 +124,20 @@ export function revisionFields(revision: Revision): unknown[] {
     optionalNumber('dueAtMs', dueAtMs),
     optionalNumber('maxAttempts', maxAttempts),
   ]
+}
+
+/** How items are completed, as the native half takes it: `strict` and `retainMs`. */
+export function completion(options: CompletionOptions | undefined): [boolean, number | undefined] {
+  return [flag('strict', options?.strict), optionalNumber('retainMs', options?.retainMs)]
+}
+
+/** The results of many items: one for each, or none at all. */
+export function resultList(options: CompleteManyOptions | undefined, leases: number): Result[] {
+  const results = options?.results
+  if (results === undefined) return []
+  const all = list('results', results)
+  if (all.length !== leases) throw invalid(`${all.length} results for ${leases} leases`)
+  return all.map((one) => (one === null ? undefined : bytes('a result', one)))
 }
 
 export function idList(ids: Iterable<Id>): Id[] {

@@ -1,7 +1,7 @@
 import { message, printable, quote } from './check'
 import { invalid } from './errors'
 import type { Ending, Releases, State } from './types'
-import type { ItemsParts } from './wire'
+import type { ItemBytes, ItemsParts } from './wire'
 
 /** Parses data as JSON, without checking that it is a `T`. */
 export function readJson<T>(id: string, data: Buffer): T {
@@ -47,16 +47,29 @@ export class ItemInfo {
   /** When the item was added, on the server's clock, in ms since 1970. */
   readonly addedAtMs!: number
   /**
-   * When the lease expires, the delay ends, or the item died, in ms since 1970; `null` for ready
-   * items.
+   * When the lease expires, the delay ends, the item died, or until when it is retained, in ms since
+   * 1970; `null` for ready items.
    */
   readonly atMs!: number | null
+  /** When a retained item ended, in ms since 1970; `null` for others. */
+  readonly endedAtMs!: number | null
+  /** The result of a retained item; `null` if it has none. */
+  readonly result: Buffer | null
+  /** How long the item is retained after its completion, as it was added; `null` for not at all. */
+  readonly retainMs!: number | null
+  /** The unique key as text, like the id; `null` if it has none. */
+  readonly unique: string | null
+  /** The exact unique key; `null` if it has none. */
+  readonly uniqueBytes: Buffer | null
 
   /** @internal */
-  constructor(about: Record<string, unknown>, id: Buffer, data: Buffer) {
+  constructor(about: Record<string, unknown>, { id, data, result, unique }: ItemBytes) {
     this.id = id.toString()
     this.idBytes = id
     this.data = data
+    this.result = result
+    this.unique = unique && unique.toString()
+    this.uniqueBytes = unique
     Object.assign(this, about)
   }
 
@@ -87,8 +100,8 @@ export interface Page {
 }
 
 /** @internal */
-export function readItems({ about, ids, data }: ItemsParts): (ItemInfo | null)[] {
-  return about.items.map((one, i) => one && new ItemInfo(one, ids[i]!, data[i]!))
+export function readItems({ about, bytes }: ItemsParts): (ItemInfo | null)[] {
+  return about.items.map((one, i) => one && new ItemInfo(one, bytes[i]!))
 }
 
 /** @internal */

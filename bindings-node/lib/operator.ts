@@ -1,7 +1,7 @@
 // The operations of operators: reading a queue, changing its items, cleaning.
 import type { NativeQueue } from '../native.js'
 import { CALL, call } from './calls'
-import { bytes, flag, list, message, optionalNumber, text } from './check'
+import { bytes, flag, list, message, text } from './check'
 import { generations, idList, listed, revisionFields } from './input'
 import { type ItemInfo, type Page, readItems, readPage } from './item'
 import type {
@@ -89,13 +89,13 @@ export abstract class OperatorQueue {
   /**
    * Reads items of a state: ready items in the order of leasing, others by time (`atMs`), or in the
    * opposite order. A page examines at most 1,000 items and has 16 MiB of data at most, so any page
-   * may hold fewer items than the limit, and with filters none, although there are more: `cursor`
+   * may hold fewer items than the limit, and perhaps none, although there are more: `cursor`
    * says whether there are.
    *
    * This is no snapshot, but the cursor stays right while items are added and taken: an item that
    * stays where it is is listed once, and one that is added, completed or removed meanwhile at most
-   * once. An item whose time changes meanwhile, or that is leased and comes back, may be missed or
-   * listed twice.
+   * once. An item whose time changes meanwhile, or that is revised, or leased and comes back, may be
+   * missed or listed twice.
    */
   list(state: State, options?: ListOptions): Promise<Page> {
     return call(this.native, { options, names: LIST, read: readPage }, (native) => {

@@ -1,8 +1,8 @@
 import type { NativeQueue } from '../native.js'
 import { CALL, call, type Send } from './calls'
-import { flag, list, number } from './check'
+import { list, number } from './check'
 import { adds, handOver, leaseCalls } from './gather'
-import { fields, wanted } from './input'
+import { completion, FIELDS, fields, resultList, wanted } from './input'
 import { Lease, type LeaseState, stateOf } from './lease'
 import { leases } from './leases'
 import { SettleQueue } from './settle'
@@ -19,7 +19,7 @@ import { type BothParts, booleans, type LeaseParts } from './wire'
 
 const GATHERS = { gathers: true }
 const LEASE = new Set(['durationMs', 'waitMs', 'keepAlive', 'signal'])
-const COMPLETE_AND_LEASE = new Set([...LEASE, 'strict'])
+const COMPLETE_AND_LEASE = new Set([...LEASE, 'strict', 'retainMs', 'results'])
 
 /**
  * One queue of a client. Calls made in the same turn of the event loop share requests.
@@ -31,7 +31,8 @@ const COMPLETE_AND_LEASE = new Set([...LEASE, 'strict'])
 export class Queue extends SettleQueue {
   /**
    * Adds an item. True: it is stored and will be delivered. False: an item with this id exists in
-   * some state; that item, data included, is unchanged.
+   * some state, or its unique key is taken; nothing is changed, data included. With `replace`, false
+   * only if the other item is leased, or if its key is taken otherwise.
    */
   addItem(item: Data | Item, options?: CallOptions): Promise<boolean> {
     const spec = options === undefined ? GATHERS : { options, names: CALL, gathers: true }
@@ -54,8 +55,9 @@ export class Queue extends SettleQueue {
     return call(this.native, { options, names: CALL, read: booleans }, (native) => {
       const all: unknown[] = []
       for (const item of list('items', items)) {
-        const [data, id, priority, delayMs, dueAtMs, maxAttempts] = fields(item)
-        all.push(data, id, priority, delayMs, dueAtMs, maxAttempts)
+        const end = all.length + FIELDS
+        all.push(...fields(item))
+        all.length = end
       }
       return (slot) => native.addMany(slot, all)
     })
@@ -139,10 +141,12 @@ export class Queue extends SettleQueue {
       { options, names: COMPLETE_AND_LEASE, of: 'this call', read, undo, ...kept },
       (native) => {
         const [holders, indexes] = this.ownAll(leases, states)
-        const strict = flag('strict', options.strict)
+        const complete = completion(options)
+        const results = resultList(options, states.length)
         const most = number('count', count)
         const how = wanted(options)
-        return (slot) => native.completeAndLease(slot, holders, indexes, strict, most, ...how)
+        return (slot) =>
+          native.completeAndLease(slot, holders, indexes, ...complete, results, most, ...how)
       },
     )
   }

@@ -1,13 +1,15 @@
 // The operations on leases: completing, extending, releasing and failing.
 import type { Leases, NativeQueue } from '../native.js'
 import { CALL, call } from './calls'
-import { flag, list, message, number, optionalNumber, storedText } from './check'
+import { bytes, flag, list, message, number, optionalNumber, storedText } from './check'
 import { invalid } from './errors'
 import { completes } from './gather'
+import { completion, resultList } from './input'
 import { type Lease, type LeaseState, stateOf } from './lease'
 import { OperatorQueue } from './operator'
 import type {
   CallOptions,
+  CompleteManyOptions,
   CompleteOptions,
   DelayOptions,
   FailOptions,
@@ -16,18 +18,20 @@ import type {
 } from './types'
 import { booleans, numbersOrNull } from './wire'
 
-const COMPLETE = new Set(['strict', 'signal'])
+const COMPLETE = new Set(['strict', 'retainMs', 'result', 'signal'])
+const COMPLETE_MANY = new Set(['strict', 'retainMs', 'results', 'signal'])
 const RELEASE = new Set(['delayMs', 'reason', 'signal'])
 const FAIL = new Set(['delayMs', 'dead', 'signal'])
 /** In the order of their numbers in the native half. */
-const STATES: State[] = ['ready', 'delayed', 'leased', 'dead']
+const STATES: State[] = ['ready', 'delayed', 'leased', 'dead', 'completed', 'cancelled']
 
 /** The part of `Queue` that settles and extends leases. */
 export abstract class SettleQueue extends OperatorQueue {
   /**
-   * Completes the item and deletes it. True for exactly one caller in a generation. That may be a
-   * holder whose lease has expired, whatever state the item is in by then; a later holder then gets
-   * false. `INVALID` for a lease of another queue.
+   * Completes the item, which is then gone, or retained with its result: for the time that it was
+   * added with, or for `retainMs`. True for exactly one caller in a generation. That may be a holder
+   * whose lease has expired, whatever state the item is in by then; a later holder then gets false.
+   * `INVALID` for a lease of another queue.
    */
   complete(lease: Lease, options?: CompleteOptions): Promise<boolean> {
     const state = stateOf(lease)
@@ -36,22 +40,25 @@ export abstract class SettleQueue extends OperatorQueue {
       { options, names: COMPLETE, leases: state && [state], gathers: true },
       (native) => {
         const { holder, index } = this.own(state)
-        const strict = flag('strict', options?.strict)
-        return (slot) => completes.add(slot, native, holder, index, strict)
+        const [strict, retainMs] = completion(options)
+        const given = options?.result
+        const result = given === undefined ? undefined : bytes('a result', given)
+        return (slot) => completes.add(slot, native, holder, index, strict, retainMs, result)
       },
     )
   }
 
   /** Completes many items; the results are in their order. */
-  completeMany(leases: Iterable<Lease>, options?: CompleteOptions): Promise<boolean[]> {
+  completeMany(leases: Iterable<Lease>, options?: CompleteManyOptions): Promise<boolean[]> {
     const states: LeaseState[] = []
     return call(
       this.native,
-      { options, names: COMPLETE, read: booleans, leases: states },
+      { options, names: COMPLETE_MANY, read: booleans, leases: states },
       (native) => {
         const [holders, indexes] = this.ownAll(leases, states)
-        const strict = flag('strict', options?.strict)
-        return (slot) => native.completeMany(slot, holders, indexes, strict)
+        const complete = completion(options)
+        const results = resultList(options, states.length)
+        return (slot) => native.completeMany(slot, holders, indexes, ...complete, results)
       },
     )
   }

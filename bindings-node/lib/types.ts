@@ -23,6 +23,26 @@ export interface ItemOptions {
    * After this many failed or expired attempts, 1 to 65,535, the item is dead. Default: no limit.
    */
   maxAttempts?: number
+  /**
+   * How long the item stays after its completion, in the state `completed` and with its result, at
+   * most 366 days. Until then its id is taken. Default: 0, not at all.
+   */
+  retainMs?: number
+  /**
+   * A key, 1 to 512 bytes, that only one item of the queue may have: while another one that is
+   * ready, delayed, leased or retained has it, the item is not added. Default: none.
+   */
+  unique?: Id
+  /**
+   * How long the unique key stays taken from the add on, even if the item ends before, at most 366
+   * days. Default: 0, no longer than the item needs it.
+   */
+  uniqueForMs?: number
+  /**
+   * Replaces an item that has the id or the unique key, unless it is leased. The new item takes its
+   * own place in the order. Default: false, the item is not added.
+   */
+  replace?: boolean
 }
 
 /** An item to add: `data`, or a value that is stored as JSON. */
@@ -84,15 +104,34 @@ export interface LeasesOptions extends LeaseOptions {
   complete?: boolean
 }
 
-export interface CompleteOptions extends CallOptions {
+/** How one or many items are completed. */
+export interface CompletionOptions extends CallOptions {
   /**
    * Completes only if the lease is current. Default: false, the item is completed whoever holds it
    * by now.
    */
   strict?: boolean
+  /**
+   * How long the item stays after its completion, in the state `completed`, at most 366 days; 0: not
+   * at all. Default: as it was added.
+   */
+  retainMs?: number
 }
 
-export interface CompleteAndLeaseOptions extends LeaseOptions, CompleteOptions {}
+export interface CompleteOptions extends CompletionOptions {
+  /**
+   * The result, with the size limit of data. It is kept with an item that is retained, and dropped
+   * with one that is not. Default: none.
+   */
+  result?: Data
+}
+
+export interface CompleteManyOptions extends CompletionOptions {
+  /** The results, one for each lease; `null` for an item without one. Default: none. */
+  results?: Iterable<Data | null>
+}
+
+export interface CompleteAndLeaseOptions extends LeaseOptions, CompleteManyOptions {}
 
 /** Result of `completeAndLease`. */
 export interface CompletedAndLeased {
@@ -164,7 +203,7 @@ export interface RevisionFields {
 export type Revision = RevisionFields & { id: Id }
 
 /** The state an item is in; exactly one at a time. */
-export type State = 'ready' | 'delayed' | 'leased' | 'dead'
+export type State = 'ready' | 'delayed' | 'leased' | 'dead' | 'completed' | 'cancelled'
 
 /** How a lease ended without completion: with `fail`, or it expired and was reclaimed. */
 export type EndingKind = 'failed' | 'expired'
@@ -232,6 +271,10 @@ export interface Counts {
   leased: number
   /** Items without attempts left. */
   dead: number
+  /** Completed items that are retained. */
+  completed: number
+  /** Cancelled items that are retained. */
+  cancelled: number
   /** How long the oldest ready item has been ready; `null` if none is. */
   oldestReadyMs: number | null
   /** Whether leasing is paused. */
@@ -245,6 +288,7 @@ export interface Counts {
     failed: number
     died: number
     removed: number
+    replaced: number
   }
 }
 

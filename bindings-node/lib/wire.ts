@@ -19,6 +19,14 @@ export interface BothParts {
   readonly leases: LeaseParts[]
 }
 
+/** The bytes of an item. */
+export interface ItemBytes {
+  readonly id: Buffer
+  readonly data: Buffer
+  readonly result: Buffer | null
+  readonly unique: Buffer | null
+}
+
 /** Items as received. */
 export interface ItemsParts {
   readonly about: {
@@ -26,8 +34,7 @@ export interface ItemsParts {
     cursor: string | null
     examined: number
   }
-  readonly ids: Buffer[]
-  readonly data: Buffer[]
+  readonly bytes: ItemBytes[]
 }
 
 /** A value with its names in camel case: the core writes them with underscores. */
@@ -129,19 +136,21 @@ export class Reader {
   private items(): ItemsParts {
     const about = this.json(this.next()) as ItemsParts['about']
     const count = this.next()
-    const ids: Buffer[] = []
-    const data: Buffer[] = []
+    const bytes: ItemBytes[] = []
     for (let i = 0; i < count; i++) {
-      ids.push(this.part())
-      data.push(this.part())
+      // Evaluated in this order.
+      const [id, data, result, unique] = [this.part(), this.part(), this.part(), this.part()]
+      bytes.push({ id: id!, data: data!, result, unique })
     }
-    return { about, ids, data }
+    return { about, bytes }
   }
 
   /** A copy, so that one item neither keeps the others in memory nor shares bytes with them. */
-  private part(): Buffer {
+  private part(): Buffer | null {
+    const length = this.next()
+    if (length < 0) return null
     const from = this.from
-    this.from += this.next()
+    this.from += length
     return Buffer.from(this.bytes.subarray(from, this.from))
   }
 }

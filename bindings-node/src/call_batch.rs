@@ -12,8 +12,17 @@ use crate::wire::{Answer, Outcome};
 
 /// Calls of one kind, each with the number of its slot.
 pub(crate) enum CallBatch {
-    Add { queue: Arc<WorkQueue>, slots: Vec<u32>, items: Vec<Item> },
-    Complete { queue: Arc<WorkQueue>, strict: bool, slots: Vec<u32>, leases: Vec<Arc<Lease>> },
+    Add {
+        queue: Arc<WorkQueue>,
+        slots: Vec<u32>,
+        items: Vec<Item>,
+    },
+    Complete {
+        queue: Arc<WorkQueue>,
+        options: CompleteOptions,
+        slots: Vec<u32>,
+        leases: Vec<Arc<Lease>>,
+    },
     Lease(LeaseBatch),
 }
 
@@ -46,17 +55,13 @@ impl CallBatch {
     pub(crate) async fn run(self) -> Done {
         match self {
             CallBatch::Add { queue, slots, items } => answered(slots, queue.add_items(items).await),
-            CallBatch::Complete { queue, strict, slots, leases } => {
+            CallBatch::Complete { queue, options, slots, leases } => {
                 let leases = leases.iter().map(AsRef::as_ref);
-                answered(slots, queue.complete_many_with(leases, complete_options(strict)).await)
+                answered(slots, queue.complete_many_with(leases, options).await)
             }
             CallBatch::Lease(batch) => batch.run().await,
         }
     }
-}
-
-pub(crate) fn complete_options(strict: bool) -> CompleteOptions {
-    if strict { CompleteOptions::new().strict() } else { CompleteOptions::new() }
 }
 
 fn answered(slots: Vec<u32>, answers: Result<Vec<bool>>) -> Done {

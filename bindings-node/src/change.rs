@@ -100,7 +100,7 @@ fn revisions(fields: &Array<'_>) -> Result<Revisions> {
         let (priority, attempts) = (number(first + 3)?, number(first + 6)?);
         let (delay, due_at) = (number(first + 4)?, number(first + 5)?);
         let shown = Item::new([]).with_id(bytes(&id));
-        match input::item_options(&shown, priority, delay, due_at, attempts) {
+        match input::changes(&shown, priority, delay, due_at, attempts) {
             Ok(options) => revisions.push((item, options.revise(revision))),
             Err(failure) => return Ok(Err(failure)),
         }

@@ -3,8 +3,12 @@
 use std::fmt::Display;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
-use leaseq::{FailOptions, Item, KeepAlive, LeaseOptions, ListOptions, ReleaseOptions, Revision};
+use leaseq::{
+    CompleteOptions, FailOptions, Item, KeepAlive, LeaseOptions, ListOptions, ReleaseOptions,
+    Revision,
+};
 use napi::bindgen_prelude::Either;
 
 use crate::failure::Failure;
@@ -63,6 +67,22 @@ pub(crate) fn lease_options(
     Ok(options)
 }
 
+/// The options of completing, without results.
+pub(crate) fn complete_options(
+    strict: bool,
+    retain_ms: Option<f64>,
+) -> Result<CompleteOptions, Failure> {
+    let mut options = CompleteOptions::new();
+    options.strict = strict;
+    options.retain = retain_ms.map(|ms| duration("a retention", ms)).transpose()?;
+    Ok(options)
+}
+
+/// The results of many items, each of which may have none.
+pub(crate) fn results(given: &[Option<Data<'_>>]) -> Vec<Option<Bytes>> {
+    given.iter().map(|one| one.as_ref().map(|one| Bytes::copy_from_slice(bytes(one)))).collect()
+}
+
 pub(crate) fn fail_options(delay_ms: f64, dead: bool) -> Result<FailOptions, Failure> {
     let options = FailOptions::new().delay(duration("a delay", delay_ms)?);
     Ok(if dead { options.dead() } else { options })
@@ -95,14 +115,14 @@ fn time(what: impl Display, ms: f64) -> Result<SystemTime, Failure> {
 }
 
 /// The options of an item that are given.
-pub(crate) struct ItemOptions {
+pub(crate) struct Changes {
     priority: Option<u8>,
     delay: Option<Duration>,
     due_at: Option<SystemTime>,
     max_attempts: Option<u32>,
 }
 
-impl ItemOptions {
+impl Changes {
     fn set(self, mut item: Item) -> Item {
         item = self.priority.into_iter().fold(item, Item::priority);
         item = self.delay.into_iter().fold(item, Item::delay);
@@ -119,13 +139,13 @@ impl ItemOptions {
 }
 
 /// `item`: for errors.
-pub(crate) fn item_options(
+pub(crate) fn changes(
     item: &Item,
     priority: Option<f64>,
     delay_ms: Option<f64>,
     due_at_ms: Option<f64>,
     max_attempts: Option<f64>,
-) -> Result<ItemOptions, Failure> {
+) -> Result<Changes, Failure> {
     let priority = priority.map(|priority| {
         let limits = format!("a whole number between 0 and {MAX_PRIORITY}");
         whole(format_args!("{item}: priority"), priority, &limits)
@@ -136,7 +156,7 @@ pub(crate) fn item_options(
         let limits = format!("a whole number between 1 and {MAX_ATTEMPTS}");
         whole(format_args!("{item}: max_attempts"), most, &limits)
     });
-    Ok(ItemOptions {
+    Ok(Changes {
         priority: priority.transpose()?,
         delay: delay.transpose()?,
         due_at: due_at.transpose()?,
@@ -144,18 +164,38 @@ pub(crate) fn item_options(
     })
 }
 
-/// Applies the options that are given.
-pub(crate) fn with_options(
-    mut item: Item,
-    id: Option<&Data<'_>>,
-    priority: Option<f64>,
-    delay_ms: Option<f64>,
-    due_at_ms: Option<f64>,
-    max_attempts: Option<f64>,
-) -> Result<Item, Failure> {
-    if let Some(id) = id {
-        item = item.with_id(bytes(id));
+/// The options of an item that are given.
+pub(crate) struct ItemOptions<'a> {
+    pub(crate) id: Option<Data<'a>>,
+    pub(crate) priority: Option<f64>,
+    pub(crate) delay_ms: Option<f64>,
+    pub(crate) due_at_ms: Option<f64>,
+    pub(crate) max_attempts: Option<f64>,
+    pub(crate) retain_ms: Option<f64>,
+    pub(crate) unique: Option<Data<'a>>,
+    pub(crate) unique_for_ms: Option<f64>,
+    pub(crate) replace: Option<bool>,
+}
+
+impl ItemOptions<'_> {
+    /// The item with these options.
+    pub(crate) fn apply(&self, mut item: Item) -> Result<Item, Failure> {
+        if let Some(id) = &self.id {
+            item = item.with_id(bytes(id));
+        }
+        let (priority, delay) = (self.priority, self.delay_ms);
+        item = changes(&item, priority, delay, self.due_at_ms, self.max_attempts)?.set(item);
+        if let Some(retain) = self.retain_ms {
+            let retain = duration(format_args!("{item}: a retention"), retain)?;
+            item = item.retain(retain);
+        }
+        if let Some(key) = &self.unique {
+            item = item.unique(bytes(key));
+        }
+        if let Some(time) = self.unique_for_ms {
+            let time = duration(format_args!("{item}: unique_for"), time)?;
+            item = item.unique_for(time);
+        }
+        Ok(if self.replace == Some(true) { item.replace() } else { item })
     }
-    let options = item_options(&item, priority, delay_ms, due_at_ms, max_attempts)?;
-    Ok(options.set(item))
 }

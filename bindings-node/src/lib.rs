@@ -23,6 +23,7 @@ mod history;
 mod input;
 mod lease;
 mod outbox;
+mod parts;
 mod queue;
 mod settle;
 mod submission_queue;

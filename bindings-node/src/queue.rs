@@ -13,7 +13,8 @@ use napi_derive::napi;
 use crate::call_batch::{CallBatch, LeaseBatch};
 use crate::failure::Failure;
 use crate::held::Held;
-use crate::input::{self, Data, bytes};
+use crate::input::{self, Data, ItemOptions, bytes};
+use crate::parts::Parts;
 use crate::submission_queue::SubmissionQueue;
 use crate::wire::{Answer, Outcome};
 
@@ -59,10 +60,23 @@ impl NativeQueue {
         delay_ms: Option<f64>,
         due_at_ms: Option<f64>,
         max_attempts: Option<f64>,
+        retain_ms: Option<f64>,
+        unique: Option<Either<String, &[u8]>>,
+        unique_for_ms: Option<f64>,
+        replace: Option<bool>,
     ) {
-        let item = Item::new(bytes(&data));
-        let item =
-            input::with_options(item, id.as_ref(), priority, delay_ms, due_at_ms, max_attempts);
+        let options = ItemOptions {
+            id,
+            priority,
+            delay_ms,
+            due_at_ms,
+            max_attempts,
+            retain_ms,
+            unique,
+            unique_for_ms,
+            replace,
+        };
+        let item = options.apply(Item::new(bytes(&data)));
         self.call(call, item, |queue, item| async move {
             Ok(Outcome::Bool(queue.add_item(item).await?))
         });
@@ -74,14 +88,14 @@ impl NativeQueue {
     #[napi]
     pub fn add_together(&self, sizes: &[u32], bytes: &[u8]) -> Result<()> {
         let (each, rest) = sizes.as_chunks::<3>();
-        let mut parts = Parts { bytes: Bytes::copy_from_slice(bytes), missing: !rest.is_empty() };
+        let mut parts = Parts::new(bytes);
         let mut ids = Vec::with_capacity(each.len());
         let data = each.iter().map(|[_, id, data]| {
             ids.push((*id != u32::MAX).then(|| parts.next(*id)));
             parts.next(*data)
         });
         let items = Item::new_many(data);
-        parts.check()?;
+        parts.check(rest)?;
         let (mut slots, mut accepted) = (Vec::new(), Vec::new());
         for (([call, ..], mut item), id) in each.iter().zip(items).zip(ids) {
             if let Some(id) = id {
@@ -100,7 +114,7 @@ impl NativeQueue {
         Ok(())
     }
 
-    /// For each item: data, id, priority, delay, when it is due, and limit of attempts. Answers with 0 or 1 for each.
+    /// For each item its data, and the arguments of `add` that follow. Answers with 0 or 1 for each.
     #[napi]
     pub fn add_many(
         &self,
@@ -257,31 +271,13 @@ impl NativeQueue {
     }
 }
 
-/// Splits the bytes of a batch into parts.
-struct Parts {
-    bytes: Bytes,
-    /// The lengths exceed the bytes.
-    missing: bool,
-}
-
-impl Parts {
-    fn next(&mut self, length: u32) -> Bytes {
-        let length = length as usize;
-        self.missing |= length > self.bytes.len();
-        self.bytes.split_to(length.min(self.bytes.len()))
-    }
-
-    fn check(&self) -> Result<()> {
-        if self.missing || !self.bytes.is_empty() {
-            return Err(napi::Error::from_reason("the lengths of the items do not add up"));
-        }
-        Ok(())
-    }
-}
+/// How many fields an item has.
+const FIELDS: usize = 10;
 
 fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {
     let number = |place| Ok::<_, napi::Error>(fields.get::<Option<f64>>(place)?.flatten());
-    let firsts = || (0..fields.len()).step_by(6);
+    let given = |place| Ok::<_, napi::Error>(fields.get::<Option<Data<'_>>>(place)?.flatten());
+    let firsts = || (0..fields.len()).step_by(FIELDS);
     let mut data = Vec::with_capacity(firsts().len());
     for first in firsts() {
         let one = fields.get::<Data<'_>>(first)?;
@@ -290,10 +286,18 @@ fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> 
     }
     let mut items = Vec::with_capacity(data.len());
     for (item, first) in Item::new_many(data).into_iter().zip(firsts()) {
-        let id = fields.get::<Option<Data<'_>>>(first + 1)?.flatten();
-        let (priority, attempts) = (number(first + 2)?, number(first + 5)?);
-        let (delay, due_at) = (number(first + 3)?, number(first + 4)?);
-        match input::with_options(item, id.as_ref(), priority, delay, due_at, attempts) {
+        let options = ItemOptions {
+            id: given(first + 1)?,
+            priority: number(first + 2)?,
+            delay_ms: number(first + 3)?,
+            due_at_ms: number(first + 4)?,
+            max_attempts: number(first + 5)?,
+            retain_ms: number(first + 6)?,
+            unique: given(first + 7)?,
+            unique_for_ms: number(first + 8)?,
+            replace: fields.get::<Option<bool>>(first + 9)?.flatten(),
+        };
+        match options.apply(item) {
             Ok(item) => items.push(item),
             Err(failure) => return Ok(Err(failure)),
         }

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use leaseq::{ErrorKind, Lease, State};
+use bytes::Bytes;
+use leaseq::{CompleteOptions, ErrorKind, Item, Lease, State};
 use napi::Result;
-use napi::bindgen_prelude::ClassInstance;
+use napi::bindgen_prelude::{ClassInstance, Either};
 use napi_derive::napi;
 
-use crate::call_batch::{CallBatch, LeaseBatch, complete_options};
+use crate::call_batch::{CallBatch, LeaseBatch};
 use crate::held::Held;
-use crate::input::{duration, fail_options, lease_options, release_options};
+use crate::input::{
+    complete_options, duration, fail_options, lease_options, release_options, results,
+};
 use crate::lease::Leases;
+use crate::parts::Parts;
 use crate::queue::NativeQueue;
 use crate::time::ms;
 use crate::wire::{Answer, Outcome};
@@ -25,11 +29,34 @@ fn as_many<A, B>(one: &[A], other: &[B]) -> Result<()> {
     (one.len() == other.len()).then_some(()).ok_or_else(error)
 }
 
-/// The slot and the lease of each call. An error concerns all of them: none was submitted yet.
-fn pairs(calls: &[u32], holder: &Leases) -> Result<Vec<(u32, Arc<Lease>)>> {
+/// A call that completes an item.
+struct Completion {
+    call: u32,
+    lease: Arc<Lease>,
+    result: Option<Bytes>,
+}
+
+/// The calls of a batch, without results. An error concerns all of them: none was submitted yet.
+fn pairs(calls: &[u32], holder: &Leases) -> Result<Vec<Completion>> {
     let (pairs, rest) = calls.as_chunks();
     as_many(rest, &[(); 0])?;
-    pairs.iter().map(|[call, index]| Ok((*call, holder.get(*index)?.clone()))).collect()
+    let one = |[call, index]: &[u32; 2]| {
+        Ok(Completion { call: *call, lease: holder.get(*index)?.clone(), result: None })
+    };
+    pairs.iter().map(one).collect()
+}
+
+/// The same with results: of each call also the length of its result, `u32::MAX` for none.
+fn triples(calls: &[u32], holder: &Leases, results: &[u8]) -> Result<Vec<Completion>> {
+    let (triples, rest) = calls.as_chunks();
+    let mut parts = Parts::new(results);
+    let one = |[call, index, size]: &[u32; 3]| {
+        let result = (*size != u32::MAX).then(|| parts.next(*size));
+        Ok(Completion { call: *call, lease: holder.get(*index)?.clone(), result })
+    };
+    let calls = triples.iter().map(one).collect::<Result<_>>()?;
+    parts.check(rest)?;
+    Ok(calls)
 }
 
 /// The answer for each lease; NaN for one that is lost.
@@ -50,36 +77,58 @@ fn state_number(state: State) -> f64 {
 }
 
 impl NativeQueue {
-    /// The calls and leases of this queue. The others are refused.
-    fn own(&self, pairs: Vec<(u32, Arc<Lease>)>) -> (Vec<u32>, Vec<Arc<Lease>>) {
-        let is_own = |pair: &(u32, Arc<Lease>)| pair.1.queue() == self.queue.name();
-        let (own, foreign): (Vec<_>, Vec<_>) = pairs.into_iter().partition(is_own);
-        for (call, lease) in foreign {
-            self.refuse_foreign(call, lease);
+    /// The calls and leases of a batch. The core refuses a lease of another queue and a result that is too
+    /// large, and would refuse the whole batch with it: such a call is made by itself.
+    fn acceptable(
+        &self,
+        calls: Vec<Completion>,
+        mut options: CompleteOptions,
+    ) -> (Vec<u32>, Vec<Arc<Lease>>, CompleteOptions) {
+        let (mut slots, mut leases) = (Vec::new(), Vec::new());
+        for Completion { call, lease, result } in calls {
+            let fits = |result: &Bytes| self.queue.accepts(&Item::new(result.clone())).is_ok();
+            if lease.queue() == self.queue.name() && result.as_ref().is_none_or(fits) {
+                slots.push(call);
+                leases.push(lease);
+                options.results.push(result);
+            } else {
+                let mut options = options.clone();
+                options.results = vec![result];
+                self.call(call, Ok(options), |queue, options| async move {
+                    Ok(Outcome::Bool(queue.complete_with(&lease, options).await?))
+                });
+            }
         }
-        own.into_iter().unzip()
-    }
-
-    /// The core refuses a lease of another queue, and would refuse the whole batch with it.
-    fn refuse_foreign(&self, call: u32, lease: Arc<Lease>) {
-        self.call(call, Ok(lease), |queue, lease| async move {
-            Ok(Outcome::Bool(queue.complete(&lease).await?))
-        });
+        (slots, leases, options)
     }
 }
 
 #[napi]
 impl NativeQueue {
-    /// Many calls: number of the call, number of the lease. Each answers with a boolean.
+    /// Many calls: number of the call, number of the lease, length of the result (`u32::MAX`: none).
+    /// `results` has the results. Each answers with a boolean. Throws if the lengths do not add up.
     #[napi]
-    pub fn complete(&self, calls: &[u32], holder: &Leases, strict: bool) -> Result<()> {
-        let (slots, leases) = self.own(pairs(calls, holder)?);
-        let queue = self.queue.clone();
-        self.submissions.batch(CallBatch::Complete { queue, strict, slots, leases });
+    pub fn complete(
+        &self,
+        calls: &[u32],
+        holder: &Leases,
+        strict: bool,
+        retain_ms: Option<f64>,
+        results: &[u8],
+    ) -> Result<()> {
+        let calls = triples(calls, holder, results)?;
+        match complete_options(strict, retain_ms) {
+            Ok(options) => {
+                let (slots, leases, options) = self.acceptable(calls, options);
+                let queue = self.queue.clone();
+                self.submissions.batch(CallBatch::Complete { queue, options, slots, leases });
+            }
+            Err(failure) => calls.iter().for_each(|one| self.refuse(one.call, failure.clone())),
+        }
         Ok(())
     }
 
-    /// Answers with 0 or 1 for each.
+    /// Answers with 0 or 1 for each. Without results, or one for each.
     #[napi]
     pub fn complete_many(
         &self,
@@ -87,11 +136,13 @@ impl NativeQueue {
         holders: Vec<ClassInstance<'_, Leases>>,
         indexes: Vec<u32>,
         strict: bool,
+        retain_ms: Option<f64>,
+        results: Vec<Option<Either<String, &[u8]>>>,
     ) -> Result<()> {
-        let leases = many(&holders, &indexes)?;
-        self.call(call, Ok(leases), |queue, leases| async move {
+        let (leases, results) = (many(&holders, &indexes)?, self::results(&results));
+        self.call(call, complete_options(strict, retain_ms), |queue, options| async move {
             let leases = leases.iter().map(AsRef::as_ref);
-            let completed = queue.complete_many_with(leases, complete_options(strict)).await?;
+            let completed = queue.complete_many_with(leases, options.results(results)).await?;
             Ok(Outcome::Many(completed.into_iter().map(f64::from).collect()))
         });
         Ok(())
@@ -106,22 +157,23 @@ impl NativeQueue {
         holders: Vec<ClassInstance<'_, Leases>>,
         indexes: Vec<u32>,
         strict: bool,
+        retain_ms: Option<f64>,
+        results: Vec<Option<Either<String, &[u8]>>>,
         count: f64,
         duration_ms: f64,
         wait_ms: Option<f64>,
         keep_alive_ms: Option<f64>,
     ) -> Result<()> {
-        let before = many(&holders, &indexes)?;
+        let (before, results) = (many(&holders, &indexes)?, self::results(&results));
+        let complete = complete_options(strict, retain_ms);
         let wanted = lease_options(duration_ms, wait_ms, keep_alive_ms);
         let count = crate::input::count("a number of leases,", count);
         let queue = self.queue.clone();
         self.submissions.wait(call, async move {
-            let (wanted, count) = (wanted?, count?);
+            let (complete, wanted, count) = (complete?.results(results), wanted?, count?);
             let kept_alive = wanted.keep_alive.is_some();
             let before = before.iter().map(AsRef::as_ref);
-            let done = queue
-                .complete_and_lease_with(before, complete_options(strict), count, wanted)
-                .await?;
+            let done = queue.complete_and_lease_with(before, complete, count, wanted).await?;
             let leases = Held::all(&queue, done.leases);
             Ok(Outcome::Both { completed: done.completed, leases, kept_alive })
         });
@@ -139,16 +191,14 @@ impl NativeQueue {
         wait_ms: Option<f64>,
         keep_alive_ms: Option<f64>,
     ) -> Result<()> {
-        let pairs = pairs(calls, holder)?;
+        let calls = pairs(calls, holder)?;
         match lease_options(duration_ms, wait_ms, keep_alive_ms) {
             Ok(options) => {
-                let (slots, before) = self.own(pairs);
+                let (slots, before, _) = self.acceptable(calls, CompleteOptions::new());
                 let batch = LeaseBatch::new(&self.queue, options, slots, before);
                 self.submissions.batch(CallBatch::Lease(batch));
             }
-            Err(failure) => {
-                pairs.into_iter().for_each(|(call, _)| self.refuse(call, failure.clone()));
-            }
+            Err(failure) => calls.iter().for_each(|one| self.refuse(one.call, failure.clone())),
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ onEachEngine('beside other calls', (place) => {
       throw BOOM
     }
     const mistakes = [
-      ...['data', 'json', 'id', 'priority', 'delayMs', 'maxAttempts'].map(
+      ...['data', 'json', 'id', 'priority', 'delayMs', 'maxAttempts', 'retainMs', 'unique'].map(
         (name) => (q) => q.addItem(trap(name, { id: 'a' })),
       ),
       (q) => q.addItem(proxy({ data: 'a' })),
@@ -33,10 +33,15 @@ onEachEngine('beside other calls', (place) => {
       (q) => q.leaseMany(1, trap('durationMs', options)),
       (q) => q.leases(trap('durationMs', options)).next(),
       (q, [one]) => q.complete(one, trap('strict')),
+      (q, [one]) => q.complete(one, trap('result')),
+      (q, [one]) => q.complete(one, trap('retainMs')),
       (q, [one]) => q.completeMany(half(one)),
       (q, [one]) => q.completeMany([one], trap('strict')),
+      (q, [one]) => q.completeMany([one], trap('results')),
+      (q, [one]) => q.completeMany([one], { results: half('x') }),
       (q, [one]) => q.completeAndLease([one], 1, trap('waitMs', options)),
       (q, [one]) => q.completeAndLease(half(one), 1, options),
+      (q, [one]) => q.completeAndLease([one], 1, { ...options, results: half('x') }),
       (q, [one]) => q.extend(one, 60_000, trap('signal')),
       (q, [one]) => q.extendMany(half(one), 60_000),
       (q, [one]) => q.release(one, trap('delayMs')),

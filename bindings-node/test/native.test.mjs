@@ -60,8 +60,11 @@ test('leases that are not there, and lists of different lengths', async () => {
   const [holder] = holders
   const none = /no such lease/
   const uneven = /different lengths/
+  const sums = /do not add up/
+  const complete = (calls, results = '') =>
+    queue.complete(Uint32Array.from(calls), holder, false, undefined, Buffer.from(results))
   for (const [text, begin] of [
-    [none, () => queue.complete(Uint32Array.of(2, 0, 3, 1), holder, false)],
+    [none, () => complete([2, 0, NO_ID, 3, 1, NO_ID])],
     [none, () => queue.completeThenLease(Uint32Array.of(2, 0, 3, NO_ID), holder, 30_000, 0)],
     [none, () => queue.release(2, holder, 1, 0, '')],
     [none, () => queue.extendMany(2, [holder], [1], 30_000)],
@@ -69,11 +72,15 @@ test('leases that are not there, and lists of different lengths', async () => {
     [none, () => holder.completed(1)],
     [none, () => holder.endings(1)],
     [none, () => holder.releases(1)],
-    [uneven, () => queue.complete(Uint32Array.of(2), holder, false)],
-    [uneven, () => queue.complete(Uint32Array.of(2, 0, 3), holder, false)],
+    [sums, () => complete([2])],
+    [sums, () => complete([2, 0])],
+    [sums, () => complete([2, 0, NO_ID, 3])],
+    [sums, () => complete([2, 0, 4], 'abc')],
+    [sums, () => complete([2, 0, 2], 'abc')],
+    [sums, () => complete([2, 0, NO_ID], 'abc')],
     [uneven, () => queue.completeThenLease(Uint32Array.of(2), holder, 30_000, 0)],
-    [uneven, () => queue.completeMany(2, [holder], [], false)],
-    [uneven, () => queue.completeAndLease(2, [holder], [0, 0], false, 1, 30_000, 0)],
+    [uneven, () => queue.completeMany(2, [holder], [], false, undefined, [])],
+    [uneven, () => queue.completeAndLease(2, [holder], [0, 0], false, undefined, [], 1, 30_000, 0)],
     [uneven, () => queue.releaseMany(2, [], [0], 0, '')],
     [uneven, () => queue.failMany(2, [holder], [0], [], 0, false)],
   ]) {
@@ -81,15 +88,15 @@ test('leases that are not there, and lists of different lengths', async () => {
   }
   await answer(21, () => queue.extend(21, holder, 0, 30_000))
   assert.ok(!holder.isSettled(0))
-  await answer(22, () => queue.complete(Uint32Array.of(22, 0), holder, true))
+  await answer(22, () =>
+    queue.complete(Uint32Array.of(22, 0, 3), holder, true, undefined, Buffer.from('abc')),
+  )
   assert.ok(holder.isSettled(0))
   assert.ok(!answered.includes(2) && !answered.includes(3))
 })
 
 test('items without data', () => {
-  assert.throws(() =>
-    queue.addMany(2, ['a', undefined, undefined, undefined, undefined, undefined, undefined]),
-  )
+  assert.throws(() => queue.addMany(2, ['a', ...Array(10).fill(undefined)]))
   assert.throws(() => queue.addMany(2, [undefined]))
 })
 

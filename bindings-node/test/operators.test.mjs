@@ -26,7 +26,7 @@ onEachEngine('operators', (place) => {
       seen,
       Array.from({ length: 25 }, (_, i) => `${i}`),
     )
-    assert.deepEqual(await queue.list('dead'), { items: [], cursor: null })
+    assert.deepEqual(await queue.list('dead'), { items: [], cursor: null, examined: 0 })
   })
 
   test('operators look, remove, purge and pause', async () => {

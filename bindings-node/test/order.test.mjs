@@ -150,15 +150,15 @@ onEachEngine('in one turn', (place) => {
     }
     assert.deepEqual(seen, [
       'addTogether 0 6',
-      'complete 0 2',
+      'complete 0 3',
       'addTogether 0 3',
       'addTogether 1 3',
       'add 0',
       'addTogether 0 3',
       'lease 0 2',
       'lease 0 1',
-      'complete 0 2',
-      'complete 0 2',
+      'complete 0 3',
+      'complete 0 3',
       'counts 0',
       'addTogether 0 3',
       'remove 0',

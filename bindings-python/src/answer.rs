@@ -25,7 +25,7 @@ pub(crate) enum Answer {
     Deep(DeepReport),
     Flag(bool),
     Flags(Vec<bool>),
-    Info(Option<ItemInfo>),
+    Info(Option<Box<ItemInfo>>),
     Infos(Vec<Option<ItemInfo>>),
     Light(LightReport),
     Names(Vec<String>),
@@ -63,7 +63,7 @@ impl Answer {
             Answer::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
             Answer::Flags(flags) => flags.into_pyobject(py)?,
             Answer::Info(None) | Answer::Nothing => py.None().into_bound(py),
-            Answer::Info(Some(info)) => info_value(py, info)?,
+            Answer::Info(Some(info)) => info_value(py, *info)?,
             Answer::Infos(infos) => {
                 let values = infos.into_iter().map(|info| match info {
                     Some(info) => info_value(py, info),
@@ -107,6 +107,7 @@ fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {
         totals.failed,
         totals.died,
         totals.removed,
+        totals.replaced,
     ))?;
     value!(py, "Counts")?.call1((
         counts.ready,
@@ -114,6 +115,8 @@ fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {
         counts.delayed,
         counts.leased,
         counts.dead,
+        counts.completed,
+        counts.cancelled,
         counts.oldest_ready.map(|age| age.as_secs_f64()),
         counts.paused,
         totals,
@@ -136,6 +139,12 @@ fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {
     fields.set_item(intern!(py, "generation"), info.generation)?;
     fields.set_item(intern!(py, "added_at"), expressible(info.added_at))?;
     fields.set_item(intern!(py, "at"), info.at.map(expressible))?;
+    fields.set_item(intern!(py, "ended_at"), info.ended_at.map(expressible))?;
+    fields.set_item(intern!(py, "result"), info.result.map(|result| PyBytes::new(py, &result)))?;
+    let retain = (!info.retain.is_zero()).then_some(info.retain.as_secs_f64());
+    fields.set_item(intern!(py, "retain"), retain)?;
+    let unique = info.unique.map(|key| id_text(py, &key)).transpose()?;
+    fields.set_item(intern!(py, "unique"), unique)?;
     value!(py, "ItemInfo")?.call((), Some(&fields))
 }
 

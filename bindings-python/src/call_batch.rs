@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use leaseq::blocking::{self, ProcessBound};
 use leaseq::options::MAX_SHARED_BYTES;
-use leaseq::{CompleteOptions, Item, LeaseOptions, Result};
+use leaseq::{CompleteOptions, Item, LeaseOptions, Result, WorkQueue};
 use tokio::sync::Notify;
 
 use crate::answer::Answer;
@@ -16,10 +17,27 @@ use crate::unused::Handle;
 
 /// Calls of one kind on one queue, each with its number.
 pub(crate) enum CallBatch {
-    Add { queue: Arc<blocking::Queue>, bytes: usize, items: Vec<(u64, Item)> },
-    Complete { queue: Arc<blocking::Queue>, strict: bool, leases: Vec<(u64, Arc<Handle>)> },
-    Lease { queue: Arc<blocking::Queue>, options: LeaseOptions, calls: Vec<LeaseCall> },
+    Add {
+        queue: Arc<blocking::Queue>,
+        bytes: usize,
+        items: Vec<(u64, Item)>,
+    },
+    Complete {
+        queue: Arc<blocking::Queue>,
+        /// Without results.
+        options: CompleteOptions,
+        bytes: usize,
+        calls: Vec<CompleteCall>,
+    },
+    Lease {
+        queue: Arc<blocking::Queue>,
+        options: LeaseOptions,
+        calls: Vec<LeaseCall>,
+    },
 }
+
+/// A call that completes one item: its number, the lease, and the result.
+pub(crate) type CompleteCall = (u64, Arc<Handle>, Option<Bytes>);
 
 /// A call for one lease.
 pub(crate) struct LeaseCall {
@@ -37,11 +55,11 @@ impl CallBatch {
 
     pub(crate) fn complete(
         queue: &Arc<blocking::Queue>,
-        number: u64,
-        lease: Arc<Handle>,
-        strict: bool,
+        options: CompleteOptions,
+        call: CompleteCall,
     ) -> CallBatch {
-        CallBatch::Complete { queue: queue.clone(), strict, leases: vec![(number, lease)] }
+        let bytes = call.2.as_ref().map_or(0, Bytes::len);
+        CallBatch::Complete { queue: queue.clone(), options, bytes, calls: vec![call] }
     }
 
     pub(crate) fn lease(
@@ -65,9 +83,15 @@ impl CallBatch {
                 items.extend(new);
             }
             (
-                CallBatch::Complete { queue, strict, leases },
-                CallBatch::Complete { queue: same, strict: how, leases: new },
-            ) if Arc::ptr_eq(queue, &same) && *strict == how => leases.extend(new),
+                CallBatch::Complete { queue, options, bytes, calls },
+                CallBatch::Complete { queue: same, options: how, bytes: more, calls: new },
+            ) if Arc::ptr_eq(queue, &same)
+                && (options.strict, options.retain) == (how.strict, how.retain)
+                && *bytes + more <= MAX_SHARED_BYTES =>
+            {
+                *bytes += more;
+                calls.extend(new);
+            }
             (
                 CallBatch::Lease { queue, options, calls },
                 CallBatch::Lease { queue: same, options: how, calls: new },
@@ -83,9 +107,9 @@ impl CallBatch {
                 let numbers = items.iter().map(|(number, _)| *number).collect();
                 calls(numbers, async { (add(queue, items).await, Vec::new()) })
             }
-            CallBatch::Complete { queue, strict, leases } => {
-                let numbers = leases.iter().map(|(number, _)| *number).collect();
-                calls(numbers, async move { (complete(queue, strict, leases).await, Vec::new()) })
+            CallBatch::Complete { queue, options, calls: leases, .. } => {
+                let numbers = leases.iter().map(|(number, ..)| *number).collect();
+                calls(numbers, async move { (complete(queue, options, leases).await, Vec::new()) })
             }
             // One alone has nothing to share.
             CallBatch::Lease { queue, options, mut calls } if calls.len() == 1 => {
@@ -103,10 +127,6 @@ impl CallBatch {
 fn alike(one: &LeaseOptions, other: &LeaseOptions) -> bool {
     let limit = |options: &LeaseOptions| options.keep_alive.as_ref().map(|keep| keep.limit);
     one.duration == other.duration && limit(one) == limit(other)
-}
-
-pub(crate) fn complete_options(strict: bool) -> CompleteOptions {
-    if strict { CompleteOptions::new().strict() } else { CompleteOptions::new() }
 }
 
 fn flags(numbers: Vec<u64>, answers: Result<Vec<bool>>) -> Vec<Reply> {
@@ -146,16 +166,40 @@ async fn add(queue: Arc<blocking::Queue>, items: Vec<(u64, Item)>) -> Vec<Reply>
 
 async fn complete(
     queue: Arc<blocking::Queue>,
-    strict: bool,
-    leases: Vec<(u64, Arc<Handle>)>,
+    options: CompleteOptions,
+    calls: Vec<CompleteCall>,
 ) -> Vec<Reply> {
-    let (numbers, handles): (Vec<u64>, Vec<_>) = leases.into_iter().unzip();
     let queue = match queue.in_this_process().await {
         Ok(queue) => queue,
-        Err(error) => return failed(numbers, &error),
+        Err(error) => return failed(calls.into_iter().map(|(number, ..)| number), &error),
     };
+    // A result that is too large is the mistake of its own caller.
+    let accepts = |result: &Bytes| queue.accepts(&Item::new(result.clone())).is_ok();
+    let (together, alone): (Vec<_>, Vec<_>) =
+        calls.into_iter().partition(|(_, _, result)| result.as_ref().is_none_or(accepts));
+    let mut replies = Vec::new();
+    for calls in std::iter::once(together).chain(alone.into_iter().map(|call| vec![call])) {
+        if !calls.is_empty() {
+            replies.extend(complete_together(queue, &options, calls).await);
+        }
+    }
+    replies
+}
+
+async fn complete_together(
+    queue: &WorkQueue,
+    options: &CompleteOptions,
+    calls: Vec<CompleteCall>,
+) -> Vec<Reply> {
+    let (mut numbers, mut handles, mut results) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, handle, result) in calls {
+        numbers.push(number);
+        handles.push(handle);
+        results.push(result);
+    }
     let leases = handles.iter().filter_map(|handle| handle.lease.peek());
-    flags(numbers, queue.complete_many_with(leases, complete_options(strict)).await)
+    let options = options.clone().results(results);
+    flags(numbers, queue.complete_many_with(leases, options).await)
 }
 
 /// Leases what is there, for all of the calls. A call that gets nothing waits by itself, if it wants to:

@@ -58,7 +58,7 @@ fn revision(value: &Bound<'_, PyAny>) -> PyResult<(ItemRef, Revision)> {
     let shown = leaseq::Item::new([]).with_id(convert::id(&id)?);
     let mut revision = Revision::new();
     if let Some(data) = field(value, intern!(py, "data"))? {
-        revision = revision.data(convert::data(&data)?);
+        revision = revision.data(convert::data("data", &data)?);
     }
     if let Some(priority) = field(value, intern!(py, "priority"))? {
         let what = format_args!("{shown}: priority");

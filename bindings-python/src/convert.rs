@@ -70,27 +70,37 @@ pub(crate) fn wrong_type(what: impl Display, wanted: &str, value: &Bound<'_, PyA
     }
 }
 
+/// True or false, and nothing that only counts as one of them.
+pub(crate) fn flag(what: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    value.extract().map_err(|_| wrong_type(what, "a bool", value))
+}
+
 /// Text that is valid UTF-8. The error shows none of it, because a URL contains secrets.
 pub(crate) fn text<'a>(what: &str, value: &'a Bound<'_, PyString>) -> PyResult<&'a str> {
     value.to_str().map_err(|_| invalid(value.py(), format_args!("{what} is not UTF-8")))
 }
 
-/// Data: bytes, any object with a buffer, or text, which becomes UTF-8.
-pub(crate) fn data<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+/// Data: bytes, any object with a buffer, or text, which becomes UTF-8. `what` names it in an error.
+pub(crate) fn data<'a>(what: &str, value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(text) = value.cast::<PyString>() {
         return match text.to_str() {
             Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
-            Err(error) => Err(invalid(value.py(), format_args!("data is no text: {error}"))),
+            Err(error) => Err(invalid(value.py(), format_args!("{what} is no text: {error}"))),
         };
     }
     match bytes(value)? {
         Some(bytes) => Ok(bytes),
-        None => Err(wrong_type("data", "bytes or str", value)),
+        None => Err(wrong_type(what, "bytes or str", value)),
     }
 }
 
 /// An id: bytes, or text, with surrogates for bytes that are not UTF-8 as in names of files.
 pub(crate) fn id<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    key("an id", value)
+}
+
+/// An id, or a unique key, which is given in the same way.
+pub(crate) fn key<'a>(what: &str, value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(text) = value.cast::<PyString>() {
         if let Ok(text) = text.to_str() {
             return Ok(Cow::Borrowed(text.as_bytes()));
@@ -98,12 +108,12 @@ pub(crate) fn id<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
         let py = value.py();
         let escaped = text.call_method1(intern!(py, "encode"), ("utf-8", "surrogateescape"));
         let escaped =
-            escaped.map_err(|error| invalid(py, format_args!("an id is no text: {error}")))?;
+            escaped.map_err(|error| invalid(py, format_args!("{what} is no text: {error}")))?;
         return Ok(Cow::Owned(escaped.extract()?));
     }
     match bytes(value)? {
         Some(bytes) => Ok(bytes),
-        None => Err(wrong_type("an id", "str or bytes", value)),
+        None => Err(wrong_type(what, "str or bytes", value)),
     }
 }
 
@@ -149,7 +159,7 @@ fn bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Option<Cow<'a, [u8]>>> {
     Ok(Some(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec())))
 }
 
-/// An id for Python: text, with surrogates for bytes that are not UTF-8.
+/// An id or a unique key for Python: text, with surrogates for bytes that are not UTF-8.
 pub(crate) fn id_text<'py>(py: Python<'py>, id: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     match std::str::from_utf8(id) {
         Ok(text) => Ok(PyString::new(py, text).into_any()),
@@ -195,10 +205,8 @@ pub(crate) fn state(value: &Bound<'_, PyAny>) -> PyResult<State> {
     };
     let name = text.to_string_lossy();
     State::ALL.into_iter().find(|state| state.as_str() == name).ok_or_else(|| {
-        invalid(
-            value.py(),
-            format_args!("{:?} is not a state: ready, delayed, leased, dead", cut(&name)),
-        )
+        let names = State::ALL.map(State::as_str).join(", ");
+        invalid(value.py(), format_args!("{:?} is not a state: {names}", cut(&name)))
     })
 }
 

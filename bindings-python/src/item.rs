@@ -1,5 +1,6 @@
 //! An item to add.
 
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime};
 
@@ -22,6 +23,14 @@ const SHOWN: usize = 64;
 ///   it has passed; at most 366 days ahead, and not together with a delay.
 /// - `max_attempts`: the item is dead after so many failed or expired attempts, 1 to 65,535; default: no
 ///   limit.
+/// - `retain`: how long the item stays after its completion, in the state `completed` and with its result, in
+///   seconds or as a timedelta, at most 366 days; its id is taken until then. Default: not at all.
+/// - `unique`: 1 to 512 bytes, or text, that only one item of the queue may have: while another one that is ready,
+///   delayed, leased or retained has it, the item is not added. Default: none.
+/// - `unique_for`: how long the unique key stays taken from the add on, even if the item ends before, at most 366
+///   days. Default: no longer than the item needs it.
+/// - `replace`: replaces an item that has the id or the unique key, unless it is leased. Default: the item is
+///   not added.
 ///
 /// Raises `InvalidError`. The limits of a client are checked when the item is added.
 ///
@@ -41,6 +50,12 @@ pub(crate) struct Item {
     /// The limit of attempts, if there is one.
     #[pyo3(get)]
     max_attempts: Option<u32>,
+    retain: Duration,
+    unique: Option<Vec<u8>>,
+    unique_for: Duration,
+    /// Whether it replaces another item.
+    #[pyo3(get)]
+    replace: bool,
 }
 
 impl Item {
@@ -48,7 +63,7 @@ impl Item {
     pub(crate) fn from(value: &Bound<'_, PyAny>) -> PyResult<leaseq::Item> {
         match value.cast::<Item>() {
             Ok(item) => Ok(item.get().item.clone()),
-            Err(_) => Ok(leaseq::Item::new(convert::data(value)?)),
+            Err(_) => Ok(leaseq::Item::new(convert::data("data", value)?)),
         }
     }
 }
@@ -56,7 +71,11 @@ impl Item {
 #[pymethods]
 impl Item {
     #[new]
-    #[pyo3(signature = (data, *, id=None, priority=None, delay=None, due_at=None, max_attempts=None))]
+    #[pyo3(signature = (
+        data, *, id=None, priority=None, delay=None, due_at=None, max_attempts=None,
+        retain=None, unique=None, unique_for=None, replace=false,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     fn new(
         data: &Bound<'_, PyAny>,
         id: Option<&Bound<'_, PyAny>>,
@@ -64,8 +83,12 @@ impl Item {
         delay: Option<&Bound<'_, PyAny>>,
         due_at: Option<&Bound<'_, PyAny>>,
         max_attempts: Option<&Bound<'_, PyAny>>,
+        retain: Option<&Bound<'_, PyAny>>,
+        unique: Option<&Bound<'_, PyAny>>,
+        unique_for: Option<&Bound<'_, PyAny>>,
+        replace: bool,
     ) -> PyResult<Self> {
-        let mut item = leaseq::Item::new(convert::data(data)?);
+        let mut item = leaseq::Item::new(convert::data("data", data)?);
         if let Some(id) = id {
             item = item.with_id(convert::id(id)?);
         }
@@ -75,23 +98,44 @@ impl Item {
             }
             None => 0,
         };
-        let delay = match delay {
-            Some(delay) => convert::duration(format_args!("{item}: a delay"), delay)?,
-            None => Duration::ZERO,
+        let duration = |what: &str, value: Option<&Bound<'_, PyAny>>| match value {
+            Some(value) => convert::duration(format_args!("{item}: {what}"), value),
+            None => Ok(Duration::ZERO),
         };
+        let delay = duration("a delay", delay)?;
+        let retain = duration("a retention", retain)?;
+        let unique_for = duration("unique_for", unique_for)?;
         let time = |value| convert::time(format_args!("{item}: due_at"), value);
         let due_at = due_at.map(time).transpose()?;
         let limit =
             |value| convert::number(format_args!("{item}: max_attempts"), value, 1, MAX_ATTEMPTS);
         let max_attempts = max_attempts.map(limit).transpose()?;
-        item = item.priority(priority as u8).delay(delay);
+        let unique = unique.map(|key| convert::key("a unique key", key)).transpose()?;
+        let unique = unique.map(Cow::into_owned);
+        item = item.priority(priority as u8).delay(delay).retain(retain).unique_for(unique_for);
         if let Some(due_at) = due_at {
             item = item.due_at(due_at);
         }
         if let Some(max_attempts) = max_attempts {
             item = item.max_attempts(max_attempts);
         }
-        Ok(Item { item, priority, delay, due_at, max_attempts })
+        if let Some(key) = &unique {
+            item = item.unique(key);
+        }
+        if replace {
+            item = item.replace();
+        }
+        Ok(Item {
+            item,
+            priority,
+            delay,
+            due_at,
+            max_attempts,
+            retain,
+            unique,
+            unique_for,
+            replace,
+        })
     }
 
     /// An item with this value as JSON, and the same options. Raises `InvalidError` if JSON cannot express it.
@@ -134,6 +178,30 @@ impl Item {
         self.delay.as_secs_f64()
     }
 
+    /// How long the item stays after its completion, in seconds.
+    #[getter]
+    fn retain(&self) -> f64 {
+        self.retain.as_secs_f64()
+    }
+
+    /// The unique key, if there is one, as text like the id.
+    #[getter]
+    fn unique<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.unique.as_ref().map(|key| convert::id_text(py, key)).transpose()
+    }
+
+    /// The unique key as bytes.
+    #[getter]
+    fn unique_bytes(&self) -> Option<&[u8]> {
+        self.unique.as_deref()
+    }
+
+    /// How long the unique key stays taken at least, in seconds.
+    #[getter]
+    fn unique_for(&self) -> f64 {
+        self.unique_for.as_secs_f64()
+    }
+
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.item.id().hash(&mut hasher);
@@ -161,6 +229,18 @@ impl Item {
         if let Some(max_attempts) = self.max_attempts {
             text += &format!(", max_attempts={max_attempts}");
         }
+        if !self.retain.is_zero() {
+            text += &format!(", retain={:?}", self.retain());
+        }
+        if let Some(key) = self.unique(py)? {
+            text += &format!(", unique={}", key.repr()?);
+        }
+        if !self.unique_for.is_zero() {
+            text += &format!(", unique_for={:?}", self.unique_for());
+        }
+        if self.replace {
+            text += ", replace=True";
+        }
         Ok(text + ")")
     }
 
@@ -174,6 +254,10 @@ impl Item {
         options.set_item("delay", self.delay())?;
         options.set_item("due_at", self.due_at)?;
         options.set_item("max_attempts", self.max_attempts)?;
+        options.set_item("retain", self.retain())?;
+        options.set_item("unique", self.unique_bytes())?;
+        options.set_item("unique_for", self.unique_for())?;
+        options.set_item("replace", self.replace)?;
         Ok((PyTuple::new(py, [self.data(py)])?, options))
     }
 }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::answer::Answer;
 use crate::call::waiting_call;
-use crate::call_batch::complete_options;
+use crate::complete_args;
 use crate::convert;
 use crate::error::invalid;
 use crate::lease_args::LeaseArgs;
@@ -101,13 +101,17 @@ impl Queue {
         bridge: Caller<'_, 'py>,
         leases: &Bound<'py, PyAny>,
         strict: bool,
+        results: Option<&Bound<'py, PyAny>>,
+        retain: Option<&Bound<'py, PyAny>>,
         count: &Bound<'py, PyAny>,
         duration: &Bound<'py, PyAny>,
         wait: Option<&Bound<'py, PyAny>>,
         keep_alive: bool,
         limit: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
-        let (args, complete) = (LeaseArgs::many(leases)?, complete_options(strict));
+        let (args, mut complete) =
+            (LeaseArgs::many(leases)?, complete_args::options(strict, retain)?);
+        complete.results = complete_args::results(results, args.len())?;
         let count = convert::number("a count", count, 1, u32::MAX)? as usize;
         let options = LeaseRequest { duration, wait, keep_alive, limit }.checked(py)?;
         let (queue, held) = (self.core().clone(), bridge.is_some());

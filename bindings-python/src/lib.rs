@@ -12,6 +12,7 @@ mod call;
 mod call_batch;
 mod change;
 mod client;
+mod complete_args;
 mod convert;
 mod driver;
 mod error;

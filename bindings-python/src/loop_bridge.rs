@@ -7,8 +7,9 @@ use std::collections::{HashMap, VecDeque};
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use leaseq::blocking::{self, ProcessBound};
-use leaseq::{Item, LeaseOptions};
+use leaseq::{CompleteOptions, Item, LeaseOptions};
 use pyo3::exceptions::PyOSError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -162,10 +163,11 @@ impl LoopBridge {
         slf: &Bound<'py, Self>,
         queue: &Arc<blocking::Queue>,
         lease: Arc<Handle>,
-        strict: bool,
+        options: CompleteOptions,
+        result: Option<Bytes>,
     ) -> PyResult<Bound<'py, PyAny>> {
         Self::submit(slf, None, |gathered, number| {
-            gathered.join(CallBatch::complete(queue, number, lease, strict));
+            gathered.join(CallBatch::complete(queue, options, (number, lease, result)));
         })
     }
 

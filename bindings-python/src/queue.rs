@@ -21,29 +21,31 @@ pub(crate) type Reply<'py> = PyResult<Bound<'py, PyAny>>;
 
 /// Of a listing: the opposite order, since, until, with data, id prefix, text in the data, text in the error.
 type Wanted<'py> = (
-    bool,
+    Bound<'py, PyAny>,
     Option<Bound<'py, PyAny>>,
     Option<Bound<'py, PyAny>>,
-    bool,
+    Bound<'py, PyAny>,
     Option<Bound<'py, PyAny>>,
     Option<Bound<'py, PyAny>>,
-    Option<Bound<'py, PyString>>,
+    Option<Bound<'py, PyAny>>,
 );
 
 fn list_options(limit: &Bound<'_, PyAny>, wanted: Wanted<'_>) -> PyResult<ListOptions> {
     let (reverse, since, until, data, id_prefix, data_contains, error_contains) = wanted;
     let mut options = ListOptions::new();
     options.limit = convert::number("a limit", limit, 1, MAX_BATCH as u32)? as usize;
-    (options.reverse, options.data) = (reverse, data);
+    options.reverse = convert::flag("reverse", &reverse)?;
+    options.data = convert::flag("data", &data)?;
     options.since = since.map(|time| convert::time("since", &time)).transpose()?;
     options.until = until.map(|time| convert::time("until", &time)).transpose()?;
     if let Some(prefix) = &id_prefix {
-        options.id_prefix = convert::id(prefix)?.into_owned();
+        options.id_prefix = convert::key("id_prefix", prefix)?.into_owned();
     }
     if let Some(bytes) = &data_contains {
-        options.data_contains = convert::data(bytes)?.into_owned();
+        options.data_contains = convert::data("data_contains", bytes)?.into_owned();
     }
     if let Some(text) = &error_contains {
+        let text = text.cast().map_err(|_| convert::wrong_type("error_contains", "a str", text))?;
         convert::text("error_contains", text)?.clone_into(&mut options.error_contains);
     }
     Ok(options)
@@ -126,7 +128,9 @@ impl Queue {
         id: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let id = convert::id(id)?.into_owned();
-        self.run(py, bridge, async move |queue| Ok(Answer::Info(queue.get(id).await?)))
+        self.run(py, bridge, async move |queue| {
+            Ok(Answer::Info(queue.get(id).await?.map(Box::new)))
+        })
     }
 
     fn get_many<'py>(

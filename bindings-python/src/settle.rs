@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::answer::Answer;
-use crate::call_batch::complete_options;
+use crate::complete_args;
 use crate::convert;
 use crate::error::{invalid, is_leaseq_error};
 use crate::lease::Lease;
@@ -63,14 +63,18 @@ impl Queue {
         bridge: Caller<'_, 'py>,
         lease: &Bound<'py, Lease>,
         strict: bool,
+        result: Option<&Bound<'py, PyAny>>,
+        retain: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
         let lease = one(lease)?;
+        let (mut options, result) =
+            (complete_args::options(strict, retain)?, complete_args::result(result)?);
         if let Some(bridge) = bridge
             && Arc::ptr_eq(&lease.queue, self.core())
         {
-            return LoopBridge::complete(bridge, self.core(), lease, strict);
+            return LoopBridge::complete(bridge, self.core(), lease, options, result);
         }
-        let options = complete_options(strict);
+        options.results.extend(result.map(Some));
         self.run(py, bridge, async move |queue| {
             let lease = lease.in_this_process()?;
             Ok(Answer::Flag(queue.complete_with(lease, options).await?))
@@ -83,8 +87,12 @@ impl Queue {
         bridge: Caller<'_, 'py>,
         leases: &Bound<'py, PyAny>,
         strict: bool,
+        results: Option<&Bound<'py, PyAny>>,
+        retain: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
-        let (args, options) = (LeaseArgs::many(leases)?, complete_options(strict));
+        let (args, mut options) =
+            (LeaseArgs::many(leases)?, complete_args::options(strict, retain)?);
+        options.results = complete_args::results(results, args.len())?;
         self.run(py, bridge, async move |queue| {
             Ok(Answer::Flags(queue.complete_many_with(args.leases(), options).await?))
         })
@@ -202,7 +210,9 @@ impl Lease {
             return Ok(());
         }
         let queue = this._queue();
-        let Some(error) = error else { return queue.complete(py, None, slf, false).map(drop) };
+        let Some(error) = error else {
+            return queue.complete(py, None, slf, false, None, None).map(drop);
+        };
         let (text, interrupt) = match failure(error) {
             Ok(text) => (text, None),
             Err(interrupt) => (None, Some(interrupt)),

@@ -182,7 +182,8 @@ def test_looking(queue):
     assert rest == ["i1"]
     found = queue.get_many(["i1", b"none", "later"], data=False)
     assert [item and (item.id, item.data) for item in found] == [("i1", b""), None, ("later", b"")]
-    page = queue.list("ready", reverse=True, since=info.added_at, until=info.at, data_contains="x")
+    begun = queue.get("i1").added_at
+    page = queue.list("ready", reverse=True, since=begun, until=info.at, data_contains="x")
     assert [(item.id, item.data) for item in page.items] == [("i1", b"x")]
     assert (page.cursor, page.examined) == (None, 2)
     page = queue.list("delayed", data=False, id_prefix=b"la", since=info.at)

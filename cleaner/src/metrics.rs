@@ -67,14 +67,16 @@ struct Queues(Arc<Mutex<Arc<Snapshot>>>);
 
 type Count = fn(&Counts) -> u64;
 
-const STATES: [(&str, Count); 4] = [
+const STATES: [(&str, Count); 6] = [
     ("ready", |counts| counts.ready),
     ("delayed", |counts| counts.delayed),
     ("leased", |counts| counts.leased),
     ("dead", |counts| counts.dead),
+    ("completed", |counts| counts.completed),
+    ("cancelled", |counts| counts.cancelled),
 ];
 
-const TOTALS: [(&str, &str, Count); 7] = [
+const TOTALS: [(&str, &str, Count); 8] = [
     ("added", "Items added", |counts| counts.totals.added),
     ("leased", "Leases granted", |counts| counts.totals.leased),
     ("completed", "Items completed", |counts| counts.totals.completed),
@@ -82,6 +84,7 @@ const TOTALS: [(&str, &str, Count); 7] = [
     ("failed", "Failures that workers reported", |counts| counts.totals.failed),
     ("dead", "Items that became dead", |counts| counts.totals.died),
     ("removed", "Items removed or purged", |counts| counts.totals.removed),
+    ("replaced", "Items replaced by an add", |counts| counts.totals.replaced),
 ];
 
 type Damages = fn(&QueueState) -> &BTreeMap<Damage, u64>;

@@ -39,7 +39,7 @@ pub enum DeepClean {
 pub enum Damage {
     /// An item without a state, as when a script died half-way. Mended: ready, at the front.
     Stray,
-    /// An item in several states. Mended: keeps the first of leased, delayed, dead, ready.
+    /// An item in several states. Mended: keeps the first of leased, delayed, dead, completed, cancelled, ready.
     SeveralStates,
     /// An item that is ready twice. Mended: once.
     Doubled,
@@ -60,6 +60,8 @@ pub enum Damage {
     BadRecord,
     /// A count that differs from the number of items. Mended.
     BadCount,
+    /// A unique key that its item has lost, or that nobody owns any more. Mended.
+    BadUnique,
     /// An item of a queue that does not exist. Mended: deleted.
     Orphan,
     /// A key of a type that this library does not write. Not mended: inspect it by hand.
@@ -81,6 +83,7 @@ impl Damage {
             Damage::BadTime => "deadlines out of range",
             Damage::BadRecord => "unreadable items",
             Damage::BadCount => "wrong counts",
+            Damage::BadUnique => "unique keys of wrong items",
             Damage::Orphan => "items of no queue",
             Damage::WrongType => "keys of a wrong type",
         }

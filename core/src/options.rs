@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::{Error, Result};
 
 /// Longest queue name, in bytes; shorter ones match `[A-Za-z0-9._-]{1,128}`.
@@ -29,6 +31,10 @@ pub const MAX_BATCH: usize = 1_000;
 pub const MAX_ERROR_TEXT: usize = 1_024;
 /// Longest text that [`ListOptions::data_contains`](crate::ListOptions::data_contains) looks for, in bytes.
 pub const MAX_SEARCHED: usize = 1_024;
+/// Longest time for which an item is retained after its completion, or a unique key stays taken: 366 days.
+pub const MAX_RETAIN: Duration = Duration::from_secs(366 * 86_400);
+/// Longest unique key, in bytes.
+pub const MAX_UNIQUE: usize = 512;
 /// Longest reason of a release, in bytes.
 pub const MAX_REASON: usize = 128;
 /// The most replicas that [`ConnectOptions::replicas`] and [`Fsync::Replicas`] may name.
@@ -54,8 +60,12 @@ pub(crate) fn check_duration(
             show(max)
         )));
     }
-    // Rounds up, so that nothing ends too early.
-    Ok(value.as_nanos().div_ceil(1_000_000) as u64)
+    Ok(ms(value))
+}
+
+/// In ms, rounded up, so that nothing ends too early.
+pub(crate) fn ms(duration: Duration) -> u64 {
+    duration.as_nanos().div_ceil(1_000_000) as u64
 }
 
 /// A duration in the largest unit in which it is a whole number.
@@ -75,6 +85,11 @@ fn show(duration: Duration) -> String {
 
 pub(crate) fn check_lease(value: Duration) -> Result<u64> {
     check_duration("a lease", value, MIN_LEASE, MAX_LEASE)
+}
+
+/// In ms.
+pub(crate) fn check_retain(value: Duration) -> Result<u64> {
+    check_duration("a retention", value, Duration::ZERO, MAX_RETAIN)
 }
 
 pub(crate) fn check_delay(value: Duration) -> Result<u64> {
@@ -295,6 +310,12 @@ pub struct CompleteOptions {
     /// Only succeeds if the lease is current: the item was neither leased again nor reclaimed. Default: no,
     /// since the work is done, whoever holds the item now.
     pub strict: bool,
+    /// How long the item stays after its completion, in the state `completed`, at most 366 days; zero: it is gone
+    /// at once. Default: as it was added.
+    pub retain: Option<Duration>,
+    /// The results, one for each lease of the call, or none at all. Each has the limit of an item's data. The
+    /// result is kept with an item that is retained, and dropped with one that is not.
+    pub results: Vec<Option<Bytes>>,
 }
 
 impl CompleteOptions {
@@ -307,6 +328,40 @@ impl CompleteOptions {
     pub fn strict(mut self) -> Self {
         self.strict = true;
         self
+    }
+
+    /// Retains the item for this time, at most 366 days; zero: not at all.
+    pub fn retain(mut self, retain: Duration) -> Self {
+        self.retain = Some(retain);
+        self
+    }
+
+    /// The result, of a call for one lease.
+    pub fn result(self, result: impl Into<Bytes>) -> Self {
+        self.results([Some(result.into())])
+    }
+
+    /// The results, one for each lease of the call.
+    pub fn results(mut self, results: impl IntoIterator<Item = Option<Bytes>>) -> Self {
+        self.results = results.into_iter().collect();
+        self
+    }
+
+    /// Returns how long the items are retained, in ms, if that is said.
+    pub(crate) fn validate(&self, leases: usize, max_data: usize) -> Result<Option<u64>> {
+        if !self.results.is_empty() && self.results.len() != leases {
+            return Err(Error::invalid(format_args!(
+                "{} results for {leases} leases",
+                self.results.len()
+            )));
+        }
+        if let Some(large) = self.results.iter().flatten().find(|result| result.len() > max_data) {
+            return Err(Error::invalid(format_args!(
+                "a result of {} bytes is over the limit of {max_data}",
+                large.len()
+            )));
+        }
+        self.retain.map(check_retain).transpose()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct GetOptions {
-    /// Whether to read the data. Without, it is empty, and large items cost no more than small ones.
+    /// Whether to read data and results. Without, there are none, and large items cost no more than small ones.
     /// Default: yes.
     pub data: bool,
 }
@@ -43,12 +43,12 @@ pub struct ListOptions {
     /// The opposite order: what is leased last, or has the latest time, comes first. Default: no.
     pub reverse: bool,
     /// Items whose time is not before this one. The time is the one by which the state is ordered: when an item is
-    /// due, when its lease expires, when it died; of ready items, which are in the order of leasing, when they were
-    /// added. Default: none.
+    /// due, when its lease expires, when it died, until when it is kept; of ready items, which are in the order of
+    /// leasing, when they were added. Default: none.
     pub since: Option<SystemTime>,
     /// Items whose time is before this one. Default: none.
     pub until: Option<SystemTime>,
-    /// Whether to return the data. Without, it is empty. Default: yes.
+    /// Whether to return data and results. Without, there are none. Default: yes.
     pub data: bool,
     /// Items whose id begins with these bytes, at most 512. Default: none.
     pub id_prefix: Vec<u8>,

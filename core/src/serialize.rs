@@ -39,6 +39,8 @@ mod tests {
             "delayed": 0,
             "leased": 0,
             "dead": 1,
+            "completed": 0,
+            "cancelled": 0,
             "oldest_ready_ms": 1_500,
             "paused": true,
             "totals": {
@@ -49,6 +51,7 @@ mod tests {
                 "failed": 0,
                 "died": 3,
                 "removed": 0,
+                "replaced": 0,
             },
         });
         assert_eq!(to_value(&counts).unwrap(), expected);

@@ -1,7 +1,7 @@
 #[allow(unused_imports)]
 use leaseq::{
-    Client, ErrorKind, FailOptions, Item, ItemRef, KeepAlive, LeaseOptions, ReleaseOptions, Revision,
-    State,
+    Client, CompleteOptions, ErrorKind, FailOptions, GetOptions, Item, ItemRef, KeepAlive,
+    LeaseOptions, ListOptions, ReleaseOptions, Revision, State,
 };
 #[allow(unused_imports)]
 use std::time::Duration;

@@ -89,6 +89,12 @@ fn every_operation_and_option_of_the_contract_occurs() {
         "error",
         "dead",
         "reason",
+        "retain_ms",
+        "result",
+        "results",
+        "unique",
+        "unique_for_ms",
+        "replace",
     ] {
         assert!(names.contains(option), "no scenario has {option}");
     }

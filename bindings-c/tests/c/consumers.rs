@@ -182,6 +182,9 @@ fn the_examples_work_together() {
     assert_eq!(printed, "a b done done c done ");
     let printed = succeed(&mut program("tests/programs/history.cpp"));
     assert_eq!(printed, "failed expired \"no ink\" 2\nnone\nINVALID dead\n");
+    let printed = succeed(&mut program("tests/programs/results.cpp"));
+    let kept = "c completed \"1\"\nd completed \"nothing\"\ne completed \"\"\n";
+    assert_eq!(printed, format!("101\n1\nb completed \"fine\"\n{kept}1\nf none \"nothing\"\n"));
 }
 
 #[test]

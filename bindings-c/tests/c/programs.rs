@@ -79,6 +79,9 @@ mod plain {
         history_in_memory "history" Memory;
         history_in_a_file "history" File;
         history_on_redis "history" Redis;
+        results_in_memory "results" Memory;
+        results_in_a_file "results" File;
+        results_on_redis "results" Redis;
         turns_in_memory "turns" Memory;
         turns_in_a_file "turns" File;
         turns_on_redis "turns" Redis;
@@ -108,6 +111,8 @@ mod address_sanitizer {
         hostile_on_redis "hostile" Redis;
         history_in_memory "history" Memory;
         history_on_redis "history" Redis;
+        results_in_memory "results" Memory;
+        results_on_redis "results" Redis;
         turns_in_memory "turns" Memory;
         turns_on_redis "turns" Redis;
         waiting_in_memory "waiting" Memory;
@@ -130,6 +135,8 @@ mod valgrind {
         hostile_on_redis "hostile" Redis;
         history_in_memory "history" Memory;
         history_on_redis "history" Redis;
+        results_in_memory "results" Memory;
+        results_on_redis "results" Redis;
         turns_in_memory "turns" Memory;
         turns_on_redis "turns" Redis;
         waiting_in_memory "waiting" Memory;

@@ -113,6 +113,10 @@ static void make(void) {
         CALL(leaseq_item_options_set_priority(*item, ANY(numbers), &error));
         CALL(leaseq_item_options_set_delay_ms(*item, ANY(times), &error));
         CALL(leaseq_item_options_set_max_attempts(*item, (uint32_t)ANY(numbers), &error));
+        CALL(leaseq_item_options_set_retain_ms(*item, ANY(times), &error));
+        CALL(leaseq_item_options_set_unique(*item, PERHAPS(bytes), below(3), &error));
+        CALL(leaseq_item_options_set_unique_for_ms(*item, ANY(times), &error));
+        CALL(leaseq_item_options_set_replace(*item, below(2), &error));
         break;
     case 5:
         leaseq_lease_options_free(lease);
@@ -123,6 +127,11 @@ static void make(void) {
         leaseq_complete_options_free(complete);
         if (below(4)) CALL(leaseq_complete_options_new(complete, &error));
         CALL(leaseq_complete_options_set_strict(*complete, below(2), &error));
+        if (below(2)) CALL(leaseq_complete_options_set_retain_ms(*complete, ANY(times), &error));
+        if (below(2)) CALL(leaseq_complete_options_set_result(*complete, bytes, below(5), &error));
+        leaseq_bytes results[2] = {{bytes, below(5)}, {NULL, below(2)}};
+        if (below(2))
+            CALL(leaseq_complete_options_set_results(*complete, results, below(3), &error));
     }
 }
 

@@ -4,6 +4,7 @@ import {
   ClosedError,
   type CompleteAndLeaseOptions,
   type CompletedAndLeased,
+  type CompleteManyOptions,
   connect,
   type Counts,
   type Ending,
@@ -51,7 +52,7 @@ export async function use(): Promise<void> {
   for await (const lease of queue.leases({ durationMs: 1_000, signal })) {
     const deadline: number = await queue.extend(lease, 5_000)
     const deadlines: (number | null)[] = await queue.extendMany([lease], 5_000)
-    const done: boolean = await queue.complete(lease, { strict: true })
+    const done: boolean = await queue.complete(lease, { strict: true, result: 'x', retainMs: 5 })
     console.log(deadline, deadlines, done)
   }
   let batch: Lease[] = await queue.leaseMany(10, { durationMs: 1_000 })
@@ -66,12 +67,18 @@ export async function use(): Promise<void> {
   for await (const lease of queue.leases({ durationMs: 1_000, complete: true })) lease.text()
   const counts: Counts = await queue.counts({ signal })
   const info: ItemInfo | null = await queue.get(Buffer.from('a'))
-  const many: (ItemInfo | null)[] = await queue.getMany(['a'], { data: false, signal })
-  console.log(many.length)
+  const found: (ItemInfo | null)[] = await queue.getMany(['a'], { data: false, signal })
+  console.log(found.length)
   const page: Page = await queue.list('dead', { limit: 5, reverse: true, errorContains: 'no' })
   const dropped: boolean = await queue.dropQueue({ signal })
   console.log(added, all, counts.totals.added, info?.id, page.cursor, dropped)
   console.log(info?.endings[0]?.atMs.toFixed(), info?.releases?.reason.length)
+  const kept: Item = { data: '', retainMs: 5, unique: 'k', uniqueForMs: 5, replace: true }
+  const many: CompleteManyOptions = { results: ['x', null, new Uint8Array(1)], retainMs: 5 }
+  const result: Buffer | null | undefined = info?.result
+  console.log(await queue.addItem(kept), await queue.completeMany(batch, many), result?.length)
+  console.log(info?.unique?.length, info?.uniqueBytes?.length, info?.endedAtMs, info?.retainMs)
+  console.log(counts.completed, counts.cancelled, counts.totals.replaced)
 }
 
 export function explain(error: unknown): string {
@@ -89,6 +96,12 @@ export function wrong(queue: Queue, lease: Lease): unknown[] {
     queue.addItem({ id: 'a' }),
     // @ts-expect-error: not both
     queue.addItem({ data: 'a', json: 1 }),
+    // @ts-expect-error: one item has one result
+    queue.complete(lease, { results: ['x'] }),
+    // @ts-expect-error: many items have many results
+    queue.completeMany([lease], { result: 'x' }),
+    // @ts-expect-error: a result is bytes or text
+    queue.complete(lease, { result: 5 }),
     // @ts-expect-error: a lease has a duration
     queue.lease({}),
     // @ts-expect-error: only a loop completes by itself

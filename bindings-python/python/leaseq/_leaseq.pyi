@@ -55,6 +55,10 @@ class Item:
         delay: Seconds | None = None,
         due_at: datetime | None = None,
         max_attempts: int | None = None,
+        retain: Seconds | None = None,
+        unique: ItemId | None = None,
+        unique_for: Seconds | None = None,
+        replace: bool = False,
     ) -> Item: ...
     @classmethod
     def json(
@@ -66,6 +70,10 @@ class Item:
         delay: Seconds | None = None,
         due_at: datetime | None = None,
         max_attempts: int | None = None,
+        retain: Seconds | None = None,
+        unique: ItemId | None = None,
+        unique_for: Seconds | None = None,
+        replace: bool = False,
     ) -> Item: ...
     @property
     def id(self) -> str: ...
@@ -81,6 +89,16 @@ class Item:
     def due_at(self) -> datetime | None: ...
     @property
     def max_attempts(self) -> int | None: ...
+    @property
+    def retain(self) -> float: ...
+    @property
+    def unique(self) -> str | None: ...
+    @property
+    def unique_bytes(self) -> bytes | None: ...
+    @property
+    def unique_for(self) -> float: ...
+    @property
+    def replace(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -258,14 +276,40 @@ class Queue:
         limit: Seconds | None,
     ) -> tuple[Future[_list[_only_asyncio.Lease]], Started]: ...
     @overload
-    def complete(self, bridge: None, lease: Lease, strict: bool) -> bool: ...
+    def complete(
+        self,
+        bridge: None,
+        lease: Lease,
+        strict: bool,
+        result: Data | None,
+        retain: Seconds | None,
+    ) -> bool: ...
     @overload
-    def complete(self, bridge: LoopBridge, lease: Lease, strict: bool) -> Future[bool]: ...
-    @overload
-    def complete_many(self, bridge: None, leases: Iterable[Lease], strict: bool) -> _list[bool]: ...
+    def complete(
+        self,
+        bridge: LoopBridge,
+        lease: Lease,
+        strict: bool,
+        result: Data | None,
+        retain: Seconds | None,
+    ) -> Future[bool]: ...
     @overload
     def complete_many(
-        self, bridge: LoopBridge, leases: Iterable[Lease], strict: bool
+        self,
+        bridge: None,
+        leases: Iterable[Lease],
+        strict: bool,
+        results: Iterable[Data | None] | None,
+        retain: Seconds | None,
+    ) -> _list[bool]: ...
+    @overload
+    def complete_many(
+        self,
+        bridge: LoopBridge,
+        leases: Iterable[Lease],
+        strict: bool,
+        results: Iterable[Data | None] | None,
+        retain: Seconds | None,
     ) -> Future[_list[bool]]: ...
     @overload
     def complete_and_lease(
@@ -273,6 +317,8 @@ class Queue:
         bridge: None,
         leases: Iterable[Lease],
         strict: bool,
+        results: Iterable[Data | None] | None,
+        retain: Seconds | None,
         count: int,
         duration: Seconds,
         wait: Seconds | None,
@@ -285,6 +331,8 @@ class Queue:
         bridge: LoopBridge,
         leases: Iterable[Lease],
         strict: bool,
+        results: Iterable[Data | None] | None,
+        retain: Seconds | None,
         count: int,
         duration: Seconds,
         wait: Seconds | None,

@@ -109,7 +109,7 @@ class Lease(_leaseq.Lease):
         if not self._held:
             return
         if error is None:
-            await self._queue.complete(bridge(), self, False)
+            await self._queue.complete(bridge(), self, False, None, None)
             return
         try:
             if isinstance(error, Exception):

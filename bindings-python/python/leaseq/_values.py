@@ -46,6 +46,10 @@ class State(str, Enum):
     """Leased, or expired and not yet reclaimed."""
     DEAD = "dead"
     """Out of attempts, or failed with `dead`; waits for `requeue` or `remove`."""
+    COMPLETED = "completed"
+    """Completed, and kept for the time that it is retained."""
+    CANCELLED = "cancelled"
+    """Cancelled, and kept for the time that it is retained."""
 
     def __str__(self) -> str:
         return self.value
@@ -116,12 +120,27 @@ class ItemInfo:
     added_at: datetime
     """On the server's clock, in UTC; at the latest 9999-12-31, the end of `datetime`."""
     at: datetime | None
-    """The deadline of the lease, when the item is due, or when it died; `None` for ready items."""
+    """The deadline of the lease, when the item is due, when it died, or until when it is retained;
+    `None` for ready items."""
+    ended_at: datetime | None
+    """When a retained item ended; `None` for others."""
+    result: bytes | None
+    """The result of a retained item; `None` if it has none."""
+    retain: float | None
+    """For how many seconds the item is retained after its completion, as it was added; `None` if
+    not at all."""
+    unique: str | None
+    """The unique key as text, like the id; `None` if it has none."""
 
     @property
     def id_bytes(self) -> bytes:
         """The id as bytes."""
         return self.id.encode("utf-8", "surrogateescape")
+
+    @property
+    def unique_bytes(self) -> bytes | None:
+        """The unique key as bytes."""
+        return None if self.unique is None else self.unique.encode("utf-8", "surrogateescape")
 
     def json(self) -> Any:  # noqa: ANN401 - JSON is anything
         """Read the data as JSON. Raises `InvalidError` if it is no JSON."""
@@ -168,6 +187,8 @@ class Totals:
     """Items that ran out of attempts, or failed with `dead`."""
     removed: int
     """Items removed or purged."""
+    replaced: int
+    """Items replaced by an add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +202,10 @@ class Counts:
     leased: int
     """Including expired ones that nobody has reclaimed yet."""
     dead: int
+    completed: int
+    """Completed items that are retained."""
+    cancelled: int
+    """Cancelled items that are retained."""
     oldest_ready: float | None
     """For how many seconds the oldest ready item has been ready; `None` if none is ready."""
     paused: bool

@@ -176,7 +176,9 @@ class Queue:
         """Add an item, or only its data.
 
         True: the item is stored and will be delivered. False: an item with this id exists in some
-        state; nothing changed, its data was not overwritten. Raises `InvalidError`.
+        state, or its unique key is taken; nothing changed, no data was overwritten. With `replace`,
+        False only if the other item is leased, or if its key is taken otherwise. Raises
+        `InvalidError`.
 
         >>> client = await connect("memory:")
         >>> queue = client.queue("emails")
@@ -329,20 +331,51 @@ class Queue:
                     duration, wait, keep_alive=keep_alive, keep_alive_limit=limit
                 )
 
-    async def complete(self, lease: Lease, *, strict: bool = False) -> bool:
-        """Complete the item: it is gone.
+    async def complete(
+        self,
+        lease: Lease,
+        *,
+        strict: bool = False,
+        result: Data | None = None,
+        retain: Seconds | None = None,
+    ) -> bool:
+        """Complete the item: it is gone, or retained.
 
         True for exactly one caller in a generation. A holder whose lease has expired may still be
         that caller; whoever has leased the item meanwhile gets False. With `strict`, False unless
-        the lease is current. Raises `InvalidError` for a lease of another queue or process.
+        the lease is current.
+
+        An item that is retained stays in the state `completed`, with `result`, for the time that it
+        was added with, or for `retain`, at most 366 days; 0 means not at all. The result, as large
+        as data may be, is dropped with an item that is not retained.
+
+        Raises `InvalidError`, also for a lease of another queue or process.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item(Item("hello", id="1", retain=3600))
+        True
+        >>> await queue.complete(await queue.lease(30), result="sent")
+        True
+        >>> info = await queue.get("1")
+        >>> info.state, info.result
+        (<State.COMPLETED: 'completed'>, b'sent')
         """
-        return await self._native.complete(bridge(), lease, strict)
+        return await self._native.complete(bridge(), lease, strict, result, retain)
 
     async def complete_many(
-        self, leases: Iterable[Lease], *, strict: bool = False
+        self,
+        leases: Iterable[Lease],
+        *,
+        strict: bool = False,
+        results: Iterable[Data | None] | None = None,
+        retain: Seconds | None = None,
     ) -> builtins.list[bool]:
-        """Complete many items; the answers are in the same order."""
-        return await self._native.complete_many(bridge(), leases, strict)
+        """Complete many items; the answers are in the same order.
+
+        `results` has one for each lease, `None` for those without.
+        """
+        return await self._native.complete_many(bridge(), leases, strict, results, retain)
 
     async def complete_and_lease(
         self,
@@ -352,6 +385,8 @@ class Queue:
         wait: Seconds | None = None,
         *,
         strict: bool = False,
+        results: Iterable[Data | None] | None = None,
+        retain: Seconds | None = None,
         keep_alive: bool = False,
         keep_alive_limit: Seconds | None = None,
     ) -> tuple[builtins.list[bool], builtins.list[Lease]]:
@@ -378,7 +413,16 @@ class Queue:
         """
         return await unless_cancelled(
             self._native.complete_and_lease(
-                bridge(), leases, strict, count, duration, wait, keep_alive, keep_alive_limit
+                bridge(),
+                leases,
+                strict,
+                results,
+                retain,
+                count,
+                duration,
+                wait,
+                keep_alive,
+                keep_alive_limit,
             )
         )
 
@@ -561,14 +605,14 @@ class Queue:
 
         - `since`, `until`: only items whose time is not before `since`, and before `until`. For
           ready items that is `ItemInfo.added_at`, for the others `ItemInfo.at`.
-        - `data=False` leaves out the data.
+        - `data=False` leaves out data and results.
         - `id_prefix`, `data_contains`, `error_contains`: only items whose id begins so (512 bytes),
           and whose data and last error contain this (1,024 bytes each).
 
         The list is no snapshot, but the cursor stays right while items are added and taken: an item
         that stays where it is is shown once, and one that is added, completed or removed meanwhile
-        at most once. An item whose time changes meanwhile, or that is leased and comes back, may be
-        missing or appear twice. Raises `InvalidError`.
+        at most once. An item whose time changes meanwhile, or that is revised, or leased and comes
+        back, may be missing or appear twice. Raises `InvalidError`.
 
         >>> client = await connect("memory:")
         >>> queue = client.queue("emails")

@@ -115,7 +115,7 @@ fn add_queues(server: &RedisServer, round: usize, count: usize) {
         server,
         round,
         count,
-        "redis.call('HSET', 'leaseq:{' .. name .. '}:meta', 'format', '1', 'incarnation', '1')
+        "redis.call('HSET', 'leaseq:{' .. name .. '}:meta', 'format', '2', 'incarnation', '1')
          redis.call('HSET', 'leaseq:queues', name, '1')",
     );
 }

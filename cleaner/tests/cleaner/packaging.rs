@@ -32,6 +32,9 @@ async fn stage() -> (RedisServer, Client, Cleaner) {
     queue.fail(&lease(&queue, secs(60)).await, "x", ms(0)).await.unwrap();
     queue.add_item(item("removed")).await.unwrap();
     queue.remove("removed").await.unwrap();
+    queue.add_item(item("retained").priority(9).retain(secs(3600))).await.unwrap();
+    queue.add_item(item("retained").priority(9).retain(secs(3600)).replace()).await.unwrap();
+    queue.complete(&lease(&queue, secs(60)).await).await.unwrap();
     let _held = lease(&queue, secs(60)).await;
     server.cli(&["HSET", "leaseq:{emails}:ids", "nothing", "999"]);
     let cleaner = Cleaner::start(&server.url(), &[]);
@@ -67,12 +70,15 @@ async fn dashboard_and_alerts_use_metrics_that_exist() {
         r#"leaseq_items{queue="emails",state="ready"} 1"#,
         r#"leaseq_items{queue="emails",state="leased"} 1"#,
         r#"leaseq_items{queue="emails",state="dead"} 1"#,
-        r#"leaseq_added_total{queue="emails"} 5"#,
-        r#"leaseq_leased_total{queue="emails"} 3"#,
-        r#"leaseq_completed_total{queue="emails"} 1"#,
+        r#"leaseq_items{queue="emails",state="completed"} 1"#,
+        r#"leaseq_items{queue="emails",state="cancelled"} 0"#,
+        r#"leaseq_added_total{queue="emails"} 7"#,
+        r#"leaseq_leased_total{queue="emails"} 4"#,
+        r#"leaseq_completed_total{queue="emails"} 2"#,
         r#"leaseq_failed_total{queue="emails"} 1"#,
         r#"leaseq_dead_total{queue="emails"} 1"#,
         r#"leaseq_removed_total{queue="emails"} 1"#,
+        r#"leaseq_replaced_total{queue="emails"} 1"#,
         r#"leaseq_damage_mended_total{queue="emails",damage="ids without an item"} 1"#,
         "leaseq_up 1",
     ] {

@@ -78,7 +78,8 @@ impl Dispatch {
         let by_id = |items: &mut Items, target: &Target| items.by_id(&target.id);
         let add = ItemOp::new(Kind::Add, |items, item: &Item| items.by_id(&item.id), send!(add))
             .limited_by_bytes(|item| item.id.len() + item.data.len());
-        let complete = ItemOp::new(Kind::Complete, Items::by_lease, send!(complete));
+        let complete = ItemOp::new(Kind::Complete, Items::by_lease, send!(complete))
+            .limited_by_bytes(Complete::bytes);
         let extend = ItemOp::new(
             Kind::Extend,
             |items, lease: &Extend| items.by_token(lease.token),

@@ -65,6 +65,19 @@ pub(crate) struct Complete {
     pub(crate) token: Token,
     pub(crate) id: Bytes,
     pub(crate) strict: bool,
+    /// How long the item is retained, instead of what it was added with.
+    pub(crate) retain_ms: Option<u64>,
+    pub(crate) result: Option<Bytes>,
+    /// Length of the item's data.
+    pub(crate) data_len: usize,
+}
+
+impl Complete {
+    /// How much of [`MAX_SHARED_BYTES`](crate::options::MAX_SHARED_BYTES) it takes. Retaining an item whose lease
+    /// has expired may copy its data within the server, 16 MiB at most in a step.
+    pub(crate) fn bytes(&self) -> usize {
+        self.result.as_ref().map_or(0, Bytes::len) + self.data_len / 16
+    }
 }
 
 #[derive(Debug)]
@@ -148,7 +161,7 @@ impl Turn {
 #[derive(Debug, Clone)]
 pub(crate) struct ListStep {
     pub(crate) state: State,
-    /// Of the same direction.
+    /// Of the same state and direction.
     pub(crate) cursor: Option<Cursor>,
     pub(crate) reverse: bool,
     /// At most how many entries.
@@ -158,6 +171,13 @@ pub(crate) struct ListStep {
     /// ready items, which are not in the order of a time.
     pub(crate) since_ms: Option<u64>,
     pub(crate) until_ms: Option<u64>,
+}
+
+impl ListStep {
+    /// A cursor of this listing.
+    pub(crate) fn cursor_at(&self, place: String) -> Cursor {
+        Cursor { reverse: self.reverse, state: self.state, place }
+    }
 }
 
 /// What a step of a listing has found.

@@ -20,6 +20,10 @@ pub struct Counts {
     pub leased: u64,
     /// Dead items.
     pub dead: u64,
+    /// Completed items that are retained.
+    pub completed: u64,
+    /// Cancelled items that are retained.
+    pub cancelled: u64,
     /// How long the oldest ready item has been ready; `None` if none is. A reclaimed or released
     /// item keeps its age; one that failed, or was delayed or requeued, counts from then.
     #[serde(rename = "oldest_ready_ms", serialize_with = "serialize::ms")]
@@ -48,4 +52,6 @@ pub struct Totals {
     pub died: u64,
     /// Items removed or purged.
     pub removed: u64,
+    /// Items replaced by an add.
+    pub replaced: u64,
 }

@@ -1,6 +1,6 @@
 //! Items as operators see them.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -40,11 +40,26 @@ pub struct ItemInfo {
     pub generation: String,
     /// When it was added, on the server's clock.
     pub added_at: SystemTime,
-    /// The lease's deadline, the time it is due, or the time of death; `None` for ready items.
+    /// The lease's deadline, the time it is due, the time of death, or the time until which a retained item is
+    /// kept; `None` for ready items.
     pub at: Option<SystemTime>,
+    /// When a retained item has ended; `None` for others.
+    pub ended_at: Option<SystemTime>,
+    /// The result of a completed item, if it was given one.
+    pub result: Option<Bytes>,
+    /// How long the item is retained after its completion; zero: not at all.
+    pub retain: Duration,
+    /// The unique key, if it has one.
+    pub unique: Option<Bytes>,
 }
 
 impl ItemInfo {
+    /// How much of a page it takes.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn bytes(&self) -> i64 {
+        (self.data.len() + self.result.as_ref().map_or(0, Bytes::len)) as i64
+    }
+
     /// The data read as JSON.
     ///
     /// # Errors

@@ -29,6 +29,7 @@ pub(crate) use self::limits::check_id;
 pub use self::revision::Revision;
 pub use self::state::State;
 use crate::error::show_id;
+use crate::options::{MAX_RETAIN, MAX_UNIQUE, check_duration, check_retain};
 use crate::{Error, Result, random};
 
 /// An item to add: an id, data and options.
@@ -40,6 +41,10 @@ pub struct Item {
     pub(crate) delay: Duration,
     pub(crate) due_at: Option<SystemTime>,
     pub(crate) max_attempts: Option<u32>,
+    pub(crate) retain: Duration,
+    pub(crate) unique: Option<Bytes>,
+    pub(crate) unique_for: Duration,
+    pub(crate) replace: bool,
 }
 
 impl Item {
@@ -59,7 +64,18 @@ impl Item {
     }
 
     fn plain(id: Bytes, data: Bytes) -> Self {
-        Item { id, data, priority: 0, delay: Duration::ZERO, due_at: None, max_attempts: None }
+        Item {
+            id,
+            data,
+            priority: 0,
+            delay: Duration::ZERO,
+            due_at: None,
+            max_attempts: None,
+            retain: Duration::ZERO,
+            unique: None,
+            unique_for: Duration::ZERO,
+            replace: false,
+        }
     }
 
     /// An item with this value as JSON and a random UUID as its id.
@@ -103,6 +119,34 @@ impl Item {
         self
     }
 
+    /// How long the item stays after its completion, in the state `completed` and with its result, at most 366
+    /// days. Until then its id is taken. Default: not at all.
+    pub fn retain(mut self, retain: Duration) -> Self {
+        self.retain = retain;
+        self
+    }
+
+    /// A key of 1 to 512 arbitrary bytes that only one item of the queue may have: while another one that is
+    /// ready, delayed, leased or retained has it, the item is not added. Default: none.
+    pub fn unique(mut self, key: impl AsRef<[u8]>) -> Self {
+        self.unique = Some(Bytes::copy_from_slice(key.as_ref()));
+        self
+    }
+
+    /// How long the unique key stays taken from the add on, even if the item ends before, at most 366 days.
+    /// Default: no longer than the item needs it.
+    pub fn unique_for(mut self, time: Duration) -> Self {
+        self.unique_for = time;
+        self
+    }
+
+    /// Replaces an item that is in the way, because it has the id or the unique key, unless it is leased. The new
+    /// item takes its own place in the order. Default: it is not added.
+    pub fn replace(mut self) -> Self {
+        self.replace = true;
+        self
+    }
+
     /// The id.
     pub fn id(&self) -> &[u8] {
         &self.id
@@ -117,7 +161,28 @@ impl Item {
         check_id(&self.id)?;
         let due = (self.delay, self.due_at);
         check_fields(self.data.len(), max_data, self.priority, due, self.max_attempts)
+            .and_then(|()| self.check_ends().map_err(|error| error.to_string()))
             .map_err(|message| Error::invalid(format_args!("{self}: {message}")))
+    }
+
+    /// Checks what outlives the item.
+    fn check_ends(&self) -> Result<()> {
+        check_retain(self.retain)?;
+        check_duration("unique_for", self.unique_for, Duration::ZERO, MAX_RETAIN)?;
+        let Some(key) = &self.unique else {
+            return match self.unique_for.is_zero() {
+                true => Ok(()),
+                false => Err(Error::invalid("unique_for without a unique key")),
+            };
+        };
+        if key.is_empty() || key.len() > MAX_UNIQUE {
+            return Err(Error::invalid(format_args!(
+                "unique key {} has {} bytes, not between 1 and {MAX_UNIQUE}",
+                show_id(key),
+                key.len()
+            )));
+        }
+        Ok(())
     }
 
     pub(crate) fn due(&self) -> Due {

@@ -20,19 +20,37 @@ pub enum State {
     Leased,
     /// Out of attempts, or failed for good; waits for `requeue` or `remove`.
     Dead,
+    /// Completed, and kept for the time that it is retained.
+    Completed,
+    /// Cancelled, and kept for the time that it is retained.
+    Cancelled,
 }
 
 impl State {
     /// Every state.
-    pub const ALL: [State; 4] = [State::Ready, State::Delayed, State::Leased, State::Dead];
+    pub const ALL: [State; 6] = [
+        State::Ready,
+        State::Delayed,
+        State::Leased,
+        State::Dead,
+        State::Completed,
+        State::Cancelled,
+    ];
 
-    /// The state's name: `ready`, `delayed`, `leased` or `dead`.
+    /// Whether an item in this state has ended, and is only kept.
+    pub fn is_retained(self) -> bool {
+        matches!(self, State::Completed | State::Cancelled)
+    }
+
+    /// The state's name: `ready`, `delayed`, `leased`, `dead`, `completed` or `cancelled`.
     pub fn as_str(self) -> &'static str {
         match self {
             State::Ready => "ready",
             State::Delayed => "delayed",
             State::Leased => "leased",
             State::Dead => "dead",
+            State::Completed => "completed",
+            State::Cancelled => "cancelled",
         }
     }
 }
@@ -62,7 +80,10 @@ mod tests {
         for name in ["", "Ready", " dead", "lost"] {
             let error = name.parse::<State>().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{name}");
-            assert!(error.to_string().contains("ready, delayed, leased, dead"), "{error}");
+            assert!(
+                error.to_string().contains("ready, delayed, leased, dead, completed, cancelled"),
+                "{error}"
+            );
         }
     }
 }

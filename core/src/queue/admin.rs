@@ -57,6 +57,8 @@ impl WorkQueue {
             State::Delayed => counts.delayed,
             State::Leased => counts.leased,
             State::Dead => counts.dead,
+            State::Completed => counts.completed,
+            State::Cancelled => counts.cancelled,
         };
         let mut removed = 0;
         // That there is nothing to remove may also have to be confirmed.

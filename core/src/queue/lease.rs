@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::settle::completes;
+use super::settle::chunks;
 use super::work_queue::WorkQueue;
 use crate::dispatch::LeaseParams;
 use crate::lease::{Completing, Lease, Shared};
@@ -70,14 +70,16 @@ impl WorkQueue {
     ) -> Result<CompletedAndLeased> {
         let duration_ms = check(count, &options)?;
         let leases = self.own(leases)?;
-        let last = leases.len().saturating_sub(1) / MAX_BATCH * MAX_BATCH;
+        let completes = self.completes(&leases, &complete)?;
+        let last = chunks(&completes).pop().map_or(0, |chunk| chunk.start);
         let (before, last) = leases.split_at(last);
+        let (completes_before, last_completes) = completes.split_at(before.len());
         let each_says = |error: Error| {
             let any = leases.iter().any(|lease| lease.completed() != Some(false));
             if any { error.after_completing() } else { error }
         };
         let mut completed = self
-            .complete_many_with(before.iter().copied(), complete.clone())
+            .complete_all(before, completes_before, complete.strict)
             .await
             .map_err(each_says)?;
         if last.is_empty() {
@@ -89,7 +91,7 @@ impl WorkQueue {
         let deadline = self.dispatch.open().await.map_err(each_says)?;
         let handles: Vec<Arc<Shared>> = last.iter().map(|lease| lease.shared.clone()).collect();
         let begun = Completing::begin(handles.clone());
-        let completes = (completes(last, &complete), handles);
+        let completes = (last_completes.to_vec(), handles);
         let count = count.min(MAX_BATCH);
         let params = LeaseParams { count, duration_ms, wait: options.wait, deadline };
         let new = match self.dispatch.lease.complete_and_lease(completes, params).await {

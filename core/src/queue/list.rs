@@ -11,6 +11,9 @@ use crate::options::MAX_BATCH;
 use crate::query_options::ListOptions;
 use crate::{Error, Result};
 
+/// How many further steps of a page search for the place to go on.
+const MAX_SEARCHES: u32 = 20;
+
 impl WorkQueue {
     /// Inspects up to `limit` items of a state, 1 to 1,000: ready ones in the order of leasing, others by time.
     /// See [`list_with`](WorkQueue::list_with).
@@ -24,16 +27,17 @@ impl WorkQueue {
     /// Inspects items of a state: ready ones in the order of leasing, others by time ([`ItemInfo::at`]), or in the
     /// opposite order. Begins without a cursor, and continues with [`Page::cursor`].
     ///
-    /// A page examines at most 1,000 items and 16 MiB of them, and ends early if the next one does not fit. So any
-    /// page may have fewer items than the limit, and with filters none at all, although there are more:
+    /// A page examines at most 1,000 items and 16 MiB of them, or one item, and ends early if the next one does not
+    /// fit. So any page may have fewer items than the limit, or none at all, although there are more:
     /// [`Page::cursor`] says whether there are.
     ///
     /// A listing is no snapshot, but its cursor stays right while items are added and taken: an item that stays
     /// where it is is shown once, and one that is added, completed or removed meanwhile at most once. An item whose
-    /// time changes meanwhile, or that is leased and comes back, may be missed or shown twice.
+    /// time changes meanwhile, or that is revised, or leased and comes back, may be missed or shown twice.
     ///
     /// # Errors
-    /// `Invalid` for options outside their limits, and for a cursor of another state, direction or engine.
+    /// `Invalid` for options outside their limits, if `since` is after `until`, and for a cursor of another state,
+    /// direction or engine.
     pub async fn list_with(
         &self,
         state: State,
@@ -42,13 +46,16 @@ impl WorkQueue {
     ) -> Result<Page> {
         options.validate()?;
         let dispatch = &self.dispatch;
-        if let Some(cursor) = cursor.filter(|cursor| cursor.reverse != options.reverse) {
-            let what =
-                format_args!("queue {}: a cursor of the other direction: {cursor}", dispatch.queue);
-            return Err(Error::invalid(what));
+        let is_other =
+            |cursor: &&Cursor| (cursor.reverse, cursor.state) != (options.reverse, state);
+        if let Some(cursor) = cursor.filter(is_other) {
+            let queue = &dispatch.queue;
+            return Err(Error::invalid(format_args!(
+                "queue {queue}: a cursor of another state or the other direction: {cursor}"
+            )));
         }
         let filter = Filter::new(state, options);
-        let step = ListStep {
+        let mut step = ListStep {
             state,
             cursor: cursor.cloned(),
             reverse: options.reverse,
@@ -57,7 +64,16 @@ impl WorkQueue {
             since_ms: options.since.map(in_ms),
             until_ms: options.until.map(in_ms),
         };
-        let listed = dispatch.look(dispatch.context.engine.list(&dispatch.queue, &step)).await?;
+        let engine = &dispatch.context.engine;
+        let mut listed = dispatch.look(engine.list(&dispatch.queue, &step)).await?;
+        // A step without entries has searched for the place to go on, behind many new items.
+        for _ in 0..MAX_SEARCHES {
+            if !listed.entries.is_empty() || listed.cursor.is_none() {
+                break;
+            }
+            step.cursor = listed.cursor.take();
+            listed = dispatch.look(engine.list(&dispatch.queue, &step)).await?;
+        }
         let count = listed.entries.len();
         let mut page = Page { items: Vec::new(), cursor: listed.cursor, examined: count as u64 };
         for (n, (info, cursor)) in (1..).zip(listed.entries) {
@@ -69,7 +85,10 @@ impl WorkQueue {
             }
         }
         if !options.data {
-            page.items.iter_mut().for_each(|info| info.data.clear());
+            for info in &mut page.items {
+                info.data.clear();
+                info.result = None;
+            }
         }
         Ok(page)
     }

@@ -1,7 +1,9 @@
 //! Completing, extending, releasing and failing leases.
 
+use std::ops::Range;
 use std::time::{Duration, Instant, SystemTime};
 
+use bytes::Bytes;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::work_queue::{WorkQueue, only};
@@ -9,7 +11,8 @@ use crate::engine::{Complete, Extend, Fail, Release};
 use crate::item::State;
 use crate::lease::{Completing, Lease, local_deadline};
 use crate::options::{
-    CompleteOptions, FailOptions, MAX_BATCH, MAX_ERROR_TEXT, ReleaseOptions, check_lease,
+    CompleteOptions, FailOptions, MAX_BATCH, MAX_BATCH_BYTES, MAX_ERROR_TEXT, ReleaseOptions,
+    check_lease,
 };
 use crate::unix_time::from_ms;
 use crate::{Error, Result};
@@ -21,9 +24,9 @@ pub struct Hold {
 }
 
 impl WorkQueue {
-    /// Completes the item, which is then gone. True for exactly one caller in a generation. A holder whose lease
-    /// has expired may still be that caller, whatever the item's state is by then; a worker that has leased it
-    /// meanwhile gets false.
+    /// Completes the item, which is then gone, or [retained](Item::retain). True for exactly one caller in a
+    /// generation. A holder whose lease has expired may still be that caller, whatever the item's state is by then; a
+    /// worker that has leased it meanwhile gets false.
     ///
     /// # Errors
     /// `Invalid` for a lease of another queue.
@@ -61,14 +64,25 @@ impl WorkQueue {
         options: CompleteOptions,
     ) -> Result<Vec<bool>> {
         let leases = self.own(leases)?;
+        let completes = self.completes(&leases, &options)?;
+        self.complete_all(&leases, &completes, options.strict).await
+    }
+
+    /// Completes in chunks, each of which is one atomic step.
+    pub(super) async fn complete_all(
+        &self,
+        leases: &[&Lease],
+        completes: &[Complete],
+        strict: bool,
+    ) -> Result<Vec<bool>> {
         let mut until = self.dispatch.open().await?;
         let mut completed = Vec::with_capacity(leases.len());
-        for chunk in leases.chunks(MAX_BATCH) {
-            let begun = Completing::begin(chunk.iter().map(|lease| lease.shared.clone()));
-            let call = self.dispatch.complete.call(completes(chunk, &options), until);
-            let answers = begun.end(call.await)?;
-            for (lease, done) in chunk.iter().zip(&answers) {
-                lease.shared.completed(*done, options.strict);
+        for chunk in chunks(completes) {
+            let (leases, completes) = (&leases[chunk.clone()], completes[chunk].to_vec());
+            let begun = Completing::begin(leases.iter().map(|lease| lease.shared.clone()));
+            let answers = begun.end(self.dispatch.complete.call(completes, until).await)?;
+            for (lease, done) in leases.iter().zip(&answers) {
+                lease.shared.completed(*done, strict);
             }
             completed.extend(answers);
             until = self.dispatch.context.until();
@@ -261,6 +275,25 @@ impl WorkQueue {
         Ok(failed)
     }
 
+    /// What completes the leases.
+    pub(super) fn completes(
+        &self,
+        leases: &[&Lease],
+        options: &CompleteOptions,
+    ) -> Result<Vec<Complete>> {
+        let retain_ms = options.validate(leases.len(), self.dispatch.context.max_data)?;
+        let mut results = options.results.iter().cloned();
+        let complete = |lease: &&Lease| Complete {
+            token: lease.token(),
+            id: lease.item.id.clone(),
+            strict: options.strict,
+            retain_ms,
+            result: results.next().flatten(),
+            data_len: lease.item.data.len(),
+        };
+        Ok(leases.iter().map(complete).collect())
+    }
+
     /// The leases as a list, if all of them are of this queue.
     pub(super) fn own<'a>(
         &self,
@@ -277,13 +310,21 @@ impl WorkQueue {
     }
 }
 
-pub(super) fn completes(leases: &[&Lease], options: &CompleteOptions) -> Vec<Complete> {
-    let complete = |lease: &&Lease| Complete {
-        token: lease.token(),
-        id: lease.item.id.clone(),
-        strict: options.strict,
-    };
-    leases.iter().map(complete).collect()
+/// The parts of a call that are one step each: at most 1,000 items, and 16 MiB of results and of the items' data.
+pub(super) fn chunks(completes: &[Complete]) -> Vec<Range<usize>> {
+    let size = |one: &Complete| one.data_len + one.result.as_ref().map_or(0, Bytes::len);
+    let (mut chunks, mut from, mut bytes) = (Vec::new(), 0, 0);
+    for (i, complete) in completes.iter().enumerate() {
+        if i > from && (i - from == MAX_BATCH || bytes + size(complete) > MAX_BATCH_BYTES) {
+            chunks.push(from..i);
+            (from, bytes) = (i, 0);
+        }
+        bytes += size(complete);
+    }
+    if from < completes.len() {
+        chunks.push(from..completes.len());
+    }
+    chunks
 }
 
 fn lost(lease: &Lease) -> Error {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ::redis::cmd;
-use leaseq::{GetOptions, LeaseOptions, Revision, State};
+use leaseq::{CompleteOptions, FailOptions, GetOptions, LeaseOptions, Revision, State};
 
 use crate::damage::Hurt;
 use crate::stage::*;
@@ -62,6 +62,54 @@ async fn leasing(stage: &mut Stage) {
     stage.raw("RPUSH", "doubles", "ready", &numbers);
     queue.lease_many(1000, at_once()).await.unwrap();
     again(stage, "lease").await;
+}
+
+/// Items that are retained and have unique keys.
+async fn extended(stage: &mut Stage) {
+    let queue = stage.queue("extended");
+    let all = |prefix: &'static str| {
+        (0..1000).map(move |i| {
+            let item = item(format!("{prefix}{i}")).unique(i.to_string()).retain(secs(1));
+            item.unique_for(secs(1)).max_attempts(2)
+        })
+    };
+    let results = || CompleteOptions::new().results((0..1000).map(|i| Some(i.to_string().into())));
+    expect_waiters(&mut stage.raw, "extended");
+    queue.add_items(all("a")).await.unwrap();
+    let replaced = queue.add_items(all("b").map(leaseq::Item::replace)).await.unwrap();
+    assert!(replaced.iter().all(|added| *added));
+    let late = queue.lease_many(1000, at_once()).await.unwrap();
+    queue.extend_many(&late, secs(20)).await.unwrap();
+    stage.bench.advance(secs(30));
+    queue.light_clean().await.unwrap();
+    queue.light_clean().await.unwrap();
+    // Ready items of which each has an old entry in the list.
+    let done = queue.complete_many_with(&late, results().retain(secs(1))).await.unwrap();
+    assert!(done.iter().all(|done| *done));
+    stage.bench.advance(secs(1));
+    queue.light_clean().await.unwrap();
+    queue.add_items(all("c")).await.unwrap();
+    let leases = queue.lease_many(1000, at_once()).await.unwrap();
+    queue.release_many(&leases, Duration::ZERO).await.unwrap();
+    let leases = queue.lease_many(1000, at_once()).await.unwrap();
+    let dead = FailOptions::new().dead();
+    let failures = leases.iter().map(|lease| (lease, "no"));
+    queue.fail_many_with(failures, dead).await.unwrap();
+    let ids = leases.iter().map(leaseq::Lease::id);
+    assert!(queue.requeue(ids).await.unwrap().iter().all(|done| *done));
+    for _ in 0..2 {
+        // Expires, and is dead the second time.
+        queue.lease_many(1000, at_once()).await.unwrap();
+        stage.bench.advance(secs(30));
+    }
+    for size in [500, 1] {
+        let items = (0..1000).map(|i| item(format!("{size} {i}")).retain(secs(1)));
+        queue.add_items(items).await.unwrap();
+        let leases = queue.lease_many(500, at_once()).await.unwrap();
+        queue.complete_and_lease(&leases, size, at_once()).await.unwrap();
+        stage.bench.advance(secs(1));
+    }
+    queue.deep_clean().await.unwrap();
 }
 
 /// The text of a script as the clients of the test send it.
@@ -259,6 +307,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     let client = bench.client().await;
     let mut stage = Stage { bench, raw, client };
     adding(&mut stage).await;
+    extended(&mut stage).await;
     leasing(&mut stage).await;
     completing(&mut stage).await;
     completing_and_leasing(&mut stage).await;

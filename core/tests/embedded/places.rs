@@ -88,10 +88,10 @@ async fn a_file_of_a_newer_version_is_incompatible() {
     queue.add_item(item("a")).await.unwrap();
     drop(queue);
     let connection = Connection::open(place.file()).unwrap();
-    connection.execute_batch("PRAGMA user_version = 2").unwrap();
+    connection.execute_batch("PRAGMA user_version = 3").unwrap();
     let error = refused(&place.file()).await;
     assert_eq!(error.kind(), ErrorKind::Incompatible);
-    assert!(error.to_string().contains("format 2"), "{error}");
+    assert!(error.to_string().contains("format 3"), "{error}");
 }
 
 #[tokio::test]

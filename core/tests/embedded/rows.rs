@@ -56,16 +56,18 @@ fn hurt(place: &Place, sql: &str) {
     let strict = |from: &str, to: &str| {
         let change = format!(
             "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '{from}', '{to}')
-             WHERE name IN ('item', 'large'); PRAGMA writable_schema = RESET;"
+             WHERE name IN ('item', 'large', 'extra'); PRAGMA writable_schema = RESET;"
         );
         connection.execute_batch(&change).unwrap();
     };
     // A column without a type keeps what it gets.
-    const CHANGES: [(&str, &str); 4] = [
+    const CHANGES: [(&str, &str); 6] = [
         (") STRICT", ") /*any*/"),
         ("INTEGER NOT NULL", "BLOB /*integer*/"),
         ("TEXT NOT NULL", "BLOB /*text*/"),
         ("BLOB NOT NULL", "BLOB /*blob*/"),
+        ("unique_key BLOB", "unique_key /*key*/"),
+        ("ended_at   INTEGER", "ended_at /*time*/"),
     ];
     for (from, to) in CHANGES {
         strict(from, to);
@@ -87,9 +89,11 @@ fn found(report: &leaseq::DeepReport, damage: Damage) -> u64 {
     report.found.get(&damage).copied().unwrap_or(0)
 }
 
+const STATES: [State; 4] = [State::Ready, State::Delayed, State::Leased, State::Dead];
+
 #[tokio::test]
 async fn no_row_keeps_anybody_from_the_others() {
-    for (case, state) in CASES.iter().flat_map(|case| State::ALL.map(|state| (case, state))) {
+    for (case, state) in CASES.iter().flat_map(|case| STATES.map(|state| (case, state))) {
         let what = format!("{} while {state:?}", case.hurt);
         let place = Place::new();
         let queue = place.queue().await;
@@ -220,6 +224,56 @@ async fn items_in_no_state_and_in_no_place_are_mended() {
         came.sort();
         assert_eq!(came, ["bad", "good"], "{sql}");
         assert_sound(&queue).await;
+    }
+}
+
+#[tokio::test]
+async fn what_belongs_to_no_item_is_deleted_and_a_lost_key_comes_back() {
+    for (sql, finds) in [
+        ("INSERT INTO extra (number, retain) VALUES (77, 5)", Damage::DanglingDetails),
+        ("INSERT INTO unique_key SELECT queue, x'78', 77, 0 FROM item", Damage::BadUnique),
+        ("DELETE FROM unique_key", Damage::BadUnique),
+        ("UPDATE unique_key SET number = 77", Damage::BadUnique),
+    ] {
+        let place = Place::new();
+        let queue = place.queue().await;
+        queue.add_item(item("a").unique("k").retain(Duration::from_secs(9))).await.unwrap();
+        hurt(&place, sql);
+        let queue = place.queue().await;
+        let report = queue.check().await.unwrap();
+        assert!(found(&report, finds) >= 1, "{sql}: {:?}", report.details);
+        let report = queue.deep_clean().await.unwrap();
+        assert!(report.mended[&finds] >= 1, "{sql}");
+        assert_sound(&queue).await;
+        assert!(!queue.add_item(item("b").unique("k")).await.unwrap(), "{sql}");
+        assert!(queue.add_item(item("c").unique("x")).await.unwrap(), "{sql}");
+    }
+}
+
+/// What a row of `extra` has may be of any type.
+#[tokio::test]
+async fn an_unreadable_extra_row_keeps_nobody_from_looking() {
+    for column in ["retain = 'long'", "unique_key = 5", "ended_at = 'noon'", "result = 7"] {
+        let place = Place::new();
+        let queue = place.queue().await;
+        queue
+            .add_items(["a", "b"].map(|id| item(id).retain(Duration::from_secs(999))))
+            .await
+            .unwrap();
+        let lease = queue.lease(at_once()).await.unwrap().unwrap();
+        assert!(queue.complete(&lease).await.unwrap());
+        hurt(&place, &format!("UPDATE extra SET {column}"));
+        let queue = place.queue().await;
+        assert_eq!(
+            queue.get_many(["a", "b"]).await.unwrap().iter().flatten().count(),
+            2,
+            "{column}"
+        );
+        for state in [State::Ready, State::Completed] {
+            assert_eq!(queue.list(state, None, 9).await.unwrap().items.len(), 1, "{column}");
+        }
+        queue.deep_clean().await.unwrap();
+        assert!(queue.complete(&queue.lease(at_once()).await.unwrap().unwrap()).await.unwrap());
     }
 }
 

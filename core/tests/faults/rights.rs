@@ -64,6 +64,12 @@ async fn the_rights_of_a_role_are_sufficient() {
     works.extend(&held[1], ms(90_000)).await.unwrap();
     works.release(&held[1], ms(0)).await.unwrap();
     works.fail(&held[2], "x", ms(1)).await.unwrap();
+    let retained = leaseq::Item::new("r").with_id("r").unique("k").unique_for(ms(1)).priority(9);
+    assert!(adds.add_item(retained.clone().retain(ms(1)).replace()).await.unwrap());
+    assert!(adds.add_item(retained.retain(ms(60_000)).replace()).await.unwrap());
+    let lease = works.lease(waits.clone()).await.unwrap().unwrap();
+    let result = leaseq::CompleteOptions::new().result("done");
+    assert!(works.complete_with(&lease, result).await.unwrap());
     let short = works.lease(LeaseOptions::new(ms(1))).await.unwrap().unwrap();
     assert!(cleans.wait_until_due(ms(5_000)).await.unwrap());
     cleans.light_clean().await.unwrap();
@@ -159,6 +165,28 @@ async fn a_script_with_missing_rights_does_not_begin() {
         assert!(queue.add_item(leaseq::Item::new("x").with_id(right)).await.unwrap());
     }
     assert_eq!(admin.counts().await.unwrap().ready, 8);
+}
+
+/// The queue becomes extended while the client uses it, whose user may run the plain scripts only.
+#[tokio::test]
+async fn a_right_that_only_extended_queues_need_is_named_before_it_is_needed() {
+    let server = RedisServer::start();
+    let admin = looks_as_admin(&server).await;
+    let (user, rules) = role(Role::Producer);
+    let without: Vec<&str> = rules.iter().copied().filter(|rule| *rule != "+zrem").collect();
+    let client = Client::connect(&grant(&server, user, &without)).await.unwrap();
+    let queue = client.queue("q").unwrap();
+    assert!(queue.add_item(leaseq::Item::new("x").with_id("a")).await.unwrap());
+    admin.add_item(leaseq::Item::new("x").with_id("b").retain(ms(60_000))).await.unwrap();
+    for _ in 0..2 {
+        let error = queue.add_item(leaseq::Item::new("x").with_id("c")).await.unwrap_err();
+        assert_eq!((error.kind(), error.outcome_unknown()), (ErrorKind::Invalid, false), "{error}");
+        assert!(error.to_string().contains("+zrem"), "{error}");
+    }
+    assert!(admin.get("c").await.unwrap().is_none());
+    sound(&admin).await;
+    grant(&server, user, &rules);
+    assert!(queue.add_item(leaseq::Item::new("x").with_id("c")).await.unwrap());
 }
 
 #[tokio::test]

@@ -213,15 +213,25 @@ async fn a_cursor_of_another_engine_is_harmless(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_items((0..5).map(|i| Item::new("").with_id([i]).delay(secs(1)))).await.unwrap();
     let before = bench.backend().dump();
-    for text in ["f:1:8j2t94r9kEKd5K", "f:1.5:-3", "f:9:8j2t94r9kEKd5K:0:3"] {
+    let mut refused = 0;
+    for (text, own) in [
+        ("f:delayed:1:8j2t94r9kEKd5K", State::Delayed),
+        ("f:ready:9:8j2t94r9kEKd5K:0:3:0", State::Ready),
+        ("f:delayed:1:0:-3", State::Delayed),
+        ("f:ready:9:4:17", State::Ready),
+    ] {
         let cursor = text.parse().unwrap();
-        for state in [State::Ready, State::Delayed] {
-            if let Err(error) = queue.list(state, Some(&cursor), 2).await {
+        for state in [State::Ready, State::Delayed, State::Dead] {
+            let listed = queue.list(state, Some(&cursor), 2).await;
+            assert!(listed.is_err() || state == own, "{text} {state:?}");
+            if let Err(error) = listed {
                 assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
                 assert!(error.to_string().contains(text), "{error}");
+                refused += u32::from(state == own);
             }
         }
     }
+    assert_eq!(refused, 2, "those of the other engine");
     assert!(bench.backend().dump() == before);
 }
 

@@ -8,6 +8,7 @@
 mod broken;
 #[path = "../support/damage.rs"]
 mod damage;
+mod extended;
 mod fixtures;
 mod scenarios;
 #[path = "../support/mod.rs"]

@@ -14,6 +14,8 @@ pub(crate) struct Stage {
     pub(crate) raw: Connection,
     /// What is done to a queue besides.
     pub(crate) hurt: Option<fn(&mut Connection, &str)>,
+    /// Unique keys that must be free in the end.
+    pub(crate) keys: &'static [&'static str],
     client: leaseq::Client,
     queues: u32,
 }
@@ -24,7 +26,7 @@ impl Stage {
         let raw = redis.server().connection();
         let bench = Bench::new(redis);
         let client = bench.client().await;
-        Stage { bench, raw, hurt: None, client, queues: 0 }
+        Stage { bench, raw, hurt: None, keys: &[], client, queues: 0 }
     }
 
     pub(crate) fn new_queue(&mut self) -> WorkQueue {
@@ -72,6 +74,11 @@ impl Stage {
             }
             let must = acknowledged.filter(|id| !ends.contains(id)).collect();
             verify(&self.bench, &queue, &leases, must).await;
+            let keys = self.keys.iter().map(|key| item(key).unique(key));
+            assert!(
+                queue.add_items(keys).await.unwrap().iter().all(|added| *added),
+                "a key is taken"
+            );
             if !failed {
                 // The first calls read the time and the lane.
                 assert!(calls > 2, "{script} did nothing");
@@ -117,6 +124,8 @@ async fn verify(bench: &Bench, queue: &WorkQueue, held: &Leases, must: BTreeSet<
     // It can be completed, once, and the id can be added again.
     assert!(queue.complete_many(&leases).await.unwrap().iter().all(|done| *done));
     assert!(queue.complete_many(&leases).await.unwrap().iter().all(|done| !done));
+    // What is retained is gone.
+    bench.advance(secs(3600));
     let (counts, left) = seen(queue).await;
     assert_eq!((counts.ready + counts.delayed + counts.leased + counts.dead, left.len()), (0, 0));
     let ids = ALL.into_iter().chain(came).collect::<BTreeSet<_>>();

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod driver;
+mod ends;
 mod model;
 mod steps;
 #[path = "../support/mod.rs"]

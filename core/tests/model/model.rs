@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use leaseq::{EndingKind, State};
 
+use crate::ends::{Batch, More, Owner};
+
 /// What proves that a lease is the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
@@ -41,8 +43,12 @@ pub(crate) struct Entry {
     pub(crate) releases: Option<(String, u32, u64)>,
     pub(crate) added_at: u64,
     pub(crate) state: State,
-    /// The deadline, the time when it is due, or the time of death.
+    /// The deadline, the time when it is due, the time of death, or until when it is kept.
     pub(crate) at: u64,
+    pub(crate) retain: u64,
+    pub(crate) unique: Option<Vec<u8>>,
+    pub(crate) ended_at: Option<u64>,
+    pub(crate) result: Option<Vec<u8>>,
     /// When it became ready.
     since: u64,
     /// A delayed item goes to the front when it is due.
@@ -81,7 +87,9 @@ pub(crate) struct Model {
     exists: bool,
     generations: u64,
     pub(crate) items: BTreeMap<u64, Entry>,
-    ids: HashMap<Vec<u8>, u64>,
+    pub(crate) ids: HashMap<Vec<u8>, u64>,
+    pub(crate) keys: HashMap<Vec<u8>, Owner>,
+    pub(crate) replaced: u64,
     pub(crate) ready: [VecDeque<u64>; 10],
     /// Added, leased, completed, expired, failed, died, removed.
     pub(crate) totals: [u64; 7],
@@ -92,10 +100,14 @@ impl Model {
         Model { now, ..Model::default() }
     }
 
-    pub(crate) fn add(&mut self, item: &leaseq::Item, options: (u8, u64, Option<u32>)) -> bool {
-        if self.ids.contains_key(item.id()) {
-            return false;
-        }
+    pub(crate) fn add(
+        &mut self,
+        item: &leaseq::Item,
+        options: (u8, u64, Option<u32>),
+        more: &More,
+        batch: &mut Batch,
+    ) -> bool {
+        let Some(until) = self.make_room(item.id(), more, batch) else { return false };
         self.generations += 1;
         self.exists = true;
         let (priority, delay, max_attempts) = options;
@@ -112,12 +124,17 @@ impl Model {
             added_at: self.now,
             state: State::Ready,
             at: 0,
+            retain: more.retain,
+            unique: more.unique.clone(),
+            ended_at: None,
+            result: None,
             since: self.now,
             front: false,
             delivery: 0,
         };
         self.ids.insert(entry.id.clone(), self.generations);
         self.items.insert(self.generations, entry);
+        self.take_key(more.unique.clone(), self.generations, until);
         self.totals[0] += 1;
         self.come_back(self.generations, false, delay);
         true
@@ -162,6 +179,8 @@ impl Model {
             if entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max) {
                 (entry.state, entry.at) = (State::Dead, self.now);
                 light.died += 1;
+                let key = entry.unique.clone();
+                self.release_key(key.as_deref(), generation);
             } else {
                 to_the_front.push(generation);
             }
@@ -180,7 +199,8 @@ impl Model {
         self.totals[3] += light.expired;
         self.totals[5] += light.died;
         let timed = |entry: &&Entry| [State::Leased, State::Delayed].contains(&entry.state);
-        let next = self.items.values().filter(timed).map(|entry| entry.at).min();
+        let next = self.items.values().filter(timed).map(|entry| entry.at);
+        let next = next.chain(self.next_sweep()).min();
         light.next_in = next.map(|at| at - self.now);
         light
     }
@@ -207,15 +227,23 @@ impl Model {
         (entry.state == State::Leased && entry.delivery == token.delivery).then_some(entry)
     }
 
-    fn forget(&mut self, generation: u64) -> bool {
+    pub(crate) fn forget(&mut self, generation: u64) -> bool {
         let Some(entry) = self.items.remove(&generation) else { return false };
+        self.release_key(entry.unique.as_deref(), generation);
         self.ids.remove(&entry.id);
         self.ready[entry.priority as usize].retain(|other| *other != generation);
         true
     }
 
-    pub(crate) fn complete(&mut self, token: Token, strict: bool) -> bool {
-        let done = (!strict || self.current(token).is_some()) && self.forget(token.generation);
+    pub(crate) fn complete(
+        &mut self,
+        token: Token,
+        strict: bool,
+        retain: Option<u64>,
+        result: Option<Vec<u8>>,
+    ) -> bool {
+        let done = (!strict || self.current(token).is_some())
+            && self.end(token.generation, retain, result);
         self.totals[2] += u64::from(done);
         done
     }
@@ -263,6 +291,8 @@ impl Model {
             dead || entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max);
         if dies {
             (entry.state, entry.at) = (State::Dead, now);
+            let key = entry.unique.clone();
+            self.release_key(key.as_deref(), token.generation);
         } else {
             self.come_back(token.generation, false, delay);
         }
@@ -278,16 +308,18 @@ impl Model {
     }
 
     pub(crate) fn remove(&mut self, target: &Target) -> bool {
-        let removed = self.named(target).is_some_and(|generation| self.forget(generation));
+        let Some(generation) = self.named(target) else { return false };
+        let removed = !self.items[&generation].is_over(self.now);
+        self.forget(generation);
         self.totals[6] += u64::from(removed);
         removed
     }
 
     pub(crate) fn requeue(&mut self, target: &Target) -> bool {
         let Some(generation) = self.named(target) else { return false };
-        let entry = self.items.get_mut(&generation).unwrap();
-        let dead = entry.state == State::Dead;
+        let dead = self.items[&generation].state == State::Dead && self.take_key_again(generation);
         if dead {
+            let entry = self.items.get_mut(&generation).unwrap();
             (entry.failures, entry.expiries, entry.since) = (0, 0, self.now);
             entry.releases = None;
             self.come_back(generation, false, 0);
@@ -296,24 +328,28 @@ impl Model {
     }
 
     /// The item becomes a new generation. If it was ready, it stands in no line.
-    fn renumber(&mut self, old: u64) -> u64 {
+    pub(crate) fn renumber(&mut self, old: u64) -> u64 {
         let mut entry = self.items.remove(&old).unwrap();
         self.ready[entry.priority as usize].retain(|other| *other != old);
         entry.delivery = 0;
         self.generations += 1;
         self.ids.insert(entry.id.clone(), self.generations);
+        self.move_key(entry.unique.as_deref(), old, self.generations);
         self.items.insert(self.generations, entry);
         self.generations
     }
 
     pub(crate) fn bury(&mut self, target: &Target, error: &str) -> bool {
         let Some(old) = self.named(target) else { return false };
-        if [State::Leased, State::Dead].contains(&self.items[&old].state) {
+        let state = self.items[&old].state;
+        if [State::Leased, State::Dead].contains(&state) || state.is_retained() {
             return false;
         }
         let new = self.renumber(old);
         let entry = self.items.get_mut(&new).unwrap();
         (entry.state, entry.at, entry.error) = (State::Dead, self.now, error.to_owned());
+        let key = entry.unique.clone();
+        self.release_key(key.as_deref(), new);
         self.totals[5] += 1;
         true
     }
@@ -321,7 +357,8 @@ impl Model {
     pub(crate) fn revise(&mut self, target: &Target, change: &Change) -> bool {
         let Some(old) = self.named(target) else { return false };
         let state = self.items[&old].state;
-        if state == State::Leased || (state == State::Dead && change.delay.is_some()) {
+        let refused = state == State::Leased || state.is_retained();
+        if refused || (state == State::Dead && change.delay.is_some()) {
             return false;
         }
         let new = self.renumber(old);
@@ -357,13 +394,18 @@ impl Model {
     }
 
     pub(crate) fn get(&self, id: &[u8]) -> Option<(u64, &Entry)> {
-        self.ids.get(id).map(|generation| (*generation, &self.items[generation]))
+        let generation = *self.ids.get(id)?;
+        let entry = &self.items[&generation];
+        (!entry.is_over(self.now)).then_some((generation, entry))
     }
 
     pub(crate) fn list(&self, state: State) -> Vec<u64> {
         match state {
             State::Ready => self.ready.iter().rev().flatten().copied().collect(),
-            _ => self.by_time(state, u64::MAX),
+            _ => {
+                let all = self.by_time(state, u64::MAX).into_iter();
+                all.filter(|generation| !self.items[generation].is_over(self.now)).collect()
+            }
         }
     }
 

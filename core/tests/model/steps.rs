@@ -10,6 +10,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use crate::driver::Driver;
+use crate::ends::Batch;
 use crate::model::{Change, Entry, Target, Token};
 use crate::support::*;
 
@@ -34,14 +35,20 @@ impl Driver<'_> {
             if let Some(max) = max_attempts {
                 item = item.max_attempts(max);
             }
-            items.push((item, (priority, delay, max_attempts)));
+            let more = self.more();
+            item = item.retain(ms(more.retain)).unique_for(ms(more.unique_for));
+            item = if let Some(key) = &more.unique { item.unique(key) } else { item };
+            item = if more.replace { item.replace() } else { item };
+            items.push((item, (priority, delay, max_attempts), more));
         }
         self.note(format!("add {items:?}"));
-        let expected: Vec<bool> = items.iter().map(|(i, o)| self.model.add(i, *o)).collect();
-        let answers = if let [(item, _)] = &items[..] {
+        let mut batch = Batch::default();
+        let expected: Vec<bool> =
+            items.iter().map(|(i, o, more)| self.model.add(i, *o, more, &mut batch)).collect();
+        let answers = if let [(item, ..)] = &items[..] {
             vec![queue.add_item(item.clone()).await.unwrap()]
         } else {
-            queue.add_items(items.into_iter().map(|(item, _)| item)).await.unwrap()
+            queue.add_items(items.into_iter().map(|(item, ..)| item)).await.unwrap()
         };
         assert_eq!(answers, expected);
     }
@@ -59,14 +66,16 @@ impl Driver<'_> {
         let (some, strict) = (self.some_handles(), self.rng.random_bool(0.2));
         let tokens: Vec<Token> = some.iter().map(|i| self.handles[*i].1).collect();
         let (count, duration) = (self.rng.random_range(1..6), self.duration());
-        self.note(format!("complete {tokens:?}, strict {strict}, lease {count} for {duration}"));
-        let complete = CompleteOptions::new();
+        let (retain, results) = self.ends(some.len());
+        self.note(format!(
+            "complete {tokens:?}, strict {strict}, retain {retain:?}, lease {count} for {duration}"
+        ));
+        let complete = complete_options(retain, &results);
         let complete = if strict { complete.strict() } else { complete };
         let options = LeaseOptions::new(ms(duration)).wait(Duration::ZERO);
         let leases = some.iter().map(|i| &self.handles[*i].0);
         let done = queue.complete_and_lease_with(leases, complete, count, options).await.unwrap();
-        let completed: Vec<bool> =
-            tokens.iter().map(|token| self.model.complete(*token, strict)).collect();
+        let completed: Vec<bool> = self.completed(&tokens, strict, retain, results);
         assert_eq!(done.completed, completed);
         let expected = self.model.lease(count, duration);
         self.leased(done.leases, expected);
@@ -99,14 +108,25 @@ impl Driver<'_> {
     pub(crate) async fn complete(&mut self, queue: &WorkQueue) {
         let (some, strict) = (self.some_handles(), self.rng.random_bool(0.2));
         let tokens: Vec<Token> = some.iter().map(|i| self.handles[*i].1).collect();
-        self.note(format!("complete {tokens:?}, strict {strict}"));
-        let options = CompleteOptions::new();
+        let (retain, results) = self.ends(some.len());
+        self.note(format!("complete {tokens:?}, strict {strict}, retain {retain:?}"));
+        let options = complete_options(retain, &results);
         let options = if strict { options.strict() } else { options };
         let leases = some.iter().map(|i| &self.handles[*i].0);
         let answers = queue.complete_many_with(leases, options).await.unwrap();
-        let expected: Vec<bool> =
-            tokens.iter().map(|token| self.model.complete(*token, strict)).collect();
+        let expected: Vec<bool> = self.completed(&tokens, strict, retain, results);
         assert_eq!(answers, expected);
+    }
+
+    fn completed(
+        &mut self,
+        tokens: &[Token],
+        strict: bool,
+        retain: Option<u64>,
+        results: Vec<Option<Vec<u8>>>,
+    ) -> Vec<bool> {
+        let each = tokens.iter().zip(results);
+        each.map(|(token, result)| self.model.complete(*token, strict, retain, result)).collect()
     }
 
     pub(crate) async fn fail(&mut self, queue: &WorkQueue) {
@@ -294,7 +314,9 @@ impl Driver<'_> {
             (counts.delayed, counts.leased, counts.dead),
             (number(State::Delayed), number(State::Leased), number(State::Dead))
         );
+        assert_eq!(counts.completed, number(State::Completed));
         assert_eq!(counts.paused, self.model.paused);
+        assert_eq!(counts.totals.replaced, self.model.replaced);
         let t = counts.totals;
         assert_eq!(
             [t.added, t.leased, t.completed, t.expired, t.failed, t.died, t.removed],
@@ -314,12 +336,17 @@ impl Driver<'_> {
         let length = self.rng.random_range(0..2);
         options.id_prefix = self.ids.choose(&mut self.rng).unwrap()[..length].to_vec();
         self.note(format!("list {state:?} {options:?}"));
-        let listed = list_all_with(queue, state, &options).await;
+        let mut listed = list_all_with(queue, state, &options).await;
         let mut expected = self.model.list(state);
         expected
             .retain(|generation| self.model.items[generation].id.starts_with(&options.id_prefix));
         if options.reverse {
             expected.reverse();
+        }
+        // Those that end in one millisecond are in any order.
+        if state.is_retained() {
+            listed.sort_by_key(|info| info.id.clone());
+            expected.sort_by_key(|generation| self.model.items[generation].id.clone());
         }
         assert_eq!(listed.len(), expected.len());
         for (info, generation) in listed.iter().zip(&expected) {
@@ -328,6 +355,15 @@ impl Driver<'_> {
                 self.named.insert(info.id.to_vec(), (info.generation.clone(), *generation));
             }
         }
+    }
+}
+
+fn complete_options(retain: Option<u64>, results: &[Option<Vec<u8>>]) -> CompleteOptions {
+    let options = CompleteOptions::new();
+    let options = if let Some(retain) = retain { options.retain(ms(retain)) } else { options };
+    match results.iter().any(Option::is_some) {
+        true => options.results(results.iter().map(|result| result.clone().map(Into::into))),
+        false => options,
     }
 }
 
@@ -355,6 +391,9 @@ fn assert_same(info: &ItemInfo, entry: &Entry) {
     assert_eq!((info.failures, info.expiries), (entry.failures, entry.expiries));
     assert_eq!(info.last_error, entry.error);
     assert_history(&info.endings, info.releases.as_ref(), entry);
-    assert_eq!(since_1970(info.added_at), entry.added_at);
+    assert_eq!((info.retain, info.unique.as_deref()), (ms(entry.retain), entry.unique.as_deref()));
+    assert_eq!(info.ended_at.map(since_1970), entry.ended_at);
+    assert_eq!(info.result.as_deref(), entry.result.as_deref());
+    assert_eq!(since_1970(info.added_at), entry.added_at, "{info:?}");
     assert_eq!(info.at.map(since_1970), (entry.state != State::Ready).then_some(entry.at));
 }

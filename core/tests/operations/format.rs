@@ -17,7 +17,7 @@ async fn a_newer_storage_format_is_incompatible() {
         raw.hset::<_, _, _, ()>("leaseq:{jobs}:meta", "format", format).unwrap();
     };
     bench.queue().await.add_item(item("a")).await.unwrap();
-    set_format("2");
+    set_format("3");
     let before = bench.backend().dump();
     let queue = bench.queue().await;
     for error in [
@@ -29,11 +29,33 @@ async fn a_newer_storage_format_is_incompatible() {
         queue.purge(State::Ready).await.unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Incompatible, "{error}");
-        assert!(error.to_string().contains("format 2"), "{error}");
+        assert!(error.to_string().contains("format 3"), "{error}");
     }
     assert_eq!(bench.backend().dump(), before);
-    set_format("1");
+    set_format("2");
     assert_eq!(drain(&queue).await, ["a"]);
+}
+
+/// A later version may keep items in places that this one does not know: it must not mend them.
+#[tokio::test]
+async fn a_client_that_is_outdated_meanwhile_mends_nothing() {
+    let redis = Redis::start();
+    let mut raw = redis.server().connection();
+    let bench = Bench::new(redis);
+    let queue = bench.queue().await;
+    queue.add_items([item("a"), item("b"), item("c")]).await.unwrap();
+    let lease = take(&queue).await;
+    raw.del::<_, ()>("leaseq:{jobs}:leased").unwrap();
+    raw.hset::<_, _, _, ()>("leaseq:{jobs}:meta", "format", "2+9").unwrap();
+    let before = bench.backend().dump();
+    for error in [
+        queue.deep_clean().await.unwrap_err(),
+        queue.light_clean().await.unwrap_err(),
+        queue.complete(&lease).await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Incompatible, "{error}");
+    }
+    assert_eq!(bench.backend().dump(), before);
 }
 
 /// The server stores a sorted set of up to 128 numbers as a list, which it searches linearly.

@@ -18,7 +18,11 @@ async fn cursors_stay_right(bench: &Bench, state: State, reverse: bool, seed: u3
         let items = (next..next + count).map(|n| {
             let one =
                 item(format!("{n}")).max_attempts(1).priority((n % 2) as u8 * (seed % 2) as u8);
-            if state == State::Delayed { one.delay(ms(u64::from(60_000 + n % 7))) } else { one }
+            match state {
+                State::Delayed => one.delay(ms(u64::from(60_000 + n % 7))),
+                State::Completed => one.retain(ms(u64::from(60_000 + n % 7))),
+                _ => one,
+            }
         });
         let items: Vec<_> = items.collect();
         next += count;
@@ -33,6 +37,10 @@ async fn cursors_stay_right(bench: &Bench, state: State, reverse: bool, seed: u3
                     .fail_many(leases.iter().map(|lease| (lease, "no")), Duration::ZERO)
                     .await
                     .unwrap();
+            }
+            State::Completed => {
+                let leases = queue.lease_many(count as usize, at_once()).await.unwrap();
+                queue.complete_many(&leases).await.unwrap();
             }
             _ => {}
         }
@@ -84,7 +92,7 @@ async fn cursors_stay_right(bench: &Bench, state: State, reverse: bool, seed: u3
 }
 
 async fn cursors_stay_right_while_items_come_and_go(bench: &Bench) {
-    for state in State::ALL {
+    for state in [State::Ready, State::Delayed, State::Leased, State::Dead, State::Completed] {
         for reverse in [false, true] {
             for seed in 0..10 {
                 cursors_stay_right(bench, state, reverse, seed).await;
@@ -128,7 +136,51 @@ async fn a_listing_goes_on_behind_many_new_items(bench: &Bench) {
     }
 }
 
+/// What was listed last is leased and comes back, to where new items are.
+async fn an_item_that_comes_back_moves_no_cursor(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_items(["d", "x", "c", "b", "a"].map(item)).await.unwrap();
+    let reverse = options(true).limit(4);
+    let first = queue.list_with(State::Ready, None, &reverse).await.unwrap();
+    assert_eq!(ids(&first), ["a", "b", "c", "x"]);
+    let leases = queue.lease_many(2, at_once()).await.unwrap();
+    queue.fail(&leases[1], "once more", Duration::ZERO).await.unwrap();
+    queue.add_items(["n1", "n2", "n3"].map(item)).await.unwrap();
+    let next = queue.list_with(State::Ready, first.cursor.as_ref(), &reverse).await.unwrap();
+    assert_eq!((ids(&next), next.cursor), (vec![], None));
+}
+
+/// Retained items whose time ends between two pages are gone, and no others are missed.
+async fn a_listing_goes_on_when_items_are_over(bench: &Bench) {
+    for reverse in [false, true] {
+        let queue = bench.client().await.queue(&format!("over-{reverse}")).unwrap();
+        queue
+            .add_items((0..20).map(|n| item(format!("{n:02}")).retain(secs(10 + n))))
+            .await
+            .unwrap();
+        let leases = queue.lease_many(20, at_once()).await.unwrap();
+        queue.complete_many(&leases).await.unwrap();
+        let options = options(reverse).limit(3);
+        let first = queue.list_with(State::Completed, None, &options).await.unwrap();
+        bench.advance(secs(17));
+        let (mut found, mut cursor) = (ids(&first), first.cursor);
+        while let Some(from) = cursor {
+            let page = queue.list_with(State::Completed, Some(&from), &options).await.unwrap();
+            found.extend(ids(&page));
+            cursor = page.cursor;
+        }
+        let left: Vec<u32> = if reverse {
+            (8..20).rev().collect()
+        } else {
+            [0, 1, 2].into_iter().chain(8..20).collect()
+        };
+        assert_eq!(found, left.iter().map(|n| format!("{n:02}")).collect::<Vec<_>>());
+    }
+}
+
 on_every_engine!(
+    an_item_that_comes_back_moves_no_cursor,
+    a_listing_goes_on_when_items_are_over,
     cursors_stay_right_while_items_come_and_go,
     a_listing_goes_on_behind_many_new_items,
 );

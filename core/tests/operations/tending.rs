@@ -74,6 +74,24 @@ async fn a_cleaner_sleeps_until_the_next_item_or_the_end_of_its_rest(bench: &Ben
     is_told(call, since, ms(150)).await;
 }
 
+/// Retained items whose time is over are deleted although nobody uses the queue: within a minute.
+async fn a_cleaner_wakes_for_what_is_to_be_deleted(bench: &Bench) {
+    let queue = bench.queue().await;
+    let kept = item("a").retain(secs(30)).unique("k").unique_for(secs(200));
+    queue.add_item(kept).await.unwrap();
+    queue.complete(&take(&queue).await).await.unwrap();
+    assert!(!queue.wait_until_due(ms(30)).await.unwrap());
+    let next = queue.light_clean().await.unwrap().next_in.unwrap();
+    assert!(secs(30) <= next && next <= secs(90), "{next:?}");
+    bench.advance(next);
+    assert!(queue.wait_until_due(ms(30)).await.unwrap());
+    let next = queue.light_clean().await.unwrap().next_in.unwrap();
+    assert!(secs(110) <= next && next <= secs(230), "the unique key: {next:?}");
+    bench.advance(next);
+    assert!(queue.wait_until_due(ms(30)).await.unwrap());
+    assert_eq!(queue.light_clean().await.unwrap().next_in, None);
+}
+
 async fn workers_and_cleaners_do_not_take_each_others_tokens(bench: &Bench) {
     let (cleaner, worker) = (bench.queue_in_real_time().await, bench.queue_in_real_time().await);
     let producer = bench.queue_in_real_time().await;
@@ -182,6 +200,7 @@ async fn a_clock_that_was_set_back_does_not_delay_a_deep_clean_for_ever(bench: &
 }
 
 on_every_engine!(
+    a_cleaner_wakes_for_what_is_to_be_deleted,
     a_sleeping_cleaner_is_notified_of_earlier_items,
     a_cleaner_sleeps_until_the_next_item_or_the_end_of_its_rest,
     workers_and_cleaners_do_not_take_each_others_tokens,

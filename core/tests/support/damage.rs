@@ -12,7 +12,7 @@ pub(crate) struct Hurt<'a> {
     pub(crate) queue: &'a str,
 }
 
-/// A change to a queue with the items `ready`, `delayed`, `leased` and `dead` in these states, and the
+/// A change to a queue with the items `ready`, `delayed`, `leased`, `dead` and `completed` in these states, and the
 /// findings that a check must report then.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
@@ -57,6 +57,33 @@ const SOON: &str = "1800000009999";
 const NUMBER: &str = "999";
 
 pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "what extended queues keep for nobody",
+        finds: &[Damage::Dangling, Damage::DanglingDetails, Damage::BadUnique],
+        hurt: |q| {
+            q.run("ZADD", "completed", &[SOON, NUMBER]);
+            q.run("HSET", "results", &[NUMBER, "1800000000000:x"]);
+            q.run("HSET", "retains", &[NUMBER, "5"]);
+            q.run("HSET", "unique_keys", &[NUMBER, "one"]);
+            q.run("HSET", "uniques", &["two", "999:ready"]);
+        },
+    },
+    Case {
+        name: "a lost unique key",
+        finds: &[Damage::BadUnique],
+        hurt: |q| {
+            let number = q.number("ready");
+            q.run("HSET", "unique_keys", &[&number, "key"]);
+        },
+    },
+    Case {
+        name: "kept for too long",
+        finds: &[Damage::BadTime],
+        hurt: |q| {
+            q.score("completed", "completed", "9800000000000");
+            q.run("ZADD", "timers", &["9800000000000", "key"]);
+        },
+    },
     Case {
         name: "lost from ready",
         finds: &[Damage::Stray],

@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 
 pub(crate) use bench::Bench;
 use leaseq::{
-    ConnectOptions, Counts, ErrorKind, Item, ItemInfo, Lease, LeaseOptions, ListOptions, State,
-    WorkQueue,
+    CompleteOptions, ConnectOptions, Counts, ErrorKind, Item, ItemInfo, Lease, LeaseOptions,
+    ListOptions, State, WorkQueue,
 };
 
 /// Makes a test of each of these bodies, `async fn body(bench: &Bench)`, on every engine.
@@ -137,13 +137,19 @@ pub(crate) async fn assert_sound(queue: &WorkQueue) {
     assert!(report.is_sound(), "{:?}: {:?}", report.found, report.details);
 }
 
-/// Four items, one in each state, with the ids `ready`, `delayed`, `leased` and `dead`.
+/// The states of items that have not ended, or can be requeued.
+pub(crate) const LIVE: [State; 4] = [State::Ready, State::Delayed, State::Leased, State::Dead];
+
+/// An item in each state, with the name of the state as its id.
 pub(crate) async fn one_of_each_state(queue: &WorkQueue) -> BTreeMap<State, &'static str> {
+    queue.add_item(item("completed").retain(secs(3_600))).await.unwrap();
+    let done = CompleteOptions::new().result("done");
+    queue.complete_with(&take(queue).await, done).await.unwrap();
     queue.add_item(item("dead").max_attempts(1)).await.unwrap();
     queue.fail(&take(queue).await, "broken", Duration::ZERO).await.unwrap();
     queue.add_item(item("leased")).await.unwrap();
     take(queue).await;
     queue.add_item(item("delayed").delay(secs(60))).await.unwrap();
     queue.add_item(item("ready")).await.unwrap();
-    State::ALL.into_iter().map(|state| (state, state.as_str())).collect()
+    LIVE.into_iter().chain([State::Completed]).map(|state| (state, state.as_str())).collect()
 }

@@ -43,7 +43,7 @@ fn patch_clock_and_calls(script: &str) -> String {
         "{shebang}
 local server, calls = redis, 0
 local last = tonumber(server.call('GET', 'test-fail:{name}') or 0)
-local redis = {{ error_reply = server.error_reply, acl_check_cmd = server.acl_check_cmd }}
+local redis = {{ error_reply = server.error_reply, acl_check_cmd = server.acl_check_cmd, sha1hex = server.sha1hex }}
 function redis.call(...)
   local reply = server.call(...)
   calls = calls + 1
@@ -67,7 +67,7 @@ fn patch_clock_and_count(script: &str) -> String {
     format!(
         "{shebang}
 local server, calls = redis, 0
-local redis = {{ error_reply = server.error_reply, acl_check_cmd = server.acl_check_cmd }}
+local redis = {{ error_reply = server.error_reply, acl_check_cmd = server.acl_check_cmd, sha1hex = server.sha1hex }}
 function redis.call(...)
   calls = calls + 1
   return server.call(...)

@@ -43,7 +43,7 @@ impl Backend for Sqlite {
         let open = Connection::open(self.folder.path().join("queue.db"));
         let connection = open.expect("the file can be opened");
         let mut dump = BTreeMap::new();
-        for table in ["queue", "item", "large"] {
+        for table in ["queue", "item", "large", "extra"] {
             dump_table(&connection, table, &mut dump).expect("the file can be read");
         }
         dump

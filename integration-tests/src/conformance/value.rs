@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::error::Error;
 
 /// Names of fields that contain bytes.
-const BYTES: [&str; 5] = ["id", "ids", "data", "id_prefix", "data_contains"];
+const BYTES: [&str; 8] =
+    ["id", "ids", "data", "id_prefix", "data_contains", "result", "results", "unique"];
 
 /// Expands the lists that are written as `of` and `times`.
 pub(super) fn expand(value: &Value) -> Value {

@@ -36,7 +36,14 @@ pub fn item(fields: &Value) -> Item {
     if let Some(at) = number("due_at_ms") {
         item = item.due_at(UNIX_EPOCH + Duration::from_millis(at));
     }
-    item.delay(delay(fields))
+    if let Some(key) = fields["unique"].as_str() {
+        item = item.unique(bytes(key));
+    }
+    if fields["replace"].as_bool() == Some(true) {
+        item = item.replace();
+    }
+    let ms = |name: &str| Duration::from_millis(number(name).unwrap_or(0));
+    item.delay(delay(fields)).retain(ms("retain_ms")).unique_for(ms("unique_for_ms"))
 }
 
 /// An item of the queue, perhaps of one generation.
@@ -93,6 +100,14 @@ pub fn lease_options(request: &Value) -> LeaseOptions {
 pub fn complete_options(request: &Value) -> CompleteOptions {
     let mut options = CompleteOptions::new();
     options.strict = request["strict"].as_bool() == Some(true);
+    options.retain = request["retain_ms"].as_u64().map(Duration::from_millis);
+    options.results = match (&request["result"], &request["results"]) {
+        (Value::String(one), _) => vec![Some(bytes(one).into())],
+        (_, Value::Array(many)) => {
+            many.iter().map(|one| one.as_str().map(|one| bytes(one).into())).collect()
+        }
+        _ => Vec::new(),
+    };
     options
 }
 
@@ -170,6 +185,10 @@ pub fn info(item: &ItemInfo) -> Value {
         "generation": item.generation,
         "added_at_ms": ms_of(item.added_at),
         "at_ms": item.at.map(ms_of),
+        "ended_at_ms": item.ended_at.map(ms_of),
+        "result": item.result.as_ref().map(|result| hex(result)),
+        "retain_ms": (!item.retain.is_zero()).then(|| ms(item.retain)),
+        "unique": item.unique.as_ref().map(|key| hex(key)),
     })
 }
 

@@ -24,10 +24,13 @@ leaseq_bytes bytes(cJSON *digits) {
 
 leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
     leaseq_item_options *options = NULL;
-    leaseq_bytes id = bytes(cJSON_GetObjectItem(request, "id"));
+    leaseq_bytes id = bytes(cJSON_GetObjectItem(request, "id")),
+                 unique = bytes(cJSON_GetObjectItem(request, "unique"));
     int64_t priority = number(request, "priority", -1), delay = number(request, "delay_ms", -1),
-            due_at = number(request, "due_at_ms", -1),
+            due_at = number(request, "due_at_ms", -1), retain = number(request, "retain_ms", -1),
+            unique_for = number(request, "unique_for_ms", -1),
             attempts = number(request, "max_attempts", -1);
+    bool replace = cJSON_IsTrue(cJSON_GetObjectItem(request, "replace"));
     leaseq_status status = leaseq_item_options_new(&options, error);
     if (!status && id.data != NULL)
         status = leaseq_item_options_set_id(options, id.data, id.len, error);
@@ -37,6 +40,12 @@ leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
     if (!status && due_at >= 0) status = leaseq_item_options_set_due_at_ms(options, due_at, error);
     if (!status && attempts >= 0)
         status = leaseq_item_options_set_max_attempts(options, (uint32_t)attempts, error);
+    if (!status && retain >= 0) status = leaseq_item_options_set_retain_ms(options, retain, error);
+    if (!status && unique.data != NULL)
+        status = leaseq_item_options_set_unique(options, unique.data, unique.len, error);
+    if (!status && unique_for >= 0)
+        status = leaseq_item_options_set_unique_for_ms(options, unique_for, error);
+    if (!status && replace) status = leaseq_item_options_set_replace(options, replace, error);
     if (status) leaseq_item_options_free(&options);
     return options;
 }
@@ -51,8 +60,28 @@ leaseq_lease_options *lease_options(const cJSON *request, leaseq_error **error) 
     return options;
 }
 
+leaseq_complete_options *complete_options(const cJSON *request, leaseq_error **error) {
+    leaseq_complete_options *options = NULL;
+    bool strict = cJSON_IsTrue(cJSON_GetObjectItem(request, "strict"));
+    int64_t retain = number(request, "retain_ms", -1);
+    cJSON *list = cJSON_GetObjectItem(request, "results"), *one = NULL;
+    size_t count = (size_t)cJSON_GetArraySize(list), i = 0;
+    leaseq_bytes result = bytes(cJSON_GetObjectItem(request, "result")), results[count + 1];
+    cJSON_ArrayForEach(one, list) results[i++] = bytes(one);
+    leaseq_status status = leaseq_complete_options_new(&options, error);
+    if (!status) status = leaseq_complete_options_set_strict(options, strict, error);
+    if (!status && retain >= 0)
+        status = leaseq_complete_options_set_retain_ms(options, retain, error);
+    if (!status && result.data != NULL)
+        status = leaseq_complete_options_set_result(options, result.data, result.len, error);
+    if (!status && list != NULL)
+        status = leaseq_complete_options_set_results(options, results, count, error);
+    if (status) leaseq_complete_options_free(&options);
+    return options;
+}
+
 leaseq_state state_of(const char *word) {
-    leaseq_state state = LEASEQ_STATE_DEAD;
+    leaseq_state state = LEASEQ_STATE_CANCELLED;
     while (state != LEASEQ_STATE_NONE && strcmp(leaseq_state_name(state), word) != 0) state--;
     return state;
 }

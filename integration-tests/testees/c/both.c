@@ -8,14 +8,16 @@ cJSON *both(Call *call, const char *op) {
     int64_t duration = number(call->request, "duration_ms", 0),
             wait = number(call->request, "wait_ms", LEASEQ_WAIT_FOREVER);
     leaseq_lease *all[before + 1], *next[count + 1];
-    bool done[before + 1], strict = cJSON_IsTrue(cJSON_GetObjectItem(call->request, "strict"));
-    leaseq_complete_options *complete = NULL;
-    leaseq_lease_options *options = lease_options(call->request, &call->error);
+    bool done[before + 1];
     (void)op;
+    leaseq_lease_options *options = lease_options(call->request, &call->error);
     if (options == NULL) return NULL;
+    leaseq_complete_options *complete = complete_options(call->request, &call->error);
+    if (complete == NULL) {
+        leaseq_lease_options_free(&options);
+        return NULL;
+    }
     cJSON_ArrayForEach(name, names) all[i++] = held(name->valuestring);
-    leaseq_complete_options_new(&complete, &call->error);
-    leaseq_complete_options_set_strict(complete, strict, &call->error);
     leaseq_queue_complete_and_lease(call->queue, all, before, complete, done, duration, wait,
                                     options, next, count, &count, &call->error);
     leaseq_complete_options_free(&complete);

@@ -41,6 +41,8 @@ cJSON *say_counts(const leaseq_counts *counts) {
     put(said, "delayed", counts->delayed);
     put(said, "leased", counts->leased);
     put(said, "dead", counts->dead);
+    put(said, "completed", counts->completed);
+    put(said, "cancelled", counts->cancelled);
     put_unless(-1, said, "oldest_ready_ms", counts->oldest_ready_ms);
     cJSON_AddBoolToObject(said, "paused", counts->paused != 0);
     put(totals, "added", counts->total_added);
@@ -50,6 +52,7 @@ cJSON *say_counts(const leaseq_counts *counts) {
     put(totals, "failed", counts->total_failed);
     put(totals, "died", counts->total_died);
     put(totals, "removed", counts->total_removed);
+    put(totals, "replaced", counts->total_replaced);
     return said;
 }
 

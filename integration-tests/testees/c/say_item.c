@@ -14,6 +14,15 @@ static void put_bytes(cJSON *object, const char *name, const char *data, size_t 
     free(digits);
 }
 
+/* Nothing for NULL. */
+static void put_optional(cJSON *object, const char *name, const char *data, size_t len) {
+    if (data == NULL) {
+        cJSON_AddNullToObject(object, name);
+    } else {
+        put_bytes(object, name, data, len);
+    }
+}
+
 static cJSON *say_ending(leaseq_ending kind, int64_t at_ms) {
     cJSON *said = cJSON_CreateObject();
     cJSON_AddStringToObject(said, "kind", leaseq_ending_name(kind));
@@ -71,6 +80,10 @@ cJSON *say_item(const leaseq_item_info *item) {
     cJSON_AddStringToObject(said, "generation", leaseq_item_info_generation(item));
     put(said, "added_at_ms", (uint64_t)leaseq_item_info_added_at_ms(item));
     put_unless(-1, said, "at_ms", leaseq_item_info_at_ms(item));
+    put_unless(-1, said, "ended_at_ms", leaseq_item_info_ended_at_ms(item));
+    put_unless(0, said, "retain_ms", leaseq_item_info_retain_ms(item));
+    put_optional(said, "result", leaseq_item_info_result(item), leaseq_item_info_result_len(item));
+    put_optional(said, "unique", leaseq_item_info_unique(item), leaseq_item_info_unique_len(item));
     return said;
 }
 

@@ -47,6 +47,7 @@ leaseq_bytes bytes(cJSON *digits);
 /* The options of the request, to be freed; NULL if one of them is refused. */
 leaseq_item_options *item_options(const cJSON *request, leaseq_error **error);
 leaseq_lease_options *lease_options(const cJSON *request, leaseq_error **error);
+leaseq_complete_options *complete_options(const cJSON *request, leaseq_error **error);
 
 /* NONE for a word that is no state. */
 leaseq_state state_of(const char *word);

@@ -119,10 +119,8 @@ cJSON *settle(Call *call, const char *op) {
         return say_each(statuses, count, say_state, states);
     }
     bool done[count + 1];
-    leaseq_complete_options *options = NULL;
-    bool strict = cJSON_IsTrue(cJSON_GetObjectItem(call->request, "strict"));
-    leaseq_complete_options_new(&options, error);
-    leaseq_complete_options_set_strict(options, strict, error);
+    leaseq_complete_options *options = complete_options(call->request, error);
+    if (options == NULL) return NULL;
     if (lone != NULL) {
         leaseq_queue_complete_with(queue, all[0], options, done, error);
     } else {

@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Lease, LeaseqError, connect } from '../../../bindings-node/index.mjs'
 import {
   bytes,
+  completion,
   failure,
   generation,
   given,
@@ -61,7 +62,7 @@ async function operate(queue, request, signal) {
   const keepAlive = request.keep_alive ? given({ limitMs: request.keep_alive_limit_ms }) : undefined
   const [durationMs, waitMs] = [request.duration_ms, request.wait_ms]
   const how = given({ durationMs, waitMs, keepAlive, signal })
-  const strict = given({ strict: request.strict })
+  const complete = completion(request)
   const release = given({ delayMs: request.delay_ms, reason: request.reason })
   const fail = given({ delayMs: request.delay_ms, dead: request.dead })
   const error = request.error ?? ''
@@ -78,13 +79,13 @@ async function operate(queue, request, signal) {
     case 'lease_many':
       return keep(request.as, await queue.leaseMany(request.count, how))
     case 'complete_and_lease': {
-      const both = await queue.completeAndLease(many, request.count, { ...how, ...strict })
+      const both = await queue.completeAndLease(many, request.count, { ...how, ...complete })
       return { completed: both.completed, leases: keep(request.as, both.leases) }
     }
     case 'complete':
-      return queue.complete(one, strict)
+      return queue.complete(one, complete)
     case 'complete_many':
-      return queue.completeMany(many, strict)
+      return queue.completeMany(many, complete)
     case 'extend':
       return queue.extend(one, durationMs)
     case 'extend_many':

@@ -18,6 +18,18 @@ export const item = (fields) =>
     delayMs: fields.delay_ms,
     dueAtMs: fields.due_at_ms,
     maxAttempts: fields.max_attempts,
+    retainMs: fields.retain_ms,
+    unique: fields.unique === undefined ? undefined : bytes(fields.unique),
+    uniqueForMs: fields.unique_for_ms,
+    replace: fields.replace,
+  })
+
+export const completion = ({ strict, retain_ms: retainMs, result, results }) =>
+  given({
+    strict,
+    retainMs,
+    result: result === undefined ? undefined : bytes(result),
+    results: results?.map((one) => (one === null ? null : bytes(one))),
   })
 
 export const generation = (fields) => given({ ifGeneration: fields.if_generation })
@@ -67,7 +79,10 @@ export const info = (found) =>
     ...history(found),
     id: hex(found.idBytes),
     data: hex(found.data),
+    result: found.result && hex(found.result),
+    unique: found.uniqueBytes && hex(found.uniqueBytes),
     id_bytes: undefined,
+    unique_bytes: undefined,
   }
 
 export const lost = { fails: 'LEASE_LOST' }

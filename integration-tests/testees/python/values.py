@@ -25,6 +25,19 @@ def time(ms: int | None) -> datetime | None:
     return None if ms is None else first + timedelta(milliseconds=ms)
 
 
+def hexadecimal(value: bytes | None) -> str | None:
+    return None if value is None else value.hex()
+
+
+def completion(request: Request) -> Request:
+    how = {"strict": bool(request.get("strict")), "retain": seconds(request.get("retain_ms"))}
+    if "result" in request:
+        how["result"] = bytes.fromhex(request["result"])
+    if "results" in request:
+        how["results"] = [one if one is None else bytes.fromhex(one) for one in request["results"]]
+    return how
+
+
 def item(fields: Request) -> leaseq.Item:
     return leaseq.Item(
         bytes.fromhex(fields.get("data") or ""),
@@ -33,6 +46,10 @@ def item(fields: Request) -> leaseq.Item:
         delay=seconds(fields.get("delay_ms")),
         due_at=time(fields.get("due_at_ms")),
         max_attempts=fields.get("max_attempts"),
+        retain=seconds(fields.get("retain_ms")),
+        unique=bytes.fromhex(fields["unique"]) if "unique" in fields else None,
+        unique_for=seconds(fields.get("unique_for_ms")),
+        replace=bool(fields.get("replace")),
     )
 
 
@@ -102,13 +119,18 @@ def info(found: leaseq.ItemInfo | None) -> Request | None:
         "state": found.state.value,
         "added_at_ms": ms(found.added_at),
         "at_ms": ms(found.at),
+        "ended_at_ms": ms(found.ended_at),
+        "result": hexadecimal(found.result),
+        "retain_ms": ms(found.retain),
+        "unique": hexadecimal(found.unique_bytes),
         **history(found),
     }
 
 
 def counts(counted: leaseq.Counts) -> Request:
-    totals = ("added", "leased", "completed", "expired", "failed", "died", "removed")
-    names = ("ready", "ready_by_priority", "delayed", "leased", "dead", "paused")
+    totals = ("added", "leased", "completed", "expired", "failed", "died", "removed", "replaced")
+    states = ("ready", "delayed", "leased", "dead", "completed", "cancelled")
+    names = (*states, "ready_by_priority", "paused")
     return {name: getattr(counted, name) for name in names} | {
         "oldest_ready_ms": ms(counted.oldest_ready),
         "totals": {name: getattr(counted.totals, name) for name in totals},

@@ -8,6 +8,7 @@ from typing import Any
 import leaseq
 from values import (
     Request,
+    completion,
     counts,
     generation,
     info,
@@ -61,7 +62,7 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
     ids = [bytes.fromhex(digits) for digits in request.get("ids", [])]
     match op:
         case "complete" | "complete_many":
-            return do(leases, strict=bool(request.get("strict"))), tell
+            return do(leases, **completion(request)), tell
         case "extend" | "extend_many":
             return do(leases, duration), tell
         case "release" | "release_many":
@@ -78,7 +79,7 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             count = ([leases] if both else []) + ([request["count"]] if op != "lease" else [])
             wait, limit = (seconds(request.get(of)) for of in ("wait_ms", "keep_alive_limit_ms"))
             how = {"keep_alive": bool(request.get("keep_alive")), "keep_alive_limit": limit}
-            how |= {"strict": bool(request.get("strict"))} if both else {}
+            how |= completion(request) if both else {}
             return do(*count, duration, wait, **how), tell
         case "get":
             return do(bytes.fromhex(request["id"])), tell

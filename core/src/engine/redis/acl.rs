@@ -53,6 +53,11 @@ pub(super) async fn check(context: &Context, queue: &QueueName, script: Script) 
     }
     // From the reply, not from the context: the client may have discarded the queue meanwhile.
     let keys = learn(context, queue).await?;
+    refuse(&keys, queue, script)
+}
+
+/// The same by what is known, for a script that is sent instead of one that was checked.
+pub(super) fn refuse(keys: &Keys, queue: &QueueName, script: Script) -> Result<()> {
     match keys.denied.of(script) {
         Access::Denied(lacks) => Err(Error::invalid(format_args!(
             "queue {queue}, {}: the user may not run all of it, so nothing was begun; grant {lacks}",

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::keys::UP_TO_READY;
+use redis::Cmd;
+
+use super::keys::{ALL, UP_TO_READY};
 use super::number;
 use super::record::{store_id, write_record};
 use super::redis_engine::RedisEngine;
@@ -12,7 +14,7 @@ use crate::Result;
 use crate::engine::RequestId;
 use crate::item::{Due, Item};
 use crate::name::QueueName;
-use crate::options::MAX_DELAY;
+use crate::options::{MAX_DELAY, ms};
 
 pub(super) async fn add(
     engine: &RedisEngine,
@@ -25,9 +27,13 @@ pub(super) async fn add(
     let first: Vec<&Item> = items.iter().filter(|item| seen.insert(&item.id)).collect();
     let ids: Vec<_> = first.iter().map(|item| store_id(&item.id)).collect();
     let highest = first.iter().map(|item| item.priority).max().unwrap_or(0);
-    let key_count = UP_TO_READY + highest as usize;
+    let extended = first.iter().any(|item| has_more_options(item));
+    let (script, key_count) = match extended {
+        true => (Script::AddExtended, ALL),
+        false => (Script::Add, UP_TO_READY + highest as usize),
+    };
     let reply = engine
-        .run(queue, Script::Add, key_count, request_id, |command| {
+        .run(queue, script, key_count, request_id, |command| {
             command.arg(&number::salt(request_id)[..]).arg(ids.len());
             for id in &ids {
                 command.arg(&**id);
@@ -37,12 +43,9 @@ pub(super) async fn add(
                 write_record(&mut record, id, &item.data);
                 command.arg(&*record);
             }
-            for (i, item) in first.iter().enumerate() {
-                let max_attempts = item.max_attempts.unwrap_or(0);
-                let delay = delay(item.due());
-                if item.priority > 0 || delay > 0 || max_attempts > 0 {
-                    command.arg(i + 1).arg(item.priority).arg(delay).arg(max_attempts);
-                }
+            add_options(command, &first);
+            if extended {
+                add_more_options(command, &first);
             }
         })
         .await?;
@@ -57,6 +60,42 @@ pub(super) async fn add(
     let mut seen = HashSet::new();
     let mut answer = |item: &Item| seen.insert(item.id.clone()) && answers.next().unwrap_or(false);
     Ok(items.iter().map(&mut answer).collect())
+}
+
+fn add_options(command: &mut Cmd, items: &[&Item]) {
+    let options = |item: &Item| (item.priority, delay(item.due()), item.max_attempts.unwrap_or(0));
+    let with_options = || items.iter().enumerate().filter(|(_, item)| options(item) != (0, 0, 0));
+    command.arg(with_options().count());
+    for (i, item) in with_options() {
+        let (priority, delay, max_attempts) = options(item);
+        command.arg(i + 1).arg(priority).arg(delay).arg(max_attempts);
+    }
+}
+
+/// Whether the item has options that make a queue extended, or that only extended queues know.
+fn has_more_options(item: &Item) -> bool {
+    item.unique.is_some() || item.replace || !item.retain.is_zero()
+}
+
+fn add_more_options(command: &mut Cmd, items: &[&Item]) {
+    let more = |item: &Item| (ms(item.retain), ms(item.unique_for), u8::from(item.replace));
+    let usual = more(items[0]);
+    command.arg(usual.0).arg(usual.1).arg(usual.2);
+    let differing = || items.iter().enumerate().filter(|(_, item)| more(item) != usual);
+    command.arg(differing().count());
+    for (i, item) in differing() {
+        let (retain, unique_for, replace) = more(item);
+        command.arg(i + 1).arg(retain).arg(unique_for).arg(replace);
+    }
+    let keys = || items.iter().enumerate().filter_map(|(i, item)| Some((i, item.unique.as_ref()?)));
+    let count = keys().count();
+    command.arg(count);
+    for (i, key) in keys() {
+        if count < items.len() {
+            command.arg(i + 1);
+        }
+        command.arg(&**key);
+    }
 }
 
 /// As the script reads it: a delay, or a time, which is more than the longest delay.

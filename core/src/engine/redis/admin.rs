@@ -1,12 +1,12 @@
-//! The operations of operators and cleaners: remove, requeue, bury, revise, purge, light clean, pause, drop. Also the end
-//! of a client's use of a queue.
+//! The operations of operators and cleaners: remove, requeue, bury, revise, purge, light clean, pause, drop. Also the
+//! end of a client's use of a queue.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::{Cmd, ToRedisArgs, Value, cmd};
 
-use super::keys::{ALL, UP_TO_DEAD, UP_TO_META, UP_TO_WAKE};
+use super::keys::{ALL, UP_TO_META, UP_TO_WAKE};
 use super::record::{store_id, write_record};
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
@@ -27,7 +27,7 @@ pub(super) async fn remove(
     request_id: &RequestId,
 ) -> Result<Vec<bool>> {
     let fill = |command: &mut Cmd| name_items(command, items.iter());
-    let reply = engine.run(queue, Script::Remove, UP_TO_DEAD, request_id, fill).await?;
+    let reply = engine.run(queue, Script::Remove, ALL, request_id, fill).await?;
     reply::bools(&reply::text(reply)?, items.len())
 }
 
@@ -139,14 +139,15 @@ pub(super) async fn light_clean(
             command.arg(LIGHT_STEP);
         })
         .await?;
-    let [promoted, expired, died, next]: [i64; 4] = reply::numbers(&reply::text(reply)?)?;
+    let [promoted, expired, died, unfinished, next]: [i64; 5] =
+        reply::numbers(&reply::text(reply)?)?;
     let report = LightReport {
         promoted: promoted as u64,
         expired: expired as u64,
         died: died as u64,
         next_in: u64::try_from(next).ok().map(Duration::from_millis),
     };
-    let more = promoted.max(expired) >= LIGHT_STEP as i64;
+    let more = promoted.max(expired) >= LIGHT_STEP as i64 || unfinished == 1;
     Ok((report, more))
 }
 

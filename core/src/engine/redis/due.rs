@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::keys::{UP_TO_DELAYED, UP_TO_META};
+use super::keys::{ALL, UP_TO_META};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -16,7 +16,7 @@ pub(super) async fn next_due(
     rest: Duration,
 ) -> Result<Option<Duration>> {
     let reply = engine
-        .query(queue, Script::NextDue, UP_TO_DELAYED, |command| {
+        .query(queue, Script::NextDue, ALL, |command| {
             command.arg(rest.as_millis() as u64);
         })
         .await?;

@@ -1,5 +1,7 @@
 //! The only place where a key is spelled.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use redis::Cmd;
 
 use super::denied::Denied;
@@ -9,39 +11,52 @@ use crate::name::QueueName;
 /// They share a hash tag, so that a Cluster keeps them on one node.
 #[derive(Debug)]
 pub(super) struct Keys {
-    names: [Vec<u8>; 20],
+    names: [Vec<u8>; ALL],
     /// Never exists. While the slot moves, a Cluster refuses a script with this key before it begins.
     /// Without it, a script that empties a key and uses it again would be stopped half-way.
     absent: Vec<u8>,
     /// The scripts that the user may not run on them.
     pub(super) denied: Denied,
+    /// The queue uses more than plain ones do.
+    extended: AtomicBool,
 }
 
 /// How many keys a script uses, named for the last of them.
 pub(super) const UP_TO_META: usize = 2;
 pub(super) const UP_TO_DETAILS: usize = 6;
 pub(super) const UP_TO_WAKE: usize = 7;
-pub(super) const UP_TO_DELAYED: usize = 8;
 pub(super) const UP_TO_DEAD: usize = 9;
 pub(super) const UP_TO_READY: usize = 11;
-pub(super) const ALL: usize = 20;
+/// All keys of a plain queue.
+pub(super) const PLAIN: usize = 20;
+/// All keys, also those that only extended queues have.
+pub(super) const ALL: usize = 28;
 
 const NAMES: [&str; 11] = [
     "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
 ];
+const MORE_NAMES: [&str; ALL - PLAIN] =
+    ["completed", "cancelled", "ended", "results", "retains", "uniques", "unique_keys", "timers"];
 
 impl Keys {
     pub(super) fn new(namespace: &str, queue: &QueueName) -> Self {
-        let names = std::array::from_fn(|i| {
-            match NAMES.get(i) {
-                Some(name) => format!("{namespace}:{{{queue}}}:{name}"),
-                // Priority 0 has no suffix, so that an autoscaler can read its length.
-                None => format!("{namespace}:{{{queue}}}:ready:{}", i - 10),
-            }
-            .into_bytes()
-        });
+        let name = |i| format!("{namespace}:{{{queue}}}:{}", Keys::short_name(i)).into_bytes();
         let absent = format!("{namespace}:{{{queue}}}:absent").into_bytes();
-        Keys { names, absent, denied: Denied::default() }
+        Keys {
+            names: std::array::from_fn(name),
+            absent,
+            denied: Denied::default(),
+            extended: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the queue is known to use more than plain ones do.
+    pub(super) fn are_extended(&self) -> bool {
+        self.extended.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_extended(&self) {
+        self.extended.store(true, Ordering::Relaxed);
     }
 
     /// Adds the number of keys and the first `count` keys.
@@ -74,9 +89,11 @@ impl Keys {
 
     /// The part after the hash tag, for people.
     pub(super) fn short_name(index: usize) -> String {
-        match NAMES.get(index) {
-            Some(name) => (*name).to_owned(),
-            None => format!("ready:{}", index - 10),
+        match (NAMES.get(index), index.checked_sub(PLAIN)) {
+            (Some(name), _) => (*name).to_owned(),
+            (None, Some(more)) => MORE_NAMES[more].to_owned(),
+            // Priority 0 has no suffix, so that an autoscaler can read its length.
+            (None, None) => format!("ready:{}", index - 10),
         }
     }
 }

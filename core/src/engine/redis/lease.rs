@@ -5,13 +5,13 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::details::read_details;
-use super::keys::ALL;
+use super::keys::{ALL, PLAIN};
 use super::number;
 use super::record::read_record;
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
-use super::settle::{add_completes, count_completes};
+use super::settle::{add_completes, are_extended};
 use crate::Result;
 use crate::engine::{
     Complete, CompleteAndLeaseReply, LeaseRequest, Leased, LeasedItem, RequestId, Token,
@@ -26,7 +26,7 @@ pub(super) async fn lease(
     request_id: &RequestId,
 ) -> Result<Leased> {
     let fill = |command: &mut Cmd| add_wanted(command, wanted, poll_interval);
-    let reply = engine.run(queue, Script::Lease, ALL, request_id, fill).await?;
+    let reply = engine.run(queue, Script::Lease, PLAIN, request_id, fill).await?;
     read(queue, wanted, reply::array(reply)?)
 }
 
@@ -38,19 +38,19 @@ pub(super) async fn complete_and_lease(
     poll_interval: Duration,
     request_id: &RequestId,
 ) -> Result<CompleteAndLeaseReply> {
-    /// The arguments before those of the first half: lane, number, and this index itself.
-    const BEFORE: usize = 3;
-    let reply = engine
-        .run(queue, Script::CompleteAndLease, ALL, request_id, |command| {
-            if leases.is_empty() {
-                command.arg(BEFORE);
-            } else {
-                command.arg(BEFORE + count_completes(leases));
-                add_completes(command, leases);
-            }
-            add_wanted(command, wanted, poll_interval);
-        })
-        .await?;
+    let (script, key_count) = match are_extended(leases) {
+        true => (Script::CompleteAndLeaseExtended, ALL),
+        false => (Script::CompleteAndLease, PLAIN),
+    };
+    let fill = |command: &mut Cmd| {
+        // What is leased comes first, because its length is known.
+        command.arg(4 + 2 * wanted.len().max(1));
+        add_wanted(command, wanted, poll_interval);
+        if !leases.is_empty() {
+            add_completes(command, leases);
+        }
+    };
+    let reply = engine.run(queue, script, key_count, request_id, fill).await?;
     let [now, look_in, numbers, records, details, completed] = reply::array(reply)?;
     let completed = reply::text(completed)?;
     // A request for a lost reply names nothing to complete.

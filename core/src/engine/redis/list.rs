@@ -7,7 +7,7 @@ use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
 use crate::engine::{ListStep, Listed};
-use crate::item::{Cursor, State};
+use crate::item::State;
 use crate::name::QueueName;
 use crate::{Error, Result};
 
@@ -19,7 +19,7 @@ pub(super) async fn list(
     let (state, reverse) = (step.state, step.reverse);
     let cursor = step.cursor.as_ref();
     if let Some(cursor) = cursor.filter(|cursor| !is_place(state, &cursor.place)) {
-        let what = format_args!("queue {queue}: a cursor of another state or engine: {cursor}");
+        let what = format_args!("queue {queue}: a cursor of another engine: {cursor}");
         return Err(Error::invalid(what));
     }
     let since = step.since_ms.map_or("(-inf".into(), |ms| format!("({ms}"));
@@ -37,17 +37,16 @@ pub(super) async fn list(
     };
     // Damaged numbers may be no text.
     let place = |value| Ok(String::from_utf8_lossy(&reply::bytes(value)?).into_owned());
-    let cursor = |place| Cursor { reverse, place };
     let rest = place(rest)?;
     let mut listed =
-        Listed { entries: Vec::new(), cursor: (!rest.is_empty()).then(|| cursor(rest)) };
+        Listed { entries: Vec::new(), cursor: (!rest.is_empty()).then(|| step.cursor_at(rest)) };
     while let (Some(at), Some(number), Some(record), Some(details), Some(score)) =
         (parts.next(), parts.next(), parts.next(), parts.next(), parts.next())
     {
         let (number, record) = (reply::bytes(number)?, read_record(reply::bytes(record)?));
         // Skips damaged items.
-        let info = item_info(state, &number, record, details, score)?;
-        listed.entries.push((info, cursor(place(at)?)));
+        let info = item_info(state, &number, record, [details, score], &mut parts)?;
+        listed.entries.push((info, step.cursor_at(place(at)?)));
     }
     Ok(listed)
 }
@@ -56,12 +55,12 @@ pub(super) async fn list(
 fn is_place(state: State, place: &str) -> bool {
     let is_index = |part: &str| part.len() <= 10 && part.bytes().all(|c| c.is_ascii_digit());
     match (state, &place.split(':').collect::<Vec<_>>()[..]) {
-        (State::Ready, [priority, _anchor, index, distance]) => {
+        (State::Ready, [priority, _anchor, index, distance, _delivery]) => {
             priority.len() == 1
                 && [priority, index, distance].into_iter().all(|part| is_index(part))
         }
         (State::Ready, _) => false,
-        (_, [score, _number]) => score.parse::<f64>().is_ok_and(f64::is_finite),
+        (_, [score, _number]) => score.parse::<f64>().is_ok_and(|score| !score.is_nan()),
         _ => false,
     }
 }

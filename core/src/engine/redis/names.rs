@@ -43,10 +43,12 @@ pub(super) async fn register(context: &Context, queue: &QueueName, until: Instan
             }
         }
         let directory = QueueName::directory();
-        let changed = context.manager.run(&directory, Script::Register, until, None, |command| {
-            command.arg(1).arg(keys::queues(&context.namespace)).arg(queue.as_str());
-            command.arg(&*listed).arg(&*incarnation);
-        });
+        let changed =
+            context.manager.run(&directory, Script::Register, until, None, |command, _| {
+                command.arg(1).arg(keys::queues(&context.namespace)).arg(queue.as_str());
+                command.arg(&*listed).arg(&*incarnation);
+                Ok(())
+            });
         // Check again even after a success: others may have dropped or made the queue meanwhile.
         changed.await?;
     }

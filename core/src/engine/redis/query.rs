@@ -6,7 +6,7 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::details::read_details;
-use super::keys::{ALL, UP_TO_DEAD};
+use super::keys::ALL;
 use super::number;
 use super::record::{read_record, store_id};
 use super::redis_engine::RedisEngine;
@@ -21,10 +21,11 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
     let reply = engine.query(queue, Script::Counts, ALL, |_| ()).await?;
     let numbers = reply::list(reply)?;
     let numbers: Vec<i64> = numbers.into_iter().map(reply::number).collect::<Result<_>>()?;
-    let Ok(numbers) = <[i64; 22]>::try_from(numbers) else {
+    let Ok(numbers) = <[i64; 25]>::try_from(numbers) else {
         return Err(reply::unexpected("counts"));
     };
-    let [leased, delayed, dead, paused, age, rest @ ..] = numbers.map(|n| n.max(-1));
+    let [leased, delayed, dead, completed, cancelled, paused, age, rest @ ..] =
+        numbers.map(|n| n.max(-1));
     let n = |i: usize| rest[i].max(0) as u64;
     let ready_by_priority: [u64; 10] = std::array::from_fn(n);
     Ok(Counts {
@@ -33,6 +34,8 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
         delayed: delayed.max(0) as u64,
         leased: leased.max(0) as u64,
         dead: dead.max(0) as u64,
+        completed: completed.max(0) as u64,
+        cancelled: cancelled.max(0) as u64,
         oldest_ready: u64::try_from(age).ok().map(Duration::from_millis),
         paused: paused == 1,
         totals: Totals {
@@ -43,6 +46,7 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
             failed: n(14),
             died: n(15),
             removed: n(16),
+            replaced: n(17),
         },
     })
 }
@@ -54,7 +58,7 @@ pub(super) async fn get(
     with_data: bool,
 ) -> Result<Vec<Option<ItemInfo>>> {
     let reply = engine
-        .query(queue, Script::Get, UP_TO_DEAD, |command| {
+        .query(queue, Script::Get, ALL, |command| {
             command.arg(u8::from(with_data));
             for id in ids {
                 command.arg(&*store_id(id));
@@ -83,22 +87,28 @@ pub(super) async fn get(
             true => read_record(reply::bytes(record)?),
             false => Some((id.clone(), Bytes::new())),
         };
-        let info = item_info(state, &number, record, details, score)?;
+        let info = item_info(state, &number, record, [details, score], &mut parts)?;
         found.push(Some(info.ok_or_else(|| reply::bad_record(queue, &number))?));
     }
     Ok(found)
 }
 
-/// `record`: id and data. `None`: the number or the record cannot be read.
+/// `record`: id and data. `extras`: what `parts/extras.lua` reads. `None`: the number or the record cannot be read.
 pub(super) fn item_info(
     state: State,
     number: &[u8],
     record: Option<(Bytes, Bytes)>,
-    details: Value,
-    score: Value,
+    [details, score]: [Value; 2],
+    extras: &mut impl Iterator<Item = Value>,
 ) -> Result<Option<ItemInfo>> {
+    let [ended, result, retain, unique] = [(); 4].map(|()| extras.next().unwrap_or(Value::Nil));
     let Some((generation, (id, data))) = number::read(number).zip(record) else { return Ok(None) };
     let details = read_details(&reply::bytes(details)?);
+    let result = reply::bytes(result)?;
+    // What cannot be read is left out.
+    let ms = |value| -> Result<Option<u64>> {
+        Ok(std::str::from_utf8(&reply::bytes(value)?).ok().and_then(|ms| ms.parse().ok()))
+    };
     Ok(Some(ItemInfo {
         id,
         data,
@@ -113,5 +123,9 @@ pub(super) fn item_info(
         generation: generation.to_string(),
         added_at: from_ms(details.added_at_ms.unwrap_or_else(|| number::added_at_ms(generation))),
         at: reply::text(score)?.parse::<f64>().ok().map(|ms| from_ms(ms.max(0.0) as u64)),
+        ended_at: ms(ended)?.map(from_ms),
+        result: (!result.is_empty()).then(|| result.slice(1..)),
+        retain: Duration::from_millis(ms(retain)?.unwrap_or(0)),
+        unique: Some(reply::bytes(unique)?).filter(|key| !key.is_empty()),
     }))
 }

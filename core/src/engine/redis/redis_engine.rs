@@ -7,6 +7,7 @@ use redis::{Cmd, Value};
 use super::address::Address;
 use super::connection_manager::ConnectionManager;
 use super::context::Context;
+use super::keys::ALL;
 use super::names::QueueList;
 use super::notifier::{Notification, Notifier};
 use super::opener::Opener;
@@ -85,18 +86,26 @@ impl RedisEngine {
         request_id: Option<&RequestId>,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        acl::check(&self.context, queue, script).await?;
         let manager = &self.context.manager;
         let (keys, in_a_cluster) = (self.context.keys(queue), manager.in_a_cluster());
+        let extended = script.extended().filter(|_| keys.are_extended());
+        let script = extended.unwrap_or(script);
+        acl::check(&self.context, queue, script).await?;
         let until = request_id.map_or_else(|| self.context.until(), |id| id.until);
         let late_copy = request_id.map(|id| &*id.late_copy);
         manager
-            .run(queue, script, until, late_copy, |command| {
+            .run(queue, script, until, late_copy, |command, variant| {
+                let key_count = if variant.is_extended() { ALL } else { key_count };
+                if variant.is_extended() {
+                    keys.set_extended();
+                    acl::refuse(&keys, queue, variant)?;
+                }
                 keys.declare(command, key_count, in_a_cluster);
                 if let Some(id) = request_id {
                     command.arg(&*id.lane).arg(id.number);
                 }
                 fill(command);
+                Ok(())
             })
             .await
     }

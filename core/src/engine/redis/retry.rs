@@ -23,25 +23,36 @@ const MAX_AT_ONCE: u32 = 3;
 
 impl ConnectionManager {
     /// Runs a script on the queue's server until it answers or `until` has passed. `fill` adds
-    /// the number of keys, the keys and the arguments.
+    /// the number of keys, the keys and the arguments, for this variant of the script; it may refuse that.
     pub(super) async fn run(
         &self,
         queue: &QueueName,
         script: Script,
         until: Instant,
         late_copy: Option<&AtomicBool>,
-        fill: impl Fn(&mut Cmd) + Send + Sync,
+        fill: impl Fn(&mut Cmd, Script) -> Result<()> + Send + Sync,
     ) -> Result<Value> {
-        let mut command = self.scripts.by_digest(script);
-        fill(&mut command);
-        let by_text = || {
-            let mut command = self.scripts.by_text(script);
-            fill(&mut command);
-            command
+        let make = |script, by_text| {
+            let mut command = match by_text {
+                true => self.scripts.by_text(script),
+                false => self.scripts.by_digest(script),
+            };
+            fill(&mut command, script)?;
+            Ok(command)
+        };
+        let (mut variant, mut by_text) = (script, false);
+        let instead = |decision: &RetryDecision| {
+            match decision {
+                // For the rest of the call: the server may forget the script again.
+                RetryDecision::LoadScript => by_text = true,
+                RetryDecision::Extended => variant = variant.extended()?,
+                _ => return None,
+            }
+            Some(make(variant, by_text))
         };
         let mut call = Call::new(self, queue, script.name(), until, late_copy);
         call.confirmed = script.is_confirmed();
-        call.retry(command, Some(by_text)).await
+        call.retry(make(script, false)?, instead).await
     }
 
     /// Runs a plain command on the queue's server.
@@ -51,7 +62,7 @@ impl ConnectionManager {
         until: Instant,
         command: Cmd,
     ) -> Result<Value> {
-        Call::new(self, queue, "command", until, None).retry(command, None::<fn() -> Cmd>).await
+        Call::new(self, queue, "command", until, None).retry(command, |_| None).await
     }
 }
 
@@ -99,11 +110,11 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// `by_text` makes the command for a server that does not know the script.
+    /// `instead`: the command to send next, if the decision asks for another one.
     async fn retry(
         mut self,
         mut command: Cmd,
-        by_text: Option<impl Fn() -> Cmd + Send + Sync>,
+        mut instead: impl FnMut(&RetryDecision) -> Option<Result<Cmd>> + Send,
     ) -> Result<Value> {
         loop {
             if self.manager.closed.is_cancelled() {
@@ -139,19 +150,18 @@ impl<'a> Call<'a> {
             if failure.decision.retries_at_once() {
                 self.limit_at_once().await;
             }
-            let error = match (failure.decision, &by_text) {
-                (RetryDecision::LoadScript, Some(by_text)) => {
-                    // For the rest of the call: the server may forget the script again.
-                    command = by_text();
-                    continue;
-                }
-                (RetryDecision::TooLarge, _) => self.too_large(&endpoint, &command, left).await,
-                (RetryDecision::Denied, _) => self.denied(&command),
-                (RetryDecision::Unconfirmable { executed }, _) => {
+            if let Some(next) = instead(&failure.decision) {
+                command = next.map_err(|error| error.or_unknown(self.outcome_unknown))?;
+                continue;
+            }
+            let error = match failure.decision {
+                RetryDecision::TooLarge => self.too_large(&endpoint, &command, left).await,
+                RetryDecision::Denied => self.denied(&command),
+                RetryDecision::Unconfirmable { executed } => {
                     self.outcome_unknown |= executed;
                     Error::invalid(self.message())
                 }
-                (decision, _) => match self.prepare_next(decision, &endpoint).await {
+                decision => match self.prepare_next(decision, &endpoint).await {
                     None => continue,
                     Some(error) => error,
                 },

@@ -16,6 +16,8 @@ pub(super) enum RetryDecision {
     Unconfirmable { executed: bool },
     /// The server does not know the script: send its text.
     LoadScript,
+    /// The queue is extended: send the extended variant of the script. Nothing was executed.
+    Extended,
     /// Another node of the cluster has the queue. An empty host means the one that was asked.
     Moved(Node),
     /// Another node of the cluster has the queue for the next request only.
@@ -35,7 +37,13 @@ pub(super) enum RetryDecision {
 impl RetryDecision {
     /// Whether the next attempt goes out without a pause.
     pub(super) fn retries_at_once(&self) -> bool {
-        matches!(self, RetryDecision::LoadScript | RetryDecision::Moved(_) | RetryDecision::Ask(_))
+        matches!(
+            self,
+            RetryDecision::LoadScript
+                | RetryDecision::Extended
+                | RetryDecision::Moved(_)
+                | RetryDecision::Ask(_)
+        )
     }
 
     /// Whether the connection cannot be used any more.
@@ -85,6 +93,7 @@ pub(super) fn retry_decision(error: &RedisError) -> RetryDecision {
         _ if inside => RetryDecision::PartiallyApplied,
         "NOSCRIPT" => RetryDecision::LoadScript,
         "SUPERSEDED" => RetryDecision::Superseded,
+        "EXTENDED" => RetryDecision::Extended,
         "FORMAT" => RetryDecision::OtherFormat,
         "READONLY" | "NOAUTH" => RetryDecision::NotExecuted { reconnect: true },
         "TRYAGAIN" | "CLUSTERDOWN" | "LOADING" | "MASTERDOWN" | "OOM" | "MISCONF"

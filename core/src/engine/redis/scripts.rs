@@ -21,32 +21,60 @@ macro_rules! flags {
     };
 }
 
-/// Declares the scripts. Each is put together from its parts and its own file.
+/// Puts a script together from its parts and its own file.
+macro_rules! text {
+    ($name:literal $kind:ident $($part:literal)*) => {
+        concat!(
+            "#!lua", flags!($kind), "\n",
+            $(include_str!(concat!("scripts/parts/", $part, ".lua")),)*
+            include_str!(concat!("scripts/", $name, ".lua")),
+        )
+    };
+}
+
+/// Declares the scripts. Those that are called most have a second variant, `extended`, for queues that use more
+/// than plain ones do: with other parts, and perhaps another file.
 macro_rules! scripts {
     ($($variant:ident $name:literal $kind:ident for [$($operation:ident)*]
-        parts [$($part:literal)*];)*) => {
+        parts [$($part:literal)*]
+        $(extended $extended:ident $file:literal [$($more:literal)*])?;)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub(super) enum Script {
-            $($variant,)*
+            $($variant, $($extended,)?)*
         }
 
         /// Every script, by its place in [`Script`]: name and text.
-        const TEXTS: &[(&str, &str)] = &[$((
-            $name,
-            concat!(
-                "#!lua", flags!($kind), "\n",
-                $(include_str!(concat!("scripts/parts/", $part, ".lua")),)*
-                include_str!(concat!("scripts/", $name, ".lua")),
-            ),
-        ),)*];
+        const TEXTS: &[(&str, &str)] = &[$(
+            ($name, text!($name $kind $($part)*)),
+            $((concat!($name, " extended"), text!($file $kind $($more)*)),)?
+        )*];
 
         impl Script {
-            pub(super) const ALL: &[Script] = &[$(Script::$variant,)*];
+            pub(super) const ALL: &[Script] = &[$(Script::$variant, $(Script::$extended,)?)*];
 
             /// The operations that run it.
             pub(super) fn operations(self) -> &'static [Operation] {
                 match self {
-                    $(Script::$variant => &[$(Operation::$operation,)*],)*
+                    $(
+                        Script::$variant => &[$(Operation::$operation,)*],
+                        $(Script::$extended => Script::$variant.operations(),)?
+                    )*
+                }
+            }
+
+            /// The variant for an extended queue; `None` if there is one for all queues.
+            pub(super) fn extended(self) -> Option<Script> {
+                match self {
+                    $($(Script::$variant => Some(Script::$extended),)?)*
+                    _ => None,
+                }
+            }
+
+            /// Whether this is such a variant.
+            pub(super) fn is_extended(self) -> bool {
+                match self {
+                    $($(Script::$extended => true,)?)*
+                    _ => false,
                 }
             }
         }
@@ -55,53 +83,80 @@ macro_rules! scripts {
 
 scripts! {
     Add "add" fills for [Add]
-        parts ["keys" "now" "day" "number" "incarnation" "lane" "notify_workers" "notify_cleaner" "large"
-        "details" "delay" "moves"];
+        parts ["keys" "now" "day" "number" "format" "incarnation" "lane" "notify_workers" "notify_cleaner" "large"
+        "details" "delay" "moves" "add"]
+        extended AddExtended "add_extended" ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "lane"
+        "notify_workers" "notify_cleaner" "large" "details" "delay" "moves" "add" "unique" "delete_items"
+        "delete_extended" "conflicts"];
     Lease "lease" drains for [Lease]
-        parts ["keys" "now" "day" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "due"
-        "next_due" "large" "fitting" "put_back" "take" "lease"];
+        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
+        "due" "next_due" "large" "fitting" "put_back" "take" "lease"]
+        extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
+        "notify_cleaner" "details" "delivery" "moves" "unique" "due" "next_due" "large" "fitting" "put_back" "take"
+        "record" "delete_items" "delete_extended" "results" "sweep" "lease"];
     Complete "complete" drains for [Complete]
-        parts ["keys" "now" "day" "lane" "delivery" "delete_items" "complete"];
+        parts ["keys" "now" "day" "format" "lane" "delivery" "delete_items" "complete"]
+        extended CompleteExtended "complete" ["keys" "now" "day" "number" "extended" "format_extended" "lane" "details"
+        "delivery" "unique" "delete_items" "delete_extended" "large" "renumber" "retain"
+        "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
-        parts ["keys" "now" "day" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "due"
-        "next_due" "large" "fitting" "put_back" "take" "lease" "delete_items" "complete"];
-    Extend "extend" drains for [Extend] parts ["keys" "now" "day" "lane" "delivery" "current"];
+        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
+        "due" "next_due" "large" "fitting" "put_back" "take" "lease" "delete_items" "complete"]
+        extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "number" "extended" "format_extended"
+        "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "due" "next_due" "large"
+        "fitting" "put_back" "take" "record" "delete_items" "delete_extended" "results" "sweep" "lease"
+        "renumber" "retain" "complete_extended"];
+    Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
+        extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery" "current"];
     Release "release" drains for [Release]
-        parts ["keys" "now" "day" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "current"];
+        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
+        "current"]
+        extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
+        "notify_cleaner" "details" "delivery" "moves" "current"];
     Fail "fail" drains for [Fail]
-        parts ["keys" "now" "day" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "current"];
-    Remove "remove" drains for [Remove] parts ["keys" "now" "day" "lane" "named" "delete_items"];
+        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
+        "current"]
+        extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
+        "notify_cleaner" "details" "delivery" "moves" "unique" "current"];
+    Remove "remove" drains for [Remove]
+        parts ["keys" "now" "day" "extended" "format_extended" "lane" "named" "unique" "delete_items"
+        "delete_extended"];
     Requeue "requeue" drains for [Requeue]
-        parts ["keys" "now" "day" "lane" "notify_workers" "details" "moves" "named"];
+        parts ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers" "details" "moves"
+        "named" "unique"];
     Bury "bury" drains for [Bury]
-        parts ["keys" "now" "day" "number" "lane" "large" "details" "moves" "fitting" "named" "unleased" "renumber"];
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "large" "details" "moves" "fitting" "named"
+        "unique" "unleased" "renumber"];
     Revise "revise" fills for [Revise]
-        parts ["keys" "now" "day" "number" "lane" "notify_workers" "notify_cleaner" "large" "details" "delay" "moves"
-        "fitting" "named" "unleased" "renumber"];
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers" "notify_cleaner" "large"
+        "details" "delay" "moves" "fitting" "named" "unique" "unleased" "renumber"];
     Purge "purge" drains for [Purge]
-        parts ["keys" "now" "day" "lane" "large" "fitting" "put_back" "delete_items"];
+        parts ["keys" "now" "day" "extended" "format_extended" "lane" "large" "fitting" "put_back" "record" "unique"
+        "delete_items" "delete_extended" "results"];
     LightClean "light_clean" drains for [LightClean]
-        parts ["keys" "now" "day" "lane" "notify_workers" "details" "moves" "due" "next_due"];
-    NextDue "next_due" drains for [NextDue] parts ["keys" "now" "day" "next_due"];
+        parts ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers" "details" "moves" "unique" "due"
+        "next_due" "large" "fitting" "record" "delete_items" "delete_extended" "results" "sweep"
+        "next_sweep"];
+    NextDue "next_due" drains for [NextDue] parts ["keys" "now" "day" "extended" "next_due" "next_sweep"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
-    Pause "pause" drains for [SetPaused] parts ["keys" "now" "number" "incarnation"];
+    Pause "pause" drains for [SetPaused] parts ["keys" "now" "number" "extended" "format_extended" "incarnation"];
     Resume "resume" drains for [SetPaused] parts ["keys" "now" "notify_workers" "touch"];
-    Drop "drop" drains for [DropQueue] parts ["keys" "now" "day" "touch"];
-    Counts "counts" reads for [Counts] parts ["keys" "now" "number" "details"];
-    Get "get" reads for [Get] parts ["keys" "now" "large" "fitting" "records"];
-    List "list" reads for [List] parts ["keys" "now" "large" "fitting" "records"];
-    AuditTypes "audit_types" reads for [Audit] parts ["keys" "now"];
+    Drop "drop" drains for [DropQueue] parts ["keys" "now" "day" "extended" "format_extended" "touch"];
+    Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details"];
+    Get "get" reads for [Get] parts ["keys" "now" "extended" "large" "fitting" "records" "extras"];
+    List "list" reads for [List] parts ["keys" "now" "extended" "delivery" "large" "fitting" "records" "extras"];
+    AuditTypes "audit_types" reads for [Audit] parts ["keys" "now" "extended"];
     AuditItems "audit_items" drains for [Audit]
-        parts ["keys" "now" "number" "large" "details" "delivery" "id_matches" "scan"];
-    AuditReady "audit_ready" drains for [Audit] parts ["keys" "now"];
+        parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "details" "delivery" "unique"
+        "id_matches" "scan"];
+    AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     AuditIndex "audit_index" drains for [Audit]
-        parts ["keys" "now" "day" "lane" "large" "id_matches" "scan"];
-    AuditCounts "audit_counts" drains for [Audit] parts ["keys" "now" "incarnation"];
+        parts ["keys" "now" "day" "extended" "format_extended" "lane" "large" "unique" "id_matches" "scan"];
+    AuditCounts "audit_counts" drains for [Audit] parts ["keys" "now" "extended" "format_extended" "incarnation"];
     MendStray "mend_stray" drains for [Audit]
-        parts ["keys" "now" "notify_workers" "large" "details" "delivery" "moves" "id_matches"];
-    MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now"];
+        parts ["keys" "now" "extended" "format_extended" "notify_workers" "large" "record" "details" "delivery" "moves"
+        "unique" "id_matches"];
+    MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     // It is about the list of queues, not the keys of one.
     Register "register" drains for [OpenQueue Add Audit SetPaused DropQueue] parts [];
     PutBack "put_back" drains for [Wait WaitDue] parts [];
@@ -121,12 +176,19 @@ impl Script {
         matches!(
             self,
             Script::Add
+                | Script::AddExtended
                 | Script::Lease
+                | Script::LeaseExtended
                 | Script::Complete
+                | Script::CompleteExtended
                 | Script::CompleteAndLease
+                | Script::CompleteAndLeaseExtended
                 | Script::Extend
+                | Script::ExtendExtended
                 | Script::Release
+                | Script::ReleaseExtended
                 | Script::Fail
+                | Script::FailExtended
                 | Script::Remove
                 | Script::Requeue
                 | Script::Bury
@@ -241,8 +303,10 @@ mod tests {
         let found: BTreeSet<String> = rows
             .map(|row| row.split('|').nth(1).unwrap().replace('`', "").trim().to_owned())
             .collect();
+        // A variant for extended queues is described with the plain one.
         let declared: BTreeSet<String> = TEXTS
             .iter()
+            .filter(|(name, _)| !name.ends_with(" extended"))
             .map(|(name, text)| match text.contains("= load_reply()") {
                 true => format!("{name} L"),
                 false => (*name).to_owned(),

@@ -2,7 +2,7 @@
 
 use redis::Cmd;
 
-use super::keys::{ALL, UP_TO_DEAD, UP_TO_DETAILS};
+use super::keys::{ALL, PLAIN, UP_TO_DEAD, UP_TO_DETAILS};
 use super::record::store_id;
 use super::redis_engine::RedisEngine;
 use super::reply;
@@ -18,15 +18,26 @@ pub(super) async fn complete(
     leases: &[Complete],
     request_id: &RequestId,
 ) -> Result<Vec<bool>> {
-    let reply = engine
-        .run(queue, Script::Complete, UP_TO_DEAD, request_id, |command| {
-            add_completes(command, leases);
-        })
-        .await?;
+    let (script, key_count) = match are_extended(leases) {
+        true => (Script::CompleteExtended, ALL),
+        false => (Script::Complete, UP_TO_DEAD),
+    };
+    let fill = |command: &mut Cmd| add_completes(command, leases);
+    let reply = engine.run(queue, script, key_count, request_id, fill).await?;
     reply::bools(&reply::text(reply)?, leases.len())
 }
 
-/// Adds the arguments that `scripts/parts/complete.lua` reads.
+/// Whether some of the items are retained, or have results, which only extended queues know.
+pub(super) fn are_extended(leases: &[Complete]) -> bool {
+    leases.iter().any(|lease| lease.retain_ms.is_some() || lease.result.is_some())
+}
+
+/// The leases of a batch, with their indexes in a script.
+fn indexed(leases: &[Complete]) -> impl Iterator<Item = (usize, &Complete)> {
+    leases.iter().enumerate().map(|(i, lease)| (i + 1, lease))
+}
+
+/// Adds the arguments that `scripts/parts/complete.lua` reads, or `complete_extended.lua`.
 pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
     command.arg(leases.len());
     for lease in leases {
@@ -35,20 +46,36 @@ pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
     for lease in leases {
         command.arg(&*store_id(&lease.id));
     }
-    let later = || leases.iter().enumerate().filter(|(_, lease)| lease.token.delivery > 0);
+    let later = || indexed(leases).filter(|(_, lease)| lease.token.delivery > 0);
     command.arg(later().count());
     for (i, lease) in later() {
-        command.arg(i + 1).arg(lease.token.delivery);
+        command.arg(i).arg(lease.token.delivery);
     }
-    for (i, _) in leases.iter().enumerate().filter(|(_, lease)| lease.strict) {
-        command.arg(i + 1);
+    let strict = || indexed(leases).filter(|(_, lease)| lease.strict);
+    command.arg(strict().count());
+    for (i, _) in strict() {
+        command.arg(i);
     }
-}
-
-/// Counts the arguments that [`add_completes`] adds.
-pub(super) fn count_completes(leases: &[Complete]) -> usize {
-    let later = leases.iter().filter(|lease| lease.token.delivery > 0).count();
-    2 + 2 * (leases.len() + later) + leases.iter().filter(|lease| lease.strict).count()
+    if !are_extended(leases) {
+        return;
+    }
+    let retain = |lease: &Complete| lease.retain_ms.map_or(-1, |ms| ms as i64);
+    let usual = retain(&leases[0]);
+    command.arg(usual);
+    let differing = || indexed(leases).filter(|(_, lease)| retain(lease) != usual);
+    command.arg(differing().count());
+    for (i, lease) in differing() {
+        command.arg(i).arg(retain(lease));
+    }
+    let results = || indexed(leases).filter_map(|(i, lease)| lease.result.as_ref().map(|r| (i, r)));
+    let count = results().count();
+    command.arg(count);
+    for (i, result) in results() {
+        if count < leases.len() {
+            command.arg(i);
+        }
+        command.arg(&**result);
+    }
 }
 
 pub(super) async fn extend(
@@ -78,7 +105,7 @@ pub(super) async fn release(
     request_id: &RequestId,
 ) -> Result<Vec<bool>> {
     let reply = engine
-        .run(queue, Script::Release, ALL, request_id, |command| {
+        .run(queue, Script::Release, PLAIN, request_id, |command| {
             for lease in leases {
                 command.arg(lease.token.generation).arg(lease.token.delivery);
                 let reason = lease.reason.as_ref().map(|reason| format!("={reason}"));
@@ -96,7 +123,7 @@ pub(super) async fn fail(
     request_id: &RequestId,
 ) -> Result<Vec<Option<State>>> {
     let reply = engine
-        .run(queue, Script::Fail, ALL, request_id, |command| {
+        .run(queue, Script::Fail, PLAIN, request_id, |command| {
             for lease in leases {
                 command.arg(lease.token.generation).arg(lease.token.delivery);
                 match lease.dead {

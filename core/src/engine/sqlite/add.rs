@@ -1,39 +1,84 @@
 //! Adding items.
 
-use rusqlite::params;
+use std::collections::HashSet;
+
+use rusqlite::{OptionalExtension, params};
 
 use super::count_delta::CountDelta;
 use super::database::Database;
-use super::row::{sort_key, state_number};
+use super::row::{DEAD, LEASED, sort_key, state_number};
+use super::{extra, unique};
 use crate::Result;
 use crate::item::{Item, State};
 use crate::name::QueueName;
+use crate::options::ms;
 
 /// Larger data is in a table of its own, so that leasing an item does not write its data again.
 pub(super) const INLINE: usize = 1_024;
 
 const ADD: &str = "INSERT INTO item
-    (number, queue, state, sort_key, position, priority, max_attempts, added_at, since, id, data)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (queue, id) DO NOTHING";
+    (number, queue, state, sort_key, position, priority, max_attempts, added_at, since, id, data, more)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (queue, id) DO NOTHING";
 
 pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result<Vec<bool>> {
     let queue = db.queue_or_new(name)?;
-    let now = db.now as i64;
-    let mut delta = CountDelta::default();
+    let mut adding =
+        Adding { db, queue, delta: CountDelta::default(), first: None, refused: HashSet::new() };
     let mut answers = Vec::with_capacity(items.len());
-    let mut large = Vec::new();
-    db.run(ADD, |statement| {
-        for item in items {
-            let number = db.next_number();
-            let delay = item.due().delay_ms(db.now) as i64;
-            let (state, position, since) = match delay {
-                0 => (State::Ready, number, 0),
-                delay => (State::Delayed, 0, now + delay),
-            };
-            let inline = item.data.len() <= INLINE;
-            let added = statement.execute(params![
+    for item in items {
+        answers.push(adding.add(item)?);
+    }
+    let delta = adding.delta;
+    db.count(queue, &delta)?;
+    Ok(answers)
+}
+
+/// One batch.
+struct Adding<'a> {
+    db: &'a Database,
+    queue: i64,
+    delta: CountDelta,
+    /// The number of the first item that is added. Those of a batch do not make room for each other.
+    first: Option<i64>,
+    /// The ids that were not added. Of items with the same id in one batch only the first can be.
+    refused: HashSet<&'a [u8]>,
+}
+
+impl<'a> Adding<'a> {
+    fn add(&mut self, item: &'a Item) -> Result<bool> {
+        if self.refused.contains(item.id.as_ref()) {
+            return Ok(false);
+        }
+        let number = self.db.next_number();
+        let first = *self.first.get_or_insert(number);
+        if item.unique.is_none() && !item.replace && self.insert(number, item)? {
+            return Ok(true);
+        }
+        let Some(until) = self.make_room(item, first)? else {
+            self.refused.insert(&item.id);
+            return Ok(false);
+        };
+        self.insert(number, item)?;
+        if let Some(key) = &item.unique {
+            unique::take(self.db, self.queue, key, number, until)?;
+        }
+        Ok(true)
+    }
+
+    /// False if there is an item with this id.
+    fn insert(&mut self, number: i64, item: &Item) -> Result<bool> {
+        let now = self.db.now as i64;
+        let delay = item.due().delay_ms(self.db.now) as i64;
+        let (state, position, since) = match delay {
+            0 => (State::Ready, number, 0),
+            delay => (State::Delayed, 0, now + delay),
+        };
+        let inline = item.data.len() <= INLINE;
+        let more = item.unique.is_some() || !item.retain.is_zero();
+        let added = self.db.run(ADD, |statement| {
+            statement.execute(params![
                 number,
-                queue,
+                self.queue,
                 state_number(state),
                 sort_key(state, item.priority, since),
                 position,
@@ -43,26 +88,79 @@ pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result
                 since,
                 item.id.as_ref(),
                 inline.then_some(item.data.as_ref()),
-            ])? == 1;
-            if added {
-                if !inline {
-                    large.push((number, item));
-                }
-                delta.count(state, item.priority, 1);
-                delta.added += 1;
-            }
-            answers.push(added);
+                more,
+            ])
+        })?;
+        if added == 0 {
+            return Ok(false);
         }
-        Ok(())
-    })?;
-    for (number, item) in large {
-        add_large(db, number, &item.data)?;
+        if !inline {
+            add_large(self.db, number, &item.data)?;
+        }
+        if more {
+            let retain = ms(item.retain) as i64;
+            extra::write(self.db, number, retain, item.unique.as_deref())?;
+        }
+        self.delta.count(state, item.priority, 1);
+        self.delta.added += 1;
+        Ok(true)
     }
-    db.count(queue, &delta)?;
-    Ok(answers)
+
+    /// Deletes what an item may replace, unless its number is `first` or later. Returns until when its unique key is reserved; `None` if something is in
+    /// the way that stays.
+    fn make_room(&mut self, item: &Item, first: i64) -> Result<Option<i64>> {
+        let now = self.db.now as i64;
+        let same = self.with_id(item)?;
+        let owner = match &item.unique {
+            Some(key) => unique::owner(self.db, self.queue, key)?,
+            None => None,
+        };
+        let alive = owner.as_ref().filter(|owner| owner.alive.is_some());
+        let owner_is_same = |number: i64| same.as_ref().is_some_and(|(same, _)| *same == number);
+        // The key stays taken although its owner has ended, unless the owner is replaced.
+        if owner.as_ref().is_some_and(|o| o.alive.is_none() && !owner_is_same(o.number)) {
+            return Ok(None);
+        }
+        let in_the_way = same.or(alive.map(|owner| (owner.number, owner.alive.unwrap_or(DEAD))));
+        if let Some((number, state)) = in_the_way {
+            let two = alive.is_some_and(|owner| owner.number != number);
+            if !item.replace || state == LEASED || two || number >= first {
+                return Ok(None);
+            }
+            self.delta.replaced += 1;
+            extra::delete_item(self.db, self.queue, number, &mut self.delta)?;
+        }
+        let reserved = if item.unique_for.is_zero() { 0 } else { now + ms(item.unique_for) as i64 };
+        Ok(Some(owner.map_or(0, |owner| owner.until).max(reserved)))
+    }
+
+    /// Number and state of the item with this id. One whose time is over is deleted.
+    fn with_id(&mut self, item: &Item) -> Result<Option<(i64, i64)>> {
+        const FIND: &str = "SELECT number, state, state IN (4, 5) AND sort_key <= ?3 FROM item
+            WHERE queue = ?1 AND id = ?2";
+        let now = self.db.now as i64;
+        let found = self.db.run(FIND, |s| {
+            s.query_row(params![self.queue, item.id.as_ref(), now], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get_ref(1)?.as_i64().unwrap_or(0), row.get(2)?))
+            })
+            .optional()
+        })?;
+        match found {
+            Some((number, _, true)) => {
+                extra::delete_item(self.db, self.queue, number, &mut self.delta)?;
+                Ok(None)
+            }
+            found => Ok(found.map(|(number, state, _)| (number, state))),
+        }
+    }
 }
 
 pub(super) fn add_large(db: &Database, number: i64, data: &[u8]) -> Result<()> {
     db.run("INSERT INTO large VALUES (?1, ?2)", |s| s.execute(params![number, data]))?;
+    Ok(())
+}
+
+pub(super) fn delete_large(db: &Database, number: i64) -> Result<()> {
+    db.run("DELETE FROM large WHERE number = ?1", |s| s.execute([number]))?;
     Ok(())
 }

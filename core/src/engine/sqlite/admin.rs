@@ -5,8 +5,8 @@ use rusqlite::{OptionalExtension, params};
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
-use super::row::{Stored, WITHOUT_DATA, is_generation, read_priority, read_state, state_number};
-use super::settle::delete_large;
+use super::row::{Stored, WITHOUT_DATA, is_generation, state_number};
+use super::{extra, unique};
 use crate::Result;
 use crate::engine::Target;
 use crate::item::State;
@@ -17,36 +17,26 @@ pub(super) fn remove(db: &mut Database, name: &QueueName, items: &[Target]) -> R
     let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(items.len());
     for target in items {
-        let number = db.run("SELECT number FROM item WHERE queue = ?1 AND id = ?2", |s| {
-            s.query_row(params![queue, target.id.as_ref()], |row| row.get(0)).optional()
-        })?;
-        let gone = match number {
-            Some(number) if is_generation(number, target) => remove_one(db, number, &mut delta)?,
-            _ => false,
+        let found =
+            db.run("SELECT number, sort_key FROM item WHERE queue = ?1 AND id = ?2", |s| {
+                s.query_row(params![queue, target.id.as_ref()], |row| {
+                    Ok((row.get(0)?, row.get_ref(1)?.as_i64().unwrap_or(0)))
+                })
+                .optional()
+            })?;
+        let found = found.filter(|(number, _)| is_generation(*number, target));
+        let Some((number, sort_key)) = found else {
+            answers.push(false);
+            continue;
         };
-        answers.push(gone);
+        let state = extra::delete_item(db, queue, number, &mut delta)?.flatten();
+        // A retained item whose time is over was not there any more.
+        let over = state.is_some_and(State::is_retained) && sort_key <= db.now as i64;
+        delta.removed += i64::from(!over);
+        answers.push(!over);
     }
     db.count(queue, &delta)?;
     Ok(answers)
-}
-
-fn remove_one(db: &Database, number: i64, delta: &mut CountDelta) -> Result<bool> {
-    let gone = db.run(
-        "DELETE FROM item WHERE number = ?1 RETURNING state, priority, data IS NULL",
-        |s| {
-            s.query_row([number], |row| {
-                Ok((read_state(row, 0)?, read_priority(row, 1)?, row.get(2)?))
-            })
-            .optional()
-        },
-    )?;
-    let Some((state, priority, large)) = gone else { return Ok(false) };
-    delete_large(db, number, large)?;
-    if let Some(state) = state {
-        delta.count(state, priority, -1);
-    }
-    delta.removed += 1;
-    Ok(true)
 }
 
 pub(super) fn requeue(db: &mut Database, name: &QueueName, items: &[Target]) -> Result<Vec<bool>> {
@@ -62,9 +52,24 @@ pub(super) fn requeue(db: &mut Database, name: &QueueName, items: &[Target]) -> 
     for target in items {
         let place = params![queue, target.id.as_ref()];
         let found = db.run(&find, |s| s.query_row(place, Stored::read).optional())?;
-        let found = found.filter(|item| is_generation(item.number, target));
-        answers.push(found.is_some());
-        let Some(mut item) = found else { continue };
+        let Some(mut item) = found.filter(|item| is_generation(item.number, target)) else {
+            answers.push(false);
+            continue;
+        };
+        let extra = match item.more {
+            true => extra::read(db, item.number, None)?,
+            false => None,
+        };
+        let unique = extra.and_then(|extra| extra.unique);
+        if let Some(key) = &unique {
+            let owner = unique::owner(db, queue, key)?;
+            if owner.is_some_and(|owner| owner.number != item.number) {
+                answers.push(false);
+                continue;
+            }
+            unique::take(db, queue, key, item.number, 0)?;
+        }
+        answers.push(true);
         if item.broken.any() {
             set_right(db, &item, &mut delta)?;
         }
@@ -87,13 +92,20 @@ pub(super) fn purge(
 ) -> Result<(u64, u64)> {
     let Some(queue) = db.queue(name)? else { return Ok((0, 0)) };
     let numbers = db.rows(
-        "SELECT number FROM item WHERE queue = ?1 AND state = ?2 ORDER BY sort_key, position, number LIMIT ?3",
-        params![queue, state_number(state), limit as i64],
+        "SELECT number FROM item WHERE queue = ?1 AND state = ?2 AND sort_key > ?4 ORDER BY sort_key, position, number LIMIT ?3",
+        // Of retained items, only those whose time has not passed.
+        params![
+            queue,
+            state_number(state),
+            limit as i64,
+            if state.is_retained() { db.now as i64 } else { i64::MIN }
+        ],
         |row| row.get(0),
     )?;
     let mut delta = CountDelta::default();
     for number in numbers {
-        remove_one(db, number, &mut delta)?;
+        let gone = extra::delete_item(db, queue, number, &mut delta)?;
+        delta.removed += i64::from(gone.is_some());
     }
     db.count(queue, &delta)?;
     // In a damaged file, an entry without a row would be found again and again.

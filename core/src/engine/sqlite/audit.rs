@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use rusqlite::params;
 
 use super::count_delta::CountDelta;
 use super::database::Database;
-use super::dropped;
 use super::mend::set_right;
 use super::row::{COLUMNS, MORE, Stored};
+use super::{dropped, extra, unique};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
+use crate::error::show_id;
 use crate::item::State;
 use crate::name::QueueName;
-use crate::options::{MAX_BATCH, MAX_DELAY, MAX_LEASE};
+use crate::options::{MAX_BATCH, MAX_DELAY, MAX_LEASE, MAX_RETAIN};
 
 /// Checks the next items of the file after number `from`, and mends those of the queue and those of no queue.
 /// Returns where to continue.
@@ -57,7 +59,7 @@ pub(super) fn items(
             Found::Own(item, gone) => {
                 last = item.number;
                 report.items += 1;
-                item_damage(db, *item, gone, mend, report, &mut delta)?;
+                item_damage(db, queue.unwrap_or(0), *item, gone, mend, report, &mut delta)?;
             }
             Found::Orphan(number, large) => {
                 last = number;
@@ -77,6 +79,7 @@ pub(super) fn items(
 
 fn item_damage(
     db: &Database,
+    queue: i64,
     mut item: Stored,
     gone: bool,
     mend: bool,
@@ -88,8 +91,10 @@ fn item_damage(
     let too_far = match item.state {
         State::Leased => far(MAX_LEASE),
         State::Delayed => far(MAX_DELAY),
+        State::Completed | State::Cancelled => far(MAX_RETAIN),
         State::Ready | State::Dead => false,
     };
+    let without_key = lost_key(db, queue, &item)?;
     let in_line = item.state == State::Ready;
     let found = [
         (item.broken.state || (item.broken.order && in_line), Damage::Stray),
@@ -97,6 +102,12 @@ fn item_damage(
         (item.broken.details, Damage::BadDetails),
     ];
     let what = format!("item number {}", item.number);
+    if let Some(key) = without_key {
+        report.note(Damage::BadUnique, 1, mend, &what);
+        if mend {
+            unique::take(db, queue, &key, item.number, 0)?;
+        }
+    }
     report.note(Damage::BadRecord, u64::from(gone || item.broken.record), false, &what);
     for (is_so, damage) in found {
         report.note(damage, u64::from(is_so), mend, &what);
@@ -106,6 +117,16 @@ fn item_damage(
         set_right(db, &item, delta)?;
     }
     Ok(())
+}
+
+/// The unique key that an item should have, if nobody has it.
+fn lost_key(db: &Database, queue: i64, item: &Stored) -> Result<Option<Bytes>> {
+    if !item.more || item.state == State::Dead || item.is_over(db.now) {
+        return Ok(None);
+    }
+    let key = extra::read(db, item.number, None)?.and_then(|extra| extra.unique);
+    let Some(key) = key else { return Ok(None) };
+    Ok(unique::owner(db, queue, &key)?.is_none().then_some(key))
 }
 
 /// How far the counts of a queue are from the number of its items.
@@ -133,6 +154,8 @@ pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option
             counted.delayed = row.get("delayed")?;
             counted.leased = row.get("leased")?;
             counted.dead = row.get("dead")?;
+            counted.kept_completed = row.get("kept_completed")?;
+            counted.kept_cancelled = row.get("kept_cancelled")?;
             Ok((counted, row.get("corrected")?))
         })
     })?;
@@ -144,13 +167,17 @@ pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option
     }
     let others = |state: i64| db.run(OTHERS, |s| s.query_row([queue, state], |row| row.get(0)));
     (by.leased, by.delayed, by.dead) = (others(1)?, others(2)?, others(3)?);
+    (by.kept_completed, by.kept_cancelled) = (others(4)?, others(5)?);
     for (there, counted) in by.ready.iter_mut().zip(counted.ready) {
         *there = there.saturating_sub(counted);
     }
     by.leased = by.leased.saturating_sub(counted.leased);
     by.delayed = by.delayed.saturating_sub(counted.delayed);
     by.dead = by.dead.saturating_sub(counted.dead);
-    let wrong = by.ready.iter().chain([&by.delayed, &by.leased, &by.dead]).any(|n| *n != 0);
+    by.kept_completed = by.kept_completed.saturating_sub(counted.kept_completed);
+    by.kept_cancelled = by.kept_cancelled.saturating_sub(counted.kept_cancelled);
+    let others = [&by.delayed, &by.leased, &by.dead, &by.kept_completed, &by.kept_cancelled];
+    let wrong = by.ready.iter().chain(others).any(|n| *n != 0);
     Ok(wrong.then_some(Wrong { queue, corrected, by }))
 }
 
@@ -166,25 +193,51 @@ pub(super) fn correct_counts(db: &mut Database, name: &QueueName, wrong: &Wrong)
     Ok(())
 }
 
-/// Checks the next large data after number `from`, whose item may be missing. Returns where to continue.
-pub(super) fn large_data(
+/// Checks the next rows of `large` or `extra` after number `from`, whose item may be missing. Returns where to
+/// continue.
+pub(super) fn belongings(
     db: &mut Database,
+    table: &str,
     from: i64,
     mend: bool,
     report: &mut DeepReport,
 ) -> Result<Option<i64>> {
-    const NEXT: &str = "SELECT number, NOT EXISTS
-            (SELECT 1 FROM item WHERE item.number = large.number)
-        FROM large WHERE number > ?1 ORDER BY number LIMIT ?2";
+    let next = format!(
+        "SELECT number, NOT EXISTS (SELECT 1 FROM item WHERE item.number = {table}.number) \
+         FROM {table} WHERE number > ?1 ORDER BY number LIMIT ?2"
+    );
+    let delete = format!("DELETE FROM {table} WHERE number = ?1");
     let rows: Vec<(i64, bool)> =
-        db.rows(NEXT, [from, MAX_BATCH as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        db.rows(&next, [from, MAX_BATCH as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
     for (number, _) in rows.iter().filter(|(_, dangling)| *dangling) {
-        report.note(Damage::DanglingDetails, 1, mend, format_args!("data of item number {number}"));
+        let what = format_args!("{table} data of item number {number}");
+        report.note(Damage::DanglingDetails, 1, mend, what);
         if mend {
-            db.run("DELETE FROM large WHERE number = ?1", |s| s.execute([number]))?;
+            db.run(&delete, |s| s.execute([number]))?;
         }
     }
     Ok(rows.last().filter(|_| rows.len() == MAX_BATCH).map(|row| row.0))
+}
+
+/// Checks the next unique keys of the queue after `from`. Returns where to continue.
+pub(super) fn unique_keys(
+    db: &mut Database,
+    name: &QueueName,
+    from: Vec<u8>,
+    mend: bool,
+    report: &mut DeepReport,
+) -> Result<Option<Vec<u8>>> {
+    let Some(queue) = db.queue(name)? else { return Ok(None) };
+    let mut keys = unique::keys_after(db, queue, &from, MAX_BATCH)?;
+    for (key, _) in keys.iter().filter(|(_, is_useless)| *is_useless) {
+        let what = format_args!("unique key {}", show_id(key));
+        report.note(Damage::BadUnique, 1, mend, what);
+        if mend {
+            unique::delete(db, queue, key)?;
+        }
+    }
+    let full = keys.len() == MAX_BATCH;
+    Ok(keys.pop().filter(|_| full).map(|(key, _)| key))
 }
 
 /// What SQLite itself finds wrong with the file.

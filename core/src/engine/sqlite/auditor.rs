@@ -27,18 +27,24 @@ pub(super) struct Auditor<'a> {
     pub(super) pace: u32,
 }
 
-/// One step: looks at what follows this number, and returns where to continue.
-type Step = fn(&mut Database, &QueueName, i64, bool, &mut DeepReport) -> Result<Option<i64>>;
+/// One step: looks at what follows, and returns where to continue.
+type Step<From> =
+    fn(&mut Database, &QueueName, From, bool, &mut DeepReport) -> Result<Option<From>>;
 
 impl Auditor<'_> {
     pub(super) async fn audit(&self) -> Result<DeepReport> {
         let mut report = DeepReport::default();
         // What is left of a dropped queue is not damage.
         while self.mend && self.sweeper.try_step(self.executor, self.until()).await {}
-        self.walk(audit::items, &mut report).await?;
+        self.walk(audit::items, i64::MIN, &mut report).await?;
         self.counts(&mut report).await?;
-        let large: Step = |db, _, from, mend, report| audit::large_data(db, from, mend, report);
-        self.walk(large, &mut report).await?;
+        self.walk(audit::unique_keys, Vec::new(), &mut report).await?;
+        let large: Step<i64> =
+            |db, _, from, mend, report| audit::belongings(db, "large", from, mend, report);
+        let extra: Step<i64> =
+            |db, _, from, mend, report| audit::belongings(db, "extra", from, mend, report);
+        self.walk(large, i64::MIN, &mut report).await?;
+        self.walk(extra, i64::MIN, &mut report).await?;
         for line in self.reader.file_damage(self.executor).await? {
             report.note(Damage::BadRecord, 1, false, line);
         }
@@ -49,16 +55,19 @@ impl Auditor<'_> {
         Instant::now() + self.timeout
     }
 
-    async fn walk(&self, step: Step, report: &mut DeepReport) -> Result<()> {
-        let mut from = Some(i64::MIN);
+    async fn walk<From>(&self, step: Step<From>, first: From, report: &mut DeepReport) -> Result<()>
+    where
+        From: Clone + Send + 'static,
+    {
+        let mut from = Some(first);
         while let Some(after) = from {
             let begun = Instant::now();
             let (name, mend) = (self.queue.clone(), self.mend);
             let look = move |mend: bool| {
-                let name = name.clone();
+                let (name, after) = (name.clone(), after.clone());
                 move |db: &mut Database| {
                     let mut found = DeepReport::default();
-                    let next = step(db, &name, after, mend, &mut found)?;
+                    let next = step(db, &name, after.clone(), mend, &mut found)?;
                     Ok((next, found))
                 }
             };

@@ -2,12 +2,12 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::add::{INLINE, add_large};
+use super::add::{INLINE, add_large, delete_large};
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, is_generation, sort_key, state_number};
-use super::settle::delete_large;
+use super::{extra, unique};
 use crate::Result;
 use crate::engine::{Bury, Revise, Target};
 use crate::item::State;
@@ -69,6 +69,15 @@ fn revised(db: &Database, mut item: Stored, revise: &Revise) -> Stored {
     item
 }
 
+/// Gives an item another number.
+pub(super) fn renumber(db: &Database, queue: i64, old: i64) -> Result<i64> {
+    let new = db.next_number();
+    db.run("UPDATE item SET number = ?2 WHERE number = ?1", |s| s.execute([old, new]))?;
+    db.run(MOVE_LARGE, |s| s.execute([old, new]))?;
+    extra::renumber(db, queue, old, new)?;
+    Ok(new)
+}
+
 /// The items that one transaction changes.
 struct Step {
     queue: i64,
@@ -86,14 +95,15 @@ impl Step {
         Step { queue, delta: CountDelta::default(), answers: Vec::new(), room, full: false }
     }
 
-    /// The target, if it is not leased. Repairs its row, so that it can be changed.
+    /// The target, if it is not leased and has not ended. Repairs its row, so that it can be changed.
     fn find(&mut self, db: &Database, target: &Target) -> Result<Option<Stored>> {
         let sql = format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2");
         let find = || -> Result<Option<Stored>> {
             let place = params![self.queue, target.id.as_ref()];
             let found = db.run(&sql, |s| s.query_row(place, Stored::read).optional())?;
             Ok(found
-                .filter(|item| is_generation(item.number, target) && item.state != State::Leased))
+                .filter(|item| is_generation(item.number, target))
+                .filter(|item| item.state != State::Leased && !item.state.is_retained()))
         };
         match find()? {
             Some(item) if item.broken.any() => {
@@ -121,7 +131,7 @@ impl Step {
             self.answers.push(Some(false));
             return Ok(());
         };
-        let (number, state, priority) = (old.number, old.state, old.priority);
+        let (number, state, priority, more) = (old.number, old.state, old.priority, old.more);
         // The length, if it is data that can be read.
         const LARGE: &str = "SELECT CASE typeof(data) WHEN 'blob' THEN length(data) END FROM large WHERE number = ?1";
         let large: Option<Option<i64>> =
@@ -165,7 +175,9 @@ impl Step {
             }
             None => {}
             Some(data) => {
-                delete_large(db, number, large.is_some())?;
+                if large.is_some() {
+                    delete_large(db, number)?;
+                }
                 let inline = (data.len() <= INLINE).then_some(data);
                 db.run("UPDATE item SET data = ?2 WHERE number = ?1", |s| {
                     s.execute(params![new, inline])
@@ -174,6 +186,12 @@ impl Step {
                     add_large(db, new, data)?;
                 }
             }
+        }
+        if more {
+            extra::renumber(db, self.queue, number, new)?;
+        }
+        if more && item.state == State::Dead {
+            unique::release(db, self.queue, new)?;
         }
         self.delta.count(state, priority, -1);
         self.delta.count(item.state, item.priority, 1);

@@ -3,6 +3,7 @@
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
+use super::extra;
 use crate::Result;
 use crate::clean::LightReport;
 use crate::name::QueueName;
@@ -14,22 +15,29 @@ pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightR
     let Some(queue) = db.queue(name)? else { return Ok((LightReport::default(), false)) };
     let mut delta = CountDelta::default();
     let moved = move_due(db, queue, LIGHT_STEP, &mut delta)?;
+    let unfinished = extra::sweep(db, queue, LIGHT_STEP, &mut delta)?;
     db.count(queue, &delta)?;
-    let next = next_due(db, queue)?;
+    let next = next(db, queue)?;
     let report = LightReport {
         promoted: moved.promoted,
         expired: moved.expired,
         died: moved.died,
         next_in: next.map(|at| db.time_until(at)),
     };
-    Ok((report, moved.expired.max(moved.promoted) >= LIGHT_STEP as u64))
+    let more = unfinished || moved.expired.max(moved.promoted) >= LIGHT_STEP as u64;
+    Ok((report, more))
 }
 
-/// The report of a clean that would move nothing, if so. It needs no writer lock.
+/// When the next item is due or expires, or there is something to delete, in ms since 1970.
+pub(super) fn next(db: &Database, queue: i64) -> Result<Option<i64>> {
+    Ok([next_due(db, queue)?, extra::next_sweep(db, queue)?].into_iter().flatten().min())
+}
+
+/// The report of a clean that would move and delete nothing, if so. It needs no writer lock.
 pub(super) fn nothing_due(db: &mut Database, name: &QueueName) -> Result<Option<LightReport>> {
     let Some(queue) = db.queue(name)? else { return Ok(Some(LightReport::default())) };
-    let next = next_due(db, queue)?;
-    if next.is_some_and(|at| at <= db.now as i64) {
+    let next = next(db, queue)?;
+    if next.is_some_and(|at| at <= db.now as i64) || extra::any_over(db, queue)? {
         return Ok(None);
     }
     let next_in = next.map(|at| db.time_until(at));

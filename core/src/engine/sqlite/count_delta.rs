@@ -10,6 +10,8 @@ pub(super) struct CountDelta {
     pub(super) delayed: i64,
     pub(super) leased: i64,
     pub(super) dead: i64,
+    pub(super) kept_completed: i64,
+    pub(super) kept_cancelled: i64,
     pub(super) added: i64,
     pub(super) leases: i64,
     pub(super) completed: i64,
@@ -17,6 +19,7 @@ pub(super) struct CountDelta {
     pub(super) failed: i64,
     pub(super) died: i64,
     pub(super) removed: i64,
+    pub(super) replaced: i64,
 }
 
 const ADD: &str = "UPDATE queue SET
@@ -24,8 +27,9 @@ const ADD: &str = "UPDATE queue SET
     ready4 = ready4 + ?5, ready5 = ready5 + ?6, ready6 = ready6 + ?7, ready7 = ready7 + ?8,
     ready8 = ready8 + ?9, ready9 = ready9 + ?10, delayed = delayed + ?11, leased = leased + ?12,
     dead = dead + ?13, added = added + ?14, leases = leases + ?15, completed = completed + ?16,
-    expired = expired + ?17, failed = failed + ?18, died = died + ?19, removed = removed + ?20
-    WHERE queue = ?21";
+    expired = expired + ?17, failed = failed + ?18, died = died + ?19, removed = removed + ?20,
+    replaced = replaced + ?21, kept_completed = kept_completed + ?22,
+    kept_cancelled = kept_cancelled + ?23 WHERE queue = ?24";
 
 impl CountDelta {
     /// Counts one item more (1) or less (-1) in a state.
@@ -35,6 +39,8 @@ impl CountDelta {
             State::Delayed => self.delayed += change,
             State::Leased => self.leased += change,
             State::Dead => self.dead += change,
+            State::Completed => self.kept_completed += change,
+            State::Cancelled => self.kept_cancelled += change,
         }
     }
 
@@ -50,9 +56,12 @@ impl CountDelta {
             self.failed,
             self.died,
             self.removed,
+            self.replaced,
+            self.kept_completed,
+            self.kept_cancelled,
             queue,
         ];
-        if self.ready.iter().chain(&rest[..10]).all(|change| *change == 0) {
+        if self.ready.iter().chain(&rest[..13]).all(|change| *change == 0) {
             return Ok(());
         }
         connection

@@ -9,6 +9,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
 use super::executor::Executor;
+use super::unique;
 use crate::lock::lock;
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
@@ -78,6 +79,8 @@ fn first_after(db: &Database, queue: i64) -> Result<Option<i64>> {
 pub(super) fn sweep(db: &mut Database, queue: i64) -> Result<()> {
     const SOME: &str = "SELECT number, data IS NULL FROM item WHERE queue = ?1
         ORDER BY state, sort_key, position LIMIT ?2";
+    const KEYS: &str = "DELETE FROM unique_key WHERE queue = ?1 AND key IN
+        (SELECT key FROM unique_key WHERE queue = ?1 LIMIT ?2)";
     let items: Vec<(i64, bool)> =
         db.rows(SOME, params![queue, MAX_BATCH as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut room = MAX_BATCH_BYTES as i64;
@@ -87,7 +90,8 @@ pub(super) fn sweep(db: &mut Database, queue: i64) -> Result<()> {
         }
         room -= delete(db, *number, *large)?;
     }
-    if items.is_empty() {
+    let keys = db.run(KEYS, |s| s.execute([queue, MAX_BATCH as i64]))?;
+    if items.is_empty() && keys == 0 {
         db.run("DELETE FROM deep_turn WHERE queue = ?1", |s| s.execute([queue]))?;
         db.run("DELETE FROM queue WHERE queue = ?1", |s| s.execute([queue]))?;
         if first_after(db, queue - 1)? == Some(queue) {
@@ -100,10 +104,12 @@ pub(super) fn sweep(db: &mut Database, queue: i64) -> Result<()> {
 
 /// Deletes an item. Returns the size of its data, if that is large.
 pub(super) fn delete(db: &Database, number: i64, large: bool) -> Result<i64> {
+    unique::disown(db, number)?;
     if db.run("DELETE FROM item WHERE number = ?1", |s| s.execute([number]))? == 0 {
         // In a damaged file it would be found again and again.
         return Err(Error::internal(format_args!("item number {number}: cannot be deleted")));
     }
+    db.run("DELETE FROM extra WHERE number = ?1", |s| s.execute([number]))?;
     if !large {
         return Ok(0);
     }

@@ -8,6 +8,7 @@ use rusqlite::params;
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
+use super::extra;
 use super::mend::set_right;
 use super::row::{COLUMNS, Data, Stored};
 use crate::engine::{LeaseRequest, Leased, LeasedItem, Token};
@@ -20,18 +21,22 @@ use crate::{Error, Result};
 const MOVE_STEP: usize = 500;
 /// Limit of the rows that one lease repairs. The next lease continues behind them.
 const MEND_STEP: usize = 2_000;
+/// Limit of the retained items that one lease deletes.
+const SWEEP_STEP: usize = 100;
 /// When to ask again if items that are due cannot be moved.
 const STUCK: Duration = Duration::from_secs(1);
 
 /// What a lease has to know of a queue.
 struct Outlook {
     paused: bool,
+    /// Some items are retained.
+    keeps: bool,
     /// When the next item is due or expires.
     next: Option<i64>,
 }
 
 fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
-    const OUTLOOK: &str = "SELECT paused,
+    const OUTLOOK: &str = "SELECT paused, kept_completed + kept_cancelled > 0,
             (SELECT CAST(min(sort_key) AS INTEGER) FROM item
                 WHERE queue = ?1 AND state = 1 AND sort_key <= 9223372036854775807),
             (SELECT CAST(min(sort_key) AS INTEGER) FROM item
@@ -39,8 +44,9 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
         FROM queue WHERE queue = ?1";
     db.run(OUTLOOK, |s| {
         s.query_row([queue], |row| {
-            let next: [Option<i64>; 2] = [row.get(1)?, row.get(2)?];
-            Ok(Outlook { paused: row.get(0)?, next: next.into_iter().flatten().min() })
+            let next: [Option<i64>; 2] = [row.get(2)?, row.get(3)?];
+            let next = next.into_iter().flatten().min();
+            Ok(Outlook { paused: row.get(0)?, keeps: row.get(1)?, next })
         })
     })
 }
@@ -69,13 +75,16 @@ pub(super) fn lease(
         return Ok(Leased { items: Vec::new(), look_in: None });
     };
     let mut delta = CountDelta::default();
-    let Outlook { paused, mut next } = outlook(db, queue)?;
+    let Outlook { paused, keeps, mut next } = outlook(db, queue)?;
     let (mut cut_short, mut stuck) = (false, false);
     if next.is_some_and(|at| at <= db.now as i64) {
         let moved = move_due(db, queue, MOVE_STEP, &mut delta)?;
         cut_short = moved.expired.max(moved.promoted) >= MOVE_STEP as u64;
         next = next_due(db, queue)?;
         stuck = !cut_short && next.is_some_and(|at| at <= db.now as i64);
+    }
+    if keeps {
+        extra::sweep(db, queue, SWEEP_STEP, &mut delta)?;
     }
     let mut taking =
         Taking { room: MAX_BATCH_BYTES as i64, mended: 0, cut_short: false, items: Vec::new() };

@@ -54,7 +54,7 @@ impl SqliteEngine {
         self.begin_attempt(queue)?;
         let (executor, count) = (self.executor()?, count(wanted));
         let inline = |db: &mut Database| complete_and_lease(db, queue, leases, wanted);
-        let done = match executor.try_run_inline(true, leases.len() + count, inline) {
+        let done = match executor.try_run_inline(true, settle::size(leases) + count, inline) {
             Some(done) => done?,
             None => {
                 let (name, leases, wanted) = (queue.clone(), leases.to_vec(), wanted.to_vec());

@@ -1,6 +1,6 @@
 //! Listing the items of a state.
 //!
-//! A place of a listing, after an item: of ready items `priority:position:end`, of others `time:number`. `end` is
+//! A place of a listing, after an item: of ready items `priority:position:end`, of others `time:0:number`. `end` is
 //! the last position of that priority when the listing came to it. An item that becomes ready later, or comes
 //! back, stands beyond it.
 
@@ -9,7 +9,7 @@ use rusqlite::params;
 use super::database::Database;
 use super::row::{COLUMNS, Data, MORE, Stored, WITHOUT_DATA, state_number};
 use crate::engine::{ListStep, Listed};
-use crate::item::{Cursor, State};
+use crate::item::State;
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH_BYTES, MAX_PRIORITY};
 use crate::{Error, Result};
@@ -36,25 +36,30 @@ pub(super) fn list(db: &mut Database, name: &QueueName, step: &ListStep) -> Resu
                 break;
             }
             Data::Found(data) if !item.broken.record => {
-                room -= data.len() as i64;
-                Some(item.info(data))
+                let left = most - data.len() as i64;
+                let Some(info) = item.info(db, data, step.with_data.then_some(left))? else {
+                    more = true;
+                    break;
+                };
+                room -= info.bytes();
+                Some(info)
             }
             // Skips damaged items.
             _ => None,
         };
-        listed.entries.push((info, Cursor { reverse: step.reverse, place }));
+        listed.entries.push((info, step.cursor_at(place)));
     }
     listed.cursor = listed.entries.last().filter(|_| more).map(|(_, cursor)| cursor.clone());
     Ok(listed)
 }
 
 /// The numbers of the place to go on after; `None` to begin.
-fn place<const N: usize>(name: &QueueName, step: &ListStep) -> Result<Option<[i64; N]>> {
+fn place(name: &QueueName, step: &ListStep) -> Result<Option<[i64; 3]>> {
     let Some(cursor) = &step.cursor else { return Ok(None) };
     let numbers: Option<Vec<i64>> = cursor.place.split(':').map(|part| part.parse().ok()).collect();
     let place = numbers.and_then(|numbers| numbers.try_into().ok());
     place.map(Some).ok_or_else(|| {
-        let what = format_args!("queue {name}: a cursor of another state or engine: {cursor}");
+        let what = format_args!("queue {name}: a cursor of another engine: {cursor}");
         Error::invalid(what)
     })
 }
@@ -116,12 +121,16 @@ fn by_time(
     db: &Database,
     queue: i64,
     step: &ListStep,
-    place: Option<[i64; 2]>,
+    place: Option<[i64; 3]>,
 ) -> Result<Vec<Placed>> {
     let ms = |time| i64::try_from(time).unwrap_or(i64::MAX);
-    let first = step.since_ms.map_or(i64::MIN, ms);
+    let mut first = step.since_ms.map_or(i64::MIN, ms);
+    // Retained items whose time is over are not there.
+    if step.state.is_retained() {
+        first = first.max(db.now as i64 + 1);
+    }
     let last = step.until_ms.map_or(i64::MAX, |time| ms(time).saturating_sub(1));
-    let place = place.map(|[time, number]| (time, number));
+    let place = place.map(|[time, _, number]| (time, number));
     // The listing goes on after this time and number, up to the other end.
     let ((time, number), end, after, until, order) = match step.reverse {
         false => (place.max(Some((first, i64::MIN))).unwrap_or_default(), last, ">", "<=", "ASC"),
@@ -142,7 +151,7 @@ fn by_time(
     let params = params![queue, state_number(step.state), time, number, end, limit];
     db.rows(&sql, params, |row| {
         let (time, item) = (row.get::<_, i64>(MORE)?, Stored::read(row)?);
-        let place = format!("{time}:{}", item.number);
+        let place = format!("{time}:0:{}", item.number);
         Ok((item, place))
     })
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use rusqlite::{OptionalExtension, params};
 use tokio::sync::watch;
 
+use super::clean;
 use super::database::Database;
-use super::due;
 use super::executor::Executor;
 use super::files::{beside, shown};
 use crate::Result;
@@ -87,7 +87,7 @@ impl Due {
 
 pub(super) fn next_due(db: &mut Database, name: &QueueName) -> Result<Option<Duration>> {
     let Some(queue) = db.queue(name)? else { return Ok(None) };
-    let next = due::next_due(db, queue)?;
+    let next = clean::next(db, queue)?;
     Ok(next.map(|at| db.time_until(at)))
 }
 

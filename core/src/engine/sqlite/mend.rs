@@ -5,6 +5,7 @@ use rusqlite::params;
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::row::{Stored, sort_key, state_number};
+use super::unique;
 use crate::Result;
 use crate::item::State;
 
@@ -12,12 +13,14 @@ use crate::item::State;
 const WRITE: &str = "UPDATE item SET state = ?2, sort_key = ?3, position = ?4, priority = ?5,
     max_attempts = ?6, failures = ?7, expiries = ?8, deliveries = ?9, front = ?10, added_at = ?11,
     since = ?12, error = ?13, history = ?14,
+    more = EXISTS (SELECT 1 FROM extra WHERE extra.number = item.number),
     id = CASE typeof(id) WHEN 'blob' THEN id ELSE CAST('unreadable ' || number AS BLOB) END,
     data = CASE WHEN typeof(data) IN ('blob', 'null') THEN data ELSE CAST(data AS BLOB) END
     WHERE number = ?1";
 
 /// Replaces unreadable details by those of a new item. An item without a state becomes ready, at the front. An
-/// item with an unreadable id or data becomes dead: it cannot be leased, and operators can find and remove it.
+/// item with an unreadable id or data becomes dead, unless it has ended: it cannot be leased, and operators can find
+/// and remove it.
 pub(super) fn set_right(db: &Database, item: &Stored, delta: &mut CountDelta) -> Result<()> {
     let now = db.now as i64;
     let (mut state, mut at, mut position, mut front) =
@@ -28,7 +31,10 @@ pub(super) fn set_right(db: &Database, item: &Stored, delta: &mut CountDelta) ->
     if item.broken.state || (item.broken.order && state == State::Ready) {
         position = -db.next_number();
     }
-    if item.broken.record && state != State::Dead {
+    if item.broken.record && state != State::Dead && !state.is_retained() {
+        if item.more {
+            unique::disown(db, item.number)?;
+        }
         (state, at, position, front) = (State::Dead, now, 0, false);
         tracing::warn!(number = item.number, "an item cannot be read, and is dead now: run check");
     }

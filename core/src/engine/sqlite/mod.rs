@@ -19,6 +19,7 @@ mod due;
 mod engine;
 mod error;
 mod executor;
+mod extra;
 mod files;
 mod lease;
 mod leasing;
@@ -40,6 +41,7 @@ mod row;
 mod settle;
 #[cfg(test)]
 mod tests;
+mod unique;
 mod wal_probe;
 mod wal_watcher;
 mod writer_lock;

@@ -16,7 +16,7 @@ use super::writer_lock::WriterLock;
 use crate::{Error, ErrorKind, Result};
 
 /// Number of the storage format, kept as SQLite's `user_version`.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 /// Marks our files, as SQLite's `application_id`: "lsq" and 0.
 const APPLICATION: i64 = 0x6C73_7100;
 /// Limit of SQLite's page cache. Ids may be random, and then each one of a deep queue is on another page of

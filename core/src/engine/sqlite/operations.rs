@@ -73,7 +73,7 @@ impl Engine for SqliteEngine {
         leases: &[Complete],
         request_id: &RequestId,
     ) -> Result<Vec<bool>> {
-        self.write(queue, leases, leases.len(), request_id, settle::complete).await
+        self.write(queue, leases, settle::size(leases), request_id, settle::complete).await
     }
 
     async fn complete_and_lease(

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::engine::{
     Bury, Complete, Extend, Fail, LeaseRequest, ListStep, Release, Revise, Target, Turn,
 };
-use crate::item::{Cursor, Due, Item, State};
+use crate::item::{Due, Item, State};
 use crate::name::QueueName;
 
 /// Runs every operation; returns the text of every statement.
@@ -24,6 +24,10 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     let wanted = [LeaseRequest { count: 4, duration_ms: 1 }];
     let items: Vec<Item> = (0..20u8).map(|n| Item::new([n; 2_000]).with_id([n + 1])).collect();
     add::add(db, &name, &items).unwrap();
+    for _ in 0..2 {
+        let unique = Item::new("x").with_id("unique").unique("key").retain(Duration::from_secs(1));
+        add::add(db, &name, &[unique.unique_for(Duration::from_millis(1)).replace()]).unwrap();
+    }
     assert!(lease::peek(db, &name).unwrap().is_none());
     let leases = lease::lease(db, &name, &wanted).unwrap().items;
     let [a, b, c, d] = [0, 1, 2, 3].map(|n: usize| leases[n].token);
@@ -32,7 +36,11 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     settle::fail(db, &name, &[Fail { token: b, delay_ms: 1, dead: false, error: "no".into() }])
         .unwrap();
     for (token, strict) in [(c, false), (d, true)] {
-        settle::complete(db, &name, &[Complete { token, id: Bytes::new(), strict }]).unwrap();
+        let retain_ms = Some(u64::from(strict));
+        let result = Some("done".into());
+        let id = Bytes::new();
+        let complete = Complete { token, id, strict, retain_ms, result, data_len: 0 };
+        settle::complete(db, &name, &[complete]).unwrap();
     }
     lease::lease(db, &name, &wanted).unwrap();
     db.now += 100;
@@ -44,8 +52,7 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
             let begin =
                 ListStep { state, cursor: None, reverse, limit: 10, with_data, since_ms, until_ms };
             list::list(db, &name, &begin).unwrap();
-            let place = if state == State::Ready { "3:0:9" } else { "3:0" };
-            let cursor = Some(Cursor { reverse, place: place.into() });
+            let cursor = Some(begin.cursor_at("3:0:9".into()));
             list::list(db, &name, &ListStep { cursor, ..begin }).unwrap();
         }
         admin::purge(db, &name, state, 2).unwrap();
@@ -64,7 +71,10 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
         assert_eq!(change::revise(db, &name, &[revise]).unwrap(), [Some(true)]);
     }
     audit::items(db, &name, 0, true, &mut Default::default()).unwrap();
-    audit::large_data(db, 0, true, &mut Default::default()).unwrap();
+    for table in ["large", "extra"] {
+        audit::belongings(db, table, 0, true, &mut Default::default()).unwrap();
+    }
+    audit::unique_keys(db, &name, Vec::new(), true, &mut Default::default()).unwrap();
     audit::wrong_counts(db, &name).unwrap();
     maintenance::next_due(db, &name).unwrap();
     for turn in [Turn::Take { interval: Duration::ZERO }, Turn::Keep, Turn::Done, Turn::Drop] {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
-use super::row::{COLUMNS, Data, Stored, WITHOUT_DATA};
+use super::row::{CANCELLED, COLUMNS, COMPLETED, Data, Stored, WITHOUT_DATA};
 use crate::Result;
 use crate::item::{Counts, ItemInfo, Totals};
 use crate::name::QueueName;
@@ -21,6 +21,8 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
                 delayed: n("delayed")?,
                 leased: n("leased")?,
                 dead: n("dead")?,
+                completed: n("kept_completed")?,
+                cancelled: n("kept_cancelled")?,
                 paused: row.get("paused")?,
                 totals: Totals {
                     added: n("added")?,
@@ -30,6 +32,7 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
                     failed: n("failed")?,
                     died: n("died")?,
                     removed: n("removed")?,
+                    replaced: n("replaced")?,
                 },
                 ..Counts::default()
             };
@@ -39,6 +42,16 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
             Ok(counts)
         })
     })?;
+    // Items whose time is over count no longer, even if nobody has deleted them yet: usually a few.
+    const OVER: &str =
+        "SELECT count(*) FROM item WHERE queue = ?1 AND state = ?2 AND sort_key <= ?3";
+    for (kept, state) in [(&mut counts.completed, COMPLETED), (&mut counts.cancelled, CANCELLED)] {
+        if *kept > 0 {
+            let over: i64 =
+                db.run(OVER, |s| s.query_row([queue, state, db.now as i64], |row| row.get(0)))?;
+            *kept = kept.saturating_sub(over as u64);
+        }
+    }
     counts.ready = counts.ready_by_priority.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
     // The front of a line is the oldest, unless items were released with a delay: reads the first few.
     let mut oldest: Option<i64> = None;
@@ -69,7 +82,7 @@ pub(super) fn get(
     for id in ids {
         let row =
             db.run(&sql, |s| s.query_row(params![queue, &id[..]], Stored::read).optional())?;
-        let Some(mut item) = row else {
+        let Some(mut item) = row.filter(|item| !item.is_over(db.now)) else {
             found.push(None);
             continue;
         };
@@ -77,8 +90,10 @@ pub(super) fn get(
         match item.read_data(db, with_data, most)? {
             Data::TooLarge => break,
             Data::Found(data) if !item.broken.record => {
-                room -= data.len() as i64;
-                found.push(Some(item.info(data)));
+                let left = most - data.len() as i64;
+                let Some(info) = item.info(db, data, with_data.then_some(left))? else { break };
+                room -= info.bytes();
+                found.push(Some(info));
             }
             _ => return Err(item.unreadable(name.as_str())),
         }

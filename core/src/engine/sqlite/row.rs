@@ -1,12 +1,14 @@
 //! Reading items from rows, whatever is in them.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use bytes::Bytes;
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
+use super::extra::{self, Extra};
 use crate::engine::generation::NO_SALT;
 use crate::engine::{Generation, Target};
 use crate::error::show_id;
@@ -17,13 +19,13 @@ use crate::{Error, Result};
 
 /// The columns of an item, in the order in which [`Stored::read`] expects them.
 pub(super) const COLUMNS: &str = "number, state, sort_key, position, priority, max_attempts, failures, \
-     expiries, deliveries, added_at, error, id, data, front, since, history";
+     expiries, deliveries, added_at, error, id, data, front, since, history, more";
 /// The same without the data, unless it has a wrong type.
 pub(super) const WITHOUT_DATA: &str = "number, state, sort_key, position, priority, max_attempts, failures, \
      expiries, deliveries, added_at, error, id, \
-     CASE WHEN typeof(data) NOT IN ('blob', 'null') THEN 0 END, front, since, history";
+     CASE WHEN typeof(data) NOT IN ('blob', 'null') THEN 0 END, front, since, history, more";
 /// The first column after them, in a statement that selects more.
-pub(super) const MORE: usize = 16;
+pub(super) const MORE: usize = 17;
 
 /// An item as its row has it.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub(super) struct Stored {
     pub(super) front: bool,
     pub(super) error: String,
     pub(super) history: History,
+    /// It has a row in `extra`.
+    pub(super) more: bool,
     pub(super) id: Bytes,
     pub(super) broken: Broken,
     data: Option<Bytes>,
@@ -80,6 +84,8 @@ pub(super) const READY: i64 = 0;
 pub(super) const LEASED: i64 = 1;
 pub(super) const DELAYED: i64 = 2;
 pub(super) const DEAD: i64 = 3;
+pub(super) const COMPLETED: i64 = 4;
+pub(super) const CANCELLED: i64 = 5;
 
 /// `None`: no state.
 pub(super) fn read_state(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<State>> {
@@ -88,6 +94,8 @@ pub(super) fn read_state(row: &Row<'_>, column: usize) -> rusqlite::Result<Optio
         ValueRef::Integer(LEASED) => Some(State::Leased),
         ValueRef::Integer(DELAYED) => Some(State::Delayed),
         ValueRef::Integer(DEAD) => Some(State::Dead),
+        ValueRef::Integer(COMPLETED) => Some(State::Completed),
+        ValueRef::Integer(CANCELLED) => Some(State::Cancelled),
         _ => None,
     })
 }
@@ -115,6 +123,8 @@ pub(super) fn state_number(state: State) -> i64 {
         State::Leased => LEASED,
         State::Delayed => DELAYED,
         State::Dead => DEAD,
+        State::Completed => COMPLETED,
+        State::Cancelled => CANCELLED,
     }
 }
 
@@ -236,6 +246,7 @@ impl Stored {
             added_at: columns.detail(9, ANY)?.unwrap_or(0),
             error: columns.error()?,
             history: columns.history()?,
+            more: columns.detail(16, 0..=1)?.unwrap_or(1) == 1,
             id: columns.id()?,
             data: columns.data()?,
             front: columns.detail(13, 0..=1)?.unwrap_or(0) == 1,
@@ -250,6 +261,11 @@ impl Stored {
 
     pub(super) fn max_attempts(&self) -> Option<u32> {
         (self.max_attempts > 0).then_some(self.max_attempts)
+    }
+
+    /// Whether it is only kept, and the time for which it is has passed.
+    pub(super) fn is_over(&self, now_ms: u64) -> bool {
+        self.state.is_retained() && self.sort_key <= now_ms as i64
     }
 
     /// Whether one more failed or expired attempt is the last.
@@ -293,10 +309,20 @@ impl Stored {
         ))
     }
 
-    /// The item, with this data.
-    pub(super) fn info(self, data: Bytes) -> ItemInfo {
+    /// The item, with this data, and with its result if `most` says how many bytes that may have. `None`: it has more.
+    pub(super) fn info(
+        self,
+        db: &Database,
+        data: Bytes,
+        most: Option<i64>,
+    ) -> Result<Option<ItemInfo>> {
         let generation = self.generation().to_string();
-        ItemInfo {
+        let extra = match self.more {
+            true => extra::read(db, self.number, most)?,
+            false => Some(Extra::default()),
+        };
+        let Some(extra) = extra else { return Ok(None) };
+        Ok(Some(ItemInfo {
             data,
             state: self.state,
             priority: self.priority,
@@ -309,7 +335,11 @@ impl Stored {
             endings: self.history.endings,
             releases: self.history.releases,
             generation,
+            ended_at: extra.ended_at.map(|at| from_ms(at.max(0) as u64)),
+            result: extra.result,
+            retain: Duration::from_millis(extra.retain.max(0) as u64),
+            unique: extra.unique,
             id: self.id,
-        }
+        }))
     }
 }

@@ -1,4 +1,4 @@
--- Storage format 1 of the embedded engine. All queues of a file share one database.
+-- Storage format 2 of the embedded engine. All queues of a file share one database.
 
 -- One row.
 --   clock     high-water mark of the time in ms, so that it never goes back
@@ -15,7 +15,7 @@ INSERT INTO meta VALUES (1, 0, 0, 0);
 --   queue      never reused for another queue
 --   name       NULL if it was dropped; its rows are deleted in steps
 --   corrected  how often its counts were corrected
---   ready0 to ready9, delayed, leased, dead   how many items are in each state
+--   ready0 to ready9, delayed, leased, dead, kept_completed, kept_cancelled   how many items are in each state
 --   the others are totals
 CREATE TABLE queue (
     queue     INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -35,25 +35,29 @@ CREATE TABLE queue (
     delayed   INTEGER NOT NULL DEFAULT 0,
     leased    INTEGER NOT NULL DEFAULT 0,
     dead      INTEGER NOT NULL DEFAULT 0,
+    kept_completed INTEGER NOT NULL DEFAULT 0,
+    kept_cancelled INTEGER NOT NULL DEFAULT 0,
     added     INTEGER NOT NULL DEFAULT 0,
     leases    INTEGER NOT NULL DEFAULT 0,
     completed INTEGER NOT NULL DEFAULT 0,
     expired   INTEGER NOT NULL DEFAULT 0,
     failed    INTEGER NOT NULL DEFAULT 0,
     died      INTEGER NOT NULL DEFAULT 0,
-    removed   INTEGER NOT NULL DEFAULT 0
+    removed   INTEGER NOT NULL DEFAULT 0,
+    replaced  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 --   number      the generation
---   state       0 ready, 1 leased, 2 delayed, 3 dead
+--   state       0 ready, 1 leased, 2 delayed, 3 dead, 4 completed and retained, 5 cancelled and retained
 --   sort_key, position   the order among the items of a state, lowest first
---   sort_key    the negative priority of a ready item; when any other expires, is due or died
+--   sort_key    the negative priority of a ready item; when any other expires, is due, has died or is deleted
 --   position    of a ready item within its priority: a number of the sequence at the back, a negative one at
 --               the front; 0 for others
 --   deliveries  how often it was leased and came back; with the number it is the token of a lease
 --   front       1 while a released item waits for the end of its delay
 --   since       when it became ready, 0 if that was when it was added
 --   history     how its last leases ended, and reasons of releases, packed; empty if there is nothing
+--   more        1 if it has a row in `extra`
 --   data        NULL if it is in `large`
 -- A lease changes state, sort_key and position of most rows without changing their length (SQLite stores 0 and
 -- 1 in no bytes), so that nothing else of a page moves.
@@ -73,6 +77,7 @@ CREATE TABLE item (
     since        INTEGER NOT NULL,
     error        TEXT NOT NULL DEFAULT '',
     history      TEXT NOT NULL DEFAULT '',
+    more         INTEGER NOT NULL DEFAULT 0,
     id           BLOB NOT NULL,
     data         BLOB
 ) STRICT;
@@ -85,6 +90,29 @@ CREATE TABLE large (
     number INTEGER PRIMARY KEY,
     data   BLOB NOT NULL
 ) STRICT;
+
+-- What only some items have.
+--   retain      for how long (ms) the item is kept after its completion
+--   unique_key  NULL if it has none
+--   ended_at, result   of an item that is retained
+CREATE TABLE extra (
+    number     INTEGER PRIMARY KEY,
+    retain     INTEGER NOT NULL,
+    unique_key BLOB,
+    ended_at   INTEGER,
+    result     BLOB
+) STRICT;
+
+-- Unique keys, each with the number of the item that owns it.
+--   until   until when the key stays taken in any case, 0 if for no longer than the item needs it
+CREATE TABLE unique_key (
+    queue  INTEGER NOT NULL,
+    key    BLOB NOT NULL,
+    number INTEGER NOT NULL,
+    until  INTEGER NOT NULL,
+    PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX unique_key_until ON unique_key (queue, until) WHERE until > 0;
 
 -- When a queue was last cleaned deeply, and until when a cleaner has the turn.
 CREATE TABLE deep_turn (

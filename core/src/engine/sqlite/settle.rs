@@ -5,19 +5,18 @@ use rusqlite::{OptionalExtension, params};
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
-use super::row::{Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number};
+use super::row::{
+    COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
+};
+use super::{change, extra, unique};
 use crate::Result;
 use crate::engine::{Complete, Extend, Fail, Release, Token};
 use crate::item::{EndingKind, State};
 use crate::name::QueueName;
 
-/// The usual case, which reads nothing of the item: its lease is current.
+/// The usual case, which reads nothing of the item: its lease is current, and it is not retained.
 const COMPLETE_CURRENT: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2 AND state = 1
-    AND deliveries = ?3 AND data IS NOT NULL";
-const COMPLETE: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2
-    RETURNING state, priority, data IS NULL";
-const COMPLETE_STRICT: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2
-    AND state = 1 AND deliveries = ?3 RETURNING state, priority, data IS NULL";
+    AND deliveries = ?3 AND more = 0 AND data IS NOT NULL";
 const EXTEND: &str = "UPDATE item SET sort_key = max(sort_key, ?4) WHERE number = ?1 AND queue = ?2
     AND state = 1 AND deliveries = ?3 RETURNING sort_key";
 const RELEASE: &str =
@@ -28,6 +27,12 @@ const FAIL: &str =
     "UPDATE item SET state = ?4, sort_key = ?5, position = ?6, front = 0, since = ?7, error = ?8,
     failures = failures + 1, deliveries = deliveries + 1, history = ?9
     WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
+
+/// How much there is to do for completions, in items: results count by their bytes.
+pub(super) fn size(leases: &[Complete]) -> usize {
+    let result = |lease: &Complete| lease.result.as_ref().map_or(0, |result| result.len() / 1_024);
+    leases.iter().map(|lease| 1 + result(lease)).sum()
+}
 
 pub(super) fn complete(
     db: &mut Database,
@@ -41,7 +46,8 @@ pub(super) fn complete(
         db.run(COMPLETE_CURRENT, |current| {
             for lease in &leases[answers.len()..] {
                 let (number, delivery) = numbers(lease.token);
-                if current.execute([number, queue, delivery])? == 0 {
+                let retained = lease.retain_ms.is_some_and(|ms| ms > 0);
+                if retained || current.execute([number, queue, delivery])? == 0 {
                     break;
                 }
                 answers.push(true);
@@ -58,36 +64,50 @@ pub(super) fn complete(
     Ok(answers)
 }
 
-/// Completes an item with large data, or whose lease is not current.
+/// Completes an item with large data, that is retained or has a unique key, or whose lease is not current.
 fn complete_any(
     db: &Database,
     queue: i64,
     lease: &Complete,
     delta: &mut CountDelta,
 ) -> Result<bool> {
+    const FIND: &str = "SELECT state, priority, deliveries IS ?3 FROM item
+        WHERE number = ?1 AND queue = ?2";
     let (number, delivery) = numbers(lease.token);
-    let read = |row: &rusqlite::Row<'_>| {
-        Ok((read_state(row, 0)?, read_priority(row, 1)?, row.get::<_, bool>(2)?))
+    let found = db.run(FIND, |s| {
+        s.query_row([number, queue, delivery], |row| {
+            Ok((read_state(row, 0)?, read_priority(row, 1)?, row.get::<_, bool>(2)?))
+        })
+        .optional()
+    })?;
+    let Some((state, priority, same_delivery)) = found else { return Ok(false) };
+    let current = same_delivery && state == Some(State::Leased);
+    if state.is_some_and(State::is_retained) || (lease.strict && !current) {
+        return Ok(false);
+    }
+    let retain = match lease.retain_ms {
+        Some(retain) => retain as i64,
+        None => extra::read(db, number, None)?.unwrap_or_default().retain,
     };
-    let gone = if lease.strict {
-        db.run(COMPLETE_STRICT, |s| s.query_row([number, queue, delivery], read).optional())?
+    if retain > 0 {
+        // Who comes late makes a new generation.
+        let number = match state {
+            Some(State::Leased) => number,
+            _ => change::renumber(db, queue, number)?,
+        };
+        if state == Some(State::Dead) {
+            extra::forget_key(db, number)?;
+        }
+        extra::retain(db, number, COMPLETED, retain, lease.result.as_deref())?;
+        if let Some(state) = state {
+            delta.count(state, priority, -1);
+        }
+        delta.count(State::Completed, priority, 1);
     } else {
-        db.run(COMPLETE, |s| s.query_row([number, queue], read).optional())?
-    };
-    let Some((state, priority, large)) = gone else { return Ok(false) };
-    delete_large(db, number, large)?;
-    if let Some(state) = state {
-        delta.count(state, priority, -1);
+        extra::delete_item(db, queue, number, delta)?;
     }
     delta.completed += 1;
     Ok(true)
-}
-
-pub(super) fn delete_large(db: &Database, number: i64, large: bool) -> Result<()> {
-    if large {
-        db.run("DELETE FROM large WHERE number = ?1", |s| s.execute([number]))?;
-    }
-    Ok(())
 }
 
 pub(super) fn extend(
@@ -199,6 +219,9 @@ pub(super) fn fail(
         delta.count(state, found.priority, 1);
         delta.failed += 1;
         delta.died += i64::from(state == State::Dead);
+        if state == State::Dead && found.more {
+            unique::release(db, queue, number)?;
+        }
         answers.push(Some(state));
     }
     db.count(queue, &delta)?;

@@ -8,7 +8,7 @@ use crate::dispatch::batcher::Batch;
 use crate::dispatch::ops::unclaimed::UnclaimedLeases;
 use crate::dispatch::queue_context::QueueContext;
 use crate::engine::{Complete, LeaseRequest};
-use crate::options::MAX_BATCH;
+use crate::options::{MAX_BATCH, MAX_SHARED_BYTES};
 
 /// How long the waiting calls of a queue rest without polling the engine, times the number of queues with
 /// waiting calls. It limits the wait if news gets lost, and keeps an idle process quiet.
@@ -76,10 +76,12 @@ impl LeasePayload {
     /// Takes over what the first calls complete, so that completions never wait until others have what they
     /// wait for. Returns how many calls fit.
     fn complete_for(&mut self, pending: &mut PendingLeases, limit: u64) -> usize {
-        let mut count = 0;
+        let (mut count, mut bytes) = (0, 0);
         for call in pending.iter_mut().take_while(|call| call.unsent() < Some(limit)) {
-            let more = call.args.completing.as_ref().map_or(0, |own| own.leases.len());
-            if self.completes.len() + more > MAX_BATCH {
+            let own = call.args.completing.as_ref().map_or(&[][..], |own| &own.leases);
+            bytes += own.iter().map(Complete::bytes).sum::<usize>();
+            let too_large = count > 0 && bytes > MAX_SHARED_BYTES;
+            if self.completes.len() + own.len() > MAX_BATCH || too_large {
                 break;
             }
             count += 1;
@@ -146,6 +148,9 @@ mod tests {
             token: Token { generation: Generation { count, salt: [0; 5] }, delivery: 0 },
             id: "id".into(),
             strict: false,
+            retain_ms: None,
+            result: None,
+            data_len: 0,
         };
         let completing = (completes > 0).then(|| {
             Box::new(Completing {

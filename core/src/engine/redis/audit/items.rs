@@ -7,7 +7,7 @@ use redis::{Value, cmd};
 use super::state::{Audit, STEP, shown};
 use crate::Result;
 use crate::clean::Damage;
-use crate::engine::redis::keys::UP_TO_DEAD;
+use crate::engine::redis::keys::ALL;
 use crate::engine::redis::scripts::Script;
 use crate::engine::redis::{number, reply};
 use crate::options::{MAX_BATCH_BYTES, MAX_DELAY, MAX_LEASE};
@@ -59,7 +59,7 @@ impl Audit<'_> {
         };
         let mut place = Place::start();
         loop {
-            let reply = self.step(Script::AuditItems, UP_TO_DEAD, |command| {
+            let reply = self.step(Script::AuditItems, ALL, |command| {
                 command.arg(&place.cursor).arg(place.skip).arg(step).arg(self.mend as u8);
                 command.arg(ms(MAX_LEASE)).arg(ms(MAX_DELAY)).arg(&large.last);
             });
@@ -91,6 +91,7 @@ impl Audit<'_> {
                 "bad_time" => Damage::BadTime,
                 "bad_count" => Damage::BadCount,
                 "bad_details" => Damage::BadDetails,
+                "bad_unique" => Damage::BadUnique,
                 "several_states" => Damage::SeveralStates,
                 other => return Err(reply::unexpected(other)),
             };
@@ -110,7 +111,7 @@ impl Audit<'_> {
     ) -> Result<()> {
         let mut place = Place::start();
         loop {
-            let reply = self.step(Script::AuditIndex, UP_TO_DEAD, |command| {
+            let reply = self.step(Script::AuditIndex, ALL, |command| {
                 command.arg(name).arg(&place.cursor).arg(place.skip).arg(STEP);
                 command.arg(self.mend as u8);
             });

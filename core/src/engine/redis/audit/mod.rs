@@ -56,6 +56,13 @@ pub(super) async fn audit(
         ("leased", Some(Damage::Dangling)),
         ("delayed", Some(Damage::Dangling)),
         ("dead", Some(Damage::Dangling)),
+        ("completed", Some(Damage::Dangling)),
+        ("cancelled", Some(Damage::Dangling)),
+        ("ended", Some(Damage::DanglingDetails)),
+        ("retains", Some(Damage::DanglingDetails)),
+        ("unique_keys", Some(Damage::DanglingDetails)),
+        ("uniques", Some(Damage::BadUnique)),
+        ("timers", Some(Damage::BadTime)),
         ("ids", Some(Damage::DanglingId)),
         ("lanes", None),
     ];
@@ -76,8 +83,8 @@ impl Audit<'_> {
         let types = reply::list(self.step(Script::AuditTypes, ALL, |_| ()).await?)?;
         for (i, found) in types.into_iter().enumerate() {
             let expected = match i {
-                0..=3 | 5 => "hash",
-                4 | 7 | 8 => "zset",
+                0..=3 | 5 | 22..=26 => "hash",
+                4 | 7 | 8 | 20 | 21 | 27 => "zset",
                 _ => "list",
             };
             let found = reply::text(found)?;

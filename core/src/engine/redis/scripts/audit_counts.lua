@@ -25,6 +25,8 @@ local meta = redis.call('HMGET', META, 'format', 'incarnation', 'last')
 if redis.call('HLEN', ITEMS) > 0 and not (meta[1] and meta[2]) then
   wrong[#wrong + 1] = 'format or incarnation is missing'
   -- The last number is unique to this queue.
-  if ARGV[2] == '1' and meta[3] and (meta[1] or '1') == '1' then make_queue(meta[3]) end
+  if ARGV[2] == '1' and meta[3] and not refusal(meta[1]) then
+    make_queue(meta[3], meta[1] or EXTENDED) -- it may have been
+  end
 end
 return wrong

@@ -1,15 +1,27 @@
 -- Checks some entries of one index; deletes those without an item, and lanes that stay idle.
--- KEYS  see parts/keys.lua, up to DEAD
--- ARGV  [1] leased, delayed, dead, ids, details or lanes, [2] cursor, [3] how many entries to skip
+-- KEYS  see parts/keys.lua, all
+-- ARGV  [1] the name of the index, [2] cursor, [3] how many entries to skip
 --       there, [4] at most how many to check, [5] 1 to mend, 0 to check
 -- Reply [1] next cursor and [2] how many entries to skip there, [3] the entries without an item (for lanes:
 --       those that are idle), for details [4] the sum of the sizes of large records and [5] the largest
-local keys = { leased = LEASED, delayed = DELAYED, dead = DEAD, ids = IDS, details = DETAILS, lanes = LANES }
-local name, key, mend = ARGV[1], keys[ARGV[1]], ARGV[5] == '1'
-local hash = name == 'ids' or name == 'details' or name == 'lanes'
+local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED,
+  timers = TIMERS }
+local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, retains = RETAINS, unique_keys = OWNED,
+  uniques = UNIQUES }
+local name, mend = ARGV[1], ARGV[5] == '1'
+local hash, key = hashes[name] ~= nil, hashes[name] or sets[name]
+local refused = mend and refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
+local LONGEST_RESERVATION = 31622400000
 local page = redis.call(hash and 'HSCAN' or 'ZSCAN', key, ARGV[2], 'COUNT', ARGV[4])
 local from, to, cursor, skip = part_of(page, ARGV[3], ARGV[4], ARGV[2])
 
+local owner_of = {}
+if name == 'uniques' and from <= to then
+  local keys = {}
+  for i = from, to, 2 do keys[#keys + 1] = page[2][i] end
+  for i, owner in ipairs(find_owners(keys)) do owner_of[keys[i]] = owner end
+end
 local dangling, sizes, largest = {}, 0, 0
 for i = from, to, 2 do
   local entry, value = page[2][i], page[2][i + 1]
@@ -18,6 +30,13 @@ for i = from, to, 2 do
     fine = id_matches(entry, value, LARGE_RECORD)
   elseif name == 'lanes' then
     fine = not is_idle(entry, value, mend)
+  elseif name == 'ended' then
+    fine = redis.call('ZSCORE', COMPLETED, entry) or redis.call('ZSCORE', CANCELLED, entry)
+  elseif name == 'uniques' then
+    local owner = owner_of[entry]
+    fine = owner and (owner.exists or owner.until_time > 0) -- a reservation that is over is ended by the next sweep
+  elseif name == 'timers' then
+    fine = tonumber(value) <= now + LONGEST_RESERVATION + 60000
   else
     fine = redis.call('HEXISTS', ITEMS, entry) == 1
   end
@@ -25,5 +44,9 @@ for i = from, to, 2 do
   local size = name == 'details' and tonumber(string.match(value, '^%d:(%d+):')) or 0
   sizes, largest = sizes + size, math.max(largest, size)
 end
-if mend and #dangling > 0 and name ~= 'lanes' then redis.call(hash and 'HDEL' or 'ZREM', key, unpack(dangling)) end
+if mend and #dangling > 0 and name ~= 'lanes' then
+  -- Each item with a result has an end. Results may be too large to be scanned.
+  if name == 'ended' then redis.call('HDEL', RESULTS, unpack(dangling)) end
+  redis.call(hash and 'HDEL' or 'ZREM', key, unpack(dangling))
+end
 return { cursor, skip, dangling, sizes, largest }

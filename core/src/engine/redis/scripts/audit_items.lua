@@ -1,13 +1,15 @@
 -- Checks some stored items, and mends damage that shows in the item itself.
--- KEYS  see parts/keys.lua, up to DEAD
+-- KEYS  see parts/keys.lua, all
 -- ARGV  [1] cursor, [2] how many entries to skip there, [3] at most how many to check, [4] 1 to mend, 0 to
---       check, [5] longest lease, [6] longest delay, in ms, [7] `large` before the sizes of large records were
+--       check, [5] longest lease, [6] longest delay or retention, in ms, [7] `large` before the sizes of large records were
 --       added up ('' if there was none): [3] takes account of these, but not of records added since
 -- Reply [1] next cursor and [2] how many entries to skip there, [3] how many were checked, [4] number and
---       delivery of those that are not leased, delayed or dead, so must be ready, [5] findings: damage,
+--       delivery of those that are not in any other state, so must be ready, [5] findings: damage,
 --       number, 1 if mended
 local mend = ARGV[4] == '1'
-local meta = redis.call('HMGET', META, 'last', 'large', 'largest')
+local meta = redis.call('HMGET', META, 'last', 'large', 'largest', 'format')
+local refused = mend and refusal(meta[4])
+if refused then return refused end
 local last, large = meta[1] and count_of(meta[1]) or 0, meta[2] and count_of(meta[2]) or 0
 local largest = tonumber(meta[3]) or 0
 local most = tonumber(ARGV[3])
@@ -32,10 +34,6 @@ local function write(command, key, ...)
   for _, value in ipairs({ ... }) do table.insert(writes[name][3], value) end
 end
 
-local function id_of(record)
-  local length = #record >= 2 and struct.unpack('>I2', record) or 0
-  return length > 0 and #record >= 2 + length and string.sub(record, 3, 2 + length)
-end
 local ids, id_places = {}, {}
 for i, record in ipairs(records) do
   local id = id_of(record)
@@ -56,7 +54,8 @@ for n, owner in ipairs(#ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {})
 end
 
 local details, states = redis.call('HMGET', DETAILS, unpack(numbers)), {}
-for i, key in ipairs({ LEASED, DELAYED, DEAD }) do states[i] = redis.call('ZMSCORE', key, unpack(numbers)) end
+for i, key in ipairs(SETS) do states[i] = redis.call('ZMSCORE', key, unpack(numbers)) end
+local unique_keys = redis.call('HMGET', OWNED, unpack(numbers))
 
 local function check_time(key, number, score, longest)
   if tonumber(score) <= now + longest + 60000 then return end
@@ -64,6 +63,7 @@ local function check_time(key, number, score, longest)
   found('bad_time', number, mend)
 end
 
+local wanted, wanting, score_of = {}, {}, {}
 for i, number in ipairs(numbers) do
   local size = #records[i] > LARGE_RECORD and #records[i] or 0
   local count = count_of(number) or 0
@@ -91,22 +91,46 @@ for i, number in ipairs(numbers) do
     write('HSET', DETAILS, number, packed)
     found('bad_details', number, mend)
   end
-  local leased, delayed, dead = states[1][i], states[2][i], states[3][i]
-  if leased then check_time(LEASED, number, leased, ARGV[5])
-  elseif delayed then check_time(DELAYED, number, delayed, ARGV[6])
-  elseif not dead then
+  local state, several
+  for n, set in ipairs(SETS) do
+    local score = states[n][i]
+    if score and state then
+      write('ZREM', set, number)
+      several = true
+    elseif score then
+      state, score_of[i] = set, score
+      if set ~= DEAD then check_time(set, number, score, set == LEASED and ARGV[5] or ARGV[6]) end
+    end
+  end
+  if several then found('several_states', number, mend) end
+  if not state then
     candidates[#candidates + 1] = number
     candidates[#candidates + 1] = delivery_of(packed)
   end
-  if (leased and (delayed or dead)) or (delayed and dead) then
-    if leased then write('ZREM', DELAYED, number) end
-    write('ZREM', DEAD, number)
-    found('several_states', number, mend)
+  local key, id = unique_keys[i], id_of(records[i])
+  local over = (state == COMPLETED or state == CANCELLED) and tonumber(score_of[i]) <= now
+  if key and id and state ~= DEAD and not over then
+    wanted[#wanted + 1] = key
+    wanting[key] = { number = number, id = id, placed = state } -- only one of several items can have it
+  end
+end
+for i, owner in ipairs(#wanted > 0 and find_owners(wanted) or {}) do
+  local key = wanted[i]
+  local item = wanting[key]
+  local is_own = owner and owner.number == item.number
+  if not is_own and not is_taken(owner, item.number) then
+    write('HSET', UNIQUES, key, item.number .. ':' .. item.id)
+    found('bad_unique', item.number, mend)
+  elseif not is_own and item.placed then
+    -- An item in no other state may be a stray, which is mended later.
+    write('HDEL', OWNED, item.number)
+    found('bad_unique', item.number, mend)
   end
 end
 for _, call in pairs(writes) do
   local command, key, values = unpack(call)
   if command == 'HSET' then redis.call('HSET', key, unpack(values))
+  elseif command == 'HDEL' then redis.call('HDEL', key, unpack(values))
   elseif command == 'ZADD' then redis.call('ZADD', key, unpack(values))
   else redis.call('ZREM', key, unpack(values)) end
 end

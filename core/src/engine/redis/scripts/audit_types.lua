@@ -2,5 +2,5 @@
 -- KEYS  see parts/keys.lua, all
 -- Reply the type of each key, `none` if it does not exist
 local types = {}
-for i = 1, READY + 9 do types[i] = redis.call('TYPE', KEYS[i]).ok end
+for i = 1, LAST_KEY do types[i] = redis.call('TYPE', KEYS[i]).ok end
 return types

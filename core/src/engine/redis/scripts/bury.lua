@@ -6,8 +6,8 @@
 local done = load_reply()
 if done then return done end
 
-local format = redis.call('HGET', META, 'format')
-if format and format ~= '1' then return redis.error_reply('FORMAT ' .. format) end
+local refused = refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
 local numbers, last = read_named(4)
 local found, answers, items = read_unleased(numbers, false), {}, {}
 for i, number in ipairs(numbers) do
@@ -23,8 +23,12 @@ for i, number in ipairs(numbers) do
 end
 if #items > 0 then
   renumber(items, ARGV[3])
-  local moves = new_moves()
-  for _, item in ipairs(items) do moves.at(DEAD, now, item.number) end
+  local moves, dead = new_moves(), {}
+  for n, item in ipairs(items) do
+    moves.at(DEAD, now, item.number)
+    dead[n] = item.number
+  end
+  items_died(dead)
   moves.write()
   redis.call('HINCRBY', META, 'died', #items)
 end

@@ -4,6 +4,8 @@
 -- Reply a string: for each item 1 (true: completed by this call) or 0 (false)
 local done = load_reply()
 if done then return done end
+local refused = refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
 
 local answer = complete(3, #ARGV)
 save_reply(answer)

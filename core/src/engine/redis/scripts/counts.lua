@@ -1,16 +1,19 @@
 -- Counts the items in each state. Reads the totals since the queue was made, and the age of the oldest
 -- ready item.
 -- KEYS  see parts/keys.lua, all
--- Reply leased, delayed, dead, paused (1 or 0), age in ms (-1: none is ready),
---       ready by priority 0 to 9, then the totals added, leased, completed, expired, failed, died, removed
+-- Reply leased, delayed, dead, completed, cancelled (those that are kept), paused (1 or 0), age in ms (-1: none is
+--       ready), ready by priority 0 to 9, then the totals added, leased, completed, expired, failed, died, removed,
+--       replaced
 local meta = redis.call('HMGET', META, 'paused', 'added', 'leased', 'completed', 'expired', 'failed', 'died', 'removed',
-  'gone:0', 'gone:1', 'gone:2', 'gone:3', 'gone:4', 'gone:5', 'gone:6', 'gone:7', 'gone:8', 'gone:9')
-local reply = { redis.call('ZCARD', LEASED), redis.call('ZCARD', DELAYED), redis.call('ZCARD', DEAD), meta[1] and 1 or 0, -1 }
+  'replaced', 'gone:0', 'gone:1', 'gone:2', 'gone:3', 'gone:4', 'gone:5', 'gone:6', 'gone:7', 'gone:8', 'gone:9')
+local kept = '(' .. text(now)
+local reply = { redis.call('ZCARD', LEASED), redis.call('ZCARD', DELAYED), redis.call('ZCARD', DEAD),
+  redis.call('ZCOUNT', COMPLETED, kept, '+inf'), redis.call('ZCOUNT', CANCELLED, kept, '+inf'), meta[1] and 1 or 0, -1 }
 local oldest
 local budget = 800 -- entries to look at in all; most of them may be tombstones
 for p = 0, 9 do
   local length = redis.call('LLEN', KEYS[READY + p])
-  reply[6 + p] = math.max(0, length - (tonumber(meta[9 + p]) or 0))
+  reply[8 + p] = math.max(0, length - (tonumber(meta[10 + p]) or 0))
   -- The front of a list has the oldest item, unless one was released with a delay: look at a few.
   local items, place = 0, 0
   while place < length and items < 16 and budget > 0 do
@@ -27,6 +30,6 @@ for p = 0, 9 do
     end
   end
 end
-if oldest then reply[5] = math.max(0, now - oldest) end
-for i = 2, 8 do reply[14 + i] = tonumber(meta[i]) or 0 end
+if oldest then reply[7] = math.max(0, now - oldest) end
+for i = 2, 9 do reply[16 + i] = tonumber(meta[i]) or 0 end
 return reply

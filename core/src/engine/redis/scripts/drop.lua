@@ -4,14 +4,16 @@
 -- ARGV  [1] the incarnation; '' for the remains of a queue without one
 -- Reply 1 if there was such a queue, else 0
 local meta = redis.call('HMGET', META, 'format', 'incarnation', 'waiting', 'watched')
-if meta[1] and meta[1] ~= '1' then return redis.error_reply('FORMAT ' .. meta[1]) end
+local refused = refusal(meta[1])
+if refused then return refused end
 if (meta[2] or '') ~= ARGV[1] then
   touch()
   return 0
 end
 local existed = ARGV[1] ~= '' or redis.call('EXISTS', ITEMS) == 1
 
-redis.call('UNLINK', META, ITEMS, IDS, LEASED, DETAILS, DELAYED, DEAD, unpack(KEYS, READY, READY + 9))
+redis.call('UNLINK', META, ITEMS, IDS, DETAILS, ENDED, RESULTS, RETAINS, UNIQUES, OWNED, TIMERS, unpack(SETS))
+redis.call('UNLINK', unpack(KEYS, READY, READY + 9))
 -- Retries of earlier operations still get their answers. Waiting clients go on waiting, and are notified when
 -- the queue is made again.
 redis.call('PEXPIRE', LANES, DAY)

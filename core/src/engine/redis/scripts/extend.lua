@@ -4,6 +4,8 @@
 -- Reply a string: for each lease its deadline, or - if it is lost, with spaces between
 local done = load_reply()
 if done then return done end
+local refused = refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
 
 -- One batch may have a lease twice: from the background extension and from its holder.
 local numbers, deadlines = read_current(3, true)

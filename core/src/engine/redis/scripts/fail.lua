@@ -6,9 +6,11 @@
 -- Reply a string: for each lease 1 (the item lives), 2 (it is dead now) or 0 (the lease is lost)
 local done = load_reply()
 if done then return done end
+local refused = refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
 
 local leases, deadlines, details = read_current(4)
-local answers, removed, changed, soonest, first_due, died = {}, {}, {}, nil, nil, 0
+local answers, removed, changed, died, soonest, first_due = {}, {}, {}, {}, nil, nil
 local moves = new_moves()
 for i, number in ipairs(leases) do
   answers[i] = '0'
@@ -21,7 +23,7 @@ for i, number in ipairs(leases) do
     answers[i] = '1'
     if delay < 0 or x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
       answers[i] = '2'
-      died = died + 1
+      died[#died + 1] = number
       moves.at(DEAD, now, number)
     elseif delay > 0 then
       moves.at(DELAYED, now + delay, number)
@@ -40,7 +42,10 @@ if #removed > 0 then
   redis.call('HSET', DETAILS, unpack(changed))
   moves.write()
   redis.call('HINCRBY', META, 'failed', #removed)
-  if died > 0 then redis.call('HINCRBY', META, 'died', died) end
+  if #died > 0 then
+    items_died(died)
+    redis.call('HINCRBY', META, 'died', #died)
+  end
   local meta = redis.call('HMGET', META, 'waiting', 'watched')
   if soonest then notify_workers(meta[1], now + soonest) end
   if first_due then notify_cleaner(meta[2], first_due) end

@@ -12,6 +12,7 @@ if done then
   return { text(at), 0, numbers, records, details }
 end
 
-local look = lease(3, 0)
+local look = lease(3, #ARGV, 0)
+if type(look) == 'table' then return look end
 save_reply(nil, saved)
 return { now, look, numbers, records, details }

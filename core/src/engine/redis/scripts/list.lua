@@ -1,18 +1,21 @@
 -- Reads a part of the items of one state: ready ones in the order of leasing, others by time, or in the opposite
 -- order. In a place of the listing, after an entry:
 --   others  `score:number` of that entry
---   ready   `priority:anchor:index:distance`. The anchor is an entry of the ready list of this priority, and
---           `index` its place from the left when it was last seen. The entry is `distance` places to the right of
---           it. Pushing moves all entries away from the left end and popping moves none, so the anchor is at
---           `index` or behind it, or it was popped, and with it all that were to the right of it. To the front,
---           the anchor is the last entry of the list when the listing came to it; to the back, the entry itself.
+--   ready   `priority:anchor:index:distance:delivery`. The anchor is an entry of the ready list of this priority,
+--           and `index` its place from the left when it was last seen. The entry is `distance` places to the right
+--           of it. Pushing moves all entries away from the left end and popping moves none, so the anchor is at
+--           `index` or behind it, or it was popped, and with it all that were to the right of it. If it has come
+--           back since, it has another delivery. To the front, the anchor is the last entry of the list when the
+--           listing came to it; to the back, the entry itself.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] state, [2] 1 for the opposite order, [3] at most how many entries (1,000), [4] 1 with data, 0 without,
 --       [5] a score `(S`: from S on, [6] a score `(S` or `+inf`: before S (both not for ready ones),
 --       [7] the place to go on after; '' to begin
 -- Reply server time, the place to go on after ('' at the end), then per entry: its place, number, record ('' if
---       there is no item; without data only what stands before it), details ('' if none), score ('' if ready)
+--       there is no item; without data only what stands before it), details ('' if none), score ('' if ready),
+--       and the last four of get.lua
 local reverse, limit, with_data = ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4] == '1'
+local retained = ARGV[1] == 'completed' or ARGV[1] == 'cancelled'
 local numbers, places, scores = {}, {}, {}
 local rest = '' -- the place to go on after all entries
 
@@ -42,12 +45,26 @@ local function rank_of(key, score, number)
   return low
 end
 
+-- An entry in a place. Only damage has made entries that are no numbers; of long ones the beginning has to do.
+local function name_of(entry)
+  if #entry <= 32 and string.find(entry, '^[%w_-]+$') then return entry end
+  local hex = string.gsub(string.sub(entry, 1, 100), '.', function(c) return string.format('%02x', string.byte(c)) end)
+  return '.' .. hex
+end
+
+local function entry_of(name)
+  if string.sub(name, 1, 1) ~= '.' then return name end
+  return (string.gsub(string.sub(name, 2), '%x%x', function(hex) return string.char(tonumber(hex, 16)) end))
+end
+
 local function list_by_time(key)
   local first = redis.call('ZCOUNT', key, '-inf', ARGV[5])
+  -- Items whose time is over are not there.
+  if retained then first = math.max(first, redis.call('ZCOUNT', key, '-inf', now)) end
   local last = redis.call('ZCOUNT', key, '-inf', ARGV[6]) -- the rank after the last one
   if ARGV[7] ~= '' then
     local score, number = string.match(ARGV[7], '^([^:]*):(.*)$')
-    local rank = rank_of(key, score, number)
+    local rank = rank_of(key, score, entry_of(number))
     if reverse then last = math.min(last, rank) else first = math.max(first, rank) end
   end
   if first >= last then return end
@@ -56,7 +73,7 @@ local function list_by_time(key)
   local found = redis.call('ZRANGE', key, from, to, 'WITHSCORES')
   for i = 1, #found, 2 do
     local at = reverse and #found - i or i
-    add(found[at + 1] .. ':' .. found[at], found[at], found[at + 1])
+    add(found[at + 1] .. ':' .. name_of(found[at]), found[at], found[at + 1])
   end
   if to - from < last - first - 1 then rest = places[#places] end
 end
@@ -75,21 +92,28 @@ local function find(key, anchor, index)
   return nil, index + MAX_SEARCH
 end
 
+local function place_of(priority, anchor, index, distance, delivery)
+  return string.format('%d:%s:%d:%d:%s', priority, name_of(anchor), index, distance, delivery)
+end
+
 -- Adds entries of one ready list. Returns false if there is more, or more to search.
-local function list_ready(priority, anchor, index, distance)
+local function list_ready(priority, anchor, index, distance, delivery)
   local key = KEYS[READY + priority]
   local next_index -- from the left
   if anchor then
+    local packed = redis.call('HGET', DETAILS, anchor)
+    if packed and delivery_of(packed) ~= delivery then return true end
     local found, searched = find(key, anchor, index)
     if not found then
       if searched == math.huge then return true end
-      rest = string.format('%d:%s:%d:%d', priority, anchor, searched, distance)
+      rest = place_of(priority, anchor, searched, distance, delivery)
       return false
     end
     index, next_index = found, reverse and found + 1 or found + distance - 1
   else
     anchor, index, next_index = redis.call('LINDEX', key, 0), 0, reverse and 0 or math.huge
     if not anchor then return true end
+    delivery = delivery_of(redis.call('HGET', DETAILS, anchor))
   end
   local length, room = redis.call('LLEN', key), limit - #numbers
   next_index = math.min(next_index, length - (reverse and 0 or 1))
@@ -98,12 +122,13 @@ local function list_ready(priority, anchor, index, distance)
   if count > 0 then
     local from = reverse and next_index or next_index - count + 1
     local part = redis.call('LRANGE', key, from, from + count - 1)
+    local packed = reverse and redis.call('HMGET', DETAILS, unpack(part)) or {}
     for i = 1, #part do
       local number = part[reverse and i or #part - i + 1]
       if reverse then
-        add(string.format('%d:%s:%d:0', priority, number, next_index + i - 1), number)
+        add(place_of(priority, number, next_index + i - 1, 0, delivery_of(packed[i])), number)
       else
-        add(string.format('%d:%s:%d:%d', priority, anchor, index, next_index - i + 1 - index), number)
+        add(place_of(priority, anchor, index, next_index - i + 1 - index, delivery), number)
       end
     end
   end
@@ -115,25 +140,31 @@ local function list_ready(priority, anchor, index, distance)
 end
 
 if ARGV[1] == 'ready' then
-  local priority, anchor, index, distance = string.match(ARGV[7], '^(%d):(.*):(%d+):(%d+)$')
+  local priority, anchor, index, distance, delivery = string.match(ARGV[7], '^(%d):(.*):(%d+):(%d+):(.*)$')
   priority, index, distance = tonumber(priority), tonumber(index), tonumber(distance)
+  anchor = anchor and entry_of(anchor)
   for at = priority or (reverse and 0 or 9), reverse and 9 or 0, reverse and 1 or -1 do
-    if not list_ready(at, at == priority and anchor, index, distance) then break end
+    if not list_ready(at, at == priority and anchor, index, distance, delivery) then break end
   end
 else
-  list_by_time(({ delayed = DELAYED, leased = LEASED, dead = DEAD })[ARGV[1]])
+  local sets = { delayed = DELAYED, leased = LEASED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED }
+  list_by_time(sets[ARGV[1]])
 end
 
 local reply = { text(now), rest }
 if #numbers == 0 then return reply end
 local details = redis.call('HMGET', DETAILS, unpack(numbers))
-local records, fits = read_records(numbers, details)
+-- Retained items may have results, whose sizes are asked for too.
+local records, fits = read_records(numbers, details, retained and MAX_SINGLE or 900)
+local ended, results, retains, keys
+ended, results, retains, keys, fits = read_extras(numbers, records, fits, with_data)
 if fits < #numbers then reply[2] = places[fits] end
 for i = 1, fits do
   local record = records[i] or ''
   -- A record begins with the length of the id, two bytes, and the id.
   if not with_data and #record > 2 then record = string.sub(record, 1, 2 + struct.unpack('>I2', record)) end
-  for _, value in ipairs({ places[i], numbers[i], record, details[i] or '', scores[i] }) do
+  for _, value in ipairs({ places[i], numbers[i], record, details[i] or '', scores[i], ended[i] or '',
+    results[i] and ':' .. results[i] or '', retains[i] or '', keys[i] or '' }) do
     reply[#reply + 1] = value
   end
 end

@@ -3,6 +3,8 @@
 -- ARGV  [1] number, [2] and [3] priority and approximate index from the left of its first entry, [4] and [5]
 --       of another one, [6] how many entries to look at from each of the two (500), [7] 1 to mend, 0 to check
 -- Reply how many were replaced; when checking, 1 if there is more than one entry
+local refused = ARGV[7] == '1' and refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
 local kept, seen, dropped = nil, {}, { 0, 0 }
 for turn, at in ipairs({ 2, 4 }) do
   local priority, from = ARGV[at], tonumber(ARGV[at + 1])

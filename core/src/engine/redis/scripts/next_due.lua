@@ -1,9 +1,9 @@
--- Reads when the next item is due or its lease expires. If not now, the caller promises to look again then,
--- or after its rest. A script that makes something due before that pushes a token to DUE.
--- KEYS  see parts/keys.lua, up to DELAYED
+-- Reads when the next item is due or its lease expires, or there is something to delete. If not now, the caller
+-- promises to look again then, or after its rest. A script that makes an item due before that pushes a token to DUE.
+-- KEYS  see parts/keys.lua, all
 -- ARGV  [1] the longest rest, in ms
 -- Reply ms until something is due or expires (-1: nothing; 0: now)
-local due = next_due()
+local due = earlier(next_due(), next_sweep())
 if due and due <= now then return 0 end
 local look = now + ARGV[1]
 if due and due < look then look = due end

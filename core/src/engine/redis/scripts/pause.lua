@@ -2,7 +2,8 @@
 -- KEYS  see parts/keys.lua, up to META
 -- ARGV  [1] salt of the incarnation
 local meta = redis.call('HMGET', META, 'format', 'last')
-if meta[1] and meta[1] ~= '1' then return redis.error_reply('FORMAT ' .. meta[1]) end
+local refused = refusal(meta[1])
+if refused then return refused end
 if not meta[1] then
   local last = math.max(meta[2] and count_of(meta[2]) or 0, (now - YEAR_2026) * 256)
   local number = in_base_36(last + 1) .. ARGV[1]

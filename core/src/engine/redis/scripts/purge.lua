@@ -1,17 +1,21 @@
 -- Removes items of one state, oldest first, in one bounded step.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] lane, [2] number, [3] state: ready, delayed, leased or dead, [4] at most how many (0 to 1,000)
+-- ARGV  [1] lane, [2] number, [3] state, [4] at most how many (0 to 1,000)
 -- Reply a string: how many were removed, and how many were looked at (0: the state is empty)
 local done = load_reply()
 if done then return done end
+local refused = refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
 
-local sets = { delayed = DELAYED, leased = LEASED, dead = DEAD }
+local sets = { delayed = DELAYED, leased = LEASED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED }
 local set, limit = sets[ARGV[3]], tonumber(ARGV[4])
 local numbers, list
 if limit == 0 then
   numbers = {}
 elseif set then
-  numbers = redis.call('ZRANGE', set, 0, limit - 1)
+  -- Of retained items, only those whose time has not passed.
+  local kept = set == COMPLETED or set == CANCELLED
+  numbers = redis.call('ZRANGE', set, kept and '(' .. text(now) or '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, limit)
 else
   local popped = redis.call('LMPOP', 10, KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16],
     KEYS[17], KEYS[18], KEYS[19], KEYS[20], 'RIGHT', 'COUNT', limit)
@@ -21,7 +25,7 @@ local removed = 0
 if #numbers > 0 then
   -- Records are read because they have the ids.
   local details = redis.call('HMGET', DETAILS, unpack(numbers))
-  local fits = fitting(details, MAX_REPLY, 1)
+  local fits = fitting_results(numbers, (fitting(details, MAX_REPLY, 1)), MAX_REPLY)
   if list then put_back(list, numbers, fits) end
   for i = #numbers, fits + 1, -1 do numbers[i] = nil end
   local existing, ids, known, their_details, seen = {}, {}, {}, {}, {}
@@ -30,11 +34,10 @@ if #numbers > 0 then
     if record and not seen[number] then
       seen[number] = true
       existing[n], known[n], their_details[n] = number, true, details[i]
-      -- A record starts with the length of the id, two bytes, and the id.
-      ids[n] = #record > 2 and string.sub(record, 3, 2 + struct.unpack('>I2', record))
+      ids[n] = id_of(record)
     end
   end
-  if #existing > 0 then removed = delete_items(existing, ids, known, their_details, 0) end
+  if #existing > 0 then removed = delete_all_of(existing, ids, known, their_details) end
   -- `delete_items` has counted a tombstone for each ready item, but the numbers were popped.
   if list then redis.call('HINCRBY', META, 'gone:' .. (string.match(list, ':ready:(%d)$') or '0'), -#numbers)
   elseif removed < #numbers then redis.call('ZREM', set, unpack(numbers)) end

@@ -6,6 +6,8 @@
 -- Reply a string: for each lease 1 (released) or 0 (lost)
 local done = load_reply()
 if done then return done end
+local refused = refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
 
 local leases, deadlines, details = read_current(4)
 local answers, removed, changed, soonest, first_due = {}, {}, {}, nil, nil

@@ -1,21 +1,29 @@
 -- Removes items by id, in whatever state they are.
--- KEYS  see parts/keys.lua, up to DEAD
+-- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, from [3] what parts/named.lua reads
 -- Reply a string: for each 1 (removed) or 0 (there was none)
 local done = load_reply()
 if done then return done end
+local refused = refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
 
-local answers, numbers, ids, known = {}, {}, {}, {}
-local seen = {}
+local answers, numbers, ids, known, places, seen = {}, {}, {}, {}, {}, {}
 for i, number in ipairs((read_named(3))) do
   answers[i] = number and not seen[number] and '1' or '0'
   if answers[i] == '1' then
     seen[number] = true
-    numbers[#numbers + 1], ids[#ids + 1], known[#known + 1] = number, ARGV[3 + i], true
+    local n = #numbers + 1
+    numbers[n], ids[n], known[n], places[n] = number, ARGV[3 + i], true, i
   end
 end
 if #numbers > 0 then
-  local removed = delete_items(numbers, ids, known, redis.call('HMGET', DETAILS, unpack(numbers)), 0)
+  local removed = #numbers
+  for _, set in ipairs({ COMPLETED, CANCELLED }) do
+    for n, kept_until in ipairs(redis.call('ZMSCORE', set, unpack(numbers))) do
+      if kept_until and tonumber(kept_until) <= now then answers[places[n]], removed = '0', removed - 1 end
+    end
+  end
+  delete_all_of(numbers, ids, known, redis.call('HMGET', DETAILS, unpack(numbers)))
   redis.call('HINCRBY', META, 'removed', text(removed))
 end
 local answer = table.concat(answers)

@@ -1,9 +1,11 @@
 -- Makes dead items ready again, at the back of their priority, with their attempts counted from 0.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, from [3] what parts/named.lua reads
--- Reply a string: for each 1 (requeued) or 0 (there is none, or it is not dead)
+-- Reply a string: for each 1 (requeued) or 0 (there is none, it is not dead, or its unique key is taken)
 local done = load_reply()
 if done then return done end
+local refused = refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
 
 local answers, numbers, places, seen = {}, {}, {}, {}
 for i, number in ipairs((read_named(3))) do
@@ -16,8 +18,20 @@ end
 if #numbers > 0 then
   local dead, details = redis.call('ZMSCORE', DEAD, unpack(numbers)), redis.call('HMGET', DETAILS, unpack(numbers))
   local revived, changed, moves = {}, {}, new_moves()
+  local keys, entries, taken = redis.call('HMGET', OWNED, unpack(numbers)), {}, {}
+  local wanted, owner_of = {}, {}
+  for i, key in ipairs(keys) do
+    if key and dead[i] then wanted[#wanted + 1] = key end
+  end
+  for n, owner in ipairs(#wanted > 0 and find_owners(wanted) or {}) do owner_of[wanted[n]] = owner end
   for i, number in ipairs(numbers) do
-    if dead[i] then
+    local key = keys[i]
+    if dead[i] and not (key and (taken[key] or is_taken(owner_of[key], number))) then
+      if key then
+        taken[key] = true
+        entries[#entries + 1] = key
+        entries[#entries + 1] = number .. ':' .. ARGV[3 + places[i]]
+      end
       local x = unpack_details(details[i])
       x.failures, x.expiries, x.front, x.since = 0, 0, 0, now
       note_release(x, '=')
@@ -29,6 +43,7 @@ if #numbers > 0 then
     end
   end
   if #revived > 0 then
+    if #entries > 0 then redis.call('HSET', UNIQUES, unpack(entries)) end
     redis.call('ZREM', DEAD, unpack(revived))
     redis.call('HSET', DETAILS, unpack(changed))
     moves.write()

@@ -9,7 +9,8 @@ local done = load_reply()
 if done then return done end
 
 local meta = redis.call('HMGET', META, 'format', 'waiting', 'watched')
-if meta[1] and meta[1] ~= '1' then return redis.error_reply('FORMAT ' .. meta[1]) end
+local refused = refusal(meta[1])
+if refused then return refused end
 local numbers, last = read_named(4)
 local found, answers, items = read_unleased(numbers, true), {}, {}
 

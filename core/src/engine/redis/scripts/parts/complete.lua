@@ -1,13 +1,13 @@
 -- Completes the items that ARGV[at] to ARGV[to] name: their count, the numbers, the ids, the count of
--- those that are not the first delivery, for each of these index and delivery, and then the indexes of the
--- strict ones. Returns a string: for each item 1 (true: completed by this call) or 0 (false).
+-- those that are not the first delivery, for each of these index and delivery, the count of the strict ones, and
+-- their indexes. Returns a string: for each item 1 (true: completed by this call) or 0 (false).
 local function complete(at, to)
   local count = tonumber(ARGV[at])
   local first, last = at + 1, at + count -- the numbers; as many ids follow
   local deliveries, strict, rest = {}, {}, at + 1 + 2 * count
   local later = tonumber(ARGV[rest])
   for i = rest + 1, rest + 2 * later, 2 do deliveries[tonumber(ARGV[i])] = ARGV[i + 1] end
-  for i = rest + 2 * later + 1, to do strict[tonumber(ARGV[i])] = true end
+  for i = rest + 2 * later + 2, to do strict[tonumber(ARGV[i])] = true end
 
   -- If an item came back since, its delivery is another one. If the delivery is the caller's, the item is
   -- leased, or gone, unless the server lost the lease with its latest data.

@@ -5,9 +5,11 @@
 -- the tombstones of priority P, so that the counts stay exact.
 -- Returns how many items existed, and for each item '1' or '0'.
 local function delete_items(numbers, ids, known, details, taken)
-  local states = taken > 0 and {} or redis.call('ZMSCORE', LEASED, unpack(numbers))
-  for _, key in ipairs({ DELAYED, DEAD }) do
-    for i, score in ipairs(redis.call('ZMSCORE', key, unpack(numbers))) do states[i] = states[i] or score end
+  local states = {}
+  for _, key in ipairs(SETS) do
+    if key ~= LEASED or taken == 0 then
+      for i, score in ipairs(redis.call('ZMSCORE', key, unpack(numbers))) do states[i] = states[i] or score end
+    end
   end
   local answers, existing, their_ids, with_details, gone = {}, {}, {}, {}, {}
   for i, number in ipairs(numbers) do
@@ -25,7 +27,7 @@ local function delete_items(numbers, ids, known, details, taken)
   if #existing == 0 then return 0, answers end
   redis.call('HDEL', ITEMS, unpack(existing))
   if #their_ids > 0 then redis.call('HDEL', IDS, unpack(their_ids)) end
-  for _, key in ipairs({ LEASED, DELAYED, DEAD }) do redis.call('ZREM', key, unpack(existing)) end
+  for _, key in ipairs(SETS) do redis.call('ZREM', key, unpack(existing)) end
   for priority, count in pairs(gone) do
     if count > taken then redis.call('HINCRBY', META, 'gone:' .. priority, text(count - taken)) end
   end

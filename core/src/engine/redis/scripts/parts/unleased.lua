@@ -1,7 +1,7 @@
 -- Reads the items that a script may give new numbers, of those with these numbers (false: there is none): those that
--- are not leased, and not dead unless `dead_too`. Returns them by number. Of each: number, record, x (its details),
--- priority, delayed and dead (its score, or false). Only `left`, if its record is too large to be copied in this step:
--- the script leaves the item to another one, and answers `-`. The first item is never left.
+-- are not leased, have not ended, and are not dead unless `dead_too`. Returns them by number. Of each: number, record,
+-- x (its details), priority, delayed and dead (its score, or false). Only `left`, if its record is too large to be
+-- copied in this step: the script leaves the item to another one, and answers `-`. The first item is never left.
 local function read_unleased(numbers, dead_too)
   local named, seen = {}, {}
   for _, number in ipairs(numbers) do
@@ -13,11 +13,12 @@ local function read_unleased(numbers, dead_too)
   if #named == 0 then return {} end
 
   local details, scores = redis.call('HMGET', DETAILS, unpack(named)), {}
-  for i, key in ipairs({ LEASED, DELAYED, DEAD }) do scores[i] = redis.call('ZMSCORE', key, unpack(named)) end
+  for i, key in ipairs(SETS) do scores[i] = redis.call('ZMSCORE', key, unpack(named)) end
   local items, wanted, their_details = {}, {}, {}
   for i, number in ipairs(named) do
     local dead = scores[3][i]
-    if not scores[1][i] and (dead_too or not dead) then
+    local has_ended = scores[4][i] or scores[5][i]
+    if not scores[1][i] and not has_ended and (dead_too or not dead) then
       local n = #items + 1
       items[n] = { number = number, delayed = scores[2][i], dead = dead }
       wanted[n], their_details[n] = number, details[i]

@@ -1,0 +1,57 @@
+// Results of retained items, unique keys and replacement, with leaseq.hpp.
+#include <iostream>
+#include <leaseq.hpp>
+
+static void show(const leaseq::Queue &queue, std::string_view id) {
+    leaseq_item_info *info = nullptr;
+    leaseq::check([&](leaseq_error **error) {
+        return leaseq_queue_get(queue.get(), id.data(), id.size(), &info, error);
+    });
+    std::cout << id << ' ' << leaseq_state_name(leaseq_item_info_state(info)) << " \"";
+    if (leaseq_item_info_result(info) == nullptr) std::cout << "nothing";
+    std::cout.write(leaseq_item_info_result(info),
+                    static_cast<std::streamsize>(leaseq_item_info_result_len(info)));
+    std::cout << "\"\n";
+    leaseq_item_info_free(&info);
+}
+
+int main() {
+    const leaseq::milliseconds hour(3600000);
+    leaseq::Client client;
+    leaseq::Queue queue = client.queue("results");
+    leaseq::ItemOptions options;
+    options.unique = "key";
+    options.retain = hour;
+    for (const char *id : {"a", "b"}) {
+        options.id = id;
+        std::cout << queue.add_item(id, options);
+    }
+    options.replace = true;
+    std::cout << queue.add_item("b", options) << '\n';
+
+    leaseq::CompleteOptions fine;
+    fine.result = "fine";
+    std::cout << queue.complete(*queue.lease(), fine) << '\n';
+    show(queue, "b");
+
+    leaseq::ItemOptions plain;
+    for (const char *id : {"c", "d", "e"}) {
+        plain.id = id;
+        queue.add_item(id, plain);
+    }
+    leaseq::LeaseOptions at_once;
+    at_once.wait = leaseq::milliseconds(0);
+    leaseq::CompleteOptions several;
+    several.results = {"1", std::nullopt, std::string_view()};
+    several.retain = hour;
+    auto done = queue.complete_and_lease(queue.lease_many(3, at_once), 1, at_once, several);
+    for (const char *id : {"c", "d", "e"}) show(queue, id);
+
+    fine.retain = leaseq::milliseconds(0);
+    fine.strict = true;
+    plain.id = "f";
+    queue.add_item("f", plain);
+    std::cout << queue.complete(*queue.lease(), fine) << '\n';
+    show(queue, "f");
+    return 0;
+}

@@ -1,0 +1,77 @@
+-- As add.lua, for extended queues: items may be retained, have unique keys, and replace others.
+-- KEYS  see parts/keys.lua, all
+-- ARGV  as add.lua, then perhaps: how long the items are retained (ms), how long their unique keys stay taken in any
+--       case (ms from now), whether they replace others (1 or 0); the count of those for which that differs, and for
+--       each of them: index and the same three; the count of those with a unique key, and the keys if all have one,
+--       else for each: index and key
+-- Reply as add.lua; 0: an item with the id or the key exists
+local done = load_reply()
+if done then return done end
+
+local count = tonumber(ARGV[4])
+local known = redis.call('HMGET', IDS, unpack(ARGV, 5, 4 + count))
+local meta = redis.call('HMGET', META, 'last', 'waiting', 'added', 'format')
+local refused = refusal(meta[4])
+if refused then return refused end
+local options, at = {}, 5 + 2 * count
+local last = at + 4 * tonumber(ARGV[at])
+for i = at + 1, last, 4 do options[tonumber(ARGV[i])] = i + 1 end
+
+-- The options that only extended queues know.
+local extended, usual, differing, keys = last < #ARGV, last + 1, {}, {}
+if extended then
+  local place = usual + 3
+  last = place + 4 * tonumber(ARGV[place])
+  for i = place + 1, last, 4 do differing[tonumber(ARGV[i])] = i + 1 end
+  place = last + 1
+  if tonumber(ARGV[place]) == count then
+    keys = { unpack(ARGV, place + 1, place + count) }
+  else
+    for i = place + 1, #ARGV, 2 do keys[tonumber(ARGV[i])] = ARGV[i + 1] end
+  end
+end
+local function retain_of(i) return ARGV[differing[i] or usual] end
+local function reserved_for(i) return ARGV[(differing[i] or usual) + 1] end
+local function replaces(i) return extended and ARGV[(differing[i] or usual) + 2] == '1' end
+
+local old = find_conflicts(known, count, keys, replaces)
+
+-- Writes what extended queues keep for the new items, and deletes those that make room for them. Then their ids
+-- are written. `number_of`: index of an item that is added to its number.
+local function before_ids(number_of)
+  make_extended(meta[4])
+  local retains, owned, owners, timers = {}, {}, {}, {}
+  local retained, owning = 0, 0
+  for i = 1, extended and count or 0 do
+    local number, key = number_of[i], keys[i]
+    local retain = number and retain_of(i)
+    if retain and retain ~= '0' then
+      retains[retained + 1], retains[retained + 2] = number, retain
+      retained = retained + 2
+    end
+    if number and key then
+      owned[owning + 1], owned[owning + 2] = number, key
+      owners[owning + 1], owners[owning + 2] = key, number .. ':' .. ARGV[4 + i]
+      owning = owning + 2
+      local reserved_until = old and old.reserved_until[key] or 0
+      local reserved = reserved_for(i)
+      if reserved ~= '0' then reserved_until = math.max(reserved_until, now + reserved) end
+      if reserved_until > now then
+        timers[#timers + 1] = text(reserved_until)
+        timers[#timers + 1] = key
+      end
+    end
+  end
+  if retained > 0 then redis.call('HSET', RETAINS, unpack(retains)) end
+  if owning > 0 then redis.call('HSET', OWNED, unpack(owned)) end
+  if old then
+    delete_all_of(old.numbers, old.ids, old.known, redis.call('HMGET', DETAILS, unpack(old.numbers)))
+    if old.replaced > 0 then redis.call('HINCRBY', META, 'replaced', old.replaced) end
+  end
+  if owning > 0 then redis.call('HSET', UNIQUES, unpack(owners)) end
+  if #timers > 0 then redis.call('ZADD', TIMERS, unpack(timers)) end
+end
+
+local answer = add_items(known, options, ARGV[3], count, meta, (old or extended) and before_ids)
+save_reply(answer)
+return answer

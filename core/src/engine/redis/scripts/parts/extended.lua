@@ -1,0 +1,14 @@
+-- The keys that only extended queues have, in the order of `keys.rs`:
+--   COMPLETED, CANCELLED  sorted sets of retained items, by the server time until which each is kept
+--   ENDED       number of a retained item to the server time of its end
+--   RESULTS     number of a retained item to its result, for those that have one
+--   RETAINS     number to the time (ms) for which an item is kept after its completion, for those that are
+--   UNIQUES     unique key to its owner, `number:id`
+--   OWNED       number to its unique key, for those that have one
+--   TIMERS      sorted set of unique keys, by the server time until which each stays taken in any case
+local COMPLETED, CANCELLED, ENDED, RESULTS = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
+local RETAINS, UNIQUES, OWNED, TIMERS = KEYS[25], KEYS[26], KEYS[27], KEYS[28]
+local LAST_KEY = 28
+
+-- The states that are kept in sorted sets. An item that is in none of them is ready.
+local SETS = { LEASED, DELAYED, DEAD, COMPLETED, CANCELLED }

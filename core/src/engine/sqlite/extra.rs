@@ -1,0 +1,183 @@
+//! What only some items have: how long they are retained, a unique key, a result.
+
+use bytes::Bytes;
+use rusqlite::{OptionalExtension, params};
+
+use super::add::delete_large;
+use super::count_delta::CountDelta;
+use super::database::Database;
+use super::row::{CANCELLED, COMPLETED, read_priority, read_state};
+use super::unique;
+use crate::Result;
+use crate::item::State;
+
+/// A row of `extra`.
+#[derive(Debug, Default)]
+pub(super) struct Extra {
+    pub(super) retain: i64,
+    pub(super) unique: Option<Bytes>,
+    pub(super) ended_at: Option<i64>,
+    pub(super) result: Option<Bytes>,
+}
+
+/// The row of an item; the defaults if it has none. The result is not read unless `most` says how many bytes it may
+/// have. `None`: it has more.
+pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Option<Extra>> {
+    const READ: &str = "SELECT retain, unique_key, ended_at,
+        CASE WHEN length(result) <= ?2 THEN result END, length(result) > ?2
+        FROM extra WHERE number = ?1";
+    // What another program has written and cannot be read is left out.
+    let bytes = |row: &rusqlite::Row<'_>, column| -> rusqlite::Result<Option<Bytes>> {
+        Ok(row.get_ref(column)?.as_blob().ok().map(Bytes::copy_from_slice))
+    };
+    let integer = |row: &rusqlite::Row<'_>, column| -> rusqlite::Result<Option<i64>> {
+        Ok(row.get_ref(column)?.as_i64().ok())
+    };
+    let found = db.run(READ, |s| {
+        s.query_row(params![number, most], |row| {
+            let too_large = integer(row, 4)? == Some(1);
+            Ok((!too_large).then_some(Extra {
+                retain: integer(row, 0)?.unwrap_or(0),
+                unique: bytes(row, 1)?,
+                ended_at: integer(row, 2)?,
+                result: bytes(row, 3)?,
+            }))
+        })
+        .optional()
+    })?;
+    Ok(found.unwrap_or_else(|| Some(Extra::default())))
+}
+
+/// Writes the row of a new item.
+pub(super) fn write(db: &Database, number: i64, retain: i64, unique: Option<&[u8]>) -> Result<()> {
+    const WRITE: &str = "INSERT INTO extra (number, retain, unique_key) VALUES (?1, ?2, ?3)";
+    db.run(WRITE, |s| s.execute(params![number, retain, unique]))?;
+    Ok(())
+}
+
+/// Keeps an item that has ended. SQLite rejects a change of a row that keeps a value of a wrong type, which another
+/// program may have written.
+pub(super) fn retain(
+    db: &Database,
+    number: i64,
+    state: i64,
+    retain: i64,
+    result: Option<&[u8]>,
+) -> Result<()> {
+    const KEEP: &str =
+        "UPDATE item SET state = ?2, sort_key = ?3, position = 0, more = 1 WHERE number = ?1";
+    const NOTE: &str = "INSERT INTO extra (number, retain, ended_at, result) VALUES (?1, 0, ?2, ?3)
+        ON CONFLICT (number) DO UPDATE SET ended_at = ?2, result = ?3,
+            retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
+            unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END";
+    let now = db.now as i64;
+    db.run(KEEP, |s| s.execute(params![number, state, now + retain]))?;
+    db.run(NOTE, |s| s.execute(params![number, now, result]))?;
+    Ok(())
+}
+
+/// Gives what is kept for an item that has not ended to its new number.
+pub(super) fn renumber(db: &Database, queue: i64, old: i64, new: i64) -> Result<()> {
+    const MOVE: &str = "UPDATE extra SET number = ?2, ended_at = NULL, result = NULL,
+            retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
+            unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END
+        WHERE number = ?1";
+    const OWN: &str = "UPDATE unique_key SET number = ?3 WHERE queue = ?1 AND number = ?2
+        AND key = (SELECT unique_key FROM extra WHERE number = ?3)";
+    db.run(MOVE, |s| s.execute([old, new]))?;
+    db.run(OWN, |s| s.execute([queue, old, new]))?;
+    Ok(())
+}
+
+/// Forgets the unique key of an item, which was released before.
+pub(super) fn forget_key(db: &Database, number: i64) -> Result<()> {
+    const FORGET: &str = "UPDATE extra SET unique_key = NULL WHERE number = ?1";
+    db.run(FORGET, |s| s.execute([number]))?;
+    Ok(())
+}
+
+/// Deletes an item with all that is kept for it. Returns its state; `None` if there is no such item.
+pub(super) fn delete_item(
+    db: &Database,
+    queue: i64,
+    number: i64,
+    delta: &mut CountDelta,
+) -> Result<Option<Option<State>>> {
+    const DELETE: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2
+        RETURNING state, priority, data IS NULL, more";
+    let gone = db.run(DELETE, |s| {
+        s.query_row([number, queue], |row| {
+            let large: bool = row.get(2)?;
+            Ok((
+                read_state(row, 0)?,
+                read_priority(row, 1)?,
+                large,
+                row.get_ref(3)?.as_i64() != Ok(0),
+            ))
+        })
+        .optional()
+    })?;
+    let Some((state, priority, large, more)) = gone else { return Ok(None) };
+    if large {
+        delete_large(db, number)?;
+    }
+    if more {
+        unique::release(db, queue, number)?;
+        db.run("DELETE FROM extra WHERE number = ?1", |s| s.execute([number]))?;
+    }
+    if let Some(state) = state {
+        delta.count(state, priority, -1);
+    }
+    Ok(Some(state))
+}
+
+/// Whether [`sweep`] would find anything.
+pub(super) fn any_over(db: &Database, queue: i64) -> Result<bool> {
+    const ANY: &str =
+        "SELECT 1 FROM item WHERE queue = ?1 AND state = ?2 AND sort_key <= ?3 LIMIT 1";
+    const RESERVED: &str =
+        "SELECT 1 FROM unique_key WHERE queue = ?1 AND until > 0 AND until <= ?2 LIMIT 1";
+    let now = db.now as i64;
+    for state in [COMPLETED, CANCELLED] {
+        if db.run(ANY, |s| s.exists([queue, state, now]))? {
+            return Ok(true);
+        }
+    }
+    db.run(RESERVED, |s| s.exists([queue, now]))
+}
+
+/// When [`sweep`] has something to do, in ms since 1970. Nobody sees what it deletes once its time is over, so it is
+/// enough to look once a minute.
+pub(super) fn next_sweep(db: &Database, queue: i64) -> Result<Option<i64>> {
+    // A value of a wrong type is no time; an audit finds it.
+    const KEPT: &str = "SELECT CAST(min(sort_key) AS INTEGER) FROM item
+        WHERE queue = ?1 AND state = ?2 AND sort_key <= 9223372036854775807";
+    const RESERVED: &str = "SELECT min(until) FROM unique_key WHERE queue = ?1 AND until > 0";
+    let time = |row: &rusqlite::Row<'_>| row.get::<_, Option<i64>>(0);
+    let kept = |state| db.run(KEPT, |s| s.query_row([queue, state], time));
+    let reserved = db.run(RESERVED, |s| s.query_row([queue], time))?;
+    let first = [kept(COMPLETED)?, kept(CANCELLED)?, reserved].into_iter().flatten().min();
+    Ok(first.map(|at| at.saturating_add(59_999) / 60_000 * 60_000))
+}
+
+/// Deletes retained items whose time is over, and ends the reserved times of unique keys: at most `limit` of
+/// each. True if there may be more.
+pub(super) fn sweep(
+    db: &Database,
+    queue: i64,
+    limit: usize,
+    delta: &mut CountDelta,
+) -> Result<bool> {
+    const OVER: &str = "SELECT number FROM item WHERE queue = ?1 AND state = ?2 AND sort_key <= ?3
+        ORDER BY sort_key, position LIMIT ?4";
+    let (now, most) = (db.now as i64, limit as i64);
+    let mut more = false;
+    for state in [COMPLETED, CANCELLED] {
+        let numbers: Vec<i64> = db.rows(OVER, [queue, state, now, most], |row| row.get(0))?;
+        more |= numbers.len() == limit;
+        for number in numbers {
+            delete_item(db, queue, number, delta)?;
+        }
+    }
+    Ok(more | (unique::end_reservations(db, queue, limit)? == limit))
+}

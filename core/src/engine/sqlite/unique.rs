@@ -1,0 +1,106 @@
+//! Unique keys. A key is taken while the item that owns it is ready, delayed, leased or retained, and in any case
+//! until the time in its row, if there is one.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::database::Database;
+use super::row::{CANCELLED, COMPLETED, DEAD};
+use crate::Result;
+
+/// The row of a unique key.
+pub(super) struct Owner {
+    pub(super) number: i64,
+    /// Until when the key stays taken in any case.
+    pub(super) until: i64,
+    /// The owner's state, unless it has ended.
+    pub(super) alive: Option<i64>,
+}
+
+/// Who has the key; `None` if it is free. A dead item has no key, even if it is reserved for it.
+pub(super) fn owner(db: &Database, queue: i64, key: &[u8]) -> Result<Option<Owner>> {
+    const OWNER: &str = "SELECT key.number, key.until, item.state, item.sort_key
+        FROM unique_key AS key
+        LEFT JOIN extra ON extra.number = key.number AND extra.unique_key = key.key
+        LEFT JOIN item ON item.number = extra.number
+        WHERE key.queue = ?1 AND key.key = ?2";
+    let found = db.run(OWNER, |s| {
+        s.query_row(params![queue, key], |row| {
+            let (state, sort_key): (Option<i64>, Option<i64>) = (row.get(2)?, row.get(3)?);
+            let over = sort_key.is_none_or(|until| until <= db.now as i64);
+            let alive = state.filter(|state| match *state {
+                DEAD => false,
+                COMPLETED | CANCELLED => !over,
+                _ => true,
+            });
+            Ok(Owner { number: row.get(0)?, until: row.get(1)?, alive })
+        })
+        .optional()
+    })?;
+    Ok(found.filter(|owner| owner.alive.is_some() || owner.until > db.now as i64))
+}
+
+/// Gives the key to an item.
+pub(super) fn take(db: &Database, queue: i64, key: &[u8], number: i64, until: i64) -> Result<()> {
+    const TAKE: &str = "INSERT INTO unique_key (queue, key, number, until) VALUES (?1, ?2, ?3, ?4)
+        ON CONFLICT (queue, key) DO UPDATE SET number = ?3, until = max(until, ?4)";
+    db.run(TAKE, |s| s.execute(params![queue, key, number, until]))?;
+    Ok(())
+}
+
+/// Releases the key of an item that ends, unless somebody else owns it by now or it stays taken for longer.
+pub(super) fn release(db: &Database, queue: i64, number: i64) -> Result<()> {
+    const RELEASE: &str = "DELETE FROM unique_key WHERE queue = ?1 AND number = ?2 AND until <= ?3
+        AND key = (SELECT unique_key FROM extra WHERE number = ?2)";
+    db.run(RELEASE, |s| s.execute([queue, number, db.now as i64]))?;
+    Ok(())
+}
+
+/// The same for an item of any queue.
+pub(super) fn disown(db: &Database, number: i64) -> Result<()> {
+    const QUEUE: &str = "SELECT queue FROM item WHERE number = ?1";
+    let queue = db.run(QUEUE, |s| s.query_row([number], |row| row.get(0)).optional())?;
+    queue.map_or(Ok(()), |queue| release(db, queue, number))
+}
+
+/// Up to `limit` keys of a queue after this one, each with whether it is of no use: nobody has it, and it is not
+/// reserved. Reserved times that are over are ended by a sweep.
+pub(super) fn keys_after(
+    db: &Database,
+    queue: i64,
+    after: &[u8],
+    limit: usize,
+) -> Result<Vec<(Vec<u8>, bool)>> {
+    const NEXT: &str = "SELECT key, until FROM unique_key WHERE queue = ?1 AND key > ?2
+        ORDER BY key LIMIT ?3";
+    let rows: Vec<(Vec<u8>, i64)> =
+        db.rows(NEXT, params![queue, after, limit as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let look = |(key, until): (Vec<u8>, i64)| {
+        let is_useless = until == 0 && owner(db, queue, &key)?.is_none();
+        Ok((key, is_useless))
+    };
+    rows.into_iter().map(look).collect()
+}
+
+/// Deletes a key that is of no use.
+pub(super) fn delete(db: &Database, queue: i64, key: &[u8]) -> Result<()> {
+    const DELETE: &str = "DELETE FROM unique_key WHERE queue = ?1 AND key = ?2";
+    db.run(DELETE, |s| s.execute(params![queue, key]))?;
+    Ok(())
+}
+
+/// Ends reserved times that are over. A key stays taken if the item that owns it has not ended. Returns how many
+/// it looked at.
+pub(super) fn end_reservations(db: &Database, queue: i64, limit: usize) -> Result<usize> {
+    const OVER: &str = "SELECT key FROM unique_key
+        WHERE queue = ?1 AND until > 0 AND until <= ?2 ORDER BY until LIMIT ?3";
+    let over = params![queue, db.now as i64, limit as i64];
+    let keys: Vec<Vec<u8>> = db.rows(OVER, over, |row| row.get(0))?;
+    for key in &keys {
+        let statement = match owner(db, queue, key)? {
+            Some(_) => "UPDATE unique_key SET until = 0 WHERE queue = ?1 AND key = ?2",
+            None => "DELETE FROM unique_key WHERE queue = ?1 AND key = ?2",
+        };
+        db.run(statement, |s| s.execute(params![queue, key]))?;
+    }
+    Ok(keys.len())
+}

@@ -1,0 +1,178 @@
+//! The scripts of extended queues, whose items are retained, have unique keys, and replace each other.
+
+use leaseq::{CompleteOptions, Item, LeaseOptions, State, WorkQueue};
+
+use crate::fixtures::Leases;
+use crate::support::*;
+use crate::verify::Stage;
+
+const KEYS: [&str; 6] = ["k1", "k2", "k3", "k4", "k5", "k6"];
+
+/// Retained for a second, with a unique key.
+fn with_all(id: &str, key: &str) -> Item {
+    item(id).retain(secs(1)).unique(key)
+}
+
+async fn stage() -> Stage {
+    let mut stage = Stage::new().await;
+    stage.keys = &KEYS;
+    stage
+}
+
+/// - `kept`: leased by a bystander
+/// - `leased` and `leased-high`: by the caller, with and without a unique key; `leased-last`: at its last attempt
+/// - `s-ready`, `s-delayed`, `s-dead`, `s-leased`: delivered twice, now in that state
+/// - `ready` and `ready-high`; `dead`, with a key that is free
+/// - `done` and `over`, which are retained; the time of `over` has passed
+async fn fixtures(bench: &Bench, queue: &WorkQueue) -> Leases {
+    let long = LeaseOptions::new(secs(1800)).wait(ms(0));
+    let mut leases = Leases::new();
+    let named = |leases: Vec<leaseq::Lease>, prefix: &'static str| {
+        leases.into_iter().map(move |l| (format!("{prefix}{}", l.id_str().unwrap()), l))
+    };
+    queue
+        .add_items(["s-ready", "s-delayed", "s-leased"].map(|id| item(id).retain(secs(1))))
+        .await
+        .unwrap();
+    queue.add_item(with_all("s-dead", "k1").max_attempts(2)).await.unwrap();
+    let short = LeaseOptions::new(secs(1)).wait(ms(0));
+    leases.extend(named(queue.lease_many(4, short).await.unwrap(), "stale:"));
+    bench.advance(secs(1));
+    let second: Leases = named(queue.lease_many(4, long.clone()).await.unwrap(), "").collect();
+    queue.release(&second["s-delayed"], secs(60)).await.unwrap();
+    queue.fail(&second["s-dead"], "s", ms(0)).await.unwrap();
+    queue
+        .add_items([with_all("done", "k2").retain(secs(1800)), item("over").retain(secs(1))])
+        .await
+        .unwrap();
+    queue.add_item(with_all("dead", "k3").max_attempts(1)).await.unwrap();
+    for lease in queue.lease_many(3, long.clone()).await.unwrap() {
+        match lease.id() {
+            b"dead" => drop(queue.fail(&lease, "d", ms(0)).await.unwrap()),
+            _ => _ = queue.complete_with(&lease, CompleteOptions::new().result("r")).await.unwrap(),
+        }
+    }
+    bench.advance(secs(1));
+    queue
+        .add_items([item("kept"), with_all("leased", "k4"), item("leased-high").retain(secs(1))])
+        .await
+        .unwrap();
+    queue.add_item(with_all("leased-last", "k5").max_attempts(1)).await.unwrap();
+    leases.extend(named(queue.lease_many(4, long).await.unwrap(), ""));
+    queue.release(&second["s-ready"], ms(0)).await.unwrap();
+    queue.add_items([with_all("ready", "k6"), item("ready-high").priority(2)]).await.unwrap();
+    leases
+}
+
+fn of<'a>(leases: &'a Leases, ids: &[&str]) -> Vec<&'a leaseq::Lease> {
+    ids.iter().map(|id| &leases[*id]).collect()
+}
+
+const STALE: [&str; 4] = ["stale:s-ready", "stale:s-delayed", "stale:s-dead", "stale:s-leased"];
+const LEASED: [&str; 3] = ["leased", "leased-high", "leased-last"];
+const ENDS: [&str; 7] =
+    ["s-ready", "s-delayed", "s-dead", "s-leased", "leased", "leased-high", "leased-last"];
+
+#[tokio::test]
+async fn add() {
+    let mut stage = stage().await;
+    let items = || {
+        [
+            with_all("new", "k7"),
+            item("new-limited").retain(secs(1)).max_attempts(2),
+            item("over"),
+            with_all("ready-too", "k4"),
+            item("ready-high").replace(),
+            with_all("new-last", "k6").replace().unique_for(secs(5)),
+        ]
+    };
+    let act = async |queue: &WorkQueue, _: &Leases| queue.add_items(items()).await.map(drop);
+    // Replaced by another one, unless the add was stopped.
+    let ends = ["ready"];
+    stage.acts("add extended", &ends, fixtures, act).await;
+    // Whoever was told of the error tries again before anybody cleans.
+    let twice = async |queue: &WorkQueue, leases: &Leases| {
+        let first = act(queue, leases).await;
+        if first.is_err() {
+            act(queue, leases).await.unwrap();
+        }
+        first
+    };
+    stage.acts("add extended", &ends, fixtures, twice).await;
+    stage.acts("add extended", &ends, async |_, _| Leases::new(), twice).await;
+}
+
+#[tokio::test]
+async fn complete() {
+    let mut stage = stage().await;
+    for options in [CompleteOptions::new(), CompleteOptions::new().retain(secs(1))] {
+        let act = async |queue: &WorkQueue, leases: &Leases| {
+            let many = of(leases, &STALE).into_iter().chain(of(leases, &LEASED));
+            let results = (0..7).map(|i| (i % 2 == 0).then(|| "result".into()));
+            queue.complete_many_with(many, options.clone().results(results)).await.map(drop)
+        };
+        stage.acts("complete extended", &ENDS, fixtures, act).await;
+    }
+    let act = async |queue: &WorkQueue, leases: &Leases| {
+        let none = CompleteOptions::new().retain(ms(0));
+        let many = of(leases, &STALE).into_iter().chain(of(leases, &LEASED));
+        queue.complete_many_with(many, none).await.map(drop)
+    };
+    stage.acts("complete extended", &ENDS, fixtures, act).await;
+}
+
+#[tokio::test]
+async fn complete_and_lease() {
+    let mut stage = stage().await;
+    let act = async |queue: &WorkQueue, leases: &Leases| {
+        let many = of(leases, &STALE).into_iter().chain(of(leases, &LEASED));
+        let long = LeaseOptions::new(secs(60)).wait(ms(0));
+        queue.complete_and_lease(many, 5, long).await.map(drop)
+    };
+    stage.acts("complete_and_lease extended", &ENDS, fixtures, act).await;
+}
+
+#[tokio::test]
+async fn lease_fail_and_clean() {
+    let mut stage = stage().await;
+    let act = async |queue: &WorkQueue, _: &Leases| {
+        let options = LeaseOptions::new(secs(60)).wait(ms(0));
+        queue.lease_many(10, options).await.map(drop)
+    };
+    stage.acts("lease extended", &[], fixtures, act).await;
+    let act = async |queue: &WorkQueue, leases: &Leases| {
+        let many = of(leases, &LEASED).into_iter().map(|lease| (lease, "no"));
+        queue.fail_many(many, ms(0)).await.map(drop)
+    };
+    stage.acts("fail extended", &[], fixtures, act).await;
+    let overdue = async |bench: &Bench, queue: &WorkQueue| {
+        let mut leases = fixtures(bench, queue).await;
+        leases.remove("kept");
+        bench.advance(secs(1800));
+        leases
+    };
+    let act = async |queue: &WorkQueue, _: &Leases| queue.light_clean().await.map(drop);
+    stage.acts("light_clean", &[], overdue, act).await;
+}
+
+#[tokio::test]
+async fn what_operators_do() {
+    let mut stage = stage().await;
+    let ends = ["ready", "s-delayed", "leased", "dead"];
+    let act = async |queue: &WorkQueue, _: &Leases| {
+        queue.remove_many(ends.iter().chain(&["done", "over"])).await.map(drop)
+    };
+    stage.acts("remove", &ends, fixtures, act).await;
+    let act = async |queue: &WorkQueue, _: &Leases| {
+        queue.requeue(["s-dead", "dead", "done"]).await.map(drop)
+    };
+    stage.acts("requeue", &[], fixtures, act).await;
+    for (state, ends) in [
+        (State::Ready, &["ready", "ready-high", "s-ready"][..]),
+        (State::Dead, &["dead", "s-dead"]),
+        (State::Completed, &[]),
+    ] {
+        let act = async |queue: &WorkQueue, _: &Leases| queue.purge(state).await.map(drop);
+        stage.acts("purge", ends, fixtures, act).await;
+    }
+}
