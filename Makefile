@@ -69,10 +69,12 @@ build: setup python node c ## build everything
 demo: demo-programs python node build/c/demo_worker ## put real work through the queue, and check it
 	@$(PROGRAMS)/demo $(DEMO_WORKERS)
 
-# All at once and before the packages, so that one can see how far it is.
+# All at once and before the packages, so that one can see how far it is. The Python package is built by its own
+# tool, which would compile it again.
+demo: C_CRATES := -p leaseq-conformance -p leaseq-c
 demo-programs: setup
 	@test -e $(PROGRAMS)/demo || echo "demo: compiling the queue and its workers, once: 4 to 8 minutes on two cores"
-	cargo build --profile $(PROFILE) -p leaseq-conformance -p leaseq-c -p leaseq-python
+	cargo build --profile $(PROFILE) $(C_CRATES)
 
 conformance: python node build/c/testee $(VALKEY_ENV) ## play every scenario with every language on every engine
 	cargo build --profile $(PROFILE) -p leaseq-conformance

@@ -12,8 +12,11 @@ C_SOURCES := $(filter-out %/leaseq.h,$(wildcard bindings-c/*/*.[ch] bindings-c/*
 DEMO_WORKERS += 'c=$(CURDIR)/build/c/demo_worker'
 TESTEES += 'c=$(CURDIR)/build/c/testee'
 
+# With other crates beside it, cargo compiles it again, because they need more features of others.
+C_CRATES := -p leaseq-c
+
 define install-c
-	cargo build -p leaseq-c --profile $(PROFILE)
+	cargo build $(C_CRATES) --profile $(PROFILE)
 	@bindings-c/packaging/install.sh $(PROGRAMS) $(1)
 endef
 
