@@ -84,24 +84,24 @@ macro_rules! scripts {
 scripts! {
     Add "add" fills for [Add]
         parts ["keys" "now" "day" "number" "format" "incarnation" "lane" "notify_workers" "notify_cleaner" "large"
-        "details" "delay" "moves" "add"]
-        extended AddExtended "add_extended" ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "lane"
-        "notify_workers" "notify_cleaner" "large" "details" "delay" "moves" "add" "unique" "delete_items"
-        "delete_extended" "conflicts"];
+        "details" "delay" "moves" "add_begin" "add_plain"]
+        extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "lane"
+        "notify_workers" "notify_cleaner" "large" "details" "delay" "moves" "unique" "delete_items"
+        "delete_extended" "conflicts" "add_begin" "add_extended"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "due" "next_due" "large" "fitting" "put_back" "take" "lease"]
+        "plain_ends" "due" "next_due" "large" "fitting" "put_back" "take" "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
         "notify_cleaner" "details" "delivery" "moves" "unique" "due" "next_due" "large" "fitting" "put_back" "take"
         "record" "delete_items" "delete_extended" "results" "sweep" "lease"];
     Complete "complete" drains for [Complete]
-        parts ["keys" "now" "day" "format" "lane" "delivery" "delete_items" "complete"]
+        parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "number" "extended" "format_extended" "lane" "details"
         "delivery" "unique" "delete_items" "delete_extended" "large" "renumber" "retain"
         "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "due" "next_due" "large" "fitting" "put_back" "take" "lease" "delete_items" "complete"]
+        "plain_ends" "due" "next_due" "large" "fitting" "put_back" "take" "lease" "plain_states" "delete_items" "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "number" "extended" "format_extended"
         "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "due" "next_due" "large"
         "fitting" "put_back" "take" "record" "delete_items" "delete_extended" "results" "sweep" "lease"
@@ -115,7 +115,7 @@ scripts! {
         "notify_cleaner" "details" "delivery" "moves" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "current"]
+        "plain_ends" "current"]
         extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
         "notify_cleaner" "details" "delivery" "moves" "unique" "current"];
     Remove "remove" drains for [Remove]

@@ -4,8 +4,9 @@
 local function move_due(limit)
   local expired = redis.call('ZRANGE', LEASED, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit)
   local due = redis.call('ZRANGE', DELAYED, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit)
-  local died, moves = {}, (#expired > 0 or #due > 0) and new_moves()
+  local died, moves = 0, (#expired > 0 or #due > 0) and new_moves()
   if #expired > 0 then
+    local dead = {}
     local details = redis.call('HMGET', DETAILS, unpack(expired))
     local changed = {}
     for i, number in ipairs(expired) do
@@ -17,7 +18,7 @@ local function move_due(limit)
       changed[#changed + 1] = pack_details(x)
       if x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
         moves.at(DEAD, now, number)
-        died[#died + 1] = number
+        dead[#dead + 1] = number
       else
         moves.to_front(x.priority, number)
       end
@@ -25,9 +26,10 @@ local function move_due(limit)
     redis.call('ZREM', LEASED, unpack(expired))
     redis.call('HSET', DETAILS, unpack(changed))
     redis.call('HINCRBY', META, 'expired', #expired)
-    if #died > 0 then
-      items_died(died)
-      redis.call('HINCRBY', META, 'died', #died)
+    died = #dead
+    if died > 0 then
+      items_died(dead)
+      redis.call('HINCRBY', META, 'died', died)
     end
   end
   if #due > 0 then
@@ -39,5 +41,5 @@ local function move_due(limit)
     redis.call('ZREM', DELAYED, unpack(due))
   end
   if moves then moves.write() end
-  return #due, #expired, #died
+  return #due, #expired, died
 end

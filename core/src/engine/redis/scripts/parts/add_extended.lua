@@ -1,29 +1,15 @@
--- As add.lua, for extended queues: items may be retained, have unique keys, and replace others.
--- KEYS  see parts/keys.lua, all
--- ARGV  as add.lua, then perhaps: how long the items are retained (ms), how long their unique keys stay taken in any
---       case (ms from now), whether they replace others (1 or 0); the count of those for which that differs, and for
---       each of them: index and the same three; the count of those with a unique key, and the keys if all have one,
---       else for each: index and key
--- Reply as add.lua; 0: an item with the id or the key exists
-local done = load_reply()
-if done then return done end
-
-local count = tonumber(ARGV[4])
-local known = redis.call('HMGET', IDS, unpack(ARGV, 5, 4 + count))
-local meta = redis.call('HMGET', META, 'last', 'waiting', 'added', 'format')
-local refused = refusal(meta[4])
-if refused then return refused end
+-- As parts/add_plain.lua, for extended queues: items may be retained, have unique keys, and replace others.
 local options, at = {}, 5 + 2 * count
-local last = at + 4 * tonumber(ARGV[at])
-for i = at + 1, last, 4 do options[tonumber(ARGV[i])] = i + 1 end
+local options_end = at + 4 * tonumber(ARGV[at])
+for i = at + 1, options_end, 4 do options[tonumber(ARGV[i])] = i + 1 end
 
 -- The options that only extended queues know.
-local extended, usual, differing, keys = last < #ARGV, last + 1, {}, {}
+local extended, usual, differing, keys = options_end < #ARGV, options_end + 1, {}, {}
 if extended then
   local place = usual + 3
-  last = place + 4 * tonumber(ARGV[place])
-  for i = place + 1, last, 4 do differing[tonumber(ARGV[i])] = i + 1 end
-  place = last + 1
+  local differing_end = place + 4 * tonumber(ARGV[place])
+  for i = place + 1, differing_end, 4 do differing[tonumber(ARGV[i])] = i + 1 end
+  place = differing_end + 1
   if tonumber(ARGV[place]) == count then
     keys = { unpack(ARGV, place + 1, place + count) }
   else
@@ -38,7 +24,7 @@ local old = find_conflicts(known, count, keys, replaces)
 
 -- Writes what extended queues keep for the new items, and deletes those that make room for them. Then their ids
 -- are written. `number_of`: index of an item that is added to its number.
-local function before_ids(number_of)
+local before_ids = (old or extended) and function(number_of)
   make_extended(meta[4])
   local retains, owned, owners, timers = {}, {}, {}, {}
   local retained, owning = 0, 0
@@ -72,6 +58,3 @@ local function before_ids(number_of)
   if #timers > 0 then redis.call('ZADD', TIMERS, unpack(timers)) end
 end
 
-local answer = add_items(known, options, ARGV[3], count, meta, (old or extended) and before_ids)
-save_reply(answer)
-return answer

@@ -1,0 +1,10 @@
+-- The beginning of add.lua: what it reads. `known`: for each item the number of the one that has its id, or false.
+local done = load_reply()
+if done then return done end
+
+local count = tonumber(ARGV[4])
+local known = redis.call('HMGET', IDS, unpack(ARGV, 5, 4 + count))
+local meta = redis.call('HMGET', META, 'last', 'waiting', 'added', 'format')
+local refused = refusal(meta[4])
+if refused then return refused end
+
