@@ -11,8 +11,7 @@ use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::Result;
 use crate::guard;
 use crate::options::{make, set};
-use crate::pointer::{array, bytes, duration};
-use crate::settle::leaseq_bytes;
+use crate::pointer::{array, bytes, duration, leaseq_bytes};
 
 /// How items are leased.
 #[derive(Default)]

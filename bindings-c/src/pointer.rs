@@ -5,6 +5,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::failure::{Failure, Result};
 
+/// Bytes that belong to the caller.
+#[repr(C)]
+pub struct leaseq_bytes {
+    /// The first byte; may be NULL if there are none.
+    pub data: *const c_void,
+    /// Number of bytes.
+    pub len: usize,
+}
+
 /// A handle that must not be NULL.
 pub(crate) fn given<T>(handle: Option<T>, name: &str) -> Result<T> {
     handle.ok_or_else(|| null(name))

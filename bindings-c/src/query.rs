@@ -10,9 +10,8 @@ use crate::failure::{Failure, Result};
 use crate::info::{leaseq_item_info, leaseq_page};
 use crate::leasing::places;
 use crate::list_options::leaseq_list_options;
-use crate::pointer::{Grown, Out, array, give, given, id, ms, text};
+use crate::pointer::{Grown, Out, array, give, given, id, leaseq_bytes, ms, text};
 use crate::queue::leaseq_queue;
-use crate::settle::leaseq_bytes;
 use crate::status::status;
 
 /// Numbers of items by state, and other figures for operators. Later versions may append fields.

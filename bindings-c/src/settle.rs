@@ -10,19 +10,10 @@ use crate::failure::Result;
 use crate::info::state_of;
 use crate::lease::{all, leaseq_lease};
 use crate::lease_options::leaseq_complete_options;
-use crate::pointer::{Out, array, bytes, duration, given, reason, since_epoch};
+use crate::pointer::{Out, array, bytes, duration, given, leaseq_bytes, reason, since_epoch};
 use crate::queue::leaseq_queue;
 use crate::status::status;
 use crate::version::leaseq_state;
-
-/// Bytes that belong to the caller.
-#[repr(C)]
-pub struct leaseq_bytes {
-    /// The first byte; may be NULL if there are none.
-    pub data: *const c_void,
-    /// Number of bytes.
-    pub len: usize,
-}
 
 /// Longest error text accepted; the core keeps its beginning.
 pub(crate) const MOST_TEXT: usize = isize::MAX as usize;

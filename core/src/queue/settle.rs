@@ -24,7 +24,7 @@ pub struct Hold {
 }
 
 impl WorkQueue {
-    /// Completes the item, which is then gone, or [retained](Item::retain). True for exactly one caller in a
+    /// Completes the item, which is then gone, or [retained](crate::Item::retain). True for exactly one caller in a
     /// generation. A holder whose lease has expired may still be that caller, whatever the item's state is by then; a
     /// worker that has leased it meanwhile gets false.
     ///

@@ -56,7 +56,7 @@ fn hurt(place: &Place, sql: &str) {
     let strict = |from: &str, to: &str| {
         let change = format!(
             "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '{from}', '{to}')
-             WHERE name IN ('item', 'large', 'extra'); PRAGMA writable_schema = RESET;"
+             WHERE name IN ('item', 'large', 'extra', 'unique_key'); PRAGMA writable_schema = RESET;"
         );
         connection.execute_batch(&change).unwrap();
     };
@@ -234,12 +234,16 @@ async fn what_belongs_to_no_item_is_deleted_and_a_lost_key_comes_back() {
         ("INSERT INTO unique_key SELECT queue, x'78', 77, 0 FROM item", Damage::BadUnique),
         ("DELETE FROM unique_key", Damage::BadUnique),
         ("UPDATE unique_key SET number = 77", Damage::BadUnique),
+        ("UPDATE unique_key SET number = 'one'", Damage::BadUnique),
+        ("UPDATE unique_key SET until = 'noon'", Damage::BadUnique),
+        ("UPDATE unique_key SET key = 'k', until = 1", Damage::BadUnique),
     ] {
         let place = Place::new();
         let queue = place.queue().await;
         queue.add_item(item("a").unique("k").retain(Duration::from_secs(9))).await.unwrap();
         hurt(&place, sql);
         let queue = place.queue().await;
+        queue.light_clean().await.unwrap();
         let report = queue.check().await.unwrap();
         assert!(found(&report, finds) >= 1, "{sql}: {:?}", report.details);
         let report = queue.deep_clean().await.unwrap();

@@ -3,6 +3,7 @@
 use leaseq::{CompleteOptions, Item, LeaseOptions, State, WorkQueue};
 
 use crate::fixtures::Leases;
+use crate::support::redis::{fail_after, has_failed};
 use crate::support::*;
 use crate::verify::Stage;
 
@@ -155,9 +156,52 @@ async fn lease_fail_and_clean() {
     stage.acts("light_clean", &[], overdue, act).await;
 }
 
+/// An item that an error has left is not deleted because somebody else has its key by then.
+#[tokio::test]
+async fn a_taken_key_deletes_nobody() {
+    for (script, ends) in [("complete extended", 0), ("remove", 1), ("purge", 2)] {
+        let mut stage = stage().await;
+        for calls in 1.. {
+            let queue = stage.new_queue();
+            let long = LeaseOptions::new(secs(1800)).wait(ms(0));
+            queue.add_items([item("x").unique("k1"), item("ready")]).await.unwrap();
+            let lease = queue.lease(long).await.unwrap().unwrap();
+            fail_after(&mut stage.raw, script, calls);
+            let ended = match ends {
+                0 => queue.complete(&lease).await.map(drop),
+                1 => queue.remove("x").await.map(drop),
+                _ => queue.purge(State::Leased).await.map(drop),
+            };
+            let failed = has_failed(&mut stage.raw, script);
+            assert_eq!(ended.is_err(), failed, "{ended:?}");
+            let is_there = queue.get("x").await.unwrap().is_some();
+            let others = queue.add_item(item("y").unique("k1")).await.unwrap();
+            queue.deep_clean().await.unwrap();
+            assert!(queue.deep_clean().await.unwrap().is_sound());
+            assert_eq!(queue.get("x").await.unwrap().is_some(), is_there, "{script} {calls}");
+            assert_eq!(queue.get("y").await.unwrap().is_some(), others, "{script} {calls}");
+            if !failed {
+                assert!(calls > 2 && !is_there);
+                break;
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_operators_do() {
     let mut stage = stage().await;
+    let act = async |queue: &WorkQueue, _: &Leases| {
+        queue.bury(["ready", "s-delayed", "ready-high"], "no").await.map(drop)
+    };
+    stage.acts("bury", &[], fixtures, act).await;
+    let act = async |queue: &WorkQueue, _: &Leases| {
+        let late = leaseq::Revision::new().delay(secs(1));
+        let data = leaseq::Revision::new().data("new");
+        let both = [("ready", data.clone()), ("s-dead", data), ("ready-high", late)];
+        queue.revise_many(both).await.map(drop)
+    };
+    stage.acts("revise", &[], fixtures, act).await;
     let ends = ["ready", "s-delayed", "leased", "dead"];
     let act = async |queue: &WorkQueue, _: &Leases| {
         queue.remove_many(ends.iter().chain(&["done", "over"])).await.map(drop)

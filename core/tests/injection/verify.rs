@@ -93,6 +93,15 @@ async fn verify(bench: &Bench, queue: &WorkQueue, held: &Leases, must: BTreeSet<
     let again = queue.deep_clean().await.unwrap();
     assert!(again.is_sound(), "a second deep clean finds {:?}", again.details);
     assert_sound(queue).await;
+    // Each unique key of an item that has not ended is its own.
+    let live = seen(queue).await.1.into_iter().filter(|info| info.state != State::Dead);
+    let mut keys: Vec<_> = live.filter_map(|info| info.unique).collect();
+    for key in &keys {
+        let probe = item("probe").unique(key.clone());
+        assert!(!queue.add_item(probe).await.unwrap(), "{key:?} is free");
+    }
+    keys.sort();
+    assert!(keys.windows(2).all(|two| two[0] != two[1]), "two have one key: {keys:?}");
 
     // A lease that nobody meant to end goes on.
     let kept = held.get("kept");

@@ -96,7 +96,7 @@ impl RedisEngine {
         manager
             .run(queue, script, until, late_copy, |command, variant| {
                 let key_count = if variant.is_extended() { ALL } else { key_count };
-                if variant.is_extended() {
+                if variant.is_extended() && !script.is_extended() {
                     keys.set_extended();
                     acl::refuse(&keys, queue, variant)?;
                 }

@@ -6,15 +6,13 @@ use rusqlite::{OptionalExtension, params};
 
 use super::count_delta::CountDelta;
 use super::database::Database;
+use super::large::{self, INLINE};
 use super::row::{DEAD, LEASED, sort_key, state_number};
 use super::{extra, unique};
 use crate::Result;
 use crate::item::{Item, State};
 use crate::name::QueueName;
 use crate::options::ms;
-
-/// Larger data is in a table of its own, so that leasing an item does not write its data again.
-pub(super) const INLINE: usize = 1_024;
 
 const ADD: &str = "INSERT INTO item
     (number, queue, state, sort_key, position, priority, max_attempts, added_at, since, id, data, more)
@@ -95,7 +93,7 @@ impl<'a> Adding<'a> {
             return Ok(false);
         }
         if !inline {
-            add_large(self.db, number, &item.data)?;
+            large::add(self.db, number, &item.data)?;
         }
         if more {
             let retain = ms(item.retain) as i64;
@@ -153,14 +151,4 @@ impl<'a> Adding<'a> {
             found => Ok(found.map(|(number, state, _)| (number, state))),
         }
     }
-}
-
-pub(super) fn add_large(db: &Database, number: i64, data: &[u8]) -> Result<()> {
-    db.run("INSERT INTO large VALUES (?1, ?2)", |s| s.execute(params![number, data]))?;
-    Ok(())
-}
-
-pub(super) fn delete_large(db: &Database, number: i64) -> Result<()> {
-    db.run("DELETE FROM large WHERE number = ?1", |s| s.execute([number]))?;
-    Ok(())
 }

@@ -228,6 +228,10 @@ pub(super) fn unique_keys(
     report: &mut DeepReport,
 ) -> Result<Option<Vec<u8>>> {
     let Some(queue) = db.queue(name)? else { return Ok(None) };
+    if from.is_empty() {
+        let unreadable = unique::unreadable(db, queue, mend)?;
+        report.note(Damage::BadUnique, unreadable, mend, "unreadable");
+    }
     let mut keys = unique::keys_after(db, queue, &from, MAX_BATCH)?;
     for (key, _) in keys.iter().filter(|(_, is_useless)| *is_useless) {
         let what = format_args!("unique key {}", show_id(key));

@@ -36,9 +36,10 @@ impl Auditor<'_> {
         let mut report = DeepReport::default();
         // What is left of a dropped queue is not damage.
         while self.mend && self.sweeper.try_step(self.executor, self.until()).await {}
+        // First what others must not find: items take their lost keys again.
+        self.walk(audit::unique_keys, Vec::new(), &mut report).await?;
         self.walk(audit::items, i64::MIN, &mut report).await?;
         self.counts(&mut report).await?;
-        self.walk(audit::unique_keys, Vec::new(), &mut report).await?;
         let large: Step<i64> =
             |db, _, from, mend, report| audit::belongings(db, "large", from, mend, report);
         let extra: Step<i64> =

@@ -2,9 +2,9 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::add::{INLINE, add_large, delete_large};
 use super::count_delta::CountDelta;
 use super::database::Database;
+use super::large::{self, INLINE};
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, is_generation, sort_key, state_number};
 use super::{extra, unique};
@@ -176,14 +176,14 @@ impl Step {
             None => {}
             Some(data) => {
                 if large.is_some() {
-                    delete_large(db, number)?;
+                    large::delete(db, number)?;
                 }
                 let inline = (data.len() <= INLINE).then_some(data);
                 db.run("UPDATE item SET data = ?2 WHERE number = ?1", |s| {
                     s.execute(params![new, inline])
                 })?;
                 if inline.is_none() {
-                    add_large(db, new, data)?;
+                    large::add(db, new, data)?;
                 }
             }
         }

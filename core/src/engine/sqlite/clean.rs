@@ -7,6 +7,7 @@ use super::extra;
 use crate::Result;
 use crate::clean::LightReport;
 use crate::name::QueueName;
+use crate::options::MAX_BATCH_BYTES;
 
 /// Limit of the items that one step moves, for each state they come from.
 const LIGHT_STEP: usize = 500;
@@ -15,7 +16,7 @@ pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightR
     let Some(queue) = db.queue(name)? else { return Ok((LightReport::default(), false)) };
     let mut delta = CountDelta::default();
     let moved = move_due(db, queue, LIGHT_STEP, &mut delta)?;
-    let unfinished = extra::sweep(db, queue, LIGHT_STEP, &mut delta)?;
+    let unfinished = extra::sweep(db, queue, LIGHT_STEP, MAX_BATCH_BYTES as i64, &mut delta)?;
     db.count(queue, &delta)?;
     let next = next(db, queue)?;
     let report = LightReport {

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 
-use super::add::delete_large;
 use super::count_delta::CountDelta;
 use super::database::Database;
+use super::large;
 use super::row::{CANCELLED, COMPLETED, read_priority, read_state};
 use super::unique;
 use crate::Result;
@@ -119,7 +119,7 @@ pub(super) fn delete_item(
     })?;
     let Some((state, priority, large, more)) = gone else { return Ok(None) };
     if large {
-        delete_large(db, number)?;
+        large::delete(db, number)?;
     }
     if more {
         unique::release(db, queue, number)?;
@@ -152,7 +152,8 @@ pub(super) fn next_sweep(db: &Database, queue: i64) -> Result<Option<i64>> {
     // A value of a wrong type is no time; an audit finds it.
     const KEPT: &str = "SELECT CAST(min(sort_key) AS INTEGER) FROM item
         WHERE queue = ?1 AND state = ?2 AND sort_key <= 9223372036854775807";
-    const RESERVED: &str = "SELECT min(until) FROM unique_key WHERE queue = ?1 AND until > 0";
+    const RESERVED: &str = "SELECT CAST(min(until) AS INTEGER) FROM unique_key
+        WHERE queue = ?1 AND until > 0 AND until <= 9223372036854775807";
     let time = |row: &rusqlite::Row<'_>| row.get::<_, Option<i64>>(0);
     let kept = |state| db.run(KEPT, |s| s.query_row([queue, state], time));
     let reserved = db.run(RESERVED, |s| s.query_row([queue], time))?;
@@ -161,21 +162,31 @@ pub(super) fn next_sweep(db: &Database, queue: i64) -> Result<Option<i64>> {
 }
 
 /// Deletes retained items whose time is over, and ends the reserved times of unique keys: at most `limit` of
-/// each. True if there may be more.
+/// each, and about `room` bytes. True if there may be more.
 pub(super) fn sweep(
     db: &Database,
     queue: i64,
     limit: usize,
+    mut room: i64,
     delta: &mut CountDelta,
 ) -> Result<bool> {
-    const OVER: &str = "SELECT number FROM item WHERE queue = ?1 AND state = ?2 AND sort_key <= ?3
+    const OVER: &str = "SELECT number,
+            coalesce((SELECT length(result) FROM extra WHERE extra.number = item.number), 0)
+            + coalesce((SELECT length(data) FROM large WHERE large.number = item.number), 0)
+        FROM item WHERE queue = ?1 AND state = ?2 AND sort_key <= ?3
         ORDER BY sort_key, position LIMIT ?4";
     let (now, most) = (db.now as i64, limit as i64);
     let mut more = false;
     for state in [COMPLETED, CANCELLED] {
-        let numbers: Vec<i64> = db.rows(OVER, [queue, state, now, most], |row| row.get(0))?;
-        more |= numbers.len() == limit;
-        for number in numbers {
+        let over: Vec<(i64, i64)> =
+            db.rows(OVER, [queue, state, now, most], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        more |= over.len() == limit;
+        for (number, size) in over {
+            if room <= 0 {
+                more = true;
+                break;
+            }
+            room -= size;
             delete_item(db, queue, number, delta)?;
         }
     }

@@ -21,32 +21,34 @@ use crate::{Error, Result};
 const MOVE_STEP: usize = 500;
 /// Limit of the rows that one lease repairs. The next lease continues behind them.
 const MEND_STEP: usize = 2_000;
-/// Limit of the retained items that one lease deletes.
+/// Limits of the retained items that one lease deletes, and of their bytes.
 const SWEEP_STEP: usize = 100;
+const SWEEP_BYTES: i64 = 1 << 20;
 /// When to ask again if items that are due cannot be moved.
 const STUCK: Duration = Duration::from_secs(1);
 
 /// What a lease has to know of a queue.
 struct Outlook {
     paused: bool,
-    /// Some items are retained.
-    keeps: bool,
+    /// Some items are retained, or reserved times of unique keys are over.
+    sweeps: bool,
     /// When the next item is due or expires.
     next: Option<i64>,
 }
 
 fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
-    const OUTLOOK: &str = "SELECT paused, kept_completed + kept_cancelled > 0,
+    const OUTLOOK: &str = "SELECT paused, kept_completed + kept_cancelled > 0 OR EXISTS
+                (SELECT 1 FROM unique_key WHERE queue = ?1 AND until > 0 AND until <= ?2),
             (SELECT CAST(min(sort_key) AS INTEGER) FROM item
                 WHERE queue = ?1 AND state = 1 AND sort_key <= 9223372036854775807),
             (SELECT CAST(min(sort_key) AS INTEGER) FROM item
                 WHERE queue = ?1 AND state = 2 AND sort_key <= 9223372036854775807)
         FROM queue WHERE queue = ?1";
     db.run(OUTLOOK, |s| {
-        s.query_row([queue], |row| {
+        s.query_row([queue, db.now as i64], |row| {
             let next: [Option<i64>; 2] = [row.get(2)?, row.get(3)?];
             let next = next.into_iter().flatten().min();
-            Ok(Outlook { paused: row.get(0)?, keeps: row.get(1)?, next })
+            Ok(Outlook { paused: row.get(0)?, sweeps: row.get(1)?, next })
         })
     })
 }
@@ -55,8 +57,9 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
 pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>> {
     let nothing = |look_in| Ok(Some(Leased { items: Vec::new(), look_in }));
     let Some(queue) = db.queue(name)? else { return nothing(None) };
-    let Outlook { paused, next, .. } = outlook(db, queue)?;
-    if next.is_some_and(|at| at <= db.now as i64) || (!paused && any_ready(db, queue)?) {
+    let Outlook { paused, sweeps, next } = outlook(db, queue)?;
+    let is_due = next.is_some_and(|at| at <= db.now as i64);
+    if is_due || (!paused && any_ready(db, queue)?) || (sweeps && extra::any_over(db, queue)?) {
         return Ok(None);
     }
     nothing(next.map(|at| db.time_until(at)))
@@ -75,7 +78,7 @@ pub(super) fn lease(
         return Ok(Leased { items: Vec::new(), look_in: None });
     };
     let mut delta = CountDelta::default();
-    let Outlook { paused, keeps, mut next } = outlook(db, queue)?;
+    let Outlook { paused, sweeps, mut next } = outlook(db, queue)?;
     let (mut cut_short, mut stuck) = (false, false);
     if next.is_some_and(|at| at <= db.now as i64) {
         let moved = move_due(db, queue, MOVE_STEP, &mut delta)?;
@@ -83,8 +86,8 @@ pub(super) fn lease(
         next = next_due(db, queue)?;
         stuck = !cut_short && next.is_some_and(|at| at <= db.now as i64);
     }
-    if keeps {
-        extra::sweep(db, queue, SWEEP_STEP, &mut delta)?;
+    if sweeps {
+        extra::sweep(db, queue, SWEEP_STEP, SWEEP_BYTES, &mut delta)?;
     }
     let mut taking =
         Taking { room: MAX_BATCH_BYTES as i64, mended: 0, cut_short: false, items: Vec::new() };

@@ -7,6 +7,7 @@
 use rusqlite::params;
 
 use super::database::Database;
+use super::info::info;
 use super::row::{COLUMNS, Data, MORE, Stored, WITHOUT_DATA, state_number};
 use crate::engine::{ListStep, Listed};
 use crate::item::State;
@@ -37,7 +38,7 @@ pub(super) fn list(db: &mut Database, name: &QueueName, step: &ListStep) -> Resu
             }
             Data::Found(data) if !item.broken.record => {
                 let left = most - data.len() as i64;
-                let Some(info) = item.info(db, data, step.with_data.then_some(left))? else {
+                let Some(info) = info(item, db, data, step.with_data.then_some(left))? else {
                     more = true;
                     break;
                 };

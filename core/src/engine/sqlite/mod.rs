@@ -21,6 +21,8 @@ mod error;
 mod executor;
 mod extra;
 mod files;
+mod info;
+mod large;
 mod lease;
 mod leasing;
 mod list;

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
+use super::info::info;
 use super::row::{CANCELLED, COLUMNS, COMPLETED, Data, Stored, WITHOUT_DATA};
 use crate::Result;
 use crate::item::{Counts, ItemInfo, Totals};
@@ -91,7 +92,7 @@ pub(super) fn get(
             Data::TooLarge => break,
             Data::Found(data) if !item.broken.record => {
                 let left = most - data.len() as i64;
-                let Some(info) = item.info(db, data, with_data.then_some(left))? else { break };
+                let Some(info) = info(item, db, data, with_data.then_some(left))? else { break };
                 room -= info.bytes();
                 found.push(Some(info));
             }

@@ -1,20 +1,17 @@
 //! Reading items from rows, whatever is in them.
 
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 use bytes::Bytes;
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
-use super::extra::{self, Extra};
 use crate::engine::generation::NO_SALT;
 use crate::engine::{Generation, Target};
 use crate::error::show_id;
-use crate::item::{History, ItemInfo, State};
+use crate::item::{History, State};
 use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY};
-use crate::unix_time::from_ms;
 use crate::{Error, Result};
 
 /// The columns of an item, in the order in which [`Stored::read`] expects them.
@@ -307,39 +304,5 @@ impl Stored {
             show_id(&self.id),
             self.number
         ))
-    }
-
-    /// The item, with this data, and with its result if `most` says how many bytes that may have. `None`: it has more.
-    pub(super) fn info(
-        self,
-        db: &Database,
-        data: Bytes,
-        most: Option<i64>,
-    ) -> Result<Option<ItemInfo>> {
-        let generation = self.generation().to_string();
-        let extra = match self.more {
-            true => extra::read(db, self.number, most)?,
-            false => Some(Extra::default()),
-        };
-        let Some(extra) = extra else { return Ok(None) };
-        Ok(Some(ItemInfo {
-            data,
-            state: self.state,
-            priority: self.priority,
-            max_attempts: self.max_attempts(),
-            failures: self.failures,
-            expiries: self.expiries,
-            added_at: from_ms(self.added_at.max(0) as u64),
-            at: (self.state != State::Ready).then(|| from_ms(self.sort_key.max(0) as u64)),
-            last_error: self.error,
-            endings: self.history.endings,
-            releases: self.history.releases,
-            generation,
-            ended_at: extra.ended_at.map(|at| from_ms(at.max(0) as u64)),
-            result: extra.result,
-            retain: Duration::from_millis(extra.retain.max(0) as u64),
-            unique: extra.unique,
-            id: self.id,
-        }))
     }
 }

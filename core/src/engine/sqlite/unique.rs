@@ -1,7 +1,7 @@
 //! Unique keys. A key is taken while the item that owns it is ready, delayed, leased or retained, and in any case
 //! until the time in its row, if there is one.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
 use super::row::{CANCELLED, COMPLETED, DEAD};
@@ -16,6 +16,11 @@ pub(super) struct Owner {
     pub(super) alive: Option<i64>,
 }
 
+/// A value of a wrong type, which another program has written, is none.
+fn integer(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {
+    Ok(row.get_ref(column)?.as_i64().ok())
+}
+
 /// Who has the key; `None` if it is free. A dead item has no key, even if it is reserved for it.
 pub(super) fn owner(db: &Database, queue: i64, key: &[u8]) -> Result<Option<Owner>> {
     const OWNER: &str = "SELECT key.number, key.until, item.state, item.sort_key
@@ -25,14 +30,15 @@ pub(super) fn owner(db: &Database, queue: i64, key: &[u8]) -> Result<Option<Owne
         WHERE key.queue = ?1 AND key.key = ?2";
     let found = db.run(OWNER, |s| {
         s.query_row(params![queue, key], |row| {
-            let (state, sort_key): (Option<i64>, Option<i64>) = (row.get(2)?, row.get(3)?);
+            let (state, sort_key) = (integer(row, 2)?, integer(row, 3)?);
             let over = sort_key.is_none_or(|until| until <= db.now as i64);
             let alive = state.filter(|state| match *state {
                 DEAD => false,
                 COMPLETED | CANCELLED => !over,
                 _ => true,
             });
-            Ok(Owner { number: row.get(0)?, until: row.get(1)?, alive })
+            let number = integer(row, 0)?.unwrap_or(0);
+            Ok(Owner { number, until: integer(row, 1)?.unwrap_or(0), alive })
         })
         .optional()
     })?;
@@ -62,23 +68,34 @@ pub(super) fn disown(db: &Database, number: i64) -> Result<()> {
     queue.map_or(Ok(()), |queue| release(db, queue, number))
 }
 
-/// Up to `limit` keys of a queue after this one, each with whether it is of no use: nobody has it, and it is not
-/// reserved. Reserved times that are over are ended by a sweep.
+/// Up to `limit` keys of a queue after this one, each with whether it is of no use: it is not reserved, and no item
+/// has it. Sweeps end reserved times, and delete retained items, after their time is over.
 pub(super) fn keys_after(
     db: &Database,
     queue: i64,
     after: &[u8],
     limit: usize,
 ) -> Result<Vec<(Vec<u8>, bool)>> {
-    const NEXT: &str = "SELECT key, until FROM unique_key WHERE queue = ?1 AND key > ?2
+    const NEXT: &str = "SELECT key, until <= 0 AND NOT EXISTS
+            (SELECT 1 FROM extra JOIN item ON item.number = extra.number
+            WHERE extra.number = unique_key.number AND extra.unique_key = unique_key.key
+            AND item.state <> ?4)
+        FROM unique_key WHERE queue = ?1 AND key > ?2 AND typeof(key) = 'blob'
         ORDER BY key LIMIT ?3";
-    let rows: Vec<(Vec<u8>, i64)> =
-        db.rows(NEXT, params![queue, after, limit as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let look = |(key, until): (Vec<u8>, i64)| {
-        let is_useless = until == 0 && owner(db, queue, &key)?.is_none();
-        Ok((key, is_useless))
-    };
-    rows.into_iter().map(look).collect()
+    let after = params![queue, after, limit as i64, DEAD];
+    db.rows(NEXT, after, |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// Deletes rows with values of wrong types, which only another program can have written. Returns how many there are.
+pub(super) fn unreadable(db: &Database, queue: i64, delete: bool) -> Result<u64> {
+    const WHERE: &str = "FROM unique_key WHERE queue = ?1 AND (typeof(key) <> 'blob'
+        OR typeof(number) <> 'integer' OR typeof(until) <> 'integer')";
+    let count = format!("SELECT count(*) {WHERE}");
+    let found: i64 = db.run(&count, |s| s.query_row([queue], |row| row.get(0)))?;
+    if delete && found > 0 {
+        db.run(&format!("DELETE {WHERE}"), |s| s.execute([queue]))?;
+    }
+    Ok(found as u64)
 }
 
 /// Deletes a key that is of no use.
@@ -92,7 +109,8 @@ pub(super) fn delete(db: &Database, queue: i64, key: &[u8]) -> Result<()> {
 /// it looked at.
 pub(super) fn end_reservations(db: &Database, queue: i64, limit: usize) -> Result<usize> {
     const OVER: &str = "SELECT key FROM unique_key
-        WHERE queue = ?1 AND until > 0 AND until <= ?2 ORDER BY until LIMIT ?3";
+        WHERE queue = ?1 AND until > 0 AND until <= ?2 AND typeof(key) = 'blob'
+        ORDER BY until LIMIT ?3";
     let over = params![queue, db.now as i64, limit as i64];
     let keys: Vec<Vec<u8>> = db.rows(OVER, over, |row| row.get(0))?;
     for key in &keys {

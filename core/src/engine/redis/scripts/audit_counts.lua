@@ -3,6 +3,8 @@
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] priority, [2] 1 to mend, 0 to check
 -- Reply what was wrong, as text
+local refused = ARGV[2] == '1' and refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
 local wrong = {}
 local function expect(field, found, expected)
   if found == expected then return end

@@ -34,7 +34,24 @@ local function write(command, key, ...)
   for _, value in ipairs({ ... }) do table.insert(writes[name][3], value) end
 end
 
-local ids, id_places = {}, {}
+local details, states = redis.call('HMGET', DETAILS, unpack(numbers)), {}
+for i, key in ipairs(SETS) do states[i] = redis.call('ZMSCORE', key, unpack(numbers)) end
+local unique_keys = redis.call('HMGET', OWNED, unpack(numbers))
+
+-- What has the unique keys of the items that have one.
+local owner_of, named = {}, {}
+for _, key in ipairs(unique_keys) do
+  if key then named[#named + 1] = key end
+end
+for i, owner in ipairs(#named > 0 and find_owners(named) or {}) do owner_of[named[i]] = owner end
+
+-- Whether an item with another id has the unique key of this one.
+local function has_lost_key(i, id)
+  local owner = unique_keys[i] and owner_of[unique_keys[i]]
+  return owner and owner.id ~= id and is_taken(owner, numbers[i])
+end
+
+local ids, id_places, leads = {}, {}, {} -- leads: the id of this item leads to it
 for i, record in ipairs(records) do
   local id = id_of(record)
   if id then
@@ -44,18 +61,22 @@ for i, record in ipairs(records) do
   end
 end
 for n, owner in ipairs(#ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {}) do
-  local id, number = ids[n], numbers[id_places[n]]
-  if owner ~= number then
+  local id, i = ids[n], id_places[n]
+  local number, placed = numbers[i], false
+  leads[i] = owner == number
+  for set = 1, #SETS do placed = placed or states[set][i] end
+  -- The add of an item with a unique key that is in no state was perhaps not acknowledged, and its key is another
+  -- one's. That shows when all others have got their keys: mend_stray.lua decides.
+  if owner ~= number and not placed and unique_keys[i] then
+    found('lost_id', number, false)
+  elseif owner ~= number then
     -- If it is too much to read now, the damage is reported, and the next deep clean mends it.
     local free = not owner or not id_matches(id, owner, bytes_read > 0 and math.max(0, MAX_REPLY - bytes_read))
     if free then write('HSET', IDS, id, number) end
+    leads[i] = free
     found('lost_id', number, free and mend)
   end
 end
-
-local details, states = redis.call('HMGET', DETAILS, unpack(numbers)), {}
-for i, key in ipairs(SETS) do states[i] = redis.call('ZMSCORE', key, unpack(numbers)) end
-local unique_keys = redis.call('HMGET', OWNED, unpack(numbers))
 
 local function check_time(key, number, score, longest)
   if tonumber(score) <= now + longest + 60000 then return end
@@ -63,7 +84,7 @@ local function check_time(key, number, score, longest)
   found('bad_time', number, mend)
 end
 
-local wanted, wanting, score_of = {}, {}, {}
+local score_of = {}
 for i, number in ipairs(numbers) do
   local size = #records[i] > LARGE_RECORD and #records[i] or 0
   local count = count_of(number) or 0
@@ -109,22 +130,16 @@ for i, number in ipairs(numbers) do
   end
   local key, id = unique_keys[i], id_of(records[i])
   local over = (state == COMPLETED or state == CANCELLED) and tonumber(score_of[i]) <= now
-  if key and id and state ~= DEAD and not over then
-    wanted[#wanted + 1] = key
-    wanting[key] = { number = number, id = id, placed = state } -- only one of several items can have it
-  end
-end
-for i, owner in ipairs(#wanted > 0 and find_owners(wanted) or {}) do
-  local key = wanted[i]
-  local item = wanting[key]
-  local is_own = owner and owner.number == item.number
-  if not is_own and not is_taken(owner, item.number) then
-    write('HSET', UNIQUES, key, item.number .. ':' .. item.id)
-    found('bad_unique', item.number, mend)
-  elseif not is_own and item.placed then
-    -- An item in no other state may be a stray, which is mended later.
-    write('HDEL', OWNED, item.number)
-    found('bad_unique', item.number, mend)
+  if key and leads[i] and state ~= DEAD and not over then
+    local owner = owner_of[key]
+    if has_lost_key(i, id) then
+      -- A script that was to delete the item has died after it had released the key.
+      write('HDEL', OWNED, number)
+      found('bad_unique', number, mend)
+    elseif not (owner and owner.number == number) then
+      write('HSET', UNIQUES, key, number .. ':' .. id)
+      found('bad_unique', number, mend)
+    end
   end
 end
 for _, call in pairs(writes) do

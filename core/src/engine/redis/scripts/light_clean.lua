@@ -10,7 +10,7 @@ if refused then return refused end
 
 local promoted, expired, died = move_due(tonumber(ARGV[3]))
 if promoted + expired > died then notify_workers(redis.call('HGET', META, 'waiting'), now) end
-local more = sweep(tonumber(ARGV[3]))
+local more = sweep(tonumber(ARGV[3]), MAX_REPLY)
 local due = earlier(next_due(), next_sweep())
 local due_in = due and math.max(0, due - now) or -1
 local answer = string.format('%d %d %d %d %d', promoted, expired, died, more and 1 or 0, due_in)

@@ -1,6 +1,6 @@
 -- Makes items ready that are in no state, because a script died half-way. The caller has read all ready
 -- lists; an item that was used since has another delivery or another state. An item whose add was not acknowledged
--- is deleted instead: its id was added again, or it was never leased and its unique key is somebody else's.
+-- is deleted instead: its id was added again, or leads to nothing while its unique key is another item's.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] 1 to mend, 0 to check, then pairs of number and delivery (at most 100)
 -- Reply [1] how many pairs were looked at (bounded by bytes: go on with the rest), [2] the strays
@@ -19,7 +19,8 @@ for _, key in ipairs(unique_keys) do
 end
 for n, owner in ipairs(#wanted > 0 and find_owners(wanted) or {}) do owners[wanted[n]] = owner end
 
-local changed, mended, doomed, lost_ids, lost_keys, moves = {}, {}, {}, {}, {}, new_moves()
+local given, uniques = {}, {}
+local changed, mended, doomed, ids, lost_keys, moves = {}, {}, {}, {}, {}, new_moves()
 for i, number in ipairs(numbers) do
   if room - bytes_read <= 0 then break end
   looked = looked + 1
@@ -30,13 +31,24 @@ for i, number in ipairs(numbers) do
   if id and not states[i] and delivery_of(details[i]) == ARGV[1 + 2 * i] then
     strays[#strays + 1] = number
     local owner, x = redis.call('HGET', IDS, id), unpack_details(details[i])
-    local key_taken = unique_keys[i] and is_taken(owners[unique_keys[i]], number)
-    local is_new = x.deliveries == 0 and not x.sections.A
-    if mend and ((owner and owner ~= number and id_matches(id, owner)) or (key_taken and is_new)) then
+    local key = unique_keys[i]
+    local with_key = key and owners[key]
+    local key_taken = key and (given[key] or (with_key and with_key.id ~= id and is_taken(with_key, number)))
+    local leads = owner and owner ~= number and id_matches(id, owner)
+    if mend and (leads or (not owner and key_taken)) then
       doomed[#doomed + 1] = number
-      if owner == number then lost_ids[#lost_ids + 1] = id end
     elseif mend then
-      if key_taken then lost_keys[#lost_keys + 1] = number end
+      if owner ~= number then
+        ids[#ids + 1] = id
+        ids[#ids + 1] = number
+      end
+      if key_taken then
+        lost_keys[#lost_keys + 1] = number
+      elseif key then
+        given[key] = true
+        uniques[#uniques + 1] = key
+        uniques[#uniques + 1] = number .. ':' .. id
+      end
       -- No earlier lease must be current again.
       x.deliveries, x.since = x.deliveries + 1, now
       mended[#mended + 1] = number
@@ -48,13 +60,14 @@ for i, number in ipairs(numbers) do
 end
 if #doomed > 0 then
   redis.call('HDEL', ITEMS, unpack(doomed))
-  for _, key in ipairs({ DETAILS, RETAINS, OWNED, ENDED, RESULTS }) do redis.call('HDEL', key, unpack(doomed)) end
-  if #lost_ids > 0 then redis.call('HDEL', IDS, unpack(lost_ids)) end
+  for _, key in ipairs({ DETAILS, RETAINS, OWNED, RESULTS, ENDED }) do redis.call('HDEL', key, unpack(doomed)) end
 end
+if #ids > 0 then redis.call('HSET', IDS, unpack(ids)) end
+if #uniques > 0 then redis.call('HSET', UNIQUES, unpack(uniques)) end
 if #lost_keys > 0 then redis.call('HDEL', OWNED, unpack(lost_keys)) end
 if #changed > 0 then
   -- It has not ended after all.
-  for _, key in ipairs({ ENDED, RESULTS }) do redis.call('HDEL', key, unpack(mended)) end
+  for _, key in ipairs({ RESULTS, ENDED }) do redis.call('HDEL', key, unpack(mended)) end
   redis.call('HSET', DETAILS, unpack(changed))
   moves.write()
   notify_workers(redis.call('HGET', META, 'waiting'), now)

@@ -61,7 +61,9 @@ local function complete(at, to)
   end
 
   local answers, seen, alive = {}, {}, nil
-  local function new_batch() return { numbers = {}, ids = {}, details = {}, known = {}, retains = {}, results = {} } end
+  local function new_batch()
+    return { numbers = {}, ids = {}, details = {}, known = {}, retains = {}, results = {}, places = {} }
+  end
   -- Those that are retained, and those that are not, of items that are leased and of others.
   local kept, gone, kept_late, gone_late = new_batch(), new_batch(), new_batch(), new_batch()
   for i, number in ipairs(numbers) do
@@ -82,8 +84,22 @@ local function complete(at, to)
       local batch = leased[i] and (retain > 0 and kept or gone) or (retain > 0 and kept_late or gone_late)
       local n = #batch.numbers + 1
       batch.numbers[n], batch.ids[n], batch.details[n], batch.known[n] = number, ids[i], details[i], true
-      batch.retains[n], batch.results[n] = retain, results[i] or false
+      batch.retains[n], batch.results[n], batch.places[n] = retain, results[i] or false, i
     end
+  end
+  -- Of a ready item, an entry of a ready list is left, so it is copied. The client limits how much of data a call
+  -- names. A script that died half-way may have left an id without an item.
+  local late, records = new_batch(), {}
+  if #kept_late.numbers > 0 then
+    for n, record in ipairs(redis.call('HMGET', ITEMS, unpack(kept_late.numbers))) do
+      if record then
+        records[#records + 1] = record
+        for name, values in pairs(kept_late) do late[name][#records] = values[n] end
+      else
+        answers[kept_late.places[n]] = '0'
+      end
+    end
+    kept_late = late
   end
 
   -- Plain scripts must know no retained item.
@@ -100,16 +116,16 @@ local function complete(at, to)
     delete_all_of(gone_late.numbers, gone_late.ids, gone_late.known, gone_late.details)
   end
   if #kept_late.numbers > 0 then
-    -- Of a ready item, an entry of a ready list is left. The client limits how much of data a call names.
-    local records, scores, items = redis.call('HMGET', ITEMS, unpack(kept_late.numbers)), {}, {}
+    local scores, items = {}, {}
     for _, set in ipairs({ DELAYED, DEAD }) do scores[set] = redis.call('ZMSCORE', set, unpack(kept_late.numbers)) end
     for i, number in ipairs(kept_late.numbers) do
       local x = unpack_details(kept_late.details[i])
-      items[i] = { number = number, id = kept_late.ids[i], record = records[i] or '', x = x, priority = x.priority,
+      items[i] = { number = number, id = kept_late.ids[i], record = records[i], x = x, priority = x.priority,
         delayed = scores[DELAYED][i], dead = scores[DEAD][i],
         without_key = scores[DEAD][i] } -- it was released, perhaps to another item
     end
-    renumber(items, string.sub(redis.sha1hex(ARGV[1] .. ' ' .. ARGV[2]), -SALT))
+    local hash = tonumber(string.sub(redis.sha1hex(ARGV[1] .. ' ' .. ARGV[2]), 1, 8), 16) -- the same for a retry
+    renumber(items, string.sub('0000' .. in_base_36(hash), -SALT))
     for i, item in ipairs(items) do kept_late.numbers[i] = item.number end
     retain_items(COMPLETED, kept_late.numbers, kept_late.retains, kept_late.results)
   end

@@ -17,7 +17,7 @@ local function lease(at, to, touched)
     touched = touched + promoted + expired
     due = next_due()
   end
-  sweep(100)
+  sweep(100, 1048576)
 
   local more = not paused and take(at, wanted, touched)
   local got = #numbers

@@ -1,7 +1,8 @@
--- Deletes retained items, the first of `numbers` that fit into a step. Returns how many.
-local function delete_retained(numbers)
+-- Deletes retained items, the first of `numbers` whose records and results each have up to `room` bytes, but at least
+-- one. Returns how many.
+local function delete_retained(numbers, room)
   local details = redis.call('HMGET', DETAILS, unpack(numbers))
-  local fits, ids, known = fitting_results(numbers, (fitting(details, MAX_REPLY, 1)), MAX_REPLY), {}, {}
+  local fits, ids, known = fitting_results(numbers, (fitting(details, room, 1)), room), {}, {}
   for i = #numbers, fits + 1, -1 do numbers[i], details[i] = nil, nil end
   -- Records are read because they have the ids.
   for i, record in ipairs(redis.call('HMGET', ITEMS, unpack(numbers))) do
@@ -25,13 +26,13 @@ local function end_reservations(keys)
 end
 
 -- Deletes retained items whose time is over, and ends the reserved times of unique keys: at most `limit` of each.
--- Returns whether there may be more.
-local function sweep(limit)
+-- `room`: at most how many bytes are deleted. Returns whether there may be more.
+local function sweep(limit, room)
   local more = false
   for _, set in ipairs({ COMPLETED, CANCELLED }) do
     local numbers = redis.call('ZRANGE', set, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit)
     local found = #numbers
-    if found > 0 then more = delete_retained(numbers) < found or found == limit or more end
+    if found > 0 then more = delete_retained(numbers, room) < found or found == limit or more end
   end
   local keys = redis.call('ZRANGE', TIMERS, '-inf', now, 'BYSCORE', 'LIMIT', 0, MAX_KEYS)
   if #keys > 0 then end_reservations(keys) end

@@ -1,0 +1,46 @@
+//! Showing items.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::database::Database;
+use super::extra::{self, Extra};
+use super::row::Stored;
+use crate::Result;
+use crate::item::{ItemInfo, State};
+use crate::unix_time::from_ms;
+
+/// The item, with this data, and with its result if `most` says how many bytes that may have. `None`: it has more.
+pub(super) fn info(
+    item: Stored,
+    db: &Database,
+    data: Bytes,
+    most: Option<i64>,
+) -> Result<Option<ItemInfo>> {
+    let generation = item.generation().to_string();
+    let extra = match item.more {
+        true => extra::read(db, item.number, most)?,
+        false => Some(Extra::default()),
+    };
+    let Some(extra) = extra else { return Ok(None) };
+    Ok(Some(ItemInfo {
+        data,
+        state: item.state,
+        priority: item.priority,
+        max_attempts: item.max_attempts(),
+        failures: item.failures,
+        expiries: item.expiries,
+        added_at: from_ms(item.added_at.max(0) as u64),
+        at: (item.state != State::Ready).then(|| from_ms(item.sort_key.max(0) as u64)),
+        last_error: item.error,
+        endings: item.history.endings,
+        releases: item.history.releases,
+        generation,
+        ended_at: extra.ended_at.map(|at| from_ms(at.max(0) as u64)),
+        result: extra.result,
+        retain: Duration::from_millis(extra.retain.max(0) as u64),
+        unique: extra.unique,
+        id: item.id,
+    }))
+}
