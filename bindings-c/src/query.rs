@@ -214,9 +214,9 @@ pub unsafe extern "C" fn leaseq_queue_list(
     page: *mut *mut leaseq_page,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
-    let options = ListOptions::new().limit(limit);
+    let options = || ListOptions::new().limit(limit);
     // SAFETY: the conventions of the header.
-    unsafe { list(queue, state, cursor, &options, page, error) }
+    unsafe { list(queue, state, cursor, options, page, error) }
 }
 
 /// Reads items of a ::leaseq_state: ready items in the order of leasing, others by time
@@ -240,8 +240,7 @@ pub unsafe extern "C" fn leaseq_queue_list_with(
     page: *mut *mut leaseq_page,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
-    let defaults = ListOptions::new();
-    let options = options.map_or(&defaults, |options| &options.0);
+    let options = || options.map_or_else(ListOptions::new, |options| options.0.clone());
     // SAFETY: the conventions of the header.
     unsafe { list(queue, state, cursor, options, page, error) }
 }
@@ -254,7 +253,7 @@ unsafe fn list(
     queue: Option<&leaseq_queue>,
     state: i32,
     cursor: *const c_char,
-    options: &ListOptions,
+    options: impl FnOnce() -> ListOptions,
     page: *mut *mut leaseq_page,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
@@ -267,6 +266,7 @@ unsafe fn list(
                 true => None,
                 false => Some(self::cursor(text(cursor, "cursor")?)?),
             };
+            let options = &options();
             let page = queue.run(async |q| q.list_with(state, cursor.as_ref(), options).await)?;
             let examined = page.examined;
             let cursor = page.cursor.map(|cursor| CString::new(cursor.to_string()));
