@@ -136,11 +136,11 @@ impl<'a> Call<'a> {
                 Ok(value) => return Ok(value),
                 Err(failure) => failure,
             };
-            // The last attempt may have been cut short. An earlier one has found the reason, which is never
-            // that the server did not know the script.
+            // The last attempt may have been cut short, also while it was connecting. An earlier one has found the
+            // reason, which is never that the server did not know the script.
             let is_cut = self.outcome_unknown && Instant::now() >= self.until;
             let says_why = match failure.decision {
-                RetryDecision::Unknown => !is_cut,
+                RetryDecision::Unknown | RetryDecision::NotExecuted { .. } => !is_cut,
                 RetryDecision::LoadScript => false,
                 _ => true,
             };
