@@ -21,6 +21,10 @@ pub const MIN_LEASE: Duration = Duration::from_millis(1);
 pub const MAX_LEASE: Duration = Duration::from_secs(30 * 86_400);
 /// Longest delay: 366 days.
 pub const MAX_DELAY: Duration = Duration::from_secs(366 * 86_400);
+/// Shortest time after which an item that nobody has leased is dead.
+pub const MIN_EXPIRES_IN: Duration = Duration::from_millis(1);
+/// Longest time after which an item that nobody has leased is dead: 366 days.
+pub const MAX_EXPIRES_IN: Duration = Duration::from_secs(366 * 86_400);
 /// Highest limit of attempts.
 pub const MAX_ATTEMPTS: u32 = 65_535;
 /// Highest priority; the lowest, and the default, is 0.
@@ -69,7 +73,7 @@ pub(crate) fn ms(duration: Duration) -> u64 {
 }
 
 /// A duration in the largest unit in which it is a whole number.
-fn show(duration: Duration) -> String {
+pub(crate) fn show(duration: Duration) -> String {
     let (secs, whole) = (duration.as_secs(), duration.subsec_nanos() == 0);
     let count = |n, unit| format!("{n} {unit}{}", if n == 1 { "" } else { "s" });
     match secs {
@@ -94,6 +98,11 @@ pub(crate) fn check_retain(value: Duration) -> Result<u64> {
 
 pub(crate) fn check_delay(value: Duration) -> Result<u64> {
     check_duration("a delay", value, Duration::ZERO, MAX_DELAY)
+}
+
+/// In ms.
+pub(crate) fn check_expires_in(value: Duration) -> Result<u64> {
+    check_duration("expires_in", value, MIN_EXPIRES_IN, MAX_EXPIRES_IN)
 }
 
 /// How a client connects. Options in the URL take precedence.

@@ -52,6 +52,7 @@ mod tests {
                 "died": 3,
                 "removed": 0,
                 "replaced": 0,
+                "expired_unleased": 0,
             },
         });
         assert_eq!(to_value(&counts).unwrap(), expected);

@@ -54,4 +54,6 @@ pub struct Totals {
     pub removed: u64,
     /// Items replaced by an add.
     pub replaced: u64,
+    /// Items that became dead because nobody had leased them before they expired. They count in `died` too.
+    pub expired_unleased: u64,
 }

@@ -9,7 +9,11 @@ use super::cursor::Cursor;
 use super::history::{Ending, Releases};
 use super::state::State;
 use crate::error::show_id;
+use crate::unix_time::from_ms;
 use crate::{Error, Result};
+
+/// The error text of an item that has expired. `scripts/parts/expiries.lua` has it too.
+pub(crate) const NOT_LEASED: &str = "not leased before it expired";
 
 /// An item as it stands in the queue, looked at without leasing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +55,9 @@ pub struct ItemInfo {
     pub retain: Duration,
     /// The unique key, if it has one.
     pub unique: Option<Bytes>,
+    /// When it is dead if it is not leased then; `None`: never, because it was added without
+    /// [`expires_in`](crate::Item::expires_in), an attempt of it has counted, or it has ended.
+    pub expires_at: Option<SystemTime>,
 }
 
 impl ItemInfo {
@@ -58,6 +65,16 @@ impl ItemInfo {
     #[cfg(feature = "sqlite")]
     pub(crate) fn bytes(&self) -> i64 {
         (self.data.len() + self.result.as_ref().map_or(0, Bytes::len)) as i64
+    }
+
+    /// As it is at this time, in ms since 1970: an item that has expired is dead, although no sweep has found it yet.
+    pub(crate) fn seen_at(mut self, now_ms: u64) -> Self {
+        let waits = matches!(self.state, State::Ready | State::Delayed);
+        if waits && self.expires_at.is_some_and(|at| at <= from_ms(now_ms)) {
+            (self.state, self.at) = (State::Dead, self.expires_at.take());
+            self.last_error = NOT_LEASED.to_owned();
+        }
+        self
     }
 
     /// The data read as JSON.

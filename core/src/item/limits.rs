@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use super::due;
 use crate::error::show_id;
-use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY};
+use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY, check_expires_in, show};
 use crate::{Error, Result};
 
 /// Says what is outside its limits. `due`: the delay, and the time at which the item is due.
@@ -28,6 +28,25 @@ pub(super) fn check_fields(
         }
         _ => Ok(()),
     }
+}
+
+/// `due`: the delay, and the time at which the item is due, which is compared with this machine's clock.
+pub(super) fn check_expiry(
+    expires_in: Option<Duration>,
+    due: (Duration, Option<SystemTime>),
+) -> Result<()> {
+    let Some(expires_in) = expires_in else { return Ok(()) };
+    check_expires_in(expires_in)?;
+    let ahead = due.1.and_then(|time| time.duration_since(SystemTime::now()).ok());
+    let delay = ahead.unwrap_or(due.0);
+    if delay > expires_in {
+        return Err(Error::invalid(format_args!(
+            "a delay of {} is longer than expires_in of {}",
+            show(delay),
+            show(expires_in)
+        )));
+    }
+    Ok(())
 }
 
 pub(crate) fn check_id(id: &[u8]) -> Result<()> {

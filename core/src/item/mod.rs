@@ -21,11 +21,13 @@ pub use self::cursor::Cursor;
 pub(crate) use self::due::Due;
 pub(crate) use self::history::History;
 pub use self::history::{Ending, EndingKind, Releases};
+#[cfg(feature = "sqlite")]
+pub(crate) use self::info::NOT_LEASED;
 pub(crate) use self::info::read_json;
 pub use self::info::{ItemInfo, Page};
 pub use self::item_ref::ItemRef;
-use self::limits::check_fields;
 pub(crate) use self::limits::check_id;
+use self::limits::{check_expiry, check_fields};
 pub use self::revision::Revision;
 pub use self::state::State;
 use crate::error::show_id;
@@ -45,6 +47,7 @@ pub struct Item {
     pub(crate) unique: Option<Bytes>,
     pub(crate) unique_for: Duration,
     pub(crate) replace: bool,
+    pub(crate) expires_in: Option<Duration>,
 }
 
 impl Item {
@@ -75,6 +78,7 @@ impl Item {
             unique: None,
             unique_for: Duration::ZERO,
             replace: false,
+            expires_in: None,
         }
     }
 
@@ -147,6 +151,14 @@ impl Item {
         self
     }
 
+    /// The item is dead after this time, 1 ms to 366 days from the add, if it is not leased then and no attempt has
+    /// counted. A delay must not be longer. Of a time at which it is due, this machine's clock tells whether it is
+    /// later; if the server's differs, the item may be dead before it is due. Default: it does not expire.
+    pub fn expires_in(mut self, time: Duration) -> Self {
+        self.expires_in = Some(time);
+        self
+    }
+
     /// The id.
     pub fn id(&self) -> &[u8] {
         &self.id
@@ -162,6 +174,7 @@ impl Item {
         let due = (self.delay, self.due_at);
         check_fields(self.data.len(), max_data, self.priority, due, self.max_attempts)
             .and_then(|()| self.check_ends().map_err(|error| error.to_string()))
+            .and_then(|()| check_expiry(self.expires_in, due).map_err(|error| error.to_string()))
             .map_err(|message| Error::invalid(format_args!("{self}: {message}")))
     }
 

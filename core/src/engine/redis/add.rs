@@ -74,18 +74,21 @@ fn add_options(command: &mut Cmd, items: &[&Item]) {
 
 /// Whether the item has options that make a queue extended, or that only extended queues know.
 fn has_more_options(item: &Item) -> bool {
-    item.unique.is_some() || item.replace || !item.retain.is_zero()
+    item.unique.is_some() || item.replace || !item.retain.is_zero() || item.expires_in.is_some()
 }
 
 fn add_more_options(command: &mut Cmd, items: &[&Item]) {
-    let more = |item: &Item| (ms(item.retain), ms(item.unique_for), u8::from(item.replace));
+    let more = |item: &Item| {
+        let expires_in = item.expires_in.map_or(0, ms);
+        (ms(item.retain), ms(item.unique_for), u8::from(item.replace), expires_in)
+    };
     let usual = more(items[0]);
-    command.arg(usual.0).arg(usual.1).arg(usual.2);
+    command.arg(usual.0).arg(usual.1).arg(usual.2).arg(usual.3);
     let differing = || items.iter().enumerate().filter(|(_, item)| more(item) != usual);
     command.arg(differing().count());
     for (i, item) in differing() {
-        let (retain, unique_for, replace) = more(item);
-        command.arg(i + 1).arg(retain).arg(unique_for).arg(replace);
+        let (retain, unique_for, replace, expires_in) = more(item);
+        command.arg(i + 1).arg(retain).arg(unique_for).arg(replace).arg(expires_in);
     }
     let keys = || items.iter().enumerate().filter_map(|(i, item)| Some((i, item.unique.as_ref()?)));
     let count = keys().count();

@@ -30,13 +30,22 @@ pub(super) const UP_TO_READY: usize = 11;
 /// All keys of a plain queue.
 pub(super) const PLAIN: usize = 20;
 /// All keys, also those that only extended queues have.
-pub(super) const ALL: usize = 28;
+pub(super) const ALL: usize = 29;
 
 const NAMES: [&str; 11] = [
     "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
 ];
-const MORE_NAMES: [&str; ALL - PLAIN] =
-    ["completed", "cancelled", "ended", "results", "retains", "uniques", "unique_keys", "timers"];
+const MORE_NAMES: [&str; ALL - PLAIN] = [
+    "completed",
+    "cancelled",
+    "ended",
+    "results",
+    "retains",
+    "uniques",
+    "unique_keys",
+    "timers",
+    "expiries",
+];
 
 impl Keys {
     pub(super) fn new(namespace: &str, queue: &QueueName) -> Self {

@@ -21,7 +21,7 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
     let reply = engine.query(queue, Script::Counts, ALL, |_| ()).await?;
     let numbers = reply::list(reply)?;
     let numbers: Vec<i64> = numbers.into_iter().map(reply::number).collect::<Result<_>>()?;
-    let Ok(numbers) = <[i64; 25]>::try_from(numbers) else {
+    let Ok(numbers) = <[i64; 26]>::try_from(numbers) else {
         return Err(reply::unexpected("counts"));
     };
     let [leased, delayed, dead, completed, cancelled, paused, age, rest @ ..] =
@@ -47,6 +47,7 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
             died: n(15),
             removed: n(16),
             replaced: n(17),
+            expired_unleased: n(18),
         },
     })
 }
@@ -66,7 +67,7 @@ pub(super) async fn get(
         })
         .await?;
     let mut parts = reply::list(reply)?.into_iter();
-    let _now = parts.next();
+    let now = reply::number(parts.next().unwrap_or(Value::Nil))?;
     let mut found = Vec::with_capacity(ids.len());
     for id in ids {
         let Some(number) = parts.next() else { break };
@@ -88,7 +89,8 @@ pub(super) async fn get(
             false => Some((id.clone(), Bytes::new())),
         };
         let info = item_info(state, &number, record, [details, score], &mut parts)?;
-        found.push(Some(info.ok_or_else(|| reply::bad_record(queue, &number))?));
+        let info = info.ok_or_else(|| reply::bad_record(queue, &number))?;
+        found.push(Some(info.seen_at(now)));
     }
     Ok(found)
 }
@@ -101,13 +103,20 @@ pub(super) fn item_info(
     [details, score]: [Value; 2],
     extras: &mut impl Iterator<Item = Value>,
 ) -> Result<Option<ItemInfo>> {
-    let [ended, result, retain, unique] = [(); 4].map(|()| extras.next().unwrap_or(Value::Nil));
+    let [ended, result, retain, unique, expires] =
+        [(); 5].map(|()| extras.next().unwrap_or(Value::Nil));
     let Some((generation, (id, data))) = number::read(number).zip(record) else { return Ok(None) };
     let details = read_details(&reply::bytes(details)?);
     let result = reply::bytes(result)?;
     // What cannot be read is left out.
     let ms = |value| -> Result<Option<u64>> {
         Ok(std::str::from_utf8(&reply::bytes(value)?).ok().and_then(|ms| ms.parse().ok()))
+    };
+    // A negative one has passed while the item was leased.
+    let time = |value, any_sign: bool| -> Result<_> {
+        let score = reply::text(value)?.parse::<f64>().ok();
+        let score = score.map(|ms| if any_sign { ms.abs() } else { ms.max(0.0) });
+        Ok(score.map(|ms| from_ms(ms as u64)))
     };
     Ok(Some(ItemInfo {
         id,
@@ -122,10 +131,11 @@ pub(super) fn item_info(
         releases: details.history.releases,
         generation: generation.to_string(),
         added_at: from_ms(details.added_at_ms.unwrap_or_else(|| number::added_at_ms(generation))),
-        at: reply::text(score)?.parse::<f64>().ok().map(|ms| from_ms(ms.max(0.0) as u64)),
+        at: time(score, false)?,
         ended_at: ms(ended)?.map(from_ms),
         result: (!result.is_empty()).then(|| result.slice(1..)),
         retain: Duration::from_millis(ms(retain)?.unwrap_or(0)),
+        expires_at: time(expires, true)?,
         unique: Some(reply::bytes(unique)?).filter(|key| !key.is_empty()),
     }))
 }

@@ -90,29 +90,32 @@ scripts! {
         "delete_extended" "conflicts" "add_begin" "add_extended"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "due" "next_due" "large" "fitting" "put_back" "take" "lease"]
-        extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
-        "notify_cleaner" "details" "delivery" "moves" "unique" "due" "next_due" "large" "fitting" "put_back" "take"
-        "record" "delete_items" "delete_extended" "results" "sweep" "lease"];
+        "plain_ends" "due" "next_due" "large" "fitting" "put_back" "take" "take_plain" "lease"]
+        extended LeaseExtended "lease" ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers"
+        "notify_cleaner" "details" "delivery" "moves" "unique" "due" "next_due" "large" "fitting" "put_back"
+        "expiries" "take" "take_extended" "record" "delete_items" "delete_extended" "results" "unleased" "renumber"
+        "sweep_expiries" "sweep" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "number" "extended" "format_extended" "lane" "details"
-        "delivery" "unique" "delete_items" "delete_extended" "large" "renumber" "retain"
+        "delivery" "unique" "expiries" "delete_items" "delete_extended" "large" "renumber" "retain"
         "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "due" "next_due" "large" "fitting" "put_back" "take" "lease" "plain_states" "delete_items" "complete"]
+        "plain_ends" "due" "next_due" "large" "fitting" "put_back" "take" "take_plain" "lease" "plain_states" "delete_items"
+        "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "number" "extended" "format_extended"
         "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "due" "next_due" "large"
-        "fitting" "put_back" "take" "record" "delete_items" "delete_extended" "results" "sweep" "lease"
-        "renumber" "retain" "complete_extended"];
+        "fitting" "put_back" "expiries" "take" "take_extended" "record" "delete_items" "delete_extended" "results"
+        "unleased" "renumber" "sweep_expiries" "sweep" "lease" "retain" "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
         extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery" "current"];
     Release "release" drains for [Release]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "current"]
+        "current" "release_begin" "release_plain"]
         extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
-        "notify_cleaner" "details" "delivery" "moves" "current"];
+        "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "current" "release_begin"
+        "release_extended"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
@@ -123,20 +126,20 @@ scripts! {
         "delete_extended"];
     Requeue "requeue" drains for [Requeue]
         parts ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers" "details" "moves"
-        "named" "unique"];
+        "named" "unique" "expiries"];
     Bury "bury" drains for [Bury]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "large" "details" "moves" "fitting" "named"
-        "unique" "unleased" "renumber"];
+        "unique" "expiries" "unleased" "renumber"];
     Revise "revise" fills for [Revise]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers" "notify_cleaner" "large"
-        "details" "delay" "moves" "fitting" "named" "unique" "unleased" "renumber"];
+        "details" "delay" "moves" "fitting" "named" "unique" "expiries" "unleased" "renumber"];
     Purge "purge" drains for [Purge]
         parts ["keys" "now" "day" "extended" "format_extended" "lane" "large" "fitting" "put_back" "record" "unique"
         "delete_items" "delete_extended" "results"];
     LightClean "light_clean" drains for [LightClean]
-        parts ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers" "details" "moves" "unique" "due"
-        "next_due" "large" "fitting" "record" "delete_items" "delete_extended" "results" "sweep"
-        "next_sweep"];
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers" "details" "moves"
+        "unique" "due" "next_due" "large" "fitting" "record" "delete_items" "delete_extended" "results" "expiries"
+        "unleased" "renumber" "sweep_expiries" "sweep" "next_sweep"];
     NextDue "next_due" drains for [NextDue] parts ["keys" "now" "day" "extended" "next_due" "next_sweep"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
     Pause "pause" drains for [SetPaused] parts ["keys" "now" "number" "extended" "format_extended" "incarnation"];

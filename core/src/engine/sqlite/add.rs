@@ -8,7 +8,10 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::large::{self, INLINE};
 use super::row::{DEAD, LEASED, sort_key, state_number};
-use super::{extra, unique};
+use super::{
+    extra::{self, Extra},
+    unique,
+};
 use crate::Result;
 use crate::item::{Item, State};
 use crate::name::QueueName;
@@ -72,7 +75,8 @@ impl<'a> Adding<'a> {
             delay => (State::Delayed, 0, now + delay),
         };
         let inline = item.data.len() <= INLINE;
-        let more = item.unique.is_some() || !item.retain.is_zero();
+        let expires_at = item.expires_in.map(|time| now + ms(time) as i64);
+        let more = item.unique.is_some() || !item.retain.is_zero() || expires_at.is_some();
         let added = self.db.run(ADD, |statement| {
             statement.execute(params![
                 number,
@@ -96,8 +100,9 @@ impl<'a> Adding<'a> {
             large::add(self.db, number, &item.data)?;
         }
         if more {
-            let retain = ms(item.retain) as i64;
-            extra::write(self.db, number, retain, item.unique.as_deref())?;
+            let (retain, unique) = (ms(item.retain) as i64, item.unique.clone());
+            let extra = Extra { retain, unique, expires_at, ..Extra::default() };
+            extra::write(self.db, self.queue, number, &extra)?;
         }
         self.delta.count(state, item.priority, 1);
         self.delta.added += 1;

@@ -6,7 +6,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, is_generation, state_number};
-use super::{extra, unique};
+use super::{expiry, extra, unique};
 use crate::Result;
 use crate::engine::Target;
 use crate::item::State;
@@ -43,8 +43,7 @@ pub(super) fn requeue(db: &mut Database, name: &QueueName, items: &[Target]) -> 
     const REQUEUE: &str =
         "UPDATE item SET state = 0, sort_key = -priority, position = ?2, failures = 0, expiries = 0, front = 0,
         since = ?3, history = ?4 WHERE number = ?1";
-    let find =
-        format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2 AND state = 3");
+    let find = format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2");
     let Some(queue) = db.queue(name)? else { return Ok(vec![false; items.len()]) };
     let now = db.now as i64;
     let mut delta = CountDelta::default();
@@ -52,7 +51,8 @@ pub(super) fn requeue(db: &mut Database, name: &QueueName, items: &[Target]) -> 
     for target in items {
         let place = params![queue, target.id.as_ref()];
         let found = db.run(&find, |s| s.query_row(place, Stored::read).optional())?;
-        let Some(mut item) = found.filter(|item| is_generation(item.number, target)) else {
+        let found = found.filter(|item| is_generation(item.number, target));
+        let Some(mut item) = dead(db, found)? else {
             answers.push(false);
             continue;
         };
@@ -73,15 +73,27 @@ pub(super) fn requeue(db: &mut Database, name: &QueueName, items: &[Target]) -> 
         if item.broken.any() {
             set_right(db, &item, &mut delta)?;
         }
-        let position = db.next_number();
+        expiry::end(db, item.number)?;
+        // A ready item keeps its place.
+        let position = match item.state {
+            State::Ready => item.position,
+            _ => db.next_number(),
+        };
         item.history.releases = None;
         let history = item.history.packed();
         db.run(REQUEUE, |s| s.execute(params![item.number, position, now, history]))?;
-        delta.count(State::Dead, item.priority, -1);
+        delta.count(item.state, item.priority, -1);
         delta.count(State::Ready, item.priority, 1);
     }
     db.count(queue, &delta)?;
     Ok(answers)
+}
+
+/// The item, if it is dead: also if it has expired and no sweep has found it yet.
+fn dead(db: &Database, found: Option<Stored>) -> Result<Option<Stored>> {
+    let Some(item) = found else { return Ok(None) };
+    let dead = item.state == State::Dead || expiry::has_expired(db, &item)?;
+    Ok(dead.then_some(item))
 }
 
 pub(super) fn purge(

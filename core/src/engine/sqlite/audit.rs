@@ -9,7 +9,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{COLUMNS, MORE, Stored};
-use super::{dropped, extra, unique};
+use super::{dropped, expiry, extra, unique};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::error::show_id;
@@ -124,8 +124,9 @@ fn lost_key(db: &Database, queue: i64, item: &Stored) -> Result<Option<Bytes>> {
     if !item.more || item.state == State::Dead || item.is_over(db.now) {
         return Ok(None);
     }
-    let key = extra::read(db, item.number, None)?.and_then(|extra| extra.unique);
-    let Some(key) = key else { return Ok(None) };
+    let extra = extra::read(db, item.number, None)?.unwrap_or_default();
+    let expired = item.state != State::Leased && expiry::has_passed(db, extra.expires_at);
+    let Some(key) = extra.unique.filter(|_| !expired) else { return Ok(None) };
     Ok(unique::owner(db, queue, &key)?.is_none().then_some(key))
 }
 

@@ -7,7 +7,7 @@ use super::database::Database;
 use super::large::{self, INLINE};
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, is_generation, sort_key, state_number};
-use super::{extra, unique};
+use super::{expiry, extra, unique};
 use crate::Result;
 use crate::engine::{Bury, Revise, Target};
 use crate::item::State;
@@ -28,7 +28,9 @@ pub(super) fn bury(
     let Some(queue) = db.queue(name)? else { return Ok(vec![Some(false); items.len()]) };
     let mut step = Step::new(queue);
     for bury in items {
-        let found = step.find(db, &bury.target)?.filter(|item| item.state != State::Dead);
+        let found = step.find(db, &bury.target)?;
+        let found = found.filter(|(item, expired)| item.state != State::Dead && !expired);
+        let found = found.map(|(item, _)| item);
         step.answer(db, found, None, |db, mut item| {
             (item.state, item.sort_key) = (State::Dead, db.now as i64);
             (item.front, item.error) = (false, bury.error.as_ref().to_owned());
@@ -47,8 +49,10 @@ pub(super) fn revise(
     let mut step = Step::new(queue);
     for revise in items {
         let found = step.find(db, &revise.target)?;
-        let found = found.filter(|item| item.state != State::Dead || revise.due.is_none());
-        let data = revise.data.as_deref();
+        let found = found.filter(|(item, expired)| {
+            (item.state != State::Dead && !expired) || revise.due.is_none()
+        });
+        let (found, data) = (found.map(|(item, _)| item), revise.data.as_deref());
         step.answer(db, found, data, |db, item| revised(db, item, revise))?;
     }
     step.end(db)
@@ -95,8 +99,15 @@ impl Step {
         Step { queue, delta: CountDelta::default(), answers: Vec::new(), room, full: false }
     }
 
-    /// The target, if it is not leased and has not ended. Repairs its row, so that it can be changed.
-    fn find(&mut self, db: &Database, target: &Target) -> Result<Option<Stored>> {
+    /// The target, if it is not leased and has not ended, and whether it has expired.
+    fn find(&mut self, db: &Database, target: &Target) -> Result<Option<(Stored, bool)>> {
+        let Some(item) = self.find_sound(db, target)? else { return Ok(None) };
+        let expired = expiry::has_expired(db, &item)?;
+        Ok(Some((item, expired)))
+    }
+
+    /// Repairs the row, so that it can be changed.
+    fn find_sound(&mut self, db: &Database, target: &Target) -> Result<Option<Stored>> {
         let sql = format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2");
         let find = || -> Result<Option<Stored>> {
             let place = params![self.queue, target.id.as_ref()];
@@ -191,6 +202,7 @@ impl Step {
             extra::renumber(db, self.queue, number, new)?;
         }
         if more && item.state == State::Dead {
+            expiry::end(db, new)?;
             unique::release(db, self.queue, new)?;
         }
         self.delta.count(state, priority, -1);

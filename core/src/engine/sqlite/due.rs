@@ -6,7 +6,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, sort_key, state_number};
-use super::unique;
+use super::{expiry, unique};
 use crate::Result;
 use crate::item::{EndingKind, State};
 
@@ -60,6 +60,9 @@ pub(super) fn move_due(
         delta.count(state, item.priority, 1);
         moved.expired += 1;
         moved.died += u64::from(state == State::Dead);
+        if item.more {
+            expiry::end(db, item.number)?;
+        }
         if state == State::Dead && item.more {
             unique::release(db, queue, item.number)?;
         }

@@ -7,7 +7,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::large;
 use super::row::{CANCELLED, COMPLETED, read_priority, read_state};
-use super::unique;
+use super::{expiry, unique};
 use crate::Result;
 use crate::item::State;
 
@@ -18,13 +18,15 @@ pub(super) struct Extra {
     pub(super) unique: Option<Bytes>,
     pub(super) ended_at: Option<i64>,
     pub(super) result: Option<Bytes>,
+    /// As it is stored.
+    pub(super) expires_at: Option<i64>,
 }
 
 /// The row of an item; the defaults if it has none. The result is not read unless `most` says how many bytes it may
 /// have. `None`: it has more.
 pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Option<Extra>> {
     const READ: &str = "SELECT retain, unique_key, ended_at,
-        CASE WHEN length(result) <= ?2 THEN result END, length(result) > ?2
+        CASE WHEN length(result) <= ?2 THEN result END, length(result) > ?2, expires_at
         FROM extra WHERE number = ?1";
     // What another program has written and cannot be read is left out.
     let bytes = |row: &rusqlite::Row<'_>, column| -> rusqlite::Result<Option<Bytes>> {
@@ -41,6 +43,7 @@ pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Opti
                 unique: bytes(row, 1)?,
                 ended_at: integer(row, 2)?,
                 result: bytes(row, 3)?,
+                expires_at: integer(row, 5)?,
             }))
         })
         .optional()
@@ -49,9 +52,11 @@ pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Opti
 }
 
 /// Writes the row of a new item.
-pub(super) fn write(db: &Database, number: i64, retain: i64, unique: Option<&[u8]>) -> Result<()> {
-    const WRITE: &str = "INSERT INTO extra (number, retain, unique_key) VALUES (?1, ?2, ?3)";
-    db.run(WRITE, |s| s.execute(params![number, retain, unique]))?;
+pub(super) fn write(db: &Database, queue: i64, number: i64, extra: &Extra) -> Result<()> {
+    const WRITE: &str = "INSERT INTO extra (queue, number, retain, unique_key, expires_at)
+        VALUES (?1, ?2, ?3, ?4, ?5)";
+    let Extra { retain, unique, expires_at, .. } = extra;
+    db.run(WRITE, |s| s.execute(params![queue, number, retain, unique.as_deref(), expires_at]))?;
     Ok(())
 }
 
@@ -66,8 +71,9 @@ pub(super) fn retain(
 ) -> Result<()> {
     const KEEP: &str =
         "UPDATE item SET state = ?2, sort_key = ?3, position = 0, more = 1 WHERE number = ?1";
-    const NOTE: &str = "INSERT INTO extra (number, retain, ended_at, result) VALUES (?1, 0, ?2, ?3)
-        ON CONFLICT (number) DO UPDATE SET ended_at = ?2, result = ?3,
+    const NOTE: &str = "INSERT INTO extra (queue, number, retain, ended_at, result)
+        VALUES ((SELECT queue FROM item WHERE number = ?1), ?1, 0, ?2, ?3)
+        ON CONFLICT (number) DO UPDATE SET ended_at = ?2, result = ?3, expires_at = NULL,
             retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
             unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END";
     let now = db.now as i64;
@@ -79,6 +85,7 @@ pub(super) fn retain(
 /// Gives what is kept for an item that has not ended to its new number.
 pub(super) fn renumber(db: &Database, queue: i64, old: i64, new: i64) -> Result<()> {
     const MOVE: &str = "UPDATE extra SET number = ?2, ended_at = NULL, result = NULL,
+            expires_at = CASE typeof(expires_at) WHEN 'integer' THEN expires_at END,
             retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
             unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END
         WHERE number = ?1";
@@ -143,7 +150,7 @@ pub(super) fn any_over(db: &Database, queue: i64) -> Result<bool> {
             return Ok(true);
         }
     }
-    db.run(RESERVED, |s| s.exists([queue, now]))
+    Ok(db.run(RESERVED, |s| s.exists([queue, now]))? || expiry::any_passed(db, queue)?)
 }
 
 /// When [`sweep`] has something to do, in ms since 1970. Nobody sees what it deletes once its time is over, so it is
@@ -157,17 +164,18 @@ pub(super) fn next_sweep(db: &Database, queue: i64) -> Result<Option<i64>> {
     let time = |row: &rusqlite::Row<'_>| row.get::<_, Option<i64>>(0);
     let kept = |state| db.run(KEPT, |s| s.query_row([queue, state], time));
     let reserved = db.run(RESERVED, |s| s.query_row([queue], time))?;
-    let first = [kept(COMPLETED)?, kept(CANCELLED)?, reserved].into_iter().flatten().min();
+    let times = [kept(COMPLETED)?, kept(CANCELLED)?, reserved, expiry::next(db, queue)?];
+    let first = times.into_iter().flatten().min();
     Ok(first.map(|at| at.saturating_add(59_999) / 60_000 * 60_000))
 }
 
-/// Deletes retained items whose time is over, and ends the reserved times of unique keys: at most `limit` of
-/// each, and about `room` bytes. True if there may be more.
+/// Deletes retained items whose time is over, ends the reserved times of unique keys, and makes items dead that have
+/// expired: at most `limit` of each, and about `room` bytes. True if there may be more.
 pub(super) fn sweep(
     db: &Database,
     queue: i64,
     limit: usize,
-    mut room: i64,
+    room: i64,
     delta: &mut CountDelta,
 ) -> Result<bool> {
     const OVER: &str = "SELECT number,
@@ -176,7 +184,8 @@ pub(super) fn sweep(
         FROM item WHERE queue = ?1 AND state = ?2 AND sort_key <= ?3
         ORDER BY sort_key, position LIMIT ?4";
     let (now, most) = (db.now as i64, limit as i64);
-    let mut more = false;
+    let mut more = expiry::sweep(db, queue, limit, room, delta)?;
+    let mut room = room;
     for state in [COMPLETED, CANCELLED] {
         let over: Vec<(i64, i64)> =
             db.rows(OVER, [queue, state, now, most], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -8,9 +8,9 @@ use rusqlite::params;
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
-use super::extra;
 use super::mend::set_right;
 use super::row::{COLUMNS, Data, Stored};
+use super::{expiry, extra};
 use crate::engine::{LeaseRequest, Leased, LeasedItem, Token};
 use crate::item::State;
 use crate::name::QueueName;
@@ -19,7 +19,7 @@ use crate::{Error, Result};
 
 /// Limit of the items that one lease moves, for each state they come from.
 const MOVE_STEP: usize = 500;
-/// Limit of the rows that one lease repairs. The next lease continues behind them.
+/// Limit of the rows that one lease repairs, or finds expired. The next lease continues behind them.
 const MEND_STEP: usize = 2_000;
 /// Limits of the retained items that one lease deletes, and of their bytes.
 const SWEEP_STEP: usize = 100;
@@ -30,8 +30,10 @@ const STUCK: Duration = Duration::from_secs(1);
 /// What a lease has to know of a queue.
 struct Outlook {
     paused: bool,
-    /// Some items are retained, or reserved times of unique keys are over.
+    /// Some items are retained or have expired, or reserved times of unique keys are over.
     sweeps: bool,
+    /// Some items have expired.
+    expired: bool,
     /// When the next item is due or expires.
     next: Option<i64>,
 }
@@ -42,13 +44,16 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
             (SELECT CAST(min(sort_key) AS INTEGER) FROM item
                 WHERE queue = ?1 AND state = 1 AND sort_key <= 9223372036854775807),
             (SELECT CAST(min(sort_key) AS INTEGER) FROM item
-                WHERE queue = ?1 AND state = 2 AND sort_key <= 9223372036854775807)
+                WHERE queue = ?1 AND state = 2 AND sort_key <= 9223372036854775807),
+            EXISTS (SELECT 1 FROM extra WHERE queue = ?1 AND expires_at BETWEEN 0 AND ?2)
         FROM queue WHERE queue = ?1";
     db.run(OUTLOOK, |s| {
         s.query_row([queue, db.now as i64], |row| {
             let next: [Option<i64>; 2] = [row.get(2)?, row.get(3)?];
             let next = next.into_iter().flatten().min();
-            Ok(Outlook { paused: row.get(0)?, sweeps: row.get(1)?, next })
+            let expired: bool = row.get(4)?;
+            let sweeps = expired || row.get(1)?;
+            Ok(Outlook { paused: row.get(0)?, sweeps, expired, next })
         })
     })
 }
@@ -57,7 +62,7 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
 pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>> {
     let nothing = |look_in| Ok(Some(Leased { items: Vec::new(), look_in }));
     let Some(queue) = db.queue(name)? else { return nothing(None) };
-    let Outlook { paused, sweeps, next } = outlook(db, queue)?;
+    let Outlook { paused, sweeps, next, .. } = outlook(db, queue)?;
     let is_due = next.is_some_and(|at| at <= db.now as i64);
     if is_due || (!paused && any_ready(db, queue)?) || (sweeps && extra::any_over(db, queue)?) {
         return Ok(None);
@@ -78,7 +83,7 @@ pub(super) fn lease(
         return Ok(Leased { items: Vec::new(), look_in: None });
     };
     let mut delta = CountDelta::default();
-    let Outlook { paused, sweeps, mut next } = outlook(db, queue)?;
+    let Outlook { paused, sweeps, expired, mut next } = outlook(db, queue)?;
     let (mut cut_short, mut stuck) = (false, false);
     if next.is_some_and(|at| at <= db.now as i64) {
         let moved = move_due(db, queue, MOVE_STEP, &mut delta)?;
@@ -89,8 +94,15 @@ pub(super) fn lease(
     if sweeps {
         extra::sweep(db, queue, SWEEP_STEP, SWEEP_BYTES, &mut delta)?;
     }
-    let mut taking =
-        Taking { room: MAX_BATCH_BYTES as i64, mended: 0, cut_short: false, items: Vec::new() };
+    // Usually the sweep has found all of them.
+    let may_expire = expired && expiry::any_passed(db, queue)?;
+    let mut taking = Taking {
+        room: MAX_BATCH_BYTES as i64,
+        mended: 0,
+        may_expire,
+        cut_short: false,
+        items: Vec::new(),
+    };
     if !paused {
         for group in wanted {
             if !taking.take(db, queue, group, &mut delta)? {
@@ -118,8 +130,10 @@ const TAKE: &str = "UPDATE item SET state = 1, sort_key = ?3, position = 0 WHERE
 struct Taking {
     /// How many bytes of data still fit.
     room: i64,
-    /// How many rows were repaired.
+    /// How many rows were repaired, or are of items that have expired.
     mended: usize,
+    /// Some of the ready items may have expired.
+    may_expire: bool,
     /// The next request may find more.
     cut_short: bool,
     items: Vec<LeasedItem>,
@@ -149,7 +163,13 @@ impl Taking {
                 // No item overtakes one that becomes readable: reads the line again.
                 self.mended += broken.len();
                 for item in broken {
-                    set_right(db, &item, delta)?;
+                    match item.broken.any() {
+                        true => set_right(db, &item, delta)?,
+                        false => {
+                            let (number, priority) = (item.number, item.priority);
+                            expiry::die(db, queue, number, State::Ready, priority, delta)?;
+                        }
+                    }
                 }
                 if self.mended >= MEND_STEP {
                     self.cut_short = true;
@@ -168,7 +188,7 @@ impl Taking {
         Ok(true)
     }
 
-    /// The first of these rows, as many as fit, with their data; and the damaged ones.
+    /// The first of these rows, as many as fit, with their data; and those that are damaged or have expired.
     #[allow(clippy::type_complexity)]
     fn select(
         &self,
@@ -178,7 +198,7 @@ impl Taking {
         let (mut fit, mut broken) = (Vec::with_capacity(rows.len()), Vec::new());
         let (mut room, mut full) = (self.room, false);
         for mut item in rows {
-            if item.broken.any() {
+            if item.broken.any() || (self.may_expire && expiry::has_expired(db, &item)?) {
                 broken.push(item);
                 continue;
             }

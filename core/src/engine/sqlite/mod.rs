@@ -19,6 +19,7 @@ mod due;
 mod engine;
 mod error;
 mod executor;
+mod expiry;
 mod extra;
 mod files;
 mod info;

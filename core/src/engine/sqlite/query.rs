@@ -34,6 +34,7 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
                     died: n("died")?,
                     removed: n("removed")?,
                     replaced: n("replaced")?,
+                    expired_unleased: n("expired_unleased")?,
                 },
                 ..Counts::default()
             };
@@ -94,7 +95,7 @@ pub(super) fn get(
                 let left = most - data.len() as i64;
                 let Some(info) = info(item, db, data, with_data.then_some(left))? else { break };
                 room -= info.bytes();
-                found.push(Some(info));
+                found.push(Some(info.seen_at(db.now)));
             }
             _ => return Err(item.unreadable(name.as_str())),
         }

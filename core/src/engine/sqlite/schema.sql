@@ -44,7 +44,8 @@ CREATE TABLE queue (
     failed    INTEGER NOT NULL DEFAULT 0,
     died      INTEGER NOT NULL DEFAULT 0,
     removed   INTEGER NOT NULL DEFAULT 0,
-    replaced  INTEGER NOT NULL DEFAULT 0
+    replaced  INTEGER NOT NULL DEFAULT 0,
+    expired_unleased INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 --   number      the generation
@@ -95,13 +96,18 @@ CREATE TABLE large (
 --   retain      for how long (ms) the item is kept after its completion
 --   unique_key  NULL if it has none
 --   ended_at, result   of an item that is retained
+--   expires_at  when it is dead if nobody has leased it; NULL if it does not expire, or no longer; negative if the time
+--               passed while the item was leased and a sweep has seen that
 CREATE TABLE extra (
     number     INTEGER PRIMARY KEY,
+    queue      INTEGER NOT NULL,
     retain     INTEGER NOT NULL,
     unique_key BLOB,
     ended_at   INTEGER,
-    result     BLOB
+    result     BLOB,
+    expires_at INTEGER
 ) STRICT;
+CREATE INDEX extra_expires_at ON extra (queue, expires_at) WHERE expires_at IS NOT NULL;
 
 -- Unique keys, each with the number of the item that owns it.
 --   until   until when the key stays taken in any case, 0 if for no longer than the item needs it

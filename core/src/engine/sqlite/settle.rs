@@ -8,7 +8,7 @@ use super::mend::set_right;
 use super::row::{
     COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
 };
-use super::{change, extra, unique};
+use super::{change, expiry, extra, unique};
 use crate::Result;
 use crate::engine::{Complete, Extend, Fail, Release, Token};
 use crate::item::{EndingKind, State};
@@ -95,7 +95,12 @@ fn complete_any(
             Some(State::Leased) => number,
             _ => change::renumber(db, queue, number)?,
         };
-        if state == Some(State::Dead) {
+        // The death of an item that has expired is still to come.
+        let expired = state != Some(State::Leased) && expiry::time_is_over(db, number)?;
+        if expired {
+            unique::release(db, queue, number)?;
+        }
+        if expired || state == Some(State::Dead) {
             extra::forget_key(db, number)?;
         }
         extra::retain(db, number, COMPLETED, retain, lease.result.as_deref())?;
@@ -171,6 +176,10 @@ pub(super) fn release(
         })?;
         delta.count(State::Leased, found.priority, -1);
         delta.count(state, found.priority, 1);
+        // It has expired while it was leased.
+        if found.more && expiry::time_is_over(db, number)? {
+            expiry::die(db, queue, number, state, found.priority, &mut delta)?;
+        }
         answers[i] = true;
     }
     db.count(queue, &delta)?;
@@ -219,6 +228,9 @@ pub(super) fn fail(
         delta.count(state, found.priority, 1);
         delta.failed += 1;
         delta.died += i64::from(state == State::Dead);
+        if found.more {
+            expiry::end(db, number)?;
+        }
         if state == State::Dead && found.more {
             unique::release(db, queue, number)?;
         }

@@ -4,7 +4,8 @@
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
-use super::row::{CANCELLED, COMPLETED, DEAD};
+use super::expiry;
+use super::row::{CANCELLED, COMPLETED, DEAD, LEASED};
 use crate::Result;
 
 /// The row of a unique key.
@@ -23,7 +24,7 @@ fn integer(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {
 
 /// Who has the key; `None` if it is free. A dead item has no key, even if it is reserved for it.
 pub(super) fn owner(db: &Database, queue: i64, key: &[u8]) -> Result<Option<Owner>> {
-    const OWNER: &str = "SELECT key.number, key.until, item.state, item.sort_key
+    const OWNER: &str = "SELECT key.number, key.until, item.state, item.sort_key, extra.expires_at
         FROM unique_key AS key
         LEFT JOIN extra ON extra.number = key.number AND extra.unique_key = key.key
         LEFT JOIN item ON item.number = extra.number
@@ -32,10 +33,12 @@ pub(super) fn owner(db: &Database, queue: i64, key: &[u8]) -> Result<Option<Owne
         s.query_row(params![queue, key], |row| {
             let (state, sort_key) = (integer(row, 2)?, integer(row, 3)?);
             let over = sort_key.is_none_or(|until| until <= db.now as i64);
+            let expired = expiry::has_passed(db, integer(row, 4)?);
             let alive = state.filter(|state| match *state {
                 DEAD => false,
                 COMPLETED | CANCELLED => !over,
-                _ => true,
+                LEASED => true,
+                _ => !expired,
             });
             let number = integer(row, 0)?.unwrap_or(0);
             Ok(Owner { number, until: integer(row, 1)?.unwrap_or(0), alive })

@@ -63,6 +63,7 @@ pub(super) async fn audit(
         ("unique_keys", Some(Damage::DanglingDetails)),
         ("uniques", Some(Damage::BadUnique)),
         ("timers", Some(Damage::BadTime)),
+        ("expiries", Some(Damage::DanglingDetails)),
         ("ids", Some(Damage::DanglingId)),
         ("lanes", None),
     ];
@@ -84,7 +85,7 @@ impl Audit<'_> {
         for (i, found) in types.into_iter().enumerate() {
             let expected = match i {
                 0..=3 | 5 | 22..=26 => "hash",
-                4 | 7 | 8 | 20 | 21 | 27 => "zset",
+                4 | 7 | 8 | 20 | 21 | 27 | 28 => "zset",
                 _ => "list",
             };
             let found = reply::text(found)?;

@@ -36,7 +36,7 @@ end
 
 local details, states = redis.call('HMGET', DETAILS, unpack(numbers)), {}
 for i, key in ipairs(SETS) do states[i] = redis.call('ZMSCORE', key, unpack(numbers)) end
-local unique_keys = redis.call('HMGET', OWNED, unpack(numbers))
+local unique_keys, expiries = redis.call('HMGET', OWNED, unpack(numbers)), redis.call('ZMSCORE', EXPIRIES, unpack(numbers))
 
 -- What has the unique keys of the items that have one.
 local owner_of, named = {}, {}
@@ -130,7 +130,8 @@ for i, number in ipairs(numbers) do
   end
   local key, id = unique_keys[i], id_of(records[i])
   local over = (state == COMPLETED or state == CANCELLED) and tonumber(score_of[i]) <= now
-  if key and leads[i] and state ~= DEAD and not over then
+  local expired = state ~= LEASED and expiries[i] and math.abs(tonumber(expiries[i])) <= now
+  if key and leads[i] and state ~= DEAD and not over and not expired then
     local owner = owner_of[key]
     if has_lost_key(i, id) then
       -- A script that was to delete the item has died after it had released the key.

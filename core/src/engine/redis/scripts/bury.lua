@@ -9,11 +9,11 @@ if done then return done end
 local refused = refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
 local numbers, last = read_named(4)
-local found, answers, items = read_unleased(numbers, false), {}, {}
+local found, answers, items = read_unleased(numbers, false, MAX_REPLY), {}, {}
 for i, number in ipairs(numbers) do
   local item = number and found[number]
-  if not item or item.id then
-    answers[i] = '0' -- nor is it buried twice
+  if not item or item.id or has_passed(item.expires) then
+    answers[i] = '0' -- it is dead already, nor is it buried twice
   elseif item.left then
     answers[i] = '-'
   else
@@ -30,6 +30,7 @@ if #items > 0 then
   end
   items_died(dead)
   moves.write()
+  redis.call('ZREM', EXPIRIES, unpack(dead))
   redis.call('HINCRBY', META, 'died', #items)
 end
 local answer = table.concat(answers)

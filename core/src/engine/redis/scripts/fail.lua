@@ -42,10 +42,8 @@ if #removed > 0 then
   redis.call('HSET', DETAILS, unpack(changed))
   moves.write()
   redis.call('HINCRBY', META, 'failed', #removed)
-  if #died > 0 then
-    items_died(died)
-    redis.call('HINCRBY', META, 'died', #died)
-  end
+  attempts_counted(removed, died)
+  if #died > 0 then redis.call('HINCRBY', META, 'died', #died) end
   local meta = redis.call('HMGET', META, 'waiting', 'watched')
   if soonest then notify_workers(meta[1], now + soonest) end
   if first_due then notify_cleaner(meta[2], first_due) end

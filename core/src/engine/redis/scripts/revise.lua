@@ -12,7 +12,7 @@ local meta = redis.call('HMGET', META, 'format', 'waiting', 'watched')
 local refused = refusal(meta[1])
 if refused then return refused end
 local numbers, last = read_named(4)
-local found, answers, items = read_unleased(numbers, true), {}, {}
+local found, answers, items = read_unleased(numbers, true, MAX_REPLY), {}, {}
 
 -- Changes the item as the arguments from ARGV[at] on say. It may be changed more than once.
 local function change(item, at)
@@ -35,7 +35,7 @@ for i, number in ipairs(numbers) do
   local expected = ARGV[4 + #numbers + i] ~= ''
   if item and item.left then
     answers[i] = '-'
-  elseif not item or item.dead and ARGV[at + 2] ~= '' or item.changed and expected then
+  elseif not item or (item.dead or has_passed(item.expires)) and ARGV[at + 2] ~= '' or item.changed and expected then
     answers[i] = '0' -- the second change of an item is one of another generation
   else
     change(item, at)

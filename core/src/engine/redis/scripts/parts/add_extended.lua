@@ -6,9 +6,9 @@ for i = at + 1, options_end, 4 do options[tonumber(ARGV[i])] = i + 1 end
 -- The options that only extended queues know.
 local extended, usual, differing, keys = options_end < #ARGV, options_end + 1, {}, {}
 if extended then
-  local place = usual + 3
-  local differing_end = place + 4 * tonumber(ARGV[place])
-  for i = place + 1, differing_end, 4 do differing[tonumber(ARGV[i])] = i + 1 end
+  local place = usual + 4
+  local differing_end = place + 5 * tonumber(ARGV[place])
+  for i = place + 1, differing_end, 5 do differing[tonumber(ARGV[i])] = i + 1 end
   place = differing_end + 1
   if tonumber(ARGV[place]) == count then
     keys = { unpack(ARGV, place + 1, place + count) }
@@ -18,6 +18,7 @@ if extended then
 end
 local function retain_of(i) return ARGV[differing[i] or usual] end
 local function reserved_for(i) return ARGV[(differing[i] or usual) + 1] end
+local function expires_in(i) return ARGV[(differing[i] or usual) + 3] end
 local function replaces(i) return extended and ARGV[(differing[i] or usual) + 2] == '1' end
 
 local old = find_conflicts(known, count, keys, replaces)
@@ -26,7 +27,7 @@ local old = find_conflicts(known, count, keys, replaces)
 -- are written. `number_of`: index of an item that is added to its number.
 local before_ids = (old or extended) and function(number_of)
   make_extended(meta[4])
-  local retains, owned, owners, timers = {}, {}, {}, {}
+  local retains, owned, owners, timers, expiries = {}, {}, {}, {}, {}
   local retained, owning = 0, 0
   for i = 1, extended and count or 0 do
     local number, key = number_of[i], keys[i]
@@ -34,6 +35,10 @@ local before_ids = (old or extended) and function(number_of)
     if retain and retain ~= '0' then
       retains[retained + 1], retains[retained + 2] = number, retain
       retained = retained + 2
+    end
+    if number and expires_in(i) ~= '0' then
+      expiries[#expiries + 1] = text(now + expires_in(i))
+      expiries[#expiries + 1] = number
     end
     if number and key then
       owned[owning + 1], owned[owning + 2] = number, key
@@ -50,6 +55,7 @@ local before_ids = (old or extended) and function(number_of)
   end
   if retained > 0 then redis.call('HSET', RETAINS, unpack(retains)) end
   if owning > 0 then redis.call('HSET', OWNED, unpack(owned)) end
+  if #expiries > 0 then redis.call('ZADD', EXPIRIES, unpack(expiries)) end
   if old then
     delete_all_of(old.numbers, old.ids, old.known, redis.call('HMGET', DETAILS, unpack(old.numbers)))
     if old.replaced > 0 then redis.call('HINCRBY', META, 'replaced', old.replaced) end

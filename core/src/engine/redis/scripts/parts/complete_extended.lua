@@ -116,16 +116,18 @@ local function complete(at, to)
     delete_all_of(gone_late.numbers, gone_late.ids, gone_late.known, gone_late.details)
   end
   if #kept_late.numbers > 0 then
-    local scores, items = {}, {}
-    for _, set in ipairs({ DELAYED, DEAD }) do scores[set] = redis.call('ZMSCORE', set, unpack(kept_late.numbers)) end
+    local scores, items, over = {}, {}, {}
+    for _, set in ipairs({ DELAYED, DEAD, EXPIRIES }) do scores[set] = redis.call('ZMSCORE', set, unpack(kept_late.numbers)) end
     for i, number in ipairs(kept_late.numbers) do
-      local x = unpack_details(kept_late.details[i])
+      local x, expired = unpack_details(kept_late.details[i]), has_passed(scores[EXPIRIES][i])
+      if expired then over[#over + 1] = number end
       items[i] = { number = number, id = kept_late.ids[i], record = records[i], x = x, priority = x.priority,
         delayed = scores[DELAYED][i], dead = scores[DEAD][i],
-        without_key = scores[DEAD][i] } -- it was released, perhaps to another item
+        without_key = scores[DEAD][i] or expired } -- it is another item's, perhaps
     end
-    local hash = tonumber(string.sub(redis.sha1hex(ARGV[1] .. ' ' .. ARGV[2]), 1, 8), 16) -- the same for a retry
-    renumber(items, string.sub('0000' .. in_base_36(hash), -SALT))
+    -- The death of those that have expired is still to come.
+    if #over > 0 then release_uniques(over) end
+    renumber(items, salt_of_call())
     for i, item in ipairs(items) do kept_late.numbers[i] = item.number end
     retain_items(COMPLETED, kept_late.numbers, kept_late.retains, kept_late.results)
   end

@@ -27,10 +27,8 @@ local function move_due(limit)
     redis.call('HSET', DETAILS, unpack(changed))
     redis.call('HINCRBY', META, 'expired', #expired)
     died = #dead
-    if died > 0 then
-      items_died(dead)
-      redis.call('HINCRBY', META, 'died', died)
-    end
+    attempts_counted(expired, dead)
+    if died > 0 then redis.call('HINCRBY', META, 'died', died) end
   end
   if #due > 0 then
     local details = redis.call('HMGET', DETAILS, unpack(due))

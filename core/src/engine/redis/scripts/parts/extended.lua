@@ -6,9 +6,12 @@
 --   UNIQUES     unique key to its owner, `number:id`
 --   OWNED       number to its unique key, for those that have one
 --   TIMERS      sorted set of unique keys, by the server time until which each stays taken in any case
+--   EXPIRIES    sorted set of numbers, by the server time at which each item is dead if nobody has leased it; until an
+--               attempt of it has counted, or it has ended. The time is negative if it passed while the item was leased
+--               and a sweep has seen that, so that sweeps do not find it again
 local COMPLETED, CANCELLED, ENDED, RESULTS = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local RETAINS, UNIQUES, OWNED, TIMERS = KEYS[25], KEYS[26], KEYS[27], KEYS[28]
-local LAST_KEY = 28
+local RETAINS, UNIQUES, OWNED, TIMERS, EXPIRIES = KEYS[25], KEYS[26], KEYS[27], KEYS[28], KEYS[29]
+local LAST_KEY = 29
 
 -- The states that are kept in sorted sets. An item that is in none of them is ready.
 local SETS = { LEASED, DELAYED, DEAD, COMPLETED, CANCELLED }

@@ -1,7 +1,20 @@
+-- The salt of the new numbers that a script gives without getting one: the same for a retry.
+local function salt_of_call()
+  local hash = tonumber(string.sub(redis.sha1hex(ARGV[1] .. ' ' .. ARGV[2]), 1, 8), 16)
+  return string.sub('0000' .. in_base_36(hash), -SALT)
+end
+
 -- Writes what extended queues keep for items under their new numbers. Returns the entries of UNIQUES that are to lead
 -- to them.
 local function move_options(items, old)
-  local retains, owned, keys, places, owners = {}, {}, {}, {}, {}
+  local retains, owned, keys, places, owners, expiries = {}, {}, {}, {}, {}, {}
+  for _, item in ipairs(items) do
+    if item.expires then
+      expiries[#expiries + 1] = text(item.expires)
+      expiries[#expiries + 1] = item.number
+    end
+  end
+  if #expiries > 0 then redis.call('ZADD', EXPIRIES, unpack(expiries)) end
   for n, retain in ipairs(redis.call('HMGET', RETAINS, unpack(old))) do
     if retain then
       retains[#retains + 1] = items[n].number
@@ -32,7 +45,8 @@ end
 -- are tombstones, and no lease of the old numbers can do anything. The caller then puts the new numbers into their
 -- states: an item that is in none, because the server stopped in between, is found by a deep clean.
 -- `items`: as parts/unleased.lua reads them, each with the details and the record that it is to have, its stored
--- id, and `without_key` if its unique key is to be forgotten; `priority` is the one that it had. Their numbers change.
+-- id, `expires` if it still does, and `without_key` if its unique key is to be forgotten; `priority` is the one that it
+-- had. Their numbers change.
 -- `salt`: of the new numbers.
 -- At any time there is one item that can be found: until the old record is deleted, a deep clean deletes the new
 -- one, because its id leads to the old one; after that its id is made to lead to it.
@@ -65,4 +79,5 @@ local function renumber(items, salt)
   for priority, tombstones in pairs(gone) do redis.call('HINCRBY', META, 'gone:' .. priority, tombstones) end
   for _, key in ipairs({ DELAYED, DEAD }) do redis.call('ZREM', key, unpack(old)) end
   for _, key in ipairs({ DETAILS, RETAINS, OWNED }) do redis.call('HDEL', key, unpack(old)) end
+  redis.call('ZREM', EXPIRIES, unpack(old))
 end

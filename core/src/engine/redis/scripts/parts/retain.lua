@@ -15,5 +15,6 @@ local function retain_items(set, numbers, retains, results)
   end
   redis.call('HSET', ENDED, unpack(ended))
   if #kept > 0 then redis.call('HSET', RESULTS, unpack(kept)) end
+  redis.call('ZREM', EXPIRIES, unpack(numbers))
   redis.call('ZADD', set, unpack(scores))
 end

@@ -25,8 +25,9 @@ local function end_reservations(keys)
   redis.call('ZREM', TIMERS, unpack(keys))
 end
 
--- Deletes retained items whose time is over, and ends the reserved times of unique keys: at most `limit` of each.
--- `room`: at most how many bytes are deleted. Returns whether there may be more.
+-- Deletes retained items whose time is over, ends the reserved times of unique keys, and makes items dead that have
+-- expired: at most `limit` of each. `room`: at most how many bytes are deleted, and how many copied. Returns whether there
+-- may be more.
 local function sweep(limit, room)
   local more = false
   for _, set in ipairs({ COMPLETED, CANCELLED }) do
@@ -36,5 +37,5 @@ local function sweep(limit, room)
   end
   local keys = redis.call('ZRANGE', TIMERS, '-inf', now, 'BYSCORE', 'LIMIT', 0, MAX_KEYS)
   if #keys > 0 then end_reservations(keys) end
-  return more or #keys == MAX_KEYS
+  return sweep_expiries(limit, room) or more or #keys == MAX_KEYS
 end

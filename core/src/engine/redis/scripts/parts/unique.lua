@@ -29,7 +29,7 @@ end
 --   number, id    of the owner
 --   until_time    until when the key stays taken in any case, 0 if no longer than the owner needs it
 --   exists        the owner exists, and has not died
---   alive         and it has not been retained for long enough either
+--   alive         nor has it expired, or been retained for long enough
 local function find_owners(keys)
   local owners, there, their_keys, numbers, ids = {}, {}, {}, {}, {}
   for i, entry in ipairs(redis.call('HMGET', UNIQUES, unpack(keys))) do
@@ -45,11 +45,17 @@ local function find_owners(keys)
   local owned, dead = redis.call('HMGET', OWNED, unpack(numbers)), redis.call('ZMSCORE', DEAD, unpack(numbers))
   local completed = redis.call('ZMSCORE', COMPLETED, unpack(numbers))
   local cancelled = redis.call('ZMSCORE', CANCELLED, unpack(numbers))
+  local expiries, leased = redis.call('ZMSCORE', EXPIRIES, unpack(numbers)), nil
   for n, owner in ipairs(there) do
+    local expired = expiries[n] and math.abs(tonumber(expiries[n])) <= now
+    if expired then
+      leased = leased or redis.call('ZMSCORE', LEASED, unpack(numbers))
+      expired = not leased[n]
+    end
     local kept_until = tonumber(completed[n] or cancelled[n])
     owner.until_time = tonumber(times[n]) or 0
     owner.exists = owned[n] == their_keys[n] and known[n] == owner.number and not dead[n]
-    owner.alive = owner.exists and not (kept_until and kept_until <= now)
+    owner.alive = owner.exists and not expired and not (kept_until and kept_until <= now)
   end
   return owners
 end
@@ -61,3 +67,9 @@ end
 
 -- What the death of items ends.
 local items_died = release_uniques
+
+-- What a counted attempt of items ends, some of which are `dead`.
+local function attempts_counted(numbers, dead)
+  redis.call('ZREM', EXPIRIES, unpack(numbers))
+  if #dead > 0 then items_died(dead) end
+end

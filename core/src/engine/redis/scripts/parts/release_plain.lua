@@ -1,0 +1,3 @@
+-- No item of a plain queue expires.
+local expired, items_expired = {}, nil
+
