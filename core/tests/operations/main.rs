@@ -14,6 +14,7 @@ mod complete;
 mod complete_and_lease;
 mod drop;
 mod drop_on_redis;
+mod expires;
 mod format;
 mod get_many;
 mod lanes;

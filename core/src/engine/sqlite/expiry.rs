@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, params};
 use super::change::renumber;
 use super::count_delta::CountDelta;
 use super::database::Database;
-use super::row::{DELAYED, LEASED, READY, Stored, read_priority, read_state};
+use super::row::{Stored, read_priority, read_state};
 use super::unique;
 use crate::Result;
 use crate::item::{NOT_LEASED, State};
