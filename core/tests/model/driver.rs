@@ -146,7 +146,11 @@ impl Driver<'_> {
         }
         let unique = self.rng.random_bool(0.5).then(|| vec![b'k', self.rng.random_range(0..12)]);
         let unique_for = if unique.is_some() { self.keeping() } else { 0 };
-        More { retain: self.keeping(), unique, unique_for, replace: self.rng.random_bool(0.4) }
+        let expires = self.rng.random_bool(0.4);
+        let expires_in = [1, 5, 20, 100, 1000, 5000].choose(&mut self.rng).copied();
+        let expires_in = expires_in.filter(|_| expires);
+        let replace = self.rng.random_bool(0.4);
+        More { retain: self.keeping(), unique, unique_for, replace, expires_in }
     }
 
     /// How long completed items are retained, and the results of this many.

@@ -4,6 +4,8 @@ use leaseq::State;
 
 use crate::model::{Entry, Model};
 
+pub(crate) const NOT_LEASED: &str = "not leased before it expired";
+
 /// The options of an item that make a queue extended.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct More {
@@ -11,6 +13,7 @@ pub(crate) struct More {
     pub(crate) unique: Option<Vec<u8>>,
     pub(crate) unique_for: u64,
     pub(crate) replace: bool,
+    pub(crate) expires_in: Option<u64>,
 }
 
 /// Who has a unique key, and until when it stays taken in any case.
@@ -28,6 +31,22 @@ pub(crate) struct Batch {
 }
 
 impl Entry {
+    /// It is dead, although perhaps no sweep has found it yet.
+    pub(crate) fn has_expired(&self, now: u64) -> bool {
+        let waits = [State::Ready, State::Delayed].contains(&self.state);
+        waits && self.expires.is_some_and(|at| at <= now)
+    }
+
+    /// As `get` shows it.
+    pub(crate) fn seen_at(&self, now: u64) -> Entry {
+        let mut entry = self.clone();
+        if self.has_expired(now) {
+            (entry.state, entry.error) = (State::Dead, NOT_LEASED.to_owned());
+            entry.at = entry.expires.take().unwrap();
+        }
+        entry
+    }
+
     /// It is only kept, and the time for which it is has passed.
     pub(crate) fn is_over(&self, now: u64) -> bool {
         self.state.is_retained() && self.at <= now
@@ -44,7 +63,9 @@ impl Model {
     /// Whether the item has this key, and has not ended.
     fn has(&self, generation: u64, key: Option<&[u8]>) -> bool {
         self.items.get(&generation).is_some_and(|entry| {
-            entry.unique.as_deref() == key && entry.state != State::Dead && !entry.is_over(self.now)
+            let now = self.now;
+            let ended = entry.state == State::Dead || entry.is_over(now) || entry.has_expired(now);
+            entry.unique.as_deref() == key && !ended
         })
     }
 
@@ -57,7 +78,30 @@ impl Model {
     pub(crate) fn next_sweep(&self) -> Option<u64> {
         let kept = self.items.values().filter(|entry| entry.state.is_retained());
         let times = kept.map(|entry| entry.at).chain(self.keys.values().map(|owner| owner.until));
+        let times = times.chain(self.items.values().filter_map(|entry| entry.expires));
         times.filter(|at| *at > self.now).min().map(|at| at.div_ceil(60_000) * 60_000)
+    }
+
+    /// Makes the items dead that have expired.
+    pub(crate) fn sweep_expired(&mut self) {
+        let expired = self.items.iter().filter(|(_, entry)| entry.has_expired(self.now));
+        let mut expired: Vec<_> = expired.map(|(number, entry)| (entry.expires, *number)).collect();
+        expired.sort_unstable();
+        for (_, old) in expired {
+            let new = self.renumber(old);
+            self.die_expired(new);
+        }
+    }
+
+    /// The item is in no line.
+    pub(crate) fn die_expired(&mut self, generation: u64) {
+        let entry = self.items.get_mut(&generation).unwrap();
+        (entry.state, entry.at, entry.expires) = (State::Dead, self.now, None);
+        entry.error = NOT_LEASED.to_owned();
+        let key = entry.unique.clone();
+        self.release_key(key.as_deref(), generation);
+        self.totals[5] += 1;
+        self.expired_unleased += 1;
     }
 
     /// The item has ended.
@@ -141,12 +185,17 @@ impl Model {
         if retain == 0 {
             return self.forget(generation);
         }
+        let (expired, key) = (entry.has_expired(self.now), entry.unique.clone());
+        entry.expires = None;
         // What comes late makes a new generation.
         let late = entry.state != State::Leased;
+        if expired {
+            self.release_key(key.as_deref(), generation);
+        }
         let generation = if late { self.renumber(generation) } else { generation };
         let entry = self.items.get_mut(&generation).unwrap();
         // A dead item has no key any more.
-        let has_key = entry.state != State::Dead;
+        let has_key = entry.state != State::Dead && !expired;
         entry.unique = entry.unique.take().filter(|_| has_key);
         (entry.state, entry.at) = (State::Completed, self.now + retain);
         (entry.ended_at, entry.result) = (Some(self.now), result);

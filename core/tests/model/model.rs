@@ -49,6 +49,8 @@ pub(crate) struct Entry {
     pub(crate) unique: Option<Vec<u8>>,
     pub(crate) ended_at: Option<u64>,
     pub(crate) result: Option<Vec<u8>>,
+    /// When it is dead if it is not leased.
+    pub(crate) expires: Option<u64>,
     /// When it became ready.
     since: u64,
     /// A delayed item goes to the front when it is due.
@@ -90,6 +92,7 @@ pub(crate) struct Model {
     pub(crate) ids: HashMap<Vec<u8>, u64>,
     pub(crate) keys: HashMap<Vec<u8>, Owner>,
     pub(crate) replaced: u64,
+    pub(crate) expired_unleased: u64,
     pub(crate) ready: [VecDeque<u64>; 10],
     /// Added, leased, completed, expired, failed, died, removed.
     pub(crate) totals: [u64; 7],
@@ -128,6 +131,7 @@ impl Model {
             unique: more.unique.clone(),
             ended_at: None,
             result: None,
+            expires: more.expires_in.map(|time| self.now + time),
             since: self.now,
             front: false,
             delivery: 0,
@@ -173,6 +177,7 @@ impl Model {
         for generation in self.by_time(State::Leased, self.now) {
             let entry = self.items.get_mut(&generation).unwrap();
             entry.expiries += 1;
+            entry.expires = None;
             entry.delivery += 1;
             entry.note_ending(EndingKind::Expired, self.now);
             light.expired += 1;
@@ -198,6 +203,7 @@ impl Model {
         }
         self.totals[3] += light.expired;
         self.totals[5] += light.died;
+        self.sweep_expired();
         let timed = |entry: &&Entry| [State::Leased, State::Delayed].contains(&entry.state);
         let next = self.items.values().filter(timed).map(|entry| entry.at);
         let next = next.chain(self.next_sweep()).min();
@@ -268,7 +274,10 @@ impl Model {
         });
         let answers = answers.collect();
         for generation in given_back.into_iter().rev() {
-            self.come_back(generation, true, delay);
+            match self.items[&generation].expires.is_some_and(|at| at <= now) {
+                true => self.die_expired(generation),
+                false => self.come_back(generation, true, delay),
+            }
         }
         answers
     }
@@ -284,6 +293,7 @@ impl Model {
         let entry = self.current(token)?;
         entry.delivery += 1;
         entry.failures += 1;
+        entry.expires = None;
         entry.since = now + delay;
         entry.error = error.to_owned();
         entry.note_ending(EndingKind::Failed, now);
@@ -317,12 +327,17 @@ impl Model {
 
     pub(crate) fn requeue(&mut self, target: &Target) -> bool {
         let Some(generation) = self.named(target) else { return false };
-        let dead = self.items[&generation].state == State::Dead && self.take_key_again(generation);
+        let entry = &self.items[&generation];
+        let (state, expired) = (entry.state, entry.has_expired(self.now));
+        let dead = (state == State::Dead || expired) && self.take_key_again(generation);
         if dead {
             let entry = self.items.get_mut(&generation).unwrap();
             (entry.failures, entry.expiries, entry.since) = (0, 0, self.now);
-            entry.releases = None;
-            self.come_back(generation, false, 0);
+            (entry.releases, entry.expires) = (None, None);
+            // Without a sweep, a ready item has kept its place.
+            if state != State::Ready {
+                self.come_back(generation, false, 0);
+            }
         }
         dead
     }
@@ -342,11 +357,13 @@ impl Model {
     pub(crate) fn bury(&mut self, target: &Target, error: &str) -> bool {
         let Some(old) = self.named(target) else { return false };
         let state = self.items[&old].state;
-        if [State::Leased, State::Dead].contains(&state) || state.is_retained() {
+        let expired = self.items[&old].has_expired(self.now);
+        if [State::Leased, State::Dead].contains(&state) || state.is_retained() || expired {
             return false;
         }
         let new = self.renumber(old);
         let entry = self.items.get_mut(&new).unwrap();
+        entry.expires = None;
         (entry.state, entry.at, entry.error) = (State::Dead, self.now, error.to_owned());
         let key = entry.unique.clone();
         self.release_key(key.as_deref(), new);
@@ -358,7 +375,8 @@ impl Model {
         let Some(old) = self.named(target) else { return false };
         let state = self.items[&old].state;
         let refused = state == State::Leased || state.is_retained();
-        if refused || (state == State::Dead && change.delay.is_some()) {
+        let dead = state == State::Dead || self.items[&old].has_expired(self.now);
+        if refused || (dead && change.delay.is_some()) {
             return false;
         }
         let new = self.renumber(old);
@@ -393,10 +411,10 @@ impl Model {
         std::mem::replace(self, fresh).exists
     }
 
-    pub(crate) fn get(&self, id: &[u8]) -> Option<(u64, &Entry)> {
+    pub(crate) fn get(&self, id: &[u8]) -> Option<(u64, Entry)> {
         let generation = *self.ids.get(id)?;
         let entry = &self.items[&generation];
-        (!entry.is_over(self.now)).then_some((generation, entry))
+        (!entry.is_over(self.now)).then(|| (generation, entry.seen_at(self.now)))
     }
 
     pub(crate) fn list(&self, state: State) -> Vec<u64> {

@@ -35,7 +35,13 @@ impl Driver<'_> {
             if let Some(max) = max_attempts {
                 item = item.max_attempts(max);
             }
-            let more = self.more();
+            let mut more = self.more();
+            // A time is compared with the machine's clock, which is not that of the bench.
+            more.expires_in = more.expires_in.filter(|_| !by_time).map(|time| time.max(delay));
+            item = match more.expires_in {
+                Some(time) => item.expires_in(ms(time)),
+                None => item,
+            };
             item = item.retain(ms(more.retain)).unique_for(ms(more.unique_for));
             item = if let Some(key) = &more.unique { item.unique(key) } else { item };
             item = if more.replace { item.replace() } else { item };
@@ -281,7 +287,7 @@ impl Driver<'_> {
         let expected = self.model.get(&id);
         assert_eq!(info.is_some(), expected.is_some());
         if let Some((info, (generation, entry))) = info.zip(expected) {
-            assert_same(&info, entry);
+            assert_same(&info, &entry);
             if let Some((text, before)) = self.named.get(&id) {
                 assert_eq!(*text == info.generation, *before == generation);
             }
@@ -298,7 +304,7 @@ impl Driver<'_> {
             let expected = self.model.get(id);
             assert_eq!(info.is_some(), expected.is_some());
             if let Some((info, (_, entry))) = info.zip(expected) {
-                assert_same(&info, entry);
+                assert_same(&info, &entry);
             }
         }
     }
@@ -317,6 +323,7 @@ impl Driver<'_> {
         assert_eq!(counts.completed, number(State::Completed));
         assert_eq!(counts.paused, self.model.paused);
         assert_eq!(counts.totals.replaced, self.model.replaced);
+        assert_eq!(counts.totals.expired_unleased, self.model.expired_unleased);
         let t = counts.totals;
         assert_eq!(
             [t.added, t.leased, t.completed, t.expired, t.failed, t.died, t.removed],
@@ -393,6 +400,7 @@ fn assert_same(info: &ItemInfo, entry: &Entry) {
     assert_history(&info.endings, info.releases.as_ref(), entry);
     assert_eq!((info.retain, info.unique.as_deref()), (ms(entry.retain), entry.unique.as_deref()));
     assert_eq!(info.ended_at.map(since_1970), entry.ended_at);
+    assert_eq!(info.expires_at.map(since_1970), entry.expires);
     assert_eq!(info.result.as_deref(), entry.result.as_deref());
     assert_eq!(since_1970(info.added_at), entry.added_at, "{info:?}");
     assert_eq!(info.at.map(since_1970), (entry.state != State::Ready).then_some(entry.at));
