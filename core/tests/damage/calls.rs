@@ -112,6 +112,50 @@ async fn extended(stage: &mut Stage) {
     queue.deep_clean().await.unwrap();
 }
 
+/// Items that expire: a thousand that are swept, popped, released, completed late and requeued.
+async fn expiring(stage: &mut Stage) {
+    let queue = stage.queue("expiring");
+    let all = |prefix: &'static str| {
+        (0..1000).map(move |i| {
+            let item = item(format!("{prefix}{i}")).unique(format!("{prefix}{i}")).retain(secs(1));
+            item.expires_in(secs(10)).priority((i % 10) as u8)
+        })
+    };
+    expect_waiters(&mut stage.raw, "expiring");
+    let hour = LeaseOptions::new(secs(3600)).wait(ms(0));
+    for prefix in ["a", "b"] {
+        queue.add_items(all(prefix)).await.unwrap();
+        let leases = queue.lease_many(1000, hour.clone()).await.unwrap();
+        queue.release_many(&leases, Duration::ZERO).await.unwrap();
+        stage.bench.advance(secs(10));
+        // Nobody has looked yet.
+        let ids = (0..1000).map(|i| format!("{prefix}{i}"));
+        assert!(queue.get_many(ids.clone()).await.unwrap().iter().all(Option::is_some));
+        if prefix == "a" {
+            assert_eq!(queue.complete_many(&leases).await.unwrap(), [true; 1000]);
+        } else {
+            assert_eq!(queue.requeue(ids.clone()).await.unwrap(), [true; 1000]);
+            queue.remove_many(ids).await.unwrap();
+        }
+    }
+    queue.add_items(all("c")).await.unwrap();
+    let leases = queue.lease_many(1000, hour.clone()).await.unwrap();
+    stage.bench.advance(secs(10));
+    queue.light_clean().await.unwrap();
+    queue.release_many(&leases, Duration::ZERO).await.unwrap();
+    // Two steps of a clean; then what a lease pops.
+    queue.add_items(all("d")).await.unwrap();
+    stage.bench.advance(secs(10));
+    queue.light_clean().await.unwrap();
+    queue.add_items(all("e").chain(all("f"))).await.unwrap();
+    stage.bench.advance(secs(10));
+    assert!(queue.lease_many(1000, hour.clone()).await.unwrap().is_empty());
+    queue.add_items(all("g")).await.unwrap();
+    stage.bench.advance(secs(10));
+    assert!(queue.lease(hour).await.unwrap().is_none());
+    assert_eq!(queue.counts().await.unwrap().totals.expired_unleased, 5000);
+}
+
 /// The text of a script as the clients of the test send it.
 fn text_of(stage: &Stage, script: &str) -> String {
     let text = leaseq::testing::scripts().iter().find(|(name, _)| *name == script).unwrap().1;
@@ -308,6 +352,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     let mut stage = Stage { bench, raw, client };
     adding(&mut stage).await;
     extended(&mut stage).await;
+    expiring(&mut stage).await;
     leasing(&mut stage).await;
     completing(&mut stage).await;
     completing_and_leasing(&mut stage).await;

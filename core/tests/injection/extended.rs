@@ -188,6 +188,93 @@ async fn a_taken_key_deletes_nobody() {
     }
 }
 
+/// Items that expire, some with a unique key. `x-…` have expired, and nobody has looked: ready, delayed, leased, and
+/// released once; `soon` expires later.
+async fn expiring(bench: &Bench, queue: &WorkQueue) -> Leases {
+    let long = LeaseOptions::new(secs(1800)).wait(ms(0));
+    let short = |id: &str, key: &str| item(id).unique(key).expires_in(secs(10));
+    queue
+        .add_items([short("x-leased", "k1"), short("x-released", "k2").retain(secs(1))])
+        .await
+        .unwrap();
+    let mut leases = Leases::new();
+    for lease in queue.lease_many(2, long.clone()).await.unwrap() {
+        leases.insert(lease.id_str().unwrap().to_owned(), lease);
+    }
+    queue.release(&leases["x-released"], ms(0)).await.unwrap();
+    let late = leases.remove("x-released").unwrap();
+    leases.insert("stale:x-released".to_owned(), late);
+    queue
+        .add_items([short("x-ready", "k3"), short("x-delayed", "k4").delay(secs(9))])
+        .await
+        .unwrap();
+    queue.add_item(short("x-high", "k5").priority(4).max_attempts(2)).await.unwrap();
+    queue.add_item(item("kept").priority(9)).await.unwrap();
+    let kept = queue.lease(long).await.unwrap().unwrap();
+    leases.insert("kept".to_owned(), kept);
+    bench.advance(secs(10));
+    queue.add_items([item("ready"), short("soon", "k6")]).await.unwrap();
+    leases
+}
+
+const EXPIRED: [&str; 5] = ["x-ready", "x-delayed", "x-high", "x-released", "x-leased"];
+
+/// The same, with so many that the sweep of a lease leaves some to be popped.
+async fn many_expiring(bench: &Bench, queue: &WorkQueue) -> Leases {
+    let others = (0..120).map(|i| item(format!("other-{i}")).delay(secs(1)).expires_in(secs(1)));
+    queue.add_items(others).await.unwrap();
+    expiring(bench, queue).await
+}
+
+#[tokio::test]
+async fn items_that_expire() {
+    let mut stage = stage().await;
+    let act = async |queue: &WorkQueue, _: &Leases| {
+        let new = item("new").expires_in(secs(5)).unique("k7");
+        // The key of one that has expired is free. It could not be requeued as long as another one has it.
+        let last = item("new-last").expires_in(secs(5)).unique("k3");
+        let added = queue.add_items([new, last]).await;
+        queue.remove("x-ready").await.unwrap();
+        added.map(drop)
+    };
+    stage.acts("add extended", &["x-ready"], expiring, act).await;
+    let act = async |queue: &WorkQueue, _: &Leases| {
+        let options = LeaseOptions::new(secs(60)).wait(ms(0));
+        queue.lease_many(200, options).await.map(drop)
+    };
+    stage.acts("lease extended", &[], expiring, act).await;
+    stage.acts("lease extended", &[], many_expiring, act).await;
+    let act = async |queue: &WorkQueue, _: &Leases| queue.light_clean().await.map(drop);
+    stage.acts("light_clean", &[], expiring, act).await;
+    for delay in [0, 60] {
+        let act = async |queue: &WorkQueue, leases: &Leases| {
+            queue.release(&leases["x-leased"], secs(delay)).await
+        };
+        stage.acts("release extended", &[], expiring, act).await;
+    }
+    let act = async |queue: &WorkQueue, leases: &Leases| {
+        queue.fail(&leases["x-leased"], "no", ms(0)).await.map(drop)
+    };
+    stage.acts("fail extended", &[], expiring, act).await;
+    let act = async |queue: &WorkQueue, leases: &Leases| {
+        let many = of(leases, &["x-leased", "stale:x-released"]);
+        queue.complete_many(many).await.map(drop)
+    };
+    stage.acts("complete extended", &["x-leased", "x-released"], expiring, act).await;
+    let act = async |queue: &WorkQueue, _: &Leases| queue.requeue(EXPIRED).await.map(drop);
+    stage.acts("requeue", &[], expiring, act).await;
+    let act =
+        async |queue: &WorkQueue, _: &Leases| queue.bury(["soon", "x-ready"], "no").await.map(drop);
+    stage.acts("bury", &[], expiring, act).await;
+    let act = async |queue: &WorkQueue, _: &Leases| {
+        let data = leaseq::Revision::new().data("new");
+        queue.revise_many(["soon", "x-ready"].map(|id| (id, data.clone()))).await.map(drop)
+    };
+    stage.acts("revise", &[], expiring, act).await;
+    let act = async |queue: &WorkQueue, _: &Leases| queue.remove_many(EXPIRED).await.map(drop);
+    stage.acts("remove", &EXPIRED, expiring, act).await;
+}
+
 #[tokio::test]
 async fn what_operators_do() {
     let mut stage = stage().await;

@@ -61,7 +61,7 @@ pub(crate) async fn add_fixtures(bench: &Bench, queue: &WorkQueue) -> Leases {
     leases
 }
 
-pub(crate) const ALL: [&str; 19] = [
+pub(crate) const ALL: [&str; 25] = [
     "kept",
     "leased",
     "leased-high",
@@ -81,4 +81,10 @@ pub(crate) const ALL: [&str; 19] = [
     "ready",
     "ready-too",
     "ready-high",
+    "x-leased",
+    "x-released",
+    "x-ready",
+    "x-delayed",
+    "x-high",
+    "soon",
 ];

@@ -94,7 +94,11 @@ async fn verify(bench: &Bench, queue: &WorkQueue, held: &Leases, must: BTreeSet<
     assert!(again.is_sound(), "a second deep clean finds {:?}", again.details);
     assert_sound(queue).await;
     // Each unique key of an item that has not ended is its own.
-    let live = seen(queue).await.1.into_iter().filter(|info| info.state != State::Dead);
+    let ended = |info: &leaseq::ItemInfo| {
+        let passed = info.expires_at.is_some_and(|at| since_1970(at) <= bench.now());
+        info.state == State::Dead || (passed && info.state != State::Leased)
+    };
+    let live = seen(queue).await.1.into_iter().filter(|info| !ended(info));
     let mut keys: Vec<_> = live.filter_map(|info| info.unique).collect();
     for key in &keys {
         let probe = item("probe").unique(key.clone());

@@ -66,6 +66,7 @@ pub(crate) const CASES: &[Case] = &[
             q.run("HSET", "retains", &[NUMBER, "5"]);
             q.run("HSET", "unique_keys", &[NUMBER, "one"]);
             q.run("HSET", "uniques", &["two", "999:ready"]);
+            q.run("ZADD", "expiries", &[SOON, NUMBER]);
         },
     },
     Case {

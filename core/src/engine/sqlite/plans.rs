@@ -57,6 +57,14 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
         }
         admin::purge(db, &name, state, 2).unwrap();
     }
+    let short = |id: &str| Item::new("x").with_id(id).expires_in(Duration::from_millis(1));
+    add::add(db, &name, &(0..600).map(|i| short(&format!("short {i}"))).collect::<Vec<_>>())
+        .unwrap();
+    let leased = lease::lease(db, &name, &wanted).unwrap().items;
+    db.now += 10;
+    lease::lease(db, &name, &wanted).unwrap();
+    let token = leased[0].token;
+    settle::release(db, &name, &[Release { token, delay_ms: 0, reason: None }]).unwrap();
     query::counts(db, &name).unwrap();
     let ids = [1, 7].map(|id| Bytes::from(vec![id]));
     query::get(db, &name, &ids, true).unwrap();

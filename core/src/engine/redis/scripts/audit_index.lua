@@ -48,5 +48,7 @@ if mend and #dangling > 0 and name ~= 'lanes' then
   -- Each item with a result has an end. Results may be too large to be scanned.
   if name == 'ended' then redis.call('HDEL', RESULTS, unpack(dangling)) end
   redis.call(hash and 'HDEL' or 'ZREM', key, unpack(dangling))
+  -- The same page has so many entries less the next time.
+  skip = math.max(0, skip - #dangling)
 end
 return { cursor, skip, dangling, sizes, largest }
