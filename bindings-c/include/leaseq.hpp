@@ -150,6 +150,8 @@ struct ItemOptions {
     milliseconds unique_for{0};
     /** Take the place of an item with the id or the key, unless that is leased. */
     bool replace = false;
+    /** The item is dead after this time if it is not leased then; without it: never. */
+    std::optional<milliseconds> expires_in = std::nullopt;
 };
 
 /** How items are leased; see ::leaseq_lease_options. */
@@ -228,6 +230,12 @@ class Queue {
         check([&](leaseq_error **error) {
             return leaseq_item_options_set_replace(made, options.replace, error);
         });
+        if (options.expires_in) {
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_expires_in_ms(made, options.expires_in->count(),
+                                                             error);
+            });
+        }
         bool added = false;
         check([&](leaseq_error **error) {
             return leaseq_queue_add_item(get(), data.data(), data.size(), made, &added, error);

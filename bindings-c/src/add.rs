@@ -51,6 +51,7 @@ impl leaseq_item {
             item = item.retain(options.retain).unique_for(options.unique_for);
             item = options.unique.iter().fold(item, Item::unique);
             item = if options.replace { item.replace() } else { item };
+            item = options.expires_in.into_iter().fold(item, Item::expires_in);
         }
         let id = id.or_else(|| options.and_then(|options| options.id.as_deref()));
         Ok(id.into_iter().fold(item, Item::with_id))

@@ -241,6 +241,14 @@ pub extern "C" fn leaseq_item_info_unique_len(info: Option<&leaseq_item_info>) -
     look(info, 0, |item| item.info.unique.as_ref().map_or(0, Bytes::len))
 }
 
+/// When the item is dead if it is not leased then, in ms since 1970 on the server's clock; -1 if
+/// never, because it was added without such a time, an attempt of it has counted, or it has ended,
+/// and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_expires_at_ms(info: Option<&leaseq_item_info>) -> i64 {
+    look(info, -1, |item| item.info.expires_at.map_or(-1, since_epoch))
+}
+
 /// The first byte of what may be missing. Not NULL if it is there, even without bytes.
 fn first(bytes: Option<&Bytes>) -> *const c_char {
     bytes.map_or(std::ptr::null(), |bytes| bytes.as_ptr().cast())

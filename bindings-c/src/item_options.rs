@@ -24,6 +24,7 @@ pub struct leaseq_item_options {
     pub(crate) unique: Option<Vec<u8>>,
     pub(crate) unique_for: Duration,
     pub(crate) replace: bool,
+    pub(crate) expires_in: Option<Duration>,
 }
 
 /// The default options for adding.
@@ -225,6 +226,24 @@ pub unsafe extern "C" fn leaseq_item_options_set_replace(
     unsafe {
         set(options, error, |options| {
             options.replace = replace;
+            Ok(())
+        })
+    }
+}
+
+/// The item is dead after this time, 1 ms to 366 days, if it is not leased then and no attempt has
+/// counted; not shorter than a delay. Default: it does not expire.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_expires_in_ms(
+    options: Option<&mut leaseq_item_options>,
+    expires_in_ms: i64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.expires_in = Some(duration(expires_in_ms, "expires_in")?);
             Ok(())
         })
     }

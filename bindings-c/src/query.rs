@@ -52,6 +52,8 @@ pub struct leaseq_counts {
     pub total_removed: u64,
     /// Items replaced by an add since then.
     pub total_replaced: u64,
+    /// Items that nobody leased before they expired, since then; they count in `total_died` too.
+    pub total_expired_unleased: u64,
     /// Whether leasing is paused: 1 or 0.
     pub paused: u64,
 }
@@ -75,6 +77,7 @@ impl From<Counts> for leaseq_counts {
             total_died: counts.totals.died,
             total_removed: counts.totals.removed,
             total_replaced: counts.totals.replaced,
+            total_expired_unleased: counts.totals.expired_unleased,
             paused: counts.paused.into(),
         }
     }

@@ -17,7 +17,7 @@ import type {
 type ItemFields = ItemOptions & { data?: Data; json?: unknown }
 
 const CHANGEABLE = ['data', 'json', 'id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts']
-const ITEM = new Set([...CHANGEABLE, 'retainMs', 'unique', 'uniqueForMs', 'replace'])
+const ITEM = new Set([...CHANGEABLE, 'retainMs', 'unique', 'uniqueForMs', 'replace', 'expiresInMs'])
 const REVISION = new Set([...CHANGEABLE, 'ifGeneration'])
 const KEEP_ALIVE = new Set(['limitMs'])
 
@@ -58,16 +58,17 @@ type Options = [
   unique?: Id | undefined,
   uniqueForMs?: number | undefined,
   replace?: boolean,
+  expiresInMs?: number | undefined,
 ]
 /** How many fields the native half takes for an item. */
-export const FIELDS = 10
+export const FIELDS = 11
 
 /** The fields of an item; the options only if one of them is set. */
 export function fields(item: Data | Item): [...Plain, ...Options] {
   if (isData(item)) return [bytes('data', item)]
   const given = known(item, 'an item', ITEM)
   const { data, json: value, id, priority, delayMs, dueAtMs, maxAttempts } = given as ItemFields
-  const { retainMs, unique, uniqueForMs, replace } = given
+  const { retainMs, unique, uniqueForMs, replace, expiresInMs } = given
   if (value !== undefined && data !== undefined) throw invalid('an item has data or json, not both')
   const plain: Plain = [
     value === undefined ? bytes('data', data) : json(value),
@@ -76,7 +77,7 @@ export function fields(item: Data | Item): [...Plain, ...Options] {
   const delayed = delayMs !== undefined || dueAtMs !== undefined
   const outlives = retainMs !== undefined || unique !== undefined || uniqueForMs !== undefined
   const other = priority !== undefined || maxAttempts !== undefined || replace !== undefined
-  if (!delayed && !outlives && !other) return plain
+  if (!delayed && !outlives && !other && expiresInMs === undefined) return plain
   return [
     ...plain,
     optionalNumber('priority', priority),
@@ -87,6 +88,7 @@ export function fields(item: Data | Item): [...Plain, ...Options] {
     unique === undefined ? undefined : bytes('unique', unique),
     optionalNumber('uniqueForMs', uniqueForMs),
     flag('replace', replace),
+    optionalNumber('expiresInMs', expiresInMs),
   ]
 }
 

@@ -61,6 +61,11 @@ export class ItemInfo {
   readonly unique: string | null
   /** The exact unique key; `null` if it has none. */
   readonly uniqueBytes: Buffer | null
+  /**
+   * When the item is dead if it is not leased then, in ms since 1970; `null`: never, because it was
+   * added without `expiresInMs`, an attempt of it has counted, or it has ended.
+   */
+  readonly expiresAtMs!: number | null
 
   /** @internal */
   constructor(about: Record<string, unknown>, { id, data, result, unique }: ItemBytes) {

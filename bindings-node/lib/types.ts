@@ -43,6 +43,11 @@ export interface ItemOptions {
    * own place in the order. Default: false, the item is not added.
    */
   replace?: boolean
+  /**
+   * The item is dead after this time, 1 ms to 366 days, if it is not leased then and no attempt has
+   * counted; not shorter than a delay. Default: it does not expire.
+   */
+  expiresInMs?: number
 }
 
 /** An item to add: `data`, or a value that is stored as JSON. */
@@ -289,6 +294,8 @@ export interface Counts {
     died: number
     removed: number
     replaced: number
+    /** Items that nobody leased before they expired; they count in `died` too. */
+    expiredUnleased: number
   }
 }
 

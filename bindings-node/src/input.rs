@@ -175,6 +175,7 @@ pub(crate) struct ItemOptions<'a> {
     pub(crate) unique: Option<Data<'a>>,
     pub(crate) unique_for_ms: Option<f64>,
     pub(crate) replace: Option<bool>,
+    pub(crate) expires_in_ms: Option<f64>,
 }
 
 impl ItemOptions<'_> {
@@ -195,6 +196,10 @@ impl ItemOptions<'_> {
         if let Some(time) = self.unique_for_ms {
             let time = duration(format_args!("{item}: unique_for"), time)?;
             item = item.unique_for(time);
+        }
+        if let Some(time) = self.expires_in_ms {
+            let time = duration(format_args!("{item}: expires_in"), time)?;
+            item = item.expires_in(time);
         }
         Ok(if self.replace == Some(true) { item.replace() } else { item })
     }

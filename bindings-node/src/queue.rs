@@ -64,6 +64,7 @@ impl NativeQueue {
         unique: Option<Either<String, &[u8]>>,
         unique_for_ms: Option<f64>,
         replace: Option<bool>,
+        expires_in_ms: Option<f64>,
     ) {
         let options = ItemOptions {
             id,
@@ -75,6 +76,7 @@ impl NativeQueue {
             unique,
             unique_for_ms,
             replace,
+            expires_in_ms,
         };
         let item = options.apply(Item::new(bytes(&data)));
         self.call(call, item, |queue, item| async move {
@@ -272,7 +274,7 @@ impl NativeQueue {
 }
 
 /// How many fields an item has.
-const FIELDS: usize = 10;
+const FIELDS: usize = 11;
 
 fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {
     let number = |place| Ok::<_, napi::Error>(fields.get::<Option<f64>>(place)?.flatten());
@@ -296,6 +298,7 @@ fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> 
             unique: given(first + 7)?,
             unique_for_ms: number(first + 8)?,
             replace: fields.get::<Option<bool>>(first + 9)?.flatten(),
+            expires_in_ms: number(first + 10)?,
         };
         match options.apply(item) {
             Ok(item) => items.push(item),

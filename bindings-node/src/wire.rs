@@ -159,6 +159,7 @@ fn about(item: &ItemInfo) -> Value {
         "addedAtMs": ms(item.added_at),
         "atMs": item.at.map(ms),
         "endedAtMs": item.ended_at.map(ms),
+        "expiresAtMs": item.expires_at.map(ms),
         "retainMs": (!item.retain.is_zero()).then_some(item.retain.as_millis() as f64),
     })
 }

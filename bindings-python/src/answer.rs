@@ -108,6 +108,7 @@ fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {
         totals.died,
         totals.removed,
         totals.replaced,
+        totals.expired_unleased,
     ))?;
     value!(py, "Counts")?.call1((
         counts.ready,
@@ -145,6 +146,7 @@ fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {
     fields.set_item(intern!(py, "retain"), retain)?;
     let unique = info.unique.map(|key| id_text(py, &key)).transpose()?;
     fields.set_item(intern!(py, "unique"), unique)?;
+    fields.set_item(intern!(py, "expires_at"), info.expires_at.map(expressible))?;
     value!(py, "ItemInfo")?.call((), Some(&fields))
 }
 

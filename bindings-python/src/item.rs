@@ -31,6 +31,8 @@ const SHOWN: usize = 64;
 ///   days. Default: no longer than the item needs it.
 /// - `replace`: replaces an item that has the id or the unique key, unless it is leased. Default: the item is
 ///   not added.
+/// - `expires_in`: the item is dead after this time, 1 ms to 366 days, if it is not leased then and no attempt has
+///   counted; not shorter than a delay. Default: it does not expire.
 ///
 /// Raises `InvalidError`. The limits of a client are checked when the item is added.
 ///
@@ -56,6 +58,7 @@ pub(crate) struct Item {
     /// Whether it replaces another item.
     #[pyo3(get)]
     replace: bool,
+    expires_in: Option<Duration>,
 }
 
 impl Item {
@@ -73,7 +76,7 @@ impl Item {
     #[new]
     #[pyo3(signature = (
         data, *, id=None, priority=None, delay=None, due_at=None, max_attempts=None,
-        retain=None, unique=None, unique_for=None, replace=false,
+        retain=None, unique=None, unique_for=None, replace=false, expires_in=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     fn new(
@@ -87,6 +90,7 @@ impl Item {
         unique: Option<&Bound<'_, PyAny>>,
         unique_for: Option<&Bound<'_, PyAny>>,
         replace: bool,
+        expires_in: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let mut item = leaseq::Item::new(convert::data("data", data)?);
         if let Some(id) = id {
@@ -105,6 +109,7 @@ impl Item {
         let delay = duration("a delay", delay)?;
         let retain = duration("a retention", retain)?;
         let unique_for = duration("unique_for", unique_for)?;
+        let expires_in = expires_in.map(|time| duration("expires_in", Some(time))).transpose()?;
         let time = |value| convert::time(format_args!("{item}: due_at"), value);
         let due_at = due_at.map(time).transpose()?;
         let limit =
@@ -125,6 +130,9 @@ impl Item {
         if replace {
             item = item.replace();
         }
+        if let Some(time) = expires_in {
+            item = item.expires_in(time);
+        }
         Ok(Item {
             item,
             priority,
@@ -135,6 +143,7 @@ impl Item {
             unique,
             unique_for,
             replace,
+            expires_in,
         })
     }
 
@@ -202,6 +211,12 @@ impl Item {
         self.unique_for.as_secs_f64()
     }
 
+    /// After which time the item is dead if it is not leased, in seconds, if that was given.
+    #[getter]
+    fn expires_in(&self) -> Option<f64> {
+        self.expires_in.as_ref().map(Duration::as_secs_f64)
+    }
+
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.item.id().hash(&mut hasher);
@@ -241,6 +256,9 @@ impl Item {
         if self.replace {
             text += ", replace=True";
         }
+        if let Some(time) = self.expires_in() {
+            text += &format!(", expires_in={time:?}");
+        }
         Ok(text + ")")
     }
 
@@ -258,6 +276,7 @@ impl Item {
         options.set_item("unique", self.unique_bytes())?;
         options.set_item("unique_for", self.unique_for())?;
         options.set_item("replace", self.replace)?;
+        options.set_item("expires_in", self.expires_in())?;
         Ok((PyTuple::new(py, [self.data(py)])?, options))
     }
 }

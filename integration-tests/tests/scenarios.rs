@@ -95,6 +95,7 @@ fn every_operation_and_option_of_the_contract_occurs() {
         "unique",
         "unique_for_ms",
         "replace",
+        "expires_in_ms",
     ] {
         assert!(names.contains(option), "no scenario has {option}");
     }

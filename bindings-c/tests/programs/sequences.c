@@ -117,6 +117,7 @@ static void make(void) {
         CALL(leaseq_item_options_set_unique(*item, PERHAPS(bytes), below(3), &error));
         CALL(leaseq_item_options_set_unique_for_ms(*item, ANY(times), &error));
         CALL(leaseq_item_options_set_replace(*item, below(2), &error));
+        if (below(2)) CALL(leaseq_item_options_set_expires_in_ms(*item, ANY(times), &error));
         break;
     case 5:
         leaseq_lease_options_free(lease);

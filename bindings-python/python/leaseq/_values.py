@@ -131,6 +131,9 @@ class ItemInfo:
     not at all."""
     unique: str | None
     """The unique key as text, like the id; `None` if it has none."""
+    expires_at: datetime | None
+    """When the item is dead if it is not leased then; `None`: never, because it was added without
+    `expires_in`, an attempt of it has counted, or it has ended."""
 
     @property
     def id_bytes(self) -> bytes:
@@ -189,6 +192,8 @@ class Totals:
     """Items removed or purged."""
     replaced: int
     """Items replaced by an add."""
+    expired_unleased: int
+    """Items that nobody leased before they expired; they count in `died` too."""
 
 
 @dataclass(frozen=True, slots=True)

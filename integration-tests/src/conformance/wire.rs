@@ -42,6 +42,9 @@ pub fn item(fields: &Value) -> Item {
     if fields["replace"].as_bool() == Some(true) {
         item = item.replace();
     }
+    if let Some(time) = number("expires_in_ms") {
+        item = item.expires_in(Duration::from_millis(time));
+    }
     let ms = |name: &str| Duration::from_millis(number(name).unwrap_or(0));
     item.delay(delay(fields)).retain(ms("retain_ms")).unique_for(ms("unique_for_ms"))
 }
@@ -189,6 +192,7 @@ pub fn info(item: &ItemInfo) -> Value {
         "result": item.result.as_ref().map(|result| hex(result)),
         "retain_ms": (!item.retain.is_zero()).then(|| ms(item.retain)),
         "unique": item.unique.as_ref().map(|key| hex(key)),
+        "expires_at_ms": item.expires_at.map(ms_of),
     })
 }
 

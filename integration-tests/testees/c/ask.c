@@ -29,6 +29,7 @@ leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
     int64_t priority = number(request, "priority", -1), delay = number(request, "delay_ms", -1),
             due_at = number(request, "due_at_ms", -1), retain = number(request, "retain_ms", -1),
             unique_for = number(request, "unique_for_ms", -1),
+            expires_in = number(request, "expires_in_ms", -1),
             attempts = number(request, "max_attempts", -1);
     bool replace = cJSON_IsTrue(cJSON_GetObjectItem(request, "replace"));
     leaseq_status status = leaseq_item_options_new(&options, error);
@@ -46,6 +47,8 @@ leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
     if (!status && unique_for >= 0)
         status = leaseq_item_options_set_unique_for_ms(options, unique_for, error);
     if (!status && replace) status = leaseq_item_options_set_replace(options, replace, error);
+    if (!status && expires_in >= 0)
+        status = leaseq_item_options_set_expires_in_ms(options, expires_in, error);
     if (status) leaseq_item_options_free(&options);
     return options;
 }

@@ -53,6 +53,7 @@ cJSON *say_counts(const leaseq_counts *counts) {
     put(totals, "died", counts->total_died);
     put(totals, "removed", counts->total_removed);
     put(totals, "replaced", counts->total_replaced);
+    put(totals, "expired_unleased", counts->total_expired_unleased);
     return said;
 }
 

@@ -82,6 +82,7 @@ cJSON *say_item(const leaseq_item_info *item) {
     put_unless(-1, said, "at_ms", leaseq_item_info_at_ms(item));
     put_unless(-1, said, "ended_at_ms", leaseq_item_info_ended_at_ms(item));
     put_unless(0, said, "retain_ms", leaseq_item_info_retain_ms(item));
+    put_unless(-1, said, "expires_at_ms", leaseq_item_info_expires_at_ms(item));
     put_optional(said, "result", leaseq_item_info_result(item), leaseq_item_info_result_len(item));
     put_optional(said, "unique", leaseq_item_info_unique(item), leaseq_item_info_unique_len(item));
     return said;

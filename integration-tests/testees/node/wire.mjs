@@ -22,6 +22,7 @@ export const item = (fields) =>
     unique: fields.unique === undefined ? undefined : bytes(fields.unique),
     uniqueForMs: fields.unique_for_ms,
     replace: fields.replace,
+    expiresInMs: fields.expires_in_ms,
   })
 
 export const completion = ({ strict, retain_ms: retainMs, result, results }) =>

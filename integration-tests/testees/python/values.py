@@ -50,6 +50,7 @@ def item(fields: Request) -> leaseq.Item:
         unique=bytes.fromhex(fields["unique"]) if "unique" in fields else None,
         unique_for=seconds(fields.get("unique_for_ms")),
         replace=bool(fields.get("replace")),
+        expires_in=seconds(fields.get("expires_in_ms")),
     )
 
 
@@ -123,12 +124,14 @@ def info(found: leaseq.ItemInfo | None) -> Request | None:
         "result": hexadecimal(found.result),
         "retain_ms": ms(found.retain),
         "unique": hexadecimal(found.unique_bytes),
+        "expires_at_ms": ms(found.expires_at),
         **history(found),
     }
 
 
 def counts(counted: leaseq.Counts) -> Request:
     totals = ("added", "leased", "completed", "expired", "failed", "died", "removed", "replaced")
+    totals = (*totals, "expired_unleased")
     states = ("ready", "delayed", "leased", "dead", "completed", "cancelled")
     names = (*states, "ready_by_priority", "paused")
     return {name: getattr(counted, name) for name in names} | {
