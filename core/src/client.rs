@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::cancellation::Watches;
 use crate::dispatch::{Context, Dispatch, LaneNames, MAX_RETIRING};
 use crate::known::Known;
 use crate::lock::lock;
@@ -103,6 +104,7 @@ impl Client {
             retiring: Semaphore::new(MAX_RETIRING),
             reply_lock: tokio::sync::Mutex::default(),
             waiting_queues: 0.into(),
+            watches: Watches::default(),
         };
         Client(Arc::new(Inner { context: Arc::new(context), queues: Mutex::default() }))
     }

@@ -39,6 +39,7 @@
 mod access;
 mod backoff;
 pub mod blocking;
+mod cancellation;
 mod clean;
 mod client;
 mod clock;

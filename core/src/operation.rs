@@ -79,6 +79,8 @@ operations! {
     Requeue "requeue" Batch roles [Operator] calls ["requeue"];
     Bury "bury" Batch roles [Operator] calls ["bury"];
     Revise "revise" Batch roles [Operator] calls ["revise", "revise_many"];
+    Cancel "cancel" Batch roles [Producer, Operator] calls ["cancel", "cancel_many"];
+    Cancellations "cancellations" Repeatable roles [Worker] calls [];
     Purge "purge" Step roles [Operator] calls ["purge"];
     LightClean "light_clean" Step roles [Cleaner] calls ["light_clean"];
     Audit "audit" Repeatable roles [Cleaner] calls ["deep_clean", "check"];

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::lane::LaneNames;
 use crate::backoff::Backoff;
+use crate::cancellation::Watches;
 use crate::engine::Engine;
 use crate::{Error, Result};
 
@@ -31,6 +32,8 @@ pub(crate) struct Context {
     pub(crate) reply_lock: tokio::sync::Mutex<()>,
     /// Queues with calls that wait for an item. It bounds how often all of them poll.
     pub(crate) waiting_queues: AtomicUsize,
+    /// The leases whose holders are told of a cancellation.
+    pub(crate) watches: Watches,
 }
 
 impl Context {

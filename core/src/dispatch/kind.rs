@@ -16,12 +16,13 @@ pub(crate) enum Kind {
     Requeue,
     Bury,
     Revise,
+    Cancel,
     /// Leases, and perhaps completes before it.
     Lease,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 10] = [
+    pub(super) const ALL: [Kind; 11] = [
         Kind::Add,
         Kind::Complete,
         Kind::Extend,
@@ -31,6 +32,7 @@ impl Kind {
         Kind::Requeue,
         Kind::Bury,
         Kind::Revise,
+        Kind::Cancel,
         Kind::Lease,
     ];
 }
@@ -46,10 +48,18 @@ pub(super) enum Swap {
 /// Completing an item takes it away and moves no other one. Extending, releasing and failing name leases
 /// and not ids, so they are compared with each other and with completions only.
 pub(super) fn swap(one: Kind, other: Kind) -> Swap {
-    use Kind::{Add, Bury, Complete, Extend, Fail, Lease, Release, Remove, Requeue, Revise};
+    use Kind::{
+        Add, Bury, Cancel, Complete, Extend, Fail, Lease, Release, Remove, Requeue, Revise,
+    };
     match (one, other) {
-        (Complete, Add | Extend | Release | Fail | Remove | Requeue | Bury | Revise | Lease)
-        | (Add | Extend | Release | Fail | Remove | Requeue | Bury | Revise | Lease, Complete)
+        (
+            Complete,
+            Add | Extend | Release | Fail | Remove | Requeue | Bury | Revise | Cancel | Lease,
+        )
+        | (
+            Add | Extend | Release | Fail | Remove | Requeue | Bury | Revise | Cancel | Lease,
+            Complete,
+        )
         | (Add | Requeue, Remove)
         | (Remove, Add | Requeue)
         | (Extend, Release | Fail | Add)

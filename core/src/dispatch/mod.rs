@@ -51,6 +51,7 @@ pub(crate) struct Dispatch {
     pub(crate) requeue: Batcher<ItemOp<Target, bool>>,
     pub(crate) bury: Batcher<ItemOp<Bury, Option<bool>>>,
     pub(crate) revise: Batcher<ItemOp<Revise, Option<bool>>>,
+    pub(crate) cancel: Batcher<ItemOp<Target, Option<bool>>>,
     pub(crate) lease: Batcher<LeaseOp>,
     give_back: GiveBack,
 }
@@ -99,6 +100,7 @@ impl Dispatch {
         let revise = |items: &mut Items, revise: &Revise| items.by_id(&revise.target.id);
         let revise = ItemOp::new(Kind::Revise, revise, send!(revise))
             .limited_by_bytes(|revise| revise.target.id.len() + revise.data_len());
+        let cancel = ItemOp::new(Kind::Cancel, by_id, send!(cancel));
         let release = Batcher::new(&queue, release);
         let give_back = GiveBack::new(&release);
         Dispatch {
@@ -112,6 +114,7 @@ impl Dispatch {
             requeue: Batcher::new(&queue, requeue),
             bury: Batcher::new(&queue, bury),
             revise: Batcher::new(&queue, revise),
+            cancel: Batcher::new(&queue, cancel),
             lease: Batcher::new(&queue, LeaseOp::new(&give_back)),
             give_back,
             shared: queue,

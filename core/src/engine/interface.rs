@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::values::{
-    Bury, Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, Leased, ListStep, Listed,
-    Release, RequestId, Revise, Target, Turn,
+    Bury, Cancellations, Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, Leased,
+    ListStep, Listed, Release, RequestId, Revise, Target, Token, Turn,
 };
 use crate::Result;
 use crate::access::Role;
@@ -128,6 +128,19 @@ pub(crate) trait Engine: Send + Sync + 'static {
         items: &[Revise],
         request_id: &RequestId,
     ) -> Result<Vec<Option<bool>>>;
+
+    /// Removes items that wait, or retains them as cancelled, and marks leased ones: they end with their lease. False:
+    /// there is none, or it has ended. `None`: as for [`bury`](Engine::bury).
+    async fn cancel(
+        &self,
+        queue: &QueueName,
+        items: &[Target],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>>;
+
+    /// Which of these leases are current, and of which the cancellation was requested; none or up to
+    /// [`MAX_BATCH`](crate::options::MAX_BATCH).
+    async fn cancellations(&self, queue: &QueueName, leases: &[Token]) -> Result<Cancellations>;
 
     /// Removes at most `limit` items of a state; with 0 it only [confirms](Engine::confirms) what is so.
     /// Returns how many, and how many it looked at (0: none is left).

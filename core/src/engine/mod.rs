@@ -15,6 +15,6 @@ pub(crate) use self::generation::Generation;
 pub(crate) use self::interface::Engine;
 pub(crate) use self::pace::pause;
 pub(crate) use self::values::{
-    Bury, Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, Leased, LeasedItem,
-    ListStep, Listed, Release, RequestId, Revise, Target, Token, Turn,
+    Bury, Cancellations, Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, LeaseStatus,
+    Leased, LeasedItem, ListStep, Listed, Release, RequestId, Revise, Target, Token, Turn,
 };

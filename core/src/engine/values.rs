@@ -124,6 +124,23 @@ pub(crate) struct Bury {
     pub(crate) error: Arc<str>,
 }
 
+/// What an engine knows about the cancellation of leased items.
+#[derive(Debug)]
+pub(crate) struct Cancellations {
+    /// Changes with each call that requests the cancellation of a leased item.
+    pub(crate) counter: u64,
+    /// For each lease, in the same moment.
+    pub(crate) leases: Vec<LeaseStatus>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeaseStatus {
+    Current,
+    /// Current, and the cancellation of its item was requested.
+    Cancelled,
+    Lost,
+}
+
 /// What changes of an item; `None`: it stays as it is.
 #[derive(Debug, Clone)]
 pub(crate) struct Revise {

@@ -56,4 +56,6 @@ pub struct Totals {
     pub replaced: u64,
     /// Items that became dead because nobody had leased them before they expired. They count in `died` too.
     pub expired_unleased: u64,
+    /// Items that have ended because they were cancelled.
+    pub cancelled: u64,
 }

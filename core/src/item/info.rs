@@ -40,7 +40,7 @@ pub struct ItemInfo {
     /// The releases in a row for one reason, up to now; `None` if there was none.
     pub releases: Option<Releases>,
     /// Names this life of the id, for [`ItemRef::if_generation`](crate::ItemRef::if_generation): an opaque text. It
-    /// changes when the item is added anew, buried or revised; leases and `requeue` keep it.
+    /// changes when the item is added anew, buried, revised or cancelled before it is leased; leases and `requeue` keep it.
     pub generation: String,
     /// When it was added, on the server's clock.
     pub added_at: SystemTime,
@@ -58,6 +58,8 @@ pub struct ItemInfo {
     /// When it is dead if it is not leased then; `None`: never, because it was added without
     /// [`expires_in`](crate::Item::expires_in), an attempt of it has counted, or it has ended.
     pub expires_at: Option<SystemTime>,
+    /// Whether it is leased and its cancellation was requested.
+    pub cancel_requested: bool,
 }
 
 impl ItemInfo {

@@ -2,7 +2,7 @@
 
 mod shared;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -10,6 +10,8 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use self::shared::{Completing, Shared};
 use crate::Result;
+use crate::cancellation;
+use crate::dispatch::Context;
 use crate::engine::{LeasedItem, Token};
 use crate::item::{Ending, Releases, read_json};
 use crate::name::QueueName;
@@ -22,6 +24,8 @@ pub struct Lease {
     pub(crate) queue: QueueName,
     pub(crate) item: LeasedItem,
     pub(crate) shared: Arc<Shared>,
+    /// Of its client, which the lease does not keep open.
+    context: Weak<Context>,
 }
 
 impl Drop for Lease {
@@ -32,10 +36,15 @@ impl Drop for Lease {
 }
 
 impl Lease {
-    pub(crate) fn new(queue: QueueName, item: LeasedItem, asked_at: Instant) -> Self {
+    pub(crate) fn new(
+        context: &Arc<Context>,
+        queue: QueueName,
+        item: LeasedItem,
+        asked_at: Instant,
+    ) -> Self {
         let local = local_deadline(asked_at, Duration::from_millis(item.duration_ms));
         let shared = Shared::new(item.deadline_ms, local);
-        Lease { queue, item, shared }
+        Lease { queue, item, shared, context: Arc::downgrade(context) }
     }
 
     pub(crate) fn token(&self) -> Token {
@@ -162,6 +171,53 @@ impl Lease {
                     if self.is_lost() { return }
                 }
             }
+        }
+    }
+}
+
+impl Lease {
+    /// Returns true when the client has learned that the [cancellation](crate::WorkQueue::cancel) of the item was
+    /// requested: within about 4 s, while the server can be reached. Returns false when that cannot happen any more,
+    /// because the lease was settled or [is lost](Lease::is_lost), or the client is closed.
+    ///
+    /// The lease goes on: its holder may still complete it, or fail or release it, which ends the item as cancelled.
+    ///
+    /// From the first call of this or [`is_cancelled`](Lease::is_cancelled) on, the client asks the server in the
+    /// background: every 2 s once for all such leases of a queue.
+    pub async fn cancelled(&self) -> bool {
+        self.watch();
+        let Some(closed) = self.context.upgrade().map(|context| context.closed.clone()) else {
+            return self.shared.is_cancelled();
+        };
+        loop {
+            let changed = self.shared.changed();
+            if self.shared.is_cancelled() {
+                return true;
+            }
+            if self.is_lost() || !self.shared.is_active() || closed.is_cancelled() {
+                return false;
+            }
+            let deadline = self.shared.local_deadline();
+            tokio::select! {
+                () = changed => {}
+                () = closed.cancelled() => {}
+                () = tokio::time::sleep_until(deadline.into()) => {}
+            }
+        }
+    }
+
+    /// Whether the client has learned that the cancellation of the item was requested. The first call of this or
+    /// [`cancelled`](Lease::cancelled) returns false at once, and makes the client ask from then on.
+    pub fn is_cancelled(&self) -> bool {
+        self.watch();
+        self.shared.is_cancelled()
+    }
+
+    fn watch(&self) {
+        if self.shared.begin_watch()
+            && let Some(context) = self.context.upgrade()
+        {
+            cancellation::watch(&context, &self.queue, self.token(), &self.shared);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The state of a lease: whether it is held, lost or settled, and until when.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use crate::lock::lock;
 use crate::{Error, Result};
@@ -29,7 +30,10 @@ pub(crate) struct Shared {
     /// The deadline on the clock of this process, counted from before the request was sent. It is never later
     /// than the server's.
     local: Mutex<Instant>,
-    /// The state has changed.
+    /// The client asks whether the cancellation of the item was requested.
+    watched: AtomicBool,
+    cancelled: AtomicBool,
+    /// The state has changed, or `cancelled` has.
     changed: Notify,
 }
 
@@ -40,6 +44,8 @@ impl Shared {
             completed: AtomicU32::new(0),
             deadline_ms: AtomicU64::new(deadline_ms),
             local: Mutex::new(local),
+            watched: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
             changed: Notify::new(),
         })
     }
@@ -111,7 +117,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn remaining(&self) -> Duration {
+    pub(crate) fn remaining(&self) -> Duration {
         self.local_deadline().saturating_duration_since(Instant::now())
     }
 
@@ -120,15 +126,38 @@ impl Shared {
         self.deadline_ms.load(Ordering::Relaxed)
     }
 
+    /// True for the first call: the caller begins to watch the lease.
+    pub(super) fn begin_watch(&self) -> bool {
+        !self.watched.load(Ordering::Relaxed) && !self.watched.swap(true, Ordering::AcqRel)
+    }
+
+    /// The cancellation of the item was requested.
+    pub(crate) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Ends when something changes from now on.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
+    }
+
     /// Neither settled, lost nor dropped.
-    fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.state.load(Ordering::Acquire) == ACTIVE
     }
 
     /// Returns when the lease is settled, lost or dropped.
     pub(crate) async fn left(&self) {
-        let changed = self.changed.notified();
-        if self.is_active() {
+        loop {
+            let changed = self.changed.notified();
+            if !self.is_active() {
+                return;
+            }
             changed.await;
         }
     }

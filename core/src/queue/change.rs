@@ -126,7 +126,7 @@ impl WorkQueue {
     }
 }
 
-fn targets<T: Into<ItemRef>>(items: impl IntoIterator<Item = T>) -> Result<Vec<Target>> {
+pub(super) fn targets<T: Into<ItemRef>>(items: impl IntoIterator<Item = T>) -> Result<Vec<Target>> {
     items.into_iter().map(|item| item.into().target()).collect()
 }
 

@@ -109,6 +109,7 @@ async fn extended(stage: &mut Stage) {
         queue.complete_and_lease(&leases, size, at_once()).await.unwrap();
         stage.bench.advance(secs(1));
     }
+    cancelling(stage).await;
     queue.deep_clean().await.unwrap();
 }
 
@@ -154,6 +155,42 @@ async fn expiring(stage: &mut Stage) {
     stage.bench.advance(secs(10));
     assert!(queue.lease(hour).await.unwrap().is_none());
     assert_eq!(queue.counts().await.unwrap().totals.expired_unleased, 5000);
+}
+
+/// Items that wait and leased ones, each of which is retained or not.
+async fn cancelling(stage: &mut Stage) {
+    let queue = stage.queue("cancel");
+    let all = |prefix: &'static str| {
+        (0..1000).map(move |i| {
+            let item = item(format!("{prefix}{i}")).unique(format!("{prefix}{i}")).max_attempts(1);
+            item.priority((i % 10) as u8).retain(secs(i % 2))
+        })
+    };
+    let ids = |prefix: &'static str| (0..1000).map(move |i| format!("{prefix}{i}"));
+    queue.add_items(all("r")).await.unwrap();
+    assert_eq!(queue.cancel_many(ids("r")).await.unwrap(), [true; 1000]);
+    for end in ["f", "g", "l"] {
+        queue.add_items(all(end)).await.unwrap();
+        let leases = queue.lease_many(1000, at_once()).await.unwrap();
+        assert_eq!(queue.cancel_many(ids(end)).await.unwrap(), [true; 1000]);
+        if end == "f" {
+            let mut told = tokio::task::JoinSet::new();
+            for lease in leases {
+                told.spawn(async move { (lease.cancelled().await, lease) });
+            }
+            let told = told.join_all().await;
+            assert!(told.iter().all(|(told, _)| *told));
+            let failures = told.iter().map(|(_, lease)| (lease, "no"));
+            queue.fail_many(failures, Duration::ZERO).await.unwrap();
+        } else if end == "g" {
+            queue.release_many(&leases, Duration::ZERO).await.unwrap();
+        } else {
+            stage.bench.advance(secs(30));
+            queue.light_clean().await.unwrap();
+            queue.lease_many(1000, at_once()).await.unwrap();
+        }
+    }
+    assert_eq!(queue.counts().await.unwrap().totals.cancelled, 3_750);
 }
 
 /// The text of a script as the clients of the test send it.

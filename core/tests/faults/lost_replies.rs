@@ -11,7 +11,7 @@ use crate::support::{at_once, behind_proxy, is_script, lease_now, ms, sound};
 
 /// How replies are lost, and how often in a row.
 const LOSSES: [(Then, usize); 3] = [(Then::Close, 1), (Then::Close, 4), (Then::KeepOpen, 1)];
-const OPERATIONS: [&str; 14] = [
+const OPERATIONS: [&str; 15] = [
     "add",
     "lease",
     "complete",
@@ -23,6 +23,7 @@ const OPERATIONS: [&str; 14] = [
     "requeue",
     "bury",
     "revise",
+    "cancel",
     "light_clean",
     "purge",
     "drop",
@@ -155,6 +156,16 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
             let lease = lease_now(queue).await;
             assert_eq!((lease.id(), &lease.data()[..]), (&b"a"[..], &b"new"[..]));
             assert!(queue.lease(at_once()).await.unwrap().is_none());
+        }
+        "cancel" => {
+            assert!(queue.add_item(Item::new("l").with_id("leased").priority(9)).await.unwrap());
+            let lease = lease_now(queue).await;
+            cut();
+            assert_eq!(queue.cancel_many(["a", "leased"]).await.unwrap(), [true, true]);
+            let counts = queue.counts().await.unwrap();
+            assert_eq!((counts.ready, counts.leased, counts.totals.cancelled), (0, 1, 1));
+            let failed = queue.fail(&lease, "no", Duration::ZERO).await.unwrap();
+            assert_eq!(failed, State::Cancelled);
         }
         "light_clean" => {
             let short = LeaseOptions::new(ms(1)).wait(Duration::ZERO);

@@ -70,6 +70,11 @@ async fn the_rights_of_a_role_are_sufficient() {
     let lease = works.lease(waits.clone()).await.unwrap().unwrap();
     let result = leaseq::CompleteOptions::new().result("done");
     assert!(works.complete_with(&lease, result).await.unwrap());
+    assert!(adds.add_item(leaseq::Item::new("c").with_id("c1").priority(9)).await.unwrap());
+    let marked = works.lease(waits.clone()).await.unwrap().unwrap();
+    assert!(adds.cancel("c1").await.unwrap() && operates.cancel("c1").await.unwrap());
+    assert!(marked.cancelled().await);
+    assert_eq!(works.fail(&marked, "", ms(0)).await.unwrap(), State::Cancelled);
     let short = works.lease(LeaseOptions::new(ms(1))).await.unwrap().unwrap();
     assert!(cleans.wait_until_due(ms(5_000)).await.unwrap());
     cleans.light_clean().await.unwrap();

@@ -30,6 +30,7 @@ async fn ids_have_1_to_512_bytes(bench: &Bench) {
         assert_invalid(queue.remove_many([&b"there"[..], &id]).await, &says);
         assert_invalid(queue.requeue([&b"there"[..], &id]).await, &says);
         assert_invalid(queue.bury([&b"there"[..], &id], "").await, &says);
+        assert_invalid(queue.cancel_many([&b"there"[..], &id]).await, &says);
         assert_invalid(queue.revise(&id, Revision::new().priority(1)).await, &says);
     }
     assert!(bench.backend().dump() == before);
@@ -64,6 +65,7 @@ async fn revisions_and_generations(bench: &Bench) {
         assert_invalid(queue.remove(bad.clone()).await, &says);
         assert_invalid(queue.requeue([bad.clone()]).await, &says);
         assert_invalid(queue.bury([ItemRef::new("there"), bad.clone()], "").await, &says);
+        assert_invalid(queue.cancel_many([ItemRef::new("there"), bad.clone()]).await, &says);
         assert_invalid(queue.revise(bad, new().data("new")).await, &says);
     }
     assert!(bench.backend().dump() == before);

@@ -275,6 +275,74 @@ async fn items_that_expire() {
     stage.acts("remove", &EXPIRED, expiring, act).await;
 }
 
+/// Items that wait, retained or not, and leased ones, of which some are marked already.
+#[tokio::test]
+async fn cancel() {
+    let mut stage = stage().await;
+    let ids =
+        ["ready", "ready-high", "s-ready", "s-delayed", "leased", "leased-high", "dead", "none"];
+    let ends = ["ready", "ready-high", "s-ready", "s-delayed", "leased", "leased-high"];
+    let act = async |queue: &WorkQueue, _: &Leases| queue.cancel_many(ids).await.map(drop);
+    stage.acts("cancel", &ends, fixtures, act).await;
+    let twice = async |queue: &WorkQueue, leases: &Leases| {
+        let first = act(queue, leases).await;
+        if first.is_err() {
+            act(queue, leases).await.unwrap();
+        }
+        first
+    };
+    stage.acts("cancel", &ends, fixtures, twice).await;
+}
+
+/// Whatever ends the leases of marked items.
+#[tokio::test]
+async fn marked_items() {
+    let mut stage = stage().await;
+    let marked = async |bench: &Bench, queue: &WorkQueue| {
+        let leases = fixtures(bench, queue).await;
+        assert_eq!(queue.cancel_many(LEASED).await.unwrap(), [true; 3]);
+        leases
+    };
+    let act = async |queue: &WorkQueue, leases: &Leases| {
+        let many = of(leases, &LEASED).into_iter().map(|lease| (lease, "no"));
+        queue.fail_many(many, ms(0)).await.map(drop)
+    };
+    stage.acts("fail extended", &LEASED, marked, act).await;
+    let act = async |queue: &WorkQueue, leases: &Leases| {
+        queue.release_many(of(leases, &LEASED), ms(0)).await.map(drop)
+    };
+    stage.acts("release extended", &LEASED, marked, act).await;
+    let act = async |queue: &WorkQueue, leases: &Leases| {
+        queue.complete_many(of(leases, &LEASED)).await.map(drop)
+    };
+    stage.acts("complete extended", &LEASED, marked, act).await;
+    let overdue = async |bench: &Bench, queue: &WorkQueue| {
+        let mut leases = marked(bench, queue).await;
+        leases.remove("kept");
+        bench.advance(secs(1800));
+        leases
+    };
+    let act = async |queue: &WorkQueue, _: &Leases| queue.light_clean().await.map(drop);
+    stage.acts("light_clean", &LEASED, overdue, act).await;
+    let act = async |queue: &WorkQueue, _: &Leases| queue.lease_many(10, at_once()).await.map(drop);
+    stage.acts("lease extended", &LEASED, overdue, act).await;
+    let act = async |queue: &WorkQueue, _: &Leases| queue.remove_many(LEASED).await.map(drop);
+    stage.acts("remove", &LEASED, marked, act).await;
+    let act = async |queue: &WorkQueue, _: &Leases| queue.purge(State::Leased).await.map(drop);
+    stage
+        .acts(
+            "purge",
+            &["leased", "leased-high", "leased-last", "s-leased", "kept"],
+            async |bench, queue| {
+                let mut leases = marked(bench, queue).await;
+                leases.remove("kept");
+                leases
+            },
+            act,
+        )
+        .await;
+}
+
 #[tokio::test]
 async fn what_operators_do() {
     let mut stage = stage().await;

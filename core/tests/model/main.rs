@@ -6,6 +6,7 @@
 // A test may fail loudly.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cancel;
 mod driver;
 mod ends;
 mod model;

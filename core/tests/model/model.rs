@@ -51,6 +51,8 @@ pub(crate) struct Entry {
     pub(crate) result: Option<Vec<u8>>,
     /// When it is dead if it is not leased.
     pub(crate) expires: Option<u64>,
+    /// It is leased, and does not come back when the lease ends.
+    pub(crate) marked: bool,
     /// When it became ready.
     since: u64,
     /// A delayed item goes to the front when it is due.
@@ -93,6 +95,7 @@ pub(crate) struct Model {
     pub(crate) keys: HashMap<Vec<u8>, Owner>,
     pub(crate) replaced: u64,
     pub(crate) expired_unleased: u64,
+    pub(crate) cancelled: u64,
     pub(crate) ready: [VecDeque<u64>; 10],
     /// Added, leased, completed, expired, failed, died, removed.
     pub(crate) totals: [u64; 7],
@@ -132,6 +135,7 @@ impl Model {
             ended_at: None,
             result: None,
             expires: more.expires_in.map(|time| self.now + time),
+            marked: false,
             since: self.now,
             front: false,
             delivery: 0,
@@ -181,7 +185,9 @@ impl Model {
             entry.delivery += 1;
             entry.note_ending(EndingKind::Expired, self.now);
             light.expired += 1;
-            if entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max) {
+            if entry.marked {
+                self.end_cancelled(generation);
+            } else if entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max) {
                 (entry.state, entry.at) = (State::Dead, self.now);
                 light.died += 1;
                 let key = entry.unique.clone();
@@ -261,7 +267,7 @@ impl Model {
         Some(entry.at)
     }
 
-    /// A batch goes to the front as a whole, in its order.
+    /// A batch goes to the front as a whole, in its order. Marked items end.
     pub(crate) fn release(&mut self, tokens: &[Token], delay: u64, reason: &str) -> Vec<bool> {
         let now = self.now;
         let mut given_back = Vec::new();
@@ -274,9 +280,12 @@ impl Model {
         });
         let answers = answers.collect();
         for generation in given_back.into_iter().rev() {
-            match self.items[&generation].expires.is_some_and(|at| at <= now) {
-                true => self.die_expired(generation),
-                false => self.come_back(generation, true, delay),
+            if self.items[&generation].marked {
+                self.end_cancelled(generation);
+            } else if self.items[&generation].expires.is_some_and(|at| at <= now) {
+                self.die_expired(generation);
+            } else {
+                self.come_back(generation, true, delay);
             }
         }
         answers
@@ -297,8 +306,15 @@ impl Model {
         entry.since = now + delay;
         entry.error = error.to_owned();
         entry.note_ending(EndingKind::Failed, now);
+        let marked = entry.marked;
         let dies =
             dead || entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max);
+        self.totals[4] += 1;
+        if marked {
+            self.end_cancelled(token.generation);
+            return Some(State::Cancelled);
+        }
+        let entry = self.items.get_mut(&token.generation)?;
         if dies {
             (entry.state, entry.at) = (State::Dead, now);
             let key = entry.unique.clone();
@@ -306,13 +322,12 @@ impl Model {
         } else {
             self.come_back(token.generation, false, delay);
         }
-        self.totals[4] += 1;
         self.totals[5] += u64::from(dies);
         Some(self.items[&token.generation].state)
     }
 
     /// The item that an operator names.
-    fn named(&self, target: &Target) -> Option<u64> {
+    pub(crate) fn named(&self, target: &Target) -> Option<u64> {
         let generation = self.ids.get(&target.id).copied()?;
         target.generation.is_none_or(|wanted| wanted == generation).then_some(generation)
     }

@@ -183,7 +183,7 @@ impl Driver<'_> {
     }
 
     /// Some items, a few of them as they were seen before.
-    fn some_targets(&mut self) -> Vec<(ItemRef, Target)> {
+    pub(crate) fn some_targets(&mut self) -> Vec<(ItemRef, Target)> {
         let targets = self.some_ids().into_iter().map(|id| {
             let named = self.named.get(&id).filter(|_| self.rng.random_bool(0.3));
             let reference = named.map(|(text, _)| ItemRef::new(&id).if_generation(text));
@@ -321,9 +321,11 @@ impl Driver<'_> {
             (number(State::Delayed), number(State::Leased), number(State::Dead))
         );
         assert_eq!(counts.completed, number(State::Completed));
+        assert_eq!(counts.cancelled, number(State::Cancelled));
         assert_eq!(counts.paused, self.model.paused);
         assert_eq!(counts.totals.replaced, self.model.replaced);
         assert_eq!(counts.totals.expired_unleased, self.model.expired_unleased);
+        assert_eq!(counts.totals.cancelled, self.model.cancelled);
         let t = counts.totals;
         assert_eq!(
             [t.added, t.leased, t.completed, t.expired, t.failed, t.died, t.removed],
@@ -402,6 +404,7 @@ fn assert_same(info: &ItemInfo, entry: &Entry) {
     assert_eq!(info.ended_at.map(since_1970), entry.ended_at);
     assert_eq!(info.expires_at.map(since_1970), entry.expires);
     assert_eq!(info.result.as_deref(), entry.result.as_deref());
+    assert_eq!(info.cancel_requested, entry.marked);
     assert_eq!(since_1970(info.added_at), entry.added_at, "{info:?}");
     assert_eq!(info.at.map(since_1970), (entry.state != State::Ready).then_some(entry.at));
 }

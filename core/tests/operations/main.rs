@@ -9,6 +9,8 @@ mod support;
 
 mod add;
 mod batches;
+mod cancel;
+mod cancelled;
 mod change;
 mod complete;
 mod complete_and_lease;

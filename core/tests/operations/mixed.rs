@@ -30,6 +30,7 @@ enum Op {
     Fail(usize),
     Lease(usize),
     CompleteAndLease(usize, usize),
+    Cancel(&'static str),
 }
 
 /// A released or failed lease is not completed afterwards: only there, and for expired leases, may
@@ -42,7 +43,7 @@ fn ops(rng: &mut StdRng, count: usize) -> Vec<Op> {
     while ops.len() < count {
         let id = *IDS.choose(rng).unwrap();
         let handle = rng.random_range(0..HANDLES);
-        let op = match rng.random_range(0..14) {
+        let op = match rng.random_range(0..15) {
             0 | 1 => Op::Add(id, rng.random_range(0..2)),
             2 => Op::AddMany(IDS.choose_multiple(rng, 3).copied().collect()),
             3 => Op::Remove(id),
@@ -61,6 +62,7 @@ fn ops(rng: &mut StdRng, count: usize) -> Vec<Op> {
             10 => Op::Lease(rng.random_range(1..3)),
             12 => Op::Bury(id),
             13 => Op::Revise(id, rng.random_range(0..2)),
+            14 => Op::Cancel(id),
             11 if !given_back[handle] => Op::CompleteAndLease(handle, rng.random_range(1..3)),
             _ => continue,
         };
@@ -87,6 +89,7 @@ fn call<'a>(queue: &'a WorkQueue, handles: &'a [Lease], op: &Op) -> Call<'a> {
             Op::Remove(id) => said(queue.remove(id).await.unwrap()),
             Op::Requeue(id) => said(queue.requeue([id]).await.unwrap()),
             Op::Bury(id) => said(queue.bury([id], "").await.unwrap()),
+            Op::Cancel(id) => said(queue.cancel(id).await.unwrap()),
             Op::Revise(id, priority) => {
                 let revision = Revision::new().priority(priority);
                 said(queue.revise(id, revision).await.unwrap())

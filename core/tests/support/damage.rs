@@ -67,6 +67,7 @@ pub(crate) const CASES: &[Case] = &[
             q.run("HSET", "unique_keys", &[NUMBER, "one"]);
             q.run("HSET", "uniques", &["two", "999:ready"]);
             q.run("ZADD", "expiries", &[SOON, NUMBER]);
+            q.run("HSET", "marks", &[NUMBER, "none"]);
         },
     },
     Case {

@@ -10,8 +10,8 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, ListStep,
-    Listed, Release, RequestId, Revise, Target, Turn,
+    Bury, Cancellations, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest,
+    Leased, ListStep, Listed, Release, RequestId, Revise, Target, Token, Turn,
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -209,6 +209,20 @@ impl Engine for Faulty {
     ) -> Result<Vec<Option<bool>>> {
         let work = self.engine.bury(queue, items, request_id);
         self.run("bury", &ids(items.iter().map(|item| &item.target)), request_id, work).await
+    }
+
+    async fn cancel(
+        &self,
+        queue: &QueueName,
+        items: &[Target],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>> {
+        let work = self.engine.cancel(queue, items, request_id);
+        self.run("cancel", &ids(items.iter()), request_id, work).await
+    }
+
+    async fn cancellations(&self, queue: &QueueName, leases: &[Token]) -> Result<Cancellations> {
+        self.engine.cancellations(queue, leases).await
     }
 
     async fn revise(

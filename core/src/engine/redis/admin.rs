@@ -94,7 +94,10 @@ fn or_unchanged(command: &mut Cmd, value: Option<impl ToRedisArgs>) {
 }
 
 /// Adds the arguments that `scripts/parts/named.lua` reads.
-fn name_items<'a>(command: &mut Cmd, items: impl ExactSizeIterator<Item = &'a Target> + Clone) {
+pub(super) fn name_items<'a>(
+    command: &mut Cmd,
+    items: impl ExactSizeIterator<Item = &'a Target> + Clone,
+) {
     command.arg(items.len());
     for item in items.clone() {
         command.arg(&*store_id(&item.id));
@@ -108,7 +111,7 @@ fn name_items<'a>(command: &mut Cmd, items: impl ExactSizeIterator<Item = &'a Ta
 }
 
 /// The answers of a script that may leave items to another step, which are `None`.
-fn answers(digits: &str, count: usize) -> Result<Vec<Option<bool>>> {
+pub(super) fn answers(digits: &str, count: usize) -> Result<Vec<Option<bool>>> {
     let answers = digits.bytes().map(|digit| (digit != b'-').then_some(digit == b'1'));
     reply::same_length(answers, count)
 }

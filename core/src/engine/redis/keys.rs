@@ -30,7 +30,7 @@ pub(super) const UP_TO_READY: usize = 11;
 /// All keys of a plain queue.
 pub(super) const PLAIN: usize = 20;
 /// All keys, also those that only extended queues have.
-pub(super) const ALL: usize = 29;
+pub(super) const ALL: usize = 30;
 
 const NAMES: [&str; 11] = [
     "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
@@ -45,6 +45,7 @@ const MORE_NAMES: [&str; ALL - PLAIN] = [
     "unique_keys",
     "timers",
     "expiries",
+    "marks",
 ];
 
 impl Keys {

@@ -6,6 +6,7 @@ mod add;
 mod address;
 mod admin;
 mod audit;
+mod cancel;
 mod channel;
 mod confirmation;
 mod confirmer;

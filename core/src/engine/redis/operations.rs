@@ -7,14 +7,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
-use super::{acl, add, admin, audit, doctor, due, lease, list, open_queue, query, settle};
+use super::{acl, add, admin, audit, cancel, doctor, due, lease, list, open_queue, query, settle};
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, ListStep,
-    Listed, Release, RequestId, Revise, Target, Turn,
+    Bury, Cancellations, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest,
+    Leased, ListStep, Listed, Release, RequestId, Revise, Target, Token, Turn,
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -144,6 +144,19 @@ impl Engine for RedisEngine {
         request_id: &RequestId,
     ) -> Result<Vec<Option<bool>>> {
         admin::revise(self, queue, items, request_id).await
+    }
+
+    async fn cancel(
+        &self,
+        queue: &QueueName,
+        items: &[Target],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>> {
+        cancel::cancel(self, queue, items, request_id).await
+    }
+
+    async fn cancellations(&self, queue: &QueueName, leases: &[Token]) -> Result<Cancellations> {
+        cancel::cancellations(self, queue, leases).await
     }
 
     async fn purge(

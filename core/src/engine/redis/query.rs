@@ -48,6 +48,7 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
             removed: n(16),
             replaced: n(17),
             expired_unleased: n(18),
+            cancelled: n(19),
         },
     })
 }
@@ -103,8 +104,8 @@ pub(super) fn item_info(
     [details, score]: [Value; 2],
     extras: &mut impl Iterator<Item = Value>,
 ) -> Result<Option<ItemInfo>> {
-    let [ended, result, retain, unique, expires] =
-        [(); 5].map(|()| extras.next().unwrap_or(Value::Nil));
+    let [ended, result, retain, unique, expires, mark] =
+        [(); 6].map(|()| extras.next().unwrap_or(Value::Nil));
     let Some((generation, (id, data))) = number::read(number).zip(record) else { return Ok(None) };
     let details = read_details(&reply::bytes(details)?);
     let result = reply::bytes(result)?;
@@ -137,5 +138,6 @@ pub(super) fn item_info(
         retain: Duration::from_millis(ms(retain)?.unwrap_or(0)),
         expires_at: time(expires, true)?,
         unique: Some(reply::bytes(unique)?).filter(|key| !key.is_empty()),
+        cancel_requested: !reply::bytes(mark)?.is_empty(),
     }))
 }

@@ -90,10 +90,10 @@ scripts! {
         "delete_extended" "conflicts" "add_begin" "add_extended"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "due" "next_due" "large" "fitting" "put_back" "take" "take_plain" "lease"]
+        "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers"
-        "notify_cleaner" "details" "delivery" "moves" "unique" "due" "next_due" "large" "fitting" "put_back"
-        "expiries" "take" "take_extended" "record" "delete_items" "delete_extended" "results" "unleased" "renumber"
+        "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items" "delete_extended" "retain" "marks"
+        "ends" "due" "next_due" "large" "fitting" "put_back" "take" "record" "results" "unleased" "renumber"
         "sweep_expiries" "sweep" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "delete_items" "complete"]
@@ -102,25 +102,26 @@ scripts! {
         "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "due" "next_due" "large" "fitting" "put_back" "take" "take_plain" "lease" "plain_states" "delete_items"
-        "complete"]
+        "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "lease" "plain_states"
+        "delete_items" "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "number" "extended" "format_extended"
-        "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "due" "next_due" "large"
-        "fitting" "put_back" "expiries" "take" "take_extended" "record" "delete_items" "delete_extended" "results"
-        "unleased" "renumber" "sweep_expiries" "sweep" "lease" "retain" "complete_extended"];
+        "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items"
+        "delete_extended" "retain" "marks" "ends" "due" "next_due" "large" "fitting" "put_back" "take" "record" "results"
+        "unleased" "renumber" "sweep_expiries" "sweep" "lease" "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
         extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery" "current"];
     Release "release" drains for [Release]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "current" "release_begin" "release_plain"]
+        "plain_ends" "current"]
         extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
-        "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "current" "release_begin"
-        "release_extended"];
+        "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items" "delete_extended" "retain"
+        "marks" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
         extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
-        "notify_cleaner" "details" "delivery" "moves" "unique" "current"];
+        "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items" "delete_extended" "retain"
+        "marks" "ends" "current"];
     Remove "remove" drains for [Remove]
         parts ["keys" "now" "day" "extended" "format_extended" "lane" "named" "unique" "delete_items"
         "delete_extended"];
@@ -133,13 +134,16 @@ scripts! {
     Revise "revise" fills for [Revise]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers" "notify_cleaner" "large"
         "details" "delay" "moves" "fitting" "named" "unique" "expiries" "unleased" "renumber"];
+    Cancel "cancel" drains for [Cancel]
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "large" "details" "fitting" "named"
+        "unique" "expiries" "delete_items" "delete_extended" "unleased" "renumber" "retain"];
     Purge "purge" drains for [Purge]
         parts ["keys" "now" "day" "extended" "format_extended" "lane" "large" "fitting" "put_back" "record" "unique"
         "delete_items" "delete_extended" "results"];
     LightClean "light_clean" drains for [LightClean]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers" "details" "moves"
-        "unique" "due" "next_due" "large" "fitting" "record" "delete_items" "delete_extended" "results" "expiries"
-        "unleased" "renumber" "sweep_expiries" "sweep" "next_sweep"];
+        "unique" "expiries" "delete_items" "delete_extended" "retain" "marks" "ends" "due" "next_due" "large" "fitting"
+        "record" "results" "unleased" "renumber" "sweep_expiries" "sweep" "next_sweep"];
     NextDue "next_due" drains for [NextDue] parts ["keys" "now" "day" "extended" "next_due" "next_sweep"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
     Pause "pause" drains for [SetPaused] parts ["keys" "now" "number" "extended" "format_extended" "incarnation"];
@@ -148,6 +152,7 @@ scripts! {
     Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details"];
     Get "get" reads for [Get] parts ["keys" "now" "extended" "large" "fitting" "records" "extras"];
     List "list" reads for [List] parts ["keys" "now" "extended" "delivery" "large" "fitting" "records" "extras"];
+    Cancellations "cancellations" reads for [Cancellations] parts ["keys" "now" "extended" "delivery"];
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now" "extended"];
     AuditItems "audit_items" drains for [Audit]
         parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "details" "delivery" "unique"
@@ -196,6 +201,7 @@ impl Script {
                 | Script::Requeue
                 | Script::Bury
                 | Script::Revise
+                | Script::Cancel
                 | Script::Purge
                 | Script::LightClean
                 | Script::Pause

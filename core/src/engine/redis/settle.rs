@@ -138,6 +138,7 @@ pub(super) async fn fail(
     let states = answers.bytes().zip(leases).map(|(answer, lease)| match answer {
         b'0' => None,
         b'2' => Some(State::Dead),
+        b'3' => Some(State::Cancelled),
         _ if lease.delay_ms > 0 => Some(State::Delayed),
         _ => Some(State::Ready),
     });

@@ -82,6 +82,30 @@ pub(super) fn renumber(db: &Database, queue: i64, old: i64) -> Result<i64> {
     Ok(new)
 }
 
+/// The target, if its state allows the change. Repairs its row, so that it can be changed.
+pub(super) fn find(
+    db: &Database,
+    queue: i64,
+    target: &Target,
+    delta: &mut CountDelta,
+    allows: impl Fn(State) -> bool,
+) -> Result<Option<Stored>> {
+    let sql = format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2");
+    let find = || -> Result<Option<Stored>> {
+        let place = params![queue, target.id.as_ref()];
+        let found = db.run(&sql, |s| s.query_row(place, Stored::read).optional())?;
+        Ok(found.filter(|item| is_generation(item.number, target) && allows(item.state)))
+    };
+    match find()? {
+        Some(item) if item.broken.any() => {
+            set_right(db, &item, delta)?;
+            // An unreadable item cannot be changed.
+            if item.broken.record { Ok(None) } else { find() }
+        }
+        found => Ok(found),
+    }
+}
+
 /// The items that one transaction changes.
 struct Step {
     queue: i64,
@@ -101,29 +125,11 @@ impl Step {
 
     /// The target, if it is not leased and has not ended, and whether it has expired.
     fn find(&mut self, db: &Database, target: &Target) -> Result<Option<(Stored, bool)>> {
-        let Some(item) = self.find_sound(db, target)? else { return Ok(None) };
+        let allows = |state: State| state != State::Leased && !state.is_retained();
+        let found = find(db, self.queue, target, &mut self.delta, allows)?;
+        let Some(item) = found else { return Ok(None) };
         let expired = expiry::has_expired(db, &item)?;
         Ok(Some((item, expired)))
-    }
-
-    /// Repairs the row, so that it can be changed.
-    fn find_sound(&mut self, db: &Database, target: &Target) -> Result<Option<Stored>> {
-        let sql = format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2");
-        let find = || -> Result<Option<Stored>> {
-            let place = params![self.queue, target.id.as_ref()];
-            let found = db.run(&sql, |s| s.query_row(place, Stored::read).optional())?;
-            Ok(found
-                .filter(|item| is_generation(item.number, target))
-                .filter(|item| item.state != State::Leased && !item.state.is_retained()))
-        };
-        match find()? {
-            Some(item) if item.broken.any() => {
-                set_right(db, &item, &mut self.delta)?;
-                // An unreadable item cannot be changed.
-                if item.broken.record { Ok(None) } else { find() }
-            }
-            found => Ok(found),
-        }
     }
 
     /// Changes the item that was found, under a new number. `data`: replaces its data.
@@ -143,10 +149,7 @@ impl Step {
             return Ok(());
         };
         let (number, state, priority, more) = (old.number, old.state, old.priority, old.more);
-        // The length, if it is data that can be read.
-        const LARGE: &str = "SELECT CASE typeof(data) WHEN 'blob' THEN length(data) END FROM large WHERE number = ?1";
-        let large: Option<Option<i64>> =
-            db.run(LARGE, |s| s.query_row([number], |row| row.get(0)).optional())?;
+        let large = large::length(db, number)?;
         let copied = match large {
             Some(None) if data.is_none() => {
                 self.answers.push(Some(false));

@@ -21,6 +21,7 @@ pub(super) struct CountDelta {
     pub(super) removed: i64,
     pub(super) replaced: i64,
     pub(super) expired_unleased: i64,
+    pub(super) cancelled: i64,
 }
 
 const ADD: &str = "UPDATE queue SET
@@ -30,8 +31,8 @@ const ADD: &str = "UPDATE queue SET
     dead = dead + ?13, added = added + ?14, leases = leases + ?15, completed = completed + ?16,
     expired = expired + ?17, failed = failed + ?18, died = died + ?19, removed = removed + ?20,
     replaced = replaced + ?21, kept_completed = kept_completed + ?22,
-    kept_cancelled = kept_cancelled + ?23, expired_unleased = expired_unleased + ?24
-    WHERE queue = ?25";
+    kept_cancelled = kept_cancelled + ?23, expired_unleased = expired_unleased + ?24,
+    cancelled = cancelled + ?25 WHERE queue = ?26";
 
 impl CountDelta {
     /// Counts one item more (1) or less (-1) in a state.
@@ -62,9 +63,10 @@ impl CountDelta {
             self.kept_completed,
             self.kept_cancelled,
             self.expired_unleased,
+            self.cancelled,
             queue,
         ];
-        if self.ready.iter().chain(&rest[..14]).all(|change| *change == 0) {
+        if self.ready.iter().chain(&rest[..15]).all(|change| *change == 0) {
             return Ok(());
         }
         connection

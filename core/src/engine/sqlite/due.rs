@@ -6,7 +6,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, sort_key, state_number};
-use super::{expiry, unique};
+use super::{cancel, expiry, unique};
 use crate::Result;
 use crate::item::{EndingKind, State};
 
@@ -24,7 +24,7 @@ const PROMOTE: &str =
     "UPDATE item SET state = 0, sort_key = -priority, position = ?2, front = 0 WHERE number = ?1";
 
 /// Moves at most `limit` due and `limit` expired items, oldest first. Due items become ready. Expired ones count
-/// an expiry and become ready at the front, or dead at their limit of attempts.
+/// an expiry and become ready at the front, or dead at their limit of attempts, or are cancelled.
 pub(super) fn move_due(
     db: &mut Database,
     queue: i64,
@@ -48,8 +48,13 @@ pub(super) fn move_due(
     }
     // Reclaimed items come before due ones, the oldest first: it gets the last, and so the lowest, position.
     for mut item in at_most(db, queue, State::Leased, limit, delta)?.into_iter().rev() {
-        let state = if item.ends_with_next() { State::Dead } else { State::Ready };
-        let sort_key = sort_key(state, item.priority, now);
+        let cancelled = cancel::retention(db, &item)?;
+        let (state, at) = match cancelled {
+            Some(retain) => (State::Cancelled, now.saturating_add(retain)),
+            None if item.ends_with_next() => (State::Dead, now),
+            None => (State::Ready, now),
+        };
+        let sort_key = sort_key(state, item.priority, at);
         let position = if state == State::Ready { -db.next_number() } else { 0 };
         item.history.note_ending(EndingKind::Expired, db.now);
         let history = item.history.packed();
@@ -63,7 +68,9 @@ pub(super) fn move_due(
         if item.more {
             expiry::end(db, item.number)?;
         }
-        if state == State::Dead && item.more {
+        if let Some(retain) = cancelled {
+            cancel::end(db, queue, item.number, retain, delta)?;
+        } else if state == State::Dead && item.more {
             unique::release(db, queue, item.number)?;
         }
     }

@@ -31,6 +31,12 @@ pub(super) fn has_expired(db: &Database, item: &Stored) -> Result<bool> {
     Ok(waits && item.more && time_is_over(db, item.number)?)
 }
 
+/// The item, unless it is dead although no sweep has found it yet.
+pub(super) fn unexpired(db: &Database, found: Option<Stored>) -> Result<Option<Stored>> {
+    let Some(item) = found else { return Ok(None) };
+    Ok((!has_expired(db, &item)?).then_some(item))
+}
+
 /// The item expires no more.
 pub(super) fn end(db: &Database, number: i64) -> Result<()> {
     const END: &str =

@@ -20,13 +20,15 @@ pub(super) struct Extra {
     pub(super) result: Option<Bytes>,
     /// As it is stored.
     pub(super) expires_at: Option<i64>,
+    /// Its cancellation was requested while it was leased.
+    pub(super) marked: bool,
 }
 
 /// The row of an item; the defaults if it has none. The result is not read unless `most` says how many bytes it may
 /// have. `None`: it has more.
 pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Option<Extra>> {
     const READ: &str = "SELECT retain, unique_key, ended_at,
-        CASE WHEN length(result) <= ?2 THEN result END, length(result) > ?2, expires_at
+        CASE WHEN length(result) <= ?2 THEN result END, length(result) > ?2, expires_at, marked
         FROM extra WHERE number = ?1";
     // What another program has written and cannot be read is left out.
     let bytes = |row: &rusqlite::Row<'_>, column| -> rusqlite::Result<Option<Bytes>> {
@@ -44,6 +46,7 @@ pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Opti
                 ended_at: integer(row, 2)?,
                 result: bytes(row, 3)?,
                 expires_at: integer(row, 5)?,
+                marked: integer(row, 6)? == Some(1),
             }))
         })
         .optional()
@@ -73,18 +76,18 @@ pub(super) fn retain(
         "UPDATE item SET state = ?2, sort_key = ?3, position = 0, more = 1 WHERE number = ?1";
     const NOTE: &str = "INSERT INTO extra (queue, number, retain, ended_at, result)
         VALUES ((SELECT queue FROM item WHERE number = ?1), ?1, 0, ?2, ?3)
-        ON CONFLICT (number) DO UPDATE SET ended_at = ?2, result = ?3, expires_at = NULL,
+        ON CONFLICT (number) DO UPDATE SET ended_at = ?2, result = ?3, expires_at = NULL, marked = 0,
             retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
             unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END";
     let now = db.now as i64;
-    db.run(KEEP, |s| s.execute(params![number, state, now + retain]))?;
+    db.run(KEEP, |s| s.execute(params![number, state, now.saturating_add(retain)]))?;
     db.run(NOTE, |s| s.execute(params![number, now, result]))?;
     Ok(())
 }
 
 /// Gives what is kept for an item that has not ended to its new number.
 pub(super) fn renumber(db: &Database, queue: i64, old: i64, new: i64) -> Result<()> {
-    const MOVE: &str = "UPDATE extra SET number = ?2, ended_at = NULL, result = NULL,
+    const MOVE: &str = "UPDATE extra SET number = ?2, ended_at = NULL, result = NULL, marked = 0,
             expires_at = CASE typeof(expires_at) WHEN 'integer' THEN expires_at END,
             retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
             unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END

@@ -8,6 +8,7 @@ mod admin;
 mod attempts;
 mod audit;
 mod auditor;
+mod cancel;
 mod change;
 mod change_notifier;
 mod clean;

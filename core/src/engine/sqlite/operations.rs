@@ -9,14 +9,14 @@ use bytes::Bytes;
 use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
-use super::{add, admin, change, clean, dropped, list, maintenance, query, settle};
+use super::{add, admin, cancel, change, clean, dropped, list, maintenance, query, settle};
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Bury, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest, Leased, ListStep,
-    Listed, Release, RequestId, Revise, Target, Turn,
+    Bury, Cancellations, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest,
+    Leased, ListStep, Listed, Release, RequestId, Revise, Target, Token, Turn,
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -151,6 +151,20 @@ impl Engine for SqliteEngine {
     ) -> Result<Vec<Option<bool>>> {
         let size = items.iter().map(|item| 1 + item.data_len() / 1_024).sum();
         self.write_and_notify(queue, items, size, request_id, change::revise).await
+    }
+
+    async fn cancel(
+        &self,
+        queue: &QueueName,
+        items: &[Target],
+        request_id: &RequestId,
+    ) -> Result<Vec<Option<bool>>> {
+        self.write(queue, items, items.len(), request_id, cancel::cancel).await
+    }
+
+    async fn cancellations(&self, queue: &QueueName, leases: &[Token]) -> Result<Cancellations> {
+        let (name, leases) = (queue.clone(), leases.to_vec());
+        self.read(move |db| cancel::cancellations(db, &name, &leases)).await
     }
 
     async fn purge(

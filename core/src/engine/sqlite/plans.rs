@@ -9,14 +9,33 @@ use super::database::Database;
 use super::location::Location;
 use super::opening::Opening;
 use super::{
-    add, admin, audit, change, clean, dropped, lease, list, maintenance, open, query, settle,
+    add, admin, audit, cancel, change, clean, dropped, lease, list, maintenance, open, query,
+    settle,
 };
 use crate::clock::Clock;
 use crate::engine::{
-    Bury, Complete, Extend, Fail, LeaseRequest, ListStep, Release, Revise, Target, Turn,
+    Bury, Complete, Extend, Fail, LeaseRequest, LeaseStatus, ListStep, Release, Revise, Target,
+    Turn,
 };
 use crate::item::{Due, Item, State};
 use crate::name::QueueName;
+
+/// Cancels an item in each way.
+fn cancel_all(db: &mut Database, name: &QueueName) {
+    let items = [12, 13, 14].map(|id| Item::new([id; 2_000]).with_id([id, id]));
+    let [plain, retained, leased] = items.map(|item| item.retain(Duration::from_secs(1)));
+    let plain = plain.retain(Duration::ZERO);
+    add::add(db, name, &[plain, retained, leased.priority(9)]).unwrap();
+    let wanted = [LeaseRequest { count: 1, duration_ms: 1 }];
+    let token = lease::lease(db, name, &wanted).unwrap().items[0].token;
+    let target = |id: u8| Target { id: vec![id, id].into(), generation: None };
+    let answers = cancel::cancel(db, name, &[12, 13, 14].map(target)).unwrap();
+    assert_eq!(answers, [Some(true); 3]);
+    let found = cancel::cancellations(db, name, &[token]).unwrap();
+    assert_eq!(found.leases, [LeaseStatus::Cancelled]);
+    let fail = Fail { token, delay_ms: 1, dead: false, error: "no".into() };
+    assert_eq!(settle::fail(db, name, &[fail]).unwrap(), [Some(State::Cancelled)]);
+}
 
 /// Runs every operation; returns the text of every statement.
 fn statements(db: &mut Database) -> BTreeSet<String> {
@@ -46,6 +65,7 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     db.now += 100;
     let _ = clean::nothing_due(db, &name).unwrap();
     clean::light_clean(db, &name).unwrap();
+    cancel_all(db, &name);
     for state in State::ALL {
         for (reverse, with_data) in [(false, true), (true, false)] {
             let (since_ms, until_ms) = (Some(1), Some(1 << 60));

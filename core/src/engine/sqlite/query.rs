@@ -35,6 +35,7 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
                     removed: n("removed")?,
                     replaced: n("replaced")?,
                     expired_unleased: n("expired_unleased")?,
+                    cancelled: n("cancelled")?,
                 },
                 ..Counts::default()
             };

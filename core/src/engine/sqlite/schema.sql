@@ -16,6 +16,7 @@ INSERT INTO meta VALUES (1, 0, 0, 0);
 --   name       NULL if it was dropped; its rows are deleted in steps
 --   corrected  how often its counts were corrected
 --   ready0 to ready9, delayed, leased, dead, kept_completed, kept_cancelled   how many items are in each state
+--   cancels    changes whenever the cancellation of leased items is requested
 --   the others are totals
 CREATE TABLE queue (
     queue     INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -45,7 +46,9 @@ CREATE TABLE queue (
     died      INTEGER NOT NULL DEFAULT 0,
     removed   INTEGER NOT NULL DEFAULT 0,
     replaced  INTEGER NOT NULL DEFAULT 0,
-    expired_unleased INTEGER NOT NULL DEFAULT 0
+    expired_unleased INTEGER NOT NULL DEFAULT 0,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    cancels   INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 --   number      the generation
@@ -98,6 +101,7 @@ CREATE TABLE large (
 --   ended_at, result   of an item that is retained
 --   expires_at  when it is dead if nobody has leased it; NULL if it does not expire, or no longer; negative if the time
 --               passed while the item was leased and a sweep has seen that
+--   marked      1 if the item is leased and its cancellation was requested
 CREATE TABLE extra (
     number     INTEGER PRIMARY KEY,
     queue      INTEGER NOT NULL,
@@ -105,7 +109,8 @@ CREATE TABLE extra (
     unique_key BLOB,
     ended_at   INTEGER,
     result     BLOB,
-    expires_at INTEGER
+    expires_at INTEGER,
+    marked     INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX extra_expires_at ON extra (queue, expires_at) WHERE expires_at IS NOT NULL;
 

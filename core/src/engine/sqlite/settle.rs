@@ -8,7 +8,7 @@ use super::mend::set_right;
 use super::row::{
     COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
 };
-use super::{change, expiry, extra, unique};
+use super::{cancel, change, expiry, extra, unique};
 use crate::Result;
 use crate::engine::{Complete, Extend, Fail, Release, Token};
 use crate::item::{EndingKind, State};
@@ -154,10 +154,15 @@ pub(super) fn release(
         let lease = &leases[i];
         let (number, delivery) = numbers(lease.token);
         let delay = lease.delay_ms as i64;
-        let state = if delay > 0 { State::Delayed } else { State::Ready };
-        let position = if delay > 0 { 0 } else { -db.next_number() };
-        let since = if delay > 0 { now + delay } else { found.since };
-        let sort_key = sort_key(state, found.priority, now + delay);
+        let cancelled = cancel::retention(db, &found)?;
+        let (state, at) = match (cancelled, delay) {
+            (Some(retain), _) => (State::Cancelled, now.saturating_add(retain)),
+            (None, 0) => (State::Ready, now),
+            (None, delay) => (State::Delayed, now + delay),
+        };
+        let position = if state == State::Ready { -db.next_number() } else { 0 };
+        let since = if state == State::Delayed { at } else { found.since };
+        let sort_key = sort_key(state, found.priority, at);
         if let Some(reason) = &lease.reason {
             found.history.note_release(reason, db.now);
         }
@@ -169,15 +174,17 @@ pub(super) fn release(
                 state_number(state),
                 sort_key,
                 position,
-                delay > 0,
+                state == State::Delayed,
                 since,
                 found.history.packed()
             ])
         })?;
         delta.count(State::Leased, found.priority, -1);
         delta.count(state, found.priority, 1);
-        // It has expired while it was leased.
-        if found.more && expiry::time_is_over(db, number)? {
+        if let Some(retain) = cancelled {
+            cancel::end(db, queue, number, retain, &mut delta)?;
+        } else if found.more && expiry::time_is_over(db, number)? {
+            // It has expired while it was leased.
             expiry::die(db, queue, number, state, found.priority, &mut delta)?;
         }
         answers[i] = true;
@@ -202,10 +209,12 @@ pub(super) fn fail(
         };
         let (number, delivery) = numbers(lease.token);
         let delay = lease.delay_ms as i64;
-        let (state, at) = match delay {
+        let cancelled = cancel::retention(db, &found)?;
+        let (state, at) = match (cancelled, delay) {
+            (Some(retain), _) => (State::Cancelled, now.saturating_add(retain)),
             _ if lease.dead || found.ends_with_next() => (State::Dead, now),
-            0 => (State::Ready, now),
-            delay => (State::Delayed, now + delay),
+            (None, 0) => (State::Ready, now),
+            (None, delay) => (State::Delayed, now + delay),
         };
         let sort_key = sort_key(state, found.priority, at);
         let position = if state == State::Ready { db.next_number() } else { 0 };
@@ -231,7 +240,9 @@ pub(super) fn fail(
         if found.more {
             expiry::end(db, number)?;
         }
-        if state == State::Dead && found.more {
+        if let Some(retain) = cancelled {
+            cancel::end(db, queue, number, retain, &mut delta)?;
+        } else if state == State::Dead && found.more {
             unique::release(db, queue, number)?;
         }
         answers.push(Some(state));

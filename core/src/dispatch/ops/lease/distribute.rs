@@ -72,7 +72,7 @@ fn take_leases(
     while leases.len() < call.size
         && let Some(item) = items.next_if(|item| item.duration_ms == call.args.duration_ms)
     {
-        leases.push(Lease::new(queue.queue.clone(), item, begun));
+        leases.push(Lease::new(&queue.context, queue.queue.clone(), item, begun));
     }
     leases
 }

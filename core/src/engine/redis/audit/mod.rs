@@ -64,6 +64,7 @@ pub(super) async fn audit(
         ("uniques", Some(Damage::BadUnique)),
         ("timers", Some(Damage::BadTime)),
         ("expiries", Some(Damage::DanglingDetails)),
+        ("marks", Some(Damage::DanglingDetails)),
         ("ids", Some(Damage::DanglingId)),
         ("lanes", None),
     ];
@@ -84,7 +85,7 @@ impl Audit<'_> {
         let types = reply::list(self.step(Script::AuditTypes, ALL, |_| ()).await?)?;
         for (i, found) in types.into_iter().enumerate() {
             let expected = match i {
-                0..=3 | 5 | 22..=26 => "hash",
+                0..=3 | 5 | 22..=26 | 29 => "hash",
                 4 | 7 | 8 | 20 | 21 | 27 | 28 => "zset",
                 _ => "list",
             };

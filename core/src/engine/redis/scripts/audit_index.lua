@@ -7,7 +7,7 @@
 local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED,
   timers = TIMERS, expiries = EXPIRIES }
 local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, retains = RETAINS, unique_keys = OWNED,
-  uniques = UNIQUES }
+  uniques = UNIQUES, marks = MARKS }
 local name, mend = ARGV[1], ARGV[5] == '1'
 local hash, key = hashes[name] ~= nil, hashes[name] or sets[name]
 local refused = mend and refusal(redis.call('HGET', META, 'format'))
@@ -35,6 +35,10 @@ for i = from, to, 2 do
   elseif name == 'uniques' then
     local owner = owner_of[entry]
     fine = owner and (owner.exists or owner.until_time > 0) -- a reservation that is over is ended by the next sweep
+  elseif name == 'marks' then
+    local has_ended = redis.call('ZSCORE', DEAD, entry) or redis.call('ZSCORE', COMPLETED, entry)
+      or redis.call('ZSCORE', CANCELLED, entry)
+    fine = not has_ended and redis.call('HEXISTS', ITEMS, entry) == 1
   elseif name == 'timers' then
     fine = tonumber(value) <= now + LONGEST_RESERVATION + 60000
   else

@@ -3,9 +3,10 @@
 -- KEYS  see parts/keys.lua, all
 -- Reply leased, delayed, dead, completed, cancelled (those that are kept), paused (1 or 0), age in ms (-1: none is
 --       ready), ready by priority 0 to 9, then the totals added, leased, completed, expired, failed, died, removed,
---       replaced, expired_unleased
+--       replaced, expired_unleased, cancelled
 local meta = redis.call('HMGET', META, 'paused', 'added', 'leased', 'completed', 'expired', 'failed', 'died', 'removed',
-  'replaced', 'expired_unleased', 'gone:0', 'gone:1', 'gone:2', 'gone:3', 'gone:4', 'gone:5', 'gone:6', 'gone:7', 'gone:8', 'gone:9')
+  'replaced', 'expired_unleased', 'cancelled', 'gone:0', 'gone:1', 'gone:2', 'gone:3', 'gone:4', 'gone:5', 'gone:6', 'gone:7',
+  'gone:8', 'gone:9')
 local kept = '(' .. text(now)
 local reply = { redis.call('ZCARD', LEASED), redis.call('ZCARD', DELAYED), redis.call('ZCARD', DEAD),
   redis.call('ZCOUNT', COMPLETED, kept, '+inf'), redis.call('ZCOUNT', CANCELLED, kept, '+inf'), meta[1] and 1 or 0, -1 }
@@ -13,7 +14,7 @@ local oldest
 local budget = 800 -- entries to look at in all; most of them may be tombstones
 for p = 0, 9 do
   local length = redis.call('LLEN', KEYS[READY + p])
-  reply[8 + p] = math.max(0, length - (tonumber(meta[11 + p]) or 0))
+  reply[8 + p] = math.max(0, length - (tonumber(meta[12 + p]) or 0))
   -- The front of a list has the oldest item, unless one was released with a delay: look at a few.
   local items, place = 0, 0
   while place < length and items < 16 and budget > 0 do
@@ -31,5 +32,5 @@ for p = 0, 9 do
   end
 end
 if oldest then reply[7] = math.max(0, now - oldest) end
-for i = 2, 10 do reply[16 + i] = tonumber(meta[i]) or 0 end
+for i = 2, 11 do reply[16 + i] = tonumber(meta[i]) or 0 end
 return reply

@@ -1,9 +1,9 @@
 -- Counts a failure of leased items. They go to the back of the queue, at once or when the delay ends, or are
--- dead at their limit of attempts. The error text is kept with the item.
+-- dead at their limit of attempts, or are cancelled if that was requested. The error text is kept with the item.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms (-1: dead whatever its limit),
 --       error text
--- Reply a string: for each lease 1 (the item lives), 2 (it is dead now) or 0 (the lease is lost)
+-- Reply a string: for each lease 1 (the item lives), 2 (it is dead now), 3 (it is cancelled) or 0 (the lease is lost)
 local done = load_reply()
 if done then return done end
 local refused = refusal(redis.call('HGET', META, 'format'))
@@ -11,7 +11,8 @@ if refused then return refused end
 
 local leases, deadlines, details = read_current(4)
 local answers, removed, changed, died, soonest, first_due = {}, {}, {}, {}, nil, nil
-local moves = new_moves()
+local moves, marked = new_moves(), ends and ends.find_marked(leases)
+local cancelled = marked and {}
 for i, number in ipairs(leases) do
   answers[i] = '0'
   if deadlines[i] then
@@ -21,7 +22,10 @@ for i, number in ipairs(leases) do
     x.front, x.since, x.error = 0, now + math.max(0, delay), ARGV[2 + 4 * i]
     note_ending(x, 'F')
     answers[i] = '1'
-    if delay < 0 or x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
+    if marked and marked[number] then
+      answers[i] = '3'
+      cancelled[#cancelled + 1] = number
+    elseif delay < 0 or x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
       answers[i] = '2'
       died[#died + 1] = number
       moves.at(DEAD, now, number)
@@ -41,8 +45,9 @@ if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
   redis.call('HSET', DETAILS, unpack(changed))
   moves.write()
+  if cancelled and cancelled[1] then ends.end_marked(cancelled, marked) end
   redis.call('HINCRBY', META, 'failed', #removed)
-  attempts_counted(removed, died)
+  if ends then ends.attempts_counted(removed, died) end
   if #died > 0 then redis.call('HINCRBY', META, 'died', #died) end
   local meta = redis.call('HMGET', META, 'waiting', 'watched')
   if soonest then notify_workers(meta[1], now + soonest) end

@@ -4,7 +4,8 @@
 -- Reply server time, then per id until the reply is full: '' if there is no item, else number, record ('' without
 --       data), details ('' if none), state, the score of that state (deadline, due time, time of death, or until when
 --       it is kept; '' if ready), when it has ended ('' if it has not), `:` and the result ('' if none), for how long
---       it is retained (ms; '' if not), its unique key ('' if none), and its score in EXPIRIES ('' if none)
+--       it is retained (ms; '' if not), its unique key ('' if none), its score in EXPIRIES ('' if none), and 1 if its
+--       cancellation was requested (else '')
 local reply = { text(now) }
 local numbers, known = redis.call('HMGET', IDS, unpack(ARGV, 2)), {}
 for _, number in ipairs(numbers) do
@@ -20,7 +21,7 @@ if #known > 0 then
     for i = 1, fits do records[i] = redis.call('HEXISTS', ITEMS, known[i]) == 1 and '' end
   end
   extras = { read_extras(known, records, fits, ARGV[1] == '1') }
-  fits = extras[6]
+  fits = extras[7]
   local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED }
   for state, key in pairs(sets) do scores[state] = redis.call('ZMSCORE', key, unpack(known, 1, fits)) end
 end
@@ -41,9 +42,11 @@ for _, number in ipairs(numbers) do
   if not number or not records[n] or over then
     reply[#reply + 1] = ''
   else
-    local ended, results, retains, keys, expiries = unpack(extras)
+    local ended, results, retains, keys, expiries, marks = unpack(extras)
     for _, value in ipairs({ number, records[n], details[n] or '', state, score, ended[n] or '',
-      results[n] and ':' .. results[n] or '', retains[n] or '', keys[n] or '', expiries[n] or '' }) do reply[#reply + 1] = value end
+      results[n] and ':' .. results[n] or '', retains[n] or '', keys[n] or '', expiries[n] or '', marks[n] and '1' or '' }) do
+      reply[#reply + 1] = value
+    end
   end
 end
 return reply

@@ -60,7 +60,9 @@ for i, number in ipairs(numbers) do
 end
 if #doomed > 0 then
   redis.call('HDEL', ITEMS, unpack(doomed))
-  for _, key in ipairs({ DETAILS, RETAINS, OWNED, RESULTS, ENDED }) do redis.call('HDEL', key, unpack(doomed)) end
+  for _, key in ipairs({ DETAILS, RETAINS, OWNED, RESULTS, ENDED, MARKS }) do
+    redis.call('HDEL', key, unpack(doomed))
+  end
   redis.call('ZREM', EXPIRIES, unpack(doomed))
 end
 if #ids > 0 then redis.call('HSET', IDS, unpack(ids)) end

@@ -1,13 +1,19 @@
 -- Returns leased items to the front of the queue, at once or when the delay ends, without counting an
--- attempt. Those that have expired meanwhile are dead. A reason is kept with the item, with how often in a row it was
--- given, and when first.
+-- attempt. Those that have expired meanwhile are dead, and those whose cancellation was requested are cancelled.
+-- A reason is kept with the item, with how often in a row it was given, and when first.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms, `=` and the reason (or
 --       nothing: what the item keeps of reasons stays)
 -- Reply a string: for each lease 1 (released) or 0 (lost)
--- It begins with parts/release_begin.lua, and parts/release_plain.lua or parts/release_extended.lua.
-local answers, removed, changed, died, soonest, first_due = {}, {}, {}, {}, nil, nil
-local moves = new_moves()
+local done = load_reply()
+if done then return done end
+local refused = refusal(redis.call('HGET', META, 'format'))
+if refused then return refused end
+
+local leases, deadlines, details = read_current(4)
+local answers, removed, changed, soonest, first_due = {}, {}, {}, nil, nil
+local moves, marked = new_moves(), ends and ends.find_marked(leases)
+local cancelled, expired, died = marked and {}, ends and ends.find_expired(leases), nil
 for i, number in ipairs(leases) do
   answers[i] = deadlines[i] and '1' or '0'
   if deadlines[i] then
@@ -15,9 +21,13 @@ for i, number in ipairs(leases) do
     local x = unpack_details(details[i])
     x.deliveries = x.deliveries + 1
     note_release(x, reason)
-    if expired[i] then
-      x.error = NOT_LEASED
+    local ends_now = marked and marked[number] or expired and expired[number]
+    if marked and marked[number] then
+      cancelled[#cancelled + 1] = number
+    elseif ends_now then
+      died = died or {}
       died[#died + 1] = number
+      x.error = expired[number]
       moves.at(DEAD, now, number)
     elseif delay > 0 then
       x.front, x.since = 1, now + delay
@@ -29,14 +39,15 @@ for i, number in ipairs(leases) do
     removed[#removed + 1] = number
     changed[#changed + 1] = number
     changed[#changed + 1] = pack_details(x)
-    if not expired[i] and (not soonest or delay < soonest) then soonest = delay end
+    if not ends_now and (not soonest or delay < soonest) then soonest = delay end
   end
 end
 if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
   redis.call('HSET', DETAILS, unpack(changed))
   moves.write()
-  if #died > 0 then items_expired(died) end
+  if cancelled and cancelled[1] then ends.end_marked(cancelled, marked) end
+  if died then ends.items_expired(died) end
   local meta = redis.call('HMGET', META, 'waiting', 'watched')
   if soonest then notify_workers(meta[1], now + soonest) end
   if first_due then notify_cleaner(meta[2], first_due) end

@@ -1,5 +1,5 @@
 -- Moves due and expired items, at most `limit` of each kind, oldest first. Due items become ready. An
--- expired item counts an expiry and becomes ready at the front, or dead at its limit of attempts.
+-- expired item counts an expiry and becomes ready at the front, or dead at its limit of attempts, or is cancelled.
 -- Returns how many were promoted, expired and died.
 local function move_due(limit)
   local expired = redis.call('ZRANGE', LEASED, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit)
@@ -8,7 +8,8 @@ local function move_due(limit)
   if #expired > 0 then
     local dead = {}
     local details = redis.call('HMGET', DETAILS, unpack(expired))
-    local changed = {}
+    local changed, marked = {}, ends and ends.find_marked(expired)
+    local cancelled = marked and {}
     for i, number in ipairs(expired) do
       local x = unpack_details(details[i])
       x.expiries = x.expiries + 1
@@ -16,7 +17,9 @@ local function move_due(limit)
       note_ending(x, 'E')
       changed[#changed + 1] = number
       changed[#changed + 1] = pack_details(x)
-      if x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
+      if marked and marked[number] then
+        cancelled[#cancelled + 1] = number
+      elseif x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
         moves.at(DEAD, now, number)
         dead[#dead + 1] = number
       else
@@ -27,7 +30,8 @@ local function move_due(limit)
     redis.call('HSET', DETAILS, unpack(changed))
     redis.call('HINCRBY', META, 'expired', #expired)
     died = #dead
-    attempts_counted(expired, dead)
+    if marked then ends.end_marked(cancelled, marked) end
+    if ends then ends.attempts_counted(expired, dead) end
     if died > 0 then redis.call('HINCRBY', META, 'died', died) end
   end
   if #due > 0 then

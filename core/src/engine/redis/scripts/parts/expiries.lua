@@ -41,3 +41,22 @@ local function drop_expired(popped, found, known)
   items_expired(expired)
   return #expired
 end
+
+-- `drop_expired`, if items of this queue expire at all.
+local function drops_expired() return redis.call('EXISTS', EXPIRIES) == 1 and drop_expired end
+
+-- Which of these leased items have expired: number to the text of the error, or nil if no item of this queue expires.
+local function find_expired(numbers)
+  if redis.call('EXISTS', EXPIRIES) == 0 then return nil end
+  local expired = {}
+  for i, score in ipairs(redis.call('ZMSCORE', EXPIRIES, unpack(numbers))) do
+    expired[numbers[i]] = has_passed(score) and NOT_LEASED or nil
+  end
+  return expired
+end
+
+-- What a counted attempt of items ends, some of which are `dead`.
+local function attempts_counted(numbers, dead)
+  redis.call('ZREM', EXPIRIES, unpack(numbers))
+  if #dead > 0 then items_died(dead) end
+end

@@ -78,6 +78,6 @@ local function renumber(items, salt)
   redis.call('HSET', IDS, unpack(ids))
   for priority, tombstones in pairs(gone) do redis.call('HINCRBY', META, 'gone:' .. priority, tombstones) end
   for _, key in ipairs({ DELAYED, DEAD }) do redis.call('ZREM', key, unpack(old)) end
-  for _, key in ipairs({ DETAILS, RETAINS, OWNED }) do redis.call('HDEL', key, unpack(old)) end
+  for _, key in ipairs({ DETAILS, RETAINS, OWNED, MARKS }) do redis.call('HDEL', key, unpack(old)) end
   redis.call('ZREM', EXPIRIES, unpack(old))
 end

@@ -17,4 +17,5 @@ local function retain_items(set, numbers, retains, results)
   if #kept > 0 then redis.call('HSET', RESULTS, unpack(kept)) end
   redis.call('ZREM', EXPIRIES, unpack(numbers))
   redis.call('ZADD', set, unpack(scores))
+  redis.call('HDEL', MARKS, unpack(numbers))
 end

@@ -67,9 +67,3 @@ end
 
 -- What the death of items ends.
 local items_died = release_uniques
-
--- What a counted attempt of items ends, some of which are `dead`.
-local function attempts_counted(numbers, dead)
-  redis.call('ZREM', EXPIRIES, unpack(numbers))
-  if #dead > 0 then items_died(dead) end
-end

@@ -1,0 +1,141 @@
+//! Cancelling items. Those that are leased are marked, and end with their leases.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::count_delta::CountDelta;
+use super::database::Database;
+use super::row::{CANCELLED, Stored};
+use super::{change, expiry, extra, large};
+use crate::Result;
+use crate::engine::{Cancellations, LeaseStatus, Target, Token};
+use crate::item::State;
+use crate::name::QueueName;
+use crate::options::MAX_BATCH_BYTES;
+
+pub(super) fn cancel(
+    db: &mut Database,
+    name: &QueueName,
+    items: &[Target],
+) -> Result<Vec<Option<bool>>> {
+    let Some(queue) = db.queue(name)? else { return Ok(vec![Some(false); items.len()]) };
+    let mut delta = CountDelta::default();
+    let (mut answers, mut room) = (Vec::with_capacity(items.len()), MAX_BATCH_BYTES as i64);
+    let (mut copied_any, mut any_marked) = (false, false);
+    for target in items {
+        let allows = |state| state != State::Dead && !State::is_retained(state);
+        let found = change::find(db, queue, target, &mut delta, allows)?;
+        let Some(item) = expiry::unexpired(db, found)? else {
+            answers.push(Some(false));
+            continue;
+        };
+        let extra = match item.more {
+            true => extra::read(db, item.number, None)?.unwrap_or_default(),
+            false => extra::Extra::default(),
+        };
+        if item.state == State::Leased {
+            if !extra.marked {
+                mark(db, item.number)?;
+                any_marked = true;
+            }
+            answers.push(Some(true));
+            continue;
+        }
+        if extra.retain > 0 {
+            let size = match large::length(db, item.number)? {
+                Some(None) => {
+                    // Data that cannot be read cannot be copied.
+                    answers.push(Some(false));
+                    continue;
+                }
+                large => large.flatten().unwrap_or(0),
+            };
+            if size > room && copied_any {
+                // The caller asks again for those that come after it, too, if they do not fit.
+                answers.push(None);
+                continue;
+            }
+            room -= size;
+            copied_any = true;
+            let number = change::renumber(db, queue, item.number)?;
+            extra::retain(db, number, CANCELLED, extra.retain, None)?;
+            delta.count(item.state, item.priority, -1);
+            delta.count(State::Cancelled, item.priority, 1);
+        } else {
+            extra::delete_item(db, queue, item.number, &mut delta)?;
+        }
+        delta.cancelled += 1;
+        answers.push(Some(true));
+    }
+    if any_marked {
+        // As on Redis, it follows the clock.
+        const NOTE: &str = "UPDATE queue SET cancels = max(cancels + 1, ?2) WHERE queue = ?1";
+        db.run(NOTE, |s| s.execute([queue, db.now as i64]))?;
+    }
+    db.count(queue, &delta)?;
+    Ok(answers)
+}
+
+/// Marks a leased item. SQLite rejects a change of a row that keeps a value of a wrong type, which another program
+/// may have written.
+fn mark(db: &Database, number: i64) -> Result<()> {
+    const MARK: &str = "INSERT INTO extra (queue, number, retain, marked)
+        VALUES ((SELECT queue FROM item WHERE number = ?1), ?1, 0, 1)
+        ON CONFLICT (number) DO UPDATE SET marked = 1, ended_at = NULL, result = NULL,
+            retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
+            unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END";
+    db.run(MARK, |s| s.execute([number]))?;
+    db.run("UPDATE item SET more = 1 WHERE number = ?1", |s| s.execute([number]))?;
+    Ok(())
+}
+
+/// For how long a marked item is retained when its lease ends, in ms. `None`: it is not marked.
+pub(super) fn retention(db: &Database, item: &Stored) -> Result<Option<i64>> {
+    if !item.more {
+        return Ok(None);
+    }
+    let extra = extra::read(db, item.number, None)?.unwrap_or_default();
+    Ok(extra.marked.then_some(extra.retain.max(0)))
+}
+
+/// Ends an item that was marked and is in the state `cancelled` by now.
+pub(super) fn end(
+    db: &Database,
+    queue: i64,
+    number: i64,
+    retain: i64,
+    delta: &mut CountDelta,
+) -> Result<()> {
+    if retain > 0 {
+        extra::retain(db, number, CANCELLED, retain, None)?;
+    } else {
+        extra::delete_item(db, queue, number, delta)?;
+    }
+    delta.cancelled += 1;
+    Ok(())
+}
+
+pub(super) fn cancellations(
+    db: &mut Database,
+    name: &QueueName,
+    leases: &[Token],
+) -> Result<Cancellations> {
+    const COUNTER: &str = "SELECT cancels FROM queue WHERE queue = ?1";
+    const LEASE: &str =
+        "SELECT EXISTS (SELECT 1 FROM extra WHERE extra.number = item.number AND marked = 1)
+        FROM item WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3";
+    let Some(queue) = db.queue(name)? else {
+        return Ok(Cancellations { counter: 0, leases: vec![LeaseStatus::Lost; leases.len()] });
+    };
+    let counter: i64 = db.run(COUNTER, |s| s.query_row([queue], |row| row.get(0)))?;
+    let mut found = Vec::with_capacity(leases.len());
+    for token in leases {
+        let place = params![token.generation.count as i64, queue, token.delivery as i64];
+        let marked = db.run(LEASE, |s| s.query_row(place, |row| row.get(0)).optional())?;
+        found.push(match marked {
+            None => LeaseStatus::Lost,
+            Some(true) => LeaseStatus::Cancelled,
+            Some(false) => LeaseStatus::Current,
+        });
+    }
+    Ok(Cancellations { counter: counter as u64, leases: found })
+}
