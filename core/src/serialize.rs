@@ -53,6 +53,7 @@ mod tests {
                 "removed": 0,
                 "replaced": 0,
                 "expired_unleased": 0,
+                "cancelled": 0,
             },
         });
         assert_eq!(to_value(&counts).unwrap(), expected);

@@ -45,8 +45,8 @@ pub(super) enum Swap {
     Never,
 }
 
-/// Completing an item takes it away and moves no other one. Extending, releasing and failing name leases
-/// and not ids, so they are compared with each other and with completions only.
+/// Completing an item takes it away and moves no other one. Releasing and failing do, if the item is cancelled. Extending
+/// names leases and not ids, so it is compared with what names both.
 pub(super) fn swap(one: Kind, other: Kind) -> Swap {
     use Kind::{
         Add, Bury, Cancel, Complete, Extend, Fail, Lease, Release, Remove, Requeue, Revise,
@@ -88,9 +88,13 @@ impl Items {
         self.0.push_back(token.generation.count);
     }
 
+    pub(crate) fn by_id_and_token(&mut self, id: &[u8], token: Token) {
+        self.by_id(id);
+        self.by_token(token);
+    }
+
     pub(crate) fn by_lease(&mut self, lease: &Complete) {
-        self.by_id(&lease.id);
-        self.by_token(lease.token);
+        self.by_id_and_token(&lease.id, lease.token);
     }
 }
 

@@ -88,11 +88,14 @@ impl Dispatch {
         );
         let release = ItemOp::new(
             Kind::Release,
-            |items, lease: &Release| items.by_token(lease.token),
+            |items, lease: &Release| items.by_id_and_token(&lease.id, lease.token),
             send!(release),
         );
-        let fail =
-            ItemOp::new(Kind::Fail, |items, lease: &Fail| items.by_token(lease.token), send!(fail));
+        let fail = ItemOp::new(
+            Kind::Fail,
+            |items, lease: &Fail| items.by_id_and_token(&lease.id, lease.token),
+            send!(fail),
+        );
         let remove = ItemOp::new(Kind::Remove, by_id, send!(remove));
         let requeue = ItemOp::new(Kind::Requeue, by_id, send!(requeue));
         let bury = |items: &mut Items, bury: &Bury| items.by_id(&bury.target.id);

@@ -96,6 +96,8 @@ pub(crate) struct Extend {
 #[derive(Debug, Clone)]
 pub(crate) struct Release {
     pub(crate) token: Token,
+    /// For the order of calls: an item that is cancelled frees its id. Empty if no caller waits.
+    pub(crate) id: Bytes,
     pub(crate) delay_ms: u64,
     /// Why, perhaps empty. `None` if no worker has asked for it: the item is as if it had not been leased.
     pub(crate) reason: Option<String>,
@@ -104,6 +106,8 @@ pub(crate) struct Release {
 #[derive(Debug, Clone)]
 pub(crate) struct Fail {
     pub(crate) token: Token,
+    /// As for [`Release`].
+    pub(crate) id: Bytes,
     pub(crate) delay_ms: u64,
     /// The item is dead then, whatever its limit of attempts.
     pub(crate) dead: bool,

@@ -174,6 +174,7 @@ impl WorkQueue {
         for chunk in leases.chunks(MAX_BATCH) {
             let call = chunk.iter().map(|lease| Release {
                 token: lease.token(),
+                id: lease.item.id.clone(),
                 delay_ms,
                 reason: Some(options.reason.clone()),
             });
@@ -260,6 +261,7 @@ impl WorkQueue {
         for (chunk, errors) in leases.chunks(MAX_BATCH).zip(errors.chunks(MAX_BATCH)) {
             let call = chunk.iter().zip(errors).map(|(lease, error)| Fail {
                 token: lease.token(),
+                id: lease.item.id.clone(),
                 delay_ms,
                 dead: options.dead,
                 error: cut(error, MAX_ERROR_TEXT).to_owned(),

@@ -114,7 +114,7 @@ async fn a_completion_beats_it(bench: &Bench) {
 /// Ends the lease of a marked item in each way. It neither comes back nor dies.
 async fn a_lease_that_ends_ends_a_marked_item(bench: &Bench) {
     for retain in [Duration::ZERO, HOUR] {
-        for end in ["fail", "fail with a delay", "dead", "last", "release", "later", "expire"] {
+        for end in ["fail", "fail-later", "dead", "last", "release", "later", "expire"] {
             let queue = bench.client().await.queue(&format!("{end}-{}", retain.as_secs())).unwrap();
             let item = item("a").retain(retain).unique("k").max_attempts(if end == "last" {
                 1
@@ -127,7 +127,7 @@ async fn a_lease_that_ends_ends_a_marked_item(bench: &Bench) {
                     let state = queue.fail(&lease, "no", Duration::ZERO).await.unwrap();
                     assert_eq!(state, State::Cancelled);
                 }
-                "fail with a delay" => {
+                "fail-later" => {
                     assert_eq!(queue.fail(&lease, "no", HOUR).await.unwrap(), State::Cancelled);
                 }
                 "dead" => {
@@ -313,7 +313,9 @@ on_every_engine!(
 );
 
 /// A queue in which only waiting items were cancelled stays as it was.
-async fn only_a_mark_makes_a_queue_extended(bench: &Bench) {
+#[tokio::test]
+async fn only_a_mark_makes_a_queue_extended() {
+    let bench = crate::support::redis::bench();
     let queue = bench.queue().await;
     queue.add_items(["a", "b"].map(item)).await.unwrap();
     let lease = take(&queue).await;
@@ -330,5 +332,3 @@ async fn only_a_mark_makes_a_queue_extended(bench: &Bench) {
     assert_eq!(queue.fail(&lease, "", Duration::ZERO).await.unwrap(), State::Cancelled);
     assert_sound(&queue).await;
 }
-
-on_redis!(only_a_mark_makes_a_queue_extended);

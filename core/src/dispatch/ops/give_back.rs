@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::items::ItemOp;
 use crate::dispatch::batcher::Batcher;
 use crate::dispatch::queue_context::QueueContext;
@@ -34,7 +36,7 @@ impl GiveBack {
         let mut backoff = context.backoff();
         loop {
             let releases =
-                tokens.iter().map(|&token| Release { token, delay_ms: 0, reason: None }).collect();
+                tokens.iter().map(|&token| Release { token, id: Bytes::new(), delay_ms: 0, reason: None }).collect();
             match self.0.call(releases, context.until()).await {
                 // Repeating a release is harmless: the second one finds the lease lost.
                 Err(error) if error.kind().is_retryable() && !context.closed.is_cancelled() => {

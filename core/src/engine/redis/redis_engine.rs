@@ -91,6 +91,10 @@ impl RedisEngine {
         let extended = script.extended().filter(|_| keys.are_extended());
         let script = extended.unwrap_or(script);
         acl::check(&self.context, queue, script).await?;
+        if script.extends() {
+            // The calls behind it must not be sent again: that would change their order.
+            keys.set_extended();
+        }
         let until = request_id.map_or_else(|| self.context.until(), |id| id.until);
         let late_copy = request_id.map(|id| &*id.late_copy);
         manager

@@ -173,6 +173,11 @@ scripts! {
 }
 
 impl Script {
+    /// Whether it may make a queue extended.
+    pub(super) fn extends(self) -> bool {
+        self.is_extended() || self == Script::Cancel
+    }
+
     pub(super) fn name(self) -> &'static str {
         TEXTS[self as usize].0
     }

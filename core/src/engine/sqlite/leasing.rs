@@ -90,7 +90,7 @@ impl SqliteEngine {
         tokio::spawn(async move {
             let Ok(Ok((_, leased))) = late.await else { return };
             let release =
-                |item: LeasedItem| Release { token: item.token, delay_ms: 0, reason: None };
+                |item: LeasedItem| Release { token: item.token, id: item.id, delay_ms: 0, reason: None };
             let leases: Vec<_> = leased.items.into_iter().map(release).collect();
             let name = queue.clone();
             let give_back = move |db: &mut Database| settle::release(db, &name, &leases);

@@ -33,7 +33,7 @@ fn cancel_all(db: &mut Database, name: &QueueName) {
     assert_eq!(answers, [Some(true); 3]);
     let found = cancel::cancellations(db, name, &[token]).unwrap();
     assert_eq!(found.leases, [LeaseStatus::Cancelled]);
-    let fail = Fail { token, delay_ms: 1, dead: false, error: "no".into() };
+    let fail = Fail { token, id: Bytes::new(), delay_ms: 1, dead: false, error: "no".into() };
     assert_eq!(settle::fail(db, name, &[fail]).unwrap(), [Some(State::Cancelled)]);
 }
 
@@ -51,8 +51,8 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     let leases = lease::lease(db, &name, &wanted).unwrap().items;
     let [a, b, c, d] = [0, 1, 2, 3].map(|n: usize| leases[n].token);
     settle::extend(db, &name, &[Extend { token: a, duration_ms: 1 }]).unwrap();
-    settle::release(db, &name, &[Release { token: a, delay_ms: 1, reason: None }]).unwrap();
-    settle::fail(db, &name, &[Fail { token: b, delay_ms: 1, dead: false, error: "no".into() }])
+    settle::release(db, &name, &[Release { token: a, id: Bytes::new(), delay_ms: 1, reason: None }]).unwrap();
+    settle::fail(db, &name, &[Fail { token: b, id: Bytes::new(), delay_ms: 1, dead: false, error: "no".into() }])
         .unwrap();
     for (token, strict) in [(c, false), (d, true)] {
         let retain_ms = Some(u64::from(strict));
