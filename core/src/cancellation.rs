@@ -23,6 +23,13 @@ const INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub(crate) struct Watches(Mutex<HashMap<QueueName, Vec<Arc<Watch>>>>);
 
+impl Watches {
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
+}
+
 struct Watch {
     token: Token,
     shared: Arc<Shared>,
@@ -31,10 +38,6 @@ struct Watch {
 }
 
 impl Watch {
-    fn ends(&self) -> bool {
-        !self.shared.is_active() || self.shared.is_cancelled()
-    }
-
     fn is_checked_at(&self, counter: u64) -> bool {
         // Nobody may extend a lease that its holder has dropped without an end: then only an answer ends the watch.
         *lock(&self.checked) == Some(counter) && !self.shared.remaining().is_zero()
@@ -84,7 +87,7 @@ async fn run(context: Arc<Context>, queue: QueueName) {
 fn still_watched(context: &Context, queue: &QueueName) -> Option<Vec<Arc<Watch>>> {
     let mut queues = lock(&context.watches.0);
     let watches = queues.get_mut(queue)?;
-    watches.retain(|watch| !watch.ends());
+    watches.retain(|watch| watch.shared.is_watched());
     if watches.is_empty() || context.closed.is_cancelled() {
         queues.remove(queue);
         return None;
@@ -114,7 +117,7 @@ async fn ask(context: &Context, queue: &QueueName, watches: &[&Arc<Watch>]) -> R
         match status {
             LeaseStatus::Current => {}
             LeaseStatus::Cancelled => watch.shared.cancel(),
-            LeaseStatus::Lost => watch.shared.lose(),
+            LeaseStatus::Lost => watch.shared.end_watch(),
         }
     }
     Ok(found.counter)

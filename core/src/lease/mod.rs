@@ -9,13 +9,12 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 pub(crate) use self::shared::{Completing, Shared};
-use crate::Result;
-use crate::cancellation;
 use crate::dispatch::Context;
 use crate::engine::{LeasedItem, Token};
 use crate::item::{Ending, Releases, read_json};
 use crate::name::QueueName;
 use crate::unix_time::from_ms;
+use crate::{Result, cancellation};
 
 /// A leased item. Dropping the handle does not give the item back: the lease expires, and the item is
 /// delivered again.
@@ -178,7 +177,7 @@ impl Lease {
 impl Lease {
     /// Returns true when the client has learned that the [cancellation](crate::WorkQueue::cancel) of the item was
     /// requested: within about 4 s, while the server can be reached. Returns false when that cannot happen any more,
-    /// because the lease was settled or [is lost](Lease::is_lost), or the client is closed.
+    /// because the lease was settled or [is lost](Lease::is_lost) or not current any more, or the client is closed.
     ///
     /// The lease goes on: its holder may still complete it, or fail or release it, which ends the item as cancelled.
     ///
@@ -194,7 +193,7 @@ impl Lease {
             if self.shared.is_cancelled() {
                 return true;
             }
-            if self.is_lost() || !self.shared.is_active() || closed.is_cancelled() {
+            if self.is_lost() || !self.shared.is_watched() || closed.is_cancelled() {
                 return false;
             }
             let deadline = self.shared.local_deadline();

@@ -1,6 +1,6 @@
 //! The state of a lease: whether it is held, lost or settled, and until when.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,13 @@ const ACTIVE: u8 = 0;
 const LOST: u8 = 1;
 const SETTLED: u8 = 2;
 const DROPPED: u8 = 3;
+
+/// What is known about a cancellation of the item: nobody asks, the client asks, it was requested, or the lease is not
+/// current any more.
+const UNWATCHED: u8 = 0;
+const WATCHED: u8 = 1;
+const CANCELLED: u8 = 2;
+const OVER: u8 = 3;
 
 /// A call has completed the item through this handle.
 const COMPLETED: u32 = 1 << 31;
@@ -30,10 +37,8 @@ pub(crate) struct Shared {
     /// The deadline on the clock of this process, counted from before the request was sent. It is never later
     /// than the server's.
     local: Mutex<Instant>,
-    /// The client asks whether the cancellation of the item was requested.
-    watched: AtomicBool,
-    cancelled: AtomicBool,
-    /// The state has changed, or `cancelled` has.
+    notice: AtomicU8,
+    /// The state or the notice has changed.
     changed: Notify,
 }
 
@@ -44,8 +49,7 @@ impl Shared {
             completed: AtomicU32::new(0),
             deadline_ms: AtomicU64::new(deadline_ms),
             local: Mutex::new(local),
-            watched: AtomicBool::new(false),
-            cancelled: AtomicBool::new(false),
+            notice: AtomicU8::new(UNWATCHED),
             changed: Notify::new(),
         })
     }
@@ -128,17 +132,31 @@ impl Shared {
 
     /// True for the first call: the caller begins to watch the lease.
     pub(super) fn begin_watch(&self) -> bool {
-        !self.watched.load(Ordering::Relaxed) && !self.watched.swap(true, Ordering::AcqRel)
+        self.notice
+            .compare_exchange(UNWATCHED, WATCHED, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
     }
 
     /// The cancellation of the item was requested.
     pub(crate) fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
+        self.notice.store(CANCELLED, Ordering::Release);
         self.changed.notify_waiters();
     }
 
+    /// The lease is not current any more, perhaps because of a call of its holder that has no reply yet. So this says
+    /// nothing about whether it is lost.
+    pub(crate) fn end_watch(&self) {
+        self.notice.store(OVER, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    /// Whether a cancellation may still be noticed.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.is_active() && self.notice.load(Ordering::Acquire) == WATCHED
+    }
+
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire)
+        self.notice.load(Ordering::Acquire) == CANCELLED
     }
 
     /// Ends when something changes from now on.
@@ -147,7 +165,7 @@ impl Shared {
     }
 
     /// Neither settled, lost nor dropped.
-    pub(crate) fn is_active(&self) -> bool {
+    fn is_active(&self) -> bool {
         self.state.load(Ordering::Acquire) == ACTIVE
     }
 

@@ -30,6 +30,7 @@ mod shared_wait;
 mod slow_network;
 mod stolen_token;
 mod support;
+mod told;
 mod too_large;
 mod torn_log;
 mod waiting;

@@ -27,6 +27,8 @@ pub(super) enum Fault {
     NoAnswer,
     /// So late.
     Late(Duration),
+    /// When the operation is done, so late.
+    LateReply(Duration),
 }
 
 /// What goes wrong with an operation, of this name, on these ids.
@@ -58,6 +60,11 @@ impl Faulty {
             Some(Fault::Late(time)) => {
                 tokio::time::sleep(time).await;
                 work.await
+            }
+            Some(Fault::LateReply(time)) => {
+                let reply = work.await;
+                tokio::time::sleep(time).await;
+                reply
             }
             Some(Fault::Panic) => panic!("as planned"),
             Some(Fault::PanicAfter) => {
@@ -222,7 +229,8 @@ impl Engine for Faulty {
     }
 
     async fn cancellations(&self, queue: &QueueName, leases: &[Token]) -> Result<Cancellations> {
-        self.engine.cancellations(queue, leases).await
+        let work = self.engine.cancellations(queue, leases);
+        self.run("cancellations", &[], &no_lane(), work).await
     }
 
     async fn revise(

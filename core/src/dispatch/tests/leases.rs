@@ -80,3 +80,56 @@ async fn each_lease_says_whether_it_was_completed() {
     assert_eq!(queue.complete_many(&leases[1_004..1_005]).await.unwrap(), [false]);
     assert_eq!(says(&leases[1_004..1_005]), [Some(false)]);
 }
+
+/// The engine says that a lease is not current, because a call of its holder has ended it and has no reply yet.
+#[tokio::test]
+async fn a_lease_that_its_holder_ends_is_not_lost() {
+    let (engine, client, _queue) = faulty("memory:", SOON).await;
+    engine.set(|operation, _| {
+        let ends = ["complete", "release", "fail"].contains(&operation);
+        ends.then_some(Fault::LateReply(ms(5_000)))
+    });
+    let mut calls = tokio::task::JoinSet::new();
+    for end in ["complete", "release", "fail"] {
+        let queue = client.queue(end).unwrap();
+        calls.spawn(async move {
+            queue.add_item(item("a")).await.unwrap();
+            let lease = queue.lease(at_once()).await.unwrap().unwrap();
+            let call = async {
+                match end {
+                    "complete" => assert!(queue.complete(&lease).await.unwrap()),
+                    "release" => queue.release(&lease, Duration::ZERO).await.unwrap(),
+                    _ => drop(queue.fail(&lease, "no", Duration::ZERO).await.unwrap()),
+                }
+            };
+            let watch = async {
+                assert!(!lease.cancelled().await);
+                assert!(!lease.is_settled(), "the call has no reply yet");
+                assert!(!lease.is_lost(), "{end}");
+            };
+            tokio::join!(call, watch);
+            assert!(lease.is_settled() && !lease.is_lost(), "{end}");
+        });
+    }
+    calls.join_all().await;
+}
+
+#[tokio::test]
+async fn a_holder_is_told_when_the_engine_goes_on() {
+    let (engine, client, queue) = faulty("memory:", SOON).await;
+    queue.add_item(item("a")).await.unwrap();
+    let lease = queue.lease(at_once()).await.unwrap().unwrap();
+    let tries = Arc::new(AtomicUsize::new(0));
+    let counted = tries.clone();
+    engine.set(move |operation, _| {
+        let asks = operation == "cancellations";
+        let refused = asks && counted.fetch_add(1, Relaxed) < 2;
+        refused.then(|| Fault::Refuse(Error::unavailable("the server is gone", false)))
+    });
+    assert!(queue.cancel("a").await.unwrap() && !lease.is_cancelled());
+    assert!(tokio::time::timeout(3 * SOON, lease.cancelled()).await.unwrap());
+    assert_eq!(tries.load(Relaxed), 3, "two were refused");
+    // Nobody is watched any more, so nobody asks.
+    let watches = &client.context().watches;
+    assert!(eventually(SOON, async || watches.is_empty()).await);
+}
