@@ -76,7 +76,7 @@ const STATES: [(&str, Count); 6] = [
     ("cancelled", |counts| counts.cancelled),
 ];
 
-const TOTALS: [(&str, &str, Count); 8] = [
+const TOTALS: [(&str, &str, Count); 9] = [
     ("added", "Items added", |counts| counts.totals.added),
     ("leased", "Leases granted", |counts| counts.totals.leased),
     ("completed", "Items completed", |counts| counts.totals.completed),
@@ -85,6 +85,9 @@ const TOTALS: [(&str, &str, Count); 8] = [
     ("dead", "Items that became dead", |counts| counts.totals.died),
     ("removed", "Items removed or purged", |counts| counts.totals.removed),
     ("replaced", "Items replaced by an add", |counts| counts.totals.replaced),
+    ("expired_unleased", "Items that nobody leased before they expired", |counts| {
+        counts.totals.expired_unleased
+    }),
 ];
 
 type Damages = fn(&QueueState) -> &BTreeMap<Damage, u64>;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use leaseq::Client;
-use leaseq_test_support::{RedisServer, eventually_blocking};
+use leaseq::{Client, State};
+use leaseq_test_support::{RedisServer, eventually, eventually_blocking};
 use serde_json::Value;
 
 use crate::support::{Cleaner, SOON, item, lease, ms, run, secs};
@@ -35,6 +35,11 @@ async fn stage() -> (RedisServer, Client, Cleaner) {
     queue.add_item(item("retained").priority(9).retain(secs(3600))).await.unwrap();
     queue.add_item(item("retained").priority(9).retain(secs(3600)).replace()).await.unwrap();
     queue.complete(&lease(&queue, secs(60)).await).await.unwrap();
+    queue.add_item(item("expired").expires_in(ms(1))).await.unwrap();
+    // Until its time has passed; then the next lease finds it.
+    let is_dead =
+        async || queue.get("expired").await.unwrap().is_some_and(|info| info.state == State::Dead);
+    assert!(eventually(SOON, is_dead).await);
     let _held = lease(&queue, secs(60)).await;
     server.cli(&["HSET", "leaseq:{emails}:ids", "nothing", "999"]);
     let cleaner = Cleaner::start(&server.url(), &[]);
@@ -69,16 +74,17 @@ async fn dashboard_and_alerts_use_metrics_that_exist() {
     for sample in [
         r#"leaseq_items{queue="emails",state="ready"} 1"#,
         r#"leaseq_items{queue="emails",state="leased"} 1"#,
-        r#"leaseq_items{queue="emails",state="dead"} 1"#,
+        r#"leaseq_items{queue="emails",state="dead"} 2"#,
         r#"leaseq_items{queue="emails",state="completed"} 1"#,
         r#"leaseq_items{queue="emails",state="cancelled"} 0"#,
-        r#"leaseq_added_total{queue="emails"} 7"#,
+        r#"leaseq_added_total{queue="emails"} 8"#,
         r#"leaseq_leased_total{queue="emails"} 4"#,
         r#"leaseq_completed_total{queue="emails"} 2"#,
         r#"leaseq_failed_total{queue="emails"} 1"#,
-        r#"leaseq_dead_total{queue="emails"} 1"#,
+        r#"leaseq_dead_total{queue="emails"} 2"#,
         r#"leaseq_removed_total{queue="emails"} 1"#,
         r#"leaseq_replaced_total{queue="emails"} 1"#,
+        r#"leaseq_expired_unleased_total{queue="emails"} 1"#,
         r#"leaseq_damage_mended_total{queue="emails",damage="ids without an item"} 1"#,
         "leaseq_up 1",
     ] {

@@ -281,6 +281,44 @@ async fn an_unreadable_extra_row_keeps_nobody_from_looking() {
     }
 }
 
+/// Nor whatever a row of an item that expires has.
+#[tokio::test]
+async fn an_unreadable_time_keeps_nobody_from_working() {
+    for column in [
+        "expires_at = 'noon'",
+        "expires_at = 5",
+        "expires_at = -9223372036854775807 - 1",
+        "expires_at = 9223372036854775807",
+        "retain = 'long'",
+        "unique_key = 5",
+        "ended_at = 'noon'",
+        "result = 7",
+        "queue = 'x'",
+    ] {
+        let place = Place::new();
+        let queue = place.queue().await;
+        let items = ["failed", "released", "done", "ready"]
+            .map(|id| item(id).unique(id).expires_in(Duration::from_secs(999)));
+        queue.add_items(items).await.unwrap();
+        let [failed, released, done] = &queue.lease_many(3, at_once()).await.unwrap()[..] else {
+            panic!("three leases")
+        };
+        hurt(&place, &format!("UPDATE extra SET {column}"));
+        let queue = place.queue().await;
+        let (again, other) = (queue.get("failed").await, queue.get("ready").await);
+        assert!(again.unwrap().is_some() && other.unwrap().is_some(), "{column}");
+        queue.light_clean().await.unwrap();
+        let old = place.queue().await;
+        old.fail(failed, "no", Duration::ZERO).await.unwrap();
+        old.release(released, Duration::ZERO).await.unwrap();
+        assert!(old.complete(done).await.unwrap(), "{column}");
+        queue.light_clean().await.unwrap();
+        queue.deep_clean().await.unwrap();
+        assert!(queue.lease(at_once()).await.unwrap().is_some(), "{column}");
+        queue.requeue(["failed", "released", "ready"]).await.unwrap();
+    }
+}
+
 /// The smallest and largest numbers, where times and counts stand. Debug builds check arithmetic.
 #[tokio::test]
 async fn no_number_in_the_file_makes_a_call_panic() {

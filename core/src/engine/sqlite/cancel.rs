@@ -78,11 +78,13 @@ pub(super) fn cancel(
 /// Marks a leased item. SQLite rejects a change of a row that keeps a value of a wrong type, which another program
 /// may have written.
 fn mark(db: &Database, number: i64) -> Result<()> {
-    const MARK: &str = "INSERT INTO extra (queue, number, retain, marked)
+    const MARK: &str = concat!(
+        "INSERT INTO extra (queue, number, retain, marked)
         VALUES ((SELECT queue FROM item WHERE number = ?1), ?1, 0, 1)
         ON CONFLICT (number) DO UPDATE SET marked = 1, ended_at = NULL, result = NULL,
-            retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
-            unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END";
+        expires_at = CASE typeof(expires_at) WHEN 'integer' THEN expires_at END, ",
+        extra::readable!()
+    );
     db.run(MARK, |s| s.execute([number]))?;
     db.run("UPDATE item SET more = 1 WHERE number = ?1", |s| s.execute([number]))?;
     Ok(())

@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, params};
 use super::change::renumber;
 use super::count_delta::CountDelta;
 use super::database::Database;
+use super::extra::readable;
 use super::row::{Stored, read_priority, read_state};
 use super::unique;
 use crate::Result;
@@ -39,8 +40,11 @@ pub(super) fn unexpired(db: &Database, found: Option<Stored>) -> Result<Option<S
 
 /// The item expires no more.
 pub(super) fn end(db: &Database, number: i64) -> Result<()> {
-    const END: &str =
-        "UPDATE extra SET expires_at = NULL WHERE number = ?1 AND expires_at IS NOT NULL";
+    const END: &str = concat!(
+        "UPDATE extra SET expires_at = NULL, ended_at = NULL, result = NULL, ",
+        readable!(),
+        " WHERE number = ?1 AND expires_at IS NOT NULL"
+    );
     db.run(END, |s| s.execute([number]))?;
     Ok(())
 }
@@ -95,7 +99,11 @@ pub(super) fn sweep(
         FROM extra LEFT JOIN item ON item.number = extra.number
         WHERE extra.queue = ?1 AND extra.expires_at BETWEEN 0 AND ?2
         ORDER BY extra.expires_at LIMIT ?3";
-    const SEEN_LEASED: &str = "UPDATE extra SET expires_at = -expires_at WHERE number = ?1";
+    const SEEN_LEASED: &str = concat!(
+        "UPDATE extra SET expires_at = -expires_at, ended_at = NULL, result = NULL, ",
+        readable!(),
+        " WHERE number = ?1"
+    );
     let passed = params![queue, db.now as i64, limit as i64];
     let found: Vec<(i64, Option<State>, u8, i64)> = db.rows(PASSED, passed, |row| {
         let size = row.get_ref(3)?.as_i64().unwrap_or(0);
@@ -113,6 +121,7 @@ pub(super) fn sweep(
                 let number = renumber(db, queue, number)?;
                 die(db, queue, number, state, priority, delta)?;
             }
+            // Only another program can have left the time of an item that has ended.
             _ => end(db, number)?,
         }
     }

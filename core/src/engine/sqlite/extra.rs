@@ -24,6 +24,18 @@ pub(super) struct Extra {
     pub(super) marked: bool,
 }
 
+/// Assignments with which a row can be changed: SQLite rejects a change of a row that keeps a value of a wrong type,
+/// which another program may have written.
+macro_rules! readable {
+    () => {
+        "queue = CASE typeof(queue) WHEN 'integer' THEN queue ELSE
+            coalesce((SELECT item.queue FROM item WHERE item.number = extra.number), 0) END,
+        retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
+        unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END"
+    };
+}
+pub(super) use readable;
+
 /// The row of an item; the defaults if it has none. The result is not read unless `most` says how many bytes it may
 /// have. `None`: it has more.
 pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Option<Extra>> {
@@ -63,8 +75,7 @@ pub(super) fn write(db: &Database, queue: i64, number: i64, extra: &Extra) -> Re
     Ok(())
 }
 
-/// Keeps an item that has ended. SQLite rejects a change of a row that keeps a value of a wrong type, which another
-/// program may have written.
+/// Keeps an item that has ended.
 pub(super) fn retain(
     db: &Database,
     number: i64,
@@ -74,11 +85,12 @@ pub(super) fn retain(
 ) -> Result<()> {
     const KEEP: &str =
         "UPDATE item SET state = ?2, sort_key = ?3, position = 0, more = 1 WHERE number = ?1";
-    const NOTE: &str = "INSERT INTO extra (queue, number, retain, ended_at, result)
+    const NOTE: &str = concat!(
+        "INSERT INTO extra (queue, number, retain, ended_at, result)
         VALUES ((SELECT queue FROM item WHERE number = ?1), ?1, 0, ?2, ?3)
-        ON CONFLICT (number) DO UPDATE SET ended_at = ?2, result = ?3, expires_at = NULL, marked = 0,
-            retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
-            unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END";
+        ON CONFLICT (number) DO UPDATE SET ended_at = ?2, result = ?3, expires_at = NULL, marked = 0, ",
+        readable!()
+    );
     let now = db.now as i64;
     db.run(KEEP, |s| s.execute(params![number, state, now.saturating_add(retain)]))?;
     db.run(NOTE, |s| s.execute(params![number, now, result]))?;
@@ -87,11 +99,12 @@ pub(super) fn retain(
 
 /// Gives what is kept for an item that has not ended to its new number.
 pub(super) fn renumber(db: &Database, queue: i64, old: i64, new: i64) -> Result<()> {
-    const MOVE: &str = "UPDATE extra SET number = ?2, ended_at = NULL, result = NULL, marked = 0,
-            expires_at = CASE typeof(expires_at) WHEN 'integer' THEN expires_at END,
-            retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
-            unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END
-        WHERE number = ?1";
+    const MOVE: &str = concat!(
+        "UPDATE extra SET number = ?2, ended_at = NULL, result = NULL, marked = 0,
+        expires_at = CASE typeof(expires_at) WHEN 'integer' THEN expires_at END, ",
+        readable!(),
+        " WHERE number = ?1"
+    );
     const OWN: &str = "UPDATE unique_key SET number = ?3 WHERE queue = ?1 AND number = ?2
         AND key = (SELECT unique_key FROM extra WHERE number = ?3)";
     db.run(MOVE, |s| s.execute([old, new]))?;
