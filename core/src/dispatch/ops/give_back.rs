@@ -35,8 +35,10 @@ impl GiveBack {
         let QueueContext { context, queue, .. } = &**self.queue();
         let mut backoff = context.backoff();
         loop {
-            let releases =
-                tokens.iter().map(|&token| Release { token, id: Bytes::new(), delay_ms: 0, reason: None }).collect();
+            let releases = tokens
+                .iter()
+                .map(|&token| Release { token, id: Bytes::new(), delay_ms: 0, reason: None })
+                .collect();
             match self.0.call(releases, context.until()).await {
                 // Repeating a release is harmless: the second one finds the lease lost.
                 Err(error) if error.kind().is_retryable() && !context.closed.is_cancelled() => {

@@ -75,8 +75,7 @@ pub(super) fn cancel(
     Ok(answers)
 }
 
-/// Marks a leased item. SQLite rejects a change of a row that keeps a value of a wrong type, which another program
-/// may have written.
+/// Marks a leased item.
 fn mark(db: &Database, number: i64) -> Result<()> {
     const MARK: &str = concat!(
         "INSERT INTO extra (queue, number, retain, marked)

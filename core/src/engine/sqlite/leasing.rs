@@ -89,8 +89,12 @@ impl SqliteEngine {
         let (queue, timeout) = (queue.clone(), self.timeout);
         tokio::spawn(async move {
             let Ok(Ok((_, leased))) = late.await else { return };
-            let release =
-                |item: LeasedItem| Release { token: item.token, id: item.id, delay_ms: 0, reason: None };
+            let release = |item: LeasedItem| Release {
+                token: item.token,
+                id: item.id,
+                delay_ms: 0,
+                reason: None,
+            };
             let leases: Vec<_> = leased.items.into_iter().map(release).collect();
             let name = queue.clone();
             let give_back = move |db: &mut Database| settle::release(db, &name, &leases);

@@ -51,9 +51,18 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     let leases = lease::lease(db, &name, &wanted).unwrap().items;
     let [a, b, c, d] = [0, 1, 2, 3].map(|n: usize| leases[n].token);
     settle::extend(db, &name, &[Extend { token: a, duration_ms: 1 }]).unwrap();
-    settle::release(db, &name, &[Release { token: a, id: Bytes::new(), delay_ms: 1, reason: None }]).unwrap();
-    settle::fail(db, &name, &[Fail { token: b, id: Bytes::new(), delay_ms: 1, dead: false, error: "no".into() }])
-        .unwrap();
+    settle::release(
+        db,
+        &name,
+        &[Release { token: a, id: Bytes::new(), delay_ms: 1, reason: None }],
+    )
+    .unwrap();
+    settle::fail(
+        db,
+        &name,
+        &[Fail { token: b, id: Bytes::new(), delay_ms: 1, dead: false, error: "no".into() }],
+    )
+    .unwrap();
     for (token, strict) in [(c, false), (d, true)] {
         let retain_ms = Some(u64::from(strict));
         let result = Some("done".into());
@@ -84,7 +93,8 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     db.now += 10;
     lease::lease(db, &name, &wanted).unwrap();
     let token = leased[0].token;
-    settle::release(db, &name, &[Release { token, delay_ms: 0, reason: None }]).unwrap();
+    settle::release(db, &name, &[Release { token, id: Bytes::new(), delay_ms: 0, reason: None }])
+        .unwrap();
     query::counts(db, &name).unwrap();
     let ids = [1, 7].map(|id| Bytes::from(vec![id]));
     query::get(db, &name, &ids, true).unwrap();
