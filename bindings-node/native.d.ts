@@ -21,8 +21,11 @@ export declare class Bridge {
   take(): [Float64Array, Buffer, Leases[]]
   /** Whether the process must not end now, because calls are pending. */
   hold(hold: boolean): void
-  /** Answers when the lease is lost; can be cancelled, which it must be for one that is not. */
-  watchLost(call: number, holder: Leases, index: number): void
+  /**
+   * Answers with false when the lease is lost, and with true when the client learns that the
+   * cancellation of the item was requested; can be cancelled, which it must be if neither happens.
+   */
+  watchEnd(call: number, holder: Leases, index: number): void
 }
 
 /**
@@ -50,6 +53,8 @@ export declare class Leases {
   remaining(index: number): number
   isLost(index: number): boolean
   isSettled(index: number): boolean
+  /** From the first call on the client asks the server. */
+  isCancelled(index: number): boolean
   /** Null if that is unknown. */
   completed(index: number): boolean | null
 }
@@ -78,6 +83,8 @@ export declare class NativeQueue {
   requeue(call: number, ids: Array<string | Uint8Array>, generations: Array<string | undefined | null>): void
   /** As `remove`. An empty error is none. */
   bury(call: number, ids: Array<string | Uint8Array>, error: string, generations: Array<string | undefined | null>): void
+  /** As `remove`. */
+  cancel(call: number, ids: Array<string | Uint8Array>, generations: Array<string | undefined | null>): void
   /**
    * For each item: id, generation, and then data, priority, delay, when it is due, and limit of
    * attempts, as far as they change. Answers with 0 or 1 for each.

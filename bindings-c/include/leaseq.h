@@ -494,6 +494,10 @@ typedef struct {
      */
     uint64_t total_replaced;
     /**
+     * Items that have ended because they were cancelled, since then.
+     */
+    uint64_t total_cancelled;
+    /**
      * Whether leasing is paused: 1 or 0.
      */
     uint64_t paused;
@@ -596,6 +600,33 @@ leaseq_status leaseq_queue_remove_many(const leaseq_queue *queue,
                                        const leaseq_item_ref *items,
                                        size_t count,
                                        bool *removed,
+                                       leaseq_error **error);
+
+/**
+ * Cancels an item. If it is ready or delayed, it is gone, or retained in `LEASEQ_STATE_CANCELLED`.
+ * If it is leased, it is marked: its holder may still complete it; if the lease fails, is released
+ * or expires instead, the item ends as cancelled, and is neither retried nor dead. A holder that
+ * asks (leaseq_lease_is_cancelled()) learns of it within a few seconds. `*cancelled` is true if the
+ * item is cancelled, or leased and marked by this call or an earlier one; false if it does not exist
+ * or has ended. It may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_cancel(const leaseq_queue *queue,
+                                  const void *id,
+                                  size_t id_len,
+                                  bool *cancelled,
+                                  leaseq_error **error);
+
+/**
+ * Cancels `count` items; `cancelled`, an array of `count` or NULL, receives the results in their
+ * order: false also for an item of another generation than that of its leaseq_item_ref.
+ * @return as leaseq_queue_cancel(); `LEASEQ_INVALID` for a text that is no generation.
+ */
+leaseq_status leaseq_queue_cancel_many(const leaseq_queue *queue,
+                                       const leaseq_item_ref *items,
+                                       size_t count,
+                                       bool *cancelled,
                                        leaseq_error **error);
 
 /**
@@ -992,6 +1023,11 @@ size_t leaseq_item_info_data_len(const leaseq_item_info *info);
 leaseq_state leaseq_item_info_state(const leaseq_item_info *info);
 
 /**
+ * True if the item is leased and its cancellation was requested. False for NULL.
+ */
+bool leaseq_item_info_cancel_requested(const leaseq_item_info *info);
+
+/**
  * Priority, 0 to 9.
  */
 int32_t leaseq_item_info_priority(const leaseq_item_info *info);
@@ -1376,6 +1412,28 @@ bool leaseq_lease_is_settled(const leaseq_lease *lease);
  * in a forked child, because the lease is its parent's.
  */
 leaseq_completed leaseq_lease_completed(const leaseq_lease *lease);
+
+/**
+ * True once the client has learned that the cancellation of the item was requested
+ * (leaseq_queue_cancel()). The first call returns false, and makes the client ask the server in the
+ * background: every 2 s, once for all such leases of a queue. So it tells within about 4 s. The
+ * lease goes on: release or fail it, which ends the item as cancelled, or complete it all the same.
+ * False for NULL and in a forked child.
+ */
+bool leaseq_lease_is_cancelled(const leaseq_lease *lease);
+
+/**
+ * A file descriptor for `poll`, `epoll` or `select` that becomes readable when
+ * leaseq_lease_is_cancelled() becomes true, and stays so; never if the lease ends before that. The
+ * first call opens it, further calls return the same. It belongs to the lease, and is closed when
+ * that is freed: do not read, write or close it, and remove it from the event loop first. `*fd` is
+ * -1 after an error.
+ * @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor or thread left;
+ * `LEASEQ_INVALID` for NULL and in a forked child.
+ */
+leaseq_status leaseq_lease_cancelled_fd(const leaseq_lease *lease,
+                                        int32_t *fd,
+                                        leaseq_error **error);
 
 /**
  * Frees a lease and makes the pointer NULL. NULL and a pointer to NULL are allowed. An item that

@@ -123,6 +123,14 @@ class Lease {
     }
     bool is_lost() const noexcept { return leaseq_lease_is_lost(get()); }
     bool is_settled() const noexcept { return leaseq_lease_is_settled(get()); }
+    /** See leaseq_lease_is_cancelled(). */
+    bool is_cancelled() const noexcept { return leaseq_lease_is_cancelled(get()); }
+    /** Readable when is_cancelled() becomes true; see leaseq_lease_cancelled_fd(). */
+    int cancelled_fd() const {
+        int fd = -1;
+        check([&](leaseq_error **error) { return leaseq_lease_cancelled_fd(get(), &fd, error); });
+        return fd;
+    }
     /** Nothing if that is unknown; see ::leaseq_completed. */
     std::optional<bool> completed() const noexcept {
         const leaseq_completed completed = leaseq_lease_completed(get());
@@ -241,6 +249,15 @@ class Queue {
             return leaseq_queue_add_item(get(), data.data(), data.size(), made, &added, error);
         });
         return added;
+    }
+
+    /** True: cancelled, or leased and marked; see leaseq_queue_cancel(). */
+    bool cancel(std::string_view id) {
+        bool cancelled = false;
+        check([&](leaseq_error **error) {
+            return leaseq_queue_cancel(get(), id.data(), id.size(), &cancelled, error);
+        });
+        return cancelled;
     }
 
     /** Nothing: there was none in the time to wait. */

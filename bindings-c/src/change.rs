@@ -1,4 +1,4 @@
-//! Operations for operators on items: remove, requeue, bury, revise.
+//! Operations for operators on items: remove, requeue, bury, revise, cancel.
 
 use std::ffi::{c_char, c_void};
 
@@ -121,6 +121,43 @@ pub unsafe extern "C" fn leaseq_queue_remove_many(
     // SAFETY: the conventions of the header.
     unsafe {
         many(queue, items, count, removed, error, async |q, items| q.remove_many(items).await)
+    }
+}
+
+/// Cancels an item. If it is ready or delayed, it is gone, or retained in `LEASEQ_STATE_CANCELLED`.
+/// If it is leased, it is marked: its holder may still complete it; if the lease fails, is released
+/// or expires instead, the item ends as cancelled, and is neither retried nor dead. A holder that
+/// asks (leaseq_lease_is_cancelled()) learns of it within a few seconds. `*cancelled` is true if the
+/// item is cancelled, or leased and marked by this call or an earlier one; false if it does not exist
+/// or has ended. It may be NULL.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
+/// operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_cancel(
+    queue: Option<&leaseq_queue>,
+    id: *const c_void,
+    id_len: usize,
+    cancelled: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe { one(queue, id, id_len, cancelled, error, async |q, items| q.cancel_many(items).await) }
+}
+
+/// Cancels `count` items; `cancelled`, an array of `count` or NULL, receives the results in their
+/// order: false also for an item of another generation than that of its leaseq_item_ref.
+/// @return as leaseq_queue_cancel(); `LEASEQ_INVALID` for a text that is no generation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_cancel_many(
+    queue: Option<&leaseq_queue>,
+    items: *const leaseq_item_ref,
+    count: usize,
+    cancelled: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        many(queue, items, count, cancelled, error, async |q, items| q.cancel_many(items).await)
     }
 }
 

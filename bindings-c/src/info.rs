@@ -86,6 +86,12 @@ pub extern "C" fn leaseq_item_info_state(info: Option<&leaseq_item_info>) -> lea
     look(info, leaseq_state::LEASEQ_STATE_NONE, |item| state_of(item.info.state))
 }
 
+/// True if the item is leased and its cancellation was requested. False for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_cancel_requested(info: Option<&leaseq_item_info>) -> bool {
+    look(info, false, |item| item.info.cancel_requested)
+}
+
 /// Priority, 0 to 9.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_priority(info: Option<&leaseq_item_info>) -> i32 {

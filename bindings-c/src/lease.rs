@@ -1,15 +1,19 @@
 //! The properties of a lease.
 
 use std::ffi::c_char;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use leaseq::Lease;
-use leaseq::blocking::ProcessBound;
+use leaseq::blocking::{self, ProcessBound};
 
+use crate::error::{leaseq_error, leaseq_status};
+use crate::event::Event;
 use crate::failure::Result;
 use crate::guard::{self, look};
 use crate::history::{self, leaseq_ending};
 use crate::info::Text;
-use crate::pointer::{array, give, given, ms, since_epoch};
+use crate::pointer::{Out, array, give, given, ms, since_epoch};
+use crate::status::status;
 
 /// Whether an item was completed through a lease.
 #[repr(C)]
@@ -31,13 +35,38 @@ pub struct leaseq_lease {
     lease: ProcessBound<Lease>,
     last_error: Text,
     reason: Text,
+    /// Set when the client learns of a cancellation.
+    cancelled: Mutex<Option<Arc<Event>>>,
 }
 
 impl leaseq_lease {
     pub(crate) fn give(lease: Lease) -> *mut Self {
         let last_error = Text::new(lease.last_error());
         let reason = Text::new(history::reason(lease.releases()));
-        give(leaseq_lease { lease: ProcessBound::new(lease), last_error, reason })
+        give(leaseq_lease {
+            lease: ProcessBound::new(lease),
+            last_error,
+            reason,
+            cancelled: Mutex::default(),
+        })
+    }
+
+    /// The file descriptor that becomes readable when the client learns of a cancellation.
+    fn cancelled_fd(&self) -> Result<i32> {
+        let told = self.get()?.cancelled();
+        let mut cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(event) = &*cancelled {
+            return Ok(event.fd());
+        }
+        let event = Arc::new(Event::new("a lease")?);
+        let set = event.clone();
+        // Ends with the lease, which it does not keep.
+        blocking::start(async move {
+            if told.await {
+                set.set();
+            }
+        })?;
+        Ok(cancelled.insert(event).fd())
     }
 
     /// The lease, in the process that leased it.
@@ -225,6 +254,39 @@ pub extern "C" fn leaseq_lease_completed(lease: Option<&leaseq_lease>) -> leaseq
             None => leaseq_completed::LEASEQ_COMPLETED_UNKNOWN,
         }
     })
+}
+
+/// True once the client has learned that the cancellation of the item was requested
+/// (leaseq_queue_cancel()). The first call returns false, and makes the client ask the server in the
+/// background: every 2 s, once for all such leases of a queue. So it tells within about 4 s. The
+/// lease goes on: release or fail it, which ends the item as cancelled, or complete it all the same.
+/// False for NULL and in a forked child.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_is_cancelled(lease: Option<&leaseq_lease>) -> bool {
+    look(lease, false, |lease| lease.get().is_ok_and(Lease::is_cancelled))
+}
+
+/// A file descriptor for `poll`, `epoll` or `select` that becomes readable when
+/// leaseq_lease_is_cancelled() becomes true, and stays so; never if the lease ends before that. The
+/// first call opens it, further calls return the same. It belongs to the lease, and is closed when
+/// that is freed: do not read, write or close it, and remove it from the event loop first. `*fd` is
+/// -1 after an error.
+/// @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor or thread left;
+/// `LEASEQ_INVALID` for NULL and in a forked child.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_lease_cancelled_fd(
+    lease: Option<&leaseq_lease>,
+    fd: *mut i32,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let fd = Out::one(fd, -1, "fd")?;
+            fd.set(given(lease, "lease")?.cancelled_fd()?);
+            Ok(())
+        })
+    }
 }
 
 /// Frees a lease and makes the pointer NULL. NULL and a pointer to NULL are allowed. An item that

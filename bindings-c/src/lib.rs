@@ -19,6 +19,7 @@ mod client;
 mod complete_and_lease;
 mod connect_options;
 mod error;
+mod event;
 mod failure;
 mod fork;
 mod guard;

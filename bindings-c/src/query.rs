@@ -54,6 +54,8 @@ pub struct leaseq_counts {
     pub total_replaced: u64,
     /// Items that nobody leased before they expired, since then; they count in `total_died` too.
     pub total_expired_unleased: u64,
+    /// Items that have ended because they were cancelled, since then.
+    pub total_cancelled: u64,
     /// Whether leasing is paused: 1 or 0.
     pub paused: u64,
 }
@@ -78,6 +80,7 @@ impl From<Counts> for leaseq_counts {
             total_removed: counts.totals.removed,
             total_replaced: counts.totals.replaced,
             total_expired_unleased: counts.totals.expired_unleased,
+            total_cancelled: counts.totals.cancelled,
             paused: counts.paused.into(),
         }
     }

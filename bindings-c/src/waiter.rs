@@ -1,9 +1,6 @@
 //! Leasing for event loops: a call in the background, and a file descriptor that becomes readable
 //! when it is answered.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use leaseq::blocking::{self, ProcessBound};
@@ -11,6 +8,7 @@ use leaseq::{Error, Lease, LeaseOptions};
 use tokio::sync::Notify;
 
 use crate::error::{leaseq_error, leaseq_status};
+use crate::event::Event;
 use crate::failure::{Failure, Result};
 use crate::guard::{self, look};
 use crate::lease::leaseq_lease;
@@ -27,8 +25,8 @@ struct Handle(Arc<Waiter>);
 
 struct Waiter {
     queue: leaseq_queue,
-    /// An eventfd: readable while there is an answer.
-    event: File,
+    /// Set while there is an answer.
+    event: Event,
     state: Mutex<State>,
     freed: Notify,
 }
@@ -67,8 +65,7 @@ impl Waiter {
             State::Freed => self.queue.give_back(&answer.unwrap_or_default()),
             _ => {
                 *state = State::Answered(answer);
-                // Cannot block: the count is 0.
-                let _ = (&self.event).write(&1_u64.to_ne_bytes());
+                self.event.set();
             }
         }
     }
@@ -90,8 +87,7 @@ impl Waiter {
             *state = State::Answered(Ok(left));
             return answer;
         }
-        // Cannot block: the count is 1.
-        let _ = (&self.event).read(&mut [0; 8]);
+        self.event.clear();
         answer
     }
 }
@@ -129,7 +125,7 @@ pub unsafe extern "C" fn leaseq_waiter_new(
             let queue = given(queue, "queue")?.clone();
             let waiter = Waiter {
                 queue,
-                event: event()?,
+                event: Event::new("a waiter")?,
                 state: Mutex::new(State::Idle),
                 freed: Notify::new(),
             };
@@ -139,25 +135,12 @@ pub unsafe extern "C" fn leaseq_waiter_new(
     }
 }
 
-fn event() -> Result<File> {
-    // SAFETY: a plain system call.
-    let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-    if event < 0 {
-        let why = std::io::Error::last_os_error();
-        let message = format!("no file descriptor for a waiter: {why}; nothing was executed");
-        let kind = leaseq::ErrorKind::Unavailable;
-        return Err(Failure { kind, message, outcome_unknown: false });
-    }
-    // SAFETY: just opened, and owned by nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(event) }.into())
-}
-
 /// The file descriptor for `poll`, `epoll` or `select`: readable while leaseq_waiter_take() has an
 /// answer. It belongs to the waiter: do not read, write or close it. -1 for NULL and in a forked
 /// child.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_waiter_fd(waiter: Option<&leaseq_waiter>) -> i32 {
-    look(waiter, -1, |waiter| waiter.get().map_or(-1, |waiter| waiter.event.as_raw_fd()))
+    look(waiter, -1, |waiter| waiter.get().map_or(-1, |waiter| waiter.event.fd()))
 }
 
 /// Starts to lease up to `count` items in the background, with the arguments of

@@ -41,7 +41,7 @@ export class ItemInfo {
   readonly releases!: Releases | null
   /**
    * Names this life of the id, for `ifGeneration`: an opaque text. It changes when the item is added
-   * anew, buried or revised; leases and `requeue` keep it.
+   * anew, buried, revised or cancelled while it waits; leases and `requeue` keep it.
    */
   readonly generation!: string
   /** When the item was added, on the server's clock, in ms since 1970. */
@@ -57,6 +57,8 @@ export class ItemInfo {
   readonly result: Buffer | null
   /** How long the item is retained after its completion, as it was added; `null` for not at all. */
   readonly retainMs!: number | null
+  /** Whether the item is leased and its cancellation was requested. */
+  readonly cancelRequested!: boolean
   /** The unique key as text, like the id; `null` if it has none. */
   readonly unique: string | null
   /** The exact unique key; `null` if it has none. */

@@ -222,21 +222,39 @@ export class Lease {
   }
 
   /**
-   * Aborts when the lease is lost, with a `LeaseLostError` as its reason, to stop work that depends
-   * on the lease. It never aborts for a lease that was completed, released or failed, or that is
-   * garbage except for the signal.
+   * True once the client has learned that the cancellation of the item was requested. The first look
+   * returns false and makes the client ask the server, as `signal` does.
+   */
+  get isCancelled(): boolean {
+    return this.#state.holder.isCancelled(this.#state.index)
+  }
+
+  /**
+   * Aborts to stop work that depends on the lease: when the lease is lost, with a `LeaseLostError` as
+   * its reason; and when the client learns that the cancellation of the item was requested, with an
+   * `AbortError` (a `DOMException`). It never aborts for a lease that was completed, released or
+   * failed, or that is garbage except for the signal.
+   *
+   * From the first look on, the client asks the server in the background: every 2 s, once for all
+   * such leases of a queue. So a holder learns of a cancellation within about 4 s. The lease goes on:
+   * release or fail it, which ends the item as cancelled, or complete it all the same.
    */
   get signal(): AbortSignal {
     const state = this.#state
     if (state.loss === undefined) {
       const loss = (state.loss = new AbortController())
       const item = `queue ${this.queue}, item ${quote(this.id)}`
-      const lost = (): void => loss.abort(makeError('LEASE_LOST', `${item}: the lease is lost`))
+      const ended = (cancelled: unknown): void =>
+        loss.abort(
+          cancelled === true
+            ? new DOMException(`${item}: its cancellation was requested`, 'AbortError')
+            : makeError('LEASE_LOST', `${item}: the lease is lost`),
+        )
       if (this.isLost) {
-        lost()
+        ended(false)
       } else if (!state.settled) {
         const { holder, index } = state
-        state.stopWatch = watch((bridge, slot) => bridge.watchLost(slot, holder, index), lost)
+        state.stopWatch = watch((bridge, slot) => bridge.watchEnd(slot, holder, index), ended)
         forgotten.register(this, state.stopWatch, state)
       }
     }

@@ -154,6 +154,28 @@ export abstract class OperatorQueue {
   }
 
   /**
+   * Cancels an item. If it is ready or delayed, it is gone, or retained as `cancelled`. If it is
+   * leased, it is marked: its holder may still complete it; if the lease fails, is released or
+   * expires instead, the item ends as cancelled, and is neither retried nor dead. A holder that asks
+   * (`Lease.signal`) learns of it within a few seconds.
+   *
+   * True: cancelled, or leased and marked by this call or an earlier one. False: there is no such
+   * item, it has ended, or it is of another generation than `ifGeneration` says.
+   */
+  async cancel(id: Id, options?: ChangeOptions): Promise<boolean> {
+    return (await this.cancelMany([id], options))[0] === true
+  }
+
+  /** Cancels many items; the results are in their order. */
+  cancelMany(ids: Iterable<Id>, options?: ChangeOptions): Promise<boolean[]> {
+    return call(this.native, { options, names: CHANGE, read: booleans }, (native) => {
+      const all = idList(ids)
+      const seen = generations(all, options?.ifGeneration)
+      return (slot) => native.cancel(slot, all, seen)
+    })
+  }
+
+  /**
    * Changes an item that is not leased. It stays in its state, and keeps its attempts and the time
    * of its add; a delay, which a dead item cannot have, makes it delayed or ready. An item that is
    * ready afterwards goes to the back of its priority. False: there is no item with this id, or it

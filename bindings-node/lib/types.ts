@@ -296,6 +296,8 @@ export interface Counts {
     replaced: number
     /** Items that nobody leased before they expired; they count in `died` too. */
     expiredUnleased: number
+    /** Items that have ended because they were cancelled. */
+    cancelled: number
   }
 }
 

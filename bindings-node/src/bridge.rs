@@ -66,13 +66,21 @@ impl Bridge {
         self.outbox.hold(env, hold)
     }
 
-    /// Answers when the lease is lost; can be cancelled, which it must be for one that is not.
+    /// Answers with false when the lease is lost, and with true when the client learns that the
+    /// cancellation of the item was requested; can be cancelled, which it must be if neither happens.
     #[napi]
-    pub fn watch_lost(&self, call: u32, holder: &Leases, index: u32) -> Result<()> {
+    pub fn watch_end(&self, call: u32, holder: &Leases, index: u32) -> Result<()> {
         let lease = holder.get(index)?.clone();
         self.submissions.wait(call, async move {
-            lease.lost().await;
-            Ok(Outcome::Done)
+            tokio::select! {
+                told = lease.cancelled() => {
+                    if !told {
+                        lease.lost().await;
+                    }
+                    Ok(Outcome::Bool(told))
+                }
+                () = lease.lost() => Ok(Outcome::Bool(false)),
+            }
         });
         Ok(())
     }

@@ -54,6 +54,19 @@ impl NativeQueue {
         });
     }
 
+    /// As `remove`.
+    #[napi]
+    pub fn cancel(
+        &self,
+        call: u32,
+        ids: Vec<Either<String, &[u8]>>,
+        generations: Vec<Option<String>>,
+    ) {
+        self.call(call, Ok(items(&ids, generations)), |queue, items| async move {
+            many(queue.cancel_many(items).await)
+        });
+    }
+
     /// For each item: id, generation, and then data, priority, delay, when it is due, and limit of
     /// attempts, as far as they change. Answers with 0 or 1 for each.
     #[napi]

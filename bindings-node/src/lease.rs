@@ -118,6 +118,12 @@ impl Leases {
         Ok(self.get(index)?.is_settled())
     }
 
+    /// From the first call on the client asks the server.
+    #[napi]
+    pub fn is_cancelled(&self, index: u32) -> Result<bool> {
+        Ok(self.get(index)?.is_cancelled())
+    }
+
     /// Null if that is unknown.
     #[napi]
     pub fn completed(&self, index: u32) -> Result<Either<bool, Null>> {

@@ -160,6 +160,7 @@ fn about(item: &ItemInfo) -> Value {
         "atMs": item.at.map(ms),
         "endedAtMs": item.ended_at.map(ms),
         "expiresAtMs": item.expires_at.map(ms),
+        "cancelRequested": item.cancel_requested,
         "retainMs": (!item.retain.is_zero()).then_some(item.retain.as_millis() as f64),
     })
 }

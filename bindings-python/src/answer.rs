@@ -109,6 +109,7 @@ fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {
         totals.removed,
         totals.replaced,
         totals.expired_unleased,
+        totals.cancelled,
     ))?;
     value!(py, "Counts")?.call1((
         counts.ready,
@@ -147,6 +148,7 @@ fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {
     let unique = info.unique.map(|key| id_text(py, &key)).transpose()?;
     fields.set_item(intern!(py, "unique"), unique)?;
     fields.set_item(intern!(py, "expires_at"), info.expires_at.map(expressible))?;
+    fields.set_item(intern!(py, "cancel_requested"), info.cancel_requested)?;
     value!(py, "ItemInfo")?.call((), Some(&fields))
 }
 

@@ -1,4 +1,4 @@
-//! Operations on items, for operators: remove, requeue, bury, revise.
+//! Operations on items, for operators: remove, requeue, bury, revise, cancel.
 
 use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
 use leaseq::{ItemRef, Revision};
@@ -124,6 +124,28 @@ impl Queue {
         let items = item_refs(ids, if_generation)?;
         let error = error.to_string_lossy().into_owned();
         self.run(py, bridge, async move |queue| Ok(Answer::Flags(queue.bury(items, &error).await?)))
+    }
+
+    fn cancel<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        id: &Bound<'py, PyAny>,
+        if_generation: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let item = item_ref(id, if_generation)?;
+        self.run(py, bridge, async move |queue| Ok(Answer::Flag(queue.cancel(item).await?)))
+    }
+
+    fn cancel_many<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        ids: &Bound<'py, PyAny>,
+        if_generation: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let items = item_refs(ids, if_generation)?;
+        self.run(py, bridge, async move |queue| Ok(Answer::Flags(queue.cancel_many(items).await?)))
     }
 
     fn revise<'py>(

@@ -56,7 +56,8 @@ def test_the_modules_export_the_same():
 def test_the_classes_have_the_same_members(name):
     blocking, asynchronous = getattr(leaseq, name), getattr(leaseq.asyncio, name)
     ours, theirs = public(blocking), public(asynchronous)
-    assert set(ours) == set(theirs)
+    # A thread cannot be stopped.
+    assert set(ours) | ({"stop_if_cancelled"} if name == "Lease" else set()) == set(theirs)
     for member, function in ours.items():
         twin = theirs[member]
         if (name, member) == ("Lease", "__aexit__"):
@@ -72,9 +73,9 @@ def test_the_classes_have_the_same_members(name):
         assert not inspect.iscoroutinefunction(function), member
 
 
-def test_leases_are_the_same_but_for_their_blocks():
+def test_leases_are_the_same_but_for_what_waits():
     assert leaseq.Lease.__bases__ == leaseq.asyncio.Lease.__bases__
-    assert set(public(leaseq.Lease)) == set(DUNDERS.values())
+    assert set(public(leaseq.Lease)) == {*DUNDERS.values(), "cancelled"}
 
 
 def test_every_operation_of_the_contract_is_there():
@@ -105,6 +106,8 @@ def test_every_operation_of_the_contract_is_there():
         "remove",
         "remove_many",
         "requeue",
+        "cancel",
+        "cancel_many",
         "bury",
         "revise",
         "revise_many",

@@ -151,6 +151,13 @@ class Lease:
     def settled(self) -> bool: ...
     @property
     def completed(self) -> bool | None: ...
+    def _is_cancelled(self) -> bool: ...
+    @overload
+    def _wait_cancelled(self, bridge: None, timeout: Seconds | None) -> bool: ...
+    @overload
+    def _wait_cancelled(
+        self, bridge: LoopBridge, timeout: Seconds | None
+    ) -> tuple[Future[bool], Started]: ...
     @property
     def _held(self) -> bool: ...
     @property
@@ -500,6 +507,34 @@ class Queue:
         bridge: LoopBridge,
         ids: Iterable[ItemId],
         error: str,
+        if_generation: str | Iterable[str | None] | None,
+    ) -> Future[_list[bool]]: ...
+    @overload
+    def cancel(
+        self,
+        bridge: None,
+        id: ItemId,
+        if_generation: str | None,
+    ) -> bool: ...
+    @overload
+    def cancel(
+        self,
+        bridge: LoopBridge,
+        id: ItemId,
+        if_generation: str | None,
+    ) -> Future[bool]: ...
+    @overload
+    def cancel_many(
+        self,
+        bridge: None,
+        ids: Iterable[ItemId],
+        if_generation: str | Iterable[str | None] | None,
+    ) -> _list[bool]: ...
+    @overload
+    def cancel_many(
+        self,
+        bridge: LoopBridge,
+        ids: Iterable[ItemId],
         if_generation: str | Iterable[str | None] | None,
     ) -> Future[_list[bool]]: ...
     @overload

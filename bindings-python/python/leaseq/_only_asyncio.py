@@ -10,7 +10,8 @@ from typing import TypeVar
 from . import _leaseq
 from ._leaseq import LoopBridge, Started
 from ._process import describe, not_given_back
-from .exceptions import LeaseqError
+from ._stop import StopIfCancelled
+from .exceptions import ItemCancelledError, LeaseqError
 
 T = TypeVar("T")
 
@@ -72,11 +73,37 @@ def give_back(*leases: Lease) -> None:
         not_given_back(leases[0], problem)
 
 
+class Cancellation:
+    """Whether the cancellation of a leased item was requested; made by `Lease.cancelled`.
+
+    From the first look on, the client asks the server in the background: every 2 s, once for all
+    such leases of a queue. So it tells within about 4 s.
+    """
+
+    __slots__ = ("_lease",)
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+
+    def is_set(self) -> bool:
+        """Return whether the client has learned of it. The first look returns False at once."""
+        return self._lease._is_cancelled()
+
+    async def wait(self) -> bool:
+        """Wait until the client learns of it.
+
+        False when it cannot happen any more: the lease was completed, released, failed or is lost,
+        or the client is closed.
+        """
+        return await unless_cancelled(self._lease._wait_cancelled(bridge(), None))
+
+
 class Lease(_leaseq.Lease):
     """One item, leased: a claim on it until a deadline.
 
     Leaving its `async with` block completes the item. If the block raises, the item fails with that
-    error; if it is cancelled or interrupted, the item is released. Either way the exception goes
+    error; if the task is cancelled or interrupted, or `stop_if_cancelled` has stopped the work, the
+    item is released. Either way the exception goes
     on. Nothing is done if the lease was completed, released or failed in the block, or belongs to
     another process. Without a block the lease expires at its deadline, and the item is delivered
     again.
@@ -97,6 +124,32 @@ class Lease(_leaseq.Lease):
     __slots__ = ()
     __module__ = "leaseq.asyncio"
 
+    @property
+    def cancelled(self) -> Cancellation:
+        """Whether the cancellation of the item was requested, like an `asyncio.Event`."""
+        return Cancellation(self)
+
+    def stop_if_cancelled(self) -> StopIfCancelled:
+        """Return an `async with` block that ends when the cancellation of the item is requested.
+
+        Within a few seconds of the request, the client cancels what the block awaits, and the block
+        raises `ItemCancelledError`. Around it, the block of the lease then releases the item, which
+        ends as cancelled. A task that is cancelled for another reason stays cancelled. While the
+        item is being completed, and after it was, nothing is stopped.
+
+        Python 3.10 does not count the cancellations of a task. There the block ends with the
+        `asyncio.CancelledError`, as if somebody else had cancelled the task.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item("hello")
+        True
+        >>> async with await queue.lease(30) as lease, lease.stop_if_cancelled():
+        ...     print(lease.data)
+        b'hello'
+        """
+        return StopIfCancelled(self, lambda: self._wait_cancelled(bridge(), None))
+
     async def __aenter__(self) -> Lease:
         return self
 
@@ -112,7 +165,7 @@ class Lease(_leaseq.Lease):
             await self._queue.complete(bridge(), self, False, None, None)
             return
         try:
-            if isinstance(error, Exception):
+            if isinstance(error, Exception) and not isinstance(error, ItemCancelledError):
                 await self._queue.fail(bridge(), self, describe(error), None, False)
             else:
                 await self._queue.release(bridge(), self, None, "")

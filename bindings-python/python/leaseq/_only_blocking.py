@@ -4,7 +4,33 @@ from __future__ import annotations
 
 from . import _leaseq
 from ._process import not_given_back
+from ._values import Seconds
 from .exceptions import LeaseqError
+
+
+class Cancellation:
+    """Whether the cancellation of a leased item was requested; made by `Lease.cancelled`.
+
+    From the first look on, the client asks the server in the background: every 2 s, once for all
+    such leases of a queue. So it tells within about 4 s.
+    """
+
+    __slots__ = ("_lease",)
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+
+    def is_set(self) -> bool:
+        """Return whether the client has learned of it. The first look returns False at once."""
+        return self._lease._is_cancelled()
+
+    def wait(self, timeout: Seconds | None = None) -> bool:
+        """Wait until the client learns of it; False if it does not within the timeout.
+
+        False too when it cannot happen any more: the lease was completed, released, failed or is
+        lost, or the client is closed.
+        """
+        return self._lease._wait_cancelled(None, timeout)
 
 
 class Lease(_leaseq.Lease):
@@ -33,6 +59,23 @@ class Lease(_leaseq.Lease):
     """
 
     __slots__ = ()
+
+    @property
+    def cancelled(self) -> Cancellation:
+        """Whether the cancellation of the item was requested, like a `threading.Event`.
+
+        >>> with connect("memory:") as client:
+        ...     queue = client.queue("emails")
+        ...     queue.add_item("hello")
+        ...     lease = queue.lease(30)
+        ...     queue.cancel(lease.id)
+        ...     lease.cancelled.wait(30)
+        ...     queue.release(lease)
+        True
+        True
+        True
+        """
+        return Cancellation(self)
 
     def __enter__(self) -> Lease:
         return self

@@ -116,7 +116,7 @@ class ItemInfo:
     """The releases in a row for one reason, up to now; `None` if there was none."""
     generation: str
     """Names this life of the id, for `if_generation`: an opaque text. It changes when the item is
-    added anew, buried or revised; leases and `requeue` keep it."""
+    added anew, buried, revised or cancelled while it waits; leases and `requeue` keep it."""
     added_at: datetime
     """On the server's clock, in UTC; at the latest 9999-12-31, the end of `datetime`."""
     at: datetime | None
@@ -134,6 +134,8 @@ class ItemInfo:
     expires_at: datetime | None
     """When the item is dead if it is not leased then; `None`: never, because it was added without
     `expires_in`, an attempt of it has counted, or it has ended."""
+    cancel_requested: bool
+    """Whether the item is leased and its cancellation was requested."""
 
     @property
     def id_bytes(self) -> bytes:
@@ -194,6 +196,8 @@ class Totals:
     """Items replaced by an add."""
     expired_unleased: int
     """Items that nobody leased before they expired; they count in `died` too."""
+    cancelled: int
+    """Items that have ended because they were cancelled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -697,6 +697,45 @@ class Queue:
         """
         return await self._native.bury(bridge(), ids, describe(error), if_generation)
 
+    async def cancel(
+        self,
+        id: ItemId,  # noqa: A002 - the word for it
+        *,
+        if_generation: str | None = None,
+    ) -> bool:
+        """Cancel an item. If it is ready or delayed, it is gone, or retained as `cancelled`.
+
+        If it is leased, it is marked. Its holder may still complete it; if the lease fails, is
+        released or expires instead, the item ends as cancelled, and is neither retried nor dead. A
+        holder that asks (`Lease.cancelled`) learns of it within a few seconds.
+
+        True: cancelled, or leased and marked by this call or an earlier one. False: there is no
+        such item, it has ended, or it is of another generation than `if_generation` says, as for
+        `remove`. Raises `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item(Item("hello", id="order-17"))
+        True
+        >>> await queue.cancel("order-17")
+        True
+        >>> await queue.cancel("order-17")
+        False
+        """
+        return await self._native.cancel(bridge(), id, if_generation)
+
+    async def cancel_many(
+        self,
+        ids: Iterable[ItemId],
+        *,
+        if_generation: str | Iterable[str | None] | None = None,
+    ) -> builtins.list[bool]:
+        """Cancel many items; the answers are in the same order.
+
+        `if_generation`: for each of them the generation that it must have, or `None`.
+        """
+        return await self._native.cancel_many(bridge(), ids, if_generation)
+
     async def revise(
         self,
         id: ItemId,  # noqa: A002 - the word for it

@@ -17,6 +17,7 @@ __all__ = [
     "IncompatibleError",
     "InternalError",
     "InvalidError",
+    "ItemCancelledError",
     "LeaseLostError",
     "LeaseqError",
     "UnavailableError",
@@ -33,6 +34,13 @@ class InvalidError(LeaseqError, ValueError):
 
 class LeaseLostError(LeaseqError):
     """Stop working on the item: the lease is no longer the current one."""
+
+
+class ItemCancelledError(LeaseqError):
+    """Stop working on the item: its cancellation was requested.
+
+    Only `leaseq.asyncio.Lease.stop_if_cancelled` raises it.
+    """
 
 
 class UnavailableError(LeaseqError, ConnectionError):

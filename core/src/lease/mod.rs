@@ -177,30 +177,33 @@ impl Lease {
 impl Lease {
     /// Returns true when the client has learned that the [cancellation](crate::WorkQueue::cancel) of the item was
     /// requested: within about 4 s, while the server can be reached. Returns false when that cannot happen any more,
-    /// because the lease was settled or [is lost](Lease::is_lost) or not current any more, or the client is closed.
+    /// because the lease was settled, dropped or [is lost](Lease::is_lost) or not current any more, or the client is closed.
+    /// The future does not keep the lease.
     ///
     /// The lease goes on: its holder may still complete it, or fail or release it, which ends the item as cancelled.
     ///
     /// From the first call of this or [`is_cancelled`](Lease::is_cancelled) on, the client asks the server in the
     /// background: every 2 s once for all such leases of a queue.
-    pub async fn cancelled(&self) -> bool {
+    pub fn cancelled(&self) -> impl Future<Output = bool> + Send + use<> {
         self.watch();
-        let Some(closed) = self.context.upgrade().map(|context| context.closed.clone()) else {
-            return self.shared.is_cancelled();
-        };
-        loop {
-            let changed = self.shared.changed();
-            if self.shared.is_cancelled() {
-                return true;
-            }
-            if self.is_lost() || !self.shared.is_watched() || closed.is_cancelled() {
-                return false;
-            }
-            let deadline = self.shared.local_deadline();
-            tokio::select! {
-                () = changed => {}
-                () = closed.cancelled() => {}
-                () = tokio::time::sleep_until(deadline.into()) => {}
+        let closed = self.context.upgrade().map(|context| context.closed.clone());
+        let shared = self.shared.clone();
+        async move {
+            let Some(closed) = closed else { return shared.is_cancelled() };
+            loop {
+                let changed = shared.changed();
+                if shared.is_cancelled() {
+                    return true;
+                }
+                if shared.is_lost() || !shared.is_watched() || closed.is_cancelled() {
+                    return false;
+                }
+                let deadline = shared.local_deadline();
+                tokio::select! {
+                    () = changed => {}
+                    () = closed.cancelled() => {}
+                    () = tokio::time::sleep_until(deadline.into()) => {}
+                }
             }
         }
     }

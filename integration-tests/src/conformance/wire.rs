@@ -189,6 +189,7 @@ pub fn info(item: &ItemInfo) -> Value {
         "added_at_ms": ms_of(item.added_at),
         "at_ms": item.at.map(ms_of),
         "ended_at_ms": item.ended_at.map(ms_of),
+        "cancel_requested": item.cancel_requested,
         "result": item.result.as_ref().map(|result| hex(result)),
         "retain_ms": (!item.retain.is_zero()).then(|| ms(item.retain)),
         "unique": item.unique.as_ref().map(|key| hex(key)),

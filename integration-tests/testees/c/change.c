@@ -1,6 +1,7 @@
 /* Operations that change items in the queue. */
 #include "testee.h"
 
+#include <poll.h>
 #include <string.h>
 
 /* Operations on ids: one, or many. */
@@ -16,10 +17,16 @@ cJSON *by_id(Call *call, const char *op) {
         items[i++] = (leaseq_item_ref){given.data, given.len, generation};
         any = any && generation == NULL;
     }
-    if (strcmp(op, "remove") == 0) {
+    bool cancel = strncmp(op, "cancel", 6) == 0;
+    if (strcmp(op, "remove") == 0 || strcmp(op, "cancel_item") == 0) {
         leaseq_bytes given = bytes(cJSON_GetObjectItem(call->request, "id"));
         items[0] = (leaseq_item_ref){given.data, given.len, cJSON_GetStringValue(generations)};
-        if (items[0].if_generation == NULL) {
+        any = items[0].if_generation == NULL;
+        if (cancel && any) {
+            leaseq_queue_cancel(call->queue, given.data, given.len, done, &call->error);
+        } else if (cancel) {
+            leaseq_queue_cancel_many(call->queue, items, 1, done, &call->error);
+        } else if (any) {
             leaseq_queue_remove(call->queue, given.data, given.len, done, &call->error);
         } else {
             leaseq_queue_remove_many(call->queue, items, 1, done, &call->error);
@@ -29,7 +36,9 @@ cJSON *by_id(Call *call, const char *op) {
     const char *reason = text(call->request, "error");
     size_t reason_len = reason == NULL ? 0 : strlen(reason);
     bool bury = strcmp(op, "bury") == 0;
-    if (strcmp(op, "remove_many") == 0) {
+    if (cancel) {
+        leaseq_queue_cancel_many(call->queue, items, len, done, &call->error);
+    } else if (strcmp(op, "remove_many") == 0) {
         leaseq_queue_remove_many(call->queue, items, len, done, &call->error);
     } else if (len == 1 && any && bury) {
         leaseq_queue_bury(call->queue, items[0].id, items[0].id_len, reason, reason_len, done,
@@ -42,6 +51,17 @@ cJSON *by_id(Call *call, const char *op) {
         leaseq_queue_requeue_many(call->queue, items, len, done, &call->error);
     }
     return say_bools(done, len);
+}
+
+/* Waits until the descriptor of a lease tells that its item is to be cancelled. */
+cJSON *wait_cancelled(Call *call, const char *op) {
+    leaseq_lease *lease = held(text(call->request, "lease"));
+    struct pollfd told = {.fd = -1, .events = POLLIN};
+    (void)op;
+    if (leaseq_lease_cancelled_fd(lease, &told.fd, &call->error)) return NULL;
+    while (poll(&told, 1, -1) < 0) {
+    }
+    return cJSON_CreateBool(leaseq_lease_is_cancelled(lease));
 }
 
 cJSON *revise(Call *call, const char *op) {

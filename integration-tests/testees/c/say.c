@@ -54,6 +54,7 @@ cJSON *say_counts(const leaseq_counts *counts) {
     put(totals, "removed", counts->total_removed);
     put(totals, "replaced", counts->total_replaced);
     put(totals, "expired_unleased", counts->total_expired_unleased);
+    put(totals, "cancelled", counts->total_cancelled);
     return said;
 }
 

@@ -1,5 +1,6 @@
 // The testee in Node.js. Requests and answers: `testees/README.md`.
 
+import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
 
@@ -36,6 +37,12 @@ async function drop(name) {
   leases.delete(name)
   await setImmediate()
   globalThis.gc() // with --expose-gc
+}
+
+/** Waits until the signal of a lease aborts. */
+async function waitCancelled({ signal }) {
+  if (!signal.aborted) await once(signal, 'abort')
+  return signal.reason.name === 'AbortError'
 }
 
 /** Holds up the event loop. */
@@ -114,6 +121,12 @@ async function operate(queue, request, signal) {
       return queue.requeue(ids, generation(request))
     case 'bury':
       return queue.bury(ids, given({ error: request.error, ...generation(request) }))
+    case 'cancel_item':
+      return queue.cancel(bytes(request.id), generation(request))
+    case 'cancel_many':
+      return queue.cancelMany(ids, generation(request))
+    case 'wait_cancelled':
+      return waitCancelled(one)
     case 'revise': {
       const { id, ...changed } = revision(request)
       return queue.revise(id, changed)

@@ -114,7 +114,7 @@ def info(found: leaseq.ItemInfo | None) -> Request | None:
     if found is None:
         return None
     names = ("priority", "max_attempts", "failures", "expiries", "last_error", "generation")
-    return {name: getattr(found, name) for name in names} | {
+    return {name: getattr(found, name) for name in (*names, "cancel_requested")} | {
         "id": found.id_bytes.hex(),
         "data": found.data.hex(),
         "state": found.state.value,
@@ -131,7 +131,7 @@ def info(found: leaseq.ItemInfo | None) -> Request | None:
 
 def counts(counted: leaseq.Counts) -> Request:
     totals = ("added", "leased", "completed", "expired", "failed", "died", "removed", "replaced")
-    totals = (*totals, "expired_unleased")
+    totals = (*totals, "expired_unleased", "cancelled")
     states = ("ready", "delayed", "leased", "dead", "completed", "cancelled")
     names = (*states, "ready_by_priority", "paused")
     return {name: getattr(counted, name) for name in names} | {

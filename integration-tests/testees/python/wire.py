@@ -55,7 +55,11 @@ TELLS: dict[str, Tell] = {
 def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any, Tell]:
     """Begin an operation of a queue, and return how to convert its answer."""
     op = request["op"]
-    do, tell = getattr(queue, op), TELLS.get(op, lambda answer: answer)
+    if op == "wait_cancelled":
+        return held(request["lease"]).cancelled.wait(), lambda answer: answer
+    # A step of the runner has the name `cancel`.
+    name = {"cancel_item": "cancel"}.get(op, op)
+    do, tell = getattr(queue, name), TELLS.get(op, lambda answer: answer)
     duration, delay = seconds(request.get("duration_ms")), seconds(request.get("delay_ms"))
     one = "lease" in request
     leases = held(request["lease"]) if one else [held(name) for name in request.get("leases", [])]
@@ -85,9 +89,9 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             return do(bytes.fromhex(request["id"])), tell
         case "get_many":
             return do(ids, data=request.get("with_data", True)), tell
-        case "remove":
+        case "remove" | "cancel_item":
             return do(bytes.fromhex(request["id"]), **generation(request)), tell
-        case "remove_many":
+        case "remove_many" | "cancel_many":
             return do(ids, **generation(request)), tell
         case "requeue":
             return do(*ids, **generation(request)), tell

@@ -148,6 +148,9 @@ impl Testee {
             "remove_many" => queue.remove_many(items()).await?.into(),
             "requeue" => queue.requeue(items()).await?.into(),
             "bury" => queue.bury(items(), text("error")).await?.into(),
+            "cancel_item" => queue.cancel(wire::item_ref(request)).await?.into(),
+            "cancel_many" => queue.cancel_many(items()).await?.into(),
+            "wait_cancelled" => one().cancelled().await.into(),
             "revise" => {
                 let (item, revision) = wire::revision(request);
                 queue.revise(item, revision).await?.into()
