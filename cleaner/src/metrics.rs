@@ -76,7 +76,7 @@ const STATES: [(&str, Count); 6] = [
     ("cancelled", |counts| counts.cancelled),
 ];
 
-const TOTALS: [(&str, &str, Count); 9] = [
+const TOTALS: [(&str, &str, Count); 10] = [
     ("added", "Items added", |counts| counts.totals.added),
     ("leased", "Leases granted", |counts| counts.totals.leased),
     ("completed", "Items completed", |counts| counts.totals.completed),
@@ -87,6 +87,9 @@ const TOTALS: [(&str, &str, Count); 9] = [
     ("replaced", "Items replaced by an add", |counts| counts.totals.replaced),
     ("expired_unleased", "Items that nobody leased before they expired", |counts| {
         counts.totals.expired_unleased
+    }),
+    ("cancelled", "Items that have ended because they were cancelled", |counts| {
+        counts.totals.cancelled
     }),
 ];
 

@@ -5,7 +5,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
-    /// Adds items.
+    /// Adds and cancels items.
     Producer,
     /// Leases items and settles them.
     Worker,
@@ -13,7 +13,7 @@ pub enum Role {
     Cleaner,
     /// Counts and reads items, and changes nothing.
     Monitor,
-    /// Reads, removes, requeues and purges items; pauses, resumes and drops queues.
+    /// Reads, removes, requeues, cancels and purges items; pauses, resumes and drops queues.
     Operator,
 }
 

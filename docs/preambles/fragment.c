@@ -1,6 +1,7 @@
 #include <leaseq.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static leaseq_error *error;
 

@@ -85,6 +85,7 @@ async fn dashboard_and_alerts_use_metrics_that_exist() {
         r#"leaseq_removed_total{queue="emails"} 1"#,
         r#"leaseq_replaced_total{queue="emails"} 1"#,
         r#"leaseq_expired_unleased_total{queue="emails"} 1"#,
+        r#"leaseq_cancelled_total{queue="emails"} 0"#,
         r#"leaseq_damage_mended_total{queue="emails",damage="ids without an item"} 1"#,
         "leaseq_up 1",
     ] {

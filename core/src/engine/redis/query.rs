@@ -21,7 +21,7 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
     let reply = engine.query(queue, Script::Counts, ALL, |_| ()).await?;
     let numbers = reply::list(reply)?;
     let numbers: Vec<i64> = numbers.into_iter().map(reply::number).collect::<Result<_>>()?;
-    let Ok(numbers) = <[i64; 26]>::try_from(numbers) else {
+    let Ok(numbers) = <[i64; 27]>::try_from(numbers) else {
         return Err(reply::unexpected("counts"));
     };
     let [leased, delayed, dead, completed, cancelled, paused, age, rest @ ..] =
