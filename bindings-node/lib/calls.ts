@@ -214,7 +214,10 @@ export function call<T, N>(native: N, spec: CallSpec<T>, prepare: (native: N) =>
 }
 
 /** Waits for an event without keeping the process running. Returns a function that stops the wait. */
-export function watch(begin: (bridge: Bridge, slot: number) => void, seen: (result: unknown) => void): () => void {
+export function watch(
+  begin: (bridge: Bridge, slot: number) => void,
+  seen: (result: unknown) => void,
+): () => void {
   const pending = new Pending({}, seen, () => undefined, false)
   pending.start(bridge, (bridge) => (slot) => begin(bridge, slot))
   return () => void pending.giveUp()

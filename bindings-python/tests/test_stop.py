@@ -46,8 +46,10 @@ def test_a_thread_waits_for_it(queue):
     assert queue.cancel("a") is True
     thread.join()
     assert told == [True]
-    assert a.cancelled.is_set() and not b.cancelled.is_set()
-    assert queue.get("a").cancel_requested and not queue.get("b").cancel_requested
+    assert a.cancelled.is_set()
+    assert not b.cancelled.is_set()
+    assert queue.get("a").cancel_requested
+    assert not queue.get("b").cancel_requested
     assert queue.fail(a, "stopped") is State.CANCELLED
     assert queue.get("a") is None
     assert queue.complete(b)
@@ -80,7 +82,8 @@ def test_a_task_waits_for_it():
         await asyncio.sleep(0)
         abandoned.cancel()
         assert await queue.cancel("a")
-        assert await waiting is True and lease.cancelled.is_set()
+        assert await waiting is True
+        assert lease.cancelled.is_set()
         with pytest.raises(asyncio.CancelledError):
             await abandoned
         assert await queue.complete(lease)

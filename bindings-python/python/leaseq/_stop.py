@@ -15,7 +15,16 @@ from .exceptions import ItemCancelledError
 class StopIfCancelled:
     """Made by `leaseq.asyncio.Lease.stop_if_cancelled`; can be entered once."""
 
-    __slots__ = ("_cancelling", "_lease", "_left", "_started", "_stopping", "_task", "_told", "_wait")
+    __slots__ = (
+        "_cancelling",
+        "_lease",
+        "_left",
+        "_started",
+        "_stopping",
+        "_task",
+        "_told",
+        "_wait",
+    )
 
     def __init__(
         self,
@@ -63,6 +72,5 @@ class StopIfCancelled:
         # As in `asyncio.timeout`: if somebody else has cancelled the task too, that stands.
         ours_alone = self._task.uncancel() <= self._cancelling
         if ours_alone and kind is not None and issubclass(kind, asyncio.CancelledError):
-            raise ItemCancelledError(
-                f"queue {self._lease.queue}, item {self._lease.id!r}: its cancellation was requested"
-            ) from error
+            item = f"queue {self._lease.queue}, item {self._lease.id!r}"
+            raise ItemCancelledError(f"{item}: its cancellation was requested") from error
