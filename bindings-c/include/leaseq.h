@@ -494,6 +494,10 @@ typedef struct {
      */
     uint64_t total_replaced;
     /**
+     * Items that nobody leased before they expired, since then; they count in `total_died` too.
+     */
+    uint64_t total_expired_unleased;
+    /**
      * Items that have ended because they were cancelled, since then.
      */
     uint64_t total_cancelled;
@@ -1151,6 +1155,13 @@ const char *leaseq_item_info_unique(const leaseq_item_info *info);
 size_t leaseq_item_info_unique_len(const leaseq_item_info *info);
 
 /**
+ * When the item is dead if it is not leased then, in ms since 1970 on the server's clock; -1 if
+ * never, because it was added without such a time, an attempt of it has counted, or it has ended,
+ * and for NULL.
+ */
+int64_t leaseq_item_info_expires_at_ms(const leaseq_item_info *info);
+
+/**
  * Frees a result of leaseq_queue_get() or leaseq_queue_get_many() and makes the pointer NULL. NULL
  * and a pointer to NULL are allowed. Items of a page belong to the page.
  */
@@ -1270,6 +1281,15 @@ leaseq_status leaseq_item_options_set_unique_for_ms(leaseq_item_options *options
 leaseq_status leaseq_item_options_set_replace(leaseq_item_options *options,
                                               bool replace,
                                               leaseq_error **error);
+
+/**
+ * The item is dead after this time, 1 ms to 366 days, if it is not leased then and no attempt has
+ * counted; not shorter than a delay. Default: it does not expire.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_item_options_set_expires_in_ms(leaseq_item_options *options,
+                                                    int64_t expires_in_ms,
+                                                    leaseq_error **error);
 
 /**
  * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
