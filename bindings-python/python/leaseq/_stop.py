@@ -35,6 +35,7 @@ class StopIfCancelled:
         self._wait = wait
         self._task: asyncio.Task[object] | None = None
         self._left = self._stopping = False
+        self._cancelling = 0
 
     async def __aenter__(self) -> None:
         task = asyncio.current_task()
@@ -44,7 +45,8 @@ class StopIfCancelled:
             raise RuntimeError("the block was entered before")
         self._task = task
         # What others have asked for before is not ours.
-        self._cancelling = task.cancelling() if sys.version_info >= (3, 11) else 0
+        if sys.version_info >= (3, 11):
+            self._cancelling = task.cancelling()
         self._told, self._started = self._wait()
         self._told.add_done_callback(self._stop)
 
