@@ -73,13 +73,25 @@ export async function use(): Promise<void> {
   const dropped: boolean = await queue.dropQueue({ signal })
   console.log(added, all, counts.totals.added, info?.id, page.cursor, dropped)
   console.log(info?.endings[0]?.atMs.toFixed(), info?.releases?.reason.length)
-  const kept: Item = { data: '', retainMs: 5, unique: 'k', uniqueForMs: 5, replace: true, expiresInMs: 5 }
+  const kept: Item = {
+    data: '',
+    retainMs: 5,
+    unique: 'k',
+    uniqueForMs: 5,
+    replace: true,
+    expiresInMs: 5,
+  }
   const many: CompleteManyOptions = { results: ['x', null, new Uint8Array(1)], retainMs: 5 }
   const result: Buffer | null | undefined = info?.result
   console.log(await queue.addItem(kept), await queue.completeMany(batch, many), result?.length)
   console.log(info?.unique?.length, info?.uniqueBytes?.length, info?.endedAtMs, info?.retainMs)
   console.log(info?.expiresAtMs)
-  console.log(counts.completed, counts.cancelled, counts.totals.replaced, counts.totals.expiredUnleased)
+  console.log(
+    counts.completed,
+    counts.cancelled,
+    counts.totals.replaced,
+    counts.totals.expiredUnleased,
+  )
 }
 
 export function explain(error: unknown): string {
