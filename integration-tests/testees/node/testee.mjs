@@ -18,6 +18,7 @@ import {
   lost,
   revision,
   snake,
+  counts,
 } from './wire.mjs'
 
 const clients = new Map()
@@ -108,7 +109,7 @@ async function operate(queue, request, signal) {
     case 'light_clean':
       return snake(await queue.lightClean())
     case 'counts':
-      return snake(await queue.counts())
+      return counts(await queue.counts())
     case 'get':
       return info(await queue.get(bytes(request.id)))
     case 'get_many':

@@ -10,6 +10,8 @@ export const snake = (fields) =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [underscored(name), value]))
 const underscored = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
+export const counts = (found) => ({ ...snake(found), totals: snake(found.totals) })
+
 export const item = (fields) =>
   given({
     data: bytes(fields.data),
