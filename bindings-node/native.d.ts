@@ -91,7 +91,7 @@ export declare class NativeQueue {
    */
   revise(call: number, fields: unknown[]): void
   /** Answers with a boolean. */
-  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null, retainMs?: number | undefined | null, unique?: string | Uint8Array | undefined | null, uniqueForMs?: number | undefined | null, replace?: boolean | undefined | null): void
+  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null, retainMs?: number | undefined | null, unique?: string | Uint8Array | undefined | null, uniqueForMs?: number | undefined | null, replace?: boolean | undefined | null, expiresInMs?: number | undefined | null): void
   /**
    * Many calls of `add` for items without options. For each its number, the length of its id
    * (`u32::MAX`: one is to be made) and that of its data; `bytes` has ids and data in turn. Each
