@@ -8,11 +8,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::answer::{Answer, endings_value, expressible, releases_value};
-use crate::call::waiting_call;
+use crate::answer::{endings_value, expressible, releases_value};
 use crate::convert;
 use crate::error::{exception, internal};
-use crate::queue::{Caller, Reply};
 use crate::unused::Handle;
 
 /// The argument of the constructor of a lease, which only this library can make.
@@ -52,7 +50,7 @@ impl Lease {
     }
 
     /// The lease in the process that has it, for everything else.
-    fn in_this_process(&self, py: Python<'_>) -> PyResult<&leaseq::Lease> {
+    pub(crate) fn in_this_process(&self, py: Python<'_>) -> PyResult<&leaseq::Lease> {
         self.handle().in_this_process().map_err(|error| exception(py, &error))
     }
 }
@@ -188,32 +186,6 @@ impl Lease {
     #[getter]
     fn completed(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         Ok(self.in_this_process(py)?.completed())
-    }
-
-    /// Whether the client has learned that the cancellation of the item was requested. From the first
-    /// call on it asks.
-    fn _is_cancelled(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.in_this_process(py)?.is_cancelled())
-    }
-
-    /// Waits until the client learns that. False: not within the timeout, or it cannot happen any more.
-    #[pyo3(signature = (bridge, timeout))]
-    fn _wait_cancelled<'py>(
-        &self,
-        py: Python<'py>,
-        bridge: Caller<'_, 'py>,
-        timeout: Option<&Bound<'py, PyAny>>,
-    ) -> Reply<'py> {
-        self.in_this_process(py)?;
-        let timeout = timeout.map(|timeout| convert::duration("a timeout", timeout)).transpose()?;
-        let handle = self.handle().clone();
-        waiting_call(py, bridge, async move {
-            let told = handle.in_this_process()?.cancelled();
-            Ok(Answer::Flag(match timeout {
-                None => told.await,
-                Some(timeout) => tokio::time::timeout(timeout, told).await.unwrap_or(false),
-            }))
-        })
     }
 
     /// Whether leaving a `with` block has something to do: the lease is not settled and of this process.

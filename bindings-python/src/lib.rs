@@ -10,6 +10,7 @@ mod admin;
 mod answer;
 mod call;
 mod call_batch;
+mod cancellation;
 mod change;
 mod client;
 mod complete_args;

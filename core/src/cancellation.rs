@@ -3,7 +3,6 @@
 //! One task for each queue asks the server, as long as any lease of the queue is watched. Usually it reads a counter
 //! only: if that is the one at which all leases were checked last, there is nothing new.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,34 +14,10 @@ use crate::lease::Shared;
 use crate::lock::lock;
 use crate::name::QueueName;
 use crate::options::MAX_BATCH;
+use crate::watches::Watch;
 
 /// How often the task of a queue asks.
 const INTERVAL: Duration = Duration::from_secs(2);
-
-/// The watched leases of a client, by queue. A queue is in it while its task runs.
-#[derive(Default)]
-pub(crate) struct Watches(Mutex<HashMap<QueueName, Vec<Arc<Watch>>>>);
-
-impl Watches {
-    #[cfg(test)]
-    pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.0).is_empty()
-    }
-}
-
-struct Watch {
-    token: Token,
-    shared: Arc<Shared>,
-    /// The counter that belongs to the last answer about the lease.
-    checked: Mutex<Option<u64>>,
-}
-
-impl Watch {
-    fn is_checked_at(&self, counter: u64) -> bool {
-        // Nobody may extend a lease that its holder has dropped without an end: then only an answer ends the watch.
-        *lock(&self.checked) == Some(counter) && !self.shared.remaining().is_zero()
-    }
-}
 
 /// Watches a lease until it ends. Returns at once.
 pub(crate) fn watch(context: &Arc<Context>, queue: &QueueName, token: Token, shared: &Arc<Shared>) {

@@ -10,12 +10,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cancellation::Watches;
 use crate::dispatch::{Context, Dispatch, LaneNames, MAX_RETIRING};
 use crate::known::Known;
 use crate::lock::lock;
 use crate::name::{QueueName, QueueNames};
 use crate::options::ConnectOptions;
+use crate::watches::Watches;
 use crate::{Diagnosis, Error, Result, engine};
 
 /// Owns the connections to one server and serves any number of queues. Clones share everything.

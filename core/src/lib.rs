@@ -65,6 +65,7 @@ mod serialize;
 #[doc(hidden)]
 pub mod testing;
 mod unix_time;
+mod watches;
 
 pub use access::Role;
 // For the cleaner, which retries too.

@@ -11,8 +11,8 @@ use tokio_util::task::TaskTracker;
 
 use super::lane::LaneNames;
 use crate::backoff::Backoff;
-use crate::cancellation::Watches;
 use crate::engine::Engine;
+use crate::watches::Watches;
 use crate::{Error, Result};
 
 /// The longest pause between attempts of background work.

@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::count_delta::CountDelta;
 use super::database::Database;
+use super::readable::readable;
 use super::row::{CANCELLED, Stored};
 use super::{change, expiry, extra, large};
 use crate::Result;
@@ -82,7 +83,7 @@ fn mark(db: &Database, number: i64) -> Result<()> {
         VALUES ((SELECT queue FROM item WHERE number = ?1), ?1, 0, 1)
         ON CONFLICT (number) DO UPDATE SET marked = 1, ended_at = NULL, result = NULL,
         expires_at = CASE typeof(expires_at) WHEN 'integer' THEN expires_at END, ",
-        extra::readable!()
+        readable!()
     );
     db.run(MARK, |s| s.execute([number]))?;
     db.run("UPDATE item SET more = 1 WHERE number = ?1", |s| s.execute([number]))?;

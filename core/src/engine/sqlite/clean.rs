@@ -3,7 +3,7 @@
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
-use super::extra;
+use super::sweep;
 use crate::Result;
 use crate::clean::LightReport;
 use crate::name::QueueName;
@@ -16,7 +16,7 @@ pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightR
     let Some(queue) = db.queue(name)? else { return Ok((LightReport::default(), false)) };
     let mut delta = CountDelta::default();
     let moved = move_due(db, queue, LIGHT_STEP, &mut delta)?;
-    let unfinished = extra::sweep(db, queue, LIGHT_STEP, MAX_BATCH_BYTES as i64, &mut delta)?;
+    let unfinished = sweep::sweep(db, queue, LIGHT_STEP, MAX_BATCH_BYTES as i64, &mut delta)?;
     db.count(queue, &delta)?;
     let next = next(db, queue)?;
     let report = LightReport {
@@ -31,14 +31,14 @@ pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightR
 
 /// When the next item is due or expires, or there is something to delete, in ms since 1970.
 pub(super) fn next(db: &Database, queue: i64) -> Result<Option<i64>> {
-    Ok([next_due(db, queue)?, extra::next_sweep(db, queue)?].into_iter().flatten().min())
+    Ok([next_due(db, queue)?, sweep::next(db, queue)?].into_iter().flatten().min())
 }
 
 /// The report of a clean that would move and delete nothing, if so. It needs no writer lock.
 pub(super) fn nothing_due(db: &mut Database, name: &QueueName) -> Result<Option<LightReport>> {
     let Some(queue) = db.queue(name)? else { return Ok(Some(LightReport::default())) };
     let next = next(db, queue)?;
-    if next.is_some_and(|at| at <= db.now as i64) || extra::any_over(db, queue)? {
+    if next.is_some_and(|at| at <= db.now as i64) || sweep::any(db, queue)? {
         return Ok(None);
     }
     let next_in = next.map(|at| db.time_until(at));

@@ -10,7 +10,7 @@ use super::database::Database;
 use super::due::{move_due, next_due};
 use super::mend::set_right;
 use super::row::{COLUMNS, Data, Stored};
-use super::{expiry, extra};
+use super::{expired, expiry, sweep};
 use crate::engine::{LeaseRequest, Leased, LeasedItem, Token};
 use crate::item::State;
 use crate::name::QueueName;
@@ -64,7 +64,7 @@ pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>
     let Some(queue) = db.queue(name)? else { return nothing(None) };
     let Outlook { paused, sweeps, next, .. } = outlook(db, queue)?;
     let is_due = next.is_some_and(|at| at <= db.now as i64);
-    if is_due || (!paused && any_ready(db, queue)?) || (sweeps && extra::any_over(db, queue)?) {
+    if is_due || (!paused && any_ready(db, queue)?) || (sweeps && sweep::any(db, queue)?) {
         return Ok(None);
     }
     nothing(next.map(|at| db.time_until(at)))
@@ -92,7 +92,7 @@ pub(super) fn lease(
         stuck = !cut_short && next.is_some_and(|at| at <= db.now as i64);
     }
     if sweeps {
-        extra::sweep(db, queue, SWEEP_STEP, SWEEP_BYTES, &mut delta)?;
+        sweep::sweep(db, queue, SWEEP_STEP, SWEEP_BYTES, &mut delta)?;
     }
     // Usually the sweep has found all of them.
     let may_expire = expired && expiry::any_passed(db, queue)?;
@@ -167,7 +167,7 @@ impl Taking {
                         true => set_right(db, &item, delta)?,
                         false => {
                             let (number, priority) = (item.number, item.priority);
-                            expiry::die(db, queue, number, State::Ready, priority, delta)?;
+                            expired::die(db, queue, number, State::Ready, priority, delta)?;
                         }
                     }
                 }

@@ -8,7 +8,7 @@ use super::mend::set_right;
 use super::row::{
     COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
 };
-use super::{cancel, change, expiry, extra, unique};
+use super::{cancel, change, expired, expiry, extra, unique};
 use crate::Result;
 use crate::engine::{Complete, Extend, Fail, Release, Token};
 use crate::item::{EndingKind, State};
@@ -185,7 +185,7 @@ pub(super) fn release(
             cancel::end(db, queue, number, retain, &mut delta)?;
         } else if found.more && expiry::time_is_over(db, number)? {
             // It has expired while it was leased.
-            expiry::die(db, queue, number, state, found.priority, &mut delta)?;
+            expired::die(db, queue, number, state, found.priority, &mut delta)?;
         }
         answers[i] = true;
     }

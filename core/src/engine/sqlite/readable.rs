@@ -1,0 +1,13 @@
+//! Changing rows of `extra` that another program may have written.
+
+/// Assignments with which a row of `extra` can be changed: SQLite rejects a change of a row that keeps a value of a wrong type,
+/// which another program may have written.
+macro_rules! readable {
+    () => {
+        "queue = CASE typeof(queue) WHEN 'integer' THEN queue ELSE
+            coalesce((SELECT item.queue FROM item WHERE item.number = extra.number), 0) END,
+        retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
+        unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END"
+    };
+}
+pub(super) use readable;
