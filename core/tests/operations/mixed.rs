@@ -36,7 +36,7 @@ enum Op {
 /// A released or failed lease is not completed afterwards: only there, and for expired leases, may
 /// completing and leasing change places. At most one lease is released at a time: of several items that go
 /// to the front in one request, the first stays the first.
-fn ops(rng: &mut StdRng, count: usize, extended: bool) -> Vec<Op> {
+fn ops(rng: &mut StdRng, count: usize) -> Vec<Op> {
     let mut given_back = [false; HANDLES];
     let mut may_release = rng.random();
     let mut ops = Vec::new();
@@ -62,7 +62,7 @@ fn ops(rng: &mut StdRng, count: usize, extended: bool) -> Vec<Op> {
             10 => Op::Lease(rng.random_range(1..3)),
             12 => Op::Bury(id),
             13 => Op::Revise(id, rng.random_range(0..2)),
-            14 if extended => Op::Cancel(id),
+            14 => Op::Cancel(id),
             11 if !given_back[handle] => Op::CompleteAndLease(handle, rng.random_range(1..3)),
             _ => continue,
         };
@@ -129,9 +129,8 @@ async fn together(mut calls: Vec<Call<'_>>) -> Vec<String> {
     .await
 }
 
-async fn prepared(queue: &WorkQueue, extended: bool) -> Vec<Lease> {
+async fn prepared(queue: &WorkQueue) -> Vec<Lease> {
     let dead = item("dead").max_attempts(1);
-    let dead = if extended { dead.unique("dead") } else { dead };
     queue.add_items(IDS.iter().map(item).chain([dead.priority(9)])).await.unwrap();
     let dead = take(queue).await;
     queue.fail(&dead, "", Duration::ZERO).await.unwrap();
@@ -146,12 +145,9 @@ async fn calls_of_all_kinds_are_executed_in_their_order(bench: &Bench) {
     for round in 0..2_000 {
         let one = client.queue(&format!("one-{round}")).unwrap();
         let other = client.queue(&format!("other-{round}")).unwrap();
-        // A call that finds that the queue has become extended is sent again, and may come after later ones. A cancellation
-        // may make it so.
-        let extended = rng.random();
-        let (handles, same) = (prepared(&one, extended).await, prepared(&other, extended).await);
+        let (handles, same) = (prepared(&one).await, prepared(&other).await);
         let count = rng.random_range(2..30);
-        let ops = ops(&mut rng, count, extended);
+        let ops = ops(&mut rng, count);
         let calls = ops.iter().map(|op| call(&one, &handles, op)).collect();
         let answers = together(calls).await;
         for (op, answer) in ops.iter().zip(&answers) {

@@ -40,7 +40,9 @@ impl ConnectionManager {
             fill(&mut command, script)?;
             Ok(command)
         };
-        let (mut variant, mut by_text) = (script, false);
+        // Nobody waits for the first answer of an extended variant: the plain one may have been answered.
+        let mut by_text = script.is_extended() && !self.scripts.is_known(script);
+        let (mut variant, by_text_first) = (script, by_text);
         let instead = |decision: &RetryDecision| {
             match decision {
                 // For the rest of the call: the server may forget the script again.
@@ -52,7 +54,9 @@ impl ConnectionManager {
         };
         let mut call = Call::new(self, queue, script.name(), until, late_copy);
         call.confirmed = script.is_confirmed();
-        call.retry(make(script, false)?, instead).await
+        let reply = call.retry(make(script, by_text_first)?, instead).await?;
+        self.scripts.set_known(variant);
+        Ok(reply)
     }
 
     /// Runs a plain command on the queue's server.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use redis::{Cmd, cmd};
 
@@ -242,6 +243,8 @@ pub(super) struct Scripts(Vec<Loaded>);
 struct Loaded {
     text: String,
     digest: String,
+    /// A server has answered it.
+    answered: AtomicBool,
 }
 
 impl Scripts {
@@ -250,9 +253,18 @@ impl Scripts {
         let load = |(_, text): &(&str, &str)| {
             let text = patch.map_or_else(|| (*text).to_owned(), |patch| patch(text));
             let digest = redis::Script::new(&text).get_hash().to_owned();
-            Loaded { text, digest }
+            Loaded { text, digest, answered: AtomicBool::new(false) }
         };
         Scripts(TEXTS.iter().map(load).collect())
+    }
+
+    /// Whether the server probably knows it. The calls behind a script that has to be sent again would come before it.
+    pub(super) fn is_known(&self, script: Script) -> bool {
+        self.0[script as usize].answered.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_known(&self, script: Script) {
+        self.0[script as usize].answered.store(true, Ordering::Relaxed);
     }
 
     /// The call by digest, with room for the arguments.
