@@ -10,6 +10,7 @@ import leaseq
 BASES = {
     leaseq.InvalidError: ValueError,
     leaseq.LeaseLostError: Exception,
+    leaseq.ItemCancelledError: Exception,
     leaseq.UnavailableError: ConnectionError,
     leaseq.IncompatibleError: Exception,
     leaseq.ClosedError: Exception,

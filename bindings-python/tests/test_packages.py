@@ -66,8 +66,8 @@ def test_one_wheel_serves_every_python_from_3_10(built):
     assert re.fullmatch(r"leaseq-.*-cp310-abi3-.*linux.*\.whl", built[0].name)
     names = zipfile.ZipFile(built[0]).namelist()
     ours = {name for name in names if name.startswith("leaseq/")}
-    files = ["__init__", "_blocking", "_only_asyncio", "_only_blocking", "_process", "_values"]
-    files += ["asyncio", "demo", "exceptions"]
+    files = ["__init__", "_blocking", "_only_asyncio", "_only_blocking", "_process", "_stop"]
+    files += ["_values", "asyncio", "demo", "exceptions"]
     assert ours == {
         *(f"leaseq/{name}.py" for name in files),
         "leaseq/_leaseq.pyi",
