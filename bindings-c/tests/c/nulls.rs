@@ -98,7 +98,7 @@ fn program() -> String {
     leaseq_item_info *any_item_info = NULL; leaseq_error *any_error = NULL;
     leaseq_status a_leaseq_status = LEASEQ_OK; leaseq_status *any_status = &a_leaseq_status;
     leaseq_state a_leaseq_state; leaseq_state *any_state = &a_leaseq_state;
-    bool a_bool; uint64_t a_uint64_t; int64_t a_int64_t; size_t a_size_t;
+    bool a_bool; uint64_t a_uint64_t; int64_t a_int64_t; int32_t a_int32_t; size_t a_size_t;
     leaseq_item item = {.data = \"x\", .data_len = 1};
     leaseq_bytes bytes = {.data = \"x\", .len = 1};
     leaseq_item_ref item_ref = {.id = \"x\", .id_len = 1};
@@ -116,7 +116,7 @@ fn program() -> String {
     (void)any_item_info; (void)any_names; (void)any_page; (void)any_report; (void)any_error;
     (void)any_state; (void)any_status; (void)any_counts; (void)any_light_report;
     (void)some_names; (void)some_page; (void)some_report; (void)some_item_info;
-    (void)a_uint64_t; (void)a_int64_t; (void)a_size_t; (void)a_bool; (void)a_leaseq_state;
+    (void)a_uint64_t; (void)a_int64_t; (void)a_int32_t; (void)a_size_t; (void)a_bool; (void)a_leaseq_state;
     (void)bytes; (void)item_ref; (void)revision; (void)text;
 ",
     );
