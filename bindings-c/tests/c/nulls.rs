@@ -55,7 +55,8 @@ fn may_be_null(function: &Function, parameter: &str) -> bool {
         "complete_options" | "lease_options" => true,
         "error" | "options" => !function.name.contains("_options_"),
         "added" | "completed" | "deadline_ms" | "statuses" | "deadlines_ms" | "state"
-        | "states" | "texts" | "removed" | "requeued" | "buried" | "revised" | "dropped" => true,
+        | "states" | "texts" | "removed" | "cancelled" | "requeued" | "buried" | "revised"
+        | "dropped" => true,
         "url" => true,
         "cursor" => true,
         _ => false,
