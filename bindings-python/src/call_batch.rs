@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use leaseq::blocking::{self, ProcessBound};
 use leaseq::options::MAX_SHARED_BYTES;
-use leaseq::{CompleteOptions, Item, LeaseOptions, Result, WorkQueue};
+use leaseq::{CompleteOptions, Item, LeaseOptions, Result, SharedAdds, WorkQueue};
 use tokio::sync::Notify;
 
 use crate::answer::Answer;
@@ -21,6 +21,7 @@ pub(crate) enum CallBatch {
         queue: Arc<blocking::Queue>,
         bytes: usize,
         items: Vec<(u64, Item)>,
+        shared: SharedAdds,
     },
     Complete {
         queue: Arc<blocking::Queue>,
@@ -50,7 +51,8 @@ pub(crate) struct LeaseCall {
 impl CallBatch {
     pub(crate) fn add(queue: &Arc<blocking::Queue>, number: u64, item: Item) -> CallBatch {
         let bytes = item.id().len() + item.data().len();
-        CallBatch::Add { queue: queue.clone(), bytes, items: vec![(number, item)] }
+        let (items, shared) = (vec![(number, item)], SharedAdds::default());
+        CallBatch::Add { queue: queue.clone(), bytes, items, shared }
     }
 
     pub(crate) fn complete(
@@ -76,9 +78,17 @@ impl CallBatch {
     pub(crate) fn join(&mut self, other: CallBatch) -> std::result::Result<(), CallBatch> {
         match (self, other) {
             (
-                CallBatch::Add { queue, bytes, items },
-                CallBatch::Add { queue: same, bytes: more, items: new },
+                CallBatch::Add { queue, bytes, items, shared },
+                CallBatch::Add { queue: same, bytes: more, items: new, shared: own },
             ) if Arc::ptr_eq(queue, &same) && *bytes + more <= MAX_SHARED_BYTES => {
+                if !admits(shared, items, &new) {
+                    return Err(CallBatch::Add {
+                        queue: same,
+                        bytes: more,
+                        items: new,
+                        shared: own,
+                    });
+                }
                 *bytes += more;
                 items.extend(new);
             }
@@ -121,6 +131,12 @@ impl CallBatch {
             }
         }
     }
+}
+
+/// Whether the new items can be added with the others, although each comes from a call of its own.
+fn admits(shared: &mut SharedAdds, items: &[(u64, Item)], new: &[(u64, Item)]) -> bool {
+    let earlier = || items.iter().map(|(_, item)| item);
+    new.iter().all(|(_, item)| shared.admits(earlier(), std::slice::from_ref(item)))
 }
 
 /// All options but the wait, which each call does by itself.

@@ -55,6 +55,19 @@ def test_each_call_of_a_batch_gets_its_own_answer(url, run):
     run(main())
 
 
+def test_the_last_call_that_replaces_wins(url, run):
+    async def main():
+        async with await leaseq.asyncio.connect(url) as client:
+            queue = client.queue("q")
+            items = [Item("a", id="other"), *(Item(data, id="a", replace=True) for data in "123")]
+            items += [Item(data, unique="k", replace=True) for data in "456"]
+            assert await asyncio.gather(*map(queue.add_item, items)) == [True] * 7
+            leases = await queue.lease_many(9, 30)
+            assert [lease.data for lease in leases] == [b"a", b"3", b"6"]
+
+    run(main())
+
+
 def test_a_lease_of_another_queue_spoils_its_own_call_alone(url, run):
     async def main():
         async with await leaseq.asyncio.connect(url) as client:

@@ -61,6 +61,7 @@ mod queue;
 mod random;
 mod redact;
 mod serialize;
+mod shared_adds;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
@@ -90,3 +91,6 @@ pub use options::{
 pub use query_options::{GetOptions, ListOptions};
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
 pub use redact::redact_url;
+// For the bindings, which gather the adds of several callers.
+#[doc(hidden)]
+pub use shared_adds::SharedAdds;

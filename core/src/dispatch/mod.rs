@@ -78,7 +78,8 @@ impl Dispatch {
         let queue = QueueContext::new(context, queue);
         let by_id = |items: &mut Items, target: &Target| items.by_id(&target.id);
         let add = ItemOp::new(Kind::Add, |items, item: &Item| items.by_id(&item.id), send!(add))
-            .limited_by_bytes(|item| item.id.len() + item.data.len());
+            .limited_by_bytes(|item| item.id.len() + item.data.len())
+            .limited_to(|shared, earlier, call| shared.admits(earlier, call));
         let complete = ItemOp::new(Kind::Complete, Items::by_lease, send!(complete))
             .limited_by_bytes(Complete::bytes);
         let extend = ItemOp::new(

@@ -62,6 +62,37 @@ async fn the_first_call_with_an_id_adds_it(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
+async fn the_last_call_that_replaces_wins(bench: &Bench) {
+    let queue = bench.queue().await;
+    let by_id = |data: &str| queue.add_item(Item::new(data).with_id("a").replace());
+    let by_key = |data: &str| queue.add_item(Item::new(data).unique("k").replace());
+    let (one, two, three, four) = tokio::join!(by_id("1"), by_id("2"), by_id("3"), by_id("4"));
+    assert_eq!([one, two, three, four].map(Result::unwrap), [true; 4]);
+    let (one, two, three, four) = tokio::join!(by_key("5"), by_key("6"), by_key("7"), by_key("8"));
+    assert_eq!([one, two, three, four].map(Result::unwrap), [true; 4]);
+    let leases = queue.lease_many(9, at_once()).await.unwrap();
+    let data: Vec<_> = leases.iter().map(|lease| &lease.data()[..]).collect();
+    assert_eq!(data, [b"4", b"8"]);
+    assert_eq!(queue.counts().await.unwrap().totals.replaced, 6);
+    assert_sound(&queue).await;
+}
+
+/// The earlier one could not be added, because somebody else has its unique key.
+async fn a_call_adds_an_id_that_an_earlier_one_could_not(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_item(item("owner").unique("k")).await.unwrap();
+    let (one, two, three, four) = tokio::join!(
+        queue.add_item(item("b")),
+        queue.add_item(item("a").unique("k")),
+        queue.add_item(item("a")),
+        queue.add_items([item("a"), item("c")]),
+    );
+    assert_eq!([one, two, three].map(Result::unwrap), [true, false, true]);
+    assert_eq!(four.unwrap(), [false, true]);
+    assert_eq!(drain(&queue).await, ["owner", "b", "a", "c"]);
+    assert_sound(&queue).await;
+}
+
 /// The call is executed, or not; the others get their own answers.
 async fn a_call_dropped_before_its_request_leaves_shifts_no_answer(bench: &Bench) {
     let client = bench.client().await;
@@ -103,5 +134,7 @@ on_every_engine!(
     an_item_is_removed_by_the_first_of_two_callers,
     a_lease_is_extended_by_both_callers,
     the_first_call_with_an_id_adds_it,
+    the_last_call_that_replaces_wins,
+    a_call_adds_an_id_that_an_earlier_one_could_not,
     a_call_dropped_before_its_request_leaves_shifts_no_answer,
 );

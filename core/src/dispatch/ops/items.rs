@@ -16,7 +16,10 @@ use crate::dispatch::queue_context::QueueContext;
 use crate::engine::{Engine, RequestId};
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_SHARED_BYTES};
+use crate::shared_adds::SharedAdds;
 
+/// Whether a call with these inputs can share the request of earlier ones.
+type Admits<I> = fn(&mut SharedAdds, &mut dyn Iterator<Item = &I>, &[I]) -> bool;
 type Run<I, T> = fn(Arc<dyn Engine>, QueueName, Arc<Vec<I>>, RequestId) -> RequestFuture<Vec<T>>;
 
 /// `I`: an input of a call. `T`: the result for it.
@@ -25,17 +28,24 @@ pub(crate) struct ItemOp<I, T> {
     name: fn(&mut Items, &I),
     run: Run<I, T>,
     bytes: fn(&I) -> usize,
+    admits: Admits<I>,
 }
 
 impl<I, T> ItemOp<I, T> {
     /// `name`: adds the items that an input names, as the order of calls compares them.
     pub(crate) fn new(kind: Kind, name: fn(&mut Items, &I), run: Run<I, T>) -> Self {
-        ItemOp { kind, name, run, bytes: |_| 0 }
+        ItemOp { kind, name, run, bytes: |_| 0, admits: |_, _, _| true }
     }
 
     /// Limits shared requests by the bytes of their inputs as well.
     pub(crate) fn limited_by_bytes(mut self, bytes: fn(&I) -> usize) -> Self {
         self.bytes = bytes;
+        self
+    }
+
+    /// Limits shared requests to calls that do not depend on each other.
+    pub(crate) fn limited_to(mut self, admits: Admits<I>) -> Self {
+        self.admits = admits;
         self
     }
 }
@@ -105,10 +115,14 @@ where
         limit: u64,
     ) -> BatchOf<Self> {
         let (mut count, mut size, mut bytes) = (0, 0, 0);
+        let mut shared = SharedAdds::default();
         for call in pending.iter().take_while(|call| call.number < limit) {
             size += call.size;
             bytes += call.args.iter().map(self.bytes).sum::<usize>();
-            if count > 0 && (size > MAX_BATCH || bytes > MAX_SHARED_BYTES) {
+            let full = size > MAX_BATCH || bytes > MAX_SHARED_BYTES;
+            let mut earlier = pending.iter().take(count).flat_map(|call| &call.args);
+            let admitted = (self.admits)(&mut shared, &mut earlier, &call.args);
+            if count > 0 && (full || !admitted) {
                 break;
             }
             count += 1;
