@@ -2,14 +2,18 @@
 //! machine against a private server. Ratios count; absolute figures describe the machine.
 //!
 //! `--quick` runs everything once and small, to see that it works; `--json FILE` writes the
-//! figures to a file as well, `--only PART` measures one part, one of `PARTS`.
+//! figures to a file as well, `--only PART` measures one part, one of `PARTS`. `--instructions` counts the
+//! server's instructions instead, with callgrind.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark may stop")]
 
 mod bare;
 mod cleaning;
 mod coalescing;
+mod cycles;
 mod depth;
 mod embedded;
+mod extended;
+mod instructions;
 mod latency;
 mod load;
 mod memory;
@@ -47,8 +51,9 @@ const FULL: Scale =
 const QUICK: Scale = Scale { rounds: 1, batches: 5, samples: 10, deep: 10_000, leases: 2_000 };
 
 /// The targets first, then scenarios that say more.
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 13] = [
     "server",
+    "extended",
     "throughput",
     "coalescing",
     "memory",
@@ -76,6 +81,10 @@ fn main() {
         return runtime.block_on(worker::run(&arguments[i + 1..]));
     }
 
+    if place("--instructions").is_some() {
+        return one.block_on(instructions::measure());
+    }
+
     let quick = place("--quick").is_some();
     let scale = if quick { QUICK } else { FULL };
     let mut report = Report::new(quick);
@@ -85,6 +94,7 @@ fn main() {
         let report = &mut report;
         match part {
             "server" => one.block_on(server_time::measure(scale, report)),
+            "extended" => one.block_on(extended::measure(scale, report)),
             "throughput" => many.block_on(throughput::measure(scale, report)),
             "coalescing" => coalescing::measure(scale, report, &one, &many),
             "memory" => one.block_on(memory::measure(scale, report)),

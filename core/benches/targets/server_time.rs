@@ -6,17 +6,16 @@
 
 use std::ops::Range;
 
-use leaseq::{Item, Lease, WorkQueue};
-
 use crate::Scale;
 use crate::bare::Bare;
+use crate::cycles::{Cycles, Kind};
 use crate::raw::{Batched, Pipelined};
 use crate::report::{Bound, Report, Scene};
-use crate::setup::{BATCH, Setup, at_once, batch, median};
+use crate::setup::{BATCH, Setup, median};
 
 /// Batches that one side runs before it is the other's turn: a machine that others use changes its
 /// speed from one tenth of a second to the next, and both sides should have the same of it.
-const TURN: usize = 10;
+pub(crate) const TURN: usize = 10;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
@@ -24,6 +23,8 @@ pub(crate) enum Step {
     Lease,
     Complete,
 }
+
+pub(crate) const STEPS: [Step; 3] = [Step::Add, Step::Lease, Step::Complete];
 
 /// One way to move all batches through a queue.
 pub(crate) trait Side {
@@ -87,9 +88,9 @@ async fn in_turns(
     mut other: impl Side,
     scale: Scale,
 ) -> ([f64; 3], f64) {
-    let mut ours = Scripts::new(setup.queue(queue), scale.batches);
+    let mut ours = Cycles::new(setup.queue(queue), Kind::Plain, BATCH, scale.batches);
     let (mut own, mut others) = ([0.0; 3], 0.0);
-    for (step, own) in [Step::Add, Step::Lease, Step::Complete].into_iter().zip(&mut own) {
+    for (step, own) in STEPS.into_iter().zip(&mut own) {
         for first in (0..scale.batches).step_by(TURN) {
             let batches = first..scale.batches.min(first + TURN);
             *own += ours.turn(setup, step, batches.clone()).await;
@@ -99,44 +100,4 @@ async fn in_turns(
     assert!(ours.is_done().await && other.is_done().await, "everything was completed");
     let cycles = (scale.batches * BATCH) as f64;
     (own.map(|usec| usec / cycles), others / cycles)
-}
-
-/// Our own, through the client.
-struct Scripts {
-    queue: WorkQueue,
-    items: Vec<Vec<Item>>,
-    leased: Vec<Vec<Lease>>,
-}
-
-impl Scripts {
-    fn new(queue: WorkQueue, batches: usize) -> Self {
-        Scripts { queue, items: (0..batches).map(|_| batch()).collect(), leased: Vec::new() }
-    }
-}
-
-impl Side for Scripts {
-    const COMMANDS: &[&str] = &["evalsha", "eval"];
-
-    async fn run(&mut self, step: Step, batches: Range<usize>) {
-        for batch in batches {
-            match step {
-                Step::Add => {
-                    let items = std::mem::take(&mut self.items[batch]);
-                    self.queue.add_items(items).await.unwrap();
-                }
-                Step::Lease => {
-                    self.leased.push(self.queue.lease_many(BATCH, at_once()).await.unwrap());
-                }
-                Step::Complete => {
-                    let completed = self.queue.complete_many(&self.leased[batch]).await.unwrap();
-                    assert_eq!(completed, [true; BATCH]);
-                }
-            }
-        }
-    }
-
-    async fn is_done(&mut self) -> bool {
-        let counts = self.queue.counts().await.unwrap();
-        (counts.ready, counts.leased) == (0, 0)
-    }
 }
