@@ -15,6 +15,7 @@ use crate::known::Known;
 use crate::lock::lock;
 use crate::name::{QueueName, QueueNames};
 use crate::options::ConnectOptions;
+use crate::outcomes::OutcomeWaits;
 use crate::watches::Watches;
 use crate::{Diagnosis, Error, Result, engine};
 
@@ -105,6 +106,7 @@ impl Client {
             reply_lock: tokio::sync::Mutex::default(),
             waiting_queues: 0.into(),
             watches: Watches::default(),
+            outcome_waits: OutcomeWaits::default(),
         };
         Client(Arc::new(Inner { context: Arc::new(context), queues: Mutex::default() }))
     }

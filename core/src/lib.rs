@@ -56,6 +56,7 @@ mod lock;
 mod name;
 mod operation;
 pub mod options;
+mod outcomes;
 mod query_options;
 mod queue;
 mod random;
@@ -77,8 +78,8 @@ pub use client::{Client, url_from_env};
 pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
 pub use item::{
-    Counts, Cursor, Ending, EndingKind, Item, ItemInfo, ItemRef, Page, Releases, Revision, State,
-    Totals,
+    Counts, Cursor, Ending, EndingKind, Item, ItemInfo, ItemRef, Outcome, Page, Releases, Revision,
+    State, Totals,
 };
 pub use lease::Lease;
 // For the cleaner, which checks names before it has a client.
@@ -88,7 +89,7 @@ pub use name::QueueNames;
 pub use options::{
     CompleteOptions, ConnectOptions, FailOptions, Fsync, KeepAlive, LeaseOptions, ReleaseOptions,
 };
-pub use query_options::{GetOptions, ListOptions};
+pub use query_options::{GetOptions, ListOptions, OutcomeOptions};
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
 pub use redact::redact_url;
 // For the bindings, which gather the adds of several callers.

@@ -1,6 +1,6 @@
 //! The options of the operations that read items.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::options::{MAX_BATCH, MAX_ERROR_TEXT, MAX_ID, MAX_SEARCHED};
 use crate::{Error, Result};
@@ -29,6 +29,35 @@ impl GetOptions {
     /// Leaves out the data.
     pub fn without_data(mut self) -> Self {
         self.data = false;
+        self
+    }
+}
+
+/// How [`WorkQueue::outcome`](crate::WorkQueue::outcome) waits.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct OutcomeOptions {
+    /// How long to wait for the end of the items. Zero: look once. Default: without a limit.
+    pub wait: Option<Duration>,
+    /// Also waits for an item that does not exist yet. Default: no.
+    pub expect: bool,
+}
+
+impl OutcomeOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        OutcomeOptions::default()
+    }
+
+    /// Waits no longer than this.
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = Some(wait);
+        self
+    }
+
+    /// Also waits for an item that does not exist yet.
+    pub fn expect(mut self) -> Self {
+        self.expect = true;
         self
     }
 }

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::lane::LaneNames;
 use crate::backoff::Backoff;
 use crate::engine::Engine;
+use crate::outcomes::OutcomeWaits;
 use crate::watches::Watches;
 use crate::{Error, Result};
 
@@ -34,6 +35,8 @@ pub(crate) struct Context {
     pub(crate) waiting_queues: AtomicUsize,
     /// The leases whose holders are told of a cancellation.
     pub(crate) watches: Watches,
+    /// The items whose ends calls wait for.
+    pub(crate) outcome_waits: OutcomeWaits,
 }
 
 impl Context {

@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::values::{
-    Bury, Cancellations, Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, Leased,
-    ListStep, Listed, Release, RequestId, Revise, Target, Token, Turn,
+    Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Extend,
+    Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Release, RequestId, Revise, Target,
+    Token, Turn,
 };
 use crate::Result;
 use crate::access::Role;
@@ -141,6 +142,22 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// Which of these leases are current, and of which the cancellation was requested; none or up to
     /// [`MAX_BATCH`](crate::options::MAX_BATCH).
     async fn cancellations(&self, queue: &QueueName, leases: &[Token]) -> Result<Cancellations>;
+
+    /// How these items have ended, of the first ones as many as fit into a reply; at least one.
+    async fn outcomes(&self, queue: &QueueName, ids: &[Bytes]) -> Result<Outcomes>;
+
+    /// The same, and registers for this time those that have not ended: who ends one of them reports it, with a later
+    /// place than that of the reply.
+    async fn await_outcomes(
+        &self,
+        queue: &QueueName,
+        items: &[Awaited],
+        lasts: Duration,
+    ) -> Result<Outcomes>;
+
+    /// Waits for reported endings behind this place, of which it returns the first ones. It may return none. A report
+    /// may be lost, so callers also ask now and then.
+    async fn wait_endings(&self, queue: &QueueName, after: EndingPlace) -> Result<Endings>;
 
     /// Removes at most `limit` items of a state; with 0 it only [confirms](Engine::confirms) what is so.
     /// Returns how many, and how many it looked at (0: none is left).

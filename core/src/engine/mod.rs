@@ -15,6 +15,7 @@ pub(crate) use self::generation::Generation;
 pub(crate) use self::interface::Engine;
 pub(crate) use self::pace::pause;
 pub(crate) use self::values::{
-    Bury, Cancellations, Complete, CompleteAndLeaseReply, Extend, Fail, LeaseRequest, LeaseStatus,
-    Leased, LeasedItem, ListStep, Listed, Release, RequestId, Revise, Target, Token, Turn,
+    Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, Ended, EndingPlace,
+    EndingReport, Endings, Extend, Fail, Found, LeaseRequest, LeaseStatus, Leased, LeasedItem,
+    ListStep, Listed, Outcomes, Release, RequestId, Revise, Target, Token, Turn,
 };

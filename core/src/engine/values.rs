@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::generation::Generation;
 use crate::Result;
-use crate::item::{Cursor, Due, History, ItemInfo, State};
+use crate::item::{Cursor, Due, History, ItemInfo, Outcome, State};
 
 /// Names one execution of an operation, so that a retry gets the reply of the first execution.
 /// A lane has one operation in flight at a time; its numbers go up.
@@ -143,6 +143,102 @@ pub(crate) enum LeaseStatus {
     /// Current, and the cancellation of its item was requested.
     Cancelled,
     Lost,
+}
+
+/// Of an item whose outcome is wanted.
+#[derive(Debug, Clone)]
+pub(crate) struct Awaited {
+    pub(crate) id: Bytes,
+    /// It is registered even if there is no such item.
+    pub(crate) expect: bool,
+}
+
+/// A place in the endings of a queue: those with later places were reported later.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct EndingPlace(pub(crate) u64, pub(crate) u64);
+
+/// What an engine knows about how items have ended.
+#[derive(Debug)]
+pub(crate) struct Outcomes {
+    /// Later endings have later places.
+    pub(crate) place: EndingPlace,
+    /// For each of the first ids, as many as fit into a reply; at least one.
+    pub(crate) found: Vec<Found>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Found {
+    /// There is no such item.
+    Nothing,
+    /// It has not ended.
+    Open,
+    Ended(Outcome),
+}
+
+/// An ending that was reported.
+#[derive(Debug, Clone)]
+pub(crate) struct EndingReport {
+    pub(crate) place: EndingPlace,
+    pub(crate) id: Bytes,
+    pub(crate) how: Ended,
+}
+
+/// How an item has ended, according to a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Completed { retained: bool },
+    Cancelled { retained: bool },
+    Dead,
+    Removed,
+}
+
+impl Ended {
+    pub(crate) fn letter(self) -> u8 {
+        match self {
+            Ended::Completed { retained: true } => b'C',
+            Ended::Completed { retained: false } => b'c',
+            Ended::Cancelled { retained: true } => b'X',
+            Ended::Cancelled { retained: false } => b'x',
+            Ended::Dead => b'd',
+            Ended::Removed => b'r',
+        }
+    }
+
+    pub(crate) fn from_letter(letter: u8) -> Option<Ended> {
+        let all = [
+            Ended::Completed { retained: true },
+            Ended::Completed { retained: false },
+            Ended::Cancelled { retained: true },
+            Ended::Cancelled { retained: false },
+            Ended::Dead,
+            Ended::Removed,
+        ];
+        all.into_iter().find(|how| how.letter() == letter)
+    }
+
+    /// Whether more can be read of the item: its result, or its error.
+    pub(crate) fn leaves_more(self) -> bool {
+        matches!(self, Ended::Completed { retained: true } | Ended::Dead)
+    }
+
+    /// What the report itself says.
+    pub(crate) fn outcome(self) -> Outcome {
+        match self {
+            Ended::Completed { .. } => Outcome::Completed { result: None },
+            Ended::Cancelled { .. } => Outcome::Cancelled,
+            Ended::Dead => Outcome::Dead { error: String::new() },
+            Ended::Removed => Outcome::Removed,
+        }
+    }
+}
+
+/// What a client learns while it waits for endings.
+#[derive(Debug, Default)]
+pub(crate) struct Endings {
+    /// In the order of their places.
+    pub(crate) reports: Vec<EndingReport>,
+    /// Reports may have been lost with a connection.
+    pub(crate) lost: bool,
 }
 
 /// What changes of an item; `None`: it stays as it is.

@@ -7,6 +7,7 @@ mod history;
 mod info;
 mod item_ref;
 mod limits;
+mod outcome;
 mod revision;
 mod state;
 
@@ -21,13 +22,13 @@ pub use self::cursor::Cursor;
 pub(crate) use self::due::Due;
 pub(crate) use self::history::History;
 pub use self::history::{Ending, EndingKind, Releases};
-#[cfg(feature = "sqlite")]
 pub(crate) use self::info::NOT_LEASED;
 pub(crate) use self::info::read_json;
 pub use self::info::{ItemInfo, Page};
 pub use self::item_ref::ItemRef;
 pub(crate) use self::limits::check_id;
 use self::limits::{check_expiry, check_fields};
+pub use self::outcome::Outcome;
 pub use self::revision::Revision;
 pub use self::state::State;
 use crate::error::show_id;

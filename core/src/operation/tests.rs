@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use super::{DECLARATIONS, Kind};
 
 /// Methods of the trait that no call of a user runs.
-const NO_OPERATIONS: [&str; 8] = [
+const NO_OPERATIONS: [&str; 9] = [
     "min_batch",
     "leases_in_one_step",
     "undoes_failures",
     "confirms",
-    "diagnose", // of the client: `doctor`
-    "queues",   // of the client
+    "diagnose",     // of the client: `doctor`
+    "queues",       // of the client
+    "wait_endings", // by the task that waits for outcomes
     "retire",
     "close",
 ];
@@ -24,7 +25,7 @@ struct List {
 }
 
 const INTERFACE: List = List { path: "core/src/engine/interface.rs", others: &NO_OPERATIONS };
-const RUST: List = List { path: "core/src/queue", others: &[] };
+const RUST: List = List { path: "core/src/queue", others: &["outcome", "outcome_many"] };
 const PYTHON: List =
     List { path: "bindings-python/python/leaseq/_leaseq.pyi", others: &["name", "give_back"] };
 const NODE: List = List {

@@ -7,6 +7,7 @@ mod change;
 mod clean;
 mod lease;
 mod list;
+mod outcome;
 mod query;
 mod settle;
 mod work_queue;

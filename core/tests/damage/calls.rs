@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ::redis::cmd;
-use leaseq::{CompleteOptions, FailOptions, GetOptions, LeaseOptions, Revision, State};
+use leaseq::{
+    CompleteOptions, FailOptions, GetOptions, LeaseOptions, OutcomeOptions, Revision, State,
+};
 
 use crate::damage::Hurt;
 use crate::stage::*;
@@ -64,6 +66,12 @@ async fn leasing(stage: &mut Stage) {
     again(stage, "lease").await;
 }
 
+/// Somebody waits for the ends of these items, and of one that does not exist.
+async fn await_all(queue: &leaseq::WorkQueue, ids: impl Iterator<Item = String>) {
+    let options = OutcomeOptions::new().wait(ms(1)).expect();
+    queue.outcome_many(ids.chain(["none".to_owned()]), options).await.unwrap();
+}
+
 /// Items that are retained and have unique keys.
 async fn extended(stage: &mut Stage) {
     let queue = stage.queue("extended");
@@ -76,8 +84,10 @@ async fn extended(stage: &mut Stage) {
     let results = || CompleteOptions::new().results((0..1000).map(|i| Some(i.to_string().into())));
     expect_waiters(&mut stage.raw, "extended");
     queue.add_items(all("a")).await.unwrap();
+    await_all(&queue, (0..1000).map(|i| format!("a{i}"))).await;
     let replaced = queue.add_items(all("b").map(leaseq::Item::replace)).await.unwrap();
     assert!(replaced.iter().all(|added| *added));
+    await_all(&queue, (0..1000).map(|i| format!("b{i}"))).await;
     let late = queue.lease_many(1000, at_once()).await.unwrap();
     queue.extend_many(&late, secs(20)).await.unwrap();
     stage.bench.advance(secs(30));
@@ -86,12 +96,17 @@ async fn extended(stage: &mut Stage) {
     // Ready items of which each has an old entry in the list.
     let done = queue.complete_many_with(&late, results().retain(secs(1))).await.unwrap();
     assert!(done.iter().all(|done| *done));
+    let look = OutcomeOptions::new().wait(ms(0));
+    let ended = queue.outcome_many((0..1000).map(|i| format!("b{i}")), look).await.unwrap();
+    assert!(ended.iter().flatten().all(leaseq::Outcome::is_completed));
+    await_all(&queue, (0..1000).map(|i| format!("b{i}"))).await;
     stage.bench.advance(secs(1));
     queue.light_clean().await.unwrap();
     queue.add_items(all("c")).await.unwrap();
     let leases = queue.lease_many(1000, at_once()).await.unwrap();
     queue.release_many(&leases, Duration::ZERO).await.unwrap();
     let leases = queue.lease_many(1000, at_once()).await.unwrap();
+    await_all(&queue, (0..1000).map(|i| format!("c{i}"))).await;
     let dead = FailOptions::new().dead();
     let failures = leases.iter().map(|lease| (lease, "no"));
     queue.fail_many_with(failures, dead).await.unwrap();
@@ -100,12 +115,14 @@ async fn extended(stage: &mut Stage) {
     for _ in 0..2 {
         // Expires, and is dead the second time.
         queue.lease_many(1000, at_once()).await.unwrap();
+        await_all(&queue, (0..1000).map(|i| format!("c{i}"))).await;
         stage.bench.advance(secs(30));
     }
     for size in [500, 1] {
         let items = (0..1000).map(|i| item(format!("{size} {i}")).retain(secs(1)));
         queue.add_items(items).await.unwrap();
         let leases = queue.lease_many(500, at_once()).await.unwrap();
+        await_all(&queue, (0..1000).map(|i| format!("{size} {i}"))).await;
         queue.complete_and_lease(&leases, size, at_once()).await.unwrap();
         stage.bench.advance(secs(1));
     }
@@ -126,6 +143,7 @@ async fn expiring(stage: &mut Stage) {
     let hour = LeaseOptions::new(secs(3600)).wait(ms(0));
     for prefix in ["a", "b"] {
         queue.add_items(all(prefix)).await.unwrap();
+        await_all(&queue, (0..1000).map(|i| format!("{prefix}{i}"))).await;
         let leases = queue.lease_many(1000, hour.clone()).await.unwrap();
         queue.release_many(&leases, Duration::ZERO).await.unwrap();
         stage.bench.advance(secs(10));
@@ -140,12 +158,14 @@ async fn expiring(stage: &mut Stage) {
         }
     }
     queue.add_items(all("c")).await.unwrap();
+    await_all(&queue, (0..1000).map(|i| format!("c{i}"))).await;
     let leases = queue.lease_many(1000, hour.clone()).await.unwrap();
     stage.bench.advance(secs(10));
     queue.light_clean().await.unwrap();
     queue.release_many(&leases, Duration::ZERO).await.unwrap();
     // Two steps of a clean; then what a lease pops.
     queue.add_items(all("d")).await.unwrap();
+    await_all(&queue, (0..1000).map(|i| format!("d{i}"))).await;
     stage.bench.advance(secs(10));
     queue.light_clean().await.unwrap();
     queue.add_items(all("e").chain(all("f"))).await.unwrap();
@@ -168,9 +188,11 @@ async fn cancelling(stage: &mut Stage) {
     };
     let ids = |prefix: &'static str| (0..1000).map(move |i| format!("{prefix}{i}"));
     queue.add_items(all("r")).await.unwrap();
+    await_all(&queue, ids("r")).await;
     assert_eq!(queue.cancel_many(ids("r")).await.unwrap(), [true; 1000]);
     for end in ["f", "g", "l", "m"] {
         queue.add_items(all(end)).await.unwrap();
+        await_all(&queue, ids(end)).await;
         let leases = queue.lease_many(1000, at_once()).await.unwrap();
         assert_eq!(queue.cancel_many(ids(end)).await.unwrap(), [true; 1000]);
         if end == "f" {

@@ -98,6 +98,18 @@ async fn the_rights_of_a_role_are_sufficient() {
     operates.revise(b"a", leaseq::Revision::new().data("new")).await.unwrap();
     assert!(operates.remove(short.id()).await.unwrap());
     assert_eq!(operates.purge(State::Leased).await.unwrap(), 2);
+    // Waiting for ends, and looking.
+    adds.add_item(leaseq::Item::new("o").with_id("o")).await.unwrap();
+    let outcome = leaseq::OutcomeOptions::new();
+    assert_eq!(looks.outcome("o", outcome.clone().wait(ms(0))).await.unwrap(), None);
+    for waits in [adds.clone(), operates.clone()] {
+        adds.add_item(leaseq::Item::new("o").with_id("o")).await.unwrap();
+        let outcome = outcome.clone();
+        let waiting = tokio::spawn(async move { waits.outcome("o", outcome).await });
+        assert!(adds.cancel("o").await.unwrap());
+        let end = waiting.await.unwrap().unwrap().unwrap();
+        assert!(matches!(end.as_str(), "cancelled" | "gone"), "{end:?}");
+    }
     // A waiting call, and a call that wakes it.
     operates.purge(State::Ready).await.unwrap();
     let waiting = tokio::spawn(async move { works.lease(waits).await });

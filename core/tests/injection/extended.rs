@@ -1,6 +1,6 @@
 //! The scripts of extended queues, whose items are retained, have unique keys, and replace each other.
 
-use leaseq::{CompleteOptions, Item, LeaseOptions, State, WorkQueue};
+use leaseq::{CompleteOptions, Item, LeaseOptions, OutcomeOptions, State, WorkQueue};
 
 use crate::fixtures::Leases;
 use crate::support::redis::{fail_after, has_failed};
@@ -62,7 +62,16 @@ async fn fixtures(bench: &Bench, queue: &WorkQueue) -> Leases {
     leases.extend(named(queue.lease_many(4, long).await.unwrap(), ""));
     queue.release(&second["s-ready"], ms(0)).await.unwrap();
     queue.add_items([with_all("ready", "k6"), item("ready-high").priority(2)]).await.unwrap();
+    awaited(queue).await;
     leases
+}
+
+/// Somebody waits for the end of each item.
+async fn awaited(queue: &WorkQueue) {
+    let items = seen(queue).await.1.into_iter().filter(|info| !info.state.is_retained());
+    let ids: Vec<_> = items.map(|info| info.id).chain(["new".into()]).collect();
+    let options = OutcomeOptions::new().wait(ms(1)).expect();
+    queue.outcome_many(ids, options).await.unwrap();
 }
 
 fn of<'a>(leases: &'a Leases, ids: &[&str]) -> Vec<&'a leaseq::Lease> {
@@ -212,6 +221,7 @@ async fn expiring(bench: &Bench, queue: &WorkQueue) -> Leases {
     queue.add_item(item("kept").priority(9)).await.unwrap();
     let kept = queue.lease(long).await.unwrap().unwrap();
     leases.insert("kept".to_owned(), kept);
+    awaited(queue).await;
     bench.advance(secs(10));
     queue.add_items([item("ready"), short("soon", "k6")]).await.unwrap();
     leases
@@ -273,6 +283,19 @@ async fn items_that_expire() {
     stage.acts("revise", &[], expiring, act).await;
     let act = async |queue: &WorkQueue, _: &Leases| queue.remove_many(EXPIRED).await.map(drop);
     stage.acts("remove", &EXPIRED, expiring, act).await;
+}
+
+#[tokio::test]
+async fn waiting_for_ends() {
+    let mut stage = stage().await;
+    let act = async |queue: &WorkQueue, _: &Leases| {
+        let ids = ["ready", "done", "over", "dead", "leased", "none", "late"];
+        let options = OutcomeOptions::new().wait(ms(1)).expect();
+        queue.outcome_many(ids, options).await.map(drop)
+    };
+    stage.acts("await_outcomes", &[], fixtures, act).await;
+    // In a queue that does not exist yet.
+    stage.acts("await_outcomes", &[], async |_, _| Leases::new(), act).await;
 }
 
 /// Items that wait, retained or not, and leased ones, of which some are marked already.

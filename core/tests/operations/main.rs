@@ -28,6 +28,7 @@ mod mixed;
 mod names;
 mod operators;
 mod order;
+mod outcome;
 mod query;
 mod retain;
 mod settle;

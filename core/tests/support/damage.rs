@@ -58,6 +58,13 @@ const NUMBER: &str = "999";
 
 pub(crate) const CASES: &[Case] = &[
     Case {
+        name: "a registration that does not lapse",
+        finds: &[Damage::BadTime],
+        hurt: |hurt| {
+            hurt.run("ZADD", "awaited", &["9000000000000", "leased", "1", "lapsed"]);
+        },
+    },
+    Case {
         name: "what extended queues keep for nobody",
         finds: &[Damage::Dangling, Damage::DanglingDetails, Damage::BadUnique],
         hurt: |q| {

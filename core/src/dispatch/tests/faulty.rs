@@ -10,8 +10,9 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Bury, Cancellations, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest,
-    Leased, ListStep, Listed, Release, RequestId, Revise, Target, Token, Turn,
+    Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
+    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Release, RequestId, Revise,
+    Target, Token, Turn,
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -231,6 +232,26 @@ impl Engine for Faulty {
     async fn cancellations(&self, queue: &QueueName, leases: &[Token]) -> Result<Cancellations> {
         let work = self.engine.cancellations(queue, leases);
         self.run("cancellations", &[], &no_lane(), work).await
+    }
+
+    async fn outcomes(&self, queue: &QueueName, wanted: &[Bytes]) -> Result<Outcomes> {
+        let work = self.engine.outcomes(queue, wanted);
+        self.run("outcomes", wanted, &no_lane(), work).await
+    }
+
+    async fn await_outcomes(
+        &self,
+        queue: &QueueName,
+        items: &[Awaited],
+        lasts: Duration,
+    ) -> Result<Outcomes> {
+        let wanted: Vec<Bytes> = items.iter().map(|item| item.id.clone()).collect();
+        let work = self.engine.await_outcomes(queue, items, lasts);
+        self.run("await_outcomes", &wanted, &no_lane(), work).await
+    }
+
+    async fn wait_endings(&self, queue: &QueueName, after: EndingPlace) -> Result<Endings> {
+        self.engine.wait_endings(queue, after).await
     }
 
     async fn revise(

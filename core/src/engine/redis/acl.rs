@@ -142,6 +142,7 @@ fn words(name: &'static str, keys: &Keys) -> Vec<Vec<u8>> {
         _ if is_keyless(name) => {}
         "lmpop" => words.extend([b"1".to_vec(), keys.meta().to_vec(), b"RIGHT".to_vec()]),
         "eval" | "evalsha" => words.extend([Vec::new(), b"1".to_vec(), keys.meta().to_vec()]),
+        "xread" => words.extend([b"STREAMS".to_vec(), keys.endings().to_vec(), b"0".to_vec()]),
         "blpop" => words.extend([keys.wake().to_vec(), b"1".to_vec()]),
         _ => words.push(keys.meta().to_vec()),
     }

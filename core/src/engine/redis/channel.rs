@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
+use crate::engine::{EndingPlace, Endings};
 use crate::lock::lock;
 use crate::name::QueueName;
 
@@ -23,9 +24,13 @@ pub(super) type Channels = Mutex<HashMap<Option<QueueName>, Arc<Channel>>>;
 /// The calls that wait on one queue.
 pub(super) struct Waiting {
     pub(super) count: usize,
-    /// The list of tokens.
+    /// The list of tokens, or the stream.
     pub(super) key: Vec<u8>,
     pub(super) notify: Arc<Notify>,
+    /// Of a stream: the place behind which to read.
+    pub(super) after: EndingPlace,
+    /// Of a stream: what was read.
+    pub(super) endings: Endings,
 }
 
 impl Channel {

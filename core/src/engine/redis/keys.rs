@@ -30,7 +30,7 @@ pub(super) const UP_TO_READY: usize = 11;
 /// All keys of a plain queue.
 pub(super) const PLAIN: usize = 20;
 /// All keys, also those that only extended queues have.
-pub(super) const ALL: usize = 30;
+pub(super) const ALL: usize = 32;
 
 const NAMES: [&str; 11] = [
     "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
@@ -46,6 +46,8 @@ const MORE_NAMES: [&str; ALL - PLAIN] = [
     "timers",
     "expiries",
     "marks",
+    "awaited",
+    "endings",
 ];
 
 impl Keys {
@@ -95,6 +97,10 @@ impl Keys {
 
     pub(super) fn due(&self) -> &[u8] {
         &self.names[9]
+    }
+
+    pub(super) fn endings(&self) -> &[u8] {
+        &self.names[31]
     }
 
     /// The part after the hash tag, for people.

@@ -1,4 +1,4 @@
-//! The task that blocks on token lists and notifies the calls that wait.
+//! The task that blocks on token lists, or on streams, and notifies the calls that wait.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 
 use redis::{Value, cmd};
 
-use super::channel::{Channel, Channels};
+use super::channel::{Channel, Channels, Waiting};
 use super::connection::{Connection, Endpoint};
 use super::connection_manager::ConnectionManager;
+use super::notifier::Notification;
+use super::outcomes;
 use super::retry_decision::{RetryDecision, retry_decision};
 use super::scripts::Script;
 use crate::backoff::Backoff;
+use crate::engine::EndingPlace;
 use crate::lock::lock;
 use crate::name::QueueName;
 
@@ -24,9 +27,12 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// between two jobs, workers would connect for each job.
 const IDLE: Duration = Duration::from_secs(10);
 
+/// How many entries of a stream one command reads. An entry has up to 1,000 ids.
+const MAX_ENTRIES: usize = 100;
+
 /// Ends, and closes its connection, when no call has waited for a while.
 pub(super) struct Listener {
-    pub(super) block: Duration,
+    pub(super) kind: Notification,
     pub(super) manager: Arc<ConnectionManager>,
     pub(super) channels: Arc<Channels>,
     pub(super) name: Option<QueueName>,
@@ -40,8 +46,15 @@ struct BlockingConnection {
     endpoint: Endpoint,
 }
 
-/// A queue, and the key of its list of tokens.
-type TokenList = (QueueName, Vec<u8>);
+/// What the listener waits for in a queue.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Source {
+    queue: QueueName,
+    /// Of its list of tokens, or of its stream.
+    key: Vec<u8>,
+    /// Of a stream: the place behind which to read.
+    after: EndingPlace,
+}
 
 impl Listener {
     pub(super) async fn run(self) {
@@ -55,33 +68,34 @@ impl Listener {
         let mut backoff = Backoff::up_to(MAX_PAUSE);
         let mut broken = false;
         loop {
-            let mut lists = self.lists();
-            if lists.is_empty() {
+            let mut sources = self.sources();
+            if sources.is_empty() {
                 if self.is_over().await? {
                     return Some(());
                 }
                 continue;
             }
             // The command takes the first list that has a token: every queue is first in turn.
-            lists.sort();
-            first = (first + 1) % lists.len();
-            lists.rotate_left(first);
+            sources.sort();
+            first = (first + 1) % sources.len();
+            sources.rotate_left(first);
             if open.is_none() {
-                open = self.unless_closed(self.connect(&lists[0].0)).await?;
+                open = self.unless_closed(self.connect(&sources[0].queue)).await?;
             }
             if open.is_some() && std::mem::take(&mut broken) {
                 // Tokens, and the promise to push any, may be gone with the old server.
                 self.notify_all();
             }
-            let popped = match &open {
-                Some(open) => self.unless_closed(self.pop(open, &lists)).await?,
+            let reply = match &open {
+                Some(open) => self.unless_closed(self.block(open, &sources)).await?,
                 None => Err(RetryDecision::NotExecuted { reconnect: true }),
             };
-            match popped {
-                Ok(key) => {
+            match reply {
+                Ok(reply) => {
                     backoff.reset();
-                    if let Some(key) = key {
-                        self.deliver(&lists, &key).await;
+                    match self.kind {
+                        Notification::Ended => self.deliver_endings(&sources, reply),
+                        _ => self.deliver_token(&sources, reply).await,
                     }
                 }
                 Err(decision) => {
@@ -89,7 +103,7 @@ impl Listener {
                     if let Some(open) = open.take() {
                         broken = true;
                         if let RetryDecision::Moved(node) = decision {
-                            self.manager.moved(&lists[0].0, node, &open.endpoint);
+                            self.manager.moved(&sources[0].queue, node, &open.endpoint);
                         }
                     }
                     self.unless_closed(tokio::time::sleep(backoff.pause())).await?;
@@ -98,13 +112,19 @@ impl Listener {
         }
     }
 
-    fn lists(&self) -> Vec<TokenList> {
+    fn sources(&self) -> Vec<Source> {
         let waiting = self.channel.waiting();
-        waiting.iter().map(|(queue, waiting)| (queue.clone(), waiting.key.clone())).collect()
+        let source = |(queue, waiting): (&QueueName, &Waiting)| Source {
+            queue: queue.clone(),
+            key: waiting.key.clone(),
+            after: waiting.after,
+        };
+        waiting.iter().map(source).collect()
     }
 
     fn notify_all(&self) {
-        for waiting in self.channel.waiting().values() {
+        for waiting in self.channel.waiting().values_mut() {
+            waiting.endings.lost = true;
             waiting.notify.notify_one();
         }
     }
@@ -159,44 +179,53 @@ impl Listener {
         Some(BlockingConnection { connection, client_id, endpoint })
     }
 
-    /// Pops a token, and returns its key; `None` if the time is over, or a queue is new.
-    async fn pop(
+    /// Pops a token, or reads streams. The reply is `Nil` if the time is over, or a queue is new.
+    async fn block(
         &self,
         open: &BlockingConnection,
-        lists: &[TokenList],
-    ) -> Result<Option<Vec<u8>>, RetryDecision> {
-        let mut command = cmd("BLPOP");
-        for (_, key) in lists {
-            command.arg(key);
-        }
-        command.arg(self.block.as_secs());
+        sources: &[Source],
+    ) -> Result<Value, RetryDecision> {
+        let block = self.kind.block();
+        let keys: Vec<&[u8]> = sources.iter().map(|source| &*source.key).collect();
+        let command = match self.kind {
+            Notification::Ended => {
+                let mut command = cmd("XREAD");
+                command.arg("COUNT").arg(MAX_ENTRIES).arg("BLOCK").arg(block.as_millis() as u64);
+                command.arg("STREAMS").arg(keys);
+                for source in sources {
+                    command.arg(format!("{}-{}", source.after.0, source.after.1));
+                }
+                command
+            }
+            _ => {
+                let mut command = cmd("BLPOP");
+                command.arg(keys).arg(block.as_secs());
+                command
+            }
+        };
         let mut connection = open.connection.clone();
         let reply = connection.send_packed_command(&command);
-        let reply = tokio::time::timeout(self.block + SLACK, reply);
+        let reply = tokio::time::timeout(block + SLACK, reply);
         tokio::pin!(reply);
         let reply = loop {
             tokio::select! {
                 reply = &mut reply => break reply,
                 () = self.channel.changed.notified() => {}
             }
-            let known = |queue| lists.iter().any(|(name, _)| name == queue);
+            let known = |queue: &QueueName| sources.iter().any(|source| source.queue == *queue);
             if self.channel.waiting().keys().all(known) {
                 continue;
             }
             tokio::select! {
                 reply = &mut reply => break reply,
-                done = self.unblock(open, &lists[0].0) => if !done {
+                done = self.unblock(open, &sources[0].queue) => if !done {
                     // Not allowed, or too early: a new connection listens to the new queues too.
                     return Err(RetryDecision::Unknown);
                 }
             }
         };
         match reply.map(|reply| reply.and_then(Value::extract_error)) {
-            Ok(Ok(Value::Array(pair))) => match pair.into_iter().next() {
-                Some(Value::BulkString(key)) => Ok(Some(key)),
-                _ => Ok(None),
-            },
-            Ok(Ok(_)) => Ok(None),
+            Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => Err(retry_decision(&error)),
             Err(_) => Err(RetryDecision::Unknown),
         }
@@ -217,9 +246,12 @@ impl Listener {
         false
     }
 
-    /// Notifies the calls that wait for a token from this list.
-    async fn deliver(&self, lists: &[TokenList], key: &[u8]) {
-        let Some((queue, key)) = lists.iter().find(|(_, listed)| listed == key) else {
+    /// Notifies the calls that wait for a token from the list that had one.
+    async fn deliver_token(&self, sources: &[Source], reply: Value) {
+        let Value::Array(pair) = reply else { return };
+        let Some(Value::BulkString(key)) = pair.first() else { return };
+        let Some(Source { queue, key, .. }) = sources.iter().find(|source| source.key == *key)
+        else {
             return;
         };
         let notify = self.channel.waiting().get(queue).map(|waiting| waiting.notify.clone());
@@ -230,6 +262,23 @@ impl Listener {
                 let mut command = self.manager.scripts.by_text(Script::PutBack);
                 command.arg(1).arg(key);
                 let _ = self.manager.command(queue, Instant::now() + SLACK, command).await;
+            }
+        }
+    }
+
+    /// Hands over what the streams had. If no call waits for it any more, the next one reads it again.
+    fn deliver_endings(&self, sources: &[Source], reply: Value) {
+        let mut waiting = self.channel.waiting();
+        for (key, reports) in outcomes::read_streams(reply) {
+            let source = sources.iter().find(|source| source.key == key);
+            let Some(waiting) = source.and_then(|source| waiting.get_mut(&source.queue)) else {
+                continue;
+            };
+            let new = reports.into_iter().filter(|report| report.place > waiting.after);
+            waiting.endings.reports.extend(new);
+            if let Some(last) = waiting.endings.reports.last() {
+                waiting.after = last.place;
+                waiting.notify.notify_one();
             }
         }
     }

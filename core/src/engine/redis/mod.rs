@@ -32,6 +32,7 @@ mod open_error;
 mod open_queue;
 mod opener;
 mod operations;
+mod outcomes;
 mod place;
 mod query;
 mod reads_to_end;

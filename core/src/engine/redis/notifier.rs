@@ -1,6 +1,6 @@
 //! Waiting without polling: one connection blocks on the token lists of all queues with waiting calls,
 //! and on nothing else, so that a lost reply loses a token and never an item. Workers wait on `wake`,
-//! cleaners on `due`.
+//! cleaners on `due`. Another one reads the streams of queues whose items somebody waits for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use super::channel::{Channel, Channels, Waiting};
 use super::connection_manager::ConnectionManager;
 use super::keys::Keys;
 use super::listener::Listener;
+use crate::engine::{EndingPlace, Endings};
 use crate::lock::lock;
 use crate::name::QueueName;
 
@@ -21,14 +22,16 @@ pub(super) enum Notification {
     Ready,
     /// Something is due or expires earlier than a cleaner knows.
     Due,
+    /// An item has ended that somebody waits for.
+    Ended,
 }
 
 impl Notification {
     /// How long one blocking command lasts. Cleaners listen to all queues, on a Cluster with a
     /// connection for each, so their commands last longer.
-    fn block(self) -> Duration {
+    pub(super) fn block(self) -> Duration {
         match self {
-            Notification::Ready => Duration::from_secs(5),
+            Notification::Ready | Notification::Ended => Duration::from_secs(5),
             Notification::Due => Duration::from_secs(30),
         }
     }
@@ -37,6 +40,7 @@ impl Notification {
         match self {
             Notification::Ready => keys.wake().to_vec(),
             Notification::Due => keys.due().to_vec(),
+            Notification::Ended => keys.endings().to_vec(),
         }
     }
 }
@@ -79,10 +83,16 @@ impl Notifier {
 
     /// Returns when a token for the queue came, or may have been lost with a connection.
     pub(super) async fn wait(&self, queue: &QueueName) {
-        let (channel, notify) = self.subscribe(queue);
-        let subscription = Subscription { channel: &channel, queue };
+        self.wait_behind(queue, EndingPlace::default()).await;
+    }
+
+    /// Returns what the stream of the queue has behind this place.
+    pub(super) async fn wait_behind(&self, queue: &QueueName, after: EndingPlace) -> Endings {
+        let (channel, notify) = self.subscribe(queue, after);
+        let _subscription = Subscription { channel: &channel, queue };
         notify.notified().await;
-        drop(subscription);
+        let mut waiting = channel.waiting();
+        waiting.get_mut(queue).map(|entry| std::mem::take(&mut entry.endings)).unwrap_or_default()
     }
 
     /// The client does not use the queue any more: on a Cluster, its connection closes.
@@ -100,13 +110,13 @@ impl Notifier {
     }
 
     /// Counts one more waiting call. Locks the channels, so that the listener does not end meanwhile.
-    fn subscribe(&self, queue: &QueueName) -> (Arc<Channel>, Arc<Notify>) {
+    fn subscribe(&self, queue: &QueueName, after: EndingPlace) -> (Arc<Channel>, Arc<Notify>) {
         let name = self.manager.in_a_cluster().then(|| queue.clone());
         let mut channels = lock(&self.channels);
         let channel = channels.entry(name.clone()).or_insert_with(|| {
             let channel = Arc::<Channel>::default();
             let listener = Listener {
-                block: self.kind.block(),
+                kind: self.kind,
                 manager: self.manager.clone(),
                 channels: self.channels.clone(),
                 name,
@@ -120,6 +130,8 @@ impl Notifier {
             count: 0,
             key: self.kind.key(&Keys::new(&self.namespace, queue)),
             notify: Arc::default(),
+            after,
+            endings: Endings::default(),
         });
         entry.count += 1;
         if entry.count == 1 {

@@ -7,14 +7,17 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
-use super::{acl, add, admin, audit, cancel, doctor, due, lease, list, open_queue, query, settle};
+use super::{
+    acl, add, admin, audit, cancel, doctor, due, lease, list, open_queue, outcomes, query, settle,
+};
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Bury, Cancellations, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest,
-    Leased, ListStep, Listed, Release, RequestId, Revise, Target, Token, Turn,
+    Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
+    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Release, RequestId, Revise,
+    Target, Token, Turn,
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -157,6 +160,23 @@ impl Engine for RedisEngine {
 
     async fn cancellations(&self, queue: &QueueName, leases: &[Token]) -> Result<Cancellations> {
         cancel::cancellations(self, queue, leases).await
+    }
+
+    async fn outcomes(&self, queue: &QueueName, ids: &[Bytes]) -> Result<Outcomes> {
+        outcomes::outcomes(self, queue, ids).await
+    }
+
+    async fn await_outcomes(
+        &self,
+        queue: &QueueName,
+        items: &[Awaited],
+        lasts: Duration,
+    ) -> Result<Outcomes> {
+        outcomes::await_outcomes(self, queue, items, lasts).await
+    }
+
+    async fn wait_endings(&self, queue: &QueueName, after: EndingPlace) -> Result<Endings> {
+        Ok(self.ended.wait_behind(queue, after).await)
     }
 
     async fn purge(

@@ -22,6 +22,7 @@ pub(crate) struct RedisEngine {
     pub(super) context: Context,
     pub(super) ready: Notifier,
     pub(super) due: Notifier,
+    pub(super) ended: Notifier,
     pub(super) queue_list: QueueList,
 }
 
@@ -42,6 +43,7 @@ impl RedisEngine {
         let engine = RedisEngine {
             ready: notifier(Notification::Ready),
             due: notifier(Notification::Due),
+            ended: notifier(Notification::Ended),
             context: Context::new(manager, options.namespace.clone(), options.timeout),
             queue_list: QueueList::default(),
         };
@@ -53,6 +55,7 @@ impl RedisEngine {
         self.context.forget(queue);
         self.ready.forget(queue);
         self.due.forget(queue);
+        self.ended.forget(queue);
     }
 
     /// Runs an operation that changes state: the keys, the request id, then what `fill` adds.

@@ -15,11 +15,11 @@ impl Role {
     /// The commands that a client of this role sends besides scripts.
     fn plain(self) -> &'static [&'static str] {
         match self {
-            Role::Producer => &["hdel", "exists"],
+            Role::Producer => &["hdel", "exists", "xread", "client|id", "client|unblock"],
             Role::Worker => &["hdel", "blpop", "client|id", "client|unblock"],
             Role::Cleaner => &["hdel", "hscan", "exists", "blpop", "client|id", "client|unblock"],
             Role::Monitor => &["hscan"],
-            Role::Operator => &["hdel", "hscan"],
+            Role::Operator => &["hdel", "hscan", "xread", "client|id", "client|unblock"],
         }
     }
 

@@ -86,65 +86,66 @@ scripts! {
     Add "add" fills for [Add]
         parts ["keys" "now" "day" "number" "format" "incarnation" "lane" "notify_workers" "notify_cleaner" "large"
         "details" "delay" "moves" "add_begin" "add_plain"]
-        extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "lane"
-        "notify_workers" "notify_cleaner" "large" "details" "delay" "moves" "unique" "delete_items"
-        "delete_extended" "conflicts" "add_begin" "add_extended"];
+        extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings"
+        "incarnation" "lane" "notify_workers" "notify_cleaner" "large" "details" "delay" "moves" "unique"
+        "delete_items" "delete_extended" "conflicts" "add_begin" "add_extended"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "lease"]
-        extended LeaseExtended "lease" ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers"
-        "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items" "delete_extended" "retain" "marks"
-        "ends" "due" "next_due" "large" "fitting" "put_back" "take" "record" "results" "unleased" "renumber"
-        "sweep_expiries" "sweep" "lease"];
+        extended LeaseExtended "lease" ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings"
+        "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items"
+        "delete_extended" "retain" "marks" "ends" "due" "next_due" "large" "fitting" "put_back" "take" "results"
+        "unleased" "renumber" "sweep_expiries" "sweep" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "delete_items" "complete"]
-        extended CompleteExtended "complete" ["keys" "now" "day" "number" "extended" "format_extended" "lane" "details"
-        "delivery" "unique" "expiries" "delete_items" "delete_extended" "large" "renumber" "retain"
-        "complete_extended"];
+        extended CompleteExtended "complete" ["keys" "now" "day" "number" "extended" "format_extended" "record"
+        "endings" "lane" "details" "delivery" "unique" "expiries" "delete_items" "delete_extended" "large" "renumber"
+        "retain" "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "lease" "plain_states"
         "delete_items" "complete"]
-        extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "number" "extended" "format_extended"
-        "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items"
-        "delete_extended" "retain" "marks" "ends" "due" "next_due" "large" "fitting" "put_back" "take" "record" "results"
-        "unleased" "renumber" "sweep_expiries" "sweep" "lease" "complete_extended"];
+        extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "number" "extended"
+        "format_extended" "record" "endings" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
+        "unique" "expiries" "delete_items" "delete_extended" "retain" "marks" "ends" "due" "next_due" "large"
+        "fitting" "put_back" "take" "results" "unleased" "renumber" "sweep_expiries" "sweep" "lease"
+        "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
         extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery" "current"];
     Release "release" drains for [Release]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
-        extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
-        "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items" "delete_extended" "retain"
-        "marks" "ends" "current"];
+        extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane"
+        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items"
+        "delete_extended" "retain" "marks" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
-        extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
-        "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items" "delete_extended" "retain"
-        "marks" "ends" "current"];
+        extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane"
+        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items"
+        "delete_extended" "retain" "marks" "ends" "current"];
     Remove "remove" drains for [Remove]
-        parts ["keys" "now" "day" "extended" "format_extended" "lane" "named" "unique" "delete_items"
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "named" "unique" "delete_items"
         "delete_extended"];
     Requeue "requeue" drains for [Requeue]
         parts ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers" "details" "moves"
         "named" "unique" "expiries"];
     Bury "bury" drains for [Bury]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "large" "details" "moves" "fitting" "named"
-        "unique" "expiries" "unleased" "renumber"];
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "large" "details"
+        "moves" "fitting" "named" "unique" "expiries" "unleased" "renumber"];
     Revise "revise" fills for [Revise]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers" "notify_cleaner" "large"
         "details" "delay" "moves" "fitting" "named" "unique" "expiries" "unleased" "renumber"];
     Cancel "cancel" drains for [Cancel]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "large" "details" "fitting" "named"
-        "unique" "expiries" "delete_items" "delete_extended" "unleased" "renumber" "retain"];
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "large" "details"
+        "fitting" "named" "unique" "expiries" "delete_items" "delete_extended" "unleased" "renumber" "retain"];
     Purge "purge" drains for [Purge]
-        parts ["keys" "now" "day" "extended" "format_extended" "lane" "large" "fitting" "put_back" "record" "unique"
-        "delete_items" "delete_extended" "results"];
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "large" "fitting" "put_back"
+        "unique" "delete_items" "delete_extended" "results"];
     LightClean "light_clean" drains for [LightClean]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers" "details" "moves"
-        "unique" "expiries" "delete_items" "delete_extended" "retain" "marks" "ends" "due" "next_due" "large" "fitting"
-        "record" "results" "unleased" "renumber" "sweep_expiries" "sweep" "next_sweep"];
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "notify_workers"
+        "details" "moves" "unique" "expiries" "delete_items" "delete_extended" "retain" "marks" "ends" "due"
+        "next_due" "large" "fitting" "results" "unleased" "renumber" "sweep_expiries" "sweep" "next_sweep"];
     NextDue "next_due" drains for [NextDue] parts ["keys" "now" "day" "extended" "next_due" "next_sweep"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
     Pause "pause" drains for [SetPaused] parts ["keys" "now" "number" "extended" "format_extended" "incarnation"];
@@ -153,6 +154,9 @@ scripts! {
     Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details"];
     Get "get" reads for [Get] parts ["keys" "now" "extended" "large" "fitting" "records" "extras"];
     List "list" reads for [List] parts ["keys" "now" "extended" "delivery" "large" "fitting" "records" "extras"];
+    Outcomes "outcomes" reads for [Outcomes] parts ["keys" "now" "extended" "large" "outcomes"];
+    AwaitOutcomes "await_outcomes" drains for [AwaitOutcomes]
+        parts ["keys" "now" "day" "extended" "format_extended" "large" "outcomes"];
     Cancellations "cancellations" reads for [Cancellations] parts ["keys" "now" "extended" "delivery"];
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now" "extended"];
     AuditItems "audit_items" drains for [Audit]
@@ -176,7 +180,7 @@ scripts! {
 impl Script {
     /// Whether it may make a queue extended.
     pub(super) fn extends(self) -> bool {
-        self.is_extended() || self == Script::Cancel
+        self.is_extended() || matches!(self, Script::Cancel | Script::AwaitOutcomes)
     }
 
     pub(super) fn name(self) -> &'static str {
@@ -309,7 +313,7 @@ mod tests {
     fn what_only_looks_names_no_command_that_writes() {
         let writes = [
             "hset", "hdel", "hincrby", "lpush", "rpush", "rpop", "lmpop", "lset", "zadd", "zrem",
-            "unlink", "persist", "pexpire",
+            "unlink", "persist", "pexpire", "xadd",
         ];
         for (name, text) in
             TEXTS.iter().filter(|(_, text)| text.starts_with("#!lua flags=no-writes"))

@@ -10,9 +10,10 @@ use super::large::{self, INLINE};
 use super::row::{DEAD, LEASED, sort_key, state_number};
 use super::{
     extra::{self, Extra},
-    unique,
+    outcomes, unique,
 };
 use crate::Result;
+use crate::engine::Ended;
 use crate::item::{Item, State};
 use crate::name::QueueName;
 use crate::options::ms;
@@ -124,6 +125,7 @@ impl<'a> Adding<'a> {
         if owner.as_ref().is_some_and(|o| o.alive.is_none() && !owner_is_same(o.number)) {
             return Ok(None);
         }
+        let has_same_id = same.is_some();
         let in_the_way = same.or(alive.map(|owner| (owner.number, owner.alive.unwrap_or(DEAD))));
         if let Some((number, state)) = in_the_way {
             let two = alive.is_some_and(|owner| owner.number != number);
@@ -131,6 +133,10 @@ impl<'a> Adding<'a> {
                 return Ok(None);
             }
             self.delta.replaced += 1;
+            // One with the same id takes its place.
+            if !has_same_id {
+                outcomes::report_number(self.db, self.queue, number, Ended::Removed)?;
+            }
             extra::delete_item(self.db, self.queue, number, &mut self.delta)?;
         }
         let reserved = if item.unique_for.is_zero() { 0 } else { now + ms(item.unique_for) as i64 };

@@ -6,9 +6,9 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, is_generation, state_number};
-use super::{expiry, extra, unique};
+use super::{expiry, extra, outcomes, unique};
 use crate::Result;
-use crate::engine::Target;
+use crate::engine::{Ended, Target};
 use crate::item::State;
 use crate::name::QueueName;
 
@@ -32,7 +32,10 @@ pub(super) fn remove(db: &mut Database, name: &QueueName, items: &[Target]) -> R
         let state = extra::delete_item(db, queue, number, &mut delta)?.flatten();
         // A retained item whose time is over was not there any more.
         let over = state.is_some_and(State::is_retained) && sort_key <= db.now as i64;
-        delta.removed += i64::from(!over);
+        if !over {
+            delta.removed += 1;
+            outcomes::report(db, queue, &target.id, Ended::Removed)?;
+        }
         answers.push(!over);
     }
     db.count(queue, &delta)?;
@@ -116,6 +119,7 @@ pub(super) fn purge(
     )?;
     let mut delta = CountDelta::default();
     for number in numbers {
+        outcomes::report_number(db, queue, number, Ended::Removed)?;
         let gone = extra::delete_item(db, queue, number, &mut delta)?;
         delta.removed += i64::from(gone.is_some());
     }

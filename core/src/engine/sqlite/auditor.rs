@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::audit;
 use super::database::Database;
 use super::dropped::Sweeper;
 use super::executor::Executor;
 use super::reader::Reader;
+use super::{audit, outcomes};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::engine::pause;
@@ -46,6 +46,10 @@ impl Auditor<'_> {
             |db, _, from, mend, report| audit::belongings(db, "extra", from, mend, report);
         self.walk(large, i64::MIN, &mut report).await?;
         self.walk(extra, i64::MIN, &mut report).await?;
+        let awaited: Step<()> =
+            |db, _, (), mend, report| Ok(outcomes::audit(db, mend, report)?.then_some(()));
+        self.walk(awaited, (), &mut report).await?;
+        while self.mend && self.executor.run(true, self.until(), outcomes::sweep).await? {}
         for line in self.reader.file_damage(self.executor).await? {
             report.note(Damage::BadRecord, 1, false, line);
         }

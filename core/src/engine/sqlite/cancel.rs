@@ -6,9 +6,9 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::readable::readable;
 use super::row::{CANCELLED, Stored};
-use super::{change, expiry, extra, large};
+use super::{change, expiry, extra, large, outcomes};
 use crate::Result;
-use crate::engine::{Cancellations, LeaseStatus, Target, Token};
+use crate::engine::{Cancellations, Ended, LeaseStatus, Target, Token};
 use crate::item::State;
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
@@ -65,6 +65,8 @@ pub(super) fn cancel(
             extra::delete_item(db, queue, item.number, &mut delta)?;
         }
         delta.cancelled += 1;
+        let how = Ended::Cancelled { retained: extra.retain > 0 };
+        outcomes::report(db, queue, &target.id, how)?;
         answers.push(Some(true));
     }
     if any_marked {
@@ -107,6 +109,8 @@ pub(super) fn end(
     retain: i64,
     delta: &mut CountDelta,
 ) -> Result<()> {
+    let how = Ended::Cancelled { retained: retain > 0 };
+    outcomes::report_number(db, queue, number, how)?;
     if retain > 0 {
         extra::retain(db, number, CANCELLED, retain, None)?;
     } else {

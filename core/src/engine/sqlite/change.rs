@@ -7,9 +7,9 @@ use super::database::Database;
 use super::large::{self, INLINE};
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, is_generation, sort_key, state_number};
-use super::{expiry, extra, unique};
+use super::{expiry, extra, outcomes, unique};
 use crate::Result;
-use crate::engine::{Bury, Revise, Target};
+use crate::engine::{Bury, Ended, Revise, Target};
 use crate::item::State;
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
@@ -210,7 +210,10 @@ impl Step {
         }
         self.delta.count(state, priority, -1);
         self.delta.count(item.state, item.priority, 1);
-        self.delta.died += i64::from(state != State::Dead && item.state == State::Dead);
+        if state != State::Dead && item.state == State::Dead {
+            self.delta.died += 1;
+            outcomes::report_number(db, self.queue, new, Ended::Dead)?;
+        }
         self.answers.push(Some(true));
         Ok(())
     }

@@ -40,6 +40,10 @@ pub(super) struct Database {
     drops: i64,
     /// The time of the transaction, in ms since 1970.
     pub(super) now: u64,
+    /// Until when a client may wait for the end of an item.
+    awaited: i64,
+    /// The transaction has reported the end of an item.
+    reported: Cell<bool>,
     /// Clock and sequence of the file.
     stored: (i64, i64),
     /// The last version of the file that [`others_wrote`](Database::others_wrote) has seen.
@@ -63,6 +67,8 @@ impl Database {
             queues: HashMap::new(),
             drops: 0,
             now: 0,
+            awaited: 0,
+            reported: Cell::new(false),
             stored: (0, 0),
             seen: None,
             full: Cell::new(false),
@@ -114,7 +120,12 @@ impl Database {
             committed.map_err(|error| self.explained(&error, true))
         });
         match committed {
-            Ok(_) => self.opening.numbers.commit(self.stored.1),
+            Ok(_) => {
+                self.opening.numbers.commit(self.stored.1);
+                if self.reported.take() {
+                    self.opening.endings.send_modify(|count| *count += 1);
+                }
+            }
             Err(_) => self.roll_back(),
         }
         committed.map(|_| ())
@@ -165,10 +176,14 @@ impl Database {
         let patience = until.saturating_duration_since(Instant::now());
         self.connection.busy_timeout(patience).map_err(|error| self.explained(&error, false))?;
         self.execute(statement)?;
-        let (clock, sequence, drops) = self
-            .run("SELECT clock, sequence, drops FROM meta", |s| {
-                s.query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?)))
+        let (clock, sequence, drops, awaited) =
+            self.run("SELECT clock, sequence, drops, awaited FROM meta", |s| {
+                s.query_row([], |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+                })
             })?;
+        self.awaited = awaited;
+        self.reported.set(false);
         if drops != self.drops {
             // A queue was dropped, and its name does not stand for its number any more.
             self.queues.clear();
@@ -223,6 +238,26 @@ impl Database {
     /// From the time of the transaction; zero if `at` has passed.
     pub(super) fn time_until(&self, at: i64) -> Duration {
         Duration::from_millis(at.saturating_sub(self.now as i64).max(0) as u64)
+    }
+
+    /// Whether a client may wait for the end of an item of the file.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited > self.now as i64
+    }
+
+    /// A client waits until then. Writes nothing if that is known up to `enough`.
+    pub(super) fn note_awaited(&mut self, until: i64, enough: i64) -> Result<()> {
+        if !(enough..=until).contains(&self.awaited) {
+            self.run("UPDATE meta SET awaited = ?1", |s| s.execute([until]))?;
+            // For other operations in the same transaction.
+            self.awaited = until;
+        }
+        Ok(())
+    }
+
+    /// Notifies those who wait for the ends of items when the transaction is committed.
+    pub(super) fn report_after_commit(&self) {
+        self.reported.set(true);
     }
 
     pub(super) fn next_number(&self) -> i64 {

@@ -6,8 +6,9 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, sort_key, state_number};
-use super::{cancel, expiry, unique};
+use super::{cancel, expiry, outcomes, unique};
 use crate::Result;
+use crate::engine::Ended;
 use crate::item::{EndingKind, State};
 
 #[derive(Debug, Default)]
@@ -72,6 +73,9 @@ pub(super) fn move_due(
             cancel::end(db, queue, item.number, retain, delta)?;
         } else if state == State::Dead && item.more {
             unique::release(db, queue, item.number)?;
+        }
+        if state == State::Dead {
+            outcomes::report_number(db, queue, item.number, Ended::Dead)?;
         }
     }
     delta.expired += moved.expired as i64;

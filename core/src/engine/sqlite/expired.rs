@@ -7,8 +7,9 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::readable::readable;
 use super::row::{read_priority, read_state};
-use super::{expiry, unique};
+use super::{expiry, outcomes, unique};
 use crate::Result;
+use crate::engine::Ended;
 use crate::item::{NOT_LEASED, State};
 
 /// Makes an item dead that has expired, and was in this state.
@@ -30,7 +31,7 @@ pub(super) fn die(
     delta.count(State::Dead, priority, 1);
     delta.died += 1;
     delta.expired_unleased += 1;
-    Ok(())
+    outcomes::report_number(db, queue, number, Ended::Dead)
 }
 
 /// Makes items dead that have expired: at most `limit`, and about `room` bytes. Each is a new generation, as a buried

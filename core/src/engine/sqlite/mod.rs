@@ -36,6 +36,7 @@ mod numbers;
 mod open;
 mod opening;
 mod operations;
+mod outcomes;
 #[cfg(test)]
 mod plans;
 mod process;

@@ -1,6 +1,9 @@
 //! What is needed to open the database, for the first time and again after a fork.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::watch;
 
 use super::files::Identity;
 use super::location::Location;
@@ -15,6 +18,8 @@ pub(super) struct Opening {
     /// Which file it was, if it was open before.
     pub(super) known: Option<Identity>,
     pub(super) numbers: Numbers,
+    /// Notified when the end of an item was reported.
+    pub(super) endings: Arc<watch::Sender<u64>>,
     /// A connection that only reads, beside one that writes.
     pub(super) read_only: bool,
 }
@@ -22,6 +27,7 @@ pub(super) struct Opening {
 impl Opening {
     pub(super) fn new(location: Location, clock: Clock, timeout: Duration) -> Opening {
         let (known, numbers, read_only) = (None, Numbers::default(), false);
-        Opening { location, clock, timeout, known, numbers, read_only }
+        let endings = Arc::new(watch::Sender::new(0));
+        Opening { location, clock, timeout, known, numbers, endings, read_only }
     }
 }

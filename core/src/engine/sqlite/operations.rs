@@ -9,14 +9,17 @@ use bytes::Bytes;
 use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
-use super::{add, admin, cancel, change, clean, dropped, list, maintenance, query, settle};
+use super::{
+    add, admin, cancel, change, clean, dropped, list, maintenance, outcomes, query, settle,
+};
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Bury, Cancellations, Complete, CompleteAndLeaseReply, Engine, Extend, Fail, LeaseRequest,
-    Leased, ListStep, Listed, Release, RequestId, Revise, Target, Token, Turn,
+    Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
+    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Release, RequestId, Revise,
+    Target, Token, Turn,
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -165,6 +168,35 @@ impl Engine for SqliteEngine {
     async fn cancellations(&self, queue: &QueueName, leases: &[Token]) -> Result<Cancellations> {
         let (name, leases) = (queue.clone(), leases.to_vec());
         self.read(move |db| cancel::cancellations(db, &name, &leases)).await
+    }
+
+    async fn outcomes(&self, queue: &QueueName, ids: &[Bytes]) -> Result<Outcomes> {
+        let (name, ids) = (queue.clone(), ids.to_vec());
+        self.read(move |db| outcomes::outcomes(db, &name, &ids)).await
+    }
+
+    async fn await_outcomes(
+        &self,
+        queue: &QueueName,
+        items: &[Awaited],
+        lasts: Duration,
+    ) -> Result<Outcomes> {
+        let (name, items) = (queue.clone(), items.to_vec());
+        let ask = move |db: &mut Database| outcomes::await_outcomes(db, &name, &items, lasts);
+        self.executor()?.run(true, self.until(), ask).await
+    }
+
+    async fn wait_endings(&self, queue: &QueueName, after: EndingPlace) -> Result<Endings> {
+        let executor = self.executor()?;
+        loop {
+            let written = executor.endings();
+            let name = queue.clone();
+            let found = self.read(move |db| outcomes::reports(db, &name, after)).await?;
+            if !found.reports.is_empty() {
+                return Ok(found);
+            }
+            executor.wait(written).await;
+        }
     }
 
     async fn purge(

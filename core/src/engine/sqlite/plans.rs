@@ -9,13 +9,13 @@ use super::database::Database;
 use super::location::Location;
 use super::opening::Opening;
 use super::{
-    add, admin, audit, cancel, change, clean, dropped, lease, list, maintenance, open, query,
-    settle,
+    add, admin, audit, cancel, change, clean, dropped, lease, list, maintenance, open, outcomes,
+    query, settle,
 };
 use crate::clock::Clock;
 use crate::engine::{
-    Bury, Complete, Extend, Fail, LeaseRequest, LeaseStatus, ListStep, Release, Revise, Target,
-    Turn,
+    Awaited, Bury, Complete, EndingPlace, Extend, Fail, LeaseRequest, LeaseStatus, ListStep,
+    Release, Revise, Target, Turn,
 };
 use crate::item::{Due, Item, State};
 use crate::name::QueueName;
@@ -112,6 +112,14 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     for table in ["large", "extra"] {
         audit::belongings(db, table, 0, true, &mut Default::default()).unwrap();
     }
+    let awaited = |id: u8| Awaited { id: Bytes::copy_from_slice(&[id]), expect: true };
+    outcomes::await_outcomes(db, &name, &[awaited(1), awaited(200)], Duration::from_secs(1))
+        .unwrap();
+    add::add(db, &name, &[Item::new("x").with_id([200])]).unwrap();
+    admin::remove(db, &name, &[target(200)]).unwrap();
+    assert_eq!(outcomes::reports(db, &name, EndingPlace(0, 0)).unwrap().reports.len(), 1);
+    outcomes::sweep(db).unwrap();
+    outcomes::audit(db, true, &mut Default::default()).unwrap();
     audit::unique_keys(db, &name, Vec::new(), true, &mut Default::default()).unwrap();
     audit::wrong_counts(db, &name).unwrap();
     maintenance::next_due(db, &name).unwrap();

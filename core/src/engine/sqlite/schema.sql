@@ -4,13 +4,15 @@
 --   clock     high-water mark of the time in ms, so that it never goes back
 --   sequence  no number above it was given to an item or a position; numbers are never reused
 --   drops     how many queues were dropped; while it stays the same, a name stands for the same queue
+--   awaited   until when a client may wait for the end of an item of any queue
 CREATE TABLE meta (
     only     INTEGER PRIMARY KEY CHECK (only = 1),
     clock    INTEGER NOT NULL,
     sequence INTEGER NOT NULL,
-    drops    INTEGER NOT NULL
+    drops    INTEGER NOT NULL,
+    awaited  INTEGER NOT NULL
 ) STRICT;
-INSERT INTO meta VALUES (1, 0, 0, 0);
+INSERT INTO meta VALUES (1, 0, 0, 0, 0);
 
 --   queue      never reused for another queue
 --   name       NULL if it was dropped; its rows are deleted in steps
@@ -124,6 +126,27 @@ CREATE TABLE unique_key (
     PRIMARY KEY (queue, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX unique_key_until ON unique_key (queue, until) WHERE until > 0;
+
+-- The ids for whose end a client waits, by the name of the queue: it need not exist yet.
+--   until   until when it waits
+CREATE TABLE awaited (
+    name  TEXT NOT NULL,
+    id    BLOB NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (name, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX awaited_until ON awaited (until);
+
+-- How items have ended for which a client waited, for a minute.
+--   sequence   a number of the sequence
+--   letter     C, c: completed, and retained or not; X, x: cancelled, and retained or not; d: dead; r: removed
+CREATE TABLE ending (
+    sequence INTEGER PRIMARY KEY,
+    name     TEXT NOT NULL,
+    letter   INTEGER NOT NULL,
+    id       BLOB NOT NULL
+) STRICT;
+CREATE INDEX ending_name ON ending (name, sequence);
 
 -- When a queue was last cleaned deeply, and until when a cleaner has the turn.
 CREATE TABLE deep_turn (

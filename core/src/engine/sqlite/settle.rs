@@ -8,9 +8,9 @@ use super::mend::set_right;
 use super::row::{
     COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
 };
-use super::{cancel, change, expired, expiry, extra, unique};
+use super::{cancel, change, expired, expiry, extra, outcomes, unique};
 use crate::Result;
-use crate::engine::{Complete, Extend, Fail, Release, Token};
+use crate::engine::{Complete, Ended, Extend, Fail, Release, Token};
 use crate::item::{EndingKind, State};
 use crate::name::QueueName;
 
@@ -43,6 +43,7 @@ pub(super) fn complete(
     let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(leases.len());
     while answers.len() < leases.len() {
+        let first = answers.len();
         db.run(COMPLETE_CURRENT, |current| {
             for lease in &leases[answers.len()..] {
                 let (number, delivery) = numbers(lease.token);
@@ -56,6 +57,9 @@ pub(super) fn complete(
             }
             Ok(())
         })?;
+        for lease in leases[first..answers.len()].iter().filter(|_| db.is_awaited()) {
+            outcomes::report(db, queue, &lease.id, Ended::Completed { retained: false })?;
+        }
         if let Some(lease) = leases.get(answers.len()) {
             answers.push(complete_any(db, queue, lease, &mut delta)?);
         }
@@ -112,6 +116,7 @@ fn complete_any(
         extra::delete_item(db, queue, number, delta)?;
     }
     delta.completed += 1;
+    outcomes::report(db, queue, &lease.id, Ended::Completed { retained: retain > 0 })?;
     Ok(true)
 }
 
@@ -244,6 +249,9 @@ pub(super) fn fail(
             cancel::end(db, queue, number, retain, &mut delta)?;
         } else if state == State::Dead && found.more {
             unique::release(db, queue, number)?;
+        }
+        if state == State::Dead {
+            outcomes::report_number(db, queue, number, Ended::Dead)?;
         }
         answers.push(Some(state));
     }

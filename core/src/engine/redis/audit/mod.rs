@@ -65,6 +65,7 @@ pub(super) async fn audit(
         ("timers", Some(Damage::BadTime)),
         ("expiries", Some(Damage::DanglingDetails)),
         ("marks", Some(Damage::DanglingDetails)),
+        ("awaited", Some(Damage::BadTime)),
         ("ids", Some(Damage::DanglingId)),
         ("lanes", None),
     ];
@@ -86,7 +87,8 @@ impl Audit<'_> {
         for (i, found) in types.into_iter().enumerate() {
             let expected = match i {
                 0..=3 | 5 | 22..=26 | 29 => "hash",
-                4 | 7 | 8 | 20 | 21 | 27 | 28 => "zset",
+                4 | 7 | 8 | 20 | 21 | 27 | 28 | 30 => "zset",
+                31 => "stream",
                 _ => "list",
             };
             let found = reply::text(found)?;

@@ -5,14 +5,14 @@
 -- Reply [1] next cursor and [2] how many entries to skip there, [3] the entries without an item (for lanes:
 --       those that are idle), for details [4] the sum of the sizes of large records and [5] the largest
 local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED,
-  timers = TIMERS, expiries = EXPIRIES }
+  timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED }
 local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, retains = RETAINS, unique_keys = OWNED,
   uniques = UNIQUES, marks = MARKS }
 local name, mend = ARGV[1], ARGV[5] == '1'
 local hash, key = hashes[name] ~= nil, hashes[name] or sets[name]
 local refused = mend and refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
-local LONGEST_RESERVATION = 31622400000
+local LONGEST_RESERVATION, LONGEST_WAIT = 31622400000, 120000
 local page = redis.call(hash and 'HSCAN' or 'ZSCAN', key, ARGV[2], 'COUNT', ARGV[4])
 local from, to, cursor, skip = part_of(page, ARGV[3], ARGV[4], ARGV[2])
 
@@ -22,7 +22,7 @@ if name == 'uniques' and from <= to then
   for i = from, to, 2 do keys[#keys + 1] = page[2][i] end
   for i, owner in ipairs(find_owners(keys)) do owner_of[keys[i]] = owner end
 end
-local dangling, sizes, largest = {}, 0, 0
+local dangling, lapsed, sizes, largest = {}, {}, 0, 0
 for i = from, to, 2 do
   local entry, value = page[2][i], page[2][i + 1]
   local fine
@@ -41,6 +41,10 @@ for i = from, to, 2 do
     fine = not has_ended and redis.call('HEXISTS', ITEMS, entry) == 1
   elseif name == 'timers' then
     fine = tonumber(value) <= now + LONGEST_RESERVATION + 60000
+  elseif name == 'awaited' then
+    -- Those that have lapsed are deleted; that is no damage.
+    fine = tonumber(value) <= now + LONGEST_WAIT
+    if mend and fine and tonumber(value) <= now then lapsed[#lapsed + 1] = entry end
   else
     fine = redis.call('HEXISTS', ITEMS, entry) == 1
   end
@@ -48,11 +52,12 @@ for i = from, to, 2 do
   local size = name == 'details' and tonumber(string.match(value, '^%d:(%d+):')) or 0
   sizes, largest = sizes + size, math.max(largest, size)
 end
+if #lapsed > 0 then redis.call('ZREM', AWAITED, unpack(lapsed)) end
 if mend and #dangling > 0 and name ~= 'lanes' then
   -- Each item with a result has an end. Results may be too large to be scanned.
   if name == 'ended' then redis.call('HDEL', RESULTS, unpack(dangling)) end
   redis.call(hash and 'HDEL' or 'ZREM', key, unpack(dangling))
   -- The same page has so many entries less the next time.
-  skip = math.max(0, skip - #dangling)
+  skip = math.max(0, skip - #dangling - #lapsed)
 end
 return { cursor, skip, dangling, sizes, largest }

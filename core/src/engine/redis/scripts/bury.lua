@@ -23,15 +23,16 @@ for i, number in ipairs(numbers) do
 end
 if #items > 0 then
   renumber(items, ARGV[3])
-  local moves, dead = new_moves(), {}
+  local moves, dead, ids = new_moves(), {}, {}
   for n, item in ipairs(items) do
     moves.at(DEAD, now, item.number)
-    dead[n] = item.number
+    dead[n], ids[n] = item.number, item.id
   end
   items_died(dead)
   moves.write()
   redis.call('ZREM', EXPIRIES, unpack(dead))
   redis.call('HINCRBY', META, 'died', #items)
+  report_endings('d', ids)
 end
 local answer = table.concat(answers)
 save_reply(answer)

@@ -75,7 +75,13 @@ if #items > 0 then
   retain_items(CANCELLED, new, times, {})
 end
 local count = #gone.numbers + #items
-if count > 0 then redis.call('HINCRBY', META, 'cancelled', count) end
+if count > 0 then
+  redis.call('HINCRBY', META, 'cancelled', count)
+  local kept_ids = {}
+  for n, item in ipairs(items) do kept_ids[n] = item.id end
+  report_endings('x', gone.ids)
+  report_endings('X', kept_ids)
+end
 local answer = table.concat(answers)
 save_reply(answer)
 return answer

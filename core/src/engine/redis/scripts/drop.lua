@@ -3,6 +3,7 @@
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] the incarnation; '' for the remains of a queue without one
 -- Reply 1 if there was such a queue, else 0
+local LONGEST_WAIT = 120000 -- longer than any registration lasts
 local meta = redis.call('HMGET', META, 'format', 'incarnation', 'waiting', 'watched')
 local refused = refusal(meta[1])
 if refused then return refused end
@@ -28,5 +29,12 @@ for i, list in ipairs({ WAKE, DUE }) do
     redis.call('UNLINK', list)
   end
 end
+-- Whoever waits for the end of an item goes on waiting for the next one, or finds none.
+if redis.call('EXISTS', AWAITED) == 1 then
+  redis.call('HSET', META, 'awaited', 1)
+  redis.call('PEXPIRE', META, DAY)
+  redis.call('PEXPIRE', AWAITED, LONGEST_WAIT)
+end
+redis.call('PEXPIRE', ENDINGS, LONGEST_WAIT)
 if not existed then touch() end
 return existed and 1 or 0

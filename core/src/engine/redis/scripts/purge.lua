@@ -34,7 +34,7 @@ if #numbers > 0 then
     if record and not seen[number] then
       seen[number] = true
       existing[n], known[n], their_details[n] = number, true, details[i]
-      ids[n] = id_of(record)
+      ids[n] = id_of(record) or false
     end
   end
   if #existing > 0 then removed = delete_all_of(existing, ids, known, their_details) end
@@ -42,6 +42,7 @@ if #numbers > 0 then
   if list then redis.call('HINCRBY', META, 'gone:' .. (string.match(list, ':ready:(%d)$') or '0'), -#numbers)
   elseif removed < #numbers then redis.call('ZREM', set, unpack(numbers)) end
   if removed > 0 then redis.call('HINCRBY', META, 'removed', text(removed)) end
+  report_endings('r', ids)
 end
 local answer = removed .. ' ' .. #numbers
 save_reply(answer)

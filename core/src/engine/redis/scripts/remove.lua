@@ -25,6 +25,10 @@ if #numbers > 0 then
   end
   delete_all_of(numbers, ids, known, redis.call('HMGET', DETAILS, unpack(numbers)))
   redis.call('HINCRBY', META, 'removed', text(removed))
+  if is_awaited() then
+    for n, place in ipairs(places) do ids[n] = answers[place] == '1' and ids[n] end
+    report_endings('r', ids)
+  end
 end
 local answer = table.concat(answers)
 save_reply(answer)

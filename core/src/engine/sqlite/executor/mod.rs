@@ -134,6 +134,11 @@ impl Executor {
         let _ = tokio::time::timeout(within, ended.cancelled()).await;
     }
 
+    /// Reports the ends of items from now on, and writes of other processes.
+    pub(super) fn endings(&self) -> watch::Receiver<u64> {
+        self.shared.endings.subscribe()
+    }
+
     pub(super) fn notifier(&self) -> &ChangeNotifier {
         &self.shared.notifier
     }

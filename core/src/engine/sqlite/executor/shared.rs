@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
+
 use super::inbox::Inbox;
 use super::job::{Call, caught};
 use crate::engine::sqlite::change_notifier::ChangeNotifier;
@@ -19,6 +21,8 @@ const MAX_INLINE_WRITE: u64 = 1_000_000;
 pub(crate) struct Shared {
     pub(crate) slot: Arc<ConnectionSlot>,
     pub(crate) notifier: ChangeNotifier,
+    /// Notified when the end of an item was reported, or another process has written.
+    pub(crate) endings: Arc<watch::Sender<u64>>,
     pub(crate) inbox: Inbox,
     /// Jobs that were sent to the thread, and are neither done nor taken back.
     pub(super) pending: AtomicUsize,
@@ -31,6 +35,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(super) fn new(opening: Opening) -> Arc<Shared> {
         Arc::new(Shared {
+            endings: opening.endings.clone(),
             slot: ConnectionSlot::new(opening),
             notifier: ChangeNotifier::default(),
             inbox: Inbox::default(),

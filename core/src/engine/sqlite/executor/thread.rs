@@ -113,6 +113,7 @@ impl Thread {
             self.is_watching = false;
             if let Ok(true) = self.shared.slot.use_it(Database::others_wrote) {
                 self.shared.notifier.all_changed();
+                self.shared.endings.send_modify(|count| *count += 1);
             }
         } else if self.is_watching {
             self.check_in = CHECK_AT_LEAST_EVERY;

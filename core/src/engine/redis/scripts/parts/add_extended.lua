@@ -23,6 +23,15 @@ local function replaces(i) return extended and ARGV[(differing[i] or usual) + 2]
 
 local old = find_conflicts(known, count, keys, replaces)
 
+-- An item that is replaced by one with another id is gone. One with the same id takes its place.
+local function report_replaced(number_of)
+  if not is_awaited() then return end
+  local added, ids = {}, {}
+  for i in pairs(number_of) do added[ARGV[4 + i]] = true end
+  for n, id in ipairs(old.ids) do ids[n] = not added[id] and id end
+  report_endings('r', ids)
+end
+
 -- Writes what extended queues keep for the new items, and deletes those that make room for them. Then their ids
 -- are written. `number_of`: index of an item that is added to its number.
 local before_ids = (old or extended) and function(number_of)
@@ -59,6 +68,7 @@ local before_ids = (old or extended) and function(number_of)
   if old then
     delete_all_of(old.numbers, old.ids, old.known, redis.call('HMGET', DETAILS, unpack(old.numbers)))
     if old.replaced > 0 then redis.call('HINCRBY', META, 'replaced', old.replaced) end
+    report_replaced(number_of)
   end
   if owning > 0 then redis.call('HSET', UNIQUES, unpack(owners)) end
   if #timers > 0 then redis.call('ZADD', TIMERS, unpack(timers)) end

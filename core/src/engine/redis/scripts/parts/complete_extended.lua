@@ -15,6 +15,7 @@ local function complete_alike(numbers, ids, retain, results)
     delete_leased(numbers, ids)
   end
   redis.call('HINCRBY', META, 'completed', text(count))
+  report_endings(retain > 0 and 'C' or 'c', ids)
   return string.rep('1', count)
 end
 
@@ -132,6 +133,10 @@ local function complete(at, to)
     retain_items(COMPLETED, kept_late.numbers, kept_late.retains, kept_late.results)
   end
   local completed = #gone.numbers + #kept.numbers + #gone_late.numbers + #kept_late.numbers
-  if completed > 0 then redis.call('HINCRBY', META, 'completed', text(completed)) end
+  if completed > 0 then
+    redis.call('HINCRBY', META, 'completed', text(completed))
+    for _, batch in ipairs({ gone, gone_late }) do report_endings('c', batch.ids) end
+    for _, batch in ipairs({ kept, kept_late }) do report_endings('C', batch.ids) end
+  end
   return table.concat(answers)
 end

@@ -10,6 +10,7 @@ local function items_expired(numbers)
   redis.call('HINCRBY', META, 'died', #numbers)
   redis.call('HINCRBY', META, 'expired_unleased', #numbers)
   redis.call('ZREM', EXPIRIES, unpack(numbers))
+  report_deaths(numbers)
 end
 
 -- Makes those of the popped items dead that have expired, and drops them from the lists. They have left their ready
@@ -58,5 +59,8 @@ end
 -- What a counted attempt of items ends, some of which are `dead`.
 local function attempts_counted(numbers, dead)
   redis.call('ZREM', EXPIRIES, unpack(numbers))
-  if #dead > 0 then items_died(dead) end
+  if #dead > 0 then
+    items_died(dead)
+    report_deaths(dead)
+  end
 end

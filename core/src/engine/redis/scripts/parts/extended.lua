@@ -10,10 +10,11 @@
 --               attempt of it has counted, or it has ended. The time is negative if it passed while the item was leased
 --               and a sweep has seen that, so that sweeps do not find it again
 --   MARKS       number of a leased item whose cancellation was requested to its stored id
+--   AWAITED, ENDINGS  see parts/endings.lua
 local COMPLETED, CANCELLED, ENDED, RESULTS = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
 local RETAINS, UNIQUES, OWNED, TIMERS = KEYS[25], KEYS[26], KEYS[27], KEYS[28]
-local EXPIRIES, MARKS = KEYS[29], KEYS[30]
-local LAST_KEY = 30
+local EXPIRIES, MARKS, AWAITED, ENDINGS = KEYS[29], KEYS[30], KEYS[31], KEYS[32]
+local LAST_KEY = 32
 
 -- The states that are kept in sorted sets. An item that is in none of them is ready.
 local SETS = { LEASED, DELAYED, DEAD, COMPLETED, CANCELLED }

@@ -16,11 +16,11 @@ end
 
 -- Cancels items whose leases have just ended, of those that `find_marked` has found: they are gone, or retained.
 local function end_marked(numbers, marked)
-  local kept, retains, gone, ids = {}, {}, {}, {}
+  local kept, retains, gone, ids, kept_ids = {}, {}, {}, {}, {}
   for i, retain in ipairs(redis.call('HMGET', RETAINS, unpack(numbers))) do
     retain = tonumber(retain) or 0
     if retain > 0 then
-      kept[#kept + 1], retains[#retains + 1] = numbers[i], retain
+      kept[#kept + 1], retains[#retains + 1], kept_ids[#kept_ids + 1] = numbers[i], retain, marked[numbers[i]]
     else
       gone[#gone + 1], ids[#ids + 1] = numbers[i], marked[numbers[i]]
     end
@@ -28,4 +28,6 @@ local function end_marked(numbers, marked)
   if #kept > 0 then retain_items(CANCELLED, kept, retains, {}) end
   if #gone > 0 then delete_leased(gone, ids) end
   redis.call('HINCRBY', META, 'cancelled', #numbers)
+  report_endings('x', ids)
+  report_endings('X', kept_ids)
 end

@@ -1,0 +1,135 @@
+//! The task of a queue whose items calls wait for.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::QueueWaits;
+use super::state::Next;
+use crate::dispatch::Context;
+use crate::lock::lock;
+use crate::name::QueueName;
+
+/// How long it pauses when reports, or what they leave to read, cannot be read.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Runs until no call waits.
+pub(super) async fn run(context: Arc<Context>, queue: QueueName, waits: Arc<QueueWaits>) {
+    let task = Task { context, queue, waits };
+    tokio::select! {
+        () = task.context.closed.cancelled() => {}
+        () = task.ask() => {}
+        () = task.read_reports() => {}
+        () = task.read_more() => {}
+    }
+}
+
+struct Task {
+    context: Arc<Context>,
+    queue: QueueName,
+    waits: Arc<QueueWaits>,
+}
+
+impl Drop for Task {
+    /// However the task ends, no call waits for it any more.
+    fn drop(&mut self) {
+        self.leave(|_| true);
+        lock(&self.waits.state).close();
+    }
+}
+
+impl Task {
+    /// Leaves the next call to another task, if `may` says so.
+    fn leave(&self, may: impl FnOnce(&Arc<QueueWaits>) -> bool) -> bool {
+        let mut queues = lock(&self.context.outcome_waits.0);
+        let is_current = queues.get(&self.queue).is_some_and(|now| Arc::ptr_eq(now, &self.waits));
+        let leaves = !is_current || may(&self.waits);
+        if is_current && leaves {
+            queues.remove(&self.queue);
+        }
+        leaves
+    }
+
+    /// Registers ids, and asks about them now and then.
+    async fn ask(&self) {
+        // Calls made at the same time share a request.
+        tokio::task::yield_now().await;
+        loop {
+            let (next, lasts, read_to) = {
+                let mut state = lock(&self.waits.state);
+                (state.next(Instant::now()), state.lasts(), state.read_to())
+            };
+            match next {
+                Next::Ask(items, last) => {
+                    let engine = &self.context.engine;
+                    match engine.await_outcomes(&self.queue, &items, lasts).await {
+                        Ok(answer) => {
+                            let rewound =
+                                lock(&self.waits.state).answered(&items, last, read_to, answer);
+                            if rewound {
+                                self.waits.rewound.notify_one();
+                            }
+                            self.waits.asked.notify_one();
+                            self.waits.reads.notify_one();
+                        }
+                        Err(error) => lock(&self.waits.state).failed(&items, last, &error),
+                    }
+                }
+                Next::Wait(at) => {
+                    tokio::select! {
+                        () = self.waits.changed.notified() => {}
+                        () = tokio::time::sleep_until(at.into()) => {}
+                    }
+                }
+                Next::Nothing => {
+                    if self.leave(|waits| lock(&waits.state).is_empty()) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads reports, from the place of the first answer on.
+    async fn read_reports(&self) {
+        loop {
+            let read_to = lock(&self.waits.state).read_to();
+            let Some(after) = read_to else {
+                self.waits.asked.notified().await;
+                continue;
+            };
+            let endings = tokio::select! {
+                endings = self.context.engine.wait_endings(&self.queue, after) => endings,
+                () = self.waits.rewound.notified() => continue,
+            };
+            match endings {
+                Ok(endings) => {
+                    if lock(&self.waits.state).reported(endings) {
+                        self.waits.reads.notify_one();
+                    }
+                }
+                // Asking now and then finds the same, later.
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Reads results and errors of items whose ends were reported.
+    async fn read_more(&self) {
+        loop {
+            let ids: Vec<Bytes> = lock(&self.waits.state).next_reads();
+            if ids.is_empty() {
+                self.waits.reads.notified().await;
+                continue;
+            }
+            match self.context.engine.outcomes(&self.queue, &ids).await {
+                Ok(answer) => lock(&self.waits.state).read(&ids, answer.found),
+                Err(_) => {
+                    lock(&self.waits.state).read(&ids, Vec::new());
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+}
