@@ -5,20 +5,19 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::task::block_in_place;
 
-use super::history::{Left, Totals};
+use super::history::{Left, Span, Totals};
 use super::load::Load;
+use super::operate::read_item;
 use super::place::{Place, Servers};
+use super::probe::probe;
 use super::recorder::Recorder;
-use super::rng::digest;
-use super::worker_pool::{WorkerPool, insist};
+use super::worker_pool::{HEALED, WorkerPool, insist};
 use crate::conformance::testee::Testee;
 use crate::conformance::value::unhex;
 use crate::error::Error;
 
-/// How long healing and draining may take on a busy machine. They take seconds.
-pub(super) const HEALED: Duration = Duration::from_secs(60);
 /// Most keys of a drained queue, and of the rest of the namespace.
-const FEW_KEYS: u64 = 20;
+const FEW_KEYS: u64 = 30;
 
 /// After the fault: the surviving processes drain the queue.
 pub(super) async fn drain(pool: &WorkerPool, load: &Load) -> Result<(), Error> {
@@ -45,22 +44,29 @@ pub(super) async fn take_stock(
 ) -> Result<(), Error> {
     let first = pool.worker_slots[0].process().await.ok_or("the first process is gone")?;
     let counts = insist(&first, recorder, json!({ "op": "counts" }), HEALED).await?;
-    let check = insist(&first, recorder, json!({ "op": "check" }), HEALED).await?;
-    if check["sound"] != true {
-        recorder.fault(format!("check found {}", check["found"]));
-    }
+    check(&first, recorder).await?;
+    let began = recorder.now();
     let left = left(&first, recorder).await?;
     let total = |name: &str| counts["totals"][name].as_u64().unwrap_or_default();
-    let mut history = recorder.history();
-    history.left = left;
-    history.totals = Some(Totals {
+    let left_at = Some(Span { began, ended: Some(recorder.now()) });
+    let totals = Some(Totals {
         added: total("added"),
         leased: total("leased"),
         completed: total("completed"),
         failed: total("failed"),
         expired: total("expired"),
+        died: total("died"),
+        removed: total("removed"),
+        replaced: total("replaced"),
+        expired_unleased: total("expired_unleased"),
+        cancelled: total("cancelled"),
     });
-    drop(history);
+    {
+        let mut history = recorder.history();
+        (history.left, history.left_at, history.totals) = (left, left_at, totals);
+    }
+    probe(&first, recorder).await?;
+    check(&first, recorder).await?;
     if let Servers::One(_) | Servers::Tls(_) = &place.servers
         && let [server] = place.all()[..]
     {
@@ -68,6 +74,14 @@ pub(super) async fn take_stock(
         if keys > FEW_KEYS {
             recorder.fault(format!("{keys} keys are left of a drained queue"));
         }
+    }
+    Ok(())
+}
+
+async fn check(first: &Testee, recorder: &Recorder) -> Result<(), Error> {
+    let check = insist(first, recorder, json!({ "op": "check" }), HEALED).await?;
+    if check["sound"] != true {
+        recorder.fault(format!("check found {}", check["found"]));
     }
     Ok(())
 }
@@ -87,20 +101,17 @@ pub(super) async fn until_drained(first: &Testee, recorder: &Recorder) -> Result
     }
 }
 
-/// The remaining items: only dead ones, if all is well.
+/// The remaining items: only dead and retained ones, if all is well.
 async fn left(first: &Testee, recorder: &Recorder) -> Result<Vec<Left>, Error> {
     let mut all = Vec::new();
-    for state in ["ready", "delayed", "leased", "dead"] {
+    for state in ["ready", "delayed", "leased", "dead", "completed", "cancelled"] {
         let mut list = json!({ "op": "list", "state": state, "limit": 500 });
         loop {
             let page = insist(first, recorder, list.clone(), HEALED).await?;
             for item in page["items"].as_array().into_iter().flatten() {
-                let bytes = |name: &str| unhex(item[name].as_str().unwrap_or_default());
-                all.push(Left {
-                    id: String::from_utf8_lossy(&bytes("id")?).into_owned(),
-                    data: digest(&bytes("data")?),
-                    state: state.to_owned(),
-                });
+                let id = unhex(item["id"].as_str().unwrap_or_default())?;
+                let seen = read_item(item).ok_or_else(|| format!("cannot read {item}"))?;
+                all.push(Left { id: String::from_utf8_lossy(&id).into_owned(), seen });
             }
             list["cursor"] = page["cursor"].clone();
             if list["cursor"].is_null() {

@@ -23,6 +23,8 @@ pub(super) struct Fault {
     pub(super) leaks: bool,
     /// What at least one process must support.
     pub(super) needs: Option<&'static str>,
+    /// Whether the queue becomes extended in every run, not only in half of them.
+    pub(super) extended: bool,
     /// Breaks things until the time of the context is over, and repairs them.
     pub(super) inject: for<'a, 'b> fn(&'a mut FaultContext<'b>) -> Injecting<'a>,
 }
@@ -69,6 +71,7 @@ const DEFAULT: Fault = Fault {
     timeouts_ms: TIMEOUTS,
     leaks: false,
     needs: None,
+    extended: false,
     inject: |_| Box::pin(async { Ok(()) }),
 };
 
@@ -100,10 +103,10 @@ pub(super) const FAULTS: &[Fault] = faults![
     "password changed" on ["redis"], servers::change_password;
     "clock jumps" on ["memory", "sqlite", "redis"], clocks::jump, setup: Setup { clock: true, ..NONE };
     "failover" on ["sentinel"], failover::sentinel;
-    "failover, replicas=1" on ["sentinel"], failover::sentinel, setup: CONFIRMED;
+    "failover, replicas=1" on ["sentinel"], failover::sentinel, setup: CONFIRMED, extended: true;
     "failover by hand" on ["cluster"], failover::by_hand, setup: REPLICAS;
     "master killed" on ["sentinel", "cluster"], failover::kill_master, setup: REPLICAS;
-    "master killed, replicas=1" on ["sentinel", "cluster"], failover::kill_master, setup: CONFIRMED;
+    "master killed, replicas=1" on ["sentinel", "cluster"], failover::kill_master, setup: CONFIRMED, extended: true;
     "slots move" on ["cluster"], slots::move_about;
     "slots stay half moved" on ["cluster"], slots::leave_half;
 ];

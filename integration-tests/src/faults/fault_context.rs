@@ -44,6 +44,12 @@ impl FaultContext<'_> {
         self.lost_since(from);
     }
 
+    /// What looks have shown since then may not be confirmed, or may come from the former master.
+    pub(super) fn looks_are_vague_since(&self, from: Time) {
+        let now = self.now();
+        self.recorder.history().vague_looks.push((from, now));
+    }
+
     /// The present time of the history.
     pub(super) fn now(&self) -> Time {
         self.recorder.now()

@@ -49,6 +49,20 @@ pub(super) struct Add {
     /// A digest of the data, unique to each add.
     pub(super) data: u64,
     pub(super) outcome: Outcome,
+    pub(super) options: Options,
+}
+
+/// The options of an added item that the checker needs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Options {
+    pub(super) retain_ms: u64,
+    /// The unique key.
+    pub(super) key: Option<String>,
+    pub(super) unique_for_ms: u64,
+    pub(super) replace: bool,
+    pub(super) expires_in_ms: Option<u64>,
+    /// Whether the attempts are limited.
+    pub(super) limited: bool,
 }
 
 /// A lease that a caller received.
@@ -90,6 +104,8 @@ pub(super) enum How {
     Extend,
     Release,
     Fail,
+    /// Fails for the last time, whatever the limit.
+    FailDead,
     /// Reads the handle: `Yes` if the lease is not lost.
     Look,
 }
@@ -101,7 +117,11 @@ impl How {
 
     /// Ends the lease but not the generation.
     pub(super) fn gives_back(self) -> bool {
-        matches!(self, How::Release | How::Fail)
+        matches!(self, How::Release | How::Fail | How::FailDead)
+    }
+
+    pub(super) fn fails(self) -> bool {
+        matches!(self, How::Fail | How::FailDead)
     }
 }
 
@@ -116,26 +136,114 @@ pub(super) struct Settle {
     pub(super) outcome: Outcome,
     /// The deadline that an extension returned, or that the handle knows.
     pub(super) deadline_ms: Option<u64>,
+    /// The state that a failure returned.
+    pub(super) state: Option<String>,
+    /// What a completion brought.
+    pub(super) kept: Kept,
     /// The message of an error.
     pub(super) said: Option<String>,
+}
+
+/// The options of a completion.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Kept {
+    /// A digest of the result.
+    pub(super) result: Option<u64>,
+    /// Takes the place of what the item was added with.
+    pub(super) retain_ms: Option<u64>,
+}
+
+/// A change of an item by its id.
+#[derive(Debug, Clone)]
+pub(super) struct Change {
+    pub(super) who: String,
+    pub(super) span: Span,
+    pub(super) id: Id,
+    pub(super) what: What,
+    /// The index in [`History::looks`] of the look whose generation it expects.
+    pub(super) expects: Option<usize>,
+    pub(super) outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Remove,
+    Requeue,
+    Bury,
+    Cancel,
+    Revise {
+        /// A digest of the new data, unique to each revision.
+        data: Option<u64>,
+        /// Whether it limits the attempts.
+        limits: bool,
+    },
+}
+
+/// An item as `get` or `list` shows it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
+    pub(super) data: u64,
+    pub(super) state: String,
+    pub(super) generation: String,
+    /// A digest of the result.
+    pub(super) result: Option<u64>,
+    /// Until when a retained item is kept, by the server's clock.
+    pub(super) kept_until_ms: Option<u64>,
+    pub(super) key: Option<String>,
+}
+
+impl Seen {
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.state.as_str(), "completed" | "cancelled")
+    }
+}
+
+/// A look at an item without leasing it.
+#[derive(Debug, Clone)]
+pub(super) struct Look {
+    pub(super) who: String,
+    pub(super) span: Span,
+    pub(super) id: Id,
+    pub(super) seen: Option<Seen>,
+    /// By `list`, which goes by the stored state.
+    pub(super) listed: bool,
 }
 
 /// An item that is in the queue at the end of the run.
 #[derive(Debug, Clone)]
 pub(super) struct Left {
     pub(super) id: Id,
-    pub(super) data: u64,
-    pub(super) state: String,
+    pub(super) seen: Seen,
+}
+
+/// An id or a unique key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Name {
+    Id(Id),
+    Key(String),
+}
+
+/// An add when all work has ended and [`History::left`] is known: is the name free again?
+#[derive(Debug, Clone)]
+pub(super) struct Probe {
+    pub(super) span: Span,
+    pub(super) name: Name,
+    pub(super) outcome: Outcome,
 }
 
 /// The totals that the queue itself counts.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Totals {
     pub(super) added: u64,
     pub(super) leased: u64,
     pub(super) completed: u64,
     pub(super) failed: u64,
     pub(super) expired: u64,
+    pub(super) died: u64,
+    pub(super) removed: u64,
+    pub(super) replaced: u64,
+    pub(super) expired_unleased: u64,
+    pub(super) cancelled: u64,
 }
 
 /// The clock of the server, as far as it is known.
@@ -154,7 +262,12 @@ pub(super) struct History {
     pub(super) leases: Vec<Lease>,
     pub(super) asks: Vec<Ask>,
     pub(super) settles: Vec<Settle>,
+    pub(super) changes: Vec<Change>,
+    pub(super) looks: Vec<Look>,
     pub(super) left: Vec<Left>,
+    /// When [`left`](History::left) was read.
+    pub(super) left_at: Option<Span>,
+    pub(super) probes: Vec<Probe>,
     /// `None` if the server lost its counts with other data.
     pub(super) totals: Option<Totals>,
     pub(super) clock: ServerClock,
@@ -164,49 +277,6 @@ pub(super) struct History {
     pub(super) windows: Vec<(Time, Time)>,
     /// In these windows two servers may both have acted as master.
     pub(super) two_masters: bool,
-}
-
-impl History {
-    /// The readable history of an item.
-    pub(super) fn of(&self, id: &str) -> String {
-        let mut lines: Vec<(Time, String)> = Vec::new();
-        for add in self.adds.iter().filter(|add| add.id == id) {
-            let text = format!("{} adds data {:016x}: {:?}", add.who, add.data, add.outcome);
-            lines.push((add.span.began, line(add.span, &text)));
-        }
-        for (i, lease) in self.leases.iter().enumerate().filter(|(_, lease)| lease.id == id) {
-            let text = format!(
-                "{} gets lease {i} of generation {}, attempt {}, data {:016x}, from {} to {}{}",
-                lease.who,
-                lease.generation,
-                lease.attempt,
-                lease.data,
-                lease.given_ms(),
-                lease.deadline_ms,
-                if lease.keep_alive { ", kept alive" } else { "" },
-            );
-            lines.push((lease.span.began, line(lease.span, &text)));
-        }
-        for settle in self.settles.iter().filter(|settle| self.leases[settle.lease].id == id) {
-            let deadline = settle.deadline_ms.map_or(String::new(), |at| format!(" until {at}"));
-            let said = settle.said.as_ref().map_or(String::new(), |said| format!(" ({said})"));
-            let text = format!(
-                "{} {:?} lease {}: {:?}{deadline}{said}",
-                settle.who, settle.how, settle.lease, settle.outcome
-            );
-            lines.push((settle.span.began, line(settle.span, &text)));
-        }
-        lines.sort();
-        let mut text: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
-        for left in self.left.iter().filter(|left| left.id == id) {
-            text += &format!("in the end {} with data {:016x}\n", left.state, left.data);
-        }
-        text
-    }
-}
-
-fn line(span: Span, text: &str) -> String {
-    let ms = |time: Time| format!("{:.3}", time.as_secs_f64());
-    let ended = span.ended.map_or("never".into(), ms);
-    format!("  {:>9} – {ended:>9} s  {text}", ms(span.began))
+    /// In these windows a look may show what is not confirmed, or what was: reads do not wait for replicas.
+    pub(super) vague_looks: Vec<(Time, Time)>,
 }

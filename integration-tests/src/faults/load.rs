@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::history::{Add, Id, Outcome, Span, Time};
+use super::history::{Add, Outcome, Span, Time};
+use super::item::{NewItem, new_item};
 use super::recorder::Recorder;
-use super::rng::{SeededRng, digest};
+use super::rng::SeededRng;
 use super::worker_pool::{Told, WorkerSlot, ask, outcome_of};
-use crate::conformance::value::hex;
 
 /// The phases of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,18 +40,23 @@ pub(super) struct Load {
     pub(super) recorder: Arc<Recorder>,
     pub(super) stage: watch::Sender<Stage>,
     pub(super) mix: Mix,
+    /// After so many completions calls use what makes a queue extended; `None`: the queue stays plain.
+    extends_after: Option<u64>,
     next_add: AtomicU64,
+    next_data: AtomicU64,
     backlog: AtomicI64,
     completed: AtomicU64,
 }
 
 impl Load {
-    pub(super) fn new(recorder: Arc<Recorder>, mix: Mix) -> Self {
+    pub(super) fn new(recorder: Arc<Recorder>, mix: Mix, extends_after: Option<u64>) -> Self {
         Load {
             recorder,
             stage: watch::channel(Stage::Load).0,
             mix,
+            extends_after,
             next_add: AtomicU64::new(0),
+            next_data: AtomicU64::new(0),
             backlog: AtomicI64::new(0),
             completed: AtomicU64::new(0),
         }
@@ -68,7 +73,27 @@ impl Load {
 
     /// For a server that has lost items: missing items cannot be completed.
     pub(super) fn forget_backlog(&self) {
-        self.backlog.store(0, Ordering::Relaxed);
+        self.set_backlog(0);
+    }
+
+    /// As the queue counts it: items also end without a completion, or die.
+    pub(super) fn set_backlog(&self, items: i64) {
+        self.backlog.store(items, Ordering::Relaxed);
+    }
+
+    /// Whether calls may use what makes a queue extended.
+    pub(super) fn is_extended(&self) -> bool {
+        self.extends_after.is_some_and(|completions| self.completed() >= completions)
+    }
+
+    /// How many items producers have made so far.
+    pub(super) fn made(&self) -> u64 {
+        self.next_add.load(Ordering::Relaxed)
+    }
+
+    /// A number for data that is not that of an item, and for results: each is used once.
+    pub(super) fn next_data(&self) -> u64 {
+        self.next_data.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(super) fn stage(&self) -> Stage {
@@ -85,48 +110,32 @@ impl Load {
             let Some(process) = worker_slot.process().await else { continue };
             let many = rng.chance(40);
             let count = if many { rng.number(2..20) } else { 1 };
-            let items: Vec<(Id, u64, Value)> = (0..count).map(|_| self.item(&mut rng)).collect();
+            let items: Vec<NewItem> = (0..count).map(|_| self.item(&mut rng)).collect();
             let request = if many {
-                json!({ "op": "add_items", "items": items.iter().map(|item| item.2.clone()).collect::<Value>() })
+                let items: Value = items.iter().map(|item| item.request.clone()).collect();
+                json!({ "op": "add_items", "items": items })
             } else {
-                let mut request = items[0].2.clone();
+                let mut request = items[0].request.clone();
                 request["op"] = "add_item".into();
                 request
             };
             let began = self.recorder.now();
             let told = ask(&process, &self.recorder, request).await;
             let (span, failed) = self.span(began, &told);
-            for (i, (id, data, _)) in items.into_iter().enumerate() {
+            for (i, NewItem { id, data, options, .. }) in items.into_iter().enumerate() {
                 let outcome = outcome_of(&told, i);
                 if outcome == Outcome::Yes {
                     self.backlog.fetch_add(1, Ordering::Relaxed);
                 }
                 let who = worker_slot.name.clone();
-                self.recorder.history().adds.push(Add { who, span, id, data, outcome });
+                self.recorder.history().adds.push(Add { who, span, id, data, outcome, options });
             }
             rest(&mut rng, failed).await;
         }
     }
 
-    /// A new item; sometimes with an id that was used before.
-    fn item(&self, rng: &mut SeededRng) -> (Id, u64, Value) {
-        let number = self.next_add.fetch_add(1, Ordering::Relaxed);
-        let again = number > 20 && rng.chance(10);
-        let id = if again { number - rng.number(1..20) } else { number };
-        let id = format!("item-{id}");
-        let size = *rng.pick(&[0, 0, 0, 50, 1_500, 20_000]);
-        let data = format!("{number}:{}", "x".repeat(size)).into_bytes();
-        let mut item = json!({ "id": hex(id.as_bytes()), "data": hex(&data) });
-        if rng.chance(20) {
-            item["priority"] = rng.number(0..4).into();
-        }
-        if rng.chance(10) {
-            item["delay_ms"] = rng.number(1..80).into();
-        }
-        if rng.chance(5) {
-            item["max_attempts"] = rng.number(1..4).into();
-        }
-        (id, digest(&data), item)
+    fn item(&self, rng: &mut SeededRng) -> NewItem {
+        new_item(self.next_add.fetch_add(1, Ordering::Relaxed), self.is_extended(), rng)
     }
 
     /// The span of a call, and whether it failed. A killed process ends no call.

@@ -23,6 +23,7 @@ impl Row {
         sum.leases += report.leases;
         sum.completes += report.completes;
         sum.unknown += report.unknown;
+        sum.extended += report.extended;
         sum.times += report.times;
         sum.excused += report.excused;
         sum.faults.extend(report.faults);
@@ -51,18 +52,19 @@ pub(super) fn line(row: &Row) -> String {
     let seeds =
         if last == *seed { format!("seed {seed}") } else { format!("seeds {seed} to {last}") };
     format!(
-        "{fault} on {engine}, rounds {rounds}, {seeds}, {seconds:.1} s, broken {}, leases {}: {result}",
-        sum.times, sum.leases
+        "{fault} on {engine}, rounds {rounds}, {seeds}, {seconds:.1} s, extended {}, broken {}, leases {}: {result}",
+        sum.extended, sum.times, sum.leases
     )
 }
 
 /// The table and the counts.
 pub(super) fn table(rows: &[Row]) -> String {
     let mut text = format!(
-        "{:<26} {:<8} {:>6} {:>7} {:>8} {:>8} {:>9} {:>8} {:>8} {:>7}  {}\n",
+        "{:<26} {:<8} {:>6} {:>8} {:>7} {:>8} {:>8} {:>9} {:>8} {:>8} {:>7}  {}\n",
         "fault",
         "engine",
         "rounds",
+        "extended",
         "broken",
         "adds",
         "leases",
@@ -76,10 +78,11 @@ pub(super) fn table(rows: &[Row]) -> String {
         let sum = &row.sum;
         let _ = writeln!(
             text,
-            "{:<26} {:<8} {:>6} {:>7} {:>8} {:>8} {:>9} {:>8} {:>8} {:>7.1}  {}",
+            "{:<26} {:<8} {:>6} {:>8} {:>7} {:>8} {:>8} {:>9} {:>8} {:>8} {:>7.1}  {}",
             row.fault,
             row.engine,
             row.rounds,
+            sum.extended,
             sum.times,
             sum.adds,
             sum.leases,

@@ -6,24 +6,27 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, block_in_place};
 
 use super::checker;
-use super::drain::{HEALED, drain, take_stock};
+use super::drain::{drain, take_stock};
 use super::fault::Fault;
 use super::fault_context::FaultContext;
 use super::history::History;
 use super::load::{Load, Stage};
+use super::operate::operate;
 use super::place::Place;
 use super::recorder::Recorder;
 use super::rng::SeededRng;
 use super::work::work;
-use super::worker_pool::{ProcessSpec, WorkerPool};
+use super::worker_pool::{HEALED, ProcessSpec, WorkerPool};
 use crate::conformance::testee::Language;
 use crate::error::Error;
 
 /// Completions before the fault begins.
 const WARM: u64 = 30;
-/// Concurrent calls of each process: to add, and to lease.
-const PRODUCERS: usize = 1;
+/// Concurrent calls of each process: to add, and to lease. Another one looks at items and changes them.
+const PRODUCERS: usize = 2;
 const WORKERS: usize = 2;
+/// Within so many completions the queue of half of the runs becomes extended.
+const EXTENDED: u64 = 200;
 
 /// The result of a run.
 #[derive(Debug, Default)]
@@ -32,6 +35,8 @@ pub(super) struct Report {
     pub(super) leases: usize,
     pub(super) completes: usize,
     pub(super) unknown: usize,
+    /// How many runs had an extended queue.
+    pub(super) extended: usize,
     /// How often something was broken.
     pub(super) times: u64,
     /// Violations that a window excuses.
@@ -68,7 +73,10 @@ pub(super) async fn play(
         return Ok(Report { skipped: Some(why), ..Report::default() });
     }
     let recorder = Arc::new(Recorder::new());
-    let load = Arc::new(Load::new(recorder.clone(), fault.mix));
+    let mut extending = rng("extended");
+    let is_extended = fault.extended || extending.chance(50);
+    let extends_after = is_extended.then(|| extending.number(0..EXTENDED));
+    let load = Arc::new(Load::new(recorder.clone(), fault.mix, extends_after));
     let mut producers: Vec<JoinHandle<()>> = Vec::new();
     let mut workers: Vec<JoinHandle<()>> = Vec::new();
     for worker_slot in &pool.worker_slots {
@@ -76,6 +84,8 @@ pub(super) async fn play(
             let rng = rng(&format!("{} producer {i}", worker_slot.name));
             producers.push(tokio::spawn(load.clone().produce(worker_slot.clone(), rng)));
         }
+        let rng_of_operator = rng(&format!("{} operator", worker_slot.name));
+        producers.push(tokio::spawn(operate(load.clone(), worker_slot.clone(), rng_of_operator)));
         for i in 0..WORKERS {
             let (name, rng) = (format!("d{i}"), rng(&format!("{} worker {i}", worker_slot.name)));
             workers.push(tokio::spawn(work(load.clone(), worker_slot.clone(), name, rng)));
@@ -102,7 +112,7 @@ pub(super) async fn play(
     (fault.inject)(&mut context).await?;
     let times = context.times;
     load.stage.send_replace(Stage::Drain);
-    // Adds in flight may still be executed, until the time-out of their calls.
+    // Adds and changes in flight may still be executed, until the time-out of their calls.
     for producer in producers {
         producer.await?;
     }
@@ -135,7 +145,7 @@ pub(super) async fn play(
     if times == 0 {
         report.faults.push("nothing was broken: the run has proved nothing".into());
     }
-    report.times = times;
+    (report.times, report.extended) = (times, usize::from(is_extended));
     Ok(report)
 }
 
@@ -177,9 +187,6 @@ fn report(history: &History, mut faults: Vec<String>) -> Report {
             None => violation.what.clone(),
         });
     }
-    let adds = history.adds.iter().map(|add| add.outcome);
-    let settles = history.settles.iter().map(|settle| settle.outcome);
-    let unknown = |outcome: &super::history::Outcome| *outcome == super::history::Outcome::Unknown;
     Report {
         adds: history.adds.iter().filter(|add| add.outcome == super::history::Outcome::Yes).count(),
         leases: history.leases.len(),
@@ -190,7 +197,7 @@ fn report(history: &History, mut faults: Vec<String>) -> Report {
                 settle.how.completes() && settle.outcome == super::history::Outcome::Yes
             })
             .count(),
-        unknown: adds.chain(settles).filter(unknown).count() + history.asks.len(),
+        unknown: history.unknown(),
         excused: checked.excused,
         faults,
         ..Report::default()

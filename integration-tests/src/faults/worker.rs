@@ -1,8 +1,8 @@
-//! One worker process: it leases, uses its leases, and the outcomes are recorded.
+//! One worker process: it leases and uses its leases. The outcomes of leasing are recorded here.
 
 use serde_json::{Value, json};
 
-use super::history::{Ask, How, Lease, Outcome, Settle, Span, Time};
+use super::history::{Ask, How, Lease, Outcome, Span, Time};
 use super::load::{Load, Stage};
 use super::rng::{SeededRng, digest};
 use super::worker_pool::{Told, WorkerSlot, ask, outcome_of};
@@ -117,7 +117,7 @@ impl Worker<'_> {
     ) -> Option<Vec<Held>> {
         let recorder = &self.load.recorder;
         let (duration_ms, count) = (*rng.pick(self.load.mix.leases_ms), rng.number(1..8));
-        let request = json!({
+        let mut request = json!({
             "op": "complete_and_lease",
             "leases": held.iter().map(|one| one.handle.clone()).collect::<Vec<_>>(),
             "count": count,
@@ -125,6 +125,7 @@ impl Worker<'_> {
             "wait_ms": rng.pick(&[0, 0, 50]),
             "as": handle,
         });
+        let kept = self.keep(&mut request, held.len(), rng);
         let began = recorder.now();
         let told = ask(self.process, recorder, request).await;
         let part = |name: &str| -> Told {
@@ -136,7 +137,7 @@ impl Worker<'_> {
             Some(Err(failure)) => Some(Err(Failure { unknown: true, ..failure })),
             told => told,
         };
-        self.note(completed, began, &leases, How::Complete, true);
+        self.note(completed, began, &leases, How::Complete, true, &kept);
         self.note_leases(part("leases"), began, duration_ms, false, Some(count), handle)
     }
 
@@ -158,8 +159,9 @@ impl Worker<'_> {
         }
         match rng.number(0..100) {
             0..=6 => self.settle(held, How::Release, rng).await,
-            7..=12 => self.settle(held, How::Fail, rng).await,
-            13..=20 => {
+            7..=11 => self.settle(held, How::Fail, rng).await,
+            12..=13 => self.settle(held, How::FailDead, rng).await,
+            14..=20 => {
                 self.settle(held, How::Extend, rng).await;
                 self.settle(held, How::Complete, rng).await;
             }
@@ -181,93 +183,11 @@ impl Worker<'_> {
                 How::Extend,
                 How::Release,
                 How::Fail,
+                How::FailDead,
             ]);
             self.one(lease, &handle, how, rng).await;
         }
     }
-
-    /// Settles all of them: in one call, or each in its own.
-    pub(super) async fn settle(&self, held: &[Held], how: How, rng: &mut SeededRng) {
-        if held.len() < 2 || rng.chance(20) {
-            for one in held {
-                self.one(one.lease, &one.handle, how, rng).await;
-            }
-            return;
-        }
-        let mut request = words(how, true, rng);
-        request["leases"] = held.iter().map(|one| one.handle.clone()).collect();
-        self.record(request, &held.iter().map(|one| one.lease).collect::<Vec<_>>(), how).await;
-    }
-
-    pub(super) async fn one(&self, lease: usize, handle: &str, how: How, rng: &mut SeededRng) {
-        let mut request = words(how, false, rng);
-        request["lease"] = handle.into();
-        self.record(request, &[lease], how).await;
-    }
-
-    async fn record(&self, request: Value, leases: &[usize], how: How) {
-        let many = request.get("leases").is_some();
-        let began = self.load.recorder.now();
-        let told = ask(self.process, &self.load.recorder, request).await;
-        self.note(told, began, leases, how, many);
-    }
-
-    /// Records the outcome of a call.
-    pub(super) fn note(&self, told: Told, began: Time, leases: &[usize], how: How, many: bool) {
-        let recorder = &self.load.recorder;
-        let (span, _) = self.load.span(began, &told);
-        if let Some(Ok(Value::Array(answers))) = &told
-            && answers.len() != leases.len()
-        {
-            recorder.fault(format!("{} answers for {} leases", answers.len(), leases.len()));
-        }
-        for (i, lease) in leases.iter().enumerate() {
-            let mut outcome = outcome_of(&told, i);
-            let value = told.as_ref().and_then(|told| told.as_ref().ok());
-            let value = value.and_then(|value| if many { value.get(i) } else { Some(value) });
-            let mut deadline_ms = None;
-            match how {
-                How::Extend => deadline_ms = value.and_then(Value::as_u64),
-                How::Look if outcome == Outcome::Yes => {
-                    deadline_ms = value.and_then(|value| value["deadline_ms"].as_u64());
-                    if value.is_some_and(|value| value["lost"] == true) {
-                        (outcome, deadline_ms) = (Outcome::No, None);
-                    }
-                }
-                _ => {}
-            }
-            if how.completes() && outcome == Outcome::Yes {
-                self.load.note_completed();
-            }
-            let (who, lease) = (self.worker_slot.name.clone(), *lease);
-            let said = match &told {
-                Some(Err(failure)) => Some(format!("{}: {}", failure.kind, failure.message)),
-                _ => None,
-            };
-            let settle = Settle { who, span, lease, how, outcome, deadline_ms, said };
-            recorder.history().settles.push(settle);
-        }
-    }
-}
-
-fn words(how: How, many: bool, rng: &mut SeededRng) -> Value {
-    let (op, op_many) = match how {
-        How::Complete | How::CompleteStrict => ("complete", "complete_many"),
-        How::Extend => ("extend", "extend_many"),
-        How::Release => ("release", "release_many"),
-        How::Fail => ("fail", "fail_many"),
-        How::Look => ("look", "look"),
-    };
-    let mut request = json!({ "op": if many { op_many } else { op } });
-    match how {
-        How::CompleteStrict => request["strict"] = true.into(),
-        How::Extend => request["duration_ms"] = rng.number(20..600).into(),
-        How::Release | How::Fail if rng.chance(30) => {
-            request["delay_ms"] = rng.number(1..60).into();
-        }
-        _ => {}
-    }
-    request
 }
 
 fn read_lease(

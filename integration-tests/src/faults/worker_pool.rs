@@ -16,6 +16,8 @@ use crate::error::Error;
 
 /// How long a call that is retried for at most 10 s may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long healing and draining may take. They take seconds.
+pub(super) const HEALED: Duration = Duration::from_secs(60);
 const START: Duration = Duration::from_secs(60);
 /// The name of the one client of each process.
 const CLIENT: &str = "w";

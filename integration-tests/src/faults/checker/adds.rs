@@ -1,56 +1,63 @@
 //! No item is lost, doubled, changed or invented.
 
 use super::history_index::HistoryIndex;
+use super::life::Life;
 use super::violation::{Violation, violation};
-use crate::faults::history::{Add, Id, Outcome};
+use crate::faults::history::{Id, Outcome, Span, What};
 
 pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     delivered(index, found);
-    for add in &index.history.adds {
-        kept(index, add, found);
+    for life in index.lives.values() {
+        kept(index, life, found);
+        one_generation(index, life, found);
     }
-    for adds in index.by_id.values() {
-        for add in adds {
-            match add.outcome {
-                Outcome::Yes => new(index, add, adds, found),
-                Outcome::No => refused(index, add, adds, found),
-                _ => {}
-            }
-        }
-    }
-    totals(index, found);
+    numbers(index, found);
 }
 
-/// Every leased or remaining item was added, with the same data to the byte.
+/// Every leased or remaining item was added, with the same data to the byte, or that of a revision.
 fn delivered(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     let leases = index.history.leases.iter().map(|lease| (&lease.id, lease.data, lease.span.ended));
-    let left = index.history.left.iter().map(|left| (&left.id, left.data, None));
+    let left = index.history.left.iter().map(|left| (&left.id, left.seen.data, None));
     for (id, data, ended) in leases.chain(left) {
-        let Some(add) = index.adds.get(&data) else {
+        let revision = index.revisions.get(&data).map(|(change, _)| (change.span, change.outcome));
+        let add = index.origin(data).and_then(|origin| index.adds.get(&origin));
+        let Some(add) = add else {
             found.push(violation(id, "has data that nobody has added"));
             continue;
         };
+        let (span, outcome): (Span, Outcome) = revision.unwrap_or((add.span, add.outcome));
         if add.id != *id {
             found.push(violation(id, format!("has the data of {}", add.id)));
         }
-        if matches!(add.outcome, Outcome::No | Outcome::NotDone) {
-            found.push(violation(id, format!("is there, but its add was {:?}", add.outcome)));
+        if matches!(outcome, Outcome::No | Outcome::NotDone) {
+            let by = if revision.is_some() { "revision" } else { "add" };
+            found.push(violation(id, format!("is there, but its {by} was {outcome:?}")));
         }
-        if ended.is_some_and(|ended| ended < add.span.began) {
+        if ended.is_some_and(|ended| ended < span.began) {
             found.push(violation(id, "was there before its add"));
         }
     }
-    for (data, generations) in &index.of_add {
-        if generations.len() > 1
-            && let Some(add) = index.adds.get(data)
-        {
-            let what = format!("one add made several generations: {generations:?}");
-            found.push(violation(&add.id, what));
-        }
+}
+
+/// One add makes one item. Only changes, and a sweep that finds it expired, give it another number.
+fn one_generation(index: &HistoryIndex<'_>, life: &Life<'_>, found: &mut Vec<Violation>) {
+    let generations = index.generations_of(life);
+    let renewals = life
+        .possible()
+        .filter(|change| matches!(change.what, What::Bury | What::Revise { .. }))
+        .count();
+    let swept = usize::from(life.add.options.expires_in_ms.is_some());
+    if generations.len() > 1 + renewals + swept {
+        let what = format!("one add made several generations: {generations:?}");
+        found.push(violation(life.id(), what));
     }
+}
+
+/// Numbers name one generation of one item.
+fn numbers(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     for ((number, id), leases) in &index.generations {
-        let data = index.history.leases[leases[0]].data;
-        if leases.iter().any(|i| index.history.leases[*i].data != data) {
+        let data = index.lease(leases[0]).data;
+        if leases.iter().any(|i| index.lease(*i).data != data) {
             // Never excused: no number is used twice for an id, whatever was lost.
             let what =
                 format!("generation {number} of {id} has two lives, or its data has changed");
@@ -69,88 +76,13 @@ fn delivered(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// An item whose add was acknowledged, or that was leased, is completed or still there.
-fn kept(index: &HistoryIndex<'_>, add: &Add, found: &mut Vec<Violation>) {
-    let was_there = add.outcome == Outcome::Yes || index.of_add.contains_key(&add.data);
-    let completed = index.completes_of(add.data).any(|settle| settle.outcome.may_be_done());
-    let left = index.history.left.iter().any(|left| left.data == add.data);
-    if was_there && !completed && !left {
-        found.push(violation(&add.id, "is lost: nobody completed it, and it is gone"));
-    }
-}
-
-/// An add is true only if no item of this id exists: an earlier one must be gone by then.
-fn new(index: &HistoryIndex<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violation>) {
-    for before in others.iter().filter(|other| other.outcome == Outcome::Yes) {
-        let gone = index.completes_of(before.data).any(|settle| {
-            settle.outcome.may_be_done()
-                && add.span.ended.is_none_or(|ended| settle.span.began <= ended)
-        });
-        if before.span.before(add.span) && !gone {
-            found.push(violation(&add.id, "was added again while it was there"));
-        }
-    }
-}
-
-/// An add is false only if another item of this id exists.
-fn refused(index: &HistoryIndex<'_>, add: &Add, others: &[&Add], found: &mut Vec<Violation>) {
-    let there = others.iter().any(|other| {
-        let added = other.data != add.data
-            && other.outcome.may_be_done()
-            && add.span.ended.is_none_or(|ended| other.span.began <= ended);
-        let gone = index
-            .completes_of(other.data)
-            .any(|settle| settle.outcome == Outcome::Yes && settle.span.before(add.span));
-        added && !gone
-    });
-    if !there {
-        found.push(violation(&add.id, "was refused, but no other of its id was there"));
-    }
-}
-
-/// The counts of the queue agree with the answers, except for unknown outcomes.
-fn totals(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
-    let Some(totals) = index.history.totals else { return };
-    let count = |outcomes: &mut dyn Iterator<Item = Outcome>| {
-        outcomes.fold((0, 0), |(yes, unknown), outcome| match outcome {
-            Outcome::Yes => (yes + 1, unknown),
-            Outcome::Unknown => (yes, unknown + 1),
-            _ => (yes, unknown),
-        })
-    };
-    let settles = &index.history.settles;
-    let counted = [
-        ("added", totals.added, count(&mut index.history.adds.iter().map(|add| add.outcome))),
-        (
-            "completed",
-            totals.completed,
-            count(&mut settles.iter().filter(|s| s.how.completes()).map(|s| s.outcome)),
-        ),
-        (
-            "failed",
-            totals.failed,
-            count(
-                &mut settles
-                    .iter()
-                    .filter(|s| s.how == crate::faults::history::How::Fail)
-                    .map(|s| s.outcome),
-            ),
-        ),
-        ("leased", totals.leased, {
-            let asks: u64 = index.history.asks.iter().map(|ask| ask.most).sum();
-            // A call whose leases had already expired asks again, any number of times.
-            (index.history.leases.len() as u64, asks + totals.expired)
-        }),
-    ];
-    let mut wrong = |what: String| found.push(Violation { id: None, what });
-    for (what, total, (yes, unknown)) in counted {
-        if total < yes || total > yes + unknown {
-            wrong(format!("{total} {what} by its count, but {yes} to {} told", yes + unknown));
-        }
-    }
-    let left = index.history.left.len() as u64;
-    if totals.added != totals.completed + left {
-        let (added, completed) = (totals.added, totals.completed);
-        wrong(format!("{added} added are not {completed} completed and {left} left"));
+/// An item whose add was acknowledged, or that was leased, has ended or is still there.
+fn kept(index: &HistoryIndex<'_>, life: &Life<'_>, found: &mut Vec<Violation>) {
+    let completed = !life.completers().is_empty();
+    let taken = life.may_be(|what| matches!(what, What::Remove | What::Cancel));
+    let replaced = !life.replaced_by.is_empty();
+    let left = index.left_of(life).next().is_some();
+    if life.was_there() && !completed && !taken && !replaced && !left {
+        found.push(violation(life.id(), "is lost: nobody completed it, and it is gone"));
     }
 }

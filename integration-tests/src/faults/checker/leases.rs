@@ -1,31 +1,23 @@
-//! Leases of one generation: they do not overlap, attempts increase by one, and stale handles have no
-//! effect.
+//! Leases of one life: they do not overlap, and stale handles have no effect.
 
-use super::history_index::{CLOCK_MS, HistoryIndex};
+use super::clock::CLOCK_MS;
+use super::history_index::HistoryIndex;
+use super::life::Life;
 use super::violation::{Violation, violation};
-use crate::faults::history::{How, Lease, Outcome, ServerClock, Settle, Time};
+use crate::faults::history::{How, Lease, Outcome, ServerClock, Settle, Time, What};
 
 pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
-    let mut surplus = 0;
-    for leases in index.generations.values() {
-        for (at, b) in leases.iter().enumerate() {
-            for a in &leases[..at] {
+    for life in index.lives.values() {
+        for (at, b) in life.leases.iter().enumerate() {
+            for a in &life.leases[..at] {
                 overlap(index, *a, *b, found);
                 stale(index, *a, *b, found);
             }
         }
-        surplus += attempts(index, leases, found);
-        for lease in leases {
-            lost_too_early(index, *lease, found);
+        for lease in &life.leases {
+            lost_too_early(index, life, *lease, found);
             after_giving_back(index, *lease, found);
         }
-    }
-    // Each lease that no caller received explains exactly one attempt.
-    let told = index.history.leases.len() as u64;
-    let hidden = index.history.totals.map_or(u64::MAX, |totals| totals.leased.saturating_sub(told));
-    if surplus > hidden {
-        let what = format!("{surplus} attempts too many, {hidden} leases that nobody was told of");
-        found.push(Violation { id: None, what });
     }
 }
 
@@ -62,7 +54,7 @@ fn follows(index: &HistoryIndex<'_>, a: usize, then: &Lease) -> bool {
     given_back || then.given_ms() >= deadline(index, a)
 }
 
-/// Once another lease of the generation was granted, the first one can only complete.
+/// Once another lease was granted, the first one can only complete.
 fn stale(index: &HistoryIndex<'_>, a: usize, b: usize, found: &mut Vec<Violation>) {
     for (old, new) in [(a, b), (b, a)] {
         let new = &index.history.leases[new];
@@ -95,8 +87,8 @@ fn after_giving_back(index: &HistoryIndex<'_>, lease: usize, found: &mut Vec<Vio
     }
 }
 
-/// Nobody loses a lease before its deadline, except by releasing it or when the item is completed.
-fn lost_too_early(index: &HistoryIndex<'_>, i: usize, found: &mut Vec<Violation>) {
+/// Nobody loses a lease before its deadline, except by releasing it or when the item is completed or removed.
+fn lost_too_early(index: &HistoryIndex<'_>, life: &Life<'_>, i: usize, found: &mut Vec<Violation>) {
     let lease = &index.history.leases[i];
     let ServerClock::Runs { from_ms } = index.history.clock else { return };
     if lease.keep_alive {
@@ -104,84 +96,24 @@ fn lost_too_early(index: &HistoryIndex<'_>, i: usize, found: &mut Vec<Violation>
     }
     for lost in &index.settles[i] {
         let (
-            How::Extend | How::Release | How::Fail | How::CompleteStrict,
+            How::Extend | How::Release | How::Fail | How::FailDead | How::CompleteStrict,
             Outcome::No,
             Some(ended),
         ) = (lost.how, lost.outcome, lost.span.ended)
         else {
             continue;
         };
-        let known = index.settles[i]
-            .iter()
-            .filter(|settle| settle.outcome == Outcome::Yes && settle.span.before(lost.span))
-            .filter_map(|settle| settle.deadline_ms);
-        let deadline = known.max().unwrap_or(0).max(lease.deadline_ms);
+        let deadline = index.known_deadline(i, lost.span);
         let in_time = from_ms + ended.as_millis() as u64 + CLOCK_MS < deadline;
         let began = |settle: &&Settle| settle.outcome.may_be_done() && settle.span.began <= ended;
         let own =
             index.settles[i].iter().copied().filter(began).any(|settle| settle.how.gives_back());
-        let done = index.completes(index.life(i)).any(|settle| began(&settle));
-        if in_time && !own && !done {
+        let done = life.completes.iter().any(began);
+        let removed =
+            life.possible().any(|change| change.what == What::Remove && change.span.began <= ended);
+        if in_time && !own && !done && !removed {
             let what = format!("{} lost its lease before the deadline ({:?})", lost.who, lost.how);
             found.push(violation(&lease.id, what));
         }
     }
-}
-
-/// The attempt increases by 1 for each failure and each expiry. Returns how many are not explained.
-fn attempts(index: &HistoryIndex<'_>, leases: &[usize], found: &mut Vec<Violation>) -> u64 {
-    let all = &index.history.leases;
-    let mut surplus = 0;
-    let mut before: Option<usize> = None;
-    for i in leases {
-        let lease = &all[*i];
-        let mut wrong = |what: String| found.push(violation(&lease.id, what));
-        if lease.attempt != 1 + lease.failures + lease.expiries {
-            wrong(format!("attempt {} is not 1 and what is counted", lease.attempt));
-        }
-        let (expected, known) = match before {
-            None => (1..=1, 0),
-            Some(before) => next_attempt(index, before),
-        };
-        if lease.attempt < *expected.start() {
-            wrong(format!("attempt {} was counted twice", lease.attempt));
-        }
-        let more = lease.attempt.saturating_sub(*expected.end());
-        surplus += more;
-        if more > hidden(index, lease) {
-            wrong(format!("attempt {} comes after {}", lease.attempt, expected.end() - known));
-        }
-        if let Some(before) = before.map(|before| &all[before]) {
-            if lease.span.before(before.span) {
-                wrong(format!("attempt {} came before {}", lease.attempt, before.attempt));
-            }
-            if lease.failures < before.failures || lease.expiries < before.expiries {
-                wrong("its failures or expiries went down".into());
-            }
-        }
-        before = Some(*i);
-    }
-    surplus
-}
-
-/// The possible attempts of the next lease, and by how much the end of this lease may increase them.
-fn next_attempt(index: &HistoryIndex<'_>, before: usize) -> (std::ops::RangeInclusive<u64>, u64) {
-    let attempt = index.history.leases[before].attempt;
-    let ends = |how: How, outcome: Outcome| {
-        index.settles[before].iter().any(|settle| settle.how == how && settle.outcome == outcome)
-    };
-    if ends(How::Release, Outcome::Yes) {
-        (attempt..=attempt, 0)
-    } else if ends(How::Release, Outcome::Unknown) {
-        (attempt..=attempt + 1, 1)
-    } else {
-        (attempt + 1..=attempt + 1, 1)
-    }
-}
-
-/// Counts the lease calls that may have leased the item without an answer to any caller: a call may end
-/// before its request is executed, and the resulting lease is released or expires.
-fn hidden(index: &HistoryIndex<'_>, then: &Lease) -> u64 {
-    let asks = index.history.asks.iter();
-    asks.filter(|ask| then.span.ended.is_none_or(|ended| ask.span.began <= ended)).count() as u64
 }

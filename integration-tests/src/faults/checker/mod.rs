@@ -2,20 +2,31 @@
 //! unknown outcome may have been executed or not.
 
 mod adds;
+mod attempts;
+mod changes;
+mod clock;
 mod completes;
+mod excuses;
+mod expiry;
 #[cfg(test)]
 mod history_builder;
 mod history_index;
+mod lasting;
 mod leases;
+mod life;
+mod names;
+mod refusals;
+mod results;
 #[cfg(test)]
 mod tests;
+mod times;
+mod totals;
 mod violation;
 
-use std::collections::BTreeSet;
-
+use self::excuses::excuses;
 use self::history_index::HistoryIndex;
 use self::violation::Violation;
-use super::history::{History, Time};
+use super::history::History;
 
 #[derive(Debug, Default)]
 pub(super) struct CheckReport {
@@ -29,38 +40,18 @@ pub(super) fn check(history: &History) -> CheckReport {
     let index = HistoryIndex::new(history);
     let mut found = Vec::new();
     adds::check(&index, &mut found);
+    names::check(&index, &mut found);
+    refusals::check(&index, &mut found);
     leases::check(&index, &mut found);
+    attempts::check(&index, &mut found);
     completes::check(&index, &mut found);
+    changes::check(&index, &mut found);
+    results::check(&index, &mut found);
+    expiry::check(&index, &mut found);
+    totals::check(&index, &mut found);
     let all = found.len();
     let excuses = excuses(history);
     found
         .retain(|violation| !violation.id.as_ref().is_some_and(|id| excuses.contains(id.as_str())));
     CheckReport { excused: all - found.len(), violations: found }
-}
-
-/// Items with calls in a window in which operations may be lost or repeated.
-fn excuses(history: &History) -> BTreeSet<&str> {
-    let within = |began: Time, ended: Option<Time>| {
-        history
-            .windows
-            .iter()
-            .any(|(from, until)| began <= *until && ended.is_none_or(|ended| ended >= *from))
-    };
-    let adds = history.adds.iter().filter(|add| within(add.span.began, add.span.ended));
-    // A lease call may have waited long before it got a lease.
-    let leases = history.leases.iter().filter(|lease| {
-        lease
-            .span
-            .ended
-            .is_some_and(|ended| within(history.given_at(lease).min(ended), Some(ended)))
-    });
-    let settles = history
-        .settles
-        .iter()
-        .filter(|settle| within(settle.span.began, settle.span.ended))
-        .map(|settle| history.leases[settle.lease].id.as_str());
-    adds.map(|add| add.id.as_str())
-        .chain(leases.map(|lease| lease.id.as_str()))
-        .chain(settles)
-        .collect()
 }

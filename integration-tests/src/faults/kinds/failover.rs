@@ -42,7 +42,10 @@ pub(in crate::faults) async fn sentinel(context: &mut FaultContext<'_>) -> Resul
         context.times += 1;
         match context.place.confirmed {
             // Items whose add was not acknowledged may be gone all the same.
-            true => context.load.forget_backlog(),
+            true => {
+                context.looks_are_vague_since(from);
+                context.load.forget_backlog();
+            }
             false => context.two_masters_since(from),
         }
         context.rest(300..800).await;
@@ -105,7 +108,10 @@ pub(in crate::faults) async fn kill_master(context: &mut FaultContext<'_>) -> Re
     });
     context.times += 1;
     match context.place.confirmed {
-        true => context.load.forget_backlog(),
+        true => {
+            context.looks_are_vague_since(from);
+            context.load.forget_backlog();
+        }
         false => context.lost_since(from),
     }
     context.rest(300..800).await;

@@ -105,7 +105,7 @@ async fn fork_one(
     }
     worker.note_leases(answers[0].clone(), began, 1_000, false, None, "childs");
     if let Some(held) = held.first() {
-        worker.note(answers[1].clone(), began, &[held.lease], How::Complete, false);
+        worker.note(answers[1].clone(), began, &[held.lease], How::Complete, false, &[]);
         worker.one(held.lease, &held.handle, How::Complete, &mut context.rng).await;
     }
     context.times += 1;

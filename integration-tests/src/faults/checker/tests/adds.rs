@@ -2,8 +2,8 @@
 
 use super::whole;
 use crate::faults::checker::history_builder::{HistoryBuilder, ms, span};
+use crate::faults::history::How;
 use crate::faults::history::Outcome::{No, NotDone, Unknown, Yes};
-use crate::faults::history::{How, Totals};
 
 #[test]
 fn a_lost_item_is_caught() {
@@ -59,9 +59,9 @@ fn an_add_executed_twice_is_caught() {
     let mut builder = whole();
     let lease = builder.lease(30, "a", 1);
     builder.0.leases[lease].generation = 2;
-    builder.settle(40, lease, How::Complete, Unknown).is_caught("several generations");
+    builder.settle(40, lease, How::Complete, Unknown).is_among("several generations");
     builder.0.settles[1].outcome = Yes;
-    builder.is_among("completed twice");
+    builder.is_among("both completed it");
 }
 
 /// After [`whole`], adds another item that gets the same number.
@@ -117,24 +117,4 @@ fn an_add_is_true_only_if_there_is_no_other() {
     builder.settle(50, lease, How::Complete, Yes).is_clean();
     builder.0.adds[1].span = span(15, 16);
     builder.is_caught("added again while it was there");
-}
-
-#[test]
-fn totals_that_do_not_agree_are_caught() {
-    let right = Totals { added: 1, leased: 1, completed: 1, failed: 0, expired: 0 };
-    let mut builder = whole();
-    builder.0.totals = Some(right);
-    builder.is_clean();
-    for (wrong, says) in [
-        (Totals { added: 2, ..right }, "added"),
-        (Totals { leased: 0, ..right }, "leased"),
-        (Totals { leased: 3, expired: 1, ..right }, "leased"),
-        (Totals { completed: 0, ..right }, "completed"),
-        (Totals { failed: 1, ..right }, "failed"),
-    ] {
-        builder.0.totals = Some(wrong);
-        builder.is_caught(says);
-    }
-    builder.0.totals = Some(Totals { leased: 2, expired: 1, ..right });
-    builder.is_clean();
 }

@@ -95,7 +95,7 @@ fn attempts_go_up_by_one() {
     builder.0.leases[second].attempt = 3;
     builder.0.leases[second].expiries = 2;
     builder.is_among("attempt 3 comes after");
-    let totals = Totals { added: 1, leased: 2, completed: 1, failed: 0, expired: 0 };
+    let totals = Totals { added: 1, leased: 2, completed: 1, ..Totals::default() };
     builder.0.totals = Some(totals);
     builder.is_among("attempts too many");
     // A killed worker may have held the lease in between.

@@ -8,6 +8,10 @@
 //! | `lease(at, id, data)` | a new worker gets attempt 1 of generation `data`, for 100 ms; returns the index of the lease |
 //! | `again(at, id, data, expiries)` | the same after so many expiries: attempt 1 + `expiries` |
 //! | `settle(at, lease, how, outcome)` | the worker of the lease with this index uses its handle |
+//! | `add_with(…, options)` | the same with options of the item |
+//! | `change(at, id, what, outcome)` | an operator changes the item by its id |
+//! | `look(at, id, data, state)` | an operator sees the item; returns the index of the look |
+//! | `change_seen(at, look, what, outcome)` | an operator changes the generation that was seen |
 //! | `left(id, data)` | the item is dead at the end of the run |
 //! | `at` | when the call begins, in ms of the run; each call lasts 1 ms |
 //! | `CLOCK` | the server's time at 0 ms, so a deadline is `CLOCK + ms` |
@@ -16,11 +20,16 @@
 //! | `builder.0.…` | changes what was recorded, to plant a violation |
 //! | `is_clean()` | the checker finds nothing |
 //! | `is_caught(text)` | all violations contain `text`, and there is at least one |
+//! | `is_clean_except(text)` | all violations contain `text`, if there are any |
 //! | `is_among(text)` | one violation contains `text`; others may follow from it |
 
 mod adds;
+mod changes;
 mod completes;
 mod leases;
+mod names;
+mod results;
+mod totals;
 
 use super::check;
 use super::history_builder::{HistoryBuilder, ms};
@@ -32,6 +41,13 @@ fn whole() -> HistoryBuilder {
     let mut builder = HistoryBuilder::new();
     let lease = builder.add(0, "a", 1, Yes).lease(10, "a", 1);
     builder.settle(20, lease, How::Complete, Yes);
+    builder
+}
+
+/// One item, `a`: added at 0 ms, leased at 10 ms.
+fn leased() -> HistoryBuilder {
+    let mut builder = HistoryBuilder::new();
+    builder.add(0, "a", 1, Yes).lease(10, "a", 1);
     builder
 }
 
