@@ -126,6 +126,7 @@ nightly: FAULT_JOBS := 14
 nightly: TEST_PARTS := 1
 nightly: REPEAT :=
 nightly: export LEASEQ_CYCLES := 200000
+nightly: export LEASEQ_STRESS := 10
 nightly: test ## what takes hours: everything of test, and all scenarios, long faults and long tests
 	$(MAKE) --no-print-directory PROFILE=dist conformance
 	$(MAKE) --no-print-directory PROFILE=dist faults FAULT_SECONDS=$(FAULT_SECONDS) FAULT_JOBS=$(FAULT_JOBS)

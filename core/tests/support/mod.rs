@@ -6,6 +6,7 @@
 #![allow(dead_code, unused_imports, unused_macros, clippy::unwrap_used, clippy::panic)]
 
 pub(crate) mod bench;
+pub(crate) mod process;
 pub(crate) mod redis;
 pub(crate) mod sqlite;
 
