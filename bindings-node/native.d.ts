@@ -113,8 +113,6 @@ export declare class NativeQueue {
   get(call: number, ids: Array<string | Uint8Array>, data: boolean): void
   /** Answers with items and a cursor. */
   list(call: number, state: string, cursor: string | undefined | null, limit: number, reverse: boolean, sinceMs: number | undefined | null, untilMs: number | undefined | null, data: boolean, idPrefix?: string | Uint8Array | undefined | null, dataContains?: string | Uint8Array | undefined | null, errorContains?: string | undefined | null): void
-  /** Answers with nothing. */
-  pause(call: number, pause: boolean): void
   /** Answers with a boolean. */
   dropQueue(call: number): void
   /** Answers with a number. */
@@ -123,6 +121,17 @@ export declare class NativeQueue {
   lightClean(call: number): void
   /** Answers with a report. */
   deepClean(call: number, mend: boolean): void
+  /**
+   * `changed`: which of the settings are named, in the order of `change`; without a value they are
+   * removed. Answers with settings, or null if another revision is stored.
+   */
+  configure(call: number, changed: Array<boolean>, values: Array<number | undefined | null>, revision?: number | undefined | null): void
+  /** Answers with settings. */
+  settings(call: number): void
+  /** Without a duration until it is resumed. Answers with nothing. */
+  pause(call: number, durationMs?: number | undefined | null): void
+  /** Answers with nothing. */
+  resume(call: number): void
   /**
    * Many calls: number of the call, number of the lease, length of the result (`u32::MAX`: none).
    * `results` has the results. Each answers with a boolean. Throws if the lengths do not add up.

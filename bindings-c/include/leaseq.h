@@ -241,6 +241,36 @@ typedef enum {
 } leaseq_completed;
 
 /**
+ * A setting of a queue.
+ */
+typedef enum {
+    /**
+     * See leaseq_settings_options_set_max_attempts().
+     */
+    LEASEQ_SETTING_MAX_ATTEMPTS = 1,
+    /**
+     * See leaseq_settings_options_set_retain_ms().
+     */
+    LEASEQ_SETTING_RETAIN = 2,
+    /**
+     * See leaseq_settings_options_set_max_dead().
+     */
+    LEASEQ_SETTING_MAX_DEAD = 3,
+    /**
+     * See leaseq_settings_options_set_max_retained().
+     */
+    LEASEQ_SETTING_MAX_RETAINED = 4,
+    /**
+     * See leaseq_settings_options_set_max_dead_age_ms().
+     */
+    LEASEQ_SETTING_MAX_DEAD_AGE = 5,
+    /**
+     * See leaseq_settings_options_set_max_retained_age_ms().
+     */
+    LEASEQ_SETTING_MAX_RETAINED_AGE = 6,
+} leaseq_setting;
+
+/**
  * Owns the connections to one server, or an embedded queue, and serves any number of queues.
  */
 typedef struct leaseq_client leaseq_client;
@@ -305,6 +335,11 @@ typedef struct leaseq_queue leaseq_queue;
  * Result of a deep clean or a check.
  */
 typedef struct leaseq_report leaseq_report;
+
+/**
+ * What leaseq_queue_configure() changes. A setting that is not named stays as it is.
+ */
+typedef struct leaseq_settings_options leaseq_settings_options;
 
 /**
  * Waits for leases in the background, and notifies an event loop through a file descriptor.
@@ -507,6 +542,49 @@ typedef struct {
     uint64_t paused;
 } leaseq_counts;
 
+/**
+ * The settings of a queue, which hold for every client. Later versions may append fields.
+ */
+typedef struct {
+    /**
+     * The limit of attempts of items that were added without one; 0: there is no limit.
+     */
+    uint64_t max_attempts;
+    /**
+     * How long an item is retained if neither it nor its completion says so; 0: not at all.
+     */
+    int64_t retain_ms;
+    /**
+     * The most dead items that the queue keeps; 0: there is no limit.
+     */
+    uint64_t max_dead;
+    /**
+     * The most retained items that the queue keeps; 0: there is no limit.
+     */
+    uint64_t max_retained;
+    /**
+     * Dead items are removed after this time; 0: they stay.
+     */
+    int64_t max_dead_age_ms;
+    /**
+     * The longest time for which an item is retained; 0: there is no limit.
+     */
+    int64_t max_retained_age_ms;
+    /**
+     * Goes up with each change; 0: the queue was never configured. A pause is no change.
+     */
+    uint64_t revision;
+    /**
+     * Whether leasing is paused: 1 or 0.
+     */
+    uint64_t paused;
+    /**
+     * When leasing goes on by itself, in ms since 1970; -1: it is not paused, or until
+     * leaseq_queue_resume().
+     */
+    int64_t paused_until_ms;
+} leaseq_settings;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -546,19 +624,6 @@ leaseq_status leaseq_queue_add_items(const leaseq_queue *queue,
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or too small a size.
  */
 leaseq_status leaseq_new_id(char *id, size_t size, leaseq_error **error);
-
-/**
- * Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing
- * and reclaiming continue; calls that lease wait or return nothing.
- * @return `LEASEQ_OK`, or an error of every operation.
- */
-leaseq_status leaseq_queue_pause(const leaseq_queue *queue, leaseq_error **error);
-
-/**
- * Resumes leasing after leaseq_queue_pause(); waiting calls wake.
- * @return `LEASEQ_OK`, or an error of every operation.
- */
-leaseq_status leaseq_queue_resume(const leaseq_queue *queue, leaseq_error **error);
 
 /**
  * Removes every item that is in this ::leaseq_state when the call begins. `*removed` is their
@@ -824,7 +889,8 @@ leaseq_status leaseq_client_queue(const leaseq_client *client,
                                   leaseq_error **error);
 
 /**
- * Names of all queues to which items were added, or which were paused, and which were not dropped
+ * Names of all queues to which items were added, or which were paused or configured, and which were not
+ * dropped
  * since; sorted.
  * @return `LEASEQ_OK`, or an error of every operation.
  */
@@ -1750,6 +1816,135 @@ const char *leaseq_queue_name(const leaseq_queue *queue);
  * allowed.
  */
 void leaseq_queue_free(leaseq_queue **queue);
+
+/**
+ * Changes settings of this queue, which hold for every client. What `options` does not name stays
+ * as it is; NULL changes nothing. `settings` are those after the change, and `size` is
+ * `sizeof *settings`. `*configured` is false, and nothing has changed, if the stored revision is
+ * another than the expected one; then `settings` is all zero. `configured` may be NULL. A change
+ * that changes nothing keeps the revision.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a value outside its limits; an error of every operation.
+ */
+leaseq_status leaseq_queue_configure(const leaseq_queue *queue,
+                                     const leaseq_settings_options *options,
+                                     leaseq_settings *settings,
+                                     size_t size,
+                                     bool *configured,
+                                     leaseq_error **error);
+
+/**
+ * The settings of this queue, and whether it is paused. `size` is `sizeof *settings`.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_settings(const leaseq_queue *queue,
+                                    leaseq_settings *settings,
+                                    size_t size,
+                                    leaseq_error **error);
+
+/**
+ * Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing
+ * and reclaiming continue; calls that lease wait or return nothing.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_pause(const leaseq_queue *queue, leaseq_error **error);
+
+/**
+ * As leaseq_queue_pause(), for this time, 1 ms to 366 days. Then leasing goes on by itself, and
+ * waiting calls wake. Of several pauses the last one counts.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for another time; an error of every operation.
+ */
+leaseq_status leaseq_queue_pause_with(const leaseq_queue *queue,
+                                      int64_t duration_ms,
+                                      leaseq_error **error);
+
+/**
+ * Resumes leasing after leaseq_queue_pause(); waiting calls wake.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_resume(const leaseq_queue *queue, leaseq_error **error);
+
+/**
+ * Changes nothing yet.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_settings_options_new(leaseq_settings_options **options, leaseq_error **error);
+
+/**
+ * After so many failed or expired attempts, 1 to 65,535, an item is dead that was added without a
+ * limit of its own. It holds for items that are in the queue already, too. Checked by
+ * leaseq_queue_configure().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_settings_options_set_max_attempts(leaseq_settings_options *options,
+                                                       uint32_t max_attempts,
+                                                       leaseq_error **error);
+
+/**
+ * How long, at most 366 days, a completed or cancelled item is retained if neither it nor its
+ * completion says so; 0: not at all.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_settings_options_set_retain_ms(leaseq_settings_options *options,
+                                                    int64_t retain_ms,
+                                                    leaseq_error **error);
+
+/**
+ * The most dead items that the queue keeps, 1 to 1,000,000,000. Whoever leases or cleans removes
+ * the oldest others. Checked by leaseq_queue_configure().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_settings_options_set_max_dead(leaseq_settings_options *options,
+                                                   uint64_t max_dead,
+                                                   leaseq_error **error);
+
+/**
+ * The most retained items that the queue keeps, 1 to 1,000,000,000. Whoever leases or cleans
+ * removes the others, those first whose time ends first. Checked by leaseq_queue_configure().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_settings_options_set_max_retained(leaseq_settings_options *options,
+                                                       uint64_t max_retained,
+                                                       leaseq_error **error);
+
+/**
+ * Dead items are removed after this time, 1 ms to 366 days, by whoever leases or cleans. Checked by
+ * leaseq_queue_configure().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_settings_options_set_max_dead_age_ms(leaseq_settings_options *options,
+                                                          int64_t max_dead_age_ms,
+                                                          leaseq_error **error);
+
+/**
+ * The longest time, 1 ms to 366 days, for which items are retained that end from now on, whatever
+ * they were added or completed with. Checked by leaseq_queue_configure().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_settings_options_set_max_retained_age_ms(leaseq_settings_options *options,
+                                                              int64_t max_retained_age_ms,
+                                                              leaseq_error **error);
+
+/**
+ * Removes this ::leaseq_setting from the queue, which then is as if it had never been set.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a number that is no setting.
+ */
+leaseq_status leaseq_settings_options_remove(leaseq_settings_options *options,
+                                             int32_t setting,
+                                             leaseq_error **error);
+
+/**
+ * Changes nothing if the stored revision is another than this one; 0: the queue must never have
+ * been configured. Default: any revision.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_settings_options_expect_revision(leaseq_settings_options *options,
+                                                      uint64_t revision,
+                                                      leaseq_error **error);
+
+/**
+ * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_settings_options_free(leaseq_settings_options **options);
 
 /**
  * Completes the item, which is then gone, or retained if it was added so. `*completed` is true for

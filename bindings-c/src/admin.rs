@@ -21,29 +21,6 @@ pub(crate) fn state(number: i32) -> Result<State> {
     }
 }
 
-/// Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing
-/// and reclaiming continue; calls that lease wait or return nothing.
-/// @return `LEASEQ_OK`, or an error of every operation.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn leaseq_queue_pause(
-    queue: Option<&leaseq_queue>,
-    error: *mut *mut leaseq_error,
-) -> leaseq_status {
-    // SAFETY: the conventions of the header.
-    unsafe { status(error, || given(queue, "queue")?.run(async |queue| queue.pause().await)) }
-}
-
-/// Resumes leasing after leaseq_queue_pause(); waiting calls wake.
-/// @return `LEASEQ_OK`, or an error of every operation.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn leaseq_queue_resume(
-    queue: Option<&leaseq_queue>,
-    error: *mut *mut leaseq_error,
-) -> leaseq_status {
-    // SAFETY: the conventions of the header.
-    unsafe { status(error, || given(queue, "queue")?.run(async |queue| queue.resume().await)) }
-}
-
 /// Removes every item that is in this ::leaseq_state when the call begins. `*removed` is their
 /// number; it may be NULL. It works in steps, so that other clients can proceed.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an unknown state; an error of every operation, after

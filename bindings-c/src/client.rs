@@ -86,7 +86,8 @@ pub unsafe extern "C" fn leaseq_client_queue(
     }
 }
 
-/// Names of all queues to which items were added, or which were paused, and which were not dropped
+/// Names of all queues to which items were added, or which were paused or configured, and which were not
+/// dropped
 /// since; sorted.
 /// @return `LEASEQ_OK`, or an error of every operation.
 #[unsafe(no_mangle)]

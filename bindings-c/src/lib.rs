@@ -34,6 +34,8 @@ mod options;
 mod pointer;
 mod query;
 mod queue;
+mod settings;
+mod settings_options;
 mod settle;
 mod signals;
 mod status;

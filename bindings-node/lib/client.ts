@@ -42,7 +42,7 @@ export class Client {
   }
 
   /**
-   * Names of all queues to which items were added, or which were paused, and which were not dropped
+   * Names of all queues to which items were added, or which were paused or configured, and which were not dropped
    * since; sorted.
    */
   queues(options?: CallOptions): Promise<string[]> {

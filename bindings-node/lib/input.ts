@@ -12,6 +12,7 @@ import type {
   LeaseOptions,
   ListOptions,
   Revision,
+  SettingsChange,
 } from './types'
 
 type ItemFields = ItemOptions & { data?: Data; json?: unknown }
@@ -169,5 +170,26 @@ export function listed(
     idPrefix === undefined ? undefined : bytes('idPrefix', idPrefix),
     dataContains === undefined ? undefined : bytes('dataContains', dataContains),
     errorContains === undefined ? undefined : storedText('errorContains', errorContains),
+  ]
+}
+
+/** The settings in the order in which the native half takes them. */
+const SETTINGS = [
+  'maxAttempts',
+  'retainMs',
+  'maxDead',
+  'maxRetained',
+  'maxDeadAgeMs',
+  'maxRetainedAgeMs',
+] as const
+const SETTING_NAMES: ReadonlySet<string> = new Set(SETTINGS)
+
+/** Which settings change, and their values: none for one that is removed. */
+export function settingsFields(change: SettingsChange): [boolean[], (number | undefined)[]] {
+  const given = known(change, 'a change of settings', SETTING_NAMES)
+  const values = SETTINGS.map((name) => given[name])
+  return [
+    values.map((value) => value !== undefined),
+    values.map((value, i) => optionalNumber(SETTINGS[i]!, value === null ? undefined : value)),
   ]
 }

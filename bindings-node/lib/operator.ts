@@ -1,21 +1,25 @@
 // The operations of operators: reading a queue, changing its items, cleaning.
 import type { NativeQueue } from '../native.js'
 import { CALL, call } from './calls'
-import { bytes, flag, list, message, text } from './check'
-import { generations, idList, listed, revisionFields } from './input'
+import { bytes, flag, list, message, optionalNumber, text } from './check'
+import { generations, idList, listed, revisionFields, settingsFields } from './input'
 import { type ItemInfo, type Page, readItems, readPage } from './item'
 import type {
   BuryOptions,
   CallOptions,
   ChangeOptions,
+  ConfigureOptions,
   Counts,
   DeepReport,
   GetOptions,
   Id,
   LightReport,
   ListOptions,
+  PauseOptions,
   Revision,
   RevisionFields,
+  Settings,
+  SettingsChange,
   State,
 } from './types'
 import { booleans, type ItemsParts } from './wire'
@@ -34,6 +38,8 @@ const LIST = new Set([
   'signal',
 ])
 const CHANGE = new Set(['ifGeneration', 'signal'])
+const CONFIGURE = new Set(['revision', 'signal'])
+const PAUSE = new Set(['durationMs', 'signal'])
 const BURY = new Set(['error', 'ifGeneration', 'signal'])
 
 /** The part of `Queue` that operators use. */
@@ -196,15 +202,35 @@ export abstract class OperatorQueue {
   }
 
   /**
-   * Stops leasing from this queue, for every client, until `resume`. Adding, completing and
-   * reclaiming continue; calls that lease wait or return nothing.
+   * Changes settings of this queue, which hold for every client, and resolves to all of them. What
+   * is not named stays as it is; `null` removes a setting. A change that changes nothing keeps the
+   * revision. With `revision`, the change is refused if the stored one is another: it resolves to
+   * null, and changes nothing. 0 is the revision of a queue that was never configured.
    */
-  pause(options?: CallOptions): Promise<void> {
-    return call(
-      this.native,
-      { options, names: CALL },
-      (native) => (slot) => native.pause(slot, true),
-    )
+  configure(change: SettingsChange, options?: ConfigureOptions): Promise<Settings | null> {
+    return call(this.native, { options, names: CONFIGURE }, (native) => {
+      const [changed, values] = settingsFields(change)
+      const revision = optionalNumber('revision', options?.revision)
+      return (slot) => native.configure(slot, changed, values, revision)
+    })
+  }
+
+  /** The settings of this queue, and whether it is paused. */
+  settings(options?: CallOptions): Promise<Settings> {
+    return call(this.native, { options, names: CALL }, (native) => (slot) => native.settings(slot))
+  }
+
+  /**
+   * Stops leasing from this queue, for every client, until `resume`. With `durationMs`, 1 ms to 366
+   * days, leasing goes on by itself after that time, and waiting calls wake. Of several pauses the
+   * last one counts. Adding, completing and reclaiming continue; calls that lease wait or return
+   * nothing.
+   */
+  pause(options?: PauseOptions): Promise<void> {
+    return call(this.native, { options, names: PAUSE }, (native) => {
+      const durationMs = optionalNumber('durationMs', options?.durationMs)
+      return (slot) => native.pause(slot, durationMs)
+    })
   }
 
   /**
@@ -220,11 +246,7 @@ export abstract class OperatorQueue {
 
   /** Resumes leasing after `pause`; waiting calls wake. */
   resume(options?: CallOptions): Promise<void> {
-    return call(
-      this.native,
-      { options, names: CALL },
-      (native) => (slot) => native.pause(slot, false),
-    )
+    return call(this.native, { options, names: CALL }, (native) => (slot) => native.resume(slot))
   }
 
   /**

@@ -265,6 +265,71 @@ export interface ListOptions extends CallOptions {
   errorContains?: string
 }
 
+/** What `configure` changes. What is not named stays as it is; `null` removes a setting. */
+export interface SettingsChange {
+  /**
+   * After so many failed or expired attempts, 1 to 65,535, an item is dead that was added without a
+   * limit of its own. It holds for items that are in the queue already, too.
+   */
+  maxAttempts?: number | null | undefined
+  /**
+   * How long, at most 366 days, a completed or cancelled item is retained if neither it nor its
+   * completion says so.
+   */
+  retainMs?: number | null | undefined
+  /**
+   * The most dead items that the queue keeps, 1 to 1,000,000,000. Whoever leases or cleans removes
+   * the oldest others.
+   */
+  maxDead?: number | null | undefined
+  /**
+   * The most retained items that the queue keeps, 1 to 1,000,000,000. Whoever leases or cleans
+   * removes the others, those first whose time ends first.
+   */
+  maxRetained?: number | null | undefined
+  /** Dead items are removed after this time, 1 ms to 366 days, by whoever leases or cleans. */
+  maxDeadAgeMs?: number | null | undefined
+  /** The longest time, 1 ms to 366 days, for which items are retained that end from now on. */
+  maxRetainedAgeMs?: number | null | undefined
+}
+
+/** Options of `configure`. */
+export interface ConfigureOptions extends CallOptions {
+  /** The revision that must be stored; 0: the queue was never configured. Default: any. */
+  revision?: number | undefined
+}
+
+/** Options of `pause`. */
+export interface PauseOptions extends CallOptions {
+  /** For how long, 1 ms to 366 days. Default: until `resume`. */
+  durationMs?: number | undefined
+}
+
+/** The settings of a queue, which hold for every client. */
+export interface Settings {
+  /** The limit of attempts of items that were added without one; `null`: there is no limit. */
+  maxAttempts: number | null
+  /** How long an item is retained if neither it nor its completion says so; 0: not at all. */
+  retainMs: number
+  /** The most dead items that the queue keeps; `null`: there is no limit. */
+  maxDead: number | null
+  /** The most retained items that the queue keeps; `null`: there is no limit. */
+  maxRetained: number | null
+  /** Dead items are removed after this time; `null`: they stay. */
+  maxDeadAgeMs: number | null
+  /** The longest time for which an item is retained; `null`: there is no limit. */
+  maxRetainedAgeMs: number | null
+  /** Goes up with each change; 0: the queue was never configured. A pause is no change. */
+  revision: number
+  /** Whether leasing is paused. */
+  paused: boolean
+  /**
+   * When leasing goes on by itself, in ms since 1970 by the server's clock; `null`: it is not
+   * paused, or until `resume`.
+   */
+  pausedUntilMs: number | null
+}
+
 /** Numbers of items by state, and other figures for operators. */
 export interface Counts {
   ready: number

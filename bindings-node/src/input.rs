@@ -30,7 +30,11 @@ pub(crate) fn duration(what: impl Display, ms: f64) -> Result<Duration, Failure>
 }
 
 /// Converts a number to an integer type.
-fn whole<T: TryFrom<u64>>(what: impl Display, value: f64, limits: &str) -> Result<T, Failure> {
+pub(crate) fn whole<T: TryFrom<u64>>(
+    what: impl Display,
+    value: f64,
+    limits: &str,
+) -> Result<T, Failure> {
     let whole = value >= 0.0 && value.fract() == 0.0 && value <= u64::MAX as f64;
     let number = if whole { T::try_from(value as u64).ok() } else { None };
     number.ok_or_else(|| Failure::invalid(format_args!("{what} {value} is not {limits}")))

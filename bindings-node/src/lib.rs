@@ -25,6 +25,7 @@ mod lease;
 mod outbox;
 mod parts;
 mod queue;
+mod settings;
 mod settle;
 mod submission_queue;
 mod time;

@@ -224,18 +224,6 @@ impl NativeQueue {
         });
     }
 
-    /// Answers with nothing.
-    #[napi]
-    pub fn pause(&self, call: u32, pause: bool) {
-        self.call(call, Ok(pause), |queue, pause| async move {
-            match pause {
-                true => queue.pause().await?,
-                false => queue.resume().await?,
-            }
-            Ok(Outcome::Done)
-        });
-    }
-
     /// Answers with a boolean.
     #[napi]
     pub fn drop_queue(&self, call: u32) {

@@ -20,14 +20,6 @@ impl Queue {
         self.run(py, bridge, async move |queue| Ok(Answer::Deep(queue.check().await?)))
     }
 
-    fn pause<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, bridge, async move |queue| queue.pause().await.map(|()| Answer::Nothing))
-    }
-
-    fn resume<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, bridge, async move |queue| queue.resume().await.map(|()| Answer::Nothing))
-    }
-
     fn drop_queue<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
         self.run(py, bridge, async move |queue| Ok(Answer::Flag(queue.drop_queue().await?)))
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use leaseq::{Counts, DeepReport, Ending, ItemInfo, LightReport, Page, Releases, State};
+use leaseq::{Counts, DeepReport, Ending, ItemInfo, LightReport, Page, Releases, Settings, State};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -33,6 +33,8 @@ pub(crate) enum Answer {
     Number(u64),
     Object(MakeObject),
     Page(Page),
+    /// Nothing for a change that was refused.
+    Settings(Option<Box<Settings>>),
     State(State),
     /// Nothing for a lease that is lost.
     States(Vec<Option<State>>),
@@ -80,6 +82,8 @@ impl Answer {
             Answer::Number(number) => number.into_pyobject(py)?.into_any(),
             Answer::Object(make) => make(py, flavor)?,
             Answer::Page(page) => page_value(py, page)?,
+            Answer::Settings(None) => py.None().into_bound(py),
+            Answer::Settings(Some(settings)) => settings_value(py, *settings)?,
             Answer::State(state) => state_member(py, state)?,
             Answer::States(states) => {
                 let members = states.into_iter().map(|state| match state {
@@ -122,6 +126,21 @@ fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {
         counts.oldest_ready.map(|age| age.as_secs_f64()),
         counts.paused,
         totals,
+    ))
+}
+
+fn settings_value(py: Python<'_>, settings: Settings) -> PyResult<Bound<'_, PyAny>> {
+    let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    value!(py, "Settings")?.call1((
+        settings.max_attempts,
+        settings.retain.as_secs_f64(),
+        settings.max_dead,
+        settings.max_retained,
+        seconds(settings.max_dead_age),
+        seconds(settings.max_retained_age),
+        settings.revision,
+        settings.paused,
+        settings.paused_until.map(expressible),
     ))
 }
 

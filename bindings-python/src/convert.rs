@@ -189,6 +189,17 @@ pub(crate) fn number(
     }
 }
 
+/// The revision of settings: a whole number.
+pub(crate) fn revision(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
+        return Err(wrong_type("a revision", "a whole number", value));
+    }
+    value.extract().map_err(|_| {
+        let shown = value.str().map_or_else(|_| String::new(), |text| cut(&text.to_string_lossy()));
+        invalid(value.py(), format_args!("a revision of {shown} is not between 0 and 2^64 - 1"))
+    })
+}
+
 /// Whose disks must have a change: `local`, or a number of replicas.
 pub(crate) fn fsync(value: &Bound<'_, PyAny>) -> PyResult<Fsync> {
     if let Ok(word) = value.cast::<PyString>() {

@@ -26,6 +26,7 @@ mod leasing;
 mod logs;
 mod loop_bridge;
 mod queue;
+mod settings;
 mod settle;
 mod unclaimed;
 mod unused;

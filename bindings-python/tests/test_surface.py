@@ -111,6 +111,8 @@ def test_every_operation_of_the_contract_is_there():
         "bury",
         "revise",
         "revise_many",
+        "configure",
+        "settings",
         "pause",
         "resume",
         "purge",

@@ -60,6 +60,8 @@ pub enum Damage {
     BadRecord,
     /// A count that differs from the number of items. Mended.
     BadCount,
+    /// Settings that cannot be read, or are out of range. Mended: dropped.
+    BadSettings,
     /// A unique key that its item has lost, or that nobody owns any more. Mended.
     BadUnique,
     /// An item of a queue that does not exist. Mended: deleted.
@@ -83,6 +85,7 @@ impl Damage {
             Damage::BadTime => "deadlines out of range",
             Damage::BadRecord => "unreadable items",
             Damage::BadCount => "wrong counts",
+            Damage::BadSettings => "unreadable settings",
             Damage::BadUnique => "unique keys of wrong items",
             Damage::Orphan => "items of no queue",
             Damage::WrongType => "keys of a wrong type",

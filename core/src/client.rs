@@ -17,7 +17,7 @@ use crate::name::{QueueName, QueueNames};
 use crate::options::ConnectOptions;
 use crate::outcomes::OutcomeWaits;
 use crate::watches::Watches;
-use crate::{Diagnosis, Error, Result, engine};
+use crate::{Diagnosis, Error, Result, engine, queue_advice};
 
 /// Owns the connections to one server and serves any number of queues. Clones share everything.
 #[derive(Clone)]
@@ -149,7 +149,8 @@ impl Client {
         &self.0.context
     }
 
-    /// The names of all queues, sorted. A queue exists from its first item or pause until it is dropped.
+    /// The names of all queues, sorted. A queue exists from its first item, pause or change of
+    /// settings until it is dropped.
     ///
     /// # Errors
     /// `Invalid` if the user may not list them; `Unavailable`, `Closed`.
@@ -170,13 +171,20 @@ impl Client {
     }
 
     /// Reads the settings that the guarantees depend on, of the server or the file, and reports how
-    /// durable the queue is and what to change. Changes nothing.
+    /// durable the queue is and what to change. Of the first 1,000 queues, as many as it can look at in the client's
+    /// time-out, it also reports those with more than 100,000 dead or retained items and no limit of them. Changes
+    /// nothing.
     ///
     /// # Errors
     /// `Unavailable`, `Closed`.
     pub async fn doctor(&self) -> Result<Diagnosis> {
         self.0.context.check_open()?;
-        self.0.context.engine.diagnose().await
+        let context = &self.0.context;
+        let mut diagnosis = context.engine.diagnose().await?;
+        let look = queue_advice::look(&*context.engine, &mut diagnosis);
+        // What it has found by then is as true as the rest.
+        _ = tokio::time::timeout(context.timeout, look).await;
+        Ok(diagnosis)
     }
 
     /// Ends waiting calls with `Closed`, finishes requests in flight, gives back leases that reached

@@ -59,9 +59,11 @@ pub mod options;
 mod outcomes;
 mod query_options;
 mod queue;
+mod queue_advice;
 mod random;
 mod redact;
 mod serialize;
+mod settings;
 mod shared_adds;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
@@ -92,6 +94,7 @@ pub use options::{
 pub use query_options::{GetOptions, ListOptions, OutcomeOptions};
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
 pub use redact::redact_url;
+pub use settings::{PauseOptions, Settings, SettingsChange};
 // For the bindings, which gather the adds of several callers.
 #[doc(hidden)]
 pub use shared_adds::SharedAdds;

@@ -90,7 +90,9 @@ operations! {
     WaitDue "wait_due" Repeatable roles [Cleaner] calls [];
     DeepTurn "deep_turn" Repeatable roles [Cleaner] calls [] rust deep_clean_if_due;
     MissingRights "missing_rights" Repeatable roles [] calls [] rust missing_rights;
-    SetPaused "set_paused" Repeatable roles [Operator] calls ["pause", "resume"];
+    SetPaused "set_paused" Step roles [Operator] calls ["pause", "resume"];
+    Configure "configure" Step roles [Operator] calls ["configure"];
+    Settings "settings" Repeatable roles [Monitor, Operator] calls ["settings"];
     Counts "counts" Repeatable roles [Cleaner, Monitor, Operator]
         calls ["counts", "queue_len", "processing"];
     Get "get" Repeatable roles [Monitor, Operator] calls ["get", "get_many"];

@@ -37,6 +37,14 @@ pub const MAX_ERROR_TEXT: usize = 1_024;
 pub const MAX_SEARCHED: usize = 1_024;
 /// Longest time for which an item is retained after its completion, or a unique key stays taken: 366 days.
 pub const MAX_RETAIN: Duration = Duration::from_secs(366 * 86_400);
+/// The most that a limit of dead or retained items may allow.
+pub const MAX_KEPT: u64 = 1_000_000_000;
+/// Shortest limit of the age of dead or retained items.
+pub const MIN_KEPT_AGE: Duration = Duration::from_millis(1);
+/// Shortest pause that ends by itself.
+pub const MIN_PAUSE: Duration = Duration::from_millis(1);
+/// Longest pause that ends by itself: 366 days.
+pub const MAX_PAUSE: Duration = Duration::from_secs(366 * 86_400);
 /// Longest unique key, in bytes.
 pub const MAX_UNIQUE: usize = 512;
 /// Longest reason of a release, in bytes.
@@ -94,6 +102,19 @@ pub(crate) fn check_lease(value: Duration) -> Result<u64> {
 /// In ms.
 pub(crate) fn check_retain(value: Duration) -> Result<u64> {
     check_duration("a retention", value, Duration::ZERO, MAX_RETAIN)
+}
+
+/// In ms.
+pub(crate) fn check_pause(value: Duration) -> Result<u64> {
+    check_duration("a pause", value, MIN_PAUSE, MAX_PAUSE)
+}
+
+/// A limit of how many items a queue keeps. 0 is none of its values: it could be meant to be no limit.
+pub(crate) fn check_kept(what: &str, most: u64) -> Result<u64> {
+    if (1..=MAX_KEPT).contains(&most) {
+        return Ok(most);
+    }
+    Err(Error::invalid(format_args!("{what} of {most} is not between 1 and {MAX_KEPT}")))
 }
 
 pub(crate) fn check_delay(value: Duration) -> Result<u64> {

@@ -17,7 +17,7 @@ fn sane(parameter: &str) -> String {
         ("const char *" | "const void *", _) => "\"x\"".into(),
         ("char *", _) => "text".into(),
         ("size_t", "size") => "SIZE".into(),
-        ("size_t" | "int32_t" | "uint32_t" | "int64_t", _) => "1".into(),
+        ("size_t" | "int32_t" | "uint32_t" | "int64_t" | "uint64_t", _) => "1".into(),
         // A delay of an item that is to be dead would be refused, whatever is NULL.
         ("bool", "dead") => "false".into(),
         ("bool", _) => "true".into(),
@@ -32,6 +32,7 @@ fn sane(parameter: &str) -> String {
             let known = ["queue", "client", "lease", "waiter", "item_options", "lease_options"];
             let known =
                 known.iter().chain(&["complete_options", "connect_options", "list_options"]);
+            let known = known.chain(&["settings_options"]);
             match (kind.ends_with("**"), base.strip_prefix("leaseq_")) {
                 (true, Some(handle)) => format!("&new_{handle}"),
                 (false, Some(handle)) if known.clone().any(|known| *known == handle) => {
@@ -56,7 +57,7 @@ fn may_be_null(function: &Function, parameter: &str) -> bool {
         "error" | "options" => !function.name.contains("_options_"),
         "added" | "completed" | "deadline_ms" | "statuses" | "deadlines_ms" | "state"
         | "states" | "texts" | "removed" | "cancelled" | "requeued" | "buried" | "revised"
-        | "dropped" => true,
+        | "dropped" | "configured" => true,
         "url" => true,
         "cursor" => true,
         _ => false,
@@ -84,6 +85,7 @@ fn program() -> String {
         "bytes",
         "counts",
         "light_report",
+        "settings",
         "error",
     ] {
         handles.remove(plain);
@@ -94,6 +96,7 @@ fn program() -> String {
     }
     text.push_str(
         "    leaseq_counts storage; leaseq_counts *any_counts = &storage;
+    leaseq_settings settings_storage; leaseq_settings *any_settings = &settings_storage;
     leaseq_light_report report_storage; leaseq_light_report *any_light_report = &report_storage;
     leaseq_names *any_names = NULL; leaseq_page *any_page = NULL; leaseq_report *any_report = NULL;
     leaseq_item_info *any_item_info = NULL; leaseq_error *any_error = NULL;
@@ -111,11 +114,12 @@ fn program() -> String {
     OK(leaseq_complete_options_new(&some_complete_options, &error));
     OK(leaseq_connect_options_new(&some_connect_options, &error));
     OK(leaseq_list_options_new(&some_list_options, &error));
+    OK(leaseq_settings_options_new(&some_settings_options, &error));
     OK(leaseq_waiter_new(some_queue, &some_waiter, &error));
     add(some_queue, \"leased\", \"x\");
     some_lease = leased(some_queue, 1000000);
     (void)any_item_info; (void)any_names; (void)any_page; (void)any_report; (void)any_error;
-    (void)any_state; (void)any_status; (void)any_counts; (void)any_light_report;
+    (void)any_state; (void)any_status; (void)any_counts; (void)any_light_report; (void)any_settings;
     (void)some_names; (void)some_page; (void)some_report; (void)some_item_info;
     (void)a_uint64_t; (void)a_int64_t; (void)a_int32_t; (void)a_size_t; (void)a_bool; (void)a_leaseq_state;
     (void)bytes; (void)item_ref; (void)revision; (void)text;

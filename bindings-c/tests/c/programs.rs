@@ -82,6 +82,9 @@ mod plain {
         results_in_memory "results" Memory;
         results_in_a_file "results" File;
         results_on_redis "results" Redis;
+        settings_in_memory "settings" Memory;
+        settings_in_a_file "settings" File;
+        settings_on_redis "settings" Redis;
         turns_in_memory "turns" Memory;
         turns_in_a_file "turns" File;
         turns_on_redis "turns" Redis;
@@ -113,6 +116,7 @@ mod address_sanitizer {
         history_on_redis "history" Redis;
         results_in_memory "results" Memory;
         results_on_redis "results" Redis;
+        settings_in_memory "settings" Memory;
         turns_in_memory "turns" Memory;
         turns_on_redis "turns" Redis;
         waiting_in_memory "waiting" Memory;

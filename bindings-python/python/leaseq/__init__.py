@@ -39,6 +39,7 @@ from ._values import (
     Releases,
     Revision,
     Seconds,
+    Settings,
     State,
     Totals,
 )
@@ -80,6 +81,7 @@ __all__ = [
     "Releases",
     "Revision",
     "Seconds",
+    "Settings",
     "State",
     "Totals",
     "UnavailableError",
@@ -103,6 +105,7 @@ for _public in (
     Page,
     Releases,
     Revision,
+    Settings,
     State,
     Totals,
 ):

@@ -9,7 +9,7 @@ import builtins
 import os
 from collections.abc import Generator, Iterable
 from datetime import datetime
-from types import TracebackType
+from types import EllipsisType, TracebackType
 from typing import Literal, cast, overload
 
 from . import _leaseq
@@ -26,6 +26,7 @@ from ._values import (
     Page,
     Revision,
     Seconds,
+    Settings,
     State,
 )
 
@@ -96,7 +97,7 @@ class Client:
     def queues(self) -> list[str]:
         """Return the names of all queues, sorted.
 
-        A queue exists once an item was added or it was paused, until it is dropped.
+        A queue exists once an item was added or it was paused or configured, until it is dropped.
 
         >>> with connect("memory:") as client:
         ...     client.queue("emails").add_item("hello")
@@ -753,12 +754,68 @@ class Queue:
         """Change many items; the answers are in the same order. Raises `InvalidError`."""
         return self._native.revise_many(None, revisions)
 
-    def pause(self) -> None:
-        """Stop leasing from this queue, for every client, until `resume`.
+    def configure(
+        self,
+        *,
+        max_attempts: int | EllipsisType | None = ...,
+        retain: Seconds | EllipsisType | None = ...,
+        max_dead: int | EllipsisType | None = ...,
+        max_retained: int | EllipsisType | None = ...,
+        max_dead_age: Seconds | EllipsisType | None = ...,
+        max_retained_age: Seconds | EllipsisType | None = ...,
+        revision: int | None = None,
+    ) -> Settings | None:
+        """Change settings of this queue, which hold for every client, and return all of them.
 
-        Adding, completing and reclaiming go on. Calls that lease wait, or return nothing.
+        A setting that is not given stays as it is; `None` removes it.
+
+        - `max_attempts`: the limit of items that were added without one of their own, also of those
+          that are in the queue already.
+        - `retain`: for how long a completed or cancelled item is retained if neither it nor its
+          completion says so.
+        - `max_dead`, `max_retained`: how many dead and retained items the queue keeps at most, 1 to
+          1,000,000,000. Whoever leases or cleans removes the oldest dead ones, and the retained
+          ones whose time ends first.
+        - `max_dead_age`: after how long dead items are removed.
+        - `max_retained_age`: for how long items that end from now on are retained at most.
+
+        With `revision`, return `None` and change nothing if the stored revision is another one: 0
+        if the queue was never configured. A change that changes nothing keeps the revision. Raises
+        `InvalidError`.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> settings = queue.configure(max_attempts=5, max_dead=1000, revision=0)
+        >>> settings.max_attempts, settings.max_dead
+        (5, 1000)
+        >>> queue.configure(max_attempts=3, revision=0) is None
+        True
+        >>> (queue.configure(max_dead=None)).max_attempts
+        5
         """
-        self._native.pause(None)
+        given = (
+            max_attempts,
+            retain,
+            max_dead,
+            max_retained,
+            max_dead_age,
+            max_retained_age,
+            revision,
+        )
+        return self._native.configure(None, given)
+
+    def settings(self) -> Settings:
+        """Return the settings of this queue, and whether it is paused."""
+        return self._native.settings(None)
+
+    def pause(self, duration: Seconds | None = None) -> None:
+        """Stop leasing from this queue, for every client, until `resume` or for a time.
+
+        With a duration, 1 ms to 366 days, leasing goes on by itself, and waiting calls wake. Of
+        several pauses the last one counts. Adding, completing and reclaiming go on. Calls that
+        lease wait, or return nothing. Raises `InvalidError`.
+        """
+        self._native.pause(None, duration)
 
     def resume(self) -> None:
         """Allow leasing again after `pause`; waiting calls wake."""

@@ -222,6 +222,29 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a queue, which hold for every client. Times are in seconds."""
+
+    max_attempts: int | None
+    """The limit of attempts of items that were added without one; `None`: there is no limit."""
+    retain: float
+    """For how long an item is retained if neither it nor its completion says so; 0: not at all."""
+    max_dead: int | None
+    """The most dead items that the queue keeps; `None`: there is no limit."""
+    max_retained: int | None
+    """The most retained items that the queue keeps; `None`: there is no limit."""
+    max_dead_age: float | None
+    """Dead items are removed after this time; `None`: they stay."""
+    max_retained_age: float | None
+    """The longest time for which an item is retained; `None`: there is no limit."""
+    revision: int
+    """Goes up with each change; 0: the queue was never configured. A pause is no change."""
+    paused: bool
+    paused_until: datetime | None
+    """When leasing goes on by itself; `None`: it is not paused, or until `resume`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """A page of `Queue.list`."""
 

@@ -17,6 +17,7 @@ use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
+use crate::settings::{Configure, Pause, Settings};
 
 /// Batches have 1 to [`MAX_BATCH`](crate::options::MAX_BATCH) entries, already validated; replies have
 /// the same order. An operation that changes state has a request id, and the engine retries it until the
@@ -198,7 +199,23 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// Reads the settings that the guarantees depend on.
     async fn diagnose(&self) -> Result<Diagnosis>;
 
-    async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()>;
+    async fn set_paused(
+        &self,
+        queue: &QueueName,
+        pause: Pause,
+        request_id: &RequestId,
+    ) -> Result<()>;
+
+    /// Changes settings. `None`: another revision is stored than the one that must be.
+    async fn configure(
+        &self,
+        queue: &QueueName,
+        change: &Configure,
+        request_id: &RequestId,
+    ) -> Result<Option<Settings>>;
+
+    /// The defaults if there is no queue.
+    async fn settings(&self, queue: &QueueName) -> Result<Settings>;
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts>;
 
@@ -220,8 +237,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// began.
     async fn drop_queue(&self, queue: &QueueName) -> Result<bool>;
 
-    /// Returns the queues that exist: an item was added to them, or they were paused, and they were not
-    /// dropped since.
+    /// Returns the queues that exist: an item was added to them, or they were paused or configured, and they were
+    /// not dropped since.
     async fn queues(&self) -> Result<QueueNames>;
 
     /// Returns when something in the queue may have become ready, or when the engine cannot tell. It may

@@ -1,4 +1,4 @@
-//! Operations of operators on the queue as a whole.
+//! Operations of operators on all items of a queue.
 
 use super::work_queue::WorkQueue;
 use crate::Result;
@@ -7,25 +7,6 @@ use crate::item::State;
 use crate::options::MAX_BATCH;
 
 impl WorkQueue {
-    /// Stops leasing from this queue, for every client, until [`resume`](WorkQueue::resume).
-    /// Adding, completing and reclaiming continue; calls that lease wait, or get nothing.
-    ///
-    /// # Errors
-    /// See [`WorkQueue`].
-    pub async fn pause(&self) -> Result<()> {
-        let dispatch = &self.dispatch;
-        dispatch.change(dispatch.context.engine.set_paused(&dispatch.queue, true)).await
-    }
-
-    /// Continues leasing after [`pause`](WorkQueue::pause). Waiting calls wake.
-    ///
-    /// # Errors
-    /// See [`WorkQueue`].
-    pub async fn resume(&self) -> Result<()> {
-        let dispatch = &self.dispatch;
-        dispatch.change(dispatch.context.engine.set_paused(&dispatch.queue, false)).await
-    }
-
     /// Deletes the queue with everything in it: items in every state, counts, totals, the pause, and its name,
     /// which [`Client::queues`](crate::Client::queues) no longer lists. True: the queue existed when this call
     /// began, and is gone. False: it did not exist.

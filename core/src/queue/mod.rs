@@ -9,6 +9,7 @@ mod lease;
 mod list;
 mod outcome;
 mod query;
+mod settings;
 mod settle;
 mod work_queue;
 

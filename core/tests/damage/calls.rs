@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use ::redis::cmd;
 use leaseq::{
-    CompleteOptions, FailOptions, GetOptions, LeaseOptions, OutcomeOptions, Revision, State,
+    CompleteOptions, FailOptions, GetOptions, LeaseOptions, OutcomeOptions, Revision,
+    SettingsChange, State,
 };
 
 use crate::damage::Hurt;
@@ -128,6 +129,36 @@ async fn extended(stage: &mut Stage) {
     }
     cancelling(stage).await;
     queue.deep_clean().await.unwrap();
+}
+
+/// Settings that let a thousand dead and retained items go, with unique keys and results.
+async fn limiting(stage: &mut Stage) {
+    let queue = stage.queue("limits");
+    for (cleans, prefix) in [(true, "a"), (false, "b")] {
+        let no_limits = SettingsChange::new().max_dead(None).max_retained(None);
+        queue.configure(no_limits.max_attempts(1).retain(secs(600))).await.unwrap();
+        let all = (0..2000).map(|i| item(format!("{prefix}{i}")).unique(format!("{prefix}{i}")));
+        queue.add_items(all).await.unwrap();
+        let leases = lease(&queue, 2000, secs(60)).await;
+        queue.fail_many(leases[..1000].iter().map(|l| (l, "no")), Duration::ZERO).await.unwrap();
+        let results = (0..1000).map(|i| Some(i.to_string().into()));
+        let done = CompleteOptions::new().results(results);
+        queue.complete_many_with(&leases[1000..], done).await.unwrap();
+        let expiring = (0..600).map(|i| item(format!("{prefix}x{i}")).expires_in(secs(1)));
+        queue.add_items(expiring).await.unwrap();
+        stage.bench.advance(secs(1));
+        let limits = SettingsChange::new().max_dead(1).max_retained(1).max_dead_age(secs(1));
+        queue.configure(limits).await.unwrap();
+        expect_waiters(&mut stage.raw, "limits");
+        if cleans {
+            queue.light_clean().await.unwrap();
+        } else {
+            while queue.counts().await.unwrap().completed > 1 {
+                queue.lease_many(1, at_once()).await.unwrap();
+            }
+        }
+        stage.bench.advance(secs(600));
+    }
 }
 
 /// Items that expire: a thousand that are swept, popped, released, completed late and requeued.
@@ -314,6 +345,9 @@ async fn operating(stage: &mut Stage) {
     }
     queue.pause().await.unwrap();
     queue.resume().await.unwrap();
+    let settings = SettingsChange::new().max_dead(1);
+    let settings = queue.configure(settings).await.unwrap().unwrap();
+    assert_eq!(queue.settings().await.unwrap(), settings);
     assert!(queue.drop_queue().await.unwrap());
 }
 
@@ -417,6 +451,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     adding(&mut stage).await;
     extended(&mut stage).await;
     expiring(&mut stage).await;
+    limiting(&mut stage).await;
     leasing(&mut stage).await;
     completing(&mut stage).await;
     completing_and_leasing(&mut stage).await;

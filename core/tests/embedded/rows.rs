@@ -442,3 +442,30 @@ async fn a_damaged_row_keeps_nobody_from_changing_items() {
         assert_sound(&queue).await;
     }
 }
+
+/// What is out of range counts as not set, and a deep clean drops it.
+#[tokio::test]
+async fn settings_out_of_range_count_as_none() {
+    let place = Place::new();
+    let queue = place.queue().await;
+    queue.add_items(["a", "b"].map(item)).await.unwrap();
+    hurt(
+        &place,
+        "UPDATE queue SET max_dead = -1, max_attempts = 70000, retain = 1 << 50, max_retained = 7,
+        revision = -3, paused = 1 << 50, swept = -1",
+    );
+    let queue = place.queue().await;
+    let settings = queue.settings().await.unwrap();
+    assert_eq!(
+        (settings.max_attempts, settings.max_dead, settings.max_retained),
+        (None, None, Some(7))
+    );
+    assert_eq!((settings.retain, settings.revision), (Duration::ZERO, 0));
+    assert_eq!(found(&queue.check().await.unwrap(), Damage::BadSettings), 6);
+    assert_eq!(found(&queue.deep_clean().await.unwrap(), Damage::BadSettings), 6);
+    assert_sound(&queue).await;
+    let mended = queue.settings().await.unwrap();
+    assert!(mended.revision > 1_700_000_000_000, "nobody has seen it");
+    assert_eq!((mended.max_retained, mended.paused), (Some(7), false));
+    assert_eq!(ids(&queue).await, ["a", "b"]);
+}

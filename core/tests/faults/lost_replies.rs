@@ -11,7 +11,7 @@ use crate::support::{at_once, behind_proxy, is_script, lease_now, ms, sound};
 
 /// How replies are lost, and how often in a row.
 const LOSSES: [(Then, usize); 3] = [(Then::Close, 1), (Then::Close, 4), (Then::KeepOpen, 1)];
-const OPERATIONS: [&str; 15] = [
+const OPERATIONS: [&str; 18] = [
     "add",
     "lease",
     "complete",
@@ -26,6 +26,9 @@ const OPERATIONS: [&str; 15] = [
     "cancel",
     "light_clean",
     "purge",
+    "configure",
+    "pause",
+    "resume",
     "drop",
 ];
 
@@ -180,6 +183,29 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
             cut();
             assert_eq!(queue.purge(State::Ready).await.unwrap(), 1);
             assert_eq!(queue.counts().await.unwrap().totals.removed, 1);
+        }
+        "configure" => {
+            cut();
+            // Executed twice, it would be refused, because its own revision is another one.
+            let change = leaseq::SettingsChange::new().max_dead(5).expect_revision(0);
+            let settings = queue.configure(change).await.unwrap().expect("it is executed once");
+            assert_eq!(queue.settings().await.unwrap(), settings);
+        }
+        "pause" => {
+            cut();
+            let options = leaseq::PauseOptions::new().duration(Duration::from_secs(600));
+            let begun = std::time::SystemTime::now();
+            queue.pause_with(options).await.unwrap();
+            let until = queue.settings().await.unwrap().paused_until.unwrap();
+            let (took, longer) = (begun.elapsed().unwrap(), until.duration_since(begun).unwrap());
+            // Executed twice, it would last for the time-out of the first attempt longer.
+            assert!(took < ms(1_000) || longer < Duration::from_secs(600) + took);
+        }
+        "resume" => {
+            queue.pause().await.unwrap();
+            cut();
+            queue.resume().await.unwrap();
+            assert_eq!(lease_now(queue).await.id(), b"a");
         }
         "drop" => {
             cut();

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use leaseq::{ErrorKind, Item, ItemRef, KeepAlive, LeaseOptions, Revision, State};
+use leaseq::{
+    ErrorKind, Item, ItemRef, KeepAlive, LeaseOptions, PauseOptions, Revision, SettingsChange,
+    State,
+};
 
 use crate::support::*;
 
@@ -179,6 +182,59 @@ async fn priorities_and_attempts(bench: &Bench) {
     }
 }
 
+async fn settings(bench: &Bench) {
+    let (queue, change) = (bench.queue().await, SettingsChange::new);
+    let long = 366 * DAY + ms(1);
+    for (bad, says) in [
+        (change().max_attempts(0), ["max_attempts 0", "between 1 and 65535"]),
+        (change().max_attempts(65_536), ["max_attempts 65536", "between 1 and 65535"]),
+        (change().retain(long), ["a retention", "between 0 ms and 366 days"]),
+        (change().max_dead(0), ["max_dead of 0", "between 1 and 1000000000"]),
+        (change().max_dead(1_000_000_001), ["max_dead of 1000000001", "between 1 and"]),
+        (change().max_retained(0), ["max_retained of 0", "between 1 and 1000000000"]),
+        (change().max_retained(u64::MAX), ["max_retained of 18446744073709551615", "1 and"]),
+        (change().max_dead_age(Duration::ZERO), ["max_dead_age of 0 ms", "1 ms and 366 days"]),
+        (change().max_dead_age(long), ["max_dead_age", "366 days"]),
+        (change().max_retained_age(Duration::ZERO), ["max_retained_age of 0 ms", "1 ms and"]),
+        (change().max_retained_age(Duration::MAX), ["max_retained_age", "366 days"]),
+    ] {
+        assert_invalid(queue.configure(bad).await, &says);
+    }
+    for (bad, says) in [(Duration::ZERO, "0 ms"), (long, "31622400001 ms")] {
+        let options = PauseOptions::new().duration(bad);
+        assert_invalid(queue.pause_with(options).await, &["a pause", says, "366 days"]);
+    }
+    assert!(bench.backend().dump().is_empty());
+    let highest = change()
+        .max_attempts(65_535)
+        .retain(366 * DAY)
+        .max_dead(1_000_000_000)
+        .max_retained(1_000_000_000)
+        .max_dead_age(366 * DAY)
+        .max_retained_age(366 * DAY);
+    let found = queue.configure(highest).await.unwrap().unwrap();
+    assert_eq!((found.max_attempts, found.retain), (Some(65_535), 366 * DAY));
+    assert_eq!((found.max_dead, found.max_retained), (Some(1_000_000_000), Some(1_000_000_000)));
+    assert_eq!((found.max_dead_age, found.max_retained_age), (Some(366 * DAY), Some(366 * DAY)));
+    let lowest = change()
+        .max_attempts(1)
+        .retain(Duration::from_nanos(1))
+        .max_dead(1)
+        .max_retained(1)
+        .max_dead_age(ms(1))
+        .max_retained_age(ms(1));
+    let found = queue.configure(lowest).await.unwrap().unwrap();
+    assert_eq!((found.max_attempts, found.retain), (Some(1), ms(1)), "rounded up");
+    for good in [ms(1), 366 * DAY] {
+        queue.pause_with(PauseOptions::new().duration(good)).await.unwrap();
+        let until = queue.settings().await.unwrap().paused_until.map(since_1970);
+        assert_eq!(until, Some(bench.now() + good.as_millis() as u64));
+        assert_sound(&queue).await;
+    }
+    bench.advance(366 * DAY);
+    assert!(!queue.settings().await.unwrap().paused);
+}
+
 async fn batches_and_pages(bench: &Bench) {
     let queue = bench.queue().await;
     assert_invalid(queue.lease_many(0, at_once()).await, &["0"]);
@@ -245,6 +301,7 @@ on_every_engine!(
     a_wait_of_any_length,
     delays,
     priorities_and_attempts,
+    settings,
     batches_and_pages,
     a_cursor_of_another_state_is_harmless,
     a_cursor_of_another_engine_is_harmless,

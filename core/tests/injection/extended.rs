@@ -1,6 +1,9 @@
 //! The scripts of extended queues, whose items are retained, have unique keys, and replace each other.
 
-use leaseq::{CompleteOptions, Item, LeaseOptions, OutcomeOptions, State, WorkQueue};
+use leaseq::{
+    CompleteOptions, Item, LeaseOptions, OutcomeOptions, PauseOptions, SettingsChange, State,
+    WorkQueue,
+};
 
 use crate::fixtures::Leases;
 use crate::support::redis::{fail_after, has_failed};
@@ -397,4 +400,89 @@ async fn what_operators_do() {
         let act = async |queue: &WorkQueue, _: &Leases| queue.purge(state).await.map(drop);
         stage.acts("purge", ends, fixtures, act).await;
     }
+}
+
+/// What settings say of items that say nothing themselves.
+async fn with_defaults(bench: &Bench, queue: &WorkQueue) -> Leases {
+    let leases = fixtures(bench, queue).await;
+    let settings = SettingsChange::new().max_attempts(1).retain(secs(60));
+    queue.configure(settings.max_retained_age(secs(50))).await.unwrap();
+    leases
+}
+
+/// No more than one dead and one retained item stay.
+async fn with_limits(bench: &Bench, queue: &WorkQueue) -> Leases {
+    let leases = fixtures(bench, queue).await;
+    let settings = SettingsChange::new().max_dead(1).max_retained(1);
+    queue.configure(settings.max_dead_age(secs(7200))).await.unwrap();
+    leases
+}
+
+/// What is dead, or dies.
+const DEAD: [&str; 3] = ["s-dead", "dead", "leased-last"];
+
+#[tokio::test]
+async fn settings() {
+    let mut stage = stage().await;
+    let settings = || SettingsChange::new().max_dead(50).max_attempts(3);
+    let act = async |queue: &WorkQueue, _: &Leases| queue.configure(settings()).await.map(drop);
+    stage.acts("configure", &[], async |_, _| Leases::new(), act).await;
+    stage.furnished("configure", &[], act).await;
+    stage.acts("configure", &[], with_defaults, act).await;
+    let refused = async |queue: &WorkQueue, _: &Leases| {
+        queue.configure(settings().expect_revision(7)).await.map(|none| assert!(none.is_none()))
+    };
+    stage.acts("configure", &[], with_defaults, refused).await;
+    // Whoever was told of the error tries again.
+    let twice = async |queue: &WorkQueue, leases: &Leases| {
+        let first = act(queue, leases).await;
+        if first.is_err() {
+            assert!(queue.configure(settings()).await.unwrap().is_some());
+        }
+        let found = queue.settings().await.unwrap();
+        assert_eq!((found.max_dead, found.max_attempts), (Some(50), Some(3)));
+        assert!(found.revision > 0);
+        first
+    };
+    stage.furnished("configure", &[], twice).await;
+    let pause = async |queue: &WorkQueue, _: &Leases| {
+        queue.pause_with(PauseOptions::new().duration(secs(5))).await
+    };
+    stage.acts("pause", &[], async |_, _| Leases::new(), pause).await;
+    stage.furnished("pause", &[], pause).await;
+}
+
+#[tokio::test]
+async fn what_settings_do() {
+    let mut stage = stage().await;
+    let clean = async |queue: &WorkQueue, _: &Leases| queue.light_clean().await.map(drop);
+    let lease =
+        async |queue: &WorkQueue, _: &Leases| queue.lease_many(3, at_once()).await.map(drop);
+    let fail = async |queue: &WorkQueue, leases: &Leases| {
+        let many = of(leases, &LEASED).into_iter().map(|lease| (lease, "no"));
+        queue.fail_many(many, ms(0)).await.map(drop)
+    };
+    let complete = async |queue: &WorkQueue, leases: &Leases| {
+        let many = of(leases, &STALE).into_iter().chain(of(leases, &LEASED));
+        queue.complete_and_lease(many, 5, at_once()).await.map(drop)
+    };
+    let cancelled = ["ready", "ready-high", "leased", "s-delayed"];
+    let cancel = async |queue: &WorkQueue, _: &Leases| queue.cancel_many(cancelled).await.map(drop);
+    let overdue = async |bench: &Bench, queue: &WorkQueue| {
+        let mut leases = with_defaults(bench, queue).await;
+        leases.remove("kept");
+        bench.advance(secs(1800));
+        leases
+    };
+    stage.acts("light_clean", &[], overdue, clean).await;
+    stage.acts("lease extended", &[], overdue, lease).await;
+    stage.acts("fail extended", &[], with_defaults, fail).await;
+    stage.acts("complete_and_lease extended", &ENDS, with_defaults, complete).await;
+    stage.acts("cancel", &cancelled, with_defaults, cancel).await;
+
+    stage.acts("light_clean", &DEAD, with_limits, clean).await;
+    stage.acts("lease extended", &DEAD, with_limits, lease).await;
+    stage.acts("fail extended", &DEAD, with_limits, fail).await;
+    let ends = [&ENDS[..], &DEAD[..]].concat();
+    stage.acts("complete_and_lease extended", &ends, with_limits, complete).await;
 }

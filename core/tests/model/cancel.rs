@@ -16,7 +16,8 @@ impl Model {
             }
             State::Ready | State::Delayed => {
                 // What is retained is another generation.
-                let new = if entry.retain > 0 { self.renumber(generation) } else { generation };
+                let retained = self.settings.retention_of(entry) > 0;
+                let new = if retained { self.renumber(generation) } else { generation };
                 self.end_cancelled(new);
             }
             _ => return false,
@@ -29,11 +30,12 @@ impl Model {
         self.cancelled += 1;
         let now = self.now;
         let entry = self.items.get_mut(&generation).unwrap();
-        if entry.retain == 0 {
+        let retain = self.settings.retention_of(entry);
+        if retain == 0 {
             self.forget(generation);
             return;
         }
-        (entry.state, entry.at, entry.marked) = (State::Cancelled, now + entry.retain, false);
+        (entry.state, entry.at, entry.marked) = (State::Cancelled, now + retain, false);
         (entry.ended_at, entry.result, entry.expires) = (Some(now), None, None);
     }
 }

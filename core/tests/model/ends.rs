@@ -79,6 +79,7 @@ impl Model {
         let kept = self.items.values().filter(|entry| entry.state.is_retained());
         let times = kept.map(|entry| entry.at).chain(self.keys.values().map(|owner| owner.until));
         let times = times.chain(self.items.values().filter_map(|entry| entry.expires));
+        let times = times.chain(self.next_too_old());
         times.filter(|at| *at > self.now).min().map(|at| at.div_ceil(60_000) * 60_000)
     }
 
@@ -177,11 +178,12 @@ impl Model {
         retain: Option<u64>,
         result: Option<Vec<u8>>,
     ) -> bool {
+        let settings = self.settings;
         let Some(entry) = self.items.get_mut(&generation) else { return false };
         if entry.state.is_retained() {
             return false;
         }
-        let retain = retain.unwrap_or(entry.retain);
+        let retain = settings.retention(retain.or(Some(entry.retain).filter(|own| *own > 0)));
         if retain == 0 {
             return self.forget(generation);
         }

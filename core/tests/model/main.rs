@@ -10,6 +10,7 @@ mod cancel;
 mod driver;
 mod ends;
 mod model;
+mod settings;
 mod steps;
 #[path = "../support/mod.rs"]
 mod support;

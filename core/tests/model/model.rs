@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use leaseq::{EndingKind, State};
 
 use crate::ends::{Batch, More, Owner};
+use crate::settings::Settings;
 
 /// What proves that a lease is the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +62,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    fn is_at_limit(&self, default_attempts: Option<u32>) -> bool {
+        let most = self.max_attempts.or(default_attempts);
+        most.is_some_and(|most| self.failures + self.expiries >= most)
+    }
+
     fn note_ending(&mut self, kind: EndingKind, at: u64) {
         self.endings.push((kind, at));
         let first = self.endings.len().saturating_sub(16);
@@ -86,9 +92,11 @@ pub(crate) struct Light {
 #[derive(Default)]
 pub(crate) struct Model {
     pub(crate) now: u64,
-    pub(crate) paused: bool,
-    /// Something was added since it was last dropped, or it was paused.
-    exists: bool,
+    /// Until when leasing is paused.
+    pub(crate) paused: Option<u64>,
+    pub(crate) settings: Settings,
+    /// Something was added since it was last dropped, or it was paused or configured.
+    pub(crate) exists: bool,
     generations: u64,
     pub(crate) items: BTreeMap<u64, Entry>,
     pub(crate) ids: HashMap<Vec<u8>, u64>,
@@ -163,7 +171,7 @@ impl Model {
     }
 
     /// Those of a state whose time has come, or all; by time.
-    fn by_time(&self, state: State, until: u64) -> Vec<u64> {
+    pub(crate) fn by_time(&self, state: State, until: u64) -> Vec<u64> {
         let mut found: Vec<(u64, u64)> = self
             .items
             .iter()
@@ -178,6 +186,7 @@ impl Model {
         let mut light = Light::default();
         // The first of them is leased first.
         let mut to_the_front = Vec::new();
+        let default_attempts = self.settings.max_attempts;
         for generation in self.by_time(State::Leased, self.now) {
             let entry = self.items.get_mut(&generation).unwrap();
             entry.expiries += 1;
@@ -187,7 +196,7 @@ impl Model {
             light.expired += 1;
             if entry.marked {
                 self.end_cancelled(generation);
-            } else if entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max) {
+            } else if entry.is_at_limit(default_attempts) {
                 (entry.state, entry.at) = (State::Dead, self.now);
                 light.died += 1;
                 let key = entry.unique.clone();
@@ -210,6 +219,7 @@ impl Model {
         self.totals[3] += light.expired;
         self.totals[5] += light.died;
         self.sweep_expired();
+        self.sweep_by_settings();
         let timed = |entry: &&Entry| [State::Leased, State::Delayed].contains(&entry.state);
         let next = self.items.values().filter(timed).map(|entry| entry.at);
         let next = next.chain(self.next_sweep()).min();
@@ -220,7 +230,7 @@ impl Model {
     pub(crate) fn lease(&mut self, count: usize, duration: u64) -> Vec<(Token, Entry)> {
         self.light_clean();
         let mut leased = Vec::new();
-        while leased.len() < count && !self.paused {
+        while leased.len() < count && !self.is_paused() {
             let Some(line) = self.ready.iter_mut().rev().find(|line| !line.is_empty()) else {
                 break;
             };
@@ -298,7 +308,7 @@ impl Model {
         delay: u64,
         dead: bool,
     ) -> Option<State> {
-        let now = self.now;
+        let (now, default_attempts) = (self.now, self.settings.max_attempts);
         let entry = self.current(token)?;
         entry.delivery += 1;
         entry.failures += 1;
@@ -307,8 +317,7 @@ impl Model {
         entry.error = error.to_owned();
         entry.note_ending(EndingKind::Failed, now);
         let marked = entry.marked;
-        let dies =
-            dead || entry.max_attempts.is_some_and(|max| entry.failures + entry.expiries >= max);
+        let dies = dead || entry.is_at_limit(default_attempts);
         self.totals[4] += 1;
         if marked {
             self.end_cancelled(token.generation);
@@ -413,11 +422,6 @@ impl Model {
         }
         self.totals[6] += all.len() as u64;
         all.len() as u64
-    }
-
-    pub(crate) fn pause(&mut self, paused: bool) {
-        self.paused = paused;
-        self.exists |= paused;
     }
 
     /// Only the time goes on, and generations, since none is ever named again.

@@ -261,17 +261,6 @@ impl Driver<'_> {
         }
     }
 
-    pub(crate) async fn pause(&mut self, queue: &WorkQueue) {
-        let paused = self.rng.random_bool(0.3);
-        self.note(format!("pause {paused}"));
-        if paused {
-            queue.pause().await.unwrap()
-        } else {
-            queue.resume().await.unwrap()
-        }
-        self.model.pause(paused);
-    }
-
     pub(crate) async fn drop_queue(&mut self, queue: &WorkQueue) {
         // More seldom still.
         if self.rng.random_bool(0.15) {
@@ -322,7 +311,7 @@ impl Driver<'_> {
         );
         assert_eq!(counts.completed, number(State::Completed));
         assert_eq!(counts.cancelled, number(State::Cancelled));
-        assert_eq!(counts.paused, self.model.paused);
+        assert_eq!(counts.paused, self.model.is_paused());
         assert_eq!(counts.totals.replaced, self.model.replaced);
         assert_eq!(counts.totals.expired_unleased, self.model.expired_unleased);
         assert_eq!(counts.totals.cancelled, self.model.cancelled);

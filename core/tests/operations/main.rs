@@ -31,6 +31,8 @@ mod order;
 mod outcome;
 mod query;
 mod retain;
+mod settings;
+mod settings_sweep;
 mod settle;
 mod stale;
 mod tending;

@@ -65,6 +65,27 @@ pub(crate) const CASES: &[Case] = &[
         },
     },
     Case {
+        name: "settings that cannot be read",
+        finds: &[Damage::BadSettings],
+        hurt: |hurt| {
+            hurt.run("HSET", "meta", &["settings", "max_dead=x max_attempts=70000 y"]);
+        },
+    },
+    Case {
+        name: "a revision and a pause that cannot be read",
+        finds: &[Damage::BadSettings],
+        hurt: |hurt| {
+            hurt.run("HSET", "meta", &["revision", "new", "paused", "yes", "swept", "-1"]);
+        },
+    },
+    Case {
+        name: "a pause that is longer than any",
+        finds: &[Damage::BadSettings],
+        hurt: |hurt| {
+            hurt.run("HSET", "meta", &["paused", "9800000000000"]);
+        },
+    },
+    Case {
         name: "what extended queues keep for nobody",
         finds: &[Damage::Dangling, Damage::DanglingDetails, Damage::BadUnique],
         hurt: |q| {

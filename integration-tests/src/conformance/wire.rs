@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
     CompleteOptions, Ending, Error, FailOptions, Item, ItemInfo, ItemRef, KeepAlive, Lease,
-    LeaseOptions, Page, ReleaseOptions, Releases, Result, Revision, State,
+    LeaseOptions, Page, PauseOptions, ReleaseOptions, Releases, Result, Revision, Settings,
+    SettingsChange, State,
 };
 use serde_json::{Value, json};
 
@@ -125,6 +126,50 @@ pub fn fail_options(request: &Value) -> FailOptions {
 pub fn release_options(request: &Value) -> ReleaseOptions {
     let reason = request["reason"].as_str().unwrap_or_default();
     ReleaseOptions::new().delay(delay(request)).reason(reason)
+}
+
+/// What to change of the settings of a queue; null removes one.
+pub fn settings_change(request: &Value) -> SettingsChange {
+    let mut change = SettingsChange::new();
+    let time = |value: &Value| value.as_u64().map(Duration::from_millis);
+    for (name, value) in request["change"].as_object().into_iter().flatten() {
+        change = match name.as_str() {
+            "max_attempts" => change.max_attempts(value.as_u64().map(|most| most as u32)),
+            "retain_ms" => change.retain(time(value)),
+            "max_dead" => change.max_dead(value.as_u64()),
+            "max_retained" => change.max_retained(value.as_u64()),
+            "max_dead_age_ms" => change.max_dead_age(time(value)),
+            "max_retained_age_ms" => change.max_retained_age(time(value)),
+            name => panic!("unknown setting {name}"),
+        };
+    }
+    match request["revision"].as_u64() {
+        Some(revision) => change.expect_revision(revision),
+        None => change,
+    }
+}
+
+/// How to pause.
+pub fn pause_options(request: &Value) -> PauseOptions {
+    let mut options = PauseOptions::new();
+    options.duration = request["duration_ms"].as_u64().map(Duration::from_millis);
+    options
+}
+
+/// Settings, if a change was not refused.
+pub fn settings(settings: Option<&Settings>) -> Value {
+    let Some(settings) = settings else { return Value::Null };
+    json!({
+        "max_attempts": settings.max_attempts,
+        "retain_ms": ms(settings.retain),
+        "max_dead": settings.max_dead,
+        "max_retained": settings.max_retained,
+        "max_dead_age_ms": settings.max_dead_age.map(ms),
+        "max_retained_age_ms": settings.max_retained_age.map(ms),
+        "revision": settings.revision,
+        "paused": settings.paused,
+        "paused_until_ms": settings.paused_until.map(ms_of),
+    })
 }
 
 fn delay(fields: &Value) -> Duration {

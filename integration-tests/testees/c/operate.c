@@ -45,15 +45,6 @@ static cJSON *purge(Call *call, const char *op) {
     return say_number((int64_t)removed);
 }
 
-static cJSON *pause_or_resume(Call *call, const char *op) {
-    if (strcmp(op, "pause") == 0) {
-        leaseq_queue_pause(call->queue, &call->error);
-    } else {
-        leaseq_queue_resume(call->queue, &call->error);
-    }
-    return NULL;
-}
-
 static cJSON *drop_queue(Call *call, const char *op) {
     bool dropped = false;
     (void)op;
@@ -97,6 +88,8 @@ static const struct {
     {"revise", revise},
     {"revise_many", revise},
     {"purge", purge},
+    {"configure", configure},
+    {"settings", settings},
     {"pause", pause_or_resume},
     {"resume", pause_or_resume},
     {"drop_queue", drop_queue},

@@ -37,6 +37,9 @@ cJSON *both(Call *call, const char *op);
 cJSON *by_id(Call *call, const char *op);
 cJSON *revise(Call *call, const char *op);
 cJSON *wait_cancelled(Call *call, const char *op);
+cJSON *configure(Call *call, const char *op);
+cJSON *settings(Call *call, const char *op);
+cJSON *pause_or_resume(Call *call, const char *op);
 
 /* The field of a request by this name; NULL, or the given number, if it is missing. */
 const char *text(const cJSON *request, const char *name);

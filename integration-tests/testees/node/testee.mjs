@@ -17,6 +17,8 @@ import {
   listing,
   lost,
   revision,
+  settings,
+  settingsChange,
   snake,
   counts,
 } from './wire.mjs'
@@ -138,9 +140,17 @@ async function operate(queue, request, signal) {
       const page = await queue.list(request.state, listing(request))
       return { ...page, items: page.items.map(info) }
     }
+    case 'configure': {
+      const options = given({ revision: request.revision })
+      return settings(await queue.configure(settingsChange(request.change), options))
+    }
+    case 'settings':
+      return settings(await queue.settings())
+    case 'pause':
+      return queue.pause(given({ durationMs: request.duration_ms }))
     case 'purge':
       return queue.purge(request.state)
-    default: // queue_len, processing, deep_clean, check, pause, resume, drop_queue
+    default: // queue_len, processing, deep_clean, check, resume, drop_queue
       return queue[request.op.replace(/_(.)/, (_, letter) => letter.toUpperCase())]()
   }
 }

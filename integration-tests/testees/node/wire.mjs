@@ -10,6 +10,15 @@ export const snake = (fields) =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [underscored(name), value]))
 const underscored = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
+/** A name of the protocol as JavaScript spells it. */
+const camel = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
+
+/** What to change of the settings of a queue; null removes one. */
+export const settingsChange = (fields) =>
+  Object.fromEntries(Object.entries(fields ?? {}).map(([name, value]) => [camel(name), value]))
+
+export const settings = (found) => found && snake(found)
+
 export const counts = (found) => ({ ...snake(found), totals: snake(found.totals) })
 
 export const item = (fields) =>

@@ -129,6 +129,25 @@ def info(found: leaseq.ItemInfo | None) -> Request | None:
     }
 
 
+def settings_change(request: Request) -> Request:
+    times = ("retain_ms", "max_dead_age_ms", "max_retained_age_ms")
+    change = {
+        name.removesuffix("_ms"): seconds(value) if name in times else value
+        for name, value in request.get("change", {}).items()
+    }
+    return change | {name: request[name] for name in ("revision",) if name in request}
+
+
+def settings(found: leaseq.Settings | None) -> Request | None:
+    if found is None:
+        return None
+    names = ("max_attempts", "max_dead", "max_retained", "revision", "paused")
+    times = ("retain", "max_dead_age", "max_retained_age", "paused_until")
+    return {name: getattr(found, name) for name in names} | {
+        f"{name}_ms": ms(getattr(found, name)) for name in times
+    }
+
+
 def counts(counted: leaseq.Counts) -> Request:
     totals = ("added", "leased", "completed", "expired", "failed", "died", "removed", "replaced")
     totals = (*totals, "expired_unleased", "cancelled")

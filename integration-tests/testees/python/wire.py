@@ -20,6 +20,8 @@ from values import (
     report,
     revision,
     seconds,
+    settings,
+    settings_change,
 )
 
 Tell = Callable[[Any], Any]
@@ -49,6 +51,8 @@ TELLS: dict[str, Tell] = {
     "get": info,
     "get_many": lambda answers: [info(answer) for answer in answers],
     "list": page,
+    "configure": settings,
+    "settings": settings,
 }
 
 
@@ -105,7 +109,11 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
         case "list":
             where = request["state"], request.get("cursor"), request.get("limit", 100)
             return do(*where, **listing(request)), tell
+        case "configure":
+            return do(**settings_change(request)), tell
+        case "pause":
+            return do(*([] if duration is None else [duration])), tell
         case "purge":
             return do(request["state"]), tell
-        case _:  # counts of all kinds, pause, resume, drop_queue, cleans, check
+        case _:  # counts of all kinds, settings, resume, drop_queue, cleans, check
             return do(), tell

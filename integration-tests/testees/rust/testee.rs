@@ -159,7 +159,11 @@ impl Testee {
                 let all = request["revisions"].as_array().into_iter().flatten();
                 queue.revise_many(all.map(wire::revision)).await?.into()
             }
-            "pause" => queue.pause().await?.into(),
+            "configure" => {
+                wire::settings(queue.configure(wire::settings_change(request)).await?.as_ref())
+            }
+            "settings" => wire::settings(Some(&queue.settings().await?)),
+            "pause" => queue.pause_with(wire::pause_options(request)).await?.into(),
             "resume" => queue.resume().await?.into(),
             "purge" => queue.purge(state).await?.into(),
             "drop_queue" => queue.drop_queue().await?.into(),

@@ -16,6 +16,7 @@ use crate::engine::{
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
+use crate::settings::{Configure, Pause, Settings};
 use crate::{Error, Result};
 
 pub(super) enum Fault {
@@ -306,8 +307,27 @@ impl Engine for Faulty {
         self.engine.diagnose().await
     }
 
-    async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {
-        self.run("set_paused", &[], &no_lane(), self.engine.set_paused(queue, paused)).await
+    async fn set_paused(
+        &self,
+        queue: &QueueName,
+        pause: Pause,
+        request_id: &RequestId,
+    ) -> Result<()> {
+        let work = self.engine.set_paused(queue, pause, request_id);
+        self.run("set_paused", &[], request_id, work).await
+    }
+
+    async fn configure(
+        &self,
+        queue: &QueueName,
+        change: &Configure,
+        request_id: &RequestId,
+    ) -> Result<Option<Settings>> {
+        self.engine.configure(queue, change, request_id).await
+    }
+
+    async fn settings(&self, queue: &QueueName) -> Result<Settings> {
+        self.engine.settings(queue).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

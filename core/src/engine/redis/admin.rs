@@ -1,4 +1,4 @@
-//! The operations of operators and cleaners: remove, requeue, bury, revise, purge, light clean, pause, drop. Also the
+//! The operations of operators and cleaners: remove, requeue, bury, revise, purge, light clean, drop. Also the
 //! end of a client's use of a queue.
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, ToRedisArgs, Value, cmd};
 
-use super::keys::{ALL, UP_TO_META, UP_TO_WAKE};
+use super::keys::ALL;
 use super::record::{store_id, write_record};
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
@@ -152,25 +152,6 @@ pub(super) async fn light_clean(
     };
     let more = promoted.max(expired) >= LIGHT_STEP as i64 || unfinished == 1;
     Ok((report, more))
-}
-
-pub(super) async fn set_paused(
-    engine: &RedisEngine,
-    queue: &QueueName,
-    paused: bool,
-) -> Result<()> {
-    if paused {
-        let salt = number::random_salt();
-        let fill = |command: &mut Cmd| {
-            command.arg(&salt[..]);
-        };
-        engine.query(queue, Script::Pause, UP_TO_META, fill).await?;
-        // The queue may be new.
-        engine.announce(queue).await;
-    } else {
-        engine.query(queue, Script::Resume, UP_TO_WAKE, |_| ()).await?;
-    }
-    Ok(())
 }
 
 /// Deletes the queue. Each step names the incarnation, so it can be repeated, also by a copy that is

@@ -44,6 +44,7 @@ mod retry_decision;
 mod roles;
 mod routes;
 mod scripts;
+mod settings;
 mod settle;
 
 pub(crate) use self::redis_engine::RedisEngine;

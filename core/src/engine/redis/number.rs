@@ -21,11 +21,6 @@ pub(super) fn salt(request_id: &RequestId) -> [u8; SALT] {
     from_bits(hasher.finish())
 }
 
-/// A salt for numbers that are not given under a lane.
-pub(super) fn random_salt() -> [u8; SALT] {
-    from_bits(rand::random())
-}
-
 fn from_bits(bits: u64) -> [u8; SALT] {
     std::array::from_fn(|i| DIGITS[(bits >> (6 * i)) as usize % DIGITS.len()])
 }

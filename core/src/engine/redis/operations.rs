@@ -8,7 +8,8 @@ use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
 use super::{
-    acl, add, admin, audit, cancel, doctor, due, lease, list, open_queue, outcomes, query, settle,
+    acl, add, admin, audit, cancel, doctor, due, lease, list, open_queue, outcomes, query,
+    settings, settle,
 };
 use crate::Result;
 use crate::access::Role;
@@ -21,6 +22,7 @@ use crate::engine::{
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
+use crate::settings::{Configure, Pause, Settings};
 
 #[async_trait]
 impl Engine for RedisEngine {
@@ -221,8 +223,26 @@ impl Engine for RedisEngine {
         doctor::diagnose(&self.context).await
     }
 
-    async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {
-        admin::set_paused(self, queue, paused).await
+    async fn set_paused(
+        &self,
+        queue: &QueueName,
+        pause: Pause,
+        request_id: &RequestId,
+    ) -> Result<()> {
+        settings::set_paused(self, queue, pause, request_id).await
+    }
+
+    async fn configure(
+        &self,
+        queue: &QueueName,
+        change: &Configure,
+        request_id: &RequestId,
+    ) -> Result<Option<Settings>> {
+        settings::configure(self, queue, change, request_id).await
+    }
+
+    async fn settings(&self, queue: &QueueName) -> Result<Settings> {
+        settings::settings(self, queue).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

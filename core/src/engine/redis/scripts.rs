@@ -91,24 +91,24 @@ scripts! {
         "delete_items" "delete_extended" "conflicts" "add_begin" "add_extended"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "lease"]
+        "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "pause_end" "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings"
         "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items"
-        "delete_extended" "retain" "marks" "ends" "due" "next_due" "large" "fitting" "put_back" "take" "results"
-        "unleased" "renumber" "sweep_expiries" "sweep" "lease"];
+        "delete_extended" "settings" "retain" "marks" "ends" "due" "next_due" "large" "fitting" "put_back" "take" "results"
+        "unleased" "renumber" "sweep_expiries" "sweep" "pause_end" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "number" "extended" "format_extended" "record"
         "endings" "lane" "details" "delivery" "unique" "expiries" "delete_items" "delete_extended" "large" "renumber"
-        "retain" "complete_extended"];
+        "settings" "retain" "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "lease" "plain_states"
+        "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "pause_end" "lease" "plain_states"
         "delete_items" "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "number" "extended"
         "format_extended" "record" "endings" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "unique" "expiries" "delete_items" "delete_extended" "retain" "marks" "ends" "due" "next_due" "large"
-        "fitting" "put_back" "take" "results" "unleased" "renumber" "sweep_expiries" "sweep" "lease"
+        "unique" "expiries" "delete_items" "delete_extended" "settings" "retain" "marks" "ends" "due" "next_due" "large"
+        "fitting" "put_back" "take" "results" "unleased" "renumber" "sweep_expiries" "sweep" "pause_end" "lease"
         "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
         extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery" "current"];
@@ -117,13 +117,13 @@ scripts! {
         "plain_ends" "current"]
         extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane"
         "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items"
-        "delete_extended" "retain" "marks" "ends" "current"];
+        "delete_extended" "settings" "retain" "marks" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
         extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane"
         "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items"
-        "delete_extended" "retain" "marks" "ends" "current"];
+        "delete_extended" "settings" "retain" "marks" "ends" "current"];
     Remove "remove" drains for [Remove]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "named" "unique" "delete_items"
         "delete_extended"];
@@ -138,20 +138,27 @@ scripts! {
         "details" "delay" "moves" "fitting" "named" "unique" "expiries" "unleased" "renumber"];
     Cancel "cancel" drains for [Cancel]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "large" "details"
-        "fitting" "named" "unique" "expiries" "delete_items" "delete_extended" "unleased" "renumber" "retain"];
+        "fitting" "named" "unique" "expiries" "delete_items" "delete_extended" "unleased" "renumber" "settings" "retain"];
     Purge "purge" drains for [Purge]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "large" "fitting" "put_back"
         "unique" "delete_items" "delete_extended" "results"];
     LightClean "light_clean" drains for [LightClean]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "notify_workers"
-        "details" "moves" "unique" "expiries" "delete_items" "delete_extended" "retain" "marks" "ends" "due"
+        "details" "moves" "unique" "expiries" "delete_items" "delete_extended" "settings" "retain" "marks" "ends" "due"
         "next_due" "large" "fitting" "results" "unleased" "renumber" "sweep_expiries" "sweep" "next_sweep"];
-    NextDue "next_due" drains for [NextDue] parts ["keys" "now" "day" "extended" "next_due" "next_sweep"];
+    NextDue "next_due" drains for [NextDue]
+        parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
-    Pause "pause" drains for [SetPaused] parts ["keys" "now" "number" "extended" "format_extended" "incarnation"];
-    Resume "resume" drains for [SetPaused] parts ["keys" "now" "notify_workers" "touch"];
+    Pause "pause" drains for [SetPaused]
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane"
+        "notify_workers"];
+    Resume "resume" drains for [SetPaused] parts ["keys" "now" "day" "lane" "notify_workers"];
+    Configure "configure" drains for [Configure]
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane" "pause_end"
+        "settings" "pack_settings"];
+    Settings "settings" reads for [Settings] parts ["keys" "now" "pause_end" "settings" "pack_settings"];
     Drop "drop" drains for [DropQueue] parts ["keys" "now" "day" "extended" "format_extended" "touch"];
-    Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details"];
+    Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details" "pause_end"];
     Get "get" reads for [Get] parts ["keys" "now" "extended" "large" "fitting" "records" "extras"];
     List "list" reads for [List] parts ["keys" "now" "extended" "delivery" "large" "fitting" "records" "extras"];
     Outcomes "outcomes" reads for [Outcomes] parts ["keys" "now" "extended" "large" "outcomes"];
@@ -166,12 +173,14 @@ scripts! {
     AuditIndex "audit_index" drains for [Audit]
         parts ["keys" "now" "day" "extended" "format_extended" "lane" "large" "unique" "id_matches" "scan"];
     AuditCounts "audit_counts" drains for [Audit] parts ["keys" "now" "extended" "format_extended" "incarnation"];
+    AuditSettings "audit_settings" drains for [Audit]
+        parts ["keys" "now" "extended" "format_extended" "pause_end" "settings" "pack_settings"];
     MendStray "mend_stray" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "large" "record" "details" "delivery" "moves"
         "unique" "id_matches"];
     MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     // It is about the list of queues, not the keys of one.
-    Register "register" drains for [OpenQueue Add Audit SetPaused DropQueue] parts [];
+    Register "register" drains for [OpenQueue Add Audit SetPaused Configure DropQueue] parts [];
     PutBack "put_back" drains for [Wait WaitDue] parts [];
     // It must run whatever the user may not do, so it calls no command.
     Rights "rights" reads for [MissingRights] parts [];
@@ -216,6 +225,7 @@ impl Script {
                 | Script::LightClean
                 | Script::Pause
                 | Script::Resume
+                | Script::Configure
                 | Script::Drop
         )
     }
@@ -352,7 +362,7 @@ mod tests {
         let confirmed = Script::ALL.iter().filter(|script| script.is_confirmed());
         for script in confirmed {
             let (name, text) = TEXTS[*script as usize];
-            let always = ["= load_reply()", "touch()", "'HSET', META, 'paused', 1"];
+            let always = ["= load_reply()", "touch()"];
             assert!(always.iter().any(|write| text.contains(write)), "{name}");
         }
         for (script, (name, text)) in Script::ALL.iter().zip(TEXTS) {

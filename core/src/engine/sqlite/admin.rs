@@ -1,4 +1,4 @@
-//! Operations of operators: remove, requeue, purge, pause.
+//! Operations of operators: remove, requeue, purge.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -127,15 +127,4 @@ pub(super) fn purge(
     // In a damaged file, an entry without a row would be found again and again.
     let gone = delta.removed as u64;
     Ok((gone, gone))
-}
-
-pub(super) fn set_paused(db: &mut Database, name: &QueueName, paused: bool) -> Result<()> {
-    // A queue that does not exist is not paused.
-    let queue = match db.queue(name)? {
-        Some(queue) => queue,
-        None if paused => db.queue_or_new(name)?,
-        None => return Ok(()),
-    };
-    db.run("UPDATE queue SET paused = ?2 WHERE queue = ?1", |s| s.execute(params![queue, paused]))?;
-    Ok(())
 }

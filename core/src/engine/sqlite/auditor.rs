@@ -8,7 +8,7 @@ use super::database::Database;
 use super::dropped::Sweeper;
 use super::executor::Executor;
 use super::reader::Reader;
-use super::{audit, outcomes};
+use super::{audit, outcomes, settings};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::engine::pause;
@@ -40,6 +40,9 @@ impl Auditor<'_> {
         self.walk(audit::unique_keys, Vec::new(), &mut report).await?;
         self.walk(audit::items, i64::MIN, &mut report).await?;
         self.counts(&mut report).await?;
+        let settings: Step<()> =
+            |db, name, (), mend, report| settings::check(db, name, mend, report).map(|()| None);
+        self.walk(settings, (), &mut report).await?;
         let large: Step<i64> =
             |db, _, from, mend, report| audit::belongings(db, "large", from, mend, report);
         let extra: Step<i64> =

@@ -6,7 +6,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::readable::readable;
 use super::row::{CANCELLED, Stored};
-use super::{change, expiry, extra, large, outcomes};
+use super::{change, expiry, extra, large, outcomes, settings};
 use crate::Result;
 use crate::engine::{Cancellations, Ended, LeaseStatus, Target, Token};
 use crate::item::State;
@@ -41,7 +41,8 @@ pub(super) fn cancel(
             answers.push(Some(true));
             continue;
         }
-        if extra.retain > 0 {
+        let retain = settings::retention(db, queue, extra.own_retain())?;
+        if retain > 0 {
             let size = match large::length(db, item.number)? {
                 Some(None) => {
                     // Data that cannot be read cannot be copied.
@@ -58,7 +59,7 @@ pub(super) fn cancel(
             room -= size;
             copied_any = true;
             let number = change::renumber(db, queue, item.number)?;
-            extra::retain(db, number, CANCELLED, extra.retain, None)?;
+            extra::retain(db, number, CANCELLED, retain, None)?;
             delta.count(item.state, item.priority, -1);
             delta.count(State::Cancelled, item.priority, 1);
         } else {
@@ -93,12 +94,15 @@ fn mark(db: &Database, number: i64) -> Result<()> {
 }
 
 /// For how long a marked item is retained when its lease ends, in ms. `None`: it is not marked.
-pub(super) fn retention(db: &Database, item: &Stored) -> Result<Option<i64>> {
+pub(super) fn retention(db: &Database, queue: i64, item: &Stored) -> Result<Option<i64>> {
     if !item.more {
         return Ok(None);
     }
     let extra = extra::read(db, item.number, None)?.unwrap_or_default();
-    Ok(extra.marked.then_some(extra.retain.max(0)))
+    match extra.marked {
+        true => settings::retention(db, queue, extra.own_retain()).map(Some),
+        false => Ok(None),
+    }
 }
 
 /// Ends an item that was marked and is in the state `cancelled` by now.

@@ -18,6 +18,7 @@ pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightR
     let moved = move_due(db, queue, LIGHT_STEP, &mut delta)?;
     let unfinished = sweep::sweep(db, queue, LIGHT_STEP, MAX_BATCH_BYTES as i64, &mut delta)?;
     db.count(queue, &delta)?;
+    sweep::note_clean(db, queue)?;
     let next = next(db, queue)?;
     let report = LightReport {
         promoted: moved.promoted,

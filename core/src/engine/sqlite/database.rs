@@ -11,6 +11,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 use super::count_delta::CountDelta;
 use super::error::explain;
 use super::files::{Identity, identities};
+use super::known_settings::KnownSettings;
 use super::numbers::{PER_MS, first_at};
 use super::opening::Opening;
 use super::process::OpenFile;
@@ -36,8 +37,9 @@ pub(super) struct Database {
     pub(super) wal: PathBuf,
     pub(super) file: Option<OpenFile>,
     queues: HashMap<QueueName, i64>,
-    /// How many queues had been dropped when `queues` was filled.
-    drops: i64,
+    pub(super) known_settings: KnownSettings,
+    /// How often a queue had been dropped or configured when `queues` and `known_settings` were filled.
+    changes: i64,
     /// The time of the transaction, in ms since 1970.
     pub(super) now: u64,
     /// Until when a client may wait for the end of an item.
@@ -65,7 +67,8 @@ impl Database {
             wal: PathBuf::new(),
             file: None,
             queues: HashMap::new(),
-            drops: 0,
+            known_settings: KnownSettings::default(),
+            changes: 0,
             now: 0,
             awaited: 0,
             reported: Cell::new(false),
@@ -142,7 +145,7 @@ impl Database {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
         // Queues that it had created do not exist.
-        self.queues.clear();
+        self.forget();
     }
 
     /// Runs `work` on one state of the database. Writers can continue.
@@ -176,18 +179,18 @@ impl Database {
         let patience = until.saturating_duration_since(Instant::now());
         self.connection.busy_timeout(patience).map_err(|error| self.explained(&error, false))?;
         self.execute(statement)?;
-        let (clock, sequence, drops, awaited) =
-            self.run("SELECT clock, sequence, drops, awaited FROM meta", |s| {
+        let (clock, sequence, changes, awaited) =
+            self.run("SELECT clock, sequence, changes, awaited FROM meta", |s| {
                 s.query_row([], |row| {
                     Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
                 })
             })?;
         self.awaited = awaited;
         self.reported.set(false);
-        if drops != self.drops {
-            // A queue was dropped, and its name does not stand for its number any more.
-            self.queues.clear();
-            self.drops = drops;
+        if changes != self.changes {
+            // A queue was dropped, and its name does not stand for its number any more; or it has other settings.
+            self.forget();
+            self.changes = changes;
         }
         // Within this process the time never goes back.
         let stored = clock.max(0) as u64;
@@ -323,10 +326,15 @@ impl Database {
         self.queues.insert(name.clone(), queue);
     }
 
-    /// Lets every process look up the numbers of its queues again.
+    /// Lets every process look up the numbers and settings of its queues again.
     pub(super) fn forget_queues(&mut self) -> Result<()> {
+        self.forget();
+        self.execute("UPDATE meta SET changes = changes + 1")
+    }
+
+    fn forget(&mut self) {
         self.queues.clear();
-        self.execute("UPDATE meta SET drops = drops + 1")
+        self.known_settings.clear();
     }
 
     pub(super) fn count(&self, queue: i64, delta: &CountDelta) -> Result<()> {

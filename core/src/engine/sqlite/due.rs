@@ -6,10 +6,11 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, sort_key, state_number};
-use super::{cancel, expiry, outcomes, unique};
+use super::{cancel, expiry, outcomes, settings, unique};
 use crate::Result;
 use crate::engine::Ended;
 use crate::item::{EndingKind, State};
+use crate::settings::Setting;
 
 #[derive(Debug, Default)]
 pub(super) struct Moved {
@@ -47,12 +48,13 @@ pub(super) fn move_due(
         delta.count(State::Ready, item.priority, 1);
         moved.promoted += 1;
     }
+    let default_attempts = settings::of(db, queue)?.get(Setting::MaxAttempts);
     // Reclaimed items come before due ones, the oldest first: it gets the last, and so the lowest, position.
     for mut item in at_most(db, queue, State::Leased, limit, delta)?.into_iter().rev() {
-        let cancelled = cancel::retention(db, &item)?;
+        let cancelled = cancel::retention(db, queue, &item)?;
         let (state, at) = match cancelled {
             Some(retain) => (State::Cancelled, now.saturating_add(retain)),
-            None if item.ends_with_next() => (State::Dead, now),
+            None if item.ends_with_next(default_attempts) => (State::Dead, now),
             None => (State::Ready, now),
         };
         let sort_key = sort_key(state, item.priority, at);

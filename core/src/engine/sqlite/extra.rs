@@ -24,6 +24,13 @@ pub(super) struct Extra {
     pub(super) marked: bool,
 }
 
+impl Extra {
+    /// For how long the item is retained, in ms, if it was added with that.
+    pub(super) fn own_retain(&self) -> Option<i64> {
+        Some(self.retain).filter(|retain| *retain > 0)
+    }
+}
+
 /// The row of an item; the defaults if it has none. The result is not read unless `most` says how many bytes it may
 /// have. `None`: it has more.
 pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Option<Extra>> {

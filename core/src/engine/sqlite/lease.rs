@@ -10,11 +10,12 @@ use super::database::Database;
 use super::due::{move_due, next_due};
 use super::mend::set_right;
 use super::row::{COLUMNS, Data, Stored};
-use super::{expired, expiry, sweep};
+use super::{expired, expiry, settings, sweep};
 use crate::engine::{LeaseRequest, Leased, LeasedItem, Token};
 use crate::item::State;
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
+use crate::settings::{Paused, Setting};
 use crate::{Error, Result};
 
 /// Limit of the items that one lease moves, for each state they come from.
@@ -28,9 +29,11 @@ const SWEEP_BYTES: i64 = 1 << 20;
 const STUCK: Duration = Duration::from_secs(1);
 
 /// What a lease has to know of a queue.
+#[derive(Clone, Copy)]
 struct Outlook {
-    paused: bool,
-    /// Some items are retained or have expired, or reserved times of unique keys are over.
+    paused: Paused,
+    /// Some items are retained or have expired, reserved times of unique keys are over, or the settings limit what the
+    /// queue keeps.
     sweeps: bool,
     /// Some items have expired.
     expired: bool,
@@ -47,13 +50,17 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
                 WHERE queue = ?1 AND state = 2 AND sort_key <= 9223372036854775807),
             EXISTS (SELECT 1 FROM extra WHERE queue = ?1 AND expires_at BETWEEN 0 AND ?2)
         FROM queue WHERE queue = ?1";
+    let settings = settings::of(db, queue)?;
+    let limits = [Setting::MaxDead, Setting::MaxDeadAge, Setting::MaxRetained];
+    let limited = limits.into_iter().any(|limit| settings.get(limit) > 0);
     db.run(OUTLOOK, |s| {
         s.query_row([queue, db.now as i64], |row| {
             let next: [Option<i64>; 2] = [row.get(2)?, row.get(3)?];
             let next = next.into_iter().flatten().min();
             let expired: bool = row.get(4)?;
-            let sweeps = expired || row.get(1)?;
-            Ok(Outlook { paused: row.get(0)?, sweeps, expired, next })
+            let sweeps = expired || limited || row.get(1)?;
+            let paused = Paused::at(row.get(0)?, db.now);
+            Ok(Outlook { paused, sweeps, expired, next })
         })
     })
 }
@@ -62,12 +69,16 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
 pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>> {
     let nothing = |look_in| Ok(Some(Leased { items: Vec::new(), look_in }));
     let Some(queue) = db.queue(name)? else { return nothing(None) };
-    let Outlook { paused, sweeps, next, .. } = outlook(db, queue)?;
+    let outlook = outlook(db, queue)?;
+    let Outlook { paused, sweeps, next, .. } = outlook;
     let is_due = next.is_some_and(|at| at <= db.now as i64);
-    if is_due || (!paused && any_ready(db, queue)?) || (sweeps && sweep::any(db, queue)?) {
+    if is_due
+        || (paused == Paused::No && any_ready(db, queue)?)
+        || (sweeps && sweep::any(db, queue)?)
+    {
         return Ok(None);
     }
-    nothing(next.map(|at| db.time_until(at)))
+    nothing(outlook.next_look(next).map(|at| db.time_until(at)))
 }
 
 fn any_ready(db: &Database, queue: i64) -> Result<bool> {
@@ -83,7 +94,8 @@ pub(super) fn lease(
         return Ok(Leased { items: Vec::new(), look_in: None });
     };
     let mut delta = CountDelta::default();
-    let Outlook { paused, sweeps, expired, mut next } = outlook(db, queue)?;
+    let outlook = outlook(db, queue)?;
+    let Outlook { paused, sweeps, expired, mut next } = outlook;
     let (mut cut_short, mut stuck) = (false, false);
     if next.is_some_and(|at| at <= db.now as i64) {
         let moved = move_due(db, queue, MOVE_STEP, &mut delta)?;
@@ -103,7 +115,7 @@ pub(super) fn lease(
         cut_short: false,
         items: Vec::new(),
     };
-    if !paused {
+    if paused == Paused::No {
         for group in wanted {
             if !taking.take(db, queue, group, &mut delta)? {
                 break;
@@ -115,6 +127,7 @@ pub(super) fn lease(
     delta.leases += items.len() as i64;
     db.count(queue, &delta)?;
     let ends = items.iter().map(|item| item.deadline_ms as i64);
+    let next = outlook.next_look(next);
     let look_in = match next.into_iter().chain(ends).min() {
         _ if cut_short => Some(Duration::ZERO),
         _ if stuck => Some(STUCK),
@@ -137,6 +150,16 @@ struct Taking {
     /// The next request may find more.
     cut_short: bool,
     items: Vec<LeasedItem>,
+}
+
+impl Outlook {
+    /// When a lease may find more than now.
+    fn next_look(&self, next: Option<i64>) -> Option<i64> {
+        match self.paused {
+            Paused::Until(end) => Some(next.map_or(end as i64, |at| at.min(end as i64))),
+            Paused::No | Paused::UntilResumed => next,
+        }
+    }
 }
 
 impl Taking {

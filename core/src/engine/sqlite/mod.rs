@@ -25,6 +25,7 @@ mod expiry;
 mod extra;
 mod files;
 mod info;
+mod known_settings;
 mod large;
 mod lease;
 mod leasing;
@@ -45,6 +46,7 @@ mod quiesce;
 mod readable;
 mod reader;
 mod row;
+mod settings;
 mod settle;
 mod sweep;
 #[cfg(test)]

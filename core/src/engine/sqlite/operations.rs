@@ -10,7 +10,8 @@ use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
-    add, admin, cancel, change, clean, dropped, list, maintenance, outcomes, query, settle,
+    add, admin, cancel, change, clean, dropped, list, maintenance, outcomes, query, settings,
+    settle,
 };
 use crate::Result;
 use crate::access::Role;
@@ -23,6 +24,7 @@ use crate::engine::{
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
+use crate::settings::{Configure, Pause, Settings};
 
 #[async_trait]
 impl Engine for SqliteEngine {
@@ -264,12 +266,32 @@ impl Engine for SqliteEngine {
         self.read(maintenance::diagnose).await
     }
 
-    async fn set_paused(&self, queue: &QueueName, paused: bool) -> Result<()> {
+    async fn set_paused(
+        &self,
+        queue: &QueueName,
+        pause: Pause,
+        request_id: &RequestId,
+    ) -> Result<()> {
         let (executor, name) = (self.executor()?, queue.clone());
-        let pause = move |db: &mut Database| admin::set_paused(db, &name, paused);
-        executor.run(true, self.until(), pause).await?;
+        let set = move |db: &mut Database| settings::set_paused(db, &name, pause);
+        executor.run(true, request_id.until, set).await?;
         executor.notifier().changed(queue);
         Ok(())
+    }
+
+    async fn configure(
+        &self,
+        queue: &QueueName,
+        change: &Configure,
+        request_id: &RequestId,
+    ) -> Result<Option<Settings>> {
+        let (name, change) = (queue.clone(), change.clone());
+        let configure = move |db: &mut Database| settings::configure(db, &name, &change);
+        self.executor()?.run(true, request_id.until, configure).await
+    }
+
+    async fn settings(&self, queue: &QueueName) -> Result<Settings> {
+        self.query(queue, self.until(), settings::settings).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

@@ -10,7 +10,7 @@ use super::location::Location;
 use super::opening::Opening;
 use super::{
     add, admin, audit, cancel, change, clean, dropped, lease, list, maintenance, open, outcomes,
-    query, settle,
+    query, settings, settle,
 };
 use crate::clock::Clock;
 use crate::engine::{
@@ -19,6 +19,7 @@ use crate::engine::{
 };
 use crate::item::{Due, Item, State};
 use crate::name::QueueName;
+use crate::settings::{Configure, Pause, Setting};
 
 /// Cancels an item in each way.
 fn cancel_all(db: &mut Database, name: &QueueName) {
@@ -95,6 +96,19 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     let token = leased[0].token;
     settle::release(db, &name, &[Release { token, id: Bytes::new(), delay_ms: 0, reason: None }])
         .unwrap();
+    let changes = Setting::ALL.map(|setting| (setting, 1)).to_vec();
+    let change = Configure { changes, revision: None };
+    assert!(settings::configure(db, &name, &change).unwrap().is_some());
+    settings::set_paused(db, &name, Pause::For(1)).unwrap();
+    let dead = items.iter().rev().take(4).map(|item| Bury {
+        target: Target { id: Bytes::copy_from_slice(item.id()), generation: None },
+        error: "".into(),
+    });
+    change::bury(db, &name, &dead.collect::<Vec<_>>()).unwrap();
+    let _ = clean::nothing_due(db, &name).unwrap();
+    db.now += 10;
+    clean::light_clean(db, &name).unwrap();
+    settings::check(db, &name, true, &mut Default::default()).unwrap();
     query::counts(db, &name).unwrap();
     let ids = [1, 7].map(|id| Bytes::from(vec![id]));
     query::get(db, &name, &ids, true).unwrap();

@@ -12,6 +12,7 @@ use crate::Result;
 use crate::item::{Counts, ItemInfo, Totals};
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
+use crate::settings::Paused;
 
 pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
     let Some(queue) = db.queue(name)? else { return Ok(Counts::default()) };
@@ -24,7 +25,7 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
                 dead: n("dead")?,
                 completed: n("kept_completed")?,
                 cancelled: n("kept_cancelled")?,
-                paused: row.get("paused")?,
+                paused: Paused::at(row.get("paused")?, db.now) != Paused::No,
                 totals: Totals {
                     added: n("added")?,
                     leased: n("leases")?,

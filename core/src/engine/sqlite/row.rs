@@ -265,10 +265,12 @@ impl Stored {
         self.state.is_retained() && self.sort_key <= now_ms as i64
     }
 
-    /// Whether one more failed or expired attempt is the last.
-    pub(super) fn ends_with_next(&self) -> bool {
+    /// Whether one more failed or expired attempt is the last. `default`: the limit of an item without one of its own;
+    /// 0 if there is none.
+    pub(super) fn ends_with_next(&self, default: u64) -> bool {
         let attempts = u64::from(self.failures) + u64::from(self.expiries) + 1;
-        self.max_attempts > 0 && attempts >= u64::from(self.max_attempts)
+        let most = if self.max_attempts > 0 { self.max_attempts.into() } else { default };
+        most > 0 && attempts >= most
     }
 
     /// The data, from whichever table has it, unless it is larger than this.

@@ -3,13 +3,14 @@
 -- One row.
 --   clock     high-water mark of the time in ms, so that it never goes back
 --   sequence  no number above it was given to an item or a position; numbers are never reused
---   drops     how many queues were dropped; while it stays the same, a name stands for the same queue
+--   changes   how often a queue was dropped or configured; while it stays the same, a name stands for the same queue,
+--             with the same settings
 --   awaited   until when a client may wait for the end of an item of any queue
 CREATE TABLE meta (
     only     INTEGER PRIMARY KEY CHECK (only = 1),
     clock    INTEGER NOT NULL,
     sequence INTEGER NOT NULL,
-    drops    INTEGER NOT NULL,
+    changes  INTEGER NOT NULL,
     awaited  INTEGER NOT NULL
 ) STRICT;
 INSERT INTO meta VALUES (1, 0, 0, 0, 0);
@@ -19,6 +20,10 @@ INSERT INTO meta VALUES (1, 0, 0, 0, 0);
 --   corrected  how often its counts were corrected
 --   ready0 to ready9, delayed, leased, dead, kept_completed, kept_cancelled   how many items are in each state
 --   cancels    changes whenever the cancellation of leased items is requested
+--   paused     1 until it is resumed, or the time until which it is paused; 0, or a time that has passed, if it is not
+--   revision   goes up with each change of the settings; 0 if there was none
+--   max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age   the settings; 0 if not set
+--   swept      when a cleaner has last deleted what the settings do not allow
 --   the others are totals
 CREATE TABLE queue (
     queue     INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -50,7 +55,15 @@ CREATE TABLE queue (
     replaced  INTEGER NOT NULL DEFAULT 0,
     expired_unleased INTEGER NOT NULL DEFAULT 0,
     cancelled INTEGER NOT NULL DEFAULT 0,
-    cancels   INTEGER NOT NULL DEFAULT 0
+    cancels   INTEGER NOT NULL DEFAULT 0,
+    revision         INTEGER NOT NULL DEFAULT 0,
+    max_attempts     INTEGER NOT NULL DEFAULT 0,
+    retain           INTEGER NOT NULL DEFAULT 0,
+    max_dead         INTEGER NOT NULL DEFAULT 0,
+    max_retained     INTEGER NOT NULL DEFAULT 0,
+    max_dead_age     INTEGER NOT NULL DEFAULT 0,
+    max_retained_age INTEGER NOT NULL DEFAULT 0,
+    swept            INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 --   number      the generation

@@ -8,11 +8,12 @@ use super::mend::set_right;
 use super::row::{
     COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
 };
-use super::{cancel, change, expired, expiry, extra, outcomes, unique};
+use super::{cancel, change, expired, expiry, extra, outcomes, settings, unique};
 use crate::Result;
 use crate::engine::{Complete, Ended, Extend, Fail, Release, Token};
 use crate::item::{EndingKind, State};
 use crate::name::QueueName;
+use crate::settings::Setting;
 
 /// The usual case, which reads nothing of the item: its lease is current, and it is not retained.
 const COMPLETE_CURRENT: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2 AND state = 1
@@ -40,6 +41,7 @@ pub(super) fn complete(
     leases: &[Complete],
 ) -> Result<Vec<bool>> {
     let Some(queue) = db.queue(name)? else { return Ok(vec![false; leases.len()]) };
+    let retained_by_default = settings::of(db, queue)?.get(Setting::Retain) > 0;
     let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(leases.len());
     while answers.len() < leases.len() {
@@ -47,7 +49,7 @@ pub(super) fn complete(
         db.run(COMPLETE_CURRENT, |current| {
             for lease in &leases[answers.len()..] {
                 let (number, delivery) = numbers(lease.token);
-                let retained = lease.retain_ms.is_some_and(|ms| ms > 0);
+                let retained = lease.retain_ms.map_or(retained_by_default, |ms| ms > 0);
                 if retained || current.execute([number, queue, delivery])? == 0 {
                     break;
                 }
@@ -89,10 +91,11 @@ fn complete_any(
     if state.is_some_and(State::is_retained) || (lease.strict && !current) {
         return Ok(false);
     }
-    let retain = match lease.retain_ms {
-        Some(retain) => retain as i64,
-        None => extra::read(db, number, None)?.unwrap_or_default().retain,
+    let own = match lease.retain_ms {
+        Some(retain) => Some(retain as i64),
+        None => extra::read(db, number, None)?.unwrap_or_default().own_retain(),
     };
+    let retain = settings::retention(db, queue, own)?;
     if retain > 0 {
         // Who comes late makes a new generation.
         let number = match state {
@@ -159,7 +162,7 @@ pub(super) fn release(
         let lease = &leases[i];
         let (number, delivery) = numbers(lease.token);
         let delay = lease.delay_ms as i64;
-        let cancelled = cancel::retention(db, &found)?;
+        let cancelled = cancel::retention(db, queue, &found)?;
         let (state, at) = match (cancelled, delay) {
             (Some(retain), _) => (State::Cancelled, now.saturating_add(retain)),
             (None, 0) => (State::Ready, now),
@@ -204,6 +207,7 @@ pub(super) fn fail(
     leases: &[Fail],
 ) -> Result<Vec<Option<State>>> {
     let Some(queue) = db.queue(name)? else { return Ok(vec![None; leases.len()]) };
+    let default_attempts = settings::of(db, queue)?.get(Setting::MaxAttempts);
     let now = db.now as i64;
     let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(leases.len());
@@ -214,10 +218,10 @@ pub(super) fn fail(
         };
         let (number, delivery) = numbers(lease.token);
         let delay = lease.delay_ms as i64;
-        let cancelled = cancel::retention(db, &found)?;
+        let cancelled = cancel::retention(db, queue, &found)?;
         let (state, at) = match (cancelled, delay) {
             (Some(retain), _) => (State::Cancelled, now.saturating_add(retain)),
-            _ if lease.dead || found.ends_with_next() => (State::Dead, now),
+            _ if lease.dead || found.ends_with_next(default_attempts) => (State::Dead, now),
             (None, 0) => (State::Ready, now),
             (None, delay) => (State::Delayed, now + delay),
         };

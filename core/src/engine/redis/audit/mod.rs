@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use self::candidates::Candidates;
 use self::items::Large;
 use self::state::Audit;
-use super::keys::{ALL, Keys};
+use super::keys::{ALL, Keys, UP_TO_META};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -75,6 +75,7 @@ pub(super) async fn audit(
     for priority in 0..=MAX_PRIORITY {
         audit.check_counts(priority).await?;
     }
+    audit.check_settings().await?;
     if mend {
         engine.announce(queue).await;
     }
@@ -96,6 +97,18 @@ impl Audit<'_> {
                 let what = format!("{} is a {found}, not a {expected}", Keys::short_name(i));
                 self.report.note(Damage::WrongType, 1, false, what);
             }
+        }
+        Ok(())
+    }
+
+    async fn check_settings(&mut self) -> Result<()> {
+        let wrong = self.step(Script::AuditSettings, UP_TO_META, |command| {
+            command.arg(self.mend as u8);
+        });
+        for wrong in reply::list(wrong.await?)? {
+            // What another program has written may be no text.
+            let what = String::from_utf8_lossy(&reply::bytes(wrong)?).into_owned();
+            self.report.note(Damage::BadSettings, 1, self.mend, what);
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ if #named > 0 then
       end
     elseif not (scores[3][n] or scores[4][n] or scores[5][n] or has_passed(expiries[n])) then -- it has not ended
       local at = #gone.numbers + 1
-      retain_of[number] = tonumber(retains[n]) or 0
+      retain_of[number] = retention(retains[n])
       if retain_of[number] > 0 then
         retained[#retained + 1] = number
       else

@@ -9,7 +9,8 @@ local meta = redis.call('HMGET', META, 'paused', 'added', 'leased', 'completed',
   'gone:8', 'gone:9')
 local kept = '(' .. text(now)
 local reply = { redis.call('ZCARD', LEASED), redis.call('ZCARD', DELAYED), redis.call('ZCARD', DEAD),
-  redis.call('ZCOUNT', COMPLETED, kept, '+inf'), redis.call('ZCOUNT', CANCELLED, kept, '+inf'), meta[1] and 1 or 0, -1 }
+  redis.call('ZCOUNT', COMPLETED, kept, '+inf'), redis.call('ZCOUNT', CANCELLED, kept, '+inf'),
+  pause_end(meta[1]) and 1 or 0, -1 }
 local oldest
 local budget = 800 -- entries to look at in all; most of them may be tombstones
 for p = 0, 9 do

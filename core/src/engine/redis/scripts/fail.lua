@@ -21,11 +21,12 @@ for i, number in ipairs(leases) do
     x.failures, x.deliveries = x.failures + 1, x.deliveries + 1
     x.front, x.since, x.error = 0, now + math.max(0, delay), ARGV[2 + 4 * i]
     note_ending(x, 'F')
+    local most = x.max_attempts > 0 and x.max_attempts or ends and ends.default_attempts() or 0
     answers[i] = '1'
     if marked and marked[number] then
       answers[i] = '3'
       cancelled[#cancelled + 1] = number
-    elseif delay < 0 or x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
+    elseif delay < 0 or most > 0 and x.failures + x.expiries >= most then
       answers[i] = '2'
       died[#died + 1] = number
       moves.at(DEAD, now, number)

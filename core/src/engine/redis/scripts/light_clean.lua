@@ -1,4 +1,5 @@
--- Moves due and expired items, and deletes retained ones whose time is over, in one bounded step.
+-- Moves due and expired items, and deletes retained ones whose time is over and what the settings allow no longer, in
+-- one bounded step.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, [3] at most how many items of each kind (500)
 -- Reply a string: promoted, expired, died, 1 if there may be more to delete, ms until the next is due, its lease
@@ -11,6 +12,8 @@ if refused then return refused end
 local promoted, expired, died = move_due(tonumber(ARGV[3]))
 if promoted + expired > died then notify_workers(redis.call('HGET', META, 'waiting'), now) end
 local more = sweep(tonumber(ARGV[3]), MAX_REPLY)
+local settings = read_settings()
+if settings.max_dead or settings.max_retained then redis.call('HSET', META, 'swept', text(now)) end
 local due = earlier(next_due(), next_sweep())
 local due_in = due and math.max(0, due - now) or -1
 local answer = string.format('%d %d %d %d %d', promoted, expired, died, more and 1 or 0, due_in)

@@ -1,14 +1,17 @@
--- Stops leasing; other operations go on. Makes the queue if there is none.
--- KEYS  see parts/keys.lua, up to META
--- ARGV  [1] salt of the incarnation
-local meta = redis.call('HMGET', META, 'format', 'last')
+-- Stops leasing, for a time or until it is resumed; other operations go on. Makes the queue if there is none.
+-- KEYS  see parts/keys.lua, up to WAKE
+-- ARGV  [1] lane, [2] number, [3] salt of the incarnation, [4] for how long, in ms (0: until `resume`)
+-- Reply 1
+local done = load_reply()
+if done then return done end
+
+local meta = redis.call('HMGET', META, 'format', 'waiting')
 local refused = refusal(meta[1])
 if refused then return refused end
-if not meta[1] then
-  local last = math.max(meta[2] and count_of(meta[2]) or 0, (now - YEAR_2026) * 256)
-  local number = in_base_36(last + 1) .. ARGV[1]
-  redis.call('HSET', META, 'last', number)
-  make_queue(number)
-end
-redis.call('HSET', META, 'paused', 1)
-return 1
+if not meta[1] then make_empty_queue(ARGV[3]) end
+local duration = tonumber(ARGV[4])
+redis.call('HSET', META, 'paused', duration > 0 and text(now + duration) or '1')
+-- The pause may end earlier than the one that clients know of.
+if duration > 0 then notify_workers(meta[2], now + duration) end
+save_reply('1')
+return '1'

@@ -1,8 +1,10 @@
 -- Resumes leasing after a pause, and notifies a waiting client, which notifies the next.
 -- KEYS  see parts/keys.lua, up to WAKE
-if redis.call('HDEL', META, 'paused') == 1 then
-  notify_workers(redis.call('HGET', META, 'waiting'), 0)
-else
-  touch()
-end
-return 1
+-- ARGV  [1] lane, [2] number
+-- Reply 1
+local done = load_reply()
+if done then return done end
+
+if redis.call('HDEL', META, 'paused') == 1 then notify_workers(redis.call('HGET', META, 'waiting'), 0) end
+save_reply('1')
+return '1'

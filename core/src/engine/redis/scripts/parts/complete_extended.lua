@@ -58,7 +58,7 @@ local function complete(at, to)
   end
   -- If a batch has a lease twice, the second one does not count.
   if alike and redis.call('ZREM', LEASED, unpack(numbers)) == count then
-    return complete_alike(numbers, ids, retain_all >= 0 and retain_all or tonumber(usual) or 0, results)
+    return complete_alike(numbers, ids, retention(retain_all >= 0 and retain_all or usual), results)
   end
 
   local answers, seen, alive = {}, {}, nil
@@ -80,8 +80,8 @@ local function complete(at, to)
     end
     if not seen[number] and (current or (not strict[i] and alive[i])) then
       seen[number], answers[i] = true, '1'
-      local retain = tonumber(retain_of[i]) or retain_all
-      if retain < 0 then retain = tonumber(stored[i]) or 0 end
+      local own = tonumber(retain_of[i]) or retain_all
+      local retain = retention(own >= 0 and own or stored[i])
       local batch = leased[i] and (retain > 0 and kept or gone) or (retain > 0 and kept_late or gone_late)
       local n = #batch.numbers + 1
       batch.numbers[n], batch.ids[n], batch.details[n], batch.known[n] = number, ids[i], details[i], true

@@ -15,11 +15,12 @@ local function move_due(limit)
       x.expiries = x.expiries + 1
       x.deliveries = x.deliveries + 1
       note_ending(x, 'E')
+      local most = x.max_attempts > 0 and x.max_attempts or ends and ends.default_attempts() or 0
       changed[#changed + 1] = number
       changed[#changed + 1] = pack_details(x)
       if marked and marked[number] then
         cancelled[#cancelled + 1] = number
-      elseif x.max_attempts > 0 and x.failures + x.expiries >= x.max_attempts then
+      elseif most > 0 and x.failures + x.expiries >= most then
         moves.at(DEAD, now, number)
         dead[#dead + 1] = number
       else

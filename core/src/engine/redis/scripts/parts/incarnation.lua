@@ -1,4 +1,4 @@
--- Makes the queue. It exists from its first item or pause until it is dropped. Each time it is made it gets
+-- Makes the queue. It exists from its first item, pause or setting until it is dropped. Each time it is made it gets
 -- a unique incarnation, a number like those of items. If a client waits already for an item that does not exist, the queue
 -- is extended.
 local function make_queue(incarnation, format)

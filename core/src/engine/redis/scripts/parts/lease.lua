@@ -1,6 +1,6 @@
 -- Moves due and expired items, then takes items for the calls that wait. The items are in the lists of
--- parts/take.lua. Returns ms until the next item is due or expires (-1: there is none; 0: ask again now), or an
--- error for a queue that this script cannot change.
+-- parts/take.lua. Returns ms until the next item is due or expires, or a pause ends (-1: nothing is; 0: ask again now),
+-- or an error for a queue that this script cannot change.
 -- ARGV[at]  poll interval: how long (ms) the caller waits before it asks again if there are too few items,
 --           0 if it does not wait; then to ARGV[to] groups of: how many items, duration in ms
 -- touched   how many items the script has handled before; half of the rest of 1,000 is for moving
@@ -8,7 +8,7 @@ local function lease(at, to, touched)
   local poll_interval, wanted = tonumber(ARGV[at]), 0
   for i = at + 1, to, 2 do wanted = wanted + tonumber(ARGV[i]) end
   local meta = redis.call('HMGET', META, 'paused', 'waiting', 'leased', 'watched', 'format')
-  local paused, waiting = meta[1], tonumber(meta[2]) or 0
+  local paused, waiting = pause_end(meta[1]), tonumber(meta[2]) or 0
   local refused = refusal(meta[5])
   if refused then return refused end
   local due = next_due()
@@ -18,6 +18,7 @@ local function lease(at, to, touched)
     due = next_due()
   end
   sweep(100, 1048576)
+  if paused and paused < (due or math.huge) then due = paused end
 
   local more = not paused and take(at, wanted, touched)
   local got = #numbers

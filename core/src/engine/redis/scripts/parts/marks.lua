@@ -18,7 +18,7 @@ end
 local function end_marked(numbers, marked)
   local kept, retains, gone, ids, kept_ids = {}, {}, {}, {}, {}
   for i, retain in ipairs(redis.call('HMGET', RETAINS, unpack(numbers))) do
-    retain = tonumber(retain) or 0
+    retain = retention(retain)
     if retain > 0 then
       kept[#kept + 1], retains[#retains + 1], kept_ids[#kept_ids + 1] = numbers[i], retain, marked[numbers[i]]
     else

@@ -1,0 +1,144 @@
+//! Settings of a queue, and pausing it.
+
+use leaseq::{PauseOptions, Settings};
+
+use crate::error::{leaseq_error, leaseq_status};
+use crate::pointer::{Grown, Out, duration, given, ms, since_epoch};
+use crate::queue::leaseq_queue;
+use crate::settings_options::leaseq_settings_options;
+use crate::status::status;
+
+/// The settings of a queue, which hold for every client. Later versions may append fields.
+// Appended fields must not fit into the padding at the end.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct leaseq_settings {
+    /// The limit of attempts of items that were added without one; 0: there is no limit.
+    pub max_attempts: u64,
+    /// How long an item is retained if neither it nor its completion says so; 0: not at all.
+    pub retain_ms: i64,
+    /// The most dead items that the queue keeps; 0: there is no limit.
+    pub max_dead: u64,
+    /// The most retained items that the queue keeps; 0: there is no limit.
+    pub max_retained: u64,
+    /// Dead items are removed after this time; 0: they stay.
+    pub max_dead_age_ms: i64,
+    /// The longest time for which an item is retained; 0: there is no limit.
+    pub max_retained_age_ms: i64,
+    /// Goes up with each change; 0: the queue was never configured. A pause is no change.
+    pub revision: u64,
+    /// Whether leasing is paused: 1 or 0.
+    pub paused: u64,
+    /// When leasing goes on by itself, in ms since 1970; -1: it is not paused, or until
+    /// leaseq_queue_resume().
+    pub paused_until_ms: i64,
+}
+
+impl From<Settings> for leaseq_settings {
+    fn from(settings: Settings) -> Self {
+        leaseq_settings {
+            max_attempts: settings.max_attempts.map_or(0, u64::from),
+            retain_ms: ms(settings.retain),
+            max_dead: settings.max_dead.unwrap_or(0),
+            max_retained: settings.max_retained.unwrap_or(0),
+            max_dead_age_ms: settings.max_dead_age.map_or(0, ms),
+            max_retained_age_ms: settings.max_retained_age.map_or(0, ms),
+            revision: settings.revision,
+            paused: settings.paused.into(),
+            paused_until_ms: settings.paused_until.map_or(-1, since_epoch),
+        }
+    }
+}
+
+/// Changes settings of this queue, which hold for every client. What `options` does not name stays
+/// as it is; NULL changes nothing. `settings` are those after the change, and `size` is
+/// `sizeof *settings`. `*configured` is false, and nothing has changed, if the stored revision is
+/// another than the expected one; then `settings` is all zero. `configured` may be NULL. A change
+/// that changes nothing keeps the revision.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a value outside its limits; an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_configure(
+    queue: Option<&leaseq_queue>,
+    options: Option<&leaseq_settings_options>,
+    settings: *mut leaseq_settings,
+    size: usize,
+    configured: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let configured = Out::wanted(configured, false);
+            let settings = Grown::new(settings, size, "settings")?;
+            let queue = given(queue, "queue")?;
+            let change = options.map(|options| options.0.clone()).unwrap_or_default();
+            if let Some(found) = queue.run(async |queue| queue.configure(change).await)? {
+                settings.set(found.into());
+                configured.set(true);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The settings of this queue, and whether it is paused. `size` is `sizeof *settings`.
+/// @return `LEASEQ_OK`, or an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_settings(
+    queue: Option<&leaseq_queue>,
+    settings: *mut leaseq_settings,
+    size: usize,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let settings = Grown::new(settings, size, "settings")?;
+            let queue = given(queue, "queue")?;
+            settings.set(queue.run(async |queue| queue.settings().await)?.into());
+            Ok(())
+        })
+    }
+}
+
+/// Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing
+/// and reclaiming continue; calls that lease wait or return nothing.
+/// @return `LEASEQ_OK`, or an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_pause(
+    queue: Option<&leaseq_queue>,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe { status(error, || given(queue, "queue")?.run(async |queue| queue.pause().await)) }
+}
+
+/// As leaseq_queue_pause(), for this time, 1 ms to 366 days. Then leasing goes on by itself, and
+/// waiting calls wake. Of several pauses the last one counts.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for another time; an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_pause_with(
+    queue: Option<&leaseq_queue>,
+    duration_ms: i64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let queue = given(queue, "queue")?;
+            let options = PauseOptions::new().duration(duration(duration_ms, "a pause")?);
+            queue.run(async |queue| queue.pause_with(options).await)
+        })
+    }
+}
+
+/// Resumes leasing after leaseq_queue_pause(); waiting calls wake.
+/// @return `LEASEQ_OK`, or an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_resume(
+    queue: Option<&leaseq_queue>,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe { status(error, || given(queue, "queue")?.run(async |queue| queue.resume().await)) }
+}

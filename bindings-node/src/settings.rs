@@ -1,0 +1,117 @@
+//! Settings of a queue, and pausing it.
+
+use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT};
+use leaseq::{PauseOptions, Settings, SettingsChange};
+use napi_derive::napi;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::input::{duration, whole};
+use crate::queue::NativeQueue;
+use crate::time::ms;
+use crate::wire::Outcome;
+
+#[napi]
+impl NativeQueue {
+    /// `changed`: which of the settings are named, in the order of `change`; without a value they are
+    /// removed. Answers with settings, or null if another revision is stored.
+    #[napi]
+    pub fn configure(
+        &self,
+        call: u32,
+        changed: Vec<bool>,
+        values: Vec<Option<f64>>,
+        revision: Option<f64>,
+    ) {
+        let change = change(&changed, &values, revision);
+        self.call(call, change, |queue, change| async move {
+            let settings = queue.configure(change).await?;
+            Ok(Outcome::Json(settings.as_ref().map_or(Value::Null, about)))
+        });
+    }
+
+    /// Answers with settings.
+    #[napi]
+    pub fn settings(&self, call: u32) {
+        self.call(call, Ok(()), |queue, ()| async move {
+            Ok(Outcome::Json(about(&queue.settings().await?)))
+        });
+    }
+
+    /// Without a duration until it is resumed. Answers with nothing.
+    #[napi]
+    pub fn pause(&self, call: u32, duration_ms: Option<f64>) {
+        let options = duration_ms
+            .map(|ms| duration("a pause", ms))
+            .transpose()
+            .map(|time| time.into_iter().fold(PauseOptions::new(), PauseOptions::duration));
+        self.call(call, options, |queue, options| async move {
+            queue.pause_with(options).await?;
+            Ok(Outcome::Done)
+        });
+    }
+
+    /// Answers with nothing.
+    #[napi]
+    pub fn resume(&self, call: u32) {
+        self.call(call, Ok(()), |queue, ()| async move {
+            queue.resume().await?;
+            Ok(Outcome::Done)
+        });
+    }
+}
+
+fn change(
+    changed: &[bool],
+    values: &[Option<f64>],
+    revision: Option<f64>,
+) -> Result<SettingsChange, Failure> {
+    let named = |place: usize| changed.get(place) == Some(&true);
+    let value = |place: usize| values.get(place).copied().flatten();
+    let kept = |what: &str, place| {
+        let limits = format!("a whole number between 1 and {MAX_KEPT}");
+        value(place).map(|most| whole::<u64>(what, most, &limits)).transpose()
+    };
+    let time = |what: &str, place| value(place).map(|ms| duration(what, ms)).transpose();
+    let mut change = SettingsChange::new();
+    if named(0) {
+        let limits = format!("a whole number between 1 and {MAX_ATTEMPTS}");
+        let most = value(0).map(|most| whole::<u32>("max_attempts", most, &limits));
+        change = change.max_attempts(most.transpose()?);
+    }
+    if named(1) {
+        change = change.retain(time("a retention", 1)?);
+    }
+    if named(2) {
+        change = change.max_dead(kept("max_dead", 2)?);
+    }
+    if named(3) {
+        change = change.max_retained(kept("max_retained", 3)?);
+    }
+    if named(4) {
+        change = change.max_dead_age(time("max_dead_age", 4)?);
+    }
+    if named(5) {
+        change = change.max_retained_age(time("max_retained_age", 5)?);
+    }
+    if let Some(revision) = revision {
+        let revision = whole("a revision of", revision, "a whole number, 0 or more")?;
+        change = change.expect_revision(revision);
+    }
+    Ok(change)
+}
+
+fn about(settings: &Settings) -> Value {
+    let time = |time: Option<std::time::Duration>| time.map(|time| time.as_millis() as f64);
+    json!({
+        "maxAttempts": settings.max_attempts,
+        "retainMs": settings.retain.as_millis() as f64,
+        "maxDead": settings.max_dead,
+        "maxRetained": settings.max_retained,
+        "maxDeadAgeMs": time(settings.max_dead_age),
+        "maxRetainedAgeMs": time(settings.max_retained_age),
+        "revision": settings.revision,
+        "paused": settings.paused,
+        "pausedUntilMs": settings.paused_until.map(ms),
+    })
+}

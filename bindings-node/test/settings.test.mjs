@@ -1,0 +1,101 @@
+// Settings of a queue: which options are given, and what comes back.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { errorOf, onEachEngine } from './support/engines.mjs'
+
+const NONE = {
+  maxAttempts: null,
+  retainMs: 0,
+  maxDead: null,
+  maxRetained: null,
+  maxDeadAgeMs: null,
+  maxRetainedAgeMs: null,
+  revision: 0,
+  paused: false,
+  pausedUntilMs: null,
+}
+const ALL = {
+  maxAttempts: 5,
+  retainMs: 1000,
+  maxDead: 10,
+  maxRetained: 20,
+  maxDeadAgeMs: 500,
+  maxRetainedAgeMs: 86_400_000,
+}
+
+onEachEngine('settings', (place) => {
+  test('undefined leaves a setting, null removes it', async () => {
+    const queue = place.queue()
+    assert.deepEqual(await queue.settings(), NONE)
+    const first = await queue.configure(ALL)
+    assert.deepEqual(first, { ...NONE, ...ALL, revision: first.revision })
+    assert(first.revision > 1.6e12)
+    assert.deepEqual(await queue.settings(), first)
+    const change = { maxAttempts: null, retainMs: null, maxDead: undefined, maxDeadAgeMs: null }
+    const second = await queue.configure(change)
+    assert(second.revision > first.revision)
+    const left = { ...first, maxAttempts: null, retainMs: 0, maxDeadAgeMs: null }
+    assert.deepEqual(second, { ...left, revision: second.revision })
+    assert.deepEqual(await queue.configure({}), second)
+  })
+
+  test('another revision is refused', async () => {
+    const queue = place.queue()
+    const { revision } = await queue.configure({ maxDead: 5 }, { revision: 0 })
+    for (const other of [0, revision - 1, revision + 1]) {
+      assert.equal(await queue.configure({ maxDead: 6 }, { revision: other }), null)
+    }
+    const changed = await queue.configure({ maxDead: 6 }, { revision })
+    assert.equal(changed.maxDead, 6)
+    assert.deepEqual(await queue.settings(), changed)
+  })
+
+  test('a pause has a duration', async () => {
+    const queue = place.queue()
+    const before = Date.now()
+    await queue.pause({ durationMs: 3_600_000 })
+    const { paused, pausedUntilMs } = await queue.settings()
+    assert(paused && Math.abs(pausedUntilMs - before - 3_600_000) < 60_000)
+    await queue.pause()
+    assert.equal((await queue.settings()).pausedUntilMs, null)
+    await queue.addItem('x')
+    assert.equal(await queue.lease({ durationMs: 1000, waitMs: 0 }), null)
+    await queue.pause({ durationMs: 50 })
+    assert(await queue.lease({ durationMs: 1000, waitMs: 10_000 }), 'the end of the pause wakes it')
+  })
+
+  test('wrong values change nothing', async () => {
+    const queue = place.queue()
+    for (const change of [
+      { maxAttempts: 0 },
+      { maxAttempts: 65_536 },
+      { maxAttempts: 1.5 },
+      { maxAttempts: '5' },
+      { retainMs: 367 * 86_400_000 },
+      { retainMs: -1 },
+      { maxDead: 0 },
+      { maxDead: NaN },
+      { maxRetained: 1e12 },
+      { maxRetained: true },
+      { maxDeadAgeMs: 0 },
+      { maxRetainedAgeMs: Infinity },
+      { maxdead: 5 },
+      { revision: 5 },
+      null,
+      undefined,
+      5,
+    ]) {
+      const error = await errorOf(queue.configure(change))
+      assert.equal(error.code, 'INVALID', JSON.stringify(change))
+    }
+    for (const revision of [-1, 1.5, '1', null]) {
+      const error = await errorOf(queue.configure({ maxDead: 5 }, { revision }))
+      assert.equal(error.code, 'INVALID', JSON.stringify(revision))
+    }
+    for (const durationMs of [0, -1, NaN, 367 * 86_400_000, '1', null]) {
+      assert.equal((await errorOf(queue.pause({ durationMs }))).code, 'INVALID', durationMs)
+    }
+    assert.equal((await queue.settings()).revision, 0)
+  })
+})

@@ -1,0 +1,105 @@
+//! Settings of a queue, and pausing it.
+
+use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT};
+use leaseq::{PauseOptions, SettingsChange};
+use pyo3::prelude::*;
+
+use crate::answer::Answer;
+use crate::convert;
+use crate::queue::{Caller, Queue, Reply};
+
+/// The arguments of `configure`. `...` for what is not given: `None` removes a setting.
+type Given<'py> = (
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+);
+
+/// What an argument says: nothing, to remove the setting, or a value.
+fn given<'py, T>(
+    value: &Bound<'py, PyAny>,
+    read: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Option<Option<T>>> {
+    Ok(match () {
+        () if value.is(value.py().Ellipsis()) => None,
+        () if value.is_none() => Some(None),
+        () => Some(Some(read(value)?)),
+    })
+}
+
+fn change(given_values: &Given<'_>) -> PyResult<SettingsChange> {
+    let (attempts, retain, dead, retained, dead_age, retained_age, revision) = given_values;
+    let kept = |what: &'static str| {
+        move |value: &Bound<'_, PyAny>| {
+            Ok(u64::from(convert::number(what, value, 1, MAX_KEPT as u32)?))
+        }
+    };
+    let mut change = SettingsChange::new();
+    let most = |value: &Bound<'_, PyAny>| convert::number("max_attempts", value, 1, MAX_ATTEMPTS);
+    if let Some(most) = given(attempts, most)? {
+        change = change.max_attempts(most);
+    }
+    if let Some(retain) = given(retain, |value| convert::duration("retain", value))? {
+        change = change.retain(retain);
+    }
+    if let Some(most) = given(dead, kept("max_dead"))? {
+        change = change.max_dead(most);
+    }
+    if let Some(most) = given(retained, kept("max_retained"))? {
+        change = change.max_retained(most);
+    }
+    if let Some(most) = given(dead_age, |value| convert::duration("max_dead_age", value))? {
+        change = change.max_dead_age(most);
+    }
+    if let Some(most) = given(retained_age, |value| convert::duration("max_retained_age", value))? {
+        change = change.max_retained_age(most);
+    }
+    if !revision.is_none() {
+        change = change.expect_revision(convert::revision(revision)?);
+    }
+    Ok(change)
+}
+
+#[pymethods]
+impl Queue {
+    fn configure<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        given: Given<'py>,
+    ) -> Reply<'py> {
+        let change = change(&given)?;
+        self.run(py, bridge, async move |queue| {
+            Ok(Answer::Settings(queue.configure(change).await?.map(Box::new)))
+        })
+    }
+
+    fn settings<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| {
+            Ok(Answer::Settings(Some(Box::new(queue.settings().await?))))
+        })
+    }
+
+    fn pause<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        duration: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let mut options = PauseOptions::new();
+        if !duration.is_none() {
+            options = options.duration(convert::duration("a pause", duration)?);
+        }
+        self.run(py, bridge, async move |queue| {
+            queue.pause_with(options).await.map(|()| Answer::Nothing)
+        })
+    }
+
+    fn resume<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        self.run(py, bridge, async move |queue| queue.resume().await.map(|()| Answer::Nothing))
+    }
+}

@@ -1,0 +1,32 @@
+-- The settings of the queue. META has them in one field, as `name=value` with spaces between. What cannot be read, or
+-- is out of range, counts as not set.
+local function unpack_settings(packed)
+  local settings = {}
+  if not packed or packed == '' then return settings end
+  local year, many = 366 * 86400000, 1000000000
+  local most = { max_attempts = 65535, retain = year, max_dead = many, max_retained = many, max_dead_age = year,
+    max_retained_age = year }
+  for entry in string.gmatch(packed, '%S+') do
+    local name, value = string.match(entry, '^([%l_]+)=([1-9]%d*)$')
+    if most[name] and tonumber(value) <= most[name] then settings[name] = tonumber(value) end
+  end
+  return settings
+end
+
+-- The settings by name; nil for those that are not set. They are read once, and only if they matter.
+local known_settings
+local function read_settings()
+  known_settings = known_settings or unpack_settings(redis.call('HGET', META, 'settings'))
+  return known_settings
+end
+
+-- How many attempts an item has that was added without a limit of its own; 0: there is no limit.
+local function default_attempts() return read_settings().max_attempts or 0 end
+
+-- For how long (ms) an item is retained that ends now. `own`: what its completion says, or else the item; nil or false
+-- if neither does.
+local function retention(own)
+  local settings = read_settings()
+  local time = tonumber(own) or settings.retain or 0
+  return math.min(time, settings.max_retained_age or time)
+end

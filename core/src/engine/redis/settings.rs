@@ -1,0 +1,91 @@
+//! Settings of a queue, and pausing it.
+
+use redis::Cmd;
+
+use super::keys::{UP_TO_META, UP_TO_WAKE};
+use super::redis_engine::RedisEngine;
+use super::scripts::Script;
+use super::{number, reply};
+use crate::Result;
+use crate::engine::RequestId;
+use crate::name::QueueName;
+use crate::settings::{Configure, Pause, Paused, Setting, Settings, Stored};
+
+pub(super) async fn set_paused(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    pause: Pause,
+    request_id: &RequestId,
+) -> Result<()> {
+    let duration = match pause {
+        Pause::End => {
+            engine.run(queue, Script::Resume, UP_TO_WAKE, request_id, |_| ()).await?;
+            return Ok(());
+        }
+        Pause::Begin => 0,
+        Pause::For(ms) => ms,
+    };
+    let fill = |command: &mut Cmd| {
+        command.arg(&number::salt(request_id)[..]).arg(duration);
+    };
+    engine.run(queue, Script::Pause, UP_TO_WAKE, request_id, fill).await?;
+    // The queue may be new.
+    engine.announce(queue).await;
+    Ok(())
+}
+
+pub(super) async fn configure(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    change: &Configure,
+    request_id: &RequestId,
+) -> Result<Option<Settings>> {
+    let fill = |command: &mut Cmd| {
+        command.arg(&number::salt(request_id)[..]);
+        match change.revision {
+            Some(revision) => command.arg(revision),
+            None => command.arg(""),
+        };
+        for (setting, value) in &change.changes {
+            command.arg(setting.name()).arg(value);
+        }
+    };
+    let reply = engine.run(queue, Script::Configure, UP_TO_META, request_id, fill).await?;
+    let reply = reply::text(reply)?;
+    let Some((answer, shown)) = reply.split_once(' ') else { return Ok(None) };
+    if answer == "n" {
+        engine.announce(queue).await;
+    }
+    let (settings, stored) = read(shown)?;
+    if stored != Stored::default() {
+        engine.context.keys(queue).set_extended();
+    }
+    Ok(Some(settings))
+}
+
+pub(super) async fn settings(engine: &RedisEngine, queue: &QueueName) -> Result<Settings> {
+    let reply = engine.query(queue, Script::Settings, UP_TO_META, |_| ()).await?;
+    Ok(read(&reply::text(reply)?)?.0)
+}
+
+/// Reads what `scripts/parts/pack_settings.lua` shows.
+fn read(shown: &str) -> Result<(Settings, Stored)> {
+    let unexpected = || reply::unexpected(shown);
+    let mut words = shown.split(' ');
+    let mut number = || words.next().and_then(|word| word.parse::<i64>().ok());
+    let (revision, paused) = number().zip(number()).ok_or_else(unexpected)?;
+    let paused = match paused {
+        -1 => Paused::UntilResumed,
+        0 => Paused::No,
+        until => Paused::Until(until as u64),
+    };
+    let mut stored = Stored::default();
+    for word in words {
+        let (name, value) = word.split_once('=').ok_or_else(unexpected)?;
+        // A setting that this version does not know is left out.
+        if let Some(setting) = Setting::ALL.into_iter().find(|known| known.name() == name) {
+            stored.set(setting, value.parse().map_err(|_| unexpected())?);
+        }
+    }
+    Ok((Settings::new(stored, revision as u64, paused), stored))
+}

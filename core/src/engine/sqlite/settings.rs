@@ -1,0 +1,152 @@
+//! Settings of a queue, and pausing it.
+
+use rusqlite::{Row, params};
+
+use super::database::Database;
+use crate::Result;
+use crate::clean::{Damage, DeepReport};
+use crate::name::QueueName;
+use crate::options::MAX_PAUSE;
+use crate::settings::{Configure, Pause, Paused, Setting, Settings, Stored};
+
+const READ: &str =
+    "SELECT max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age,
+    revision, paused, swept FROM queue WHERE queue = ?1";
+
+/// The settings of a queue. What is out of range counts as not set.
+pub(super) fn of(db: &Database, queue: i64) -> Result<Stored> {
+    db.known_settings.get_or(queue, || db.run(READ, |s| s.query_row([queue], stored)))
+}
+
+fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
+    let mut stored = Stored::default();
+    for (column, setting) in Setting::ALL.into_iter().enumerate() {
+        stored.set(setting, u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0));
+    }
+    Ok(stored)
+}
+
+fn read(db: &Database, queue: i64) -> Result<(Stored, Settings)> {
+    db.run(READ, |s| {
+        s.query_row([queue], |row| {
+            let stored = stored(row)?;
+            let revision = u64::try_from(row.get::<_, i64>(6)?).unwrap_or(0);
+            let paused = Paused::at(row.get(7)?, db.now);
+            Ok((stored, Settings::new(stored, revision, paused)))
+        })
+    })
+}
+
+/// For how long an item is retained that ends now, in ms. `own`: what its completion says, or else the item.
+pub(super) fn retention(db: &Database, queue: i64, own: Option<i64>) -> Result<i64> {
+    let own = own.and_then(|time| u64::try_from(time).ok());
+    Ok(of(db, queue)?.retention(own) as i64)
+}
+
+pub(super) fn settings(db: &mut Database, name: &QueueName) -> Result<Settings> {
+    match db.queue(name)? {
+        Some(queue) => Ok(read(db, queue)?.1),
+        None => Ok(Settings::default()),
+    }
+}
+
+pub(super) fn configure(
+    db: &mut Database,
+    name: &QueueName,
+    change: &Configure,
+) -> Result<Option<Settings>> {
+    let (before, settings) = match db.queue(name)? {
+        Some(queue) => read(db, queue)?,
+        None => Default::default(),
+    };
+    if change.revision.is_some_and(|expected| expected != settings.revision) {
+        return Ok(None);
+    }
+    let mut after = before;
+    for (setting, value) in &change.changes {
+        after.set(*setting, *value);
+    }
+    if after == before {
+        return Ok(Some(settings));
+    }
+    let queue = db.queue_or_new(name)?;
+    // As on Redis, it follows the clock.
+    let revision = (settings.revision + 1).max(db.now);
+    write(db, queue, after, revision as i64)?;
+    Ok(Some(read(db, queue)?.1))
+}
+
+fn write(db: &mut Database, queue: i64, stored: Stored, revision: i64) -> Result<()> {
+    const WRITE: &str =
+        "UPDATE queue SET max_attempts = ?2, retain = ?3, max_dead = ?4, max_retained = ?5,
+        max_dead_age = ?6, max_retained_age = ?7, revision = ?8 WHERE queue = ?1";
+    let [attempts, retain, dead, retained, dead_age, retained_age] =
+        Setting::ALL.map(|setting| stored.get(setting) as i64);
+    let row = params![queue, attempts, retain, dead, retained, dead_age, retained_age, revision];
+    db.run(WRITE, |s| s.execute(row))?;
+    db.forget_queues()
+}
+
+pub(super) fn set_paused(db: &mut Database, name: &QueueName, pause: Pause) -> Result<()> {
+    let until = match pause {
+        Pause::End => 0,
+        Pause::Begin => 1,
+        Pause::For(ms) => db.now + ms,
+    };
+    // A queue that does not exist is not paused.
+    let queue = match db.queue(name)? {
+        Some(queue) => queue,
+        None if pause == Pause::End => return Ok(()),
+        None => db.queue_or_new(name)?,
+    };
+    const PAUSE: &str = "UPDATE queue SET paused = ?2 WHERE queue = ?1";
+    db.run(PAUSE, |s| s.execute([queue, until as i64]))?;
+    Ok(())
+}
+
+/// Checks that settings, revision and pause can be read. Those that cannot are dropped.
+pub(super) fn check(
+    db: &mut Database,
+    name: &QueueName,
+    mend: bool,
+    report: &mut DeepReport,
+) -> Result<()> {
+    let Some(queue) = db.queue(name)? else { return Ok(()) };
+    let found: [i64; 9] = db.run(READ, |s| {
+        s.query_row([queue], |row| {
+            let mut found = [0; 9];
+            for (column, value) in found.iter_mut().enumerate() {
+                *value = row.get(column)?;
+            }
+            Ok(found)
+        })
+    })?;
+    let readable = of(db, queue)?;
+    for (setting, value) in Setting::ALL.into_iter().zip(found) {
+        let wrong = value != readable.get(setting) as i64;
+        let what = format_args!("{} is {value}", setting.name());
+        report.note(Damage::BadSettings, u64::from(wrong), mend, what);
+    }
+    let [.., revision, paused, swept] = found;
+    let latest = (db.now as i64).saturating_add(MAX_PAUSE.as_millis() as i64 + 60_000);
+    let others = [
+        ("revision", revision, revision < 0),
+        ("paused", paused, !(0..=latest).contains(&paused)),
+        ("swept", swept, swept < 0),
+    ];
+    for (column, value, wrong) in others {
+        let what = format_args!("{column} is {value}");
+        report.note(Damage::BadSettings, u64::from(wrong), mend, what);
+        if wrong && mend {
+            // A revision that nobody has seen.
+            let right = if column == "revision" { db.now as i64 } else { 0 };
+            let set = format!("UPDATE queue SET {column} = ?2 WHERE queue = ?1");
+            db.run(&set, |s| s.execute([queue, right]))?;
+        }
+    }
+    if mend && found[..6] != Setting::ALL.map(|setting| readable.get(setting) as i64) {
+        let revision = if revision < 0 { db.now as i64 } else { revision };
+        write(db, queue, readable, revision)?;
+    }
+    Ok(())
+}

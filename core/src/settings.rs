@@ -1,0 +1,300 @@
+//! Settings of a queue, which are stored with it and hold for every client.
+
+use std::time::{Duration, SystemTime};
+
+use crate::options::{
+    MAX_ATTEMPTS, MAX_KEPT, MAX_RETAIN, MIN_KEPT_AGE, check_duration, check_kept, check_pause,
+    check_retain,
+};
+use crate::unix_time::from_ms;
+use crate::{Error, Result};
+
+/// One of the settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Setting {
+    MaxAttempts,
+    Retain,
+    MaxDead,
+    MaxRetained,
+    MaxDeadAge,
+    MaxRetainedAge,
+}
+
+impl Setting {
+    pub(crate) const ALL: [Setting; 6] = [
+        Setting::MaxAttempts,
+        Setting::Retain,
+        Setting::MaxDead,
+        Setting::MaxRetained,
+        Setting::MaxDeadAge,
+        Setting::MaxRetainedAge,
+    ];
+
+    /// The name under which the engines store it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Setting::MaxAttempts => "max_attempts",
+            Setting::Retain => "retain",
+            Setting::MaxDead => "max_dead",
+            Setting::MaxRetained => "max_retained",
+            Setting::MaxDeadAge => "max_dead_age",
+            Setting::MaxRetainedAge => "max_retained_age",
+        }
+    }
+
+    /// The highest value that is stored.
+    pub(crate) fn most(self) -> u64 {
+        match self {
+            Setting::MaxAttempts => MAX_ATTEMPTS.into(),
+            Setting::MaxDead | Setting::MaxRetained => MAX_KEPT,
+            Setting::Retain | Setting::MaxDeadAge | Setting::MaxRetainedAge => {
+                MAX_RETAIN.as_millis() as u64
+            }
+        }
+    }
+}
+
+/// The settings of a queue as they are stored: times in ms, and 0 for what is not set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Stored([u64; 6]);
+
+impl Stored {
+    pub(crate) fn get(self, setting: Setting) -> u64 {
+        self.0[setting as usize]
+    }
+
+    /// What is out of range counts as not set.
+    pub(crate) fn set(&mut self, setting: Setting, value: u64) {
+        self.0[setting as usize] = if value <= setting.most() { value } else { 0 };
+    }
+
+    /// For how long an item is retained that ends now, in ms. `own`: what its completion says, or else the item.
+    pub(crate) fn retention(self, own: Option<u64>) -> u64 {
+        let time = own.unwrap_or(self.get(Setting::Retain));
+        match self.get(Setting::MaxRetainedAge) {
+            0 => time,
+            most => time.min(most),
+        }
+    }
+}
+
+/// What leasing from a queue is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// It goes on.
+    End,
+    /// It stops, until it is resumed.
+    Begin,
+    /// It stops for so many ms.
+    For(u64),
+}
+
+/// A change of settings, for an engine.
+#[derive(Debug, Clone)]
+pub(crate) struct Configure {
+    /// Each with its new value; 0: it is not set any more.
+    pub(crate) changes: Vec<(Setting, u64)>,
+    /// The revision that must be stored.
+    pub(crate) revision: Option<u64>,
+}
+
+/// The settings of a queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// After so many failed or expired attempts an item is dead that was added without a limit of its own. `None`: it
+    /// has no limit.
+    pub max_attempts: Option<u32>,
+    /// For how long a completed or cancelled item is retained if neither the item nor its completion says so. Zero:
+    /// not at all.
+    pub retain: Duration,
+    /// The most dead items that the queue keeps; the oldest are removed. `None`: there is no limit.
+    pub max_dead: Option<u64>,
+    /// The most retained items that the queue keeps; those are removed first whose time ends first. `None`: there is
+    /// no limit.
+    pub max_retained: Option<u64>,
+    /// Dead items are removed after this time. `None`: they stay.
+    pub max_dead_age: Option<Duration>,
+    /// The longest time for which an item is retained, whatever it was added or completed with. `None`: there is no
+    /// limit.
+    pub max_retained_age: Option<Duration>,
+    /// Goes up with each change. 0: the queue was never configured.
+    pub revision: u64,
+    /// Whether leasing is paused. A pause is no change of settings, and has no revision.
+    pub paused: bool,
+    /// When leasing goes on by itself, by the server's clock. `None`: it is not paused, or until
+    /// [`resume`](crate::WorkQueue::resume).
+    pub paused_until: Option<SystemTime>,
+}
+
+/// What a queue is paused until, as an engine knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paused {
+    No,
+    UntilResumed,
+    /// Until this time, in ms since 1970, which has not passed.
+    Until(u64),
+}
+
+impl Paused {
+    /// By the time that is stored: 1 until it is resumed, 0 or a time that has passed if it is not paused.
+    pub(crate) fn at(stored: i64, now: u64) -> Paused {
+        match u64::try_from(stored) {
+            Ok(1) => Paused::UntilResumed,
+            Ok(until) if until > now => Paused::Until(until),
+            _ => Paused::No,
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn new(stored: Stored, revision: u64, paused: Paused) -> Settings {
+        let some = |setting| Some(stored.get(setting)).filter(|value| *value > 0);
+        let time = |setting| some(setting).map(Duration::from_millis);
+        Settings {
+            max_attempts: some(Setting::MaxAttempts).map(|most| most as u32),
+            retain: Duration::from_millis(stored.get(Setting::Retain)),
+            max_dead: some(Setting::MaxDead),
+            max_retained: some(Setting::MaxRetained),
+            max_dead_age: time(Setting::MaxDeadAge),
+            max_retained_age: time(Setting::MaxRetainedAge),
+            revision,
+            paused: paused != Paused::No,
+            paused_until: match paused {
+                Paused::Until(ms) => Some(from_ms(ms)),
+                Paused::No | Paused::UntilResumed => None,
+            },
+        }
+    }
+}
+
+/// What [`configure`](crate::WorkQueue::configure) changes of the settings of a queue; everything else stays as it is.
+/// `None` removes a setting.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettingsChange {
+    max_attempts: Option<Option<u32>>,
+    retain: Option<Option<Duration>>,
+    max_dead: Option<Option<u64>>,
+    max_retained: Option<Option<u64>>,
+    max_dead_age: Option<Option<Duration>>,
+    max_retained_age: Option<Option<Duration>>,
+    revision: Option<u64>,
+}
+
+impl SettingsChange {
+    /// Changes nothing yet.
+    pub fn new() -> Self {
+        SettingsChange::default()
+    }
+
+    /// After so many failed or expired attempts, 1 to 65,535, an item is dead that was added without a limit of its
+    /// own. It holds for items that are in the queue already, too.
+    pub fn max_attempts(mut self, most: impl Into<Option<u32>>) -> Self {
+        self.max_attempts = Some(most.into());
+        self
+    }
+
+    /// For how long, at most 366 days, a completed or cancelled item is retained if neither the item nor its
+    /// completion says so. Zero is the same as `None`.
+    pub fn retain(mut self, retain: impl Into<Option<Duration>>) -> Self {
+        self.retain = Some(retain.into());
+        self
+    }
+
+    /// The most dead items that the queue keeps, 1 to 1,000,000,000. Whoever leases or cleans removes the oldest
+    /// others.
+    pub fn max_dead(mut self, most: impl Into<Option<u64>>) -> Self {
+        self.max_dead = Some(most.into());
+        self
+    }
+
+    /// The most retained items that the queue keeps, 1 to 1,000,000,000. Whoever leases or cleans removes the others,
+    /// those first whose time ends first.
+    pub fn max_retained(mut self, most: impl Into<Option<u64>>) -> Self {
+        self.max_retained = Some(most.into());
+        self
+    }
+
+    /// Dead items are removed after this time, 1 ms to 366 days, by whoever leases or cleans.
+    pub fn max_dead_age(mut self, most: impl Into<Option<Duration>>) -> Self {
+        self.max_dead_age = Some(most.into());
+        self
+    }
+
+    /// The longest time, 1 ms to 366 days, for which items are retained that end from now on, whatever they were added
+    /// or completed with.
+    pub fn max_retained_age(mut self, most: impl Into<Option<Duration>>) -> Self {
+        self.max_retained_age = Some(most.into());
+        self
+    }
+
+    /// Changes nothing if the stored revision is another than this one, which the caller has seen. 0: the queue must
+    /// never have been configured.
+    pub fn expect_revision(mut self, revision: u64) -> Self {
+        self.revision = Some(revision);
+        self
+    }
+
+    pub(crate) fn validate(&self) -> Result<Configure> {
+        let mut changes = Vec::new();
+        let mut change = |setting, value: Option<Result<u64>>| -> Result<()> {
+            changes.push((setting, value.transpose()?.unwrap_or(0)));
+            Ok(())
+        };
+        if let Some(most) = self.max_attempts {
+            change(Setting::MaxAttempts, most.map(|most| check_attempts(most).map(u64::from)))?;
+        }
+        if let Some(retain) = self.retain {
+            change(Setting::Retain, retain.map(check_retain))?;
+        }
+        if let Some(most) = self.max_dead {
+            change(Setting::MaxDead, most.map(|most| check_kept("max_dead", most)))?;
+        }
+        if let Some(most) = self.max_retained {
+            change(Setting::MaxRetained, most.map(|most| check_kept("max_retained", most)))?;
+        }
+        let check_age = |name, age| check_duration(name, age, MIN_KEPT_AGE, MAX_RETAIN);
+        if let Some(most) = self.max_dead_age {
+            change(Setting::MaxDeadAge, most.map(|most| check_age("max_dead_age", most)))?;
+        }
+        if let Some(most) = self.max_retained_age {
+            change(Setting::MaxRetainedAge, most.map(|most| check_age("max_retained_age", most)))?;
+        }
+        Ok(Configure { changes, revision: self.revision })
+    }
+}
+
+fn check_attempts(most: u32) -> Result<u32> {
+    if (1..=MAX_ATTEMPTS).contains(&most) {
+        return Ok(most);
+    }
+    Err(Error::invalid(format_args!("max_attempts {most} is not between 1 and {MAX_ATTEMPTS}")))
+}
+
+/// How [`WorkQueue::pause_with`](crate::WorkQueue::pause_with) pauses.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct PauseOptions {
+    /// For how long, 1 ms to 366 days. Default: until [`resume`](crate::WorkQueue::resume).
+    pub duration: Option<Duration>,
+}
+
+impl PauseOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        PauseOptions::default()
+    }
+
+    /// Leasing goes on by itself after this time, 1 ms to 366 days.
+    pub fn duration(mut self, duration: Duration) -> Self {
+        self.duration = Some(duration);
+        self
+    }
+
+    pub(crate) fn validate(&self) -> Result<Pause> {
+        Ok(match self.duration {
+            Some(duration) => Pause::For(check_pause(duration)?),
+            None => Pause::Begin,
+        })
+    }
+}
