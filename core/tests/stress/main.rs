@@ -15,9 +15,11 @@ mod calls;
 mod faults;
 mod keys;
 mod many;
+mod odd;
 mod processes;
 mod producers;
 mod races;
+mod told;
 
 use std::sync::Arc;
 

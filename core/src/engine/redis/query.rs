@@ -117,7 +117,8 @@ pub(super) fn item_info(
     let time = |value, any_sign: bool| -> Result<_> {
         let score = reply::text(value)?.parse::<f64>().ok();
         let score = score.map(|ms| if any_sign { ms.abs() } else { ms.max(0.0) });
-        Ok(score.map(|ms| from_ms(ms as u64)))
+        // Half a millisecond less if it has expired and another item has its unique key.
+        Ok(score.map(|ms| from_ms(ms.ceil() as u64)))
     };
     Ok(Some(ItemInfo {
         id,

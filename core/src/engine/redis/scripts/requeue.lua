@@ -22,7 +22,7 @@ if #numbers > 0 then
   local delayed, leased = redis.call('ZMSCORE', DELAYED, unpack(numbers)), redis.call('ZMSCORE', LEASED, unpack(numbers))
   local expired = redis.call('ZMSCORE', EXPIRIES, unpack(numbers))
   for i = 1, #numbers do expired[i] = has_passed(expired[i]) and not leased[i] end
-  local keys, entries, taken = redis.call('HMGET', OWNED, unpack(numbers)), {}, {}
+  local keys, entries, taken, lost = redis.call('HMGET', OWNED, unpack(numbers)), {}, {}, {}
   local wanted, owner_of = {}, {}
   for i, key in ipairs(keys) do
     if key and (dead[i] or expired[i]) then wanted[#wanted + 1] = key end
@@ -33,6 +33,8 @@ if #numbers > 0 then
     if (dead[i] or expired[i]) and not (key and (taken[key] or is_taken(owner_of[key], number))) then
       if key then
         taken[key] = true
+        local owner = owner_of[key]
+        if owner and owner.expired and owner.number ~= number then lost[#lost + 1] = owner.number end
         entries[#entries + 1] = key
         entries[#entries + 1] = number .. ':' .. ARGV[3 + places[i]]
       end
@@ -47,6 +49,7 @@ if #numbers > 0 then
     end
   end
   if #revived > 0 then
+    expire_for_good(lost)
     if #entries > 0 then redis.call('HSET', UNIQUES, unpack(entries)) end
     for _, key in ipairs({ EXPIRIES, DEAD, DELAYED }) do redis.call('ZREM', key, unpack(revived)) end
     redis.call('HSET', DETAILS, unpack(changed))

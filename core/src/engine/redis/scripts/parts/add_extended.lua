@@ -21,7 +21,7 @@ local function reserved_for(i) return ARGV[(differing[i] or usual) + 1] end
 local function expires_in(i) return ARGV[(differing[i] or usual) + 3] end
 local function replaces(i) return extended and ARGV[(differing[i] or usual) + 2] == '1' end
 
-local old = find_conflicts(known, count, keys, replaces)
+local old, expired = find_conflicts(known, count, keys, replaces)
 
 -- An item that is replaced by one with another id is gone. One with the same id takes its place.
 local function report_replaced(number_of)
@@ -36,6 +36,7 @@ end
 -- are written. `number_of`: index of an item that is added to its number.
 local before_ids = (old or extended) and function(number_of)
   make_extended(meta[4])
+  expire_for_good(expired)
   local retains, owned, owners, timers, expiries = {}, {}, {}, {}, {}
   local retained, owning = 0, 0
   for i = 1, extended and count or 0 do

@@ -2,7 +2,8 @@
 -- `known`: for each item the number that its id leads to, or false; set to '0' for items that are not added, and
 -- to false for those that are. `key_of`: index of an item to its unique key, if it has one. `replaces(i)`: whether
 -- the item replaces others. Returns the items that make room, nil if there are none: numbers, ids, how many of
--- them are replaced, and until when their unique keys are reserved, by key.
+-- them are replaced, and until when their unique keys are reserved, by key. Also the items that have expired and lose
+-- their keys.
 local function find_conflicts(known, count, key_of, replaces)
   local keys, owner_of, twice = {}, {}, false
   for _, key in pairs(key_of) do
@@ -23,7 +24,7 @@ local function find_conflicts(known, count, key_of, replaces)
     owner_of[keys[k]] = owner
     if owner then look_at(owner.number, owner.id) end
   end
-  if #numbers == 0 and not twice then return nil end
+  if #numbers == 0 and not twice then return nil, {} end
 
   for from = 1, #numbers, 1000 do
     local to = math.min(#numbers, from + 999)
@@ -40,7 +41,7 @@ local function find_conflicts(known, count, key_of, replaces)
     return item and not item.makes_room and not (kept_until and kept_until <= now) and item
   end
 
-  local old, taken = { numbers = {}, ids = {}, known = {}, replaced = 0, reserved_until = {} }, {}
+  local old, taken, expired = { numbers = {}, ids = {}, known = {}, replaced = 0, reserved_until = {} }, {}, {}
   local function make_room(item)
     if not item or item.makes_room then return end
     if there(item.number) then old.replaced = old.replaced + 1 end
@@ -63,8 +64,9 @@ local function find_conflicts(known, count, key_of, replaces)
       make_room(items[known[i]])
       make_room(with_key)
       if key then taken[key] = true end
+      if owner and owner.expired then expired[#expired + 1] = owner.number end
     end
     known[i] = not fits and '0'
   end
-  return old.numbers[1] and old
+  return old.numbers[1] and old, expired
 end

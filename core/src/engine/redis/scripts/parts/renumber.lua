@@ -10,7 +10,7 @@ local function move_options(items, old)
   local retains, owned, keys, places, owners, expiries = {}, {}, {}, {}, {}, {}
   for _, item in ipairs(items) do
     if item.expires then
-      expiries[#expiries + 1] = text(item.expires)
+      expiries[#expiries + 1] = string.format('%.1f', item.expires)
       expiries[#expiries + 1] = item.number
     end
   end

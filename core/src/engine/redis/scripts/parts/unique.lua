@@ -29,6 +29,7 @@ end
 --   number, id    of the owner
 --   until_time    until when the key stays taken in any case, 0 if no longer than the owner needs it
 --   exists        the owner exists, and has not died
+--   expired       it has, and no sweep has found it yet
 --   alive         nor has it expired, or been retained for long enough
 local function find_owners(keys)
   local owners, there, their_keys, numbers, ids = {}, {}, {}, {}, {}
@@ -47,7 +48,8 @@ local function find_owners(keys)
   local cancelled = redis.call('ZMSCORE', CANCELLED, unpack(numbers))
   local expiries, leased = redis.call('ZMSCORE', EXPIRIES, unpack(numbers)), nil
   for n, owner in ipairs(there) do
-    local expired = expiries[n] and math.abs(tonumber(expiries[n])) <= now
+    local time = tonumber(expiries[n])
+    local expired = time and (math.abs(time) <= now or time % 1 ~= 0)
     if expired then
       leased = leased or redis.call('ZMSCORE', LEASED, unpack(numbers))
       expired = not leased[n]
@@ -55,6 +57,7 @@ local function find_owners(keys)
     local kept_until = tonumber(completed[n] or cancelled[n])
     owner.until_time = tonumber(times[n]) or 0
     owner.exists = owned[n] == their_keys[n] and known[n] == owner.number and not dead[n]
+    owner.expired = expired
     owner.alive = owner.exists and not expired and not (kept_until and kept_until <= now)
   end
   return owners
@@ -63,6 +66,18 @@ end
 -- Whether another item than this one has the key.
 local function is_taken(owner, number)
   return owner and owner.number ~= number and (owner.alive or owner.until_time > now)
+end
+
+-- Items that have expired stay so when others take their keys, even if the clock is set back before a sweep finds them:
+-- half a millisecond is taken from their times.
+local function expire_for_good(numbers)
+  if #numbers == 0 then return end
+  local times = {}
+  for n, score in ipairs(redis.call('ZMSCORE', EXPIRIES, unpack(numbers))) do
+    local time = score and math.ceil(tonumber(score)) - 0.5
+    times[2 * n - 1], times[2 * n] = string.format('%.1f', time or 0.5), numbers[n]
+  end
+  redis.call('ZADD', EXPIRIES, 'XX', unpack(times))
 end
 
 -- What the death of items ends.
