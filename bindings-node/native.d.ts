@@ -150,6 +150,8 @@ export declare class NativeQueue {
   extend(call: number, holder: Leases, index: number, durationMs: number): void
   /** Answers with the deadline for each. */
   extendMany(call: number, holders: Array<Leases>, indexes: Array<number>, durationMs: number): void
+  /** Answers with nothing. */
+  setProgress(call: number, holder: Leases, index: number, progress: string | Uint8Array): void
   /** Answers with nothing. An empty reason is none. */
   release(call: number, holder: Leases, index: number, delayMs: number, reason: string): void
   /** Answers with 1 for each. An empty reason is none. */

@@ -1205,6 +1205,17 @@ const char *leaseq_item_info_result(const leaseq_item_info *info);
 size_t leaseq_item_info_result_len(const leaseq_item_info *info);
 
 /**
+ * How far the last holder that has said so has come: arbitrary bytes, not followed by a NUL. NULL
+ * if none has, for completed items, and for NULL. Lives as long as `info`.
+ */
+const char *leaseq_item_info_progress(const leaseq_item_info *info);
+
+/**
+ * Number of bytes of the progress.
+ */
+size_t leaseq_item_info_progress_len(const leaseq_item_info *info);
+
+/**
  * How long the item is retained after its completion, in ms, as it was added; 0 for not at all.
  */
 int64_t leaseq_item_info_retain_ms(const leaseq_item_info *info);
@@ -2006,6 +2017,24 @@ leaseq_status leaseq_queue_extend_many(const leaseq_queue *queue,
                                        leaseq_status *statuses,
                                        int64_t *deadlines_ms,
                                        leaseq_error **error);
+
+/**
+ * Stores how far the work on the item has come, for leaseq_queue_get() and leaseq_queue_list():
+ * up to 1,024 arbitrary bytes, which are copied. They replace what earlier holders stored, and stay
+ * when the lease ends, until the item is completed or gone.
+ *
+ * Call it as often as you like. The first value of a lease is stored when the call returns. Later
+ * ones wait if the client has sent one within the last second, and the call returns at once; when
+ * the second is over, the last value of each lease is sent. leaseq_queue_fail() and
+ * leaseq_queue_release() send what waits, leaseq_queue_complete() drops it.
+ * @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`, perhaps only in a later call; `LEASEQ_INVALID` for more
+ * than 1,024 bytes or a lease of another queue or process; an error of every operation.
+ */
+leaseq_status leaseq_queue_set_progress(const leaseq_queue *queue,
+                                        const leaseq_lease *lease,
+                                        const void *progress,
+                                        size_t progress_len,
+                                        leaseq_error **error);
 
 /**
  * Releases the item without counting an attempt. It returns to the front of its priority, at once

@@ -329,6 +329,14 @@ class Queue {
         });
     }
 
+    /** Stores how far the work has come, up to 1,024 bytes; see leaseq_queue_set_progress(). */
+    void set_progress(const Lease &lease, std::string_view progress) {
+        check([&](leaseq_error **error) {
+            return leaseq_queue_set_progress(get(), lease.get(), progress.data(), progress.size(),
+                                             error);
+        });
+    }
+
     /** Gives the item back without counting an attempt. The reason, UTF-8 of up to 128 bytes, is
      * kept with the item. */
     void release(const Lease &lease, milliseconds delay = milliseconds(0),

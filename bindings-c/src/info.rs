@@ -228,6 +228,19 @@ pub extern "C" fn leaseq_item_info_result_len(info: Option<&leaseq_item_info>) -
     look(info, 0, |item| item.info.result.as_ref().map_or(0, Bytes::len))
 }
 
+/// How far the last holder that has said so has come: arbitrary bytes, not followed by a NUL. NULL
+/// if none has, for completed items, and for NULL. Lives as long as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_progress(info: Option<&leaseq_item_info>) -> *const c_char {
+    look(info, std::ptr::null(), |item| first(item.info.progress.as_ref()))
+}
+
+/// Number of bytes of the progress.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_progress_len(info: Option<&leaseq_item_info>) -> usize {
+    look(info, 0, |item| item.info.progress.as_ref().map_or(0, Bytes::len))
+}
+
 /// How long the item is retained after its completion, in ms, as it was added; 0 for not at all.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_retain_ms(info: Option<&leaseq_item_info>) -> i64 {

@@ -1,8 +1,9 @@
-//! Completing, extending, releasing and failing leases.
+//! Completing and extending leases, reporting progress, releasing and failing.
 
 use std::borrow::Cow;
 use std::ffi::c_void;
 
+use leaseq::options::MAX_PROGRESS;
 use leaseq::{Error, ErrorKind, FailOptions, ReleaseOptions, State};
 
 use crate::error::{leaseq_error, leaseq_status};
@@ -138,6 +139,35 @@ pub unsafe extern "C" fn leaseq_queue_extend_many(
             deadlines.set_all(answers.iter().map(at));
             statuses.set_all(answers.iter().map(of_one));
             Ok(())
+        })
+    }
+}
+
+/// Stores how far the work on the item has come, for leaseq_queue_get() and leaseq_queue_list():
+/// up to 1,024 arbitrary bytes, which are copied. They replace what earlier holders stored, and stay
+/// when the lease ends, until the item is completed or gone.
+///
+/// Call it as often as you like. The first value of a lease is stored when the call returns. Later
+/// ones wait if the client has sent one within the last second, and the call returns at once; when
+/// the second is over, the last value of each lease is sent. leaseq_queue_fail() and
+/// leaseq_queue_release() send what waits, leaseq_queue_complete() drops it.
+/// @return `LEASEQ_OK`; `LEASEQ_LEASE_LOST`, perhaps only in a later call; `LEASEQ_INVALID` for more
+/// than 1,024 bytes or a lease of another queue or process; an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_set_progress(
+    queue: Option<&leaseq_queue>,
+    lease: Option<&leaseq_lease>,
+    progress: *const c_void,
+    progress_len: usize,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let queue = given(queue, "queue")?;
+            let lease = given(lease, "lease")?.get()?;
+            let progress = bytes(progress, progress_len, MAX_PROGRESS, "progress")?.to_vec();
+            queue.run(async |queue| queue.set_progress(lease, progress).await)
         })
     }
 }

@@ -57,6 +57,10 @@ export class ItemInfo {
   readonly result: Buffer | null
   /** How long the item is retained after its completion, as it was added; `null` for not at all. */
   readonly retainMs!: number | null
+  /**
+   * How far the last holder that has said so has come; `null` if none has, and for completed items.
+   */
+  readonly progress: Buffer | null
   /** Whether the item is leased and its cancellation was requested. */
   readonly cancelRequested!: boolean
   /** The unique key as text, like the id; `null` if it has none. */
@@ -70,11 +74,12 @@ export class ItemInfo {
   readonly expiresAtMs!: number | null
 
   /** @internal */
-  constructor(about: Record<string, unknown>, { id, data, result, unique }: ItemBytes) {
+  constructor(about: Record<string, unknown>, { id, data, result, unique, progress }: ItemBytes) {
     this.id = id.toString()
     this.idBytes = id
     this.data = data
     this.result = result
+    this.progress = progress
     this.unique = unique && unique.toString()
     this.uniqueBytes = unique
     Object.assign(this, about)

@@ -1,4 +1,4 @@
-// The operations on leases: completing, extending, releasing and failing.
+// The operations on leases: completing, extending, reporting progress, releasing and failing.
 import type { Leases, NativeQueue } from '../native.js'
 import { CALL, call } from './calls'
 import { bytes, flag, list, message, number, optionalNumber, storedText } from './check'
@@ -86,6 +86,24 @@ export abstract class SettleQueue extends OperatorQueue {
       const [holders, indexes] = this.ownAll(leases)
       const duration = number('durationMs', durationMs)
       return (slot) => native.extendMany(slot, holders, indexes, duration)
+    })
+  }
+
+  /**
+   * Stores how far the work on the item has come, for `get` and `list`: text or bytes, up to 1,024
+   * bytes. It replaces what earlier holders stored. It stays when the lease ends, until the item is
+   * completed or gone.
+   *
+   * Call it as often as you like. The first value of a lease is stored when the promise resolves.
+   * Later ones wait if the client has sent one within the last second, and the promise resolves at
+   * once; when the second is over, the last value of each lease is sent. `fail` and `release` send
+   * what waits, `complete` drops it. `LEASE_LOST`, perhaps only in a later call.
+   */
+  setProgress(lease: Lease, progress: string | Uint8Array, options?: CallOptions): Promise<void> {
+    return call<void, NativeQueue>(this.native, { options, names: CALL }, (native) => {
+      const { holder, index } = this.own(stateOf(lease))
+      const value = bytes('progress', progress)
+      return (slot) => native.setProgress(slot, holder, index, value)
     })
   }
 

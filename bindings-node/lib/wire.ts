@@ -25,6 +25,7 @@ export interface ItemBytes {
   readonly data: Buffer
   readonly result: Buffer | null
   readonly unique: Buffer | null
+  readonly progress: Buffer | null
 }
 
 /** Items as received. */
@@ -139,8 +140,9 @@ export class Reader {
     const bytes: ItemBytes[] = []
     for (let i = 0; i < count; i++) {
       // Evaluated in this order.
-      const [id, data, result, unique] = [this.part(), this.part(), this.part(), this.part()]
-      bytes.push({ id: id!, data: data!, result, unique })
+      const [id, data, result] = [this.part(), this.part(), this.part()]
+      const [unique, progress] = [this.part(), this.part()]
+      bytes.push({ id: id!, data: data!, result, unique, progress })
     }
     return { about, bytes }
   }

@@ -11,7 +11,7 @@ use napi_derive::napi;
 use crate::call_batch::{CallBatch, LeaseBatch};
 use crate::held::Held;
 use crate::input::{
-    complete_options, duration, fail_options, lease_options, release_options, results,
+    bytes, complete_options, duration, fail_options, lease_options, release_options, results,
 };
 use crate::lease::Leases;
 use crate::parts::Parts;
@@ -226,6 +226,24 @@ impl NativeQueue {
         let leases = many(&holders, &indexes)?;
         self.call(call, duration("a lease", duration_ms), |queue, time| async move {
             answers(queue.extend_many(leases.iter().map(AsRef::as_ref), time).await?, ms)
+        });
+        Ok(())
+    }
+
+    /// Answers with nothing.
+    #[napi]
+    pub fn set_progress(
+        &self,
+        call: u32,
+        holder: &Leases,
+        index: u32,
+        progress: Either<String, &[u8]>,
+    ) -> Result<()> {
+        let lease = holder.get(index)?.clone();
+        let progress = Bytes::copy_from_slice(bytes(&progress));
+        self.call(call, Ok(progress), |queue, progress| async move {
+            queue.set_progress(&lease, progress).await?;
+            Ok(Outcome::Done)
         });
         Ok(())
     }

@@ -10,7 +10,7 @@
 //! | 5 JSON | its length | the text |
 //! | 6 an error | its length | the text, an object |
 //! | 7 leases | how many; for each: holder, index, length of the id, of the data (-1: not here) | ids and data in turn |
-//! | 8 items | length of the JSON, how many; for each: lengths of the id (-1: no item, null in the JSON), the data, the result and the unique key (-1: none) | the JSON, then these in turn |
+//! | 8 items | length of the JSON, how many; for each: lengths of the id (-1: no item, null in the JSON), the data, the result, the unique key and the progress (-1: none) | the JSON, then these in turn |
 //! | 9 cancelled | | |
 //! | 10 completed and leased | how many were completed, 0 or 1 for each; then as 7 | as 7 |
 
@@ -133,8 +133,9 @@ impl ReplyBuffer {
         self.text(8.0, &json!({ "items": about, "cursor": cursor, "examined": examined }));
         self.numbers.push(items.len() as f64);
         for item in items {
-            let parts = item.as_ref().map_or([None; 4], |item| {
-                [Some(&item.id), Some(&item.data), item.result.as_ref(), item.unique.as_ref()]
+            let parts = item.as_ref().map_or([None; 5], |item| {
+                let ItemInfo { id, data, result, unique, progress, .. } = item;
+                [Some(id), Some(data), result.as_ref(), unique.as_ref(), progress.as_ref()]
             });
             for part in parts {
                 self.numbers.push(part.map_or(-1.0, |part| part.len() as f64));

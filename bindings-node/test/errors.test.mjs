@@ -128,6 +128,7 @@ onEachEngine('what is wrong is said before anything is touched', (place) => {
     for (const attempt of [
       other.complete(lease),
       other.extend(lease, 1_000),
+      other.setProgress(lease, 'x'),
       other.release(lease),
       other.fail(lease, 'x'),
       other.completeMany([lease]),
@@ -144,6 +145,9 @@ onEachEngine('what is wrong is said before anything is touched', (place) => {
     for (const attempt of [
       queue.extend(lease, -1),
       queue.extend(lease, 'long'),
+      queue.setProgress(lease, 5),
+      queue.setProgress(lease, '\ud800'),
+      queue.setProgress(lease, 'x'.repeat(1_025)),
       queue.release(lease, { delayMs: NaN }),
       queue.fail(lease, 'x', { delayMs: -5 }),
       queue.complete(lease, { strict: 'yes' }),
@@ -166,6 +170,7 @@ onEachEngine('what is wrong is said before anything is touched', (place) => {
     const lease = await queue.lease({ durationMs: 1 })
     await eventually('it is reclaimed', async () => (await queue.lightClean()).expired > 0)
     for (const attempt of [
+      queue.setProgress(lease, 'late'),
       queue.extend(lease, 1_000),
       queue.release(lease),
       queue.fail(lease, 'late'),

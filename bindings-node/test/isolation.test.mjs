@@ -43,6 +43,7 @@ onEachEngine('beside other calls', (place) => {
       (q, [one]) => q.completeAndLease(half(one), 1, options),
       (q, [one]) => q.completeAndLease([one], 1, { ...options, results: half('x') }),
       (q, [one]) => q.extend(one, 60_000, trap('signal')),
+      (q, [one]) => q.setProgress(one, 'x', trap('signal')),
       (q, [one]) => q.extendMany(half(one), 60_000),
       (q, [one]) => q.release(one, trap('delayMs')),
       (q, [one]) => q.release(one, trap('reason')),

@@ -68,6 +68,7 @@ test('leases that are not there, and lists of different lengths', async () => {
     [none, () => queue.completeThenLease(Uint32Array.of(2, 0, 3, NO_ID), holder, 30_000, 0)],
     [none, () => queue.release(2, holder, 1, 0, '')],
     [none, () => queue.extendMany(2, [holder], [1], 30_000)],
+    [none, () => queue.setProgress(2, holder, 1, 'x')],
     [none, () => holder.data(1)],
     [none, () => holder.completed(1)],
     [none, () => holder.endings(1)],

@@ -196,6 +196,21 @@ onEachEngine('operations', (place) => {
     }
   })
 
+  test('progress is text or bytes', async () => {
+    const queue = place.queue()
+    const values = ['3 of 10 é', Uint8Array.of(0, 255), Buffer.from('ab'), '']
+    await queue.addItems(values.map((_, i) => ({ id: `${i}`, data: '' })))
+    const leases = await queue.leaseMany(values.length, { durationMs: 30_000 })
+    for (const [i, value] of values.entries()) {
+      assert.equal((await queue.get(`${i}`)).progress, null)
+      assert.equal(await queue.setProgress(leases[i], value), undefined)
+      assert.deepEqual((await queue.get(`${i}`)).progress, Buffer.from(value))
+    }
+    const listed = (await queue.list('leased')).items.map((item) => item.progress.toString('hex'))
+    const expected = values.map((value) => Buffer.from(value).toString('hex'))
+    assert.deepEqual(listed.sort(), expected.sort())
+  })
+
   test('leases are extended, given back and failed, singly and together', async () => {
     const queue = place.queue()
     await queue.addItems(['a', 'b', 'c', 'd'].map((id) => ({ id, data: '' })))

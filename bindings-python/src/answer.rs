@@ -167,6 +167,8 @@ fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {
     let unique = info.unique.map(|key| id_text(py, &key)).transpose()?;
     fields.set_item(intern!(py, "unique"), unique)?;
     fields.set_item(intern!(py, "expires_at"), info.expires_at.map(expressible))?;
+    let progress = info.progress.map(|progress| PyBytes::new(py, &progress));
+    fields.set_item(intern!(py, "progress"), progress)?;
     fields.set_item(intern!(py, "cancel_requested"), info.cancel_requested)?;
     value!(py, "ItemInfo")?.call((), Some(&fields))
 }

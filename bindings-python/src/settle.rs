@@ -1,4 +1,4 @@
-//! Completing, extending, releasing and failing leases.
+//! Completing and extending leases, reporting progress, releasing and failing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,6 +121,20 @@ impl Queue {
         let (args, duration) = (LeaseArgs::many(leases)?, convert::duration("a lease", duration)?);
         self.run(py, bridge, async move |queue| {
             Ok(Answer::Times(kept(queue.extend_many(args.leases(), duration).await?)))
+        })
+    }
+
+    fn set_progress<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        lease: &Bound<'py, Lease>,
+        progress: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let (lease, progress) = (one(lease)?, convert::data("progress", progress)?.into_owned());
+        self.run(py, bridge, async move |queue| {
+            queue.set_progress(lease.in_this_process()?, progress).await?;
+            Ok(Answer::Nothing)
         })
     }
 

@@ -50,6 +50,8 @@ def test_every_operation(url, run):
             assert repr(lease) == "<leaseq.asyncio.Lease of 'a' in queue 'q', attempt 1>"
             assert (lease.data, lease.attempt) == (b"data", 1)
             assert await queue.extend(lease, 60) == lease.deadline
+            assert await queue.set_progress(lease, "half") is None
+            assert (await queue.get("a")).progress == b"half"
             assert await queue.fail(lease, "bad") is State.READY
             leases = await queue.lease_many(2, timedelta(seconds=30))
             assert [lease.data for lease in leases] == [b"b", b"c"]

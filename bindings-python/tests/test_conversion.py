@@ -311,7 +311,13 @@ def test_a_lease_of_another_queue_is_refused(client, queue):
     queue.add_item("x")
     lease = queue.lease(30)
     other = client.queue("other")
-    for call in (other.complete, other.release, other.fail, lambda lease: other.extend(lease, 30)):
+    for call in (
+        other.complete,
+        other.release,
+        other.fail,
+        lambda lease: other.extend(lease, 30),
+        lambda lease: other.set_progress(lease, "x"),
+    ):
         with pytest.raises(leaseq.InvalidError, match="a lease of queue tests"):
             call(lease)
     with pytest.raises(TypeError):

@@ -126,6 +126,7 @@ def test_leases_of_the_parent_stay_the_parents(queue):
         calls = (
             lambda: queue.complete(lease),
             lambda: queue.extend(lease, 30),
+            lambda: queue.set_progress(lease, "x"),
             lambda: queue.release(lease),
             lambda: queue.fail(lease),
             lambda: queue.complete_many([lease]),

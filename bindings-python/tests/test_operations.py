@@ -75,6 +75,23 @@ def test_a_batch_beyond_the_limit_of_a_step_is_split(queue):
     assert queue.complete_many(leases) == [True] * 2_500
 
 
+@pytest.mark.parametrize("progress", ["3 of 10 é", b"\0\xff", bytearray(b"ab"), memoryview(b"")])
+def test_progress_is_text_or_bytes(queue, progress):
+    queue.add_item(Item("data", id="a"))
+    lease = queue.lease(30)
+    assert queue.get("a").progress is None
+    assert queue.set_progress(lease, progress) is None
+    stored = progress.encode() if isinstance(progress, str) else bytes(progress)
+    assert queue.get("a").progress == queue.list("leased").items[0].progress == stored
+    for wrong in (5, None, "\ud800", "x" * 1_025):
+        with pytest.raises((TypeError, leaseq.InvalidError), match="progress"):
+            queue.set_progress(lease, wrong)
+    assert queue.get("a").progress == stored
+    assert queue.complete(lease)
+    with pytest.raises(leaseq.LeaseLostError, match='"a"'):
+        queue.set_progress(lease, progress)
+
+
 def test_extend_release_and_fail(queue):
     queue.add_item(Item("data", id="a", max_attempts=2))
     lease = queue.lease(30)

@@ -90,6 +90,7 @@ def test_every_operation_of_the_contract_is_there():
         "complete_and_lease",
         "extend",
         "extend_many",
+        "set_progress",
         "release",
         "release_many",
         "fail",

@@ -73,6 +73,7 @@ operations! {
     Complete "complete" Batch roles [Worker] calls ["complete", "complete_many"];
     CompleteAndLease "complete_and_lease" Batch roles [Worker] calls ["complete_and_lease"];
     Extend "extend" Batch roles [Worker] calls ["extend", "extend_many"];
+    SetProgress "set_progress" Batch roles [Worker] calls ["set_progress"];
     Release "release" Batch roles [Worker] calls ["release", "release_many"];
     Fail "fail" Batch roles [Worker] calls ["fail", "fail_many"];
     Remove "remove" Batch roles [Operator] calls ["remove", "remove_many"];

@@ -49,6 +49,8 @@ pub const MAX_PAUSE: Duration = Duration::from_secs(366 * 86_400);
 pub const MAX_UNIQUE: usize = 512;
 /// Longest reason of a release, in bytes.
 pub const MAX_REASON: usize = 128;
+/// Longest progress of an item, in bytes.
+pub const MAX_PROGRESS: usize = 1_024;
 /// The most replicas that [`ConnectOptions::replicas`] and [`Fsync::Replicas`] may name.
 pub const MAX_REPLICAS: u32 = 10;
 /// Limit of the data in one request, in bytes: 16 MiB, or a single larger item.

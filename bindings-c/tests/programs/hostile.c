@@ -96,6 +96,8 @@ static void limits(leaseq_client *client, leaseq_queue *queue) {
     add(queue, "one", "data");
     lease = leased(queue, 30000);
     FAILS(LEASEQ_INVALID, leaseq_queue_extend(queue, lease, 0, NULL, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_set_progress(queue, lease, over, 1025, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_set_progress(queue, lease, NULL, 1, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_release(queue, lease, -1, NULL, 0, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_release(queue, lease, 31622400001, NULL, 0, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_fail(queue, lease, NULL, 5, 0, false, NULL, &error));

@@ -36,7 +36,14 @@ static void one_item(leaseq_queue *queue) {
     int64_t before = leaseq_lease_deadline_ms(lease), deadline = 0;
     OK(leaseq_queue_extend(queue, lease, 60000, &deadline, &error));
     CHECK(deadline > before && deadline == leaseq_lease_deadline_ms(lease));
+    OK(leaseq_queue_set_progress(queue, lease, TEXT("3 of 10"), &error));
+    leaseq_item_info *seen = NULL;
+    OK(leaseq_queue_get(queue, TEXT("order-17"), &seen, &error));
+    CHECK(leaseq_item_info_progress_len(seen) == 7);
+    CHECK(memcmp(leaseq_item_info_progress(seen), "3 of 10", 7) == 0);
+    leaseq_item_info_free(&seen);
     OK(leaseq_queue_release(queue, lease, 0, NULL, 0, &error));
+    FAILS(LEASEQ_LEASE_LOST, leaseq_queue_set_progress(queue, lease, NULL, 0, &error));
     FAILS(LEASEQ_LEASE_LOST, leaseq_queue_extend(queue, lease, 60000, NULL, &error));
     FAILS(LEASEQ_LEASE_LOST, leaseq_queue_release(queue, lease, 0, NULL, 0, &error));
     leaseq_lease_free(&lease);

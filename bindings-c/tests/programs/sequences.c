@@ -211,7 +211,10 @@ static void settle(leaseq_queue *queue) {
     size_t count = ANY(counts);
     bool dead = below(4) == 0;
     const leaseq_complete_options *how = ANY(complete_options);
-    switch (below(9)) {
+    switch (below(10)) {
+    case 9:
+        CALL(leaseq_queue_set_progress(queue, lease, PERHAPS(bytes), below(5), &error));
+        break;
     case 0:
         CALL(leaseq_queue_complete(queue, lease, PERHAPS(done), &error));
         break;

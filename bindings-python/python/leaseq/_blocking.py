@@ -426,6 +426,29 @@ class Queue:
         """Extend many leases; the deadlines are in the same order, `None` for one that is lost."""
         return self._native.extend_many(None, leases, duration)
 
+    def set_progress(self, lease: Lease, progress: Data) -> None:
+        """Store how far the work on the item has come, for `get` and `list`.
+
+        `progress` is text or bytes, up to 1,024 bytes. It replaces what earlier holders stored. It
+        stays when the lease ends, until the item is completed or gone.
+
+        Call it as often as you like: the first value of a lease is stored when the call returns.
+        Later ones wait if the client has sent one within the last second, and the call returns at
+        once; when the second is over, the last value of each lease is sent. `fail` and `release`
+        send what waits, `complete` drops it. Raises `LeaseLostError`, perhaps only in a later call;
+        `InvalidError`.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> queue.add_item("hello")
+        True
+        >>> lease = queue.lease(30)
+        >>> queue.set_progress(lease, "3 of 10")
+        >>> (queue.get(lease.id)).progress
+        b'3 of 10'
+        """
+        self._native.set_progress(None, lease, progress)
+
     def release(self, lease: Lease, *, delay: Seconds | None = None, reason: str = "") -> None:
         """Give the item back without counting an attempt.
 

@@ -134,6 +134,9 @@ class ItemInfo:
     expires_at: datetime | None
     """When the item is dead if it is not leased then; `None`: never, because it was added without
     `expires_in`, an attempt of it has counted, or it has ended."""
+    progress: bytes | None
+    """How far the last holder that has said so has come; `None` if none has, and for completed
+    items."""
     cancel_requested: bool
     """Whether the item is leased and its cancellation was requested."""
 

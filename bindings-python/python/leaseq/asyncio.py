@@ -450,6 +450,29 @@ class Queue:
         """Extend many leases; the deadlines are in the same order, `None` for one that is lost."""
         return await self._native.extend_many(bridge(), leases, duration)
 
+    async def set_progress(self, lease: Lease, progress: Data) -> None:
+        """Store how far the work on the item has come, for `get` and `list`.
+
+        `progress` is text or bytes, up to 1,024 bytes. It replaces what earlier holders stored. It
+        stays when the lease ends, until the item is completed or gone.
+
+        Call it as often as you like: the first value of a lease is stored when the call returns.
+        Later ones wait if the client has sent one within the last second, and the call returns at
+        once; when the second is over, the last value of each lease is sent. `fail` and `release`
+        send what waits, `complete` drops it. Raises `LeaseLostError`, perhaps only in a later call;
+        `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item("hello")
+        True
+        >>> lease = await queue.lease(30)
+        >>> await queue.set_progress(lease, "3 of 10")
+        >>> (await queue.get(lease.id)).progress
+        b'3 of 10'
+        """
+        await self._native.set_progress(bridge(), lease, progress)
+
     async def release(
         self, lease: Lease, *, delay: Seconds | None = None, reason: str = ""
     ) -> None:

@@ -10,6 +10,7 @@ pub(crate) enum Kind {
     Add,
     Complete,
     Extend,
+    Progress,
     Release,
     Fail,
     Remove,
@@ -22,10 +23,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 11] = [
+    pub(super) const ALL: [Kind; 12] = [
         Kind::Add,
         Kind::Complete,
         Kind::Extend,
+        Kind::Progress,
         Kind::Release,
         Kind::Fail,
         Kind::Remove,
@@ -46,24 +48,29 @@ pub(super) enum Swap {
 }
 
 /// Completing an item takes it away and moves no other one. Releasing and failing do, if the item is cancelled. Extending
-/// names leases and not ids, so it is compared with what names both.
+/// and progress name leases and not ids, so they are compared with what names both.
 pub(super) fn swap(one: Kind, other: Kind) -> Swap {
     use Kind::{
-        Add, Bury, Cancel, Complete, Extend, Fail, Lease, Release, Remove, Requeue, Revise,
+        Add, Bury, Cancel, Complete, Extend, Fail, Lease, Progress, Release, Remove, Requeue,
+        Revise,
     };
     match (one, other) {
         (
             Complete,
-            Add | Extend | Release | Fail | Remove | Requeue | Bury | Revise | Cancel | Lease,
+            Add | Extend | Progress | Release | Fail | Remove | Requeue | Bury | Revise | Cancel
+            | Lease,
         )
         | (
-            Add | Extend | Release | Fail | Remove | Requeue | Bury | Revise | Cancel | Lease,
+            Add | Extend | Progress | Release | Fail | Remove | Requeue | Bury | Revise | Cancel
+            | Lease,
             Complete,
         )
         | (Add | Requeue, Remove)
         | (Remove, Add | Requeue)
-        | (Extend, Release | Fail | Add)
-        | (Release | Fail | Add, Extend)
+        | (Extend | Progress, Release | Fail | Add)
+        | (Release | Fail | Add, Extend | Progress)
+        | (Extend, Progress)
+        | (Progress, Extend)
         | (Release, Fail | Add)
         | (Fail | Add, Release) => Swap::OfDistinctItems,
         _ => Swap::Never,

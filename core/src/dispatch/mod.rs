@@ -29,9 +29,10 @@ pub(crate) use self::lane::LaneNames;
 use self::ops::give_back::GiveBack;
 use self::ops::items::ItemOp;
 pub(crate) use self::ops::lease::{LeaseOp, LeaseParams};
+use self::ops::reports::Reports;
 use self::queue_context::QueueContext;
 use crate::Result;
-use crate::engine::{Bury, Complete, Extend, Fail, Release, Revise, Target, Token};
+use crate::engine::{Bury, Complete, Extend, Fail, Progress, Release, Revise, Target, Token};
 use crate::item::{Item, State};
 use crate::name::QueueName;
 
@@ -54,6 +55,7 @@ pub(crate) struct Dispatch {
     pub(crate) cancel: Batcher<ItemOp<Target, Option<bool>>>,
     pub(crate) lease: Batcher<LeaseOp>,
     give_back: GiveBack,
+    pub(crate) reports: Reports,
 }
 
 impl Deref for Dispatch {
@@ -87,6 +89,12 @@ impl Dispatch {
             |items, lease: &Extend| items.by_token(lease.token),
             send!(extend),
         );
+        let progress = ItemOp::new(
+            Kind::Progress,
+            |items, lease: &Progress| items.by_token(lease.token),
+            send!(set_progress),
+        )
+        .limited_by_bytes(|lease| lease.value.len());
         let release = ItemOp::new(
             Kind::Release,
             |items, lease: &Release| items.by_id_and_token(&lease.id, lease.token),
@@ -107,6 +115,7 @@ impl Dispatch {
         let cancel = ItemOp::new(Kind::Cancel, by_id, send!(cancel));
         let release = Batcher::new(&queue, release);
         let give_back = GiveBack::new(&release);
+        let reports = Reports::new(Batcher::new(&queue, progress));
         Dispatch {
             format_check: FormatCheck::default(),
             add: Batcher::new(&queue, add),
@@ -121,6 +130,7 @@ impl Dispatch {
             cancel: Batcher::new(&queue, cancel),
             lease: Batcher::new(&queue, LeaseOp::new(&give_back)),
             give_back,
+            reports,
             shared: queue,
         }
     }

@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::values::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Extend,
-    Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Release, RequestId, Revise, Target,
-    Token, Turn,
+    Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise,
+    Target, Token, Turn,
 };
 use crate::Result;
 use crate::access::Role;
@@ -82,6 +82,14 @@ pub(crate) trait Engine: Send + Sync + 'static {
         leases: &[Extend],
         request_id: &RequestId,
     ) -> Result<Vec<Option<u64>>>;
+
+    /// Stores how far the holders have come. The last one counts if a batch has a lease twice. False: lost.
+    async fn set_progress(
+        &self,
+        queue: &QueueName,
+        leases: &[Progress],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>>;
 
     /// False: lost.
     async fn release(

@@ -17,5 +17,5 @@ pub(crate) use self::pace::pause;
 pub(crate) use self::values::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, Ended, EndingPlace,
     EndingReport, Endings, Extend, Fail, Found, LeaseRequest, LeaseStatus, Leased, LeasedItem,
-    ListStep, Listed, Outcomes, Release, RequestId, Revise, Target, Token, Turn,
+    ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Target, Token, Turn,
 };

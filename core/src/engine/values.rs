@@ -94,6 +94,12 @@ pub(crate) struct Extend {
 }
 
 #[derive(Debug, Clone)]
+pub(crate) struct Progress {
+    pub(crate) token: Token,
+    pub(crate) value: Bytes,
+}
+
+#[derive(Debug, Clone)]
 pub(crate) struct Release {
     pub(crate) token: Token,
     /// For the order of calls: an item that is cancelled frees its id. Empty if no caller waits.

@@ -58,6 +58,9 @@ pub struct ItemInfo {
     /// When it is dead if it is not leased then; `None`: never, because it was added without
     /// [`expires_in`](crate::Item::expires_in), an attempt of it has counted, or it has ended.
     pub expires_at: Option<SystemTime>,
+    /// How far the last holder that has [said so](crate::WorkQueue::set_progress) has come; `None` if none has, and for
+    /// completed items.
+    pub progress: Option<Bytes>,
     /// Whether it is leased and its cancellation was requested.
     pub cancel_requested: bool,
 }

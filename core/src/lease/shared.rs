@@ -22,6 +22,11 @@ const WATCHED: u8 = 1;
 const CANCELLED: u8 = 2;
 const OVER: u8 = 3;
 
+/// What is known about progress that the holder has reported: none yet, some, or the lease was not current.
+const SILENT: u8 = 0;
+const REPORTED: u8 = 1;
+const REFUSED: u8 = 2;
+
 /// A call has completed the item through this handle.
 const COMPLETED: u32 = 1 << 31;
 /// A call that completes it has ended with an unknown outcome.
@@ -38,6 +43,7 @@ pub(crate) struct Shared {
     /// than the server's.
     local: Mutex<Instant>,
     notice: AtomicU8,
+    progress: AtomicU8,
     /// The state or the notice has changed.
     changed: Notify,
 }
@@ -50,6 +56,7 @@ impl Shared {
             deadline_ms: AtomicU64::new(deadline_ms),
             local: Mutex::new(local),
             notice: AtomicU8::new(UNWATCHED),
+            progress: AtomicU8::new(SILENT),
             changed: Notify::new(),
         })
     }
@@ -157,6 +164,23 @@ impl Shared {
 
     pub(crate) fn is_cancelled(&self) -> bool {
         self.notice.load(Ordering::Acquire) == CANCELLED
+    }
+
+    /// True for the first report of progress.
+    pub(crate) fn begin_report(&self) -> bool {
+        self.progress
+            .compare_exchange(SILENT, REPORTED, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// Progress was refused because the lease is not current. As for [`end_watch`](Shared::end_watch), the holder may
+    /// have ended it by a call without a reply, so the lease is not lost by that.
+    pub(crate) fn refuse_reports(&self) {
+        self.progress.store(REFUSED, Ordering::Release);
+    }
+
+    pub(crate) fn refuses_reports(&self) -> bool {
+        !self.is_active() || self.progress.load(Ordering::Acquire) == REFUSED
     }
 
     /// Ends when something changes from now on.

@@ -8,6 +8,7 @@ mod clean;
 mod lease;
 mod list;
 mod outcome;
+mod progress;
 mod query;
 mod settings;
 mod settle;

@@ -178,7 +178,8 @@ impl WorkQueue {
                 delay_ms,
                 reason: Some(options.reason.clone()),
             });
-            let answers = self.dispatch.release.call(call.collect(), until).await?;
+            let release = self.dispatch.release.call(call.collect(), until);
+            let answers = self.after_progress(chunk, until, release).await?;
             until = self.dispatch.context.until();
             released.extend(chunk.iter().zip(answers).map(|(lease, given_back)| {
                 if !given_back {
@@ -266,7 +267,8 @@ impl WorkQueue {
                 dead: options.dead,
                 error: cut(error, MAX_ERROR_TEXT).to_owned(),
             });
-            let answers = self.dispatch.fail.call(call.collect(), until).await?;
+            let fail = self.dispatch.fail.call(call.collect(), until);
+            let answers = self.after_progress(chunk, until, fail).await?;
             until = self.dispatch.context.until();
             failed.extend(chunk.iter().zip(answers).map(|(lease, state)| {
                 let state = state.ok_or_else(|| lost(lease))?;
@@ -329,7 +331,7 @@ pub(super) fn chunks(completes: &[Complete]) -> Vec<Range<usize>> {
     chunks
 }
 
-fn lost(lease: &Lease) -> Error {
+pub(super) fn lost(lease: &Lease) -> Error {
     lease.shared.lose();
     Error::lease_lost(lease.queue.as_str(), &lease.item.id)
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use ::redis::cmd;
 use leaseq::{
-    CompleteOptions, FailOptions, GetOptions, LeaseOptions, OutcomeOptions, Revision,
-    SettingsChange, State,
+    CompleteOptions, FailOptions, GetOptions, Lease, LeaseOptions, OutcomeOptions, Revision,
+    SettingsChange, State, WorkQueue,
 };
+use leaseq_test_support::eventually;
 
 use crate::damage::Hurt;
 use crate::stage::*;
@@ -91,6 +92,7 @@ async fn extended(stage: &mut Stage) {
     await_all(&queue, (0..1000).map(|i| format!("b{i}"))).await;
     let late = queue.lease_many(1000, at_once()).await.unwrap();
     queue.extend_many(&late, secs(20)).await.unwrap();
+    report(&queue, &late).await;
     stage.bench.advance(secs(30));
     queue.light_clean().await.unwrap();
     queue.light_clean().await.unwrap();
@@ -159,6 +161,21 @@ async fn limiting(stage: &mut Stage) {
         }
         stage.bench.advance(secs(600));
     }
+}
+
+/// Progress of so many leases in one request: the first values are sent at once.
+async fn report(queue: &WorkQueue, leases: &[Lease]) {
+    for value in ["begun", "nearly"] {
+        for lease in leases {
+            queue.set_progress(lease, value).await.unwrap();
+        }
+    }
+    let ids: Vec<_> = leases.iter().map(Lease::id).collect();
+    let stored = async || {
+        let infos = queue.get_many(&ids).await.unwrap();
+        infos.into_iter().flatten().all(|info| info.progress.as_deref() == Some(b"nearly"))
+    };
+    assert!(eventually(secs(10), stored).await);
 }
 
 /// Items that expire: a thousand that are swept, popped, released, completed late and requeued.

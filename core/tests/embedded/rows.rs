@@ -257,7 +257,9 @@ async fn what_belongs_to_no_item_is_deleted_and_a_lost_key_comes_back() {
 /// What a row of `extra` has may be of any type.
 #[tokio::test]
 async fn an_unreadable_extra_row_keeps_nobody_from_looking() {
-    for column in ["retain = 'long'", "unique_key = 5", "ended_at = 'noon'", "result = 7"] {
+    for column in
+        ["retain = 'long'", "unique_key = 5", "ended_at = 'noon'", "result = 7", "progress = 3"]
+    {
         let place = Place::new();
         let queue = place.queue().await;
         queue
@@ -277,7 +279,11 @@ async fn an_unreadable_extra_row_keeps_nobody_from_looking() {
             assert_eq!(queue.list(state, None, 9).await.unwrap().items.len(), 1, "{column}");
         }
         queue.deep_clean().await.unwrap();
-        assert!(queue.complete(&queue.lease(at_once()).await.unwrap().unwrap()).await.unwrap());
+        let lease = queue.lease(at_once()).await.unwrap().unwrap();
+        queue.set_progress(&lease, "half").await.unwrap();
+        let info = queue.get("b").await.unwrap().unwrap();
+        assert_eq!(info.progress.as_deref(), Some(&b"half"[..]), "{column}");
+        assert!(queue.complete(&lease).await.unwrap());
     }
 }
 
@@ -293,6 +299,7 @@ async fn an_unreadable_time_keeps_nobody_from_working() {
         "unique_key = 5",
         "ended_at = 'noon'",
         "result = 7",
+        "progress = 3",
         "queue = 'x'",
     ] {
         let place = Place::new();

@@ -11,12 +11,13 @@ use crate::support::{at_once, behind_proxy, is_script, lease_now, ms, sound};
 
 /// How replies are lost, and how often in a row.
 const LOSSES: [(Then, usize); 3] = [(Then::Close, 1), (Then::Close, 4), (Then::KeepOpen, 1)];
-const OPERATIONS: [&str; 18] = [
+const OPERATIONS: [&str; 19] = [
     "add",
     "lease",
     "complete",
     "complete_and_lease",
     "extend",
+    "set_progress",
     "release",
     "fail",
     "remove",
@@ -114,6 +115,13 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
             cut();
             let deadline = queue.extend(&lease, Duration::from_secs(600)).await.unwrap();
             assert_eq!(queue.get("a").await.unwrap().unwrap().at, Some(deadline));
+        }
+        "set_progress" => {
+            let lease = lease_now(queue).await;
+            cut();
+            queue.set_progress(&lease, "half").await.unwrap();
+            let info = queue.get("a").await.unwrap().unwrap();
+            assert_eq!(info.progress.as_deref(), Some(&b"half"[..]));
         }
         "release" => {
             let lease = lease_now(queue).await;

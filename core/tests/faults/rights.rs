@@ -62,6 +62,7 @@ async fn the_rights_of_a_role_are_sufficient() {
     let held = works.lease_many(5, waits.clone()).await.unwrap();
     assert!(works.complete(&held[0]).await.unwrap());
     works.extend(&held[1], ms(90_000)).await.unwrap();
+    works.set_progress(&held[1], "half").await.unwrap();
     works.release(&held[1], ms(0)).await.unwrap();
     works.fail(&held[2], "x", ms(1)).await.unwrap();
     let retained = leaseq::Item::new("r").with_id("r").unique("k").unique_for(ms(1)).priority(9);

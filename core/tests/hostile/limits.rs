@@ -132,6 +132,19 @@ async fn lease_durations(bench: &Bench) {
     }
 }
 
+async fn progress_has_up_to_1024_bytes(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_item(item("a")).await.unwrap();
+    let lease = take(&queue).await;
+    let before = bench.backend().dump();
+    assert_invalid(queue.set_progress(&lease, vec![0; 1_025]).await, &["1025 bytes", "1024"]);
+    assert!(bench.backend().dump() == before);
+    queue.set_progress(&lease, vec![0; 1_024]).await.unwrap();
+    let info = queue.get("a").await.unwrap().unwrap();
+    assert_eq!(info.progress.as_deref(), Some(&[0; 1_024][..]));
+    assert_sound(&queue).await;
+}
+
 async fn a_wait_of_any_length(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_items(["a", "b"].map(item)).await.unwrap();
@@ -298,6 +311,7 @@ on_every_engine!(
     revisions_and_generations,
     queue_names,
     lease_durations,
+    progress_has_up_to_1024_bytes,
     a_wait_of_any_length,
     delays,
     priorities_and_attempts,

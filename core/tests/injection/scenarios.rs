@@ -137,6 +137,17 @@ async fn extend_and_release() {
 }
 
 #[tokio::test]
+async fn set_progress() {
+    let mut stage = Stage::new().await;
+    let act = async |queue: &WorkQueue, leases: &Leases| {
+        let first = queue.set_progress(&leases[LEASED[0]], "half").await;
+        assert!(is_lost(queue.set_progress(&leases["stale:s-leased"], "late").await));
+        first
+    };
+    stage.furnished("set_progress", &[], act).await;
+}
+
+#[tokio::test]
 async fn fail() {
     let mut stage = Stage::new().await;
     for delay in [0, 5] {

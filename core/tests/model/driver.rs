@@ -1,6 +1,6 @@
 //! Runs the same random operations on a queue and on the model.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use leaseq::{Lease, State, WorkQueue};
 use rand::rngs::StdRng;
@@ -38,6 +38,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) extended: bool,
     /// Current and stale ones.
     pub(crate) handles: Vec<(Lease, Token)>,
+    /// Leases whose holders have reported progress.
+    pub(crate) reported: HashSet<Token>,
     pub(crate) generations: HashMap<u64, u64>,
     /// Generations of some ids as an operator has seen them, with those of the model.
     pub(crate) named: HashMap<Vec<u8>, (String, u64)>,
@@ -62,6 +64,7 @@ pub(crate) async fn run(bench: &Bench, seed: u64, operations: usize) {
         ids: ids.into_iter().collect(),
         extended,
         handles: Vec::new(),
+        reported: HashSet::new(),
         generations: HashMap::new(),
         named: HashMap::new(),
         trail: Trail { seed, steps: Vec::new() },
@@ -97,8 +100,9 @@ impl Driver<'_> {
             20..42 => self.lease(&queue).await,
             42..48 => self.complete(&queue).await,
             48..54 => self.complete_and_lease(&queue).await,
-            54..64 => self.fail(&queue).await,
-            64..72 => self.release(&queue).await,
+            54..62 => self.fail(&queue).await,
+            62..65 => self.set_progress(&queue).await,
+            65..72 => self.release(&queue).await,
             72..78 => self.extend(&queue).await,
             78..80 => self.light_clean(&queue).await,
             80..82 => self.cancel(&queue).await,

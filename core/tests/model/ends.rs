@@ -200,6 +200,7 @@ impl Model {
         let has_key = entry.state != State::Dead && !expired;
         entry.unique = entry.unique.take().filter(|_| has_key);
         (entry.state, entry.at) = (State::Completed, self.now + retain);
+        entry.progress = None;
         (entry.ended_at, entry.result, entry.marked) = (Some(self.now), result, false);
         self.ready[entry.priority as usize].retain(|other| *other != generation);
         true

@@ -8,7 +8,7 @@ use crate::ends::{Batch, More, Owner};
 use crate::settings::Settings;
 
 /// What proves that a lease is the current one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Token {
     pub(crate) generation: u64,
     delivery: u64,
@@ -43,6 +43,7 @@ pub(crate) struct Entry {
     /// Reason, count, and the time of the first.
     pub(crate) releases: Option<(String, u32, u64)>,
     pub(crate) added_at: u64,
+    pub(crate) progress: Option<Vec<u8>>,
     pub(crate) state: State,
     /// The deadline, the time when it is due, the time of death, or until when it is kept.
     pub(crate) at: u64,
@@ -136,6 +137,7 @@ impl Model {
             endings: Vec::new(),
             releases: None,
             added_at: self.now,
+            progress: None,
             state: State::Ready,
             at: 0,
             retain: more.retain,
@@ -275,6 +277,11 @@ impl Model {
         let entry = self.current(token)?;
         entry.at = entry.at.max(deadline);
         Some(entry.at)
+    }
+
+    pub(crate) fn set_progress(&mut self, token: Token, value: Vec<u8>) -> bool {
+        let entry = self.current(token);
+        entry.map(|entry| entry.progress = Some(value)).is_some()
     }
 
     /// A batch goes to the front as a whole, in its order. Marked items end.

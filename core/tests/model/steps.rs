@@ -174,6 +174,19 @@ impl Driver<'_> {
         assert_eq!(answers, expected);
     }
 
+    /// The first value of a lease is stored at once; a later one would wait.
+    pub(crate) async fn set_progress(&mut self, queue: &WorkQueue) {
+        let Some(i) = self.some_handles().first().copied() else { return };
+        let (lease, token) = &self.handles[i];
+        if !self.reported.insert(*token) {
+            return;
+        }
+        let value: Vec<u8> = (0..self.rng.random_range(0..9)).map(|_| self.rng.random()).collect();
+        self.trail.steps.push(format!("set progress {token:?} {value:?}"));
+        let answer = found(queue.set_progress(lease, value.clone()).await).is_some();
+        assert_eq!(answer, self.model.set_progress(*token, value));
+    }
+
     pub(crate) async fn light_clean(&mut self, queue: &WorkQueue) {
         self.note("light clean".to_owned());
         let report = queue.light_clean().await.unwrap();
@@ -393,6 +406,7 @@ fn assert_same(info: &ItemInfo, entry: &Entry) {
     assert_eq!(info.ended_at.map(since_1970), entry.ended_at);
     assert_eq!(info.expires_at.map(since_1970), entry.expires);
     assert_eq!(info.result.as_deref(), entry.result.as_deref());
+    assert_eq!(info.progress.as_deref(), entry.progress.as_deref());
     assert_eq!(info.cancel_requested, entry.marked);
     assert_eq!(since_1970(info.added_at), entry.added_at, "{info:?}");
     assert_eq!(info.at.map(since_1970), (entry.state != State::Ready).then_some(entry.at));

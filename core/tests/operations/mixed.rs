@@ -26,6 +26,7 @@ enum Op {
     Revise(&'static str, u8),
     Complete(Vec<usize>),
     Extend(usize),
+    Progress(usize),
     Release(usize),
     Fail(usize),
     Lease(usize),
@@ -37,13 +38,13 @@ enum Op {
 /// completing and leasing change places. At most one lease is released at a time: of several items that go
 /// to the front in one request, the first stays the first.
 fn ops(rng: &mut StdRng, count: usize) -> Vec<Op> {
-    let mut given_back = [false; HANDLES];
+    let (mut given_back, mut reported) = ([false; HANDLES], [false; HANDLES]);
     let mut may_release = rng.random();
     let mut ops = Vec::new();
     while ops.len() < count {
         let id = *IDS.choose(rng).unwrap();
         let handle = rng.random_range(0..HANDLES);
-        let op = match rng.random_range(0..15) {
+        let op = match rng.random_range(0..16) {
             0 | 1 => Op::Add(id, rng.random_range(0..2)),
             2 => Op::AddMany(IDS.choose_multiple(rng, 3).copied().collect()),
             3 => Op::Remove(id),
@@ -63,6 +64,8 @@ fn ops(rng: &mut StdRng, count: usize) -> Vec<Op> {
             12 => Op::Bury(id),
             13 => Op::Revise(id, rng.random_range(0..2)),
             14 => Op::Cancel(id),
+            // A second value would wait.
+            15 if !std::mem::replace(&mut reported[handle], true) => Op::Progress(handle),
             11 if !given_back[handle] => Op::CompleteAndLease(handle, rng.random_range(1..3)),
             _ => continue,
         };
@@ -99,6 +102,7 @@ fn call<'a>(queue: &'a WorkQueue, handles: &'a [Lease], op: &Op) -> Call<'a> {
                 said(queue.complete_many(leases).await.unwrap())
             }
             Op::Extend(i) => said(queue.extend(&handles[i], secs(60)).await.is_ok()),
+            Op::Progress(i) => said(queue.set_progress(&handles[i], "x").await.is_ok()),
             Op::Release(i) => said(queue.release(&handles[i], Duration::ZERO).await.is_ok()),
             Op::Fail(i) => said(queue.fail(&handles[i], "", Duration::ZERO).await.ok()),
             Op::Lease(n) => said(ids(&queue.lease_many(n, at_once()).await.unwrap())),

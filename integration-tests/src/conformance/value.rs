@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::error::Error;
 
 /// Names of fields that contain bytes.
-const BYTES: [&str; 8] =
-    ["id", "ids", "data", "id_prefix", "data_contains", "result", "results", "unique"];
+const BYTES: [&str; 9] =
+    ["id", "ids", "data", "id_prefix", "data_contains", "result", "results", "unique", "progress"];
 
 /// Expands the lists that are written as `of` and `times`.
 pub(super) fn expand(value: &Value) -> Value {

@@ -236,6 +236,7 @@ pub fn info(item: &ItemInfo) -> Value {
         "ended_at_ms": item.ended_at.map(ms_of),
         "cancel_requested": item.cancel_requested,
         "result": item.result.as_ref().map(|result| hex(result)),
+        "progress": item.progress.as_ref().map(|progress| hex(progress)),
         "retain_ms": (!item.retain.is_zero()).then(|| ms(item.retain)),
         "unique": item.unique.as_ref().map(|key| hex(key)),
         "expires_at_ms": item.expires_at.map(ms_of),

@@ -65,6 +65,7 @@ static const struct {
     {"complete_and_lease", both},
     {"extend", settle},
     {"extend_many", settle},
+    {"set_progress", settle},
     {"release", settle},
     {"release_many", settle},
     {"fail", settle},

@@ -84,6 +84,8 @@ cJSON *say_item(const leaseq_item_info *item) {
     put_unless(0, said, "retain_ms", leaseq_item_info_retain_ms(item));
     put_unless(-1, said, "expires_at_ms", leaseq_item_info_expires_at_ms(item));
     put_optional(said, "result", leaseq_item_info_result(item), leaseq_item_info_result_len(item));
+    put_optional(said, "progress", leaseq_item_info_progress(item),
+                 leaseq_item_info_progress_len(item));
     put_optional(said, "unique", leaseq_item_info_unique(item), leaseq_item_info_unique_len(item));
     cJSON_AddBoolToObject(said, "cancel_requested", leaseq_item_info_cancel_requested(item));
     return said;

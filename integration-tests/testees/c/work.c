@@ -102,6 +102,11 @@ cJSON *settle(Call *call, const char *op) {
         leaseq_queue_extend_many(queue, all, count, duration, statuses, deadlines, error);
         return say_each(statuses, count, say_deadline, deadlines);
     }
+    if (strcmp(op, "set_progress") == 0) {
+        leaseq_bytes progress = bytes(cJSON_GetObjectItem(call->request, "progress"));
+        leaseq_queue_set_progress(queue, all[0], progress.data, progress.len, error);
+        return NULL;
+    }
     if (strcmp(op, "release") == 0) {
         leaseq_queue_release(queue, all[0], delay, reason, reason_len, error);
         return NULL;

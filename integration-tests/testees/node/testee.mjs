@@ -100,6 +100,8 @@ async function operate(queue, request, signal) {
       return queue.extend(one, durationMs)
     case 'extend_many':
       return (await queue.extendMany(many, durationMs)).map((at) => at ?? lost)
+    case 'set_progress':
+      return queue.setProgress(one, bytes(request.progress))
     case 'release':
       return queue.release(one, release)
     case 'release_many':

@@ -92,6 +92,7 @@ export const info = (found) =>
     id: hex(found.idBytes),
     data: hex(found.data),
     result: found.result && hex(found.result),
+    progress: found.progress && hex(found.progress),
     unique: found.uniqueBytes && hex(found.uniqueBytes),
     id_bytes: undefined,
     unique_bytes: undefined,

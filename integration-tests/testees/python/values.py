@@ -122,6 +122,7 @@ def info(found: leaseq.ItemInfo | None) -> Request | None:
         "at_ms": ms(found.at),
         "ended_at_ms": ms(found.ended_at),
         "result": hexadecimal(found.result),
+        "progress": hexadecimal(found.progress),
         "retain_ms": ms(found.retain),
         "unique": hexadecimal(found.unique_bytes),
         "expires_at_ms": ms(found.expires_at),

@@ -73,6 +73,8 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             return do(leases, **completion(request)), tell
         case "extend" | "extend_many":
             return do(leases, duration), tell
+        case "set_progress":
+            return do(leases, bytes.fromhex(request["progress"])), tell
         case "release" | "release_many":
             return do(leases, delay=delay, reason=request.get("reason", "")), tell
         case "fail" | "fail_many":

@@ -114,6 +114,9 @@ impl Testee {
             "complete_many" => queue.complete_many_with(many(), complete).await?.into(),
             "extend" => wire::ms_of(queue.extend(&one(), duration).await?),
             "extend_many" => wire::each(queue.extend_many(many(), duration).await?, wire::ms_of),
+            "set_progress" => {
+                queue.set_progress(&one(), wire::bytes(text("progress"))).await?.into()
+            }
             "release" => queue.release_with(&one(), release).await?.into(),
             "release_many" => {
                 wire::each(queue.release_many_with(many(), release).await?, |()| Value::Null)

@@ -1,5 +1,5 @@
-//! Operations on items that the engine answers at once: add, complete, extend, release, fail, remove,
-//! requeue, bury, revise.
+//! Operations on items that the engine answers at once: add, complete, extend, set_progress, release, fail,
+//! remove, requeue, bury, revise, cancel.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -3,4 +3,5 @@
 pub(super) mod give_back;
 pub(super) mod items;
 pub(super) mod lease;
+pub(super) mod reports;
 mod unclaimed;

@@ -11,8 +11,8 @@ use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
-    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Release, RequestId, Revise,
-    Target, Token, Turn,
+    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId,
+    Revise, Target, Token, Turn,
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -170,6 +170,16 @@ impl Engine for Faulty {
         request_id: &RequestId,
     ) -> Result<Vec<Option<u64>>> {
         self.run("extend", &[], request_id, self.engine.extend(queue, leases, request_id)).await
+    }
+
+    async fn set_progress(
+        &self,
+        queue: &QueueName,
+        leases: &[Progress],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        let work = self.engine.set_progress(queue, leases, request_id);
+        self.run("set_progress", &[], request_id, work).await
     }
 
     async fn release(

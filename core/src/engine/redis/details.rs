@@ -1,5 +1,7 @@
 //! Reading the details of an item, which `scripts/parts/details.lua` writes.
 
+use bytes::Bytes;
+
 use crate::item::History;
 
 /// The details that only some items have.
@@ -13,6 +15,7 @@ pub(super) struct Details {
     pub(super) history: History,
     /// When it was added, if its number does not tell.
     pub(super) added_at_ms: Option<u64>,
+    pub(super) progress: Option<Bytes>,
     pub(super) error: String,
 }
 
@@ -30,13 +33,14 @@ fn try_read_details(packed: &[u8]) -> Option<Details> {
     let numbers: Option<Vec<u64>> = numbers.map(|part| part.parse().ok()).collect();
     let [priority, _size, max_attempts, failures, expiries, deliveries, _front, _since] =
         numbers?.try_into().ok()?;
-    let (mut history, mut added_at_ms) = (History::default(), None);
+    let (mut history, mut added_at_ms, mut progress) = (History::default(), None, None);
     let mut rest = &packed[end..];
     while let Some(section) = rest.strip_prefix(b";") {
         let (letter, text, behind) = read_section(section)?;
         match letter {
             b'A' => added_at_ms = Some(std::str::from_utf8(text).ok()?.parse().ok()?),
             b'H' => history = History::read(text)?,
+            b'P' => progress = Some(Bytes::copy_from_slice(text)),
             _ => {}
         }
         rest = behind;
@@ -51,6 +55,7 @@ fn try_read_details(packed: &[u8]) -> Option<Details> {
         deliveries,
         history,
         added_at_ms,
+        progress,
         error: String::from_utf8_lossy(error).into_owned(),
     })
 }
@@ -85,6 +90,9 @@ mod tests {
         assert_eq!(read_details(b"3:0:5:1:1:4:0:17;X2:;::no").error, "no");
         let details = read_details(b"3:0:5:1:1:4:0:17;A13:1790000000000;H5::0:0::no");
         assert_eq!((details.added_at_ms, details.error.as_str()), (Some(1_790_000_000_000), "no"));
+        let details = read_details(b"3:0:5:1:1:4:0:17;P4:;:\0\xff:no");
+        assert_eq!(details.progress.as_deref(), Some(&b";:\0\xff"[..]));
+        assert_eq!((details.error.as_str(), details.priority), ("no", 3));
         for broken in [";H3:F1:", ";H99:F1:0:0::", ";", ";H:", ";é", ";H2:F1", ";A1:x:"] {
             let packed = format!("3:0:5:1:1:4:0:17{broken}");
             assert_eq!(read_details(packed.as_bytes()), Details::default(), "{broken}");

@@ -17,8 +17,8 @@ use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
-    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Release, RequestId, Revise,
-    Target, Token, Turn,
+    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId,
+    Revise, Target, Token, Turn,
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -95,6 +95,15 @@ impl Engine for RedisEngine {
         request_id: &RequestId,
     ) -> Result<Vec<Option<u64>>> {
         settle::extend(self, queue, leases, request_id).await
+    }
+
+    async fn set_progress(
+        &self,
+        queue: &QueueName,
+        leases: &[Progress],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        settle::set_progress(self, queue, leases, request_id).await
     }
 
     async fn release(

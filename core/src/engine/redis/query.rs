@@ -139,6 +139,7 @@ pub(super) fn item_info(
         retain: Duration::from_millis(ms(retain)?.unwrap_or(0)),
         expires_at: time(expires, true)?,
         unique: Some(reply::bytes(unique)?).filter(|key| !key.is_empty()),
+        progress: details.progress.filter(|_| state != State::Completed),
         cancel_requested: !reply::bytes(mark)?.is_empty(),
     }))
 }

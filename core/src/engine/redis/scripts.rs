@@ -112,6 +112,8 @@ scripts! {
         "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
         extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery" "current"];
+    SetProgress "set_progress" drains for [SetProgress]
+        parts ["keys" "now" "day" "format_extended" "lane" "details" "delivery" "current"];
     Release "release" drains for [Release]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
@@ -212,6 +214,7 @@ impl Script {
                 | Script::CompleteAndLeaseExtended
                 | Script::Extend
                 | Script::ExtendExtended
+                | Script::SetProgress
                 | Script::Release
                 | Script::ReleaseExtended
                 | Script::Fail

@@ -1,4 +1,4 @@
-//! Completing, extending, releasing and failing.
+//! Completing, extending, reporting progress, releasing and failing.
 
 use redis::Cmd;
 
@@ -8,7 +8,7 @@ use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
 use crate::Result;
-use crate::engine::{Complete, Extend, Fail, Release, RequestId};
+use crate::engine::{Complete, Extend, Fail, Progress, Release, RequestId};
 use crate::item::State;
 use crate::name::QueueName;
 
@@ -96,6 +96,22 @@ pub(super) async fn extend(
         .await?;
     let answers = reply::text(reply)?;
     reply::same_length(answers.split(' ').map(|deadline| deadline.parse().ok()), leases.len())
+}
+
+pub(super) async fn set_progress(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    leases: &[Progress],
+    request_id: &RequestId,
+) -> Result<Vec<bool>> {
+    let reply = engine
+        .run(queue, Script::SetProgress, UP_TO_DETAILS, request_id, |command| {
+            for lease in leases {
+                command.arg(lease.token.generation).arg(lease.token.delivery).arg(&*lease.value);
+            }
+        })
+        .await?;
+    reply::bools(&reply::text(reply)?, leases.len())
 }
 
 pub(super) async fn release(

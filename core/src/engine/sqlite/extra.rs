@@ -1,4 +1,4 @@
-//! What only some items have: how long they are retained, a unique key, a result.
+//! What only some items have: how long they are retained, a unique key, a result, progress.
 
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
@@ -20,6 +20,7 @@ pub(super) struct Extra {
     pub(super) result: Option<Bytes>,
     /// As it is stored.
     pub(super) expires_at: Option<i64>,
+    pub(super) progress: Option<Bytes>,
     /// Its cancellation was requested while it was leased.
     pub(super) marked: bool,
 }
@@ -35,8 +36,8 @@ impl Extra {
 /// have. `None`: it has more.
 pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Option<Extra>> {
     const READ: &str = "SELECT retain, unique_key, ended_at,
-        CASE WHEN length(result) <= ?2 THEN result END, length(result) > ?2, expires_at, marked
-        FROM extra WHERE number = ?1";
+        CASE WHEN length(result) <= ?2 THEN result END, length(result) > ?2, expires_at, marked,
+        progress FROM extra WHERE number = ?1";
     // What another program has written and cannot be read is left out.
     let bytes = |row: &rusqlite::Row<'_>, column| -> rusqlite::Result<Option<Bytes>> {
         Ok(row.get_ref(column)?.as_blob().ok().map(Bytes::copy_from_slice))
@@ -54,6 +55,7 @@ pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Opti
                 result: bytes(row, 3)?,
                 expires_at: integer(row, 5)?,
                 marked: integer(row, 6)? == Some(1),
+                progress: bytes(row, 7)?,
             }))
         })
         .optional()

@@ -42,6 +42,7 @@ pub(super) fn info(
         retain: Duration::from_millis(extra.retain.max(0) as u64),
         unique: extra.unique,
         expires_at: extra.expires_at.map(|at| from_ms(at.unsigned_abs())),
+        progress: extra.progress.filter(|_| item.state != State::Completed),
         cancel_requested: extra.marked,
         id: item.id,
     }))

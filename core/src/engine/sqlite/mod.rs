@@ -41,6 +41,7 @@ mod outcomes;
 #[cfg(test)]
 mod plans;
 mod process;
+mod progress;
 mod query;
 mod quiesce;
 mod readable;

@@ -10,8 +10,8 @@ use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
-    add, admin, cancel, change, clean, dropped, list, maintenance, outcomes, query, settings,
-    settle,
+    add, admin, cancel, change, clean, dropped, list, maintenance, outcomes, progress, query,
+    settings, settle,
 };
 use crate::Result;
 use crate::access::Role;
@@ -19,8 +19,8 @@ use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
-    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Release, RequestId, Revise,
-    Target, Token, Turn,
+    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId,
+    Revise, Target, Token, Turn,
 };
 use crate::item::{Counts, Item, ItemInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -101,6 +101,15 @@ impl Engine for SqliteEngine {
         request_id: &RequestId,
     ) -> Result<Vec<Option<u64>>> {
         self.write(queue, leases, leases.len(), request_id, settle::extend).await
+    }
+
+    async fn set_progress(
+        &self,
+        queue: &QueueName,
+        leases: &[Progress],
+        request_id: &RequestId,
+    ) -> Result<Vec<bool>> {
+        self.write(queue, leases, leases.len(), request_id, progress::set_progress).await
     }
 
     async fn release(

@@ -10,12 +10,12 @@ use super::location::Location;
 use super::opening::Opening;
 use super::{
     add, admin, audit, cancel, change, clean, dropped, lease, list, maintenance, open, outcomes,
-    query, settings, settle,
+    progress, query, settings, settle,
 };
 use crate::clock::Clock;
 use crate::engine::{
     Awaited, Bury, Complete, EndingPlace, Extend, Fail, LeaseRequest, LeaseStatus, ListStep,
-    Release, Revise, Target, Turn,
+    Progress, Release, Revise, Target, Turn,
 };
 use crate::item::{Due, Item, State};
 use crate::name::QueueName;
@@ -52,6 +52,8 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     let leases = lease::lease(db, &name, &wanted).unwrap().items;
     let [a, b, c, d] = [0, 1, 2, 3].map(|n: usize| leases[n].token);
     settle::extend(db, &name, &[Extend { token: a, duration_ms: 1 }]).unwrap();
+    let half = Progress { token: a, value: "half".into() };
+    assert_eq!(progress::set_progress(db, &name, &[half]).unwrap(), [true]);
     settle::release(
         db,
         &name,

@@ -7,7 +7,8 @@ macro_rules! readable {
         "queue = CASE typeof(queue) WHEN 'integer' THEN queue ELSE
             coalesce((SELECT item.queue FROM item WHERE item.number = extra.number), 0) END,
         retain = CASE typeof(retain) WHEN 'integer' THEN retain ELSE 0 END,
-        unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END"
+        unique_key = CASE typeof(unique_key) WHEN 'blob' THEN unique_key END,
+        progress = CASE typeof(progress) WHEN 'blob' THEN progress END"
     };
 }
 pub(super) use readable;

@@ -116,6 +116,7 @@ CREATE TABLE large (
 --   ended_at, result   of an item that is retained
 --   expires_at  when it is dead if nobody has leased it; NULL if it does not expire, or no longer; negative if the time
 --               passed while the item was leased and a sweep has seen that
+--   progress    how far the last holder that has said so came
 --   marked      1 if the item is leased and its cancellation was requested
 CREATE TABLE extra (
     number     INTEGER PRIMARY KEY,
@@ -125,6 +126,7 @@ CREATE TABLE extra (
     ended_at   INTEGER,
     result     BLOB,
     expires_at INTEGER,
+    progress   BLOB,
     marked     INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX extra_expires_at ON extra (queue, expires_at) WHERE expires_at IS NOT NULL;

@@ -264,7 +264,12 @@ pub(super) fn fail(
 }
 
 /// The item, if this lease is current. Repairs its row, so that it can be changed.
-fn held(db: &Database, queue: i64, token: Token, delta: &mut CountDelta) -> Result<Option<Stored>> {
+pub(super) fn held(
+    db: &Database,
+    queue: i64,
+    token: Token,
+    delta: &mut CountDelta,
+) -> Result<Option<Stored>> {
     let sql = format!(
         "SELECT {WITHOUT_DATA} FROM item
         WHERE number = ?1 AND queue = ?2 AND state = 1 AND deliveries = ?3"
