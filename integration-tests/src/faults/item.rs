@@ -15,6 +15,23 @@ pub(super) struct NewItem {
     pub(super) request: Value,
 }
 
+impl NewItem {
+    /// The same with the id of another item, which it replaces.
+    pub(super) fn replacing(mut self, id: Id) -> Self {
+        self.request["id"] = hex(id.as_bytes()).into();
+        self.request["replace"] = true.into();
+        (self.id, self.options.replace) = (id, true);
+        self
+    }
+
+    /// The same with this unique key.
+    pub(super) fn with_key(mut self, key: String) -> Self {
+        self.request["unique"] = hex(key.as_bytes()).into();
+        self.options.key = Some(key);
+        self
+    }
+}
+
 /// The id of the item with this number, unless it has that of an earlier one.
 pub(super) fn id_of(number: u64) -> Id {
     format!("item-{number}")
@@ -23,6 +40,10 @@ pub(super) fn id_of(number: u64) -> Id {
 /// Whether no other item ever has the id of the item with this number.
 pub(super) fn is_single(number: u64) -> bool {
     number.is_multiple_of(4)
+}
+
+pub(super) fn has_single_id(id: &str) -> bool {
+    id.strip_prefix("item-").and_then(|number| number.parse().ok()).is_some_and(is_single)
 }
 
 /// A new item; sometimes with an id that was used before. `extended`: it may have options that make a queue extended.

@@ -11,6 +11,7 @@ use super::item::{NewItem, new_item};
 use super::recorder::Recorder;
 use super::rng::SeededRng;
 use super::worker_pool::{Told, WorkerSlot, ask, outcome_of};
+use crate::conformance::testee::Testee;
 
 /// The phases of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,30 +112,36 @@ impl Load {
             let many = rng.chance(40);
             let count = if many { rng.number(2..20) } else { 1 };
             let items: Vec<NewItem> = (0..count).map(|_| self.item(&mut rng)).collect();
-            let request = if many {
-                let items: Value = items.iter().map(|item| item.request.clone()).collect();
-                json!({ "op": "add_items", "items": items })
-            } else {
-                let mut request = items[0].request.clone();
-                request["op"] = "add_item".into();
-                request
-            };
-            let began = self.recorder.now();
-            let told = ask(&process, &self.recorder, request).await;
-            let (span, failed) = self.span(began, &told);
-            for (i, NewItem { id, data, options, .. }) in items.into_iter().enumerate() {
-                let outcome = outcome_of(&told, i);
-                if outcome == Outcome::Yes {
-                    self.backlog.fetch_add(1, Ordering::Relaxed);
-                }
-                let who = worker_slot.name.clone();
-                self.recorder.history().adds.push(Add { who, span, id, data, outcome, options });
-            }
+            let failed = self.add(&process, &worker_slot.name, items).await;
             rest(&mut rng, failed).await;
         }
     }
 
-    fn item(&self, rng: &mut SeededRng) -> NewItem {
+    /// Adds these items, alone or as a batch; returns whether the call failed.
+    pub(super) async fn add(&self, process: &Testee, who: &str, items: Vec<NewItem>) -> bool {
+        let request = if let [item] = &items[..] {
+            let mut request = item.request.clone();
+            request["op"] = "add_item".into();
+            request
+        } else {
+            let items: Value = items.iter().map(|item| item.request.clone()).collect();
+            json!({ "op": "add_items", "items": items })
+        };
+        let began = self.recorder.now();
+        let told = ask(process, &self.recorder, request).await;
+        let (span, failed) = self.span(began, &told);
+        for (i, NewItem { id, data, options, .. }) in items.into_iter().enumerate() {
+            let outcome = outcome_of(&told, i);
+            if outcome == Outcome::Yes {
+                self.backlog.fetch_add(1, Ordering::Relaxed);
+            }
+            let who = who.to_owned();
+            self.recorder.history().adds.push(Add { who, span, id, data, outcome, options });
+        }
+        failed
+    }
+
+    pub(super) fn item(&self, rng: &mut SeededRng) -> NewItem {
         new_item(self.next_add.fetch_add(1, Ordering::Relaxed), self.is_extended(), rng)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::history::{Change, Id, Look, Seen, Span, What};
-use super::item::{id_of, is_single};
+use super::item::{has_single_id, id_of, is_single};
 use super::load::{Load, Stage, rest};
 use super::rng::{SeededRng, digest};
 use super::worker_pool::{WorkerSlot, ask, outcome_of};
@@ -49,10 +49,10 @@ struct Target {
     is_one: bool,
 }
 
-struct Operator<'a> {
-    load: &'a Load,
-    who: &'a str,
-    process: &'a Testee,
+pub(super) struct Operator<'a> {
+    pub(super) load: &'a Load,
+    pub(super) who: &'a str,
+    pub(super) process: &'a Testee,
 }
 
 impl Operator<'_> {
@@ -95,11 +95,19 @@ impl Operator<'_> {
         self.change(targets, rng).await
     }
 
-    /// Changes some of the dead items: to requeue them is not the only choice.
+    /// Changes some of the dead items: to requeue them is not the only choice. Sometimes another item has got the unique
+    /// key of one before.
     async fn change_dead(&self, rng: &mut SeededRng) -> Option<()> {
-        let list = json!({ "op": "list", "state": "dead", "limit": 5, "reverse": rng.chance(50) });
+        let list = json!({ "op": "list", "state": "dead", "limit": 5, "reverse": rng.chance(70) });
         let (page, span) = self.read(list).await?;
         let mut targets = Vec::new();
+        if rng.chance(50) {
+            let keys = page["items"].as_array().into_iter().flatten().map(read_item);
+            if let Some(key) = keys.flatten().find_map(|seen| seen.key) {
+                let items = vec![self.load.item(rng).with_key(key)];
+                self.load.add(self.process, self.who, items).await;
+            }
+        }
         for item in page["items"].as_array().into_iter().flatten() {
             let id = unhex(item["id"].as_str().unwrap_or_default()).ok();
             let Some(id) = id.and_then(|id| String::from_utf8(id).ok()) else { continue };
@@ -134,6 +142,23 @@ impl Operator<'_> {
         Some(Target { id, expects, is_one: true })
     }
 
+    /// Somebody else changes an item that a worker has leased, or adds one that replaces it.
+    pub(super) async fn change_leased(&self, id: Id, rng: &mut SeededRng) {
+        let what = match rng.number(0..10) {
+            0..=5 if self.load.is_extended() => What::Cancel,
+            6 if self.load.is_extended() && !has_single_id(&id) => {
+                let items = vec![self.load.item(rng).replacing(id)];
+                self.load.add(self.process, self.who, items).await;
+                return;
+            }
+            0..=7 => What::Revise { data: None, limits: false },
+            8 => What::Bury,
+            _ => What::Remove,
+        };
+        let targets = vec![Target { id, expects: None, is_one: false }];
+        self.make(what, targets, rng).await;
+    }
+
     /// Makes a random change of them, in one call; `None` if the call failed.
     async fn change(&self, targets: Vec<Target>, rng: &mut SeededRng) -> Option<()> {
         let what = match rng.number(0..100) {
@@ -144,6 +169,11 @@ impl Operator<'_> {
             63..=79 => What::Requeue,
             _ => What::Revise { data: None, limits: false },
         };
+        self.make(what, targets, rng).await
+    }
+
+    /// Makes this change of them.
+    async fn make(&self, what: What, targets: Vec<Target>, rng: &mut SeededRng) -> Option<()> {
         let (whats, request) = match what {
             What::Revise { .. } => self.revisions(&targets, rng),
             _ => (vec![what; targets.len()], request(what, &targets)),

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::history::{Ask, How, Lease, Outcome, Span, Time};
 use super::load::{Load, Stage};
+use super::operate::Operator;
 use super::rng::{SeededRng, digest};
 use super::worker_pool::{Told, WorkerSlot, ask, outcome_of};
 use crate::conformance::testee::{Failure, Testee};
@@ -157,7 +158,15 @@ impl Worker<'_> {
                 self.one(one.lease, &one.handle, How::Look, rng).await;
             }
         }
-        match rng.number(0..100) {
+        let changed = rng.chance(8);
+        if changed {
+            let (load, who, process) = (self.load, &*self.worker_slot.name, self.process);
+            let id = load.recorder.history().leases[rng.pick(held).lease].id.clone();
+            Operator { load, who, process }.change_leased(id, rng).await;
+        }
+        // What was changed does not only end with a completion.
+        let most = if changed { 50 } else { 100 };
+        match rng.number(0..most) {
             0..=6 => self.settle(held, How::Release, rng).await,
             7..=11 => self.settle(held, How::Fail, rng).await,
             12..=13 => self.settle(held, How::FailDead, rng).await,
