@@ -1,6 +1,11 @@
 //! The values of the core, as the testee in Rust sends them: see `testees/README.md`.
 
-#![allow(clippy::missing_panics_doc, clippy::expect_used, reason = "a testee may stop")]
+#![allow(
+    clippy::missing_panics_doc,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a testee may stop"
+)]
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
