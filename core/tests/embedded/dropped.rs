@@ -80,7 +80,7 @@ fn detach(place: &Place, name: &str) {
     connection.busy_timeout(Duration::from_secs(20)).unwrap();
     let steps = format!(
         "BEGIN IMMEDIATE; UPDATE queue SET name = NULL WHERE name = '{name}';
-        UPDATE meta SET drops = drops + 1; COMMIT"
+        UPDATE meta SET changes = changes + 1; COMMIT"
     );
     connection.execute_batch(&steps).unwrap();
 }

@@ -339,7 +339,7 @@ async fn no_number_in_the_file_makes_a_call_panic() {
         "item SET deliveries",
         "meta SET clock",
         "meta SET sequence",
-        "meta SET drops",
+        "meta SET changes",
         "queue SET ready0",
         "queue SET ready5",
         "queue SET leased",

@@ -40,7 +40,8 @@ async fn an_operation_whose_reply_is_lost_is_executed_once_and_answered() {
     for operation in OPERATIONS {
         run(&first.queue(&format!("warm-up-{operation}")).unwrap(), operation, || ()).await;
     }
-    let url = format!("{}?timeout_ms=2000", proxy.url());
+    // In a debug build, so many clients together take longer to connect than they have by default.
+    let url = format!("{}?timeout_ms=2000&connect_timeout_ms=20000", proxy.url());
     let proxy = std::sync::Arc::new(proxy);
     let mut cases = JoinSet::new();
     for operation in OPERATIONS {

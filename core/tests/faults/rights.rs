@@ -92,7 +92,7 @@ async fn the_rights_of_a_role_are_sufficient() {
         (monitor.queues().await.unwrap().len(), looks.counts().await.unwrap().leased),
         (1, 2)
     );
-    let settings = leaseq::SettingsChange::new().max_dead(5).retain(ms(60_000));
+    let settings = leaseq::SettingsChange::new().max_dead(5);
     let settings = operates.configure(settings).await.unwrap().unwrap();
     assert_eq!(operates.settings().await.unwrap(), settings);
     assert_eq!(looks.settings().await.unwrap(), settings);
