@@ -111,6 +111,8 @@ export declare class NativeQueue {
   counts(call: number): void
   /** Answers with an item or nothing for each. */
   get(call: number, ids: Array<string | Uint8Array>, data: boolean): void
+  /** Answers with outcomes; can be cancelled. */
+  outcome(call: number, ids: Array<string | Uint8Array>, waitMs: number | undefined | null, expect: boolean): void
   /** Answers with items and a cursor. */
   list(call: number, state: string, cursor: string | undefined | null, limit: number, reverse: boolean, sinceMs: number | undefined | null, untilMs: number | undefined | null, data: boolean, idPrefix?: string | Uint8Array | undefined | null, dataContains?: string | Uint8Array | undefined | null, errorContains?: string | undefined | null): void
   /** Answers with a boolean. */

@@ -241,6 +241,37 @@ typedef enum {
 } leaseq_completed;
 
 /**
+ * How an item has ended.
+ */
+typedef enum {
+    /**
+     * No outcome: the item has not ended.
+     */
+    LEASEQ_OUTCOME_NONE = 0,
+    /**
+     * It was completed.
+     */
+    LEASEQ_OUTCOME_COMPLETED = 1,
+    /**
+     * It failed or expired for the last time, or was buried.
+     */
+    LEASEQ_OUTCOME_DEAD = 2,
+    /**
+     * It was cancelled.
+     */
+    LEASEQ_OUTCOME_CANCELLED = 3,
+    /**
+     * It was removed or purged, or an item with another id and its unique key replaced it.
+     */
+    LEASEQ_OUTCOME_REMOVED = 4,
+    /**
+     * There is no such item: it was never added, or has ended without being retained, and how is
+     * not known any more.
+     */
+    LEASEQ_OUTCOME_GONE = 5,
+} leaseq_end_kind;
+
+/**
  * A setting of a queue.
  */
 typedef enum {
@@ -320,6 +351,11 @@ typedef struct leaseq_list_options leaseq_list_options;
  * Texts of a result.
  */
 typedef struct leaseq_names leaseq_names;
+
+/**
+ * How an item has ended.
+ */
+typedef struct leaseq_outcome leaseq_outcome;
 
 /**
  * A page of leaseq_queue_list() or leaseq_queue_list_with().
@@ -1733,6 +1769,71 @@ leaseq_status leaseq_list_options_set_error_contains(leaseq_list_options *option
  * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
  */
 void leaseq_list_options_free(leaseq_list_options **options);
+
+/**
+ * Waits until an item has ended; `*outcome` says how, with its result if it is retained. It is NULL
+ * if the item has not ended within `wait_ms`: 0 looks once, `LEASEQ_WAIT_FOREVER` has no limit. If
+ * there is no item with this id, the outcome is `LEASEQ_OUTCOME_GONE`, unless `expect`: then it also
+ * waits for one that is not added yet. Any number of threads share two connections.
+ *
+ * It is about the id: if the item ends and is added anew before the client has learned of it, the
+ * outcome may be that of the later one. leaseq_client_cancel_waits() ends the wait, as if its time were
+ * over.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes or another negative wait; an
+ * error of every operation.
+ */
+leaseq_status leaseq_queue_outcome(const leaseq_queue *queue,
+                                   const void *id,
+                                   size_t id_len,
+                                   int64_t wait_ms,
+                                   bool expect,
+                                   leaseq_outcome **outcome,
+                                   leaseq_error **error);
+
+/**
+ * Waits until `count` items have ended; `outcomes`, an array of `count`, receives how, in the order of
+ * the ids, NULL for an item that has not ended within `wait_ms`. Free each with leaseq_outcome_free().
+ * @return as leaseq_queue_outcome(); after an error all of `outcomes` are NULL.
+ */
+leaseq_status leaseq_queue_outcome_many(const leaseq_queue *queue,
+                                        const leaseq_bytes *ids,
+                                        size_t count,
+                                        int64_t wait_ms,
+                                        bool expect,
+                                        leaseq_outcome **outcomes,
+                                        leaseq_error **error);
+
+/**
+ * How the item has ended; `LEASEQ_OUTCOME_NONE` for NULL.
+ */
+leaseq_end_kind leaseq_outcome_kind(const leaseq_outcome *outcome);
+
+/**
+ * The result of a completed item: arbitrary bytes, not followed by a NUL. NULL if it had none, is not
+ * retained, or has ended otherwise, and for NULL. Lives as long as `outcome`.
+ */
+const char *leaseq_outcome_result(const leaseq_outcome *outcome);
+
+/**
+ * Number of bytes of the result.
+ */
+size_t leaseq_outcome_result_len(const leaseq_outcome *outcome);
+
+/**
+ * The text of the last error of a dead item, followed by a NUL; empty for others. NULL for NULL. Lives
+ * as long as `outcome`.
+ */
+const char *leaseq_outcome_error(const leaseq_outcome *outcome);
+
+/**
+ * Number of bytes of that text, without the NUL.
+ */
+size_t leaseq_outcome_error_len(const leaseq_outcome *outcome);
+
+/**
+ * Frees an outcome and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_outcome_free(leaseq_outcome **outcome);
 
 /**
  * How many items are ready.

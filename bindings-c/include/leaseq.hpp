@@ -189,6 +189,28 @@ struct CompletedAndLeased {
     std::vector<Lease> leases;
 };
 
+/** How an item has ended. */
+class Outcome {
+  public:
+    explicit Outcome(leaseq_outcome *outcome) noexcept : handle_(outcome) {}
+    leaseq_outcome *get() const noexcept { return handle_.get(); }
+    leaseq_end_kind kind() const noexcept { return leaseq_outcome_kind(get()); }
+    bool completed() const noexcept { return kind() == LEASEQ_OUTCOME_COMPLETED; }
+    /** The result of a completed item, which lives as long as the outcome. */
+    std::optional<std::string_view> result() const noexcept {
+        const char *data = leaseq_outcome_result(get());
+        if (data == nullptr) return std::nullopt;
+        return std::string_view(data, leaseq_outcome_result_len(get()));
+    }
+    /** The last error of a dead item, which lives as long as the outcome. */
+    std::string_view error() const noexcept {
+        return {leaseq_outcome_error(get()), leaseq_outcome_error_len(get())};
+    }
+
+  private:
+    Handle<leaseq_outcome, leaseq_outcome_free> handle_;
+};
+
 /** One queue; see ::leaseq_queue. */
 class Queue {
   public:
@@ -258,6 +280,41 @@ class Queue {
             return leaseq_queue_cancel(get(), id.data(), id.size(), &cancelled, error);
         });
         return cancelled;
+    }
+
+    /** Waits until the item has ended. Nothing: it has not within `wait`; see
+     * leaseq_queue_outcome(). */
+    std::optional<Outcome> outcome(std::string_view id,
+                                   milliseconds wait = milliseconds(LEASEQ_WAIT_FOREVER),
+                                   bool expect = false) {
+        leaseq_outcome *outcome = nullptr;
+        check([&](leaseq_error **error) {
+            return leaseq_queue_outcome(get(), id.data(), id.size(), wait.count(), expect, &outcome,
+                                        error);
+        });
+        if (outcome == nullptr) return std::nullopt;
+        return Outcome(outcome);
+    }
+
+    /** Waits until all of the items have ended, in the order of the ids. */
+    std::vector<std::optional<Outcome>>
+    outcome_many(const std::vector<std::string_view> &ids,
+                 milliseconds wait = milliseconds(LEASEQ_WAIT_FOREVER), bool expect = false) {
+        std::vector<leaseq_bytes> all;
+        all.reserve(ids.size());
+        for (const std::string_view &id : ids) all.push_back(bytes(id));
+        std::vector<leaseq_outcome *> given(ids.size() + 1);
+        std::vector<std::optional<Outcome>> outcomes;
+        outcomes.reserve(ids.size());
+        check([&](leaseq_error **error) {
+            return leaseq_queue_outcome_many(get(), all.data(), all.size(), wait.count(), expect,
+                                             given.data(), error);
+        });
+        for (std::size_t i = 0; i < ids.size(); i++) {
+            outcomes.emplace_back();
+            if (given[i] != nullptr) outcomes.back().emplace(given[i]);
+        }
+        return outcomes;
     }
 
     /** Nothing: there was none in the time to wait. */

@@ -269,7 +269,7 @@ pub extern "C" fn leaseq_item_info_expires_at_ms(info: Option<&leaseq_item_info>
 }
 
 /// The first byte of what may be missing. Not NULL if it is there, even without bytes.
-fn first(bytes: Option<&Bytes>) -> *const c_char {
+pub(crate) fn first(bytes: Option<&Bytes>) -> *const c_char {
     bytes.map_or(std::ptr::null(), |bytes| bytes.as_ptr().cast())
 }
 

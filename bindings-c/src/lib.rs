@@ -31,6 +31,7 @@ mod lease_options;
 mod leasing;
 mod list_options;
 mod options;
+mod outcome;
 mod pointer;
 mod query;
 mod queue;

@@ -2,9 +2,10 @@
 
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
+use std::time::Duration;
 
 use leaseq::blocking::{Queue, run};
-use leaseq::{Lease, LeaseOptions, WorkQueue};
+use leaseq::{Lease, LeaseOptions, Outcome, OutcomeOptions, WorkQueue};
 
 use crate::failure::Result;
 use crate::guard::{self, look};
@@ -41,6 +42,21 @@ impl leaseq_queue {
         options: LeaseOptions,
     ) -> leaseq::Result<Vec<Lease>> {
         self.0.waits.lease(self.0.queue.in_this_process().await?, count, options).await
+    }
+
+    /// Waits for the ends of items, until the client's waits are cancelled.
+    pub(crate) async fn outcome_many(
+        &self,
+        ids: Vec<Vec<u8>>,
+        options: OutcomeOptions,
+    ) -> leaseq::Result<Vec<Option<Outcome>>> {
+        let queue = self.0.queue.in_this_process().await?;
+        let look = options.clone().wait(Duration::ZERO);
+        let waits = queue.outcome_many(&ids, options);
+        match self.0.waits.unless_cancelled(waits).await {
+            Some(outcomes) => outcomes,
+            None => queue.outcome_many(&ids, look).await,
+        }
     }
 
     /// Releases leases that reached no caller, in the background; closing the client waits for

@@ -1,4 +1,4 @@
-//! Leasing with waits that can be cancelled.
+//! Waits that can be cancelled.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +51,21 @@ impl Waits {
             leases = queue.lease_many(count, options) => leases,
             // The core releases leases of the dropped call.
             () = rung => Ok(Vec::new()),
+        }
+    }
+
+    /// Waits for something; `None`: the wait was cancelled.
+    pub(crate) async fn unless_cancelled<T>(&self, wait: impl Future<Output = T>) -> Option<T> {
+        let Some(bell) = self.bell() else { return Some(wait.await) };
+        let mut rung = pin!(bell.notified());
+        rung.as_mut().enable();
+        if self.cancelled.load(Ordering::SeqCst) {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            done = wait => Some(done),
+            () = rung => None,
         }
     }
 }

@@ -1,24 +1,29 @@
 import type { NativeQueue } from '../native.js'
 import { CALL, call, type Send } from './calls'
-import { list, number } from './check'
+import { flag, list, number, optionalNumber } from './check'
 import { adds, handOver, leaseCalls } from './gather'
-import { completion, FIELDS, fields, resultList, wanted } from './input'
+import { completion, FIELDS, fields, idList, resultList, wanted } from './input'
 import { Lease, type LeaseState, stateOf } from './lease'
 import { leases } from './leases'
+import { readOutcomes } from './outcome'
 import { SettleQueue } from './settle'
 import type {
   CallOptions,
   CompleteAndLeaseOptions,
   CompletedAndLeased,
   Data,
+  Id,
   Item,
   LeaseOptions,
   LeasesOptions,
+  Outcome,
+  OutcomeOptions,
 } from './types'
 import { type BothParts, booleans, type LeaseParts } from './wire'
 
 const GATHERS = { gathers: true }
 const LEASE = new Set(['durationMs', 'waitMs', 'keepAlive', 'signal'])
+const OUTCOME = new Set(['waitMs', 'expect', 'signal'])
 const COMPLETE_AND_LEASE = new Set([...LEASE, 'strict', 'retainMs', 'results'])
 
 /**
@@ -149,6 +154,29 @@ export class Queue extends SettleQueue {
           native.completeAndLease(slot, holders, indexes, ...complete, results, most, ...how)
       },
     )
+  }
+
+  /**
+   * Waits until an item has ended, and resolves to how: with its result if it is retained. `null`: it
+   * has not ended within `waitMs`; without `waitMs` the wait has no limit. If there is no item with
+   * this id, the outcome is `gone`, unless `expect` is set: then it also waits for one that is not
+   * added yet. Any number of calls share two connections.
+   *
+   * It is about the id: if the item ends and is added anew before the client has learned of it, the
+   * outcome may be that of the later one.
+   */
+  async outcome(id: Id, options?: OutcomeOptions): Promise<Outcome | null> {
+    return (await this.outcomeMany([id], options))[0] ?? null
+  }
+
+  /** Waits until all of these items have ended; the results are in the order of the ids. */
+  outcomeMany(ids: Iterable<Id>, options?: OutcomeOptions): Promise<(Outcome | null)[]> {
+    return call(this.native, { options, names: OUTCOME, read: readOutcomes }, (native) => {
+      const all = idList(ids)
+      const waitMs = optionalNumber('waitMs', options?.waitMs)
+      const expect = flag('expect', options?.expect)
+      return (slot) => native.outcome(slot, all, waitMs, expect)
+    })
   }
 
   private leaseSome<T>(

@@ -241,6 +241,34 @@ export interface GetOptions extends CallOptions {
   data?: boolean
 }
 
+export interface OutcomeOptions extends CallOptions {
+  /** How long to wait for the end of the items; 0 looks once. Default: no limit. */
+  waitMs?: number
+  /** Also waits for an item that does not exist yet. Default: false. */
+  expect?: boolean
+}
+
+/** How an item has ended. */
+export type Outcome =
+  | {
+      readonly kind: 'completed'
+      /** `null`: it had none, or is not retained. */
+      readonly result: Buffer | null
+    }
+  | {
+      readonly kind: 'dead'
+      /** The text of the last error, perhaps empty. */
+      readonly error: string
+    }
+  | {
+      /**
+       * `removed`: also replaced by an item with another id and its unique key. `gone`: there is no
+       * such item; it was never added, or has ended without being retained, and how is not known any
+       * more.
+       */
+      readonly kind: 'cancelled' | 'removed' | 'gone'
+    }
+
 export interface ListOptions extends CallOptions {
   /** `cursor` of the page before. Default: the first page. */
   cursor?: string | null

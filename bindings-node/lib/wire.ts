@@ -38,6 +38,9 @@ export interface ItemsParts {
   readonly bytes: ItemBytes[]
 }
 
+/** How an item has ended: an index into the kinds, and a result or an error; or null. */
+export type EndParts = readonly [kind: number, bytes: Buffer | null]
+
 /** A value with its names in camel case: the core writes them with underscores. */
 function camelCase(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -97,6 +100,8 @@ export class Reader {
         return this.leases(this.next())
       case 8:
         return this.items()
+      case 11:
+        return this.ends(this.next())
       case 10:
         return { completed: this.many(this.next()), leases: this.leases(this.next()) }
       default:
@@ -132,6 +137,11 @@ export class Reader {
       leases.push({ holder, index, bytes: this.bytes, id, data, end })
     }
     return leases
+  }
+
+  private ends(count: number): EndParts[] {
+    // Evaluated in this order.
+    return Array.from({ length: count }, () => [this.next(), this.part()] as const)
   }
 
   private items(): ItemsParts {

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
 use leaseq::{
-    CompleteOptions, FailOptions, Item, KeepAlive, LeaseOptions, ListOptions, ReleaseOptions,
-    Revision,
+    CompleteOptions, FailOptions, Item, KeepAlive, LeaseOptions, ListOptions, OutcomeOptions,
+    ReleaseOptions, Revision,
 };
 use napi::bindgen_prelude::Either;
 
@@ -68,6 +68,18 @@ pub(crate) fn lease_options(
         }
         options = options.keep_alive(keep_alive);
     }
+    Ok(options)
+}
+
+pub(crate) fn outcome_options(
+    wait_ms: Option<f64>,
+    expect: bool,
+) -> Result<OutcomeOptions, Failure> {
+    let mut options = OutcomeOptions::new();
+    if let Some(wait) = wait_ms.filter(|wait| *wait != f64::INFINITY) {
+        options = options.wait(duration("a wait", wait)?);
+    }
+    options.expect = expect;
     Ok(options)
 }
 

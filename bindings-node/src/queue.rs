@@ -191,6 +191,24 @@ impl NativeQueue {
         });
     }
 
+    /// Answers with outcomes; can be cancelled.
+    #[napi]
+    pub fn outcome(
+        &self,
+        call: u32,
+        ids: Vec<Either<String, &[u8]>>,
+        wait_ms: Option<f64>,
+        expect: bool,
+    ) {
+        let options = match input::outcome_options(wait_ms, expect) {
+            Ok(options) => options,
+            Err(failure) => return self.refuse(call, failure),
+        };
+        let (queue, ids) = (self.queue.clone(), copied(&ids));
+        self.submissions
+            .wait(call, async move { Ok(Outcome::Ends(queue.outcome_many(ids, options).await?)) });
+    }
+
     /// Answers with items and a cursor.
     #[napi]
     #[allow(clippy::too_many_arguments, reason = "as `add`")]

@@ -12,6 +12,7 @@
 //! | 7 leases | how many; for each: holder, index, length of the id, of the data (-1: not here) | ids and data in turn |
 //! | 8 items | length of the JSON, how many; for each: lengths of the id (-1: no item, null in the JSON), the data, the result, the unique key and the progress (-1: none) | the JSON, then these in turn |
 //! | 9 cancelled | | |
+//! | 11 outcomes | how many; for each: 0 not ended, 1 completed, 2 dead, 3 cancelled, 4 removed, 5 gone; length of the result or the error (-1: none) | results and errors |
 //! | 10 completed and leased | how many were completed, 0 or 1 for each; then as 7 | as 7 |
 
 use leaseq::ItemInfo;
@@ -36,6 +37,7 @@ pub(crate) enum Outcome {
     Leases { leases: Vec<Held>, kept_alive: bool },
     Both { completed: Vec<bool>, leases: Vec<Held>, kept_alive: bool },
     Items { items: Vec<Option<ItemInfo>>, cursor: Option<String>, examined: u64 },
+    Ends(Vec<Option<leaseq::Outcome>>),
     Cancelled,
 }
 
@@ -81,6 +83,10 @@ impl ReplyBuffer {
             Ok(Outcome::Items { items, cursor, examined }) => {
                 self.items(&items, cursor, examined);
             }
+            Ok(Outcome::Ends(ends)) => {
+                self.numbers.extend([11.0, ends.len() as f64]);
+                ends.iter().for_each(|end| self.end(end.as_ref()));
+            }
             Ok(Outcome::Cancelled) => self.numbers.push(9.0),
             Err(Failure { kind, message, outcome_unknown }) => {
                 let unknown = outcome_unknown;
@@ -94,6 +100,20 @@ impl ReplyBuffer {
         let text = value.to_string();
         self.numbers.extend([kind, text.len() as f64]);
         self.bytes.extend(text.as_bytes());
+    }
+
+    fn end(&mut self, end: Option<&leaseq::Outcome>) {
+        use leaseq::Outcome::{Cancelled, Completed, Dead, Removed};
+        let (kind, bytes) = match end {
+            None => (0.0, None),
+            Some(Completed { result }) => (1.0, result.as_deref()),
+            Some(Dead { error }) => (2.0, Some(error.as_bytes())),
+            Some(Cancelled) => (3.0, None),
+            Some(Removed) => (4.0, None),
+            Some(_) => (5.0, None),
+        };
+        self.numbers.extend([kind, bytes.map_or(-1.0, |bytes| bytes.len() as f64)]);
+        self.bytes.extend_from_slice(bytes.unwrap_or_default());
     }
 
     fn leases(&mut self, leases: Vec<Held>, kept_alive: bool) {

@@ -2,13 +2,16 @@
 
 use std::time::{Duration, SystemTime};
 
-use leaseq::{Counts, DeepReport, Ending, ItemInfo, LightReport, Page, Releases, Settings, State};
+use leaseq::{
+    Counts, DeepReport, Ending, ItemInfo, LightReport, Outcome, Page, Releases, Settings, State,
+};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
 use crate::convert::{id_text, state_member};
+use crate::outcome;
 
 /// Which interface an answer is for.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +35,9 @@ pub(crate) enum Answer {
     Nothing,
     Number(u64),
     Object(MakeObject),
+    /// Nothing for an item that has not ended.
+    Outcome(Option<Outcome>),
+    Outcomes(Vec<Option<Outcome>>),
     Page(Page),
     /// Nothing for a change that was refused.
     Settings(Option<Box<Settings>>),
@@ -81,6 +87,11 @@ impl Answer {
             Answer::Names(names) => names.into_pyobject(py)?,
             Answer::Number(number) => number.into_pyobject(py)?.into_any(),
             Answer::Object(make) => make(py, flavor)?,
+            Answer::Outcome(found) => outcome::value(py, found)?,
+            Answer::Outcomes(all) => {
+                let values = all.into_iter().map(|found| outcome::value(py, found));
+                values.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?
+            }
             Answer::Page(page) => page_value(py, page)?,
             Answer::Settings(None) => py.None().into_bound(py),
             Answer::Settings(Some(settings)) => settings_value(py, *settings)?,

@@ -25,6 +25,7 @@ mod lease_args;
 mod leasing;
 mod logs;
 mod loop_bridge;
+mod outcome;
 mod queue;
 mod settings;
 mod settle;

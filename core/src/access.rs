@@ -5,7 +5,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
-    /// Adds and cancels items.
+    /// Adds and cancels items, and waits for their ends.
     Producer,
     /// Leases items and settles them.
     Worker,

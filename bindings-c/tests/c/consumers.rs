@@ -184,7 +184,10 @@ fn the_examples_work_together() {
     assert_eq!(printed, "failed expired \"no ink\" 2\nnone\nINVALID dead\n");
     let printed = succeed(&mut program("tests/programs/results.cpp"));
     let kept = "c completed \"1\"\nd completed \"nothing\"\ne completed \"\"\n";
-    assert_eq!(printed, format!("101\n1\nb completed \"fine\"\n{kept}1\nf none \"nothing\"\n"));
+    assert_eq!(
+        printed,
+        format!("101\n1\nb completed \"fine\"\n{kept}1\nf none \"nothing\"\nfine 1\n0\n")
+    );
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn program() -> String {
     some_lease = leased(some_queue, 1000000);
     (void)any_item_info; (void)any_names; (void)any_page; (void)any_report; (void)any_error;
     (void)any_state; (void)any_status; (void)any_counts; (void)any_light_report; (void)any_settings;
-    (void)some_names; (void)some_page; (void)some_report; (void)some_item_info;
+    (void)some_names; (void)some_page; (void)some_report; (void)some_item_info; (void)some_outcome;
     (void)a_uint64_t; (void)a_int64_t; (void)a_int32_t; (void)a_size_t; (void)a_bool; (void)a_leaseq_state;
     (void)bytes; (void)item_ref; (void)revision; (void)text;
 ",
@@ -158,8 +158,8 @@ fn program() -> String {
             for handle in &handles {
                 if all.iter().any(|argument| *argument == format!("&new_{handle}")) {
                     let free = match handle.as_str() {
-                        "lease" | "client" | "queue" | "waiter" | "item_info" | "page"
-                        | "names" | "report" => format!("leaseq_{handle}_free"),
+                        "lease" | "client" | "queue" | "waiter" | "item_info" | "outcome"
+                        | "page" | "names" | "report" => format!("leaseq_{handle}_free"),
                         options => format!("leaseq_{options}_free"),
                     };
                     writeln!(text, "    {free}(&new_{handle});").unwrap();

@@ -166,6 +166,47 @@ static void nothing(void) {
     CHECK(strcmp(leaseq_state_name(LEASEQ_STATE_CANCELLED), "cancelled") == 0);
 }
 
+static void ends(leaseq_queue *queue, leaseq_client *client) {
+    leaseq_outcome *outcome = NULL, *outcomes[4];
+    leaseq_item_options *options = item_options("awaited");
+    OK(leaseq_item_options_set_retain_ms(options, HOUR, &error));
+    CHECK(added(queue, "data", options));
+    OK(leaseq_queue_outcome(queue, "awaited", 7, 0, false, &outcome, &error));
+    CHECK(outcome == NULL && leaseq_outcome_kind(outcome) == LEASEQ_OUTCOME_NONE);
+    CHECK(leaseq_outcome_result(NULL) == NULL && leaseq_outcome_result_len(NULL) == 0);
+    CHECK(leaseq_outcome_error(NULL) == NULL && leaseq_outcome_error_len(NULL) == 0);
+    // A wait that is cancelled ends as if its time were over.
+    OK(leaseq_client_cancel_waits(client, &error));
+    OK(leaseq_queue_outcome(queue, "awaited", 7, LEASEQ_WAIT_FOREVER, false, &outcome, &error));
+    CHECK(outcome == NULL);
+    OK(leaseq_client_allow_waits(client, &error));
+
+    leaseq_lease *lease = leased(queue, HOUR);
+    leaseq_complete_options *done = NULL;
+    OK(leaseq_complete_options_new(&done, &error));
+    OK(leaseq_complete_options_set_result(done, "fine", 4, &error));
+    OK(leaseq_queue_complete_with(queue, lease, done, NULL, &error));
+    leaseq_complete_options_free(&done);
+    leaseq_lease_free(&lease);
+    add(queue, "dies", "x");
+    lease = leased(queue, HOUR);
+    OK(leaseq_queue_fail(queue, lease, TEXT("broken"), 0, true, NULL, &error));
+    leaseq_lease_free(&lease);
+    add(queue, "open", "x");
+    leaseq_bytes ids[] = {{"awaited", 7}, {"dies", 4}, {"never", 5}, {"open", 4}};
+    OK(leaseq_queue_outcome_many(queue, ids, 4, 1, false, outcomes, &error));
+    CHECK(leaseq_outcome_kind(outcomes[0]) == LEASEQ_OUTCOME_COMPLETED);
+    CHECK(is(leaseq_outcome_result(outcomes[0]), leaseq_outcome_result_len(outcomes[0]), "fine"));
+    CHECK(leaseq_outcome_error_len(outcomes[0]) == 0);
+    CHECK(leaseq_outcome_kind(outcomes[1]) == LEASEQ_OUTCOME_DEAD);
+    CHECK(strcmp(leaseq_outcome_error(outcomes[1]), "broken") == 0);
+    CHECK(leaseq_outcome_result(outcomes[1]) == NULL);
+    CHECK(leaseq_outcome_kind(outcomes[2]) == LEASEQ_OUTCOME_GONE && outcomes[3] == NULL);
+    for (size_t i = 0; i < 4; i++) leaseq_outcome_free(&outcomes[i]);
+    FAILS(LEASEQ_INVALID, leaseq_queue_outcome(queue, "", 0, 0, false, &outcome, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_outcome(queue, "a", 1, -2, false, &outcome, &error));
+}
+
 int main(void) {
     leaseq_client *client = connected();
     leaseq_queue *queue = queue_of(client, "results");
@@ -173,6 +214,7 @@ int main(void) {
     many_results(queue);
     keys(queue);
     nothing();
+    ends(queue, client);
     end(queue, client);
     return done();
 }

@@ -53,5 +53,9 @@ int main() {
     queue.add_item("f", plain);
     std::cout << queue.complete(*queue.lease(), fine) << '\n';
     show(queue, "f");
+
+    const auto ends = queue.outcome_many({"b", "f"}, leaseq::milliseconds(1000));
+    std::cout << *ends[0]->result() << ' ' << (ends[1]->kind() == LEASEQ_OUTCOME_GONE) << '\n';
+    std::cout << queue.outcome("g", leaseq::milliseconds(0), true).has_value() << '\n';
     return 0;
 }

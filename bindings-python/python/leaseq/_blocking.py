@@ -23,6 +23,7 @@ from ._values import (
     ItemId,
     ItemInfo,
     LightReport,
+    Outcome,
     Page,
     Revision,
     Seconds,
@@ -579,6 +580,63 @@ class Queue:
         [None, 'ready']
         """
         return self._native.get_many(None, ids, data)
+
+    @overload
+    def outcome(
+        self,
+        id: ItemId,
+        wait: None = None,
+        *,
+        expect: bool = False,
+    ) -> Outcome: ...
+    @overload
+    def outcome(
+        self,
+        id: ItemId,
+        wait: Seconds | None,
+        *,
+        expect: bool = False,
+    ) -> Outcome | None: ...
+    def outcome(
+        self,
+        id: ItemId,  # noqa: A002 - the word for it
+        wait: Seconds | None = None,
+        *,
+        expect: bool = False,
+    ) -> Outcome | None:
+        """Wait until an item has ended, and return how: with its result if it is retained.
+
+        `None`: it has not ended within `wait`. Without `wait` the call waits without a limit; with
+        zero it looks once. If there is no item with this id, the outcome is `gone`, unless `expect`
+        is set: then it also waits for one that is not added yet. Any number of calls share two
+        connections. The answer is about the id: if the item ends and is added anew before the
+        client has learned of it, it may be about the later one. Raises `InvalidError`.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> queue.add_item(Item("hello", id="order-17", retain=3600))
+        True
+        >>> queue.outcome("order-17", wait=0) is None
+        True
+        >>> queue.complete(queue.lease(30), result="sent")
+        True
+        >>> (queue.outcome("order-17")).result
+        b'sent'
+        """
+        return self._native.outcome(None, id, wait, expect)
+
+    def outcome_many(
+        self,
+        ids: Iterable[ItemId],
+        wait: Seconds | None = None,
+        *,
+        expect: bool = False,
+    ) -> builtins.list[Outcome | None]:
+        """Wait until all of these items have ended; the answers are in the order of the ids.
+
+        `None` for an item that has not ended within `wait`. Otherwise as `outcome`.
+        """
+        return self._native.outcome_many(None, ids, wait, expect)
 
     def list(
         self,

@@ -20,6 +20,7 @@ from ._values import (
     ItemId,
     ItemInfo,
     LightReport,
+    Outcome,
     Page,
     Releases,
     Revision,
@@ -443,6 +444,28 @@ class Queue:
     def get_many(
         self, bridge: LoopBridge, ids: Iterable[ItemId], data: bool
     ) -> Future[_list[ItemInfo | None]]: ...
+    @overload
+    def outcome(self, bridge: None, id: ItemId, wait: None, expect: bool) -> Outcome: ...
+    @overload
+    def outcome(
+        self, bridge: None, id: ItemId, wait: Seconds | None, expect: bool
+    ) -> Outcome | None: ...
+    @overload
+    def outcome(
+        self, bridge: LoopBridge, id: ItemId, wait: None, expect: bool
+    ) -> tuple[Future[Outcome], Started]: ...
+    @overload
+    def outcome(
+        self, bridge: LoopBridge, id: ItemId, wait: Seconds | None, expect: bool
+    ) -> tuple[Future[Outcome | None], Started]: ...
+    @overload
+    def outcome_many(
+        self, bridge: None, ids: Iterable[ItemId], wait: Seconds | None, expect: bool
+    ) -> _list[Outcome | None]: ...
+    @overload
+    def outcome_many(
+        self, bridge: LoopBridge, ids: Iterable[ItemId], wait: Seconds | None, expect: bool
+    ) -> tuple[Future[_list[Outcome | None]], Started]: ...
     @overload
     def list(
         self, bridge: None, state: State | str, cursor: str | None, limit: int, wanted: _Wanted

@@ -55,6 +55,41 @@ class State(str, Enum):
         return self.value
 
 
+class OutcomeKind(str, Enum):
+    """How an item has ended. A member is also a text, its name."""
+
+    COMPLETED = "completed"
+    """It was completed."""
+    DEAD = "dead"
+    """It failed or expired for the last time, or was buried."""
+    CANCELLED = "cancelled"
+    """It was cancelled."""
+    REMOVED = "removed"
+    """It was removed or purged, or an item with another id and its unique key replaced it."""
+    GONE = "gone"
+    """There is no such item: it was never added, or has ended without being retained, and how is
+    not known any more."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an item has ended, as `outcome` returns it."""
+
+    kind: OutcomeKind
+    result: bytes | None = None
+    """The result of a completed item; `None` if it had none or is not retained."""
+    error: str | None = None
+    """The text of the last error of a dead item, perhaps empty; `None` for others."""
+
+    @property
+    def completed(self) -> bool:
+        """Whether the item was completed."""
+        return self.kind is OutcomeKind.COMPLETED
+
+
 class EndingKind(str, Enum):
     """How a lease ended without completion. A member is also a text, its name."""
 

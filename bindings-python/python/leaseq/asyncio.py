@@ -37,6 +37,7 @@ from ._values import (
     ItemId,
     ItemInfo,
     LightReport,
+    Outcome,
     Page,
     Revision,
     Seconds,
@@ -605,6 +606,63 @@ class Queue:
         [None, 'ready']
         """
         return await self._native.get_many(bridge(), ids, data)
+
+    @overload
+    async def outcome(
+        self,
+        id: ItemId,
+        wait: None = None,
+        *,
+        expect: bool = False,
+    ) -> Outcome: ...
+    @overload
+    async def outcome(
+        self,
+        id: ItemId,
+        wait: Seconds | None,
+        *,
+        expect: bool = False,
+    ) -> Outcome | None: ...
+    async def outcome(
+        self,
+        id: ItemId,  # noqa: A002 - the word for it
+        wait: Seconds | None = None,
+        *,
+        expect: bool = False,
+    ) -> Outcome | None:
+        """Wait until an item has ended, and return how: with its result if it is retained.
+
+        `None`: it has not ended within `wait`. Without `wait` the call waits without a limit; with
+        zero it looks once. If there is no item with this id, the outcome is `gone`, unless `expect`
+        is set: then it also waits for one that is not added yet. Any number of calls share two
+        connections. The answer is about the id: if the item ends and is added anew before the
+        client has learned of it, it may be about the later one. Raises `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item(Item("hello", id="order-17", retain=3600))
+        True
+        >>> await queue.outcome("order-17", wait=0) is None
+        True
+        >>> await queue.complete(await queue.lease(30), result="sent")
+        True
+        >>> (await queue.outcome("order-17")).result
+        b'sent'
+        """
+        return await unless_cancelled(self._native.outcome(bridge(), id, wait, expect))
+
+    async def outcome_many(
+        self,
+        ids: Iterable[ItemId],
+        wait: Seconds | None = None,
+        *,
+        expect: bool = False,
+    ) -> builtins.list[Outcome | None]:
+        """Wait until all of these items have ended; the answers are in the order of the ids.
+
+        `None` for an item that has not ended within `wait`. Otherwise as `outcome`.
+        """
+        return await unless_cancelled(self._native.outcome_many(bridge(), ids, wait, expect))
 
     async def list(
         self,

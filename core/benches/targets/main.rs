@@ -18,6 +18,7 @@ mod latency;
 mod load;
 mod memory;
 mod network;
+mod outcomes;
 mod plain;
 mod processes;
 mod rates;
@@ -51,13 +52,14 @@ const FULL: Scale =
 const QUICK: Scale = Scale { rounds: 1, batches: 5, samples: 10, deep: 10_000, leases: 2_000 };
 
 /// The targets first, then scenarios that say more.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "server",
     "extended",
     "throughput",
     "coalescing",
     "memory",
     "latency",
+    "outcomes",
     "depth",
     "cleaning",
     "embedded",
@@ -99,6 +101,7 @@ fn main() {
             "coalescing" => coalescing::measure(scale, report, &one, &many),
             "memory" => one.block_on(memory::measure(scale, report)),
             "latency" => many.block_on(latency::measure(scale, report)),
+            "outcomes" => many.block_on(outcomes::measure(scale, report)),
             "depth" => one.block_on(depth::measure(scale, report)),
             "cleaning" => one.block_on(cleaning::measure(scale, report)),
             "embedded" => many.block_on(embedded::measure(scale, report)),

@@ -25,7 +25,7 @@ struct List {
 }
 
 const INTERFACE: List = List { path: "core/src/engine/interface.rs", others: &NO_OPERATIONS };
-const RUST: List = List { path: "core/src/queue", others: &["outcome", "outcome_many"] };
+const RUST: List = List { path: "core/src/queue", others: &[] };
 const PYTHON: List =
     List { path: "bindings-python/python/leaseq/_leaseq.pyi", others: &["name", "give_back"] };
 const NODE: List = List {

@@ -5,6 +5,8 @@
 
 mod state;
 mod task;
+#[cfg(test)]
+mod tests;
 mod wait;
 
 use std::collections::HashMap;

@@ -18,8 +18,9 @@ const MAX_EACH: usize = 10_000;
 const CHECK_AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 /// How much longer a registration lasts than until the second next check.
 const MARGIN: Duration = Duration::from_secs(10);
-/// When to ask once more about an item that is gone, and of which no report has come.
-const SECOND_LOOK: Duration = Duration::from_millis(500);
+/// When to ask once more about an item that is gone, and of which no report has come: later than a connection for
+/// reports is opened again.
+const SECOND_LOOK: Duration = Duration::from_millis(1_500);
 
 #[derive(Default)]
 pub(super) struct State {

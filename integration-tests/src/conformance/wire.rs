@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
     CompleteOptions, Ending, Error, FailOptions, Item, ItemInfo, ItemRef, KeepAlive, Lease,
-    LeaseOptions, Page, PauseOptions, ReleaseOptions, Releases, Result, Revision, Settings,
-    SettingsChange, State,
+    LeaseOptions, Outcome, OutcomeOptions, Page, PauseOptions, ReleaseOptions, Releases, Result,
+    Revision, Settings, SettingsChange, State,
 };
 use serde_json::{Value, json};
 
@@ -103,6 +103,22 @@ pub fn lease_options(request: &Value) -> LeaseOptions {
         options.keep_alive = Some(keep_alive);
     }
     options
+}
+
+/// How to wait for the ends of items.
+pub fn outcome_options(request: &Value) -> OutcomeOptions {
+    let mut options = OutcomeOptions::new();
+    options.wait = request["wait_ms"].as_u64().map(Duration::from_millis);
+    options.expect = request["expect"].as_bool() == Some(true);
+    options
+}
+
+/// How an item has ended, or null.
+pub fn outcome(outcome: Option<&Outcome>) -> Value {
+    outcome.map_or(Value::Null, |outcome| {
+        let result = outcome.result().map(|result| hex(result));
+        json!({ "kind": outcome.as_str(), "result": result, "error": outcome.error() })
+    })
 }
 
 /// How to complete.

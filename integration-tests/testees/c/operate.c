@@ -78,6 +78,8 @@ static const struct {
     {"counts", count},
     {"get", look},
     {"get_many", get_many},
+    {"outcome", outcome},
+    {"outcome_many", outcome},
     {"list", look},
     {"remove", by_id},
     {"remove_many", by_id},

@@ -33,6 +33,7 @@ cJSON *lease(Call *call, const char *op);
 cJSON *settle(Call *call, const char *op);
 cJSON *look(Call *call, const char *op);
 cJSON *get_many(Call *call, const char *op);
+cJSON *outcome(Call *call, const char *op);
 cJSON *both(Call *call, const char *op);
 cJSON *by_id(Call *call, const char *op);
 cJSON *revise(Call *call, const char *op);

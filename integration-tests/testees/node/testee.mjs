@@ -16,6 +16,7 @@ import {
   lease,
   listing,
   lost,
+  outcome,
   revision,
   settings,
   settingsChange,
@@ -72,6 +73,7 @@ async function operate(queue, request, signal) {
   const keepAlive = request.keep_alive ? given({ limitMs: request.keep_alive_limit_ms }) : undefined
   const [durationMs, waitMs] = [request.duration_ms, request.wait_ms]
   const how = given({ durationMs, waitMs, keepAlive, signal })
+  const ended = given({ waitMs, expect: request.expect, signal })
   const complete = completion(request)
   const release = given({ delayMs: request.delay_ms, reason: request.reason })
   const fail = given({ delayMs: request.delay_ms, dead: request.dead })
@@ -118,6 +120,10 @@ async function operate(queue, request, signal) {
       return info(await queue.get(bytes(request.id)))
     case 'get_many':
       return (await queue.getMany(ids, given({ data: request.with_data }))).map(info)
+    case 'outcome':
+      return outcome(await queue.outcome(bytes(request.id), ended))
+    case 'outcome_many':
+      return (await queue.outcomeMany(ids, ended)).map(outcome)
     case 'remove':
       return queue.remove(bytes(request.id), generation(request))
     case 'remove_many':

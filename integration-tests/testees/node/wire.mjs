@@ -85,6 +85,13 @@ export const lease = (held) => ({
   lost: held.isLost,
 })
 
+export const outcome = (ended) =>
+  ended && {
+    kind: ended.kind,
+    result: ended.result ? hex(ended.result) : null,
+    error: ended.error ?? null,
+  }
+
 export const info = (found) =>
   found && {
     ...snake(found),

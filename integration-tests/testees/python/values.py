@@ -20,6 +20,13 @@ def ms(value: datetime | float | None) -> int | None:
     return None if value is None else round(value * 1000)
 
 
+def outcome(outcome: leaseq.Outcome | None) -> Request | None:
+    if outcome is None:
+        return None
+    result = hexadecimal(outcome.result)
+    return {"kind": outcome.kind.value, "result": result, "error": outcome.error}
+
+
 def time(ms: int | None) -> datetime | None:
     first = datetime(1970, 1, 1, tzinfo=timezone.utc)
     return None if ms is None else first + timedelta(milliseconds=ms)

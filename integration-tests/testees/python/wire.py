@@ -16,6 +16,7 @@ from values import (
     light_report,
     listing,
     ms,
+    outcome,
     page,
     report,
     revision,
@@ -50,6 +51,8 @@ TELLS: dict[str, Tell] = {
     "counts": counts,
     "get": info,
     "get_many": lambda answers: [info(answer) for answer in answers],
+    "outcome": outcome,
+    "outcome_many": lambda answers: [outcome(answer) for answer in answers],
     "list": page,
     "configure": settings,
     "settings": settings,
@@ -91,6 +94,9 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             how = {"keep_alive": bool(request.get("keep_alive")), "keep_alive_limit": limit}
             how |= completion(request) if both else {}
             return do(*count, duration, wait, **how), tell
+        case "outcome" | "outcome_many":
+            of = ids if op == "outcome_many" else bytes.fromhex(request["id"])
+            return do(of, seconds(request.get("wait_ms")), expect=bool(request.get("expect"))), tell
         case "get":
             return do(bytes.fromhex(request["id"])), tell
         case "get_many":

@@ -141,6 +141,15 @@ impl Testee {
                 let found = queue.get_many_with(ids, options).await?;
                 found.iter().map(|info| wire::maybe(info.as_ref())).collect()
             }
+            "outcome" => {
+                let id = wire::bytes(text("id"));
+                wire::outcome(queue.outcome(id, wire::outcome_options(request)).await?.as_ref())
+            }
+            "outcome_many" => {
+                let ids = wire::strings(&request["ids"]).map(wire::bytes);
+                let found = queue.outcome_many(ids, wire::outcome_options(request)).await?;
+                found.iter().map(|outcome| wire::outcome(outcome.as_ref())).collect()
+            }
             "list" => {
                 let cursor = request["cursor"].as_str().map(str::parse).transpose()?;
                 wire::page(

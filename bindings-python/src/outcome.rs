@@ -1,0 +1,61 @@
+//! Waiting for the ends of items.
+
+use leaseq::{Outcome, OutcomeOptions};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyType};
+
+use crate::answer::Answer;
+use crate::call::waiting_call;
+use crate::convert;
+use crate::queue::{Caller, Queue, Reply};
+
+fn options(wait: Option<&Bound<'_, PyAny>>, expect: bool) -> PyResult<OutcomeOptions> {
+    let mut options = OutcomeOptions::new();
+    options.wait = wait.map(|wait| convert::duration("a wait", wait)).transpose()?;
+    options.expect = expect;
+    Ok(options)
+}
+
+/// A `leaseq.Outcome`; `None` for an item that has not ended.
+pub(crate) fn value(py: Python<'_>, outcome: Option<Outcome>) -> PyResult<Bound<'_, PyAny>> {
+    static OUTCOME: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static KIND: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let Some(outcome) = outcome else { return Ok(py.None().into_bound(py)) };
+    let kind = KIND.import(py, "leaseq._values", "OutcomeKind")?.call1((outcome.as_str(),))?;
+    let result = outcome.result().map(|result| PyBytes::new(py, result));
+    OUTCOME.import(py, "leaseq._values", "Outcome")?.call1((kind, result, outcome.error()))
+}
+
+#[pymethods]
+impl Queue {
+    fn outcome<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        id: &Bound<'py, PyAny>,
+        wait: Option<&Bound<'py, PyAny>>,
+        expect: bool,
+    ) -> Reply<'py> {
+        let (id, options) = (convert::id(id)?.into_owned(), options(wait, expect)?);
+        let queue = self.core().clone();
+        waiting_call(py, bridge, async move {
+            Ok(Answer::Outcome(queue.in_this_process().await?.outcome(id, options).await?))
+        })
+    }
+
+    fn outcome_many<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        ids: &Bound<'py, PyAny>,
+        wait: Option<&Bound<'py, PyAny>>,
+        expect: bool,
+    ) -> Reply<'py> {
+        let (ids, options) = (convert::ids(ids)?, options(wait, expect)?);
+        let queue = self.core().clone();
+        waiting_call(py, bridge, async move {
+            Ok(Answer::Outcomes(queue.in_this_process().await?.outcome_many(ids, options).await?))
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! Every order in which answers and reports can arrive.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::state::{Next, State};
+use super::wait::Receivers;
+use crate::engine::{Awaited, Ended, EndingPlace, EndingReport, Endings, Found, Outcomes};
+use crate::item::Outcome;
+
+const COMPLETED: Ended = Ended::Completed { retained: false };
+const RETAINED: Ended = Ended::Completed { retained: true };
+
+fn id() -> Bytes {
+    Bytes::from_static(b"a")
+}
+
+fn place(place: u64) -> EndingPlace {
+    EndingPlace(place, 0)
+}
+
+fn completed(result: Option<&'static str>) -> Outcome {
+    Outcome::Completed { result: result.map(Bytes::from) }
+}
+
+/// The next request, at a time when every id is asked about.
+fn ask(state: &mut State) -> (Vec<Awaited>, u64, Option<EndingPlace>) {
+    match state.next(Instant::now() + Duration::from_secs(60)) {
+        Next::Ask(items, last) => (items, last, state.read_to()),
+        _ => panic!("there is something to ask"),
+    }
+}
+
+fn answer(
+    state: &mut State,
+    (items, last, read_to): (Vec<Awaited>, u64, Option<EndingPlace>),
+    at: u64,
+    found: Found,
+) -> bool {
+    let found = items.iter().map(|_| found.clone()).collect();
+    state.answered(&items, last, read_to, Outcomes { place: place(at), found })
+}
+
+/// Returns whether there is more to read.
+fn report(state: &mut State, at: u64, how: Ended) -> bool {
+    let reports = vec![EndingReport { place: place(at), id: id(), how }];
+    state.reported(Endings { reports, lost: false })
+}
+
+fn registered(state: &mut State, at: u64, expect: bool) -> Receivers {
+    let receivers = state.add(&id(), expect);
+    let request = ask(state);
+    answer(state, request, at, if expect { Found::Nothing } else { Found::Open });
+    receivers
+}
+
+fn outcome(receivers: &mut Receivers) -> Option<Outcome> {
+    receivers.outcome.try_recv().ok().map(Result::unwrap)
+}
+
+#[test]
+fn a_report_ends_a_wait() {
+    let mut state = State::default();
+    let mut call = registered(&mut state, 5, false);
+    assert!(!report(&mut state, 6, COMPLETED));
+    assert_eq!(outcome(&mut call), Some(completed(None)));
+    assert!(state.is_empty());
+    assert!(matches!(state.next(Instant::now()), Next::Nothing));
+}
+
+#[test]
+fn a_report_that_comes_before_the_answer_counts() {
+    for (at, ends) in [(6, true), (5, false), (4, false)] {
+        let mut state = State::default();
+        let other = registered(&mut state, 3, false);
+        let mut call = state.add(&id(), false);
+        let request = ask(&mut state);
+        report(&mut state, at, COMPLETED);
+        assert_eq!(outcome(&mut call), None, "nobody knows when it was registered");
+        answer(&mut state, request, 5, Found::Open);
+        assert_eq!(outcome(&mut call).is_some(), ends, "{at}");
+        drop(other);
+    }
+}
+
+#[test]
+fn an_earlier_report_is_not_about_a_later_wait() {
+    let mut state = State::default();
+    let mut first = registered(&mut state, 5, false);
+    let mut second = state.add(&id(), false);
+    let request = ask(&mut state);
+    answer(&mut state, request, 8, Found::Open);
+    // The item was open at 8: what ended at 7 was an earlier one.
+    report(&mut state, 7, COMPLETED);
+    assert_eq!((outcome(&mut first), outcome(&mut second)), (None, None));
+    report(&mut state, 9, Ended::Removed);
+    let both = (outcome(&mut first), outcome(&mut second));
+    assert_eq!(both, (Some(Outcome::Removed), Some(Outcome::Removed)));
+}
+
+#[test]
+fn an_answer_that_the_item_is_gone_waits_for_the_report() {
+    let mut state = State::default();
+    let mut call = registered(&mut state, 5, false);
+    let request = ask(&mut state);
+    answer(&mut state, request, 9, Found::Nothing);
+    assert_eq!(outcome(&mut call), None, "the report may be on its way");
+    report(&mut state, 7, Ended::Cancelled { retained: false });
+    assert_eq!(outcome(&mut call), Some(Outcome::Cancelled));
+}
+
+#[test]
+fn without_a_report_it_is_gone() {
+    // All reports up to the answer were read before, or come without one about it, or none comes.
+    let mut state = State::default();
+    let mut call = registered(&mut state, 5, false);
+    let request = ask(&mut state);
+    answer(&mut state, request, 5, Found::Nothing);
+    assert_eq!(outcome(&mut call), Some(Outcome::Gone));
+
+    let mut state = State::default();
+    let mut call = registered(&mut state, 5, false);
+    let request = ask(&mut state);
+    answer(&mut state, request, 9, Found::Nothing);
+    let other = EndingReport { place: place(9), id: Bytes::from_static(b"b"), how: COMPLETED };
+    state.reported(Endings { reports: vec![other], lost: false });
+    assert_eq!(outcome(&mut call), Some(Outcome::Gone));
+
+    let mut state = State::default();
+    let mut call = registered(&mut state, 5, false);
+    for _ in 0..2 {
+        assert_eq!(outcome(&mut call), None);
+        let request = ask(&mut state);
+        answer(&mut state, request, 9, Found::Nothing);
+    }
+    assert_eq!(outcome(&mut call), Some(Outcome::Gone));
+    assert!(state.is_empty());
+}
+
+#[test]
+fn an_item_that_is_not_there_is_gone_unless_it_is_expected() {
+    let mut state = State::default();
+    let (mut call, mut expects) = (state.add(&id(), false), state.add(&id(), true));
+    let request = ask(&mut state);
+    assert!(request.0[0].expect);
+    answer(&mut state, request, 5, Found::Nothing);
+    assert_eq!((outcome(&mut call), outcome(&mut expects)), (Some(Outcome::Gone), None));
+    // It was added and has ended before the client asks again, and the report comes late.
+    let request = ask(&mut state);
+    answer(&mut state, request, 8, Found::Nothing);
+    assert_eq!(outcome(&mut expects), None);
+    report(&mut state, 7, COMPLETED);
+    assert_eq!(outcome(&mut expects), Some(completed(None)));
+    // One that was there is expected no more.
+    let mut state = State::default();
+    let mut expects = registered(&mut state, 8, true);
+    for (at, found) in [(8, Found::Open), (8, Found::Nothing)] {
+        let request = ask(&mut state);
+        answer(&mut state, request, at, found);
+    }
+    assert_eq!(outcome(&mut expects), Some(Outcome::Gone));
+}
+
+#[test]
+fn what_is_retained_is_read() {
+    for (found, expected) in [
+        (Found::Ended(completed(Some("r"))), completed(Some("r"))),
+        // Its time is over, or it was added again.
+        (Found::Nothing, completed(None)),
+        (Found::Open, completed(None)),
+    ] {
+        let mut state = State::default();
+        let mut call = registered(&mut state, 5, false);
+        assert!(report(&mut state, 6, RETAINED));
+        assert!(!report(&mut state, 6, RETAINED) || state.next_reads().len() == 1);
+        let ids = vec![id()];
+        assert_eq!(outcome(&mut call), None);
+        // It did not fit at first.
+        state.read(&ids, Vec::new());
+        assert_eq!(state.next_reads(), ids);
+        state.read(&ids, vec![found]);
+        assert_eq!(outcome(&mut call), Some(expected));
+    }
+}
+
+#[test]
+fn reports_that_the_engine_has_lost_are_read_from_an_earlier_place() {
+    let mut state = State::default();
+    let mut call = registered(&mut state, 5, false);
+    let request = ask(&mut state);
+    assert!(!answer(&mut state, request, 7, Found::Open));
+    let other = EndingReport { place: place(9), id: Bytes::from_static(b"b"), how: COMPLETED };
+    state.reported(Endings { reports: vec![other], lost: false });
+    let request = ask(&mut state);
+    assert!(answer(&mut state, request, 2, Found::Open), "it is before 9");
+    assert_eq!(state.read_to(), Some(place(2)));
+    report(&mut state, 3, COMPLETED);
+    assert_eq!(outcome(&mut call), Some(completed(None)));
+}
+
+#[test]
+fn a_wait_that_ends_leaves_nothing() {
+    let mut state = State::default();
+    let (one, two) = (state.add(&id(), false), state.add(&id(), false));
+    state.remove(&id(), one.serial);
+    let request = ask(&mut state);
+    state.remove(&id(), two.serial);
+    assert!(state.is_empty());
+    answer(&mut state, request, 5, Found::Open);
+    assert!(state.is_empty() && matches!(state.next(Instant::now()), Next::Nothing));
+    // A new one begins while the answer to an old request is on its way.
+    let old = state.add(&id(), false);
+    let request = ask(&mut state);
+    state.remove(&id(), old.serial);
+    let mut new = state.add(&id(), false);
+    answer(&mut state, request, 5, Found::Nothing);
+    assert_eq!(outcome(&mut new), None);
+    let request = ask(&mut state);
+    answer(&mut state, request, 5, Found::Ended(Outcome::Cancelled));
+    assert_eq!(outcome(&mut new), Some(Outcome::Cancelled));
+}
