@@ -67,6 +67,30 @@ async fn no_call_outlives_its_time_when_the_engine_does() {
     }
 }
 
+/// Steps of a lease are bounded, so many of them may look at entries without an item before one finds any.
+#[tokio::test]
+async fn a_lease_that_searches_longer_than_its_time_is_not_unavailable() {
+    let timeout = ms(300);
+    let (engine, _client, queue) = faulty("memory:", timeout).await;
+    queue.add_item(item("a")).await.unwrap();
+    let search = |steps: usize| {
+        let mut left = steps;
+        move |operation: &'static str, _: &[Bytes]| {
+            let searches = operation == "lease" && left > 0;
+            left -= usize::from(searches);
+            searches.then_some(Fault::Fruitless(ms(50)))
+        }
+    };
+    engine.set(search(usize::MAX));
+    let begun = Instant::now();
+    assert!(queue.lease(at_once()).await.unwrap().is_none());
+    assert!(begun.elapsed() >= timeout, "{:?}", begun.elapsed());
+
+    engine.set(search(10));
+    let waits = LeaseOptions::new(ms(60_000)).wait(SOON);
+    assert!(queue.lease(waits).await.unwrap().is_some());
+}
+
 /// Opening the queue and the operation itself share one deadline.
 #[tokio::test]
 async fn pausing_ends_within_its_time() {

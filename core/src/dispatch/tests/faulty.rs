@@ -31,6 +31,8 @@ pub(super) enum Fault {
     Late(Duration),
     /// When the operation is done, so late.
     LateReply(Duration),
+    /// A step of a lease finds nothing in what it looks at, so late. More may lie behind.
+    Fruitless(Duration),
 }
 
 /// What goes wrong with an operation, of this name, on these ids.
@@ -57,6 +59,15 @@ impl Faulty {
         work: impl Future<Output = Result<T>>,
     ) -> Result<T> {
         let fault = (self.plan.lock().unwrap())(operation, ids);
+        self.end(fault, request_id, work).await
+    }
+
+    async fn end<T>(
+        &self,
+        fault: Option<Fault>,
+        request_id: &RequestId,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         match fault {
             None => work.await,
             Some(Fault::Late(time)) => {
@@ -68,7 +79,7 @@ impl Faulty {
                 tokio::time::sleep(time).await;
                 reply
             }
-            Some(Fault::Panic) => panic!("as planned"),
+            Some(Fault::Panic | Fault::Fruitless(_)) => panic!("as planned"),
             Some(Fault::PanicAfter) => {
                 let _ = work.await;
                 panic!("as planned")
@@ -130,8 +141,14 @@ impl Engine for Faulty {
         poll_interval: Duration,
         request_id: &RequestId,
     ) -> Result<Leased> {
+        let operation = if wanted.is_empty() { "recover" } else { "lease" };
+        let fault = (self.plan.lock().unwrap())(operation, &[]);
+        if let Some(Fault::Fruitless(time)) = fault {
+            tokio::time::sleep(time).await;
+            return Ok(Leased { items: Vec::new(), look_in: Some(Duration::ZERO) });
+        }
         let work = self.engine.lease(queue, wanted, poll_interval, request_id);
-        self.run(if wanted.is_empty() { "recover" } else { "lease" }, &[], request_id, work).await
+        self.end(fault, request_id, work).await
     }
 
     async fn complete(

@@ -34,7 +34,8 @@ pub(super) fn distribute(
             continue;
         }
         let leases = take_leases(queue, &mut items, &call, begun);
-        if !leases.is_empty() || is_drained && !waits_on(&call) {
+        let may_leave = !waits_on(&call) && (is_drained || has_searched_enough(queue, &call));
+        if !leases.is_empty() || may_leave {
             skipped.extend(call.mark_sent());
             // If the caller is gone meanwhile, the leases are dropped and thereby given back.
             deliveries.extend(call.deliver(UnclaimedLeases::new(leases, give_back)));
@@ -42,6 +43,8 @@ pub(super) fn distribute(
             if is_drained {
                 skipped.extend(call.mark_sent());
                 begin_wait(&mut call);
+            } else {
+                search_on(queue, &mut call);
             }
             waiting.push(call);
         }
@@ -82,4 +85,16 @@ fn take_leases(
 fn begin_wait(call: &mut LeaseCall) {
     call.deadline = None;
     let _ = call.args.asked.set(());
+}
+
+/// The engine has answered, but a step is bounded, and items may lie behind what this one has looked at: the next step
+/// has the time of a new call.
+fn search_on(queue: &QueueContext, call: &mut LeaseCall) {
+    call.deadline = call.deadline.map(|_| Instant::now() + queue.context.timeout);
+}
+
+/// Whether the call has searched for the time of a call since its wait ended. It gets nothing then, although steps that
+/// come later might find an item.
+fn has_searched_enough(queue: &QueueContext, call: &LeaseCall) -> bool {
+    call.args.until.is_some_and(|until| until.elapsed() > queue.context.timeout)
 }
