@@ -11,7 +11,6 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
 use crate::convert::{id_text, state_member};
-use crate::outcome;
 
 /// Which interface an answer is for.
 #[derive(Debug, Clone, Copy)]
@@ -87,9 +86,9 @@ impl Answer {
             Answer::Names(names) => names.into_pyobject(py)?,
             Answer::Number(number) => number.into_pyobject(py)?.into_any(),
             Answer::Object(make) => make(py, flavor)?,
-            Answer::Outcome(found) => outcome::value(py, found)?,
+            Answer::Outcome(found) => outcome_value(py, found)?,
             Answer::Outcomes(all) => {
-                let values = all.into_iter().map(|found| outcome::value(py, found));
+                let values = all.into_iter().map(|found| outcome_value(py, found));
                 values.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?
             }
             Answer::Page(page) => page_value(py, page)?,
@@ -138,6 +137,14 @@ fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {
         counts.paused,
         totals,
     ))
+}
+
+/// `None` for an item that has not ended.
+fn outcome_value(py: Python<'_>, outcome: Option<Outcome>) -> PyResult<Bound<'_, PyAny>> {
+    let Some(outcome) = outcome else { return Ok(py.None().into_bound(py)) };
+    let kind = value!(py, "OutcomeKind")?.call1((outcome.as_str(),))?;
+    let result = outcome.result().map(|result| PyBytes::new(py, result));
+    value!(py, "Outcome")?.call1((kind, result, outcome.error()))
 }
 
 fn settings_value(py: Python<'_>, settings: Settings) -> PyResult<Bound<'_, PyAny>> {

@@ -1,9 +1,7 @@
 //! Waiting for the ends of items.
 
-use leaseq::{Outcome, OutcomeOptions};
+use leaseq::OutcomeOptions;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyType};
 
 use crate::answer::Answer;
 use crate::call::waiting_call;
@@ -15,16 +13,6 @@ fn options(wait: Option<&Bound<'_, PyAny>>, expect: bool) -> PyResult<OutcomeOpt
     options.wait = wait.map(|wait| convert::duration("a wait", wait)).transpose()?;
     options.expect = expect;
     Ok(options)
-}
-
-/// A `leaseq.Outcome`; `None` for an item that has not ended.
-pub(crate) fn value(py: Python<'_>, outcome: Option<Outcome>) -> PyResult<Bound<'_, PyAny>> {
-    static OUTCOME: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    static KIND: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let Some(outcome) = outcome else { return Ok(py.None().into_bound(py)) };
-    let kind = KIND.import(py, "leaseq._values", "OutcomeKind")?.call1((outcome.as_str(),))?;
-    let result = outcome.result().map(|result| PyBytes::new(py, result));
-    OUTCOME.import(py, "leaseq._values", "Outcome")?.call1((kind, result, outcome.error()))
 }
 
 #[pymethods]

@@ -15,7 +15,7 @@ use crate::known::Known;
 use crate::lock::lock;
 use crate::name::{QueueName, QueueNames};
 use crate::options::ConnectOptions;
-use crate::outcomes::OutcomeWaits;
+use crate::outcomes::waits::OutcomeWaits;
 use crate::watches::Watches;
 use crate::{Diagnosis, Error, Result, engine, queue_advice};
 

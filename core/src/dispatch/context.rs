@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::lane::LaneNames;
 use crate::backoff::Backoff;
 use crate::engine::Engine;
-use crate::outcomes::OutcomeWaits;
+use crate::outcomes::waits::OutcomeWaits;
 use crate::watches::Watches;
 use crate::{Error, Result};
 

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::wait::Receivers;
 use crate::engine::{Awaited, Ended, EndingPlace, Endings, Found, Outcomes};
 use crate::item::Outcome;
 use crate::options::MAX_BATCH;
@@ -21,6 +20,14 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// When to ask once more about an item that is gone, and of which no report has come: later than a connection for
 /// reports is opened again.
 const SECOND_LOOK: Duration = Duration::from_millis(1_500);
+
+/// What a wait gets.
+pub(super) struct Receivers {
+    pub(super) serial: u64,
+    /// The engine was asked.
+    pub(super) asked: Option<oneshot::Receiver<()>>,
+    pub(super) outcome: oneshot::Receiver<Result<Outcome>>,
+}
 
 #[derive(Default)]
 pub(super) struct State {

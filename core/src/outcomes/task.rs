@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::QueueWaits;
 use super::state::Next;
+use super::waits::QueueWaits;
 use crate::dispatch::Context;
 use crate::lock::lock;
 use crate::name::QueueName;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::state::Receivers;
 use super::state::{Next, State};
-use super::wait::Receivers;
 use crate::engine::{Awaited, Ended, EndingPlace, EndingReport, Endings, Found, Outcomes};
 use crate::item::Outcome;
 

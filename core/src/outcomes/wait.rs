@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
 
-use super::QueueWaits;
+use super::state::Receivers;
+use super::waits::QueueWaits;
 use crate::item::Outcome;
 use crate::lock::lock;
 use crate::{Error, Result};
@@ -16,14 +16,6 @@ pub(crate) struct Wait {
     waits: Arc<QueueWaits>,
     id: Bytes,
     receivers: Receivers,
-}
-
-/// What a wait gets.
-pub(super) struct Receivers {
-    pub(super) serial: u64,
-    /// The engine was asked.
-    pub(super) asked: Option<oneshot::Receiver<()>>,
-    pub(super) outcome: oneshot::Receiver<Result<Outcome>>,
 }
 
 impl Wait {

@@ -9,8 +9,8 @@ use redis::{Value, cmd};
 use super::channel::{Channel, Channels, Waiting};
 use super::connection::{Connection, Endpoint};
 use super::connection_manager::ConnectionManager;
-use super::notifier::Notification;
-use super::outcomes;
+use super::endings::read_streams;
+use super::notification::Notification;
 use super::retry_decision::{RetryDecision, retry_decision};
 use super::scripts::Script;
 use crate::backoff::Backoff;
@@ -269,7 +269,7 @@ impl Listener {
     /// Hands over what the streams had. If no call waits for it any more, the next one reads it again.
     fn deliver_endings(&self, sources: &[Source], reply: Value) {
         let mut waiting = self.channel.waiting();
-        for (key, reports) in outcomes::read_streams(reply) {
+        for (key, reports) in read_streams(reply) {
             let source = sources.iter().find(|source| source.key == key);
             let Some(waiting) = source.and_then(|source| waiting.get_mut(&source.queue)) else {
                 continue;

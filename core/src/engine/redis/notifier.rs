@@ -3,7 +3,6 @@
 //! cleaners on `due`. Another one reads the streams of queues whose items somebody waits for.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -11,39 +10,10 @@ use super::channel::{Channel, Channels, Waiting};
 use super::connection_manager::ConnectionManager;
 use super::keys::Keys;
 use super::listener::Listener;
+use super::notification::Notification;
 use crate::engine::{EndingPlace, Endings};
 use crate::lock::lock;
 use crate::name::QueueName;
-
-/// What a call waits for.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Notification {
-    /// Something may be ready.
-    Ready,
-    /// Something is due or expires earlier than a cleaner knows.
-    Due,
-    /// An item has ended that somebody waits for.
-    Ended,
-}
-
-impl Notification {
-    /// How long one blocking command lasts. Cleaners listen to all queues, on a Cluster with a
-    /// connection for each, so their commands last longer.
-    pub(super) fn block(self) -> Duration {
-        match self {
-            Notification::Ready | Notification::Ended => Duration::from_secs(5),
-            Notification::Due => Duration::from_secs(30),
-        }
-    }
-
-    fn key(self, keys: &Keys) -> Vec<u8> {
-        match self {
-            Notification::Ready => keys.wake().to_vec(),
-            Notification::Due => keys.due().to_vec(),
-            Notification::Ended => keys.endings().to_vec(),
-        }
-    }
-}
 
 /// All waiting of a client for one kind of notification. On a Cluster every queue has a connection of
 /// its own.
