@@ -673,7 +673,7 @@ leaseq_status leaseq_queue_purge(const leaseq_queue *queue,
                                  leaseq_error **error);
 
 /**
- * Deletes the queue: items in every state, counts, totals, the pause, and its name. `*dropped` is
+ * Deletes the queue: items in every state, counts, totals, settings, the pause, and its name. `*dropped` is
  * false if there was no such queue; it may be NULL. From then on holders of its leases get false
  * or `LEASEQ_LEASE_LOST`. The handle stays usable: the queue exists again as soon as an item is
  * added.

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn leaseq_queue_purge(
     }
 }
 
-/// Deletes the queue: items in every state, counts, totals, the pause, and its name. `*dropped` is
+/// Deletes the queue: items in every state, counts, totals, settings, the pause, and its name. `*dropped` is
 /// false if there was no such queue; it may be NULL. From then on holders of its leases get false
 /// or `LEASEQ_LEASE_LOST`. The handle stays usable: the queue exists again as soon as an item is
 /// added.

@@ -234,7 +234,7 @@ export abstract class OperatorQueue {
   }
 
   /**
-   * Deletes the queue: items in every state, counts, totals, the pause, and its name, which
+   * Deletes the queue: items in every state, counts, totals, settings, the pause, and its name, which
    * `queues` no longer lists. False: there was no such queue. From then on holders of its leases
    * get false or `LEASE_LOST`. Calls that wait for an item keep waiting: adding an item creates a
    * new queue of this name, which a late retry of this call does not affect. After an error the

@@ -944,7 +944,7 @@ class Queue:
         return await self._native.purge(bridge(), state)
 
     async def drop_queue(self) -> bool:
-        """Delete the queue with everything in it: items, counts, totals, the pause, and its name.
+        """Delete the queue with its items, counts, totals, settings, pause and name.
 
         False if there was none. From then on holders of its leases get False or `LeaseLostError`.
         This handle stays usable: the next item creates the queue again. After an error, the queue

@@ -7,7 +7,7 @@ use crate::item::State;
 use crate::options::MAX_BATCH;
 
 impl WorkQueue {
-    /// Deletes the queue with everything in it: items in every state, counts, totals, the pause, and its name,
+    /// Deletes the queue with everything in it: items in every state, counts, totals, settings, the pause, and its name,
     /// which [`Client::queues`](crate::Client::queues) no longer lists. True: the queue existed when this call
     /// began, and is gone. False: it did not exist.
     ///

@@ -74,12 +74,12 @@ impl Reports {
         Ok(true)
     }
 
-    /// Returns the value if it is to be sent at once.
+    /// Returns the value if it is to be sent at once. While the task runs, it may be sending an earlier value of the
+    /// same lease, and may have to send that again: the value must not overtake it.
     fn keep(&self, token: Token, value: Bytes, shared: &Arc<Shared>) -> Option<Bytes> {
         let mut state = self.state();
         let is_due = state.due() <= Instant::now();
-        let waits = state.waiting.contains_key(&token);
-        if shared.begin_report() || (is_due && !waits) {
+        if shared.begin_report() || (is_due && !state.has_task) {
             if is_due {
                 state.sent = Some(Instant::now());
             }

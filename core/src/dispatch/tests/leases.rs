@@ -81,6 +81,34 @@ async fn each_lease_says_whether_it_was_completed() {
     assert_eq!(says(&leases[1_004..1_005]), [Some(false)]);
 }
 
+/// A value whose request fails is sent again, unless there is a newer one by then.
+#[tokio::test]
+async fn progress_that_is_sent_again_replaces_no_newer_value() {
+    let (engine, _client, queue) = faulty("memory:", ms(1_500)).await;
+    queue.add_item(item("a")).await.unwrap();
+    let lease = queue.lease(at_once()).await.unwrap().unwrap();
+    let requests = Arc::new(AtomicUsize::new(0));
+    let counted = requests.clone();
+    engine.set(move |operation, _| {
+        let second = operation == "set_progress" && counted.fetch_add(1, Relaxed) == 1;
+        second.then_some(Fault::NoAnswer)
+    });
+    queue.set_progress(&lease, "first").await.unwrap();
+    queue.set_progress(&lease, "second").await.unwrap();
+    assert!(eventually(SOON, async || requests.load(Relaxed) == 2).await);
+    // A second later, "second" is still without an answer, and the next value would be due.
+    let begun = Instant::now();
+    assert!(eventually(SOON, async || begun.elapsed() > ms(1_100)).await);
+    queue.set_progress(&lease, "third").await.unwrap();
+    let answered = begun + ms(1_500);
+    let stored = async || {
+        let found = queue.get("a").await.unwrap().unwrap().progress;
+        answered + ms(1_500) < Instant::now() && found == Some("third".into())
+    };
+    assert!(eventually(SOON, stored).await);
+    assert_eq!(requests.load(Relaxed), 3);
+}
+
 /// The engine says that a lease is not current, because a call of its holder has ended it and has no reply yet.
 #[tokio::test]
 async fn a_lease_that_its_holder_ends_is_not_lost() {
