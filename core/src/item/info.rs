@@ -73,9 +73,16 @@ impl ItemInfo {
     }
 
     /// As it is at this time, in ms since 1970: an item that has expired is dead, although no sweep has found it yet.
-    pub(crate) fn seen_at(mut self, now_ms: u64) -> Self {
-        let waits = matches!(self.state, State::Ready | State::Delayed);
-        if waits && self.expires_at.is_some_and(|at| at <= from_ms(now_ms)) {
+    pub(crate) fn seen_at(self, now_ms: u64) -> Self {
+        match self.expires_at.is_some_and(|at| at <= from_ms(now_ms)) {
+            true => self.expired(),
+            false => self,
+        }
+    }
+
+    /// As it is after it has expired, if it waits.
+    pub(crate) fn expired(mut self) -> Self {
+        if matches!(self.state, State::Ready | State::Delayed) {
             (self.state, self.at) = (State::Dead, self.expires_at.take());
             self.last_error = NOT_LEASED.to_owned();
         }

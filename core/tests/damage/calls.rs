@@ -163,6 +163,45 @@ async fn limiting(stage: &mut Stage) {
     }
 }
 
+/// One clean finds something of every kind.
+async fn everything_at_once(stage: &mut Stage) {
+    let queue = stage.queue("everything");
+    let defaults = SettingsChange::new().max_attempts(1).retain(secs(3600));
+    queue.configure(defaults).await.unwrap();
+    let ids = |kind: &'static str, count: usize| (0..count).map(move |i| format!("{kind}{i}"));
+    let all = |kind, count| {
+        ids(kind, count).enumerate().map(|(i, id)| item(&id).unique(&id).priority((i % 10) as u8))
+    };
+    queue.add_items(all("retained", 700)).await.unwrap();
+    let results = CompleteOptions::new().results((0..700).map(|_| Some("result".into())));
+    let leases = queue.lease_many(700, at_once()).await.unwrap();
+    queue.complete_many_with(&leases, results).await.unwrap();
+    queue.add_items(all("dead", 700)).await.unwrap();
+    let leases = queue.lease_many(700, at_once()).await.unwrap();
+    queue.fail_many(leases.iter().map(|l| (l, "no")), Duration::ZERO).await.unwrap();
+    let timers = all("timer", 100).map(|item| item.unique_for(secs(20)));
+    queue.add_items(timers).await.unwrap();
+    let leases = queue.lease_many(100, at_once()).await.unwrap();
+    let gone = CompleteOptions::new().retain(Duration::ZERO);
+    queue.complete_many_with(&leases, gone).await.unwrap();
+    queue.add_items(all("leased", 500)).await.unwrap();
+    assert_eq!(queue.lease_many(500, at_once()).await.unwrap().len(), 500);
+    assert_eq!(queue.cancel_many(ids("leased", 250)).await.unwrap(), [true; 250]);
+    queue.add_items(all("due", 500).map(|item| item.delay(secs(20)))).await.unwrap();
+    queue.add_items(all("expires", 500).map(|item| item.expires_in(secs(20)))).await.unwrap();
+    for kind in ["leased", "due", "expires"] {
+        await_all(&queue, ids(kind, 500)).await;
+    }
+    let limits = SettingsChange::new().max_dead(1).max_retained(1);
+    queue.configure(limits).await.unwrap();
+    expect_waiters(&mut stage.raw, "everything");
+    stage.bench.advance(secs(60));
+    queue.light_clean().await.unwrap();
+    let counts = queue.counts().await.unwrap();
+    assert_eq!((counts.completed + counts.cancelled, counts.dead, counts.leased), (1, 1, 0));
+    assert_eq!((counts.ready, counts.totals.expired_unleased), (500, 500));
+}
+
 /// Progress of so many leases in one request: the first values are sent at once.
 async fn report(queue: &WorkQueue, leases: &[Lease]) {
     for value in ["begun", "nearly"] {
@@ -469,6 +508,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     extended(&mut stage).await;
     expiring(&mut stage).await;
     limiting(&mut stage).await;
+    everything_at_once(&mut stage).await;
     leasing(&mut stage).await;
     completing(&mut stage).await;
     completing_and_leasing(&mut stage).await;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use leaseq::{CompleteOptions, Item, LeaseOptions, Revision, State, WorkQueue};
+use leaseq::{
+    CompleteOptions, Item, LeaseOptions, Outcome, OutcomeOptions, Revision, State, WorkQueue,
+};
 
 use crate::support::*;
 
@@ -134,6 +136,11 @@ async fn a_clock_that_is_set_back_gives_no_key_to_two(bench: &Bench) {
         bench.advance(secs(30));
         assert!(queue.add_item(item("new").unique("k")).await.unwrap());
         set_back(bench, secs(5));
+        let old = queue.get("old").await.unwrap().unwrap();
+        assert_eq!((old.state, old.expires_at), (State::Dead, None));
+        let look = OutcomeOptions::new().wait(Duration::ZERO);
+        let outcome = queue.outcome("old", look).await.unwrap();
+        assert_eq!(outcome.as_ref().map(Outcome::as_str), Some("dead"));
         assert_eq!(drain(&queue).await, ["new"]);
         assert_eq!(live_with_key(&queue).await, ["new"]);
         assert!(!queue.add_item(item("third").unique("k")).await.unwrap());

@@ -45,7 +45,7 @@ pub(super) async fn list(
     {
         let (number, record) = (reply::bytes(number)?, read_record(reply::bytes(record)?));
         // Skips damaged items.
-        let info = item_info(state, &number, record, [details, score], &mut parts)?;
+        let info = item_info(state, &number, record, [details, score], &mut parts, None)?;
         listed.entries.push((info, step.cursor_at(place(at)?)));
     }
     Ok(listed)

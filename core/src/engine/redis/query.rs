@@ -89,20 +89,22 @@ pub(super) async fn get(
             true => read_record(reply::bytes(record)?),
             false => Some((id.clone(), Bytes::new())),
         };
-        let info = item_info(state, &number, record, [details, score], &mut parts)?;
+        let info = item_info(state, &number, record, [details, score], &mut parts, Some(now))?;
         let info = info.ok_or_else(|| reply::bad_record(queue, &number))?;
-        found.push(Some(info.seen_at(now)));
+        found.push(Some(info));
     }
     Ok(found)
 }
 
-/// `record`: id and data. `extras`: what `parts/extras.lua` reads. `None`: the number or the record cannot be read.
+/// `record`: id and data. `extras`: what `parts/extras.lua` reads. `now`: in ms; `None` for an item as it is
+/// stored, although it may have expired. `None` is returned if the number or the record cannot be read.
 pub(super) fn item_info(
     state: State,
     number: &[u8],
     record: Option<(Bytes, Bytes)>,
     [details, score]: [Value; 2],
     extras: &mut impl Iterator<Item = Value>,
+    now: Option<u64>,
 ) -> Result<Option<ItemInfo>> {
     let [ended, result, retain, unique, expires, mark] =
         [(); 6].map(|()| extras.next().unwrap_or(Value::Nil));
@@ -113,14 +115,12 @@ pub(super) fn item_info(
     let ms = |value| -> Result<Option<u64>> {
         Ok(std::str::from_utf8(&reply::bytes(value)?).ok().and_then(|ms| ms.parse().ok()))
     };
-    // A negative one has passed while the item was leased.
-    let time = |value, any_sign: bool| -> Result<_> {
-        let score = reply::text(value)?.parse::<f64>().ok();
-        let score = score.map(|ms| if any_sign { ms.abs() } else { ms.max(0.0) });
-        // Half a millisecond less if it has expired and another item has its unique key.
-        Ok(score.map(|ms| from_ms(ms.ceil() as u64)))
-    };
-    Ok(Some(ItemInfo {
+    let score = reply::text(score)?.parse::<f64>().ok();
+    // Negative if it has passed while the item was leased; half a millisecond less if the item has expired and another
+    // one has its unique key. Then it has expired for good, wherever the clock is set.
+    let expires = reply::text(expires)?.parse::<f64>().ok().map(f64::abs);
+    let expired_for_good = expires.is_some_and(|ms| ms.fract() != 0.0);
+    let info = ItemInfo {
         id,
         data,
         state,
@@ -133,13 +133,18 @@ pub(super) fn item_info(
         releases: details.history.releases,
         generation: generation.to_string(),
         added_at: from_ms(details.added_at_ms.unwrap_or_else(|| number::added_at_ms(generation))),
-        at: time(score, false)?,
+        at: score.map(|ms| from_ms(ms.max(0.0) as u64)),
         ended_at: ms(ended)?.map(from_ms),
         result: (!result.is_empty()).then(|| result.slice(1..)),
         retain: Duration::from_millis(ms(retain)?.unwrap_or(0)),
-        expires_at: time(expires, true)?,
+        expires_at: expires.map(|ms| from_ms(ms.ceil() as u64)),
         unique: Some(reply::bytes(unique)?).filter(|key| !key.is_empty()),
         progress: details.progress.filter(|_| state != State::Completed),
         cancel_requested: !reply::bytes(mark)?.is_empty(),
+    };
+    Ok(Some(match now {
+        Some(_) if expired_for_good => info.expired(),
+        Some(now) => info.seen_at(now),
+        None => info,
     }))
 }

@@ -87,29 +87,29 @@ scripts! {
         parts ["keys" "now" "day" "number" "format" "incarnation" "lane" "notify_workers" "notify_cleaner" "large"
         "details" "delay" "moves" "add_begin" "add_plain"]
         extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings"
-        "incarnation" "lane" "notify_workers" "notify_cleaner" "large" "details" "delay" "moves" "unique"
+        "incarnation" "lane" "notify_workers" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "unique"
         "delete_items" "delete_extended" "conflicts" "add_begin" "add_extended"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "pause_end" "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings"
-        "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items"
-        "delete_extended" "settings" "retain" "marks" "ends" "due" "next_due" "large" "fitting" "put_back" "take" "results"
-        "unleased" "renumber" "sweep_expiries" "sweep" "pause_end" "lease"];
+        "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "unique" "expiries"
+        "delete_items" "delete_extended" "settings" "retain" "marks" "ends" "due" "next_due" "large" "fitting"
+        "put_back" "take" "results" "unleased" "renumber" "sweep_expiries" "sweep" "pause_end" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "number" "extended" "format_extended" "record"
-        "endings" "lane" "details" "delivery" "unique" "expiries" "delete_items" "delete_extended" "large" "renumber"
-        "settings" "retain" "complete_extended"];
+        "endings" "lane" "details" "delivery" "has_passed" "unique" "expiries" "delete_items" "delete_extended"
+        "large" "renumber" "settings" "retain" "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "pause_end" "lease" "plain_states"
-        "delete_items" "complete"]
+        "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "pause_end" "lease"
+        "plain_states" "delete_items" "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "number" "extended"
         "format_extended" "record" "endings" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "unique" "expiries" "delete_items" "delete_extended" "settings" "retain" "marks" "ends" "due" "next_due" "large"
-        "fitting" "put_back" "take" "results" "unleased" "renumber" "sweep_expiries" "sweep" "pause_end" "lease"
-        "complete_extended"];
+        "has_passed" "unique" "expiries" "delete_items" "delete_extended" "settings" "retain" "marks" "ends" "due"
+        "next_due" "large" "fitting" "put_back" "take" "results" "unleased" "renumber" "sweep_expiries" "sweep"
+        "pause_end" "lease" "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
         extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery" "current"];
     SetProgress "set_progress" drains for [SetProgress]
@@ -118,36 +118,38 @@ scripts! {
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
         extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane"
-        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items"
+        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "unique" "expiries" "delete_items"
         "delete_extended" "settings" "retain" "marks" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
         extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane"
-        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "unique" "expiries" "delete_items"
+        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "unique" "expiries" "delete_items"
         "delete_extended" "settings" "retain" "marks" "ends" "current"];
     Remove "remove" drains for [Remove]
-        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "named" "unique" "delete_items"
-        "delete_extended"];
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "named" "has_passed" "unique"
+        "delete_items" "delete_extended"];
     Requeue "requeue" drains for [Requeue]
         parts ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers" "details" "moves"
-        "named" "unique" "expiries"];
+        "named" "has_passed" "unique" "expiries"];
     Bury "bury" drains for [Bury]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "large" "details"
-        "moves" "fitting" "named" "unique" "expiries" "unleased" "renumber"];
+        "moves" "fitting" "named" "has_passed" "unique" "expiries" "unleased" "renumber"];
     Revise "revise" fills for [Revise]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers" "notify_cleaner" "large"
-        "details" "delay" "moves" "fitting" "named" "unique" "expiries" "unleased" "renumber"];
+        "details" "delay" "moves" "fitting" "named" "has_passed" "unique" "expiries" "unleased" "renumber"];
     Cancel "cancel" drains for [Cancel]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "large" "details"
-        "fitting" "named" "unique" "expiries" "delete_items" "delete_extended" "unleased" "renumber" "settings" "retain"];
+        "fitting" "named" "has_passed" "unique" "expiries" "delete_items" "delete_extended" "unleased" "renumber"
+        "settings" "retain"];
     Purge "purge" drains for [Purge]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "large" "fitting" "put_back"
-        "unique" "delete_items" "delete_extended" "results"];
+        "has_passed" "unique" "delete_items" "delete_extended" "results"];
     LightClean "light_clean" drains for [LightClean]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "notify_workers"
-        "details" "moves" "unique" "expiries" "delete_items" "delete_extended" "settings" "retain" "marks" "ends" "due"
-        "next_due" "large" "fitting" "results" "unleased" "renumber" "sweep_expiries" "sweep" "next_sweep"];
+        "details" "moves" "has_passed" "unique" "expiries" "delete_items" "delete_extended" "settings" "retain"
+        "marks" "ends" "due" "next_due" "large" "fitting" "results" "unleased" "renumber" "sweep_expiries" "sweep"
+        "next_sweep"];
     NextDue "next_due" drains for [NextDue]
         parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
@@ -163,23 +165,24 @@ scripts! {
     Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details" "pause_end"];
     Get "get" reads for [Get] parts ["keys" "now" "extended" "large" "fitting" "records" "extras"];
     List "list" reads for [List] parts ["keys" "now" "extended" "delivery" "large" "fitting" "records" "extras"];
-    Outcomes "outcomes" reads for [Outcomes] parts ["keys" "now" "extended" "large" "outcomes"];
+    Outcomes "outcomes" reads for [Outcomes] parts ["keys" "now" "extended" "large" "has_passed" "outcomes"];
     AwaitOutcomes "await_outcomes" drains for [AwaitOutcomes]
-        parts ["keys" "now" "day" "extended" "format_extended" "large" "outcomes"];
+        parts ["keys" "now" "day" "extended" "format_extended" "large" "has_passed" "outcomes"];
     Cancellations "cancellations" reads for [Cancellations] parts ["keys" "now" "extended" "delivery"];
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now" "extended"];
     AuditItems "audit_items" drains for [Audit]
-        parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "details" "delivery" "unique"
-        "id_matches" "scan"];
+        parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "details" "delivery" "has_passed"
+        "unique" "id_matches" "scan"];
     AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     AuditIndex "audit_index" drains for [Audit]
-        parts ["keys" "now" "day" "extended" "format_extended" "lane" "large" "unique" "id_matches" "scan"];
+        parts ["keys" "now" "day" "extended" "format_extended" "lane" "large" "has_passed" "unique" "id_matches"
+        "scan"];
     AuditCounts "audit_counts" drains for [Audit] parts ["keys" "now" "extended" "format_extended" "incarnation"];
     AuditSettings "audit_settings" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "pause_end" "settings" "pack_settings"];
     MendStray "mend_stray" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "large" "record" "details" "delivery" "moves"
-        "unique" "id_matches"];
+        "has_passed" "unique" "id_matches"];
     MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     // It is about the list of queues, not the keys of one.
     Register "register" drains for [OpenQueue Add Audit SetPaused Configure DropQueue] parts [];

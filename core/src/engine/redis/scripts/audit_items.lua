@@ -130,7 +130,7 @@ for i, number in ipairs(numbers) do
   end
   local key, id = unique_keys[i], id_of(records[i])
   local over = (state == COMPLETED or state == CANCELLED) and tonumber(score_of[i]) <= now
-  local expired = state ~= LEASED and expiries[i] and (math.abs(tonumber(expiries[i])) <= now or tonumber(expiries[i]) % 1 ~= 0)
+  local expired = state ~= LEASED and has_passed(expiries[i])
   if key and leads[i] and state ~= DEAD and not over and not expired then
     local owner = owner_of[key]
     if has_lost_key(i, id) then

@@ -1,12 +1,6 @@
 -- Items that expire: they are dead at the time in EXPIRIES if they are not leased then.
 local NOT_LEASED = 'not leased before it expired'
 
--- `score`: in EXPIRIES, or false. It is no whole number if another item has taken the unique key since.
-local function has_passed(score)
-  local time = tonumber(score or nil)
-  return time and (math.abs(time) <= now or time % 1 ~= 0)
-end
-
 -- Counts items that have expired and are dead now, and ends what their death ends.
 local function items_expired(numbers)
   items_died(numbers)

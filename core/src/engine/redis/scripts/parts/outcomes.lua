@@ -23,7 +23,7 @@ local function read_outcomes(first)
   local leased, room, asked, last = nil, MAX_REPLY, 0, #letters
   for k, number in ipairs(known) do
     local i, kept_until = place_of[k], tonumber(completed[k] or cancelled[k])
-    local expired = expiries[k] and math.abs(tonumber(expiries[k])) <= now
+    local expired = has_passed(expiries[k])
     if expired then
       leased = leased or redis.call('ZMSCORE', LEASED, unpack(known))
       expired = not leased[k]

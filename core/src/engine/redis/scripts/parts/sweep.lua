@@ -1,10 +1,12 @@
 -- Deletes items that have ended, the first of `numbers` whose records and results each have up to `room` bytes, but at
--- least one. Counts those as removed that come behind the first `over`. Returns whether some are left.
-local function delete_ended(numbers, room, over)
+-- least one. Counts those as removed that come behind the first `over`. `with_results`: whether they can have results,
+-- which costs a call for each item. Returns whether some are left.
+local function delete_ended(numbers, room, over, with_results)
   local found = #numbers
   if found == 0 then return false end
   local details = redis.call('HMGET', DETAILS, unpack(numbers))
-  local fits, ids, known = fitting_results(numbers, (fitting(details, room, 1)), room), {}, {}
+  local fits, ids, known = fitting(details, room, 1), {}, {}
+  if with_results then fits = fitting_results(numbers, fits, room) end
   for i = found, fits + 1, -1 do numbers[i], details[i] = nil, nil end
   -- Records are read because they have the ids.
   local removed = 0
@@ -46,7 +48,7 @@ local function sweep_retained(limit, room)
     for _, number in ipairs(next_retained(math.min(excess, limit) - over)) do numbers[#numbers + 1] = number end
   end
   local found = #numbers
-  return delete_ended(numbers, room, over) or found == limit
+  return delete_ended(numbers, room, over, true) or found == limit
 end
 
 -- Deletes up to `limit` dead items, the oldest, if the settings allow no more or none so old. Returns whether there may
@@ -62,7 +64,7 @@ local function sweep_dead(limit, room)
     numbers = redis.call('ZRANGE', DEAD, 0, math.min(excess, limit) - 1)
   end
   local found = #numbers
-  return delete_ended(numbers, room, 0) or found == limit
+  return delete_ended(numbers, room, 0, false) or found == limit
 end
 
 -- Ends the reserved times of unique keys. A key stays taken if the item that owns it has not ended.

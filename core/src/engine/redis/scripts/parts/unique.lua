@@ -48,8 +48,7 @@ local function find_owners(keys)
   local cancelled = redis.call('ZMSCORE', CANCELLED, unpack(numbers))
   local expiries, leased = redis.call('ZMSCORE', EXPIRIES, unpack(numbers)), nil
   for n, owner in ipairs(there) do
-    local time = tonumber(expiries[n])
-    local expired = time and (math.abs(time) <= now or time % 1 ~= 0)
+    local expired = has_passed(expiries[n])
     if expired then
       leased = leased or redis.call('ZMSCORE', LEASED, unpack(numbers))
       expired = not leased[n]
