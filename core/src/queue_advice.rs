@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::item::Counts;
 use crate::name::QueueName;
 use crate::settings::Settings;
+use crate::{ErrorKind, Result};
 
 /// A queue that keeps more dead, or retained, items than this, and has no limit, may grow until the memory or the disk
 /// is full.
@@ -12,17 +13,26 @@ const MANY: u64 = 100_000;
 /// Of how many queues the items are counted.
 const MAX_QUEUES: usize = 1_000;
 
-/// Looks at the first queues by name. A user who may not count items gets no advice about them.
+/// Looks at the first queues by name. There is no advice about those that cannot be read, or not by this user.
 pub(crate) async fn look(engine: &dyn Engine, diagnosis: &mut Diagnosis) {
     let Ok(mut found) = engine.queues().await else { return };
     found.names.sort();
     for name in found.names.iter().take(MAX_QUEUES).filter_map(|name| QueueName::new(name).ok()) {
-        let Ok(counts) = engine.counts(&name).await else { return };
-        if counts.dead.max(retained(&counts)) > MANY {
-            let Ok(settings) = engine.settings(&name).await else { return };
-            advise(&name, &counts, &settings, diagnosis);
+        match read(engine, &name).await {
+            Ok(Some((counts, settings))) => advise(&name, &counts, &settings, diagnosis),
+            Err(e) if matches!(e.kind(), ErrorKind::Closed | ErrorKind::Unavailable) => return,
+            Ok(None) | Err(_) => {}
         }
     }
+}
+
+/// `None` if it does not keep many items.
+async fn read(engine: &dyn Engine, name: &QueueName) -> Result<Option<(Counts, Settings)>> {
+    let counts = engine.counts(name).await?;
+    if counts.dead.max(retained(&counts)) <= MANY {
+        return Ok(None);
+    }
+    Ok(Some((counts, engine.settings(name).await?)))
 }
 
 fn retained(counts: &Counts) -> u64 {

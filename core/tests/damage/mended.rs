@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ::redis::Connection;
-use leaseq::{Damage, DeepReport, ErrorKind, LeaseOptions, State, WorkQueue};
+use leaseq::{Damage, DeepReport, ErrorKind, LeaseOptions, SettingsChange, State, WorkQueue};
 
 use crate::damage::{CASES, Hurt};
 use crate::support::redis::Redis;
@@ -70,9 +70,26 @@ async fn every_kind_is_found_and_mended() {
         assert!(!cleaned.is_sound(), "{}", case.name);
         let again = queue.deep_clean().await.unwrap();
         assert!(again.is_sound(), "{}: a second clean finds {:?}", case.name, again.details);
+        // A clean ends no pause.
+        queue.resume().await.unwrap();
         // A new client has nothing in mind that a client of before the damage had.
         assert_all_come(&bench, &bench.queue().await, &expected).await;
     }
+}
+
+/// Mended settings are a change that whoever has read the settings before can see.
+#[tokio::test]
+async fn mended_settings_have_another_revision_and_no_pause_ends() {
+    let (_bench, mut raw, queue) = stage().await;
+    let limits = SettingsChange::new().max_dead(1);
+    let before = queue.configure(limits).await.unwrap().unwrap().revision;
+    let mut hurt = Hurt { raw: &mut raw, queue: "jobs" };
+    hurt.run("HSET", "meta", &["settings", "max_dead=x", "paused", "yes"]);
+    queue.deep_clean().await.unwrap();
+    let mended = queue.settings().await.unwrap();
+    assert_eq!((mended.max_dead, mended.revision), (None, before + 1), "the clock has not moved");
+    assert_eq!((mended.paused, mended.paused_until), (true, None));
+    assert_sound(&queue).await;
 }
 
 #[tokio::test]

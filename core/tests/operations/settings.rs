@@ -246,6 +246,19 @@ async fn a_pause_ends_by_itself(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
+/// The longest pause is longer than any after the clock was set back.
+async fn no_clean_ends_a_pause(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_item(item("a")).await.unwrap();
+    queue.pause_with(PauseOptions::new().duration(HOUR * 24 * 366)).await.unwrap();
+    bench.backend().set_clock(bench.now() - 120_000);
+    queue.deep_clean().await.unwrap();
+    let settings = queue.settings().await.unwrap();
+    assert!(settings.paused && settings.paused_until.is_some(), "{settings:?}");
+    assert!(drain(&queue).await.is_empty());
+    assert_sound(&queue).await;
+}
+
 async fn a_pause_makes_a_queue(bench: &Bench) {
     let queue = bench.queue().await;
     queue.pause_with(PauseOptions::new().duration(secs(1))).await.unwrap();
@@ -302,6 +315,7 @@ on_every_engine!(
     the_default_retention_of_a_late_completion,
     the_default_retention_of_cancelled_items,
     a_pause_ends_by_itself,
+    no_clean_ends_a_pause,
     a_pause_makes_a_queue,
     the_end_of_a_pause_wakes,
     a_change_holds_for_every_client_at_once,

@@ -104,7 +104,7 @@ pub(super) fn set_paused(db: &mut Database, name: &QueueName, pause: Pause) -> R
     Ok(())
 }
 
-/// Checks that settings, revision and pause can be read. Those that cannot are dropped.
+/// Checks that settings, revision and pause can be read, and mends those that cannot. It ends no pause.
 pub(super) fn check(
     db: &mut Database,
     name: &QueueName,
@@ -128,25 +128,28 @@ pub(super) fn check(
         report.note(Damage::BadSettings, u64::from(wrong), mend, what);
     }
     let [.., revision, paused, swept] = found;
-    let latest = (db.now as i64).saturating_add(MAX_PAUSE.as_millis() as i64 + 60_000);
+    let now = db.now as i64;
+    // The clock may have been set back since the pause began, so one that is too long is shortened. Nobody knows how
+    // long one was meant to be that cannot be read.
+    let latest = now.saturating_add(MAX_PAUSE.as_millis() as i64);
+    let pause = if paused < 0 { 1 } else { latest };
+    // A revision that nobody has seen.
+    let next_revision = revision.max(0).saturating_add(1).max(now);
     let others = [
-        ("revision", revision, revision < 0),
-        ("paused", paused, !(0..=latest).contains(&paused)),
-        ("swept", swept, swept < 0),
+        ("revision", revision, revision < 0, next_revision),
+        ("paused", paused, !(0..=latest + 60_000).contains(&paused), pause),
+        ("swept", swept, swept < 0, 0),
     ];
-    for (column, value, wrong) in others {
+    for (column, value, wrong, right) in others {
         let what = format_args!("{column} is {value}");
         report.note(Damage::BadSettings, u64::from(wrong), mend, what);
         if wrong && mend {
-            // A revision that nobody has seen.
-            let right = if column == "revision" { db.now as i64 } else { 0 };
             let set = format!("UPDATE queue SET {column} = ?2 WHERE queue = ?1");
             db.run(&set, |s| s.execute([queue, right]))?;
         }
     }
     if mend && found[..6] != Setting::ALL.map(|setting| readable.get(setting) as i64) {
-        let revision = if revision < 0 { db.now as i64 } else { revision };
-        write(db, queue, readable, revision)?;
+        write(db, queue, readable, next_revision)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
--- Finds settings, a revision and a pause that cannot be read, or are out of range, and drops them.
+-- Finds settings, a revision and a pause that cannot be read, or are out of range, and mends them. It ends no pause.
 -- KEYS  see parts/keys.lua, up to META
 -- ARGV  [1] 1 to mend, 0 to check
 -- Reply what was wrong, as text
@@ -14,17 +14,22 @@ local function mend(field, found, mended)
 end
 
 local revision, paused, settings = meta[2], meta[3], meta[4]
+local readable = settings and pack_settings(unpack_settings(settings))
 -- A revision that nobody has seen.
-if revision and not string.match(revision, '^[1-9]%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?$') then
-  mend('revision', revision, text(now))
+local is_revision = revision and string.match(revision, '^[1-9]%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?$')
+local next_revision = text(math.max((is_revision and tonumber(revision) or 0) + 1, now))
+if revision and not is_revision then mend('revision', revision, next_revision) end
+-- The clock may have been set back since the pause began, so one that is too long is shortened. Nobody knows how long
+-- one was meant to be that cannot be read.
+local latest = now + 366 * 86400000
+if paused and not string.match(paused, '^%d+$') then
+  mend('paused', paused, '1')
+elseif paused and tonumber(paused) > latest + 60000 then
+  mend('paused', paused, text(latest))
 end
-local latest = now + 366 * 86400000 + 60000
-if paused and not (paused == '1' or string.match(paused, '^%d+$') and tonumber(paused) <= latest) then
-  mend('paused', paused)
-end
-if settings then
-  local readable = pack_settings(unpack_settings(settings))
-  if readable ~= settings then mend('settings', settings, readable) end
+if readable ~= settings then
+  mend('settings', settings, readable)
+  if ARGV[1] == '1' then redis.call('HSET', META, 'revision', next_revision) end
 end
 local swept = meta[5]
 if swept and not string.match(swept, '^%d+$') then mend('swept', swept) end
