@@ -156,12 +156,13 @@ pub(crate) trait Engine: Send + Sync + 'static {
     async fn outcomes(&self, queue: &QueueName, ids: &[Bytes]) -> Result<Outcomes>;
 
     /// The same, and registers for this time those that have not ended: who ends one of them reports it, with a later
-    /// place than that of the reply.
+    /// place than that of the reply. If one of them does not exist, it also reads reports behind `read_to`.
     async fn await_outcomes(
         &self,
         queue: &QueueName,
         items: &[Awaited],
         lasts: Duration,
+        read_to: Option<EndingPlace>,
     ) -> Result<Outcomes>;
 
     /// Waits for reported endings behind this place, of which it returns the first ones. It may return none. A report

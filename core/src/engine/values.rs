@@ -170,6 +170,8 @@ pub(crate) struct Outcomes {
     pub(crate) place: EndingPlace,
     /// For each of the first ids, as many as fit into a reply; at least one.
     pub(crate) found: Vec<Found>,
+    /// What was reported behind the place that the request names, the first ones.
+    pub(crate) endings: Endings,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -243,6 +245,8 @@ impl Ended {
 pub(crate) struct Endings {
     /// In the order of their places.
     pub(crate) reports: Vec<EndingReport>,
+    /// The place of the last one that was read, also if it was unreadable.
+    pub(crate) last: Option<EndingPlace>,
     /// Reports may have been lost with a connection.
     pub(crate) lost: bool,
 }

@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use self::task::Task;
 pub(crate) use self::wait::Wait;
+use self::waits::QueueWaits;
 use crate::dispatch::Context;
 use crate::lock::lock;
 use crate::name::QueueName;
@@ -31,18 +33,21 @@ pub(crate) fn begin(
     if context.closed.is_cancelled() {
         return Err(Error::closed());
     }
-    let mut is_new = false;
+    let mut task = None;
     let waits = queues.entry(queue.clone()).or_insert_with(|| {
-        is_new = true;
-        Arc::default()
+        let waits = Arc::<QueueWaits>::default();
+        let (context, queue) = (context.clone(), queue.clone());
+        task = Some(Task { context, queue, waits: waits.clone() });
+        waits
     });
     let mut state = lock(&waits.state);
     let begun = ids.iter().map(|id| Wait::new(waits, id, state.add(id, expect))).collect();
     drop(state);
-    if is_new {
-        context.spawn(task::run(context.clone(), queue.clone(), waits.clone()));
-    } else {
-        waits.changed.notify_one();
+    waits.changed.notify_one();
+    // A runtime that shuts down drops the task at once, which locks the queues.
+    drop(queues);
+    if let Some(task) = task {
+        context.spawn(task.run());
     }
     Ok(begun)
 }

@@ -17,9 +17,8 @@ const MAX_EACH: usize = 10_000;
 const CHECK_AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 /// How much longer a registration lasts than until the second next check.
 const MARGIN: Duration = Duration::from_secs(10);
-/// When to ask once more about an item that is gone, and of which no report has come: later than a connection for
-/// reports is opened again.
-const SECOND_LOOK: Duration = Duration::from_millis(1_500);
+/// When to ask once more about an item that is gone, if there are earlier reports to read.
+const SECOND_LOOK: Duration = Duration::from_millis(20);
 
 /// What a wait gets.
 pub(super) struct Receivers {
@@ -36,8 +35,6 @@ pub(super) struct State {
     timers: BTreeMap<(Instant, u64), Bytes>,
     /// Ids whose reported ends leave more to read.
     reads: VecDeque<Bytes>,
-    /// Ids of items that are gone, whose report may be on its way.
-    gone: Vec<Bytes>,
     /// Up to which place reports were read; `None`: the engine was not asked yet.
     read_to: Option<EndingPlace>,
     last_serial: u64,
@@ -53,6 +50,15 @@ struct Entry {
     reading: bool,
 }
 
+impl Entry {
+    /// Drops a report that was applied, unless it may be about calls whose registration is not answered yet.
+    fn drop_report(&mut self) {
+        if !self.reading && self.waiters.iter().all(|waiter| waiter.place.is_some()) {
+            self.report = None;
+        }
+    }
+}
+
 struct Waiter {
     serial: u64,
     expect: bool,
@@ -60,7 +66,7 @@ struct Waiter {
     place: Option<EndingPlace>,
     /// An answer has shown the item.
     existed: bool,
-    /// The item is gone, and reports up to this place may say how.
+    /// The item is gone, and reports up to this place may say how: they were not all read yet.
     gone_at: Option<EndingPlace>,
     asked: Option<oneshot::Sender<()>>,
     outcome: oneshot::Sender<Result<Outcome>>,
@@ -171,10 +177,15 @@ impl State {
         read_to: Option<EndingPlace>,
         answer: Outcomes,
     ) -> bool {
-        let Outcomes { place, found } = answer;
+        let Outcomes { place, found, endings } = answer;
         let rewound = read_to.is_some_and(|read_to| place < read_to);
-        if rewound || self.read_to.is_none() {
-            self.read_to = Some(place);
+        if rewound {
+            // Some of what it has now may have earlier places than what was read of what it has lost.
+            self.read_to = Some(EndingPlace::default());
+        } else if let Some(read_to) = read_to {
+            self.reported(endings, read_to);
+        } else {
+            self.read_to = self.read_to.or(Some(place));
         }
         let (now, answered) = (Instant::now(), found.len());
         for (item, found) in items.iter().zip(found) {
@@ -222,12 +233,12 @@ impl State {
                     let is_reported = report.is_some_and(|(at, _)| at > registered);
                     if (!waiter.expect || waiter.existed) && !is_reported {
                         // The report of an item that was there may not have been read yet.
-                        let complete = read_to >= Some(place) || waiter.gone_at.is_some();
-                        if known.is_none() || complete {
+                        let gone_at = waiter.gone_at.map_or(place, |at| at.min(place));
+                        if known.is_none() || read_to >= Some(gone_at) {
                             let _ = waiter.outcome.send(Ok(Outcome::Gone));
                             continue;
                         }
-                        waiter.gone_at = Some(place);
+                        waiter.gone_at = Some(gone_at);
                         second_look = true;
                     }
                 }
@@ -237,7 +248,6 @@ impl State {
         let at = if entry.waiters.iter().any(|waiter| waiter.place.is_none()) {
             now
         } else if second_look {
-            self.gone.push(id.clone());
             now + SECOND_LOOK
         } else {
             now + self.period()
@@ -247,19 +257,20 @@ impl State {
         self.drop_unused(id);
     }
 
-    /// The engine has not answered.
-    pub(super) fn failed(&mut self, items: &[Awaited], last: u64, error: &Error) {
-        let now = Instant::now();
+    /// The engine has not answered. If it may answer later, calls that are registered go on, and it is asked again after
+    /// the pause.
+    pub(super) fn failed(&mut self, items: &[Awaited], last: u64, error: &Error, pause: Duration) {
+        let (now, may_answer) = (Instant::now(), error.kind().is_retryable());
         for item in items {
             let Some(entry) = self.entries.get_mut(&item.id) else { continue };
-            for waiter in std::mem::take(&mut entry.waiters) {
-                if waiter.serial > last {
-                    entry.waiters.push(waiter);
-                } else {
-                    let _ = waiter.outcome.send(Err(error.clone()));
-                }
+            let ends = |waiter: &mut Waiter| {
+                waiter.serial <= last && !(may_answer && waiter.place.is_some())
+            };
+            for waiter in entry.waiters.extract_if(.., ends) {
+                let _ = waiter.outcome.send(Err(error.clone()));
             }
-            self.schedule(&item.id, now);
+            let is_new = entry.waiters.iter().any(|waiter| waiter.serial > last);
+            self.schedule(&item.id, if is_new { now } else { now + pause });
             self.drop_unused(&item.id);
         }
     }
@@ -268,23 +279,26 @@ impl State {
         self.read_to
     }
 
-    /// Reports have come. Returns whether there is more to read of any item.
-    pub(super) fn reported(&mut self, endings: Endings) -> bool {
+    /// Reports behind this place have come. Returns whether there is more to read of any item.
+    pub(super) fn reported(&mut self, endings: Endings, after: EndingPlace) -> bool {
         if endings.lost {
             let ids: Vec<Bytes> = self.timers.values().cloned().collect();
             let now = Instant::now();
             ids.iter().for_each(|id| self.schedule(id, now));
         }
+        // Meanwhile it may have become necessary to read from an earlier place.
+        if self.read_to >= Some(after) {
+            self.read_to = self.read_to.max(endings.last);
+        }
         for report in endings.reports {
-            self.read_to = self.read_to.max(Some(report.place));
-            if let Some(entry) = self.entries.get_mut(&report.id) {
+            // The same one may come again.
+            if let Some(entry) = self.entries.get_mut(&report.id)
+                && entry.report.is_none_or(|(at, _)| at < report.place)
+            {
                 entry.report = Some((report.place, report.how));
                 self.apply_report(&report.id);
                 self.drop_unused(&report.id);
             }
-        }
-        for id in std::mem::take(&mut self.gone) {
-            self.end_gone(&id);
         }
         !self.reads.is_empty()
     }
@@ -305,24 +319,7 @@ impl State {
                 let _ = waiter.outcome.send(Ok(how.outcome()));
             }
         }
-        // It may be about those whose registration is not answered yet.
-        if !entry.reading && entry.waiters.iter().all(|waiter| waiter.place.is_some()) {
-            entry.report = None;
-        }
-    }
-
-    /// All reports were read that say how the item has ended, and none has come.
-    fn end_gone(&mut self, id: &Bytes) {
-        let Some(entry) = self.entries.get_mut(id) else { return };
-        let (read_to, reading) = (self.read_to, entry.reading);
-        let is_over = |waiter: &Waiter| waiter.gone_at.is_some() && waiter.gone_at <= read_to;
-        for waiter in entry.waiters.extract_if(.., |waiter| !reading && is_over(waiter)) {
-            let _ = waiter.outcome.send(Ok(Outcome::Gone));
-        }
-        if entry.waiters.iter().any(|waiter| waiter.gone_at.is_some()) {
-            self.gone.push(id.clone());
-        }
-        self.drop_unused(id);
+        entry.drop_report();
     }
 
     /// Items of which there is more to read.
@@ -339,7 +336,7 @@ impl State {
         for (id, found) in ids.iter().zip(found) {
             let Some(entry) = self.entries.get_mut(id) else { continue };
             entry.reading = false;
-            let Some((place, how)) = entry.report.take() else { continue };
+            let Some((place, how)) = entry.report else { continue };
             let outcome = match found {
                 Found::Ended(outcome) => outcome,
                 // It is not retained any more, or was added again.
@@ -349,6 +346,7 @@ impl State {
             for waiter in entry.waiters.extract_if(.., |waiter| is_meant(waiter)) {
                 let _ = waiter.outcome.send(Ok(outcome.clone()));
             }
+            entry.drop_report();
             self.drop_unused(id);
         }
     }

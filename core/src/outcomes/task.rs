@@ -14,25 +14,14 @@ use crate::name::QueueName;
 /// How long it pauses when reports, or what they leave to read, cannot be read.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Runs until no call waits.
-pub(super) async fn run(context: Arc<Context>, queue: QueueName, waits: Arc<QueueWaits>) {
-    let task = Task { context, queue, waits };
-    tokio::select! {
-        () = task.context.closed.cancelled() => {}
-        () = task.ask() => {}
-        () = task.read_reports() => {}
-        () = task.read_more() => {}
-    }
-}
-
-struct Task {
-    context: Arc<Context>,
-    queue: QueueName,
-    waits: Arc<QueueWaits>,
+pub(super) struct Task {
+    pub(super) context: Arc<Context>,
+    pub(super) queue: QueueName,
+    pub(super) waits: Arc<QueueWaits>,
 }
 
 impl Drop for Task {
-    /// However the task ends, no call waits for it any more.
+    /// However the task ends, or if it never starts, no call waits for it any more.
     fn drop(&mut self) {
         self.leave(|_| true);
         lock(&self.waits.state).close();
@@ -40,6 +29,16 @@ impl Drop for Task {
 }
 
 impl Task {
+    /// Runs until no call waits.
+    pub(super) async fn run(self) {
+        tokio::select! {
+            () = self.context.closed.cancelled() => {}
+            () = self.ask() => {}
+            () = self.read_reports() => {}
+            () = self.read_more() => {}
+        }
+    }
+
     /// Leaves the next call to another task, if `may` says so.
     fn leave(&self, may: impl FnOnce(&Arc<QueueWaits>) -> bool) -> bool {
         let mut queues = lock(&self.context.outcome_waits.0);
@@ -55,6 +54,7 @@ impl Task {
     async fn ask(&self) {
         // Calls made at the same time share a request.
         tokio::task::yield_now().await;
+        let mut backoff = self.context.backoff();
         loop {
             let (next, lasts, read_to) = {
                 let mut state = lock(&self.waits.state);
@@ -63,8 +63,9 @@ impl Task {
             match next {
                 Next::Ask(items, last) => {
                     let engine = &self.context.engine;
-                    match engine.await_outcomes(&self.queue, &items, lasts).await {
+                    match engine.await_outcomes(&self.queue, &items, lasts, read_to).await {
                         Ok(answer) => {
+                            backoff.reset();
                             let rewound =
                                 lock(&self.waits.state).answered(&items, last, read_to, answer);
                             if rewound {
@@ -73,7 +74,10 @@ impl Task {
                             self.waits.asked.notify_one();
                             self.waits.reads.notify_one();
                         }
-                        Err(error) => lock(&self.waits.state).failed(&items, last, &error),
+                        Err(error) => {
+                            let pause = backoff.pause();
+                            lock(&self.waits.state).failed(&items, last, &error, pause);
+                        }
                     }
                 }
                 Next::Wait(at) => {
@@ -105,7 +109,7 @@ impl Task {
             };
             match endings {
                 Ok(endings) => {
-                    if lock(&self.waits.state).reported(endings) {
+                    if lock(&self.waits.state).reported(endings, after) {
                         self.waits.reads.notify_one();
                     }
                 }

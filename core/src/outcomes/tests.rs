@@ -39,13 +39,36 @@ fn answer(
     found: Found,
 ) -> bool {
     let found = items.iter().map(|_| found.clone()).collect();
-    state.answered(&items, last, read_to, Outcomes { place: place(at), found })
+    let answer = Outcomes { place: place(at), found, endings: Endings::default() };
+    state.answered(&items, last, read_to, answer)
+}
+
+/// The request was made earlier, and all reports before its answer have come with it.
+fn answer_with(state: &mut State, at: u64, found: Found, reports: &[(u64, &'static str, Ended)]) {
+    let (items, last, read_to) = ask(state);
+    let found = items.iter().map(|_| found.clone()).collect();
+    let answer = Outcomes { place: place(at), found, endings: endings(reports) };
+    assert!(!state.answered(&items, last, read_to, answer));
+}
+
+fn endings(reports: &[(u64, &'static str, Ended)]) -> Endings {
+    let report = |(at, id, how): &(u64, &'static str, Ended)| EndingReport {
+        place: place(*at),
+        id: Bytes::from_static(id.as_bytes()),
+        how: *how,
+    };
+    let last = reports.last().map(|(at, ..)| place(*at));
+    Endings { reports: reports.iter().map(report).collect(), last, lost: false }
 }
 
 /// Returns whether there is more to read.
 fn report(state: &mut State, at: u64, how: Ended) -> bool {
-    let reports = vec![EndingReport { place: place(at), id: id(), how }];
-    state.reported(Endings { reports, lost: false })
+    reported(state, endings(&[(at, "a", how)]))
+}
+
+fn reported(state: &mut State, endings: Endings) -> bool {
+    let after = state.read_to().unwrap();
+    state.reported(endings, after)
 }
 
 fn registered(state: &mut State, at: u64, expect: bool) -> Receivers {
@@ -123,18 +146,71 @@ fn without_a_report_it_is_gone() {
     let mut call = registered(&mut state, 5, false);
     let request = ask(&mut state);
     answer(&mut state, request, 9, Found::Nothing);
-    let other = EndingReport { place: place(9), id: Bytes::from_static(b"b"), how: COMPLETED };
-    state.reported(Endings { reports: vec![other], lost: false });
+    for place in 9..12 {
+        let request = ask(&mut state);
+        answer(&mut state, request, place, Found::Nothing);
+        assert_eq!(outcome(&mut call), None, "the reports up to 9 were not read");
+    }
+    // Unreadable ones count too.
+    reported(&mut state, Endings { last: Some(place(9)), ..Endings::default() });
+    let request = ask(&mut state);
+    answer(&mut state, request, 12, Found::Nothing);
     assert_eq!(outcome(&mut call), Some(Outcome::Gone));
+    assert!(state.is_empty());
+}
 
+#[test]
+fn an_answer_brings_the_reports_before_it() {
     let mut state = State::default();
     let mut call = registered(&mut state, 5, false);
-    for _ in 0..2 {
-        assert_eq!(outcome(&mut call), None);
-        let request = ask(&mut state);
-        answer(&mut state, request, 9, Found::Nothing);
-    }
+    answer_with(&mut state, 9, Found::Nothing, &[(6, "b", COMPLETED), (9, "a", COMPLETED)]);
+    assert_eq!(outcome(&mut call), Some(completed(None)));
+
+    let mut call = registered(&mut state, 9, false);
+    // Not all of them fit.
+    answer_with(&mut state, 20, Found::Nothing, &[(11, "b", COMPLETED)]);
+    assert_eq!(outcome(&mut call), None);
+    answer_with(&mut state, 21, Found::Nothing, &[(12, "b", COMPLETED), (20, "b", COMPLETED)]);
     assert_eq!(outcome(&mut call), Some(Outcome::Gone));
+}
+
+#[test]
+fn a_failed_request_ends_only_calls_that_are_not_registered() {
+    let error = crate::Error::unavailable("no answer", false);
+    let mut state = State::default();
+    let mut call = registered(&mut state, 5, false);
+    let mut new = state.add(&id(), false);
+    let (items, last, _) = ask(&mut state);
+    let mut later = state.add(&id(), false);
+    state.failed(&items, last, &error, Duration::from_secs(30));
+    assert!(new.outcome.try_recv().unwrap().is_err());
+    assert!(matches!(state.next(Instant::now()), Next::Ask(..)), "a call has come meanwhile");
+    state.failed(&items, last + 1, &error, Duration::from_secs(30));
+    assert!(matches!(state.next(Instant::now()), Next::Wait(_)));
+    assert!(later.outcome.try_recv().is_ok() && call.outcome.try_recv().is_err());
+    report(&mut state, 6, COMPLETED);
+    assert_eq!(outcome(&mut call), Some(completed(None)));
+    // Asking again would not help.
+    let mut call = registered(&mut state, 7, false);
+    let (items, last, _) = ask(&mut state);
+    state.failed(&items, last, &crate::Error::invalid("no right"), Duration::ZERO);
+    assert!(call.outcome.try_recv().unwrap().is_err() && state.is_empty());
+}
+
+#[test]
+fn a_report_stays_until_every_registration_is_answered() {
+    let mut state = State::default();
+    let mut first = registered(&mut state, 5, false);
+    let mut second = state.add(&id(), false);
+    let request = ask(&mut state);
+    assert!(report(&mut state, 6, RETAINED));
+    let ids = state.next_reads();
+    state.read(&ids, vec![Found::Ended(completed(Some("r")))]);
+    assert_eq!((outcome(&mut first), outcome(&mut second)), (Some(completed(Some("r"))), None));
+    answer(&mut state, request, 5, Found::Open);
+    assert_eq!(state.next_reads(), ids);
+    state.read(&ids, vec![Found::Nothing]);
+    assert_eq!(outcome(&mut second), Some(completed(None)));
     assert!(state.is_empty());
 }
 
@@ -190,12 +266,17 @@ fn reports_that_the_engine_has_lost_are_read_from_an_earlier_place() {
     let mut call = registered(&mut state, 5, false);
     let request = ask(&mut state);
     assert!(!answer(&mut state, request, 7, Found::Open));
-    let other = EndingReport { place: place(9), id: Bytes::from_static(b"b"), how: COMPLETED };
-    state.reported(Endings { reports: vec![other], lost: false });
+    reported(&mut state, endings(&[(9, "b", COMPLETED)]));
     let request = ask(&mut state);
-    assert!(answer(&mut state, request, 2, Found::Open), "it is before 9");
-    assert_eq!(state.read_to(), Some(place(2)));
-    report(&mut state, 3, COMPLETED);
+    assert!(answer(&mut state, request, 3, Found::Nothing), "it is before 9");
+    assert_eq!(state.read_to(), Some(place(0)));
+    assert_eq!(outcome(&mut call), None, "what it has now was not read");
+    // These came from behind the old place.
+    state.reported(endings(&[(10, "b", COMPLETED)]), place(9));
+    assert_eq!(state.read_to(), Some(place(0)));
+    let request = ask(&mut state);
+    answer(&mut state, request, 10, Found::Open);
+    report(&mut state, 11, COMPLETED);
     assert_eq!(outcome(&mut call), Some(completed(None)));
 }
 

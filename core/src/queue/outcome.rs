@@ -21,10 +21,12 @@ impl WorkQueue {
     /// It is about the id. If the item ends and is added again before the client has learned of it, the answer may be
     /// about the later item. If a notification is lost, and the item is not retained, the outcome is `Gone`.
     ///
-    /// Any number of waits share two connections. Dropping the future is safe.
+    /// Any number of waits share two connections. Dropping the future is safe. Whatever the wait, it asks at least once,
+    /// which may take as long as the client's time-out.
     ///
     /// # Errors
-    /// `Invalid` for an id outside 1 to 512 bytes.
+    /// `Invalid` for an id outside 1 to 512 bytes. `Unavailable` if the first request has failed; later ones are
+    /// repeated.
     pub async fn outcome(
         &self,
         id: impl AsRef<[u8]>,

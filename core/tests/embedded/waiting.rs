@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use leaseq::{Client, LeaseOptions, WorkQueue};
+use leaseq::{Client, ErrorKind, LeaseOptions, OutcomeOptions, WorkQueue};
 use leaseq_test_support::cpu_time;
 
 use crate::support::{Place, Process, item, ms, queue};
@@ -203,4 +203,27 @@ fn wakes(pid: u32) -> u64 {
         line.unwrap().trim().parse::<u64>().unwrap()
     });
     slept.sum()
+}
+
+#[test]
+fn a_wait_ends_when_the_runtime_of_the_client_is_gone() {
+    let (first, second) = (runtime(), runtime());
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("q.db").display());
+    let client = first.block_on(Client::connect(&url)).unwrap();
+    let queue = client.queue("q").unwrap();
+    first.shutdown_background();
+    second.block_on(async {
+        for wait in [None, Some(ms(10))] {
+            let options = OutcomeOptions::new().expect();
+            let options = wait.map_or(options.clone(), |wait| options.wait(wait));
+            let ended = tokio::time::timeout(Duration::from_secs(20), queue.outcome("a", options));
+            let error = ended.await.expect("it ends").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+        }
+    });
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }

@@ -1,7 +1,7 @@
 //! Waiting for the ends of items while connections and servers fail, and what it costs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use leaseq::{Client, CompleteOptions, Item, Outcome, OutcomeOptions, WorkQueue};
 use leaseq_test_support::{Cluster, RedisServer, Sentinel, Then, eventually};
@@ -138,6 +138,27 @@ async fn a_wait_that_is_given_up_lapses() {
     drop(waits);
     let lapsed = async || server.cli(&["EXISTS", "leaseq:{q}:awaited"]) == "0";
     assert!(eventually(Duration::from_secs(30), lapsed).await, "a registration lasts too long");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_registration_is_not_shortened_for_another_client() {
+    let server = RedisServer::start();
+    let queue = client(&server.url(), 10_000).await.queue("q").unwrap();
+    add(&queue, 1, ms(0)).await;
+    let ask = async || {
+        let asked = queue.outcome("0", OutcomeOptions::new().wait(ms(1))).await.unwrap();
+        assert_eq!(asked, None);
+    };
+    ask().await;
+    let member = server.cli(&["ZRANGE", "leaseq:{q}:awaited", "0", "0"]);
+    for (lasts, stays) in [(60_000, true), (300_000, false), (1_000, false)] {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let until = (now.as_millis() + lasts).to_string();
+        server.cli(&["ZADD", "leaseq:{q}:awaited", &until, &member]);
+        ask().await;
+        let found = server.cli(&["ZSCORE", "leaseq:{q}:awaited", &member]);
+        assert_eq!(found == until, stays, "{lasts}: {found}, {until}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,8 +1,11 @@
 //! The access-control file: its rights are sufficient, each of them is necessary, and a missing right is
 //! reported before a script needs it.
 
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
 use leaseq::{Client, ErrorKind, LeaseOptions, Role, State};
-use leaseq_test_support::RedisServer;
+use leaseq_test_support::{RedisServer, eventually};
 
 use crate::pair::Pair;
 use crate::support::{SOON, ms, sound};
@@ -261,4 +264,54 @@ async fn the_right_to_wait_for_replicas_is_named_when_missing() {
     assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
     pair.master.cli(&["ACL", "SETUSER", "few", "+wait"]);
     assert!(queue.add_item(leaseq::Item::new("data")).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_user_that_may_not_listen_is_refused_or_warned_about() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let server = RedisServer::start();
+    let admin = looks_as_admin(&server).await;
+    let (user, rules) = role(Role::Producer);
+    let without = |right: &str| -> Vec<&str> {
+        rules.iter().copied().filter(|rule| *rule != right).collect()
+    };
+    let open = async |right: &str| {
+        Client::connect(&grant(&server, user, &without(right))).await.unwrap().queue("q").unwrap()
+    };
+    assert!(admin.add_item(leaseq::Item::new("x").with_id("a")).await.unwrap());
+    let options = leaseq::OutcomeOptions::new();
+    let error = open("+xread").await.outcome("a", options.clone()).await.unwrap_err();
+    assert!(error.to_string().contains("grant +xread"), "{error}");
+    let queue = open("+client|id").await;
+    let wait = tokio::spawn(async move { queue.outcome("a", options).await });
+    let warned = async || log.text().contains("the user may not wait for notifications");
+    assert!(eventually(SOON, warned).await, "{}", log.text());
+    // It learns of the end when it asks: the answer brings the report.
+    let lease = admin.lease(LeaseOptions::new(ms(60_000))).await.unwrap().unwrap();
+    assert!(admin.complete(&lease).await.unwrap());
+    let ended = tokio::time::timeout(SOON, wait).await.unwrap().unwrap().unwrap();
+    assert_eq!(ended, Some(leaseq::Outcome::Completed { result: None }));
+    assert_eq!(log.text().matches("may not wait for notifications").count(), 1);
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }

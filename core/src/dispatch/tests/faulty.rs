@@ -272,9 +272,10 @@ impl Engine for Faulty {
         queue: &QueueName,
         items: &[Awaited],
         lasts: Duration,
+        read_to: Option<EndingPlace>,
     ) -> Result<Outcomes> {
         let wanted: Vec<Bytes> = items.iter().map(|item| item.id.clone()).collect();
-        let work = self.engine.await_outcomes(queue, items, lasts);
+        let work = self.engine.await_outcomes(queue, items, lasts, read_to);
         self.run("await_outcomes", &wanted, &no_lane(), work).await
     }
 

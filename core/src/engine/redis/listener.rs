@@ -1,17 +1,17 @@
 //! The task that blocks on token lists, or on streams, and notifies the calls that wait.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
-use redis::{Value, cmd};
+use redis::{RedisError, Value, cmd};
 
 use super::channel::{Channel, Channels, Waiting};
 use super::connection::{Connection, Endpoint};
 use super::connection_manager::ConnectionManager;
-use super::endings::read_streams;
+use super::endings::{place_text, read_streams};
 use super::notification::Notification;
-use super::retry_decision::{RetryDecision, retry_decision};
+use super::retry_decision::{RetryDecision, retry_decision, shown};
 use super::scripts::Script;
 use crate::backoff::Backoff;
 use crate::engine::EndingPlace;
@@ -37,6 +37,7 @@ pub(super) struct Listener {
     pub(super) channels: Arc<Channels>,
     pub(super) name: Option<QueueName>,
     pub(super) channel: Arc<Channel>,
+    pub(super) warning: Once,
 }
 
 /// A connection to block on.
@@ -174,9 +175,19 @@ impl Listener {
         };
         let mut ask = cmd("CLIENT");
         ask.arg("ID");
-        let client_id =
-            tokio::time::timeout(SLACK, ask.query_async(&mut *connection)).await.ok()?.ok()?;
+        let answer = tokio::time::timeout(SLACK, ask.query_async(&mut *connection)).await.ok()?;
+        let client_id = answer.inspect_err(|error| self.warn_if_denied(queue, error)).ok()?;
         Some(BlockingConnection { connection, client_id, endpoint })
+    }
+
+    /// Calls still look now and then, so they are only late.
+    fn warn_if_denied(&self, queue: &QueueName, error: &RedisError) {
+        if retry_decision(error) == RetryDecision::Denied {
+            self.warning.call_once(|| {
+                let error = shown(error);
+                tracing::warn!(%queue, error, "the user may not wait for notifications, so calls that wait are late");
+            });
+        }
     }
 
     /// Pops a token, or reads streams. The reply is `Nil` if the time is over, or a queue is new.
@@ -193,7 +204,7 @@ impl Listener {
                 command.arg("COUNT").arg(MAX_ENTRIES).arg("BLOCK").arg(block.as_millis() as u64);
                 command.arg("STREAMS").arg(keys);
                 for source in sources {
-                    command.arg(format!("{}-{}", source.after.0, source.after.1));
+                    command.arg(place_text(source.after));
                 }
                 command
             }
@@ -212,8 +223,12 @@ impl Listener {
                 reply = &mut reply => break reply,
                 () = self.channel.changed.notified() => {}
             }
-            let known = |queue: &QueueName| sources.iter().any(|source| source.queue == *queue);
-            if self.channel.waiting().keys().all(known) {
+            // A call may want to read from an earlier place.
+            let known = |(queue, waiting): (&QueueName, &Waiting)| {
+                let is_it = |s: &Source| s.queue == *queue && s.after <= waiting.after;
+                sources.iter().any(is_it)
+            };
+            if self.channel.waiting().iter().all(known) {
                 continue;
             }
             tokio::select! {
@@ -226,7 +241,10 @@ impl Listener {
         };
         match reply.map(|reply| reply.and_then(Value::extract_error)) {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(error)) => Err(retry_decision(&error)),
+            Ok(Err(error)) => {
+                self.warn_if_denied(&sources[0].queue, &error);
+                Err(retry_decision(&error))
+            }
             Err(_) => Err(RetryDecision::Unknown),
         }
     }
@@ -269,15 +287,17 @@ impl Listener {
     /// Hands over what the streams had. If no call waits for it any more, the next one reads it again.
     fn deliver_endings(&self, sources: &[Source], reply: Value) {
         let mut waiting = self.channel.waiting();
-        for (key, reports) in read_streams(reply) {
+        for (key, endings) in read_streams(reply) {
             let source = sources.iter().find(|source| source.key == key);
             let Some(waiting) = source.and_then(|source| waiting.get_mut(&source.queue)) else {
                 continue;
             };
-            let new = reports.into_iter().filter(|report| report.place > waiting.after);
-            waiting.endings.reports.extend(new);
-            if let Some(last) = waiting.endings.reports.last() {
-                waiting.after = last.place;
+            let (after, source) = (waiting.after, source.map(|source| source.after));
+            if source <= Some(after) && endings.last > Some(after) {
+                let new = endings.reports.into_iter().filter(|report| report.place > after);
+                waiting.endings.reports.extend(new);
+                waiting.endings.last = endings.last;
+                waiting.after = endings.last.unwrap_or(after);
                 waiting.notify.notify_one();
             }
         }

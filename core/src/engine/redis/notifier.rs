@@ -2,7 +2,7 @@
 //! and on nothing else, so that a lost reply loses a token and never an item. Workers wait on `wake`,
 //! cleaners on `due`. Another one reads the streams of queues whose items somebody waits for.
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use tokio::sync::Notify;
 
@@ -91,6 +91,7 @@ impl Notifier {
                 channels: self.channels.clone(),
                 name,
                 channel: channel.clone(),
+                warning: Once::new(),
             };
             tokio::spawn(listener.run());
             channel

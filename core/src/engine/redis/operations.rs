@@ -182,8 +182,9 @@ impl Engine for RedisEngine {
         queue: &QueueName,
         items: &[Awaited],
         lasts: Duration,
+        read_to: Option<EndingPlace>,
     ) -> Result<Outcomes> {
-        outcomes::await_outcomes(self, queue, items, lasts).await
+        outcomes::await_outcomes(self, queue, items, lasts, read_to).await
     }
 
     async fn wait_endings(&self, queue: &QueueName, after: EndingPlace) -> Result<Endings> {

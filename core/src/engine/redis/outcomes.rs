@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::endings::read_outcomes;
+use super::endings::{place_text, read_outcomes};
 use super::keys::ALL;
 use super::record::store_id;
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use crate::Result;
-use crate::engine::{Awaited, Outcomes};
+use crate::engine::{Awaited, EndingPlace, Outcomes};
 use crate::name::QueueName;
 
 pub(super) async fn outcomes(
@@ -33,12 +33,14 @@ pub(super) async fn await_outcomes(
     queue: &QueueName,
     items: &[Awaited],
     lasts: Duration,
+    read_to: Option<EndingPlace>,
 ) -> Result<Outcomes> {
     let expected: Vec<u8> =
         items.iter().map(|item| if item.expect { b'1' } else { b'0' }).collect();
     let reply = engine
         .query(queue, Script::AwaitOutcomes, ALL, |command| {
-            command.arg(lasts.as_millis() as u64).arg(&*expected);
+            let read_to = read_to.map(place_text).unwrap_or_default();
+            command.arg(lasts.as_millis() as u64).arg(&*expected).arg(read_to);
             for item in items {
                 command.arg(&*store_id(&item.id));
             }

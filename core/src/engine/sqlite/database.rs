@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -248,9 +249,9 @@ impl Database {
         self.awaited > self.now as i64
     }
 
-    /// A client waits until then. Writes nothing if that is known up to `enough`.
-    pub(super) fn note_awaited(&mut self, until: i64, enough: i64) -> Result<()> {
-        if !(enough..=until).contains(&self.awaited) {
+    /// A client waits until then. Writes nothing if one of these times is known.
+    pub(super) fn note_awaited(&mut self, until: i64, enough: RangeInclusive<i64>) -> Result<()> {
+        if !enough.contains(&self.awaited) {
             self.run("UPDATE meta SET awaited = ?1", |s| s.execute([until]))?;
             // For other operations in the same transaction.
             self.awaited = until;

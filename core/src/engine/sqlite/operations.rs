@@ -191,9 +191,11 @@ impl Engine for SqliteEngine {
         queue: &QueueName,
         items: &[Awaited],
         lasts: Duration,
+        read_to: Option<EndingPlace>,
     ) -> Result<Outcomes> {
         let (name, items) = (queue.clone(), items.to_vec());
-        let ask = move |db: &mut Database| outcomes::await_outcomes(db, &name, &items, lasts);
+        let ask =
+            move |db: &mut Database| outcomes::await_outcomes(db, &name, &items, lasts, read_to);
         self.executor()?.run(true, self.until(), ask).await
     }
 
@@ -203,7 +205,7 @@ impl Engine for SqliteEngine {
             let written = executor.endings();
             let name = queue.clone();
             let found = self.read(move |db| outcomes::reports(db, &name, after)).await?;
-            if !found.reports.is_empty() {
+            if found.last.is_some() {
                 return Ok(found);
             }
             executor.wait(written).await;

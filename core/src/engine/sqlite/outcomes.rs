@@ -41,7 +41,7 @@ pub(super) fn outcomes(db: &mut Database, name: &QueueName, ids: &[Bytes]) -> Re
         found.push(outcome);
     }
     let last: Option<i64> = db.run(LAST, |s| s.query_row([name.as_str()], |row| row.get(0)))?;
-    Ok(Outcomes { place: place(last.unwrap_or(0)), found })
+    Ok(Outcomes { place: place(last.unwrap_or(0)), found, endings: Endings::default() })
 }
 
 fn place(sequence: i64) -> EndingPlace {
@@ -76,25 +76,32 @@ pub(super) fn await_outcomes(
     name: &QueueName,
     items: &[Awaited],
     lasts: Duration,
+    read_to: Option<EndingPlace>,
 ) -> Result<Outcomes> {
     const REGISTER: &str = "INSERT INTO awaited (name, id, until) VALUES (?1, ?2, ?3)
-        ON CONFLICT (name, id) DO UPDATE SET until = ?3 WHERE until NOT BETWEEN ?4 AND ?3";
+        ON CONFLICT (name, id) DO UPDATE SET until = ?3 WHERE until NOT BETWEEN ?4 AND ?5";
     let ids: Vec<Bytes> = items.iter().map(|item| item.id.clone()).collect();
-    let answer = outcomes(db, name, &ids)?;
+    let mut answer = outcomes(db, name, &ids)?;
     let (now, lasts) = (db.now as i64, lasts.as_millis() as i64);
     delete_lapsed(db)?;
     let mut any = false;
     for (item, found) in items.iter().zip(&answer.found) {
         let waits = matches!(found, Found::Open) || item.expect && matches!(found, Found::Nothing);
         if waits {
-            // Most checks change nothing.
-            let registration = params![name.as_str(), &item.id[..], now + lasts, now + lasts / 2];
+            // Most checks change nothing. A time that is too late is from before the clock was set back.
+            let (until, enough, latest) = (now + lasts, now + lasts / 2, now + LONGEST);
+            let registration = params![name.as_str(), &item.id[..], until, enough, latest];
             db.run(REGISTER, |s| s.execute(registration))?;
             any = true;
         }
     }
     if any {
-        db.note_awaited(now + lasts, now + lasts * 3 / 4)?;
+        db.note_awaited(now + lasts, now + lasts * 3 / 4..=now + LONGEST)?;
+    }
+    if let Some(read_to) = read_to
+        && answer.found.contains(&Found::Nothing)
+    {
+        answer.endings = reports(db, name, read_to)?;
     }
     Ok(answer)
 }
@@ -110,11 +117,12 @@ pub(super) fn reports(db: &mut Database, name: &QueueName, after: EndingPlace) -
         Ok((row.get::<_, i64>(0)?, letter, id.ok()))
     })?;
     // What another program has written and cannot be read is left out: clients also ask.
+    let last = rows.last().map(|(sequence, ..)| place(*sequence));
     let reports = rows.into_iter().filter_map(|(sequence, letter, id)| {
         let how = u8::try_from(letter).ok().and_then(Ended::from_letter)?;
         Some(EndingReport { place: place(sequence), id: id?, how })
     });
-    Ok(Endings { reports: reports.collect(), lost: false })
+    Ok(Endings { reports: reports.collect(), last, lost: false })
 }
 
 /// Reports the end of an item, if somebody waits for it.

@@ -129,7 +129,7 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
         audit::belongings(db, table, 0, true, &mut Default::default()).unwrap();
     }
     let awaited = |id: u8| Awaited { id: Bytes::copy_from_slice(&[id]), expect: true };
-    outcomes::await_outcomes(db, &name, &[awaited(1), awaited(200)], Duration::from_secs(1))
+    outcomes::await_outcomes(db, &name, &[awaited(1), awaited(200)], Duration::from_secs(1), None)
         .unwrap();
     add::add(db, &name, &[Item::new("x").with_id([200])]).unwrap();
     admin::remove(db, &name, &[target(200)]).unwrap();

@@ -65,8 +65,8 @@ local function read_outcomes(first)
   return letters, texts
 end
 
--- The reply: the place in ENDINGS behind which later endings are, the letters, the texts.
+-- The reply: the place in ENDINGS behind which later endings are, the letters, the texts, earlier endings.
 local function outcomes_reply(letters, texts)
   local last = redis.call('XREVRANGE', ENDINGS, '+', '-', 'COUNT', 1)[1]
-  return { last and last[1] or '0-0', table.concat(letters), texts }
+  return { last and last[1] or '0-0', table.concat(letters), texts, {} }
 end
