@@ -52,7 +52,9 @@ impl Auditor<'_> {
         let awaited: Step<()> =
             |db, _, (), mend, report| Ok(outcomes::audit(db, mend, report)?.then_some(()));
         self.walk(awaited, (), &mut report).await?;
-        while self.mend && self.executor.run(true, self.until(), outcomes::sweep).await? {}
+        while self.mend && self.executor.run(false, self.until(), outcomes::needs_sweep).await? {
+            self.executor.run(true, self.until(), outcomes::sweep).await?;
+        }
         for line in self.reader.file_damage(self.executor).await? {
             report.note(Damage::BadRecord, 1, false, line);
         }

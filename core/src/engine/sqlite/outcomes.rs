@@ -170,10 +170,20 @@ fn delete_lapsed(db: &Database) -> Result<usize> {
     db.run(LAPSED, |s| s.execute([db.now as i64, MAX_BATCH as i64]))
 }
 
-/// One step that deletes what clients have left, of all queues of the file. True if there may be more.
-pub(super) fn sweep(db: &mut Database) -> Result<bool> {
-    let deleted = delete_lapsed(db)?.max(delete_old(db, MAX_BATCH as i64)?);
-    Ok(deleted >= MAX_BATCH)
+/// Whether there is something for [`sweep`] to delete. Needs no writer lock.
+pub(super) fn needs_sweep(db: &mut Database) -> Result<bool> {
+    const LAPSED: &str = "SELECT until FROM awaited WHERE until <= ?1 LIMIT 1";
+    const OLD: &str = "SELECT sequence FROM ending WHERE sequence < ?1 LIMIT 1";
+    let exists =
+        |sql, before: i64| Ok(!db.rows(sql, [before], |row| row.get::<_, i64>(0))?.is_empty());
+    Ok(exists(LAPSED, db.now as i64)? || exists(OLD, first_at(db.now, -ENDINGS_LAST))?)
+}
+
+/// One step that deletes what clients have left, of all queues of the file.
+pub(super) fn sweep(db: &mut Database) -> Result<()> {
+    delete_lapsed(db)?;
+    delete_old(db, MAX_BATCH as i64)?;
+    Ok(())
 }
 
 /// One step that finds registrations that last longer than any client asks for.

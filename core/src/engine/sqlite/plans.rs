@@ -134,6 +134,7 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     add::add(db, &name, &[Item::new("x").with_id([200])]).unwrap();
     admin::remove(db, &name, &[target(200)]).unwrap();
     assert_eq!(outcomes::reports(db, &name, EndingPlace(0, 0)).unwrap().reports.len(), 1);
+    assert!(!outcomes::needs_sweep(db).unwrap());
     outcomes::sweep(db).unwrap();
     outcomes::audit(db, true, &mut Default::default()).unwrap();
     audit::unique_keys(db, &name, Vec::new(), true, &mut Default::default()).unwrap();
