@@ -46,6 +46,30 @@ async fn a_token_taken_for_a_call_that_is_gone_is_passed_on() {
     }
 }
 
+/// The token may say that a pause ends earlier, or that something is due earlier, than others know.
+#[tokio::test]
+async fn a_token_for_a_time_is_passed_on() {
+    for paused in [true, false] {
+        let server = RedisServer::start();
+        let quitter = client(&server.url(), 5_000).await.queue("q").unwrap();
+        let other = client(&server.url(), 5_000).await.queue("q").unwrap();
+        if paused {
+            other.pause_with(leaseq::PauseOptions::new().duration(ms(600_000))).await.unwrap();
+        } else {
+            assert!(other.add_item(Item::new("data").delay(ms(600_000))).await.unwrap());
+        }
+        let call = waiting(&quitter, wait()).await;
+        assert!(eventually(SOON, async || blocked(&server) == 1).await);
+        // As if another client waited without polling, and the quitter had taken its token.
+        server.cli(&["HSET", "leaseq:{q}:meta", "waiting", "9000000000000"]);
+        call.abort();
+        assert!(call.await.unwrap_err().is_cancelled());
+        let is_passed_on = async || server.cli(&["LLEN", "leaseq:{q}:wake"]) == "1";
+        assert!(eventually(SOON, is_passed_on).await, "paused: {paused}");
+        quitter_leaves(quitter).await;
+    }
+}
+
 /// Keeps the client alive until here.
 async fn quitter_leaves(queue: leaseq::WorkQueue) {
     assert_eq!(queue.queue_len().await.unwrap(), 0);

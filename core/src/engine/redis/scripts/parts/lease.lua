@@ -28,7 +28,12 @@ local function lease(at, to, touched)
     notify_cleaner(meta[4], soonest)
   end
   if more and (waiting > now or got < wanted) then more = redis.call('EXISTS', unpack(KEYS, READY)) > 0 end
-  if more then notify_workers(waiting, now) elseif got > 0 then notify_workers(waiting, due) end
+  -- Who wants no item may have had the token for a time that others do not know.
+  if more then
+    notify_workers(waiting, now)
+  elseif got > 0 or wanted == 0 and due then
+    notify_workers(waiting, due)
+  end
 
   local look = due and math.max(0, due - now) or -1
   if more and got < wanted then look = 0 end
