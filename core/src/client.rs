@@ -17,7 +17,7 @@ use crate::name::{QueueName, QueueNames};
 use crate::options::ConnectOptions;
 use crate::outcomes::waits::OutcomeWaits;
 use crate::watches::Watches;
-use crate::{Diagnosis, Error, Result, engine, queue_advice};
+use crate::{Diagnosis, Error, Result, engine, fork, queue_advice};
 
 /// Owns the connections to one server and serves any number of queues. Clones share everything.
 #[derive(Clone)]
@@ -64,8 +64,8 @@ impl Client {
     ///
     /// [`redact_url`]: crate::redact_url
     ///
-    /// A forked child must connect anew: its parent's client does not work there. For the embedded
-    /// engine the hooks of `leaseq::fork` must be registered. Otherwise a child that was forked while its
+    /// A forked child must connect anew: with the hooks of `leaseq::fork`, its parent's client fails there with
+    /// `Invalid`. For the embedded engine they must be registered. Otherwise a child that was forked while its
     /// parent had a file open cannot open any (`Invalid`).
     ///
     /// Must be called inside a tokio runtime, which then runs the client's background work.
@@ -107,6 +107,7 @@ impl Client {
             waiting_queues: 0.into(),
             watches: Watches::default(),
             outcome_waits: OutcomeWaits::default(),
+            fork_depth: fork::depth(),
         };
         Client(Arc::new(Inner { context: Arc::new(context), queues: Mutex::default() }))
     }
@@ -192,7 +193,7 @@ impl Client {
     /// Takes no longer than the client's time-out. A second call does nothing.
     pub async fn close(&self) {
         let context = &self.0.context;
-        if context.closed.is_cancelled() {
+        if context.check_open().is_err() {
             return;
         }
         let until = context.until();

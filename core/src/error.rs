@@ -85,6 +85,13 @@ impl Error {
         Error::new(ErrorKind::Closed, "the client is closed")
     }
 
+    /// For a client that was opened before a fork, in the child.
+    pub(crate) fn of_parent() -> Self {
+        Error::invalid(
+            "this client belongs to the process that this one was forked off from: connect anew",
+        )
+    }
+
     pub(crate) fn unavailable(message: impl fmt::Display, outcome_unknown: bool) -> Self {
         let outcome = if outcome_unknown { MAY_BE_EXECUTED } else { NOT_EXECUTED };
         Error {

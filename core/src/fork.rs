@@ -34,6 +34,12 @@ struct Forking {
     gate: Option<RwLockWriteGuard<'static, ()>>,
 }
 
+/// How many forks lie between the first process and this one, as far as the hooks were registered. Cheaper than a
+/// process id.
+pub(crate) fn depth() -> u32 {
+    DEPTH.load(Ordering::Relaxed)
+}
+
 /// What a part of the crate does around a fork.
 pub(crate) struct Hooks {
     pub(crate) before: fn(),
@@ -108,6 +114,6 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn current() -> Self {
-        Process { id: std::process::id(), depth: DEPTH.load(Ordering::Relaxed) }
+        Process { id: std::process::id(), depth: depth() }
     }
 }

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::lane::LaneNames;
 use crate::backoff::Backoff;
 use crate::engine::Engine;
+use crate::fork;
 use crate::outcomes::waits::OutcomeWaits;
 use crate::watches::Watches;
 use crate::{Error, Result};
@@ -37,10 +38,16 @@ pub(crate) struct Context {
     pub(crate) watches: Watches,
     /// The items whose ends calls wait for.
     pub(crate) outcome_waits: OutcomeWaits,
+    /// Of the process that connected: [`fork::depth`].
+    pub(crate) fork_depth: u32,
 }
 
 impl Context {
     pub(crate) fn check_open(&self) -> Result<()> {
+        // Before anything that locks: in a child, a lock of a thread of its parent is never released.
+        if self.fork_depth != fork::depth() {
+            return Err(Error::of_parent());
+        }
         if self.closed.is_cancelled() { Err(Error::closed()) } else { Ok(()) }
     }
 

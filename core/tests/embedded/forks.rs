@@ -63,8 +63,18 @@ fn children_use_the_file_while_the_parents_threads_work() {
     }
 }
 
-const FORKS: usize = 220;
+/// `LEASEQ_FORKS`: how many.
+fn forks() -> usize {
+    std::env::var("LEASEQ_FORKS").ok().and_then(|forks| forks.parse().ok()).unwrap_or(220)
+}
+
 const THREADS: usize = 4;
+
+fn assert_of_parent(done: leaseq::Result<()>) {
+    let error = done.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("connect anew"), "{error}");
+}
 
 #[test]
 #[ignore = "started as a process by the test above"]
@@ -92,15 +102,14 @@ fn forking() {
             })
         })
         .collect();
+    let old = clients[0].queue("jobs").unwrap();
     let mut children = Vec::new();
-    for fork in 0..FORKS {
+    for fork in 0..forks() {
         let before = cycles.load(Ordering::Relaxed);
         children.push(forked(|| {
             // Of what came across the fork nothing works, and says so.
-            let old = clients[0].queue("jobs").unwrap();
-            let error = block_on(old.counts()).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Invalid);
-            assert!(error.to_string().contains("connect anew"), "{error}");
+            assert_of_parent(clients[0].queue("jobs").map(drop));
+            assert_of_parent(block_on(old.counts()).map(drop));
             child(&url, &format!("child {fork}"));
             if fork % 10 == 0 {
                 let grandchild = forked(|| child(&url, &format!("grandchild {fork}")));
@@ -128,6 +137,50 @@ fn forking() {
     for client in clients {
         runtime.block_on(client.close());
     }
+}
+
+#[test]
+fn a_child_waits_for_no_call_of_its_parent() {
+    in_own_process("forks::a_first_call_under_way", &Place::new());
+}
+
+#[test]
+#[ignore = "started as a process by the test above"]
+fn a_first_call_under_way() {
+    let Ok(url) = std::env::var(URL) else { return };
+    register_hooks();
+    let file = Path::new(url.strip_prefix("sqlite:").unwrap());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let client = runtime.block_on(Client::connect(&url)).unwrap();
+    let turn = std::fs::File::open(format!("{}-lock", file.display())).unwrap();
+    turn.lock().unwrap();
+    // While a write waits for its turn, the first call on a queue waits in the check of its storage format.
+    let busy = client.queue("busy").unwrap();
+    let adding = runtime.spawn(async move { busy.add_item(item("late")).await });
+    let mut n = 0;
+    let (queue, first) = loop {
+        n += 1;
+        let queue = client.queue(&format!("queue{n}")).unwrap();
+        let mut first = Box::pin({
+            let queue = queue.clone();
+            async move { queue.counts().await }
+        });
+        let early = async { tokio::time::timeout(Duration::ZERO, &mut first).await };
+        if runtime.block_on(early).is_err() {
+            break (queue, first);
+        }
+    };
+    let pid = forked(|| {
+        let begun = Instant::now();
+        assert_of_parent(block_on(queue.counts()).map(drop));
+        assert_of_parent(block_on(client.queues()).map(drop));
+        block_on(client.close());
+        assert!(begun.elapsed() < ms(4_000), "{:?}", begun.elapsed());
+    });
+    assert_eq!(ended(pid), 0, "see its message above");
+    turn.unlock().unwrap();
+    runtime.block_on(first).unwrap();
+    assert!(runtime.block_on(adding).unwrap().unwrap());
 }
 
 #[test]

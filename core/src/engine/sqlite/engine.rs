@@ -11,7 +11,6 @@ use super::executor::{Executor, GRACE};
 use super::location::Location;
 use super::maintenance::Due;
 use super::opening::Opening;
-use super::process;
 use super::reader::Reader;
 use crate::clock::Clock;
 use crate::engine::RequestId;
@@ -67,7 +66,7 @@ impl SqliteEngine {
         }
         // A forked child does not have the thread.
         if self.process != std::process::id() {
-            return Err(process::of_parent());
+            return Err(Error::of_parent());
         }
         lock(&self.executor).clone().ok_or_else(Error::closed)
     }

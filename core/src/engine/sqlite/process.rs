@@ -83,14 +83,6 @@ fn after_fork() -> Error {
     )
 }
 
-/// For a client that was opened before a fork, in the child.
-pub(super) fn of_parent() -> Error {
-    Error::invalid(
-        "this client of an embedded queue belongs to the process that this one was forked off \
-         from: connect anew",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
