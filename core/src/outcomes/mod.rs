@@ -3,6 +3,7 @@
 //! One task for each queue registers the ids that calls wait for, all in a few requests, and the engine reports
 //! their ends. The task also asks about each id now and then, because a report may be lost.
 
+mod load;
 mod state;
 mod task;
 #[cfg(test)]
@@ -29,13 +30,13 @@ pub(crate) fn begin(
     ids: &[Bytes],
     expect: bool,
 ) -> Result<Vec<Wait>> {
-    let mut queues = lock(&context.outcome_waits.0);
+    let mut queues = lock(&context.outcome_waits.queues);
     if context.closed.is_cancelled() {
         return Err(Error::closed());
     }
     let mut task = None;
     let waits = queues.entry(queue.clone()).or_insert_with(|| {
-        let waits = Arc::<QueueWaits>::default();
+        let waits = Arc::new(QueueWaits::new(&context.outcome_waits.load));
         let (context, queue) = (context.clone(), queue.clone());
         task = Some(Task { context, queue, waits: waits.clone() });
         waits

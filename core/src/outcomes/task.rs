@@ -35,13 +35,13 @@ impl Task {
             () = self.context.closed.cancelled() => {}
             () = self.ask() => {}
             () = self.read_reports() => {}
-            () = self.read_more() => {}
+            () = self.fetch_results() => {}
         }
     }
 
     /// Leaves the next call to another task, if `may` says so.
     fn leave(&self, may: impl FnOnce(&Arc<QueueWaits>) -> bool) -> bool {
-        let mut queues = lock(&self.context.outcome_waits.0);
+        let mut queues = lock(&self.context.outcome_waits.queues);
         let is_current = queues.get(&self.queue).is_some_and(|now| Arc::ptr_eq(now, &self.waits));
         let leaves = !is_current || may(&self.waits);
         if is_current && leaves {
@@ -72,7 +72,7 @@ impl Task {
                                 self.waits.rewound.notify_one();
                             }
                             self.waits.asked.notify_one();
-                            self.waits.reads.notify_one();
+                            self.waits.to_fetch.notify_one();
                         }
                         Err(error) => {
                             let pause = backoff.pause();
@@ -110,7 +110,7 @@ impl Task {
             match endings {
                 Ok(endings) => {
                     if lock(&self.waits.state).reported(endings, after) {
-                        self.waits.reads.notify_one();
+                        self.waits.to_fetch.notify_one();
                     }
                 }
                 // Asking now and then finds the same, later.
@@ -119,18 +119,18 @@ impl Task {
         }
     }
 
-    /// Reads results and errors of items whose ends were reported.
-    async fn read_more(&self) {
+    /// Fetches results and errors of items whose ends were reported.
+    async fn fetch_results(&self) {
         loop {
-            let ids: Vec<Bytes> = lock(&self.waits.state).next_reads();
+            let ids: Vec<Bytes> = lock(&self.waits.state).next_to_fetch();
             if ids.is_empty() {
-                self.waits.reads.notified().await;
+                self.waits.to_fetch.notified().await;
                 continue;
             }
             match self.context.engine.outcomes(&self.queue, &ids).await {
-                Ok(answer) => lock(&self.waits.state).read(&ids, answer.found),
+                Ok(answer) => lock(&self.waits.state).fetched(&ids, answer.found),
                 Err(_) => {
-                    lock(&self.waits.state).read(&ids, Vec::new());
+                    lock(&self.waits.state).fetched(&ids, Vec::new());
                     tokio::time::sleep(PAUSE).await;
                 }
             }

@@ -61,7 +61,7 @@ fn endings(reports: &[(u64, &'static str, Ended)]) -> Endings {
     Endings { reports: reports.iter().map(report).collect(), last, lost: false }
 }
 
-/// Returns whether there is more to read.
+/// Returns whether there is something to fetch.
 fn report(state: &mut State, at: u64, how: Ended) -> bool {
     reported(state, endings(&[(at, "a", how)]))
 }
@@ -204,12 +204,12 @@ fn a_report_stays_until_every_registration_is_answered() {
     let mut second = state.add(&id(), false);
     let request = ask(&mut state);
     assert!(report(&mut state, 6, RETAINED));
-    let ids = state.next_reads();
-    state.read(&ids, vec![Found::Ended(completed(Some("r")))]);
+    let ids = state.next_to_fetch();
+    state.fetched(&ids, vec![Found::Ended(completed(Some("r")))]);
     assert_eq!((outcome(&mut first), outcome(&mut second)), (Some(completed(Some("r"))), None));
     answer(&mut state, request, 5, Found::Open);
-    assert_eq!(state.next_reads(), ids);
-    state.read(&ids, vec![Found::Nothing]);
+    assert_eq!(state.next_to_fetch(), ids);
+    state.fetched(&ids, vec![Found::Nothing]);
     assert_eq!(outcome(&mut second), Some(completed(None)));
     assert!(state.is_empty());
 }
@@ -249,13 +249,13 @@ fn what_is_retained_is_read() {
         let mut state = State::default();
         let mut call = registered(&mut state, 5, false);
         assert!(report(&mut state, 6, RETAINED));
-        assert!(!report(&mut state, 6, RETAINED) || state.next_reads().len() == 1);
+        assert!(!report(&mut state, 6, RETAINED) || state.next_to_fetch().len() == 1);
         let ids = vec![id()];
         assert_eq!(outcome(&mut call), None);
         // It did not fit at first.
-        state.read(&ids, Vec::new());
-        assert_eq!(state.next_reads(), ids);
-        state.read(&ids, vec![found]);
+        state.fetched(&ids, Vec::new());
+        assert_eq!(state.next_to_fetch(), ids);
+        state.fetched(&ids, vec![found]);
         assert_eq!(outcome(&mut call), Some(expected));
     }
 }

@@ -1,0 +1,130 @@
+//! What the engine answers when it is asked about items.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::State;
+use super::entry::Waiter;
+use crate::Error;
+use crate::engine::{Awaited, EndingPlace, Found, Outcomes};
+use crate::item::Outcome;
+
+/// When to ask once more about an item that is gone, if there are earlier reports to read.
+const SECOND_LOOK: Duration = Duration::from_millis(20);
+
+impl State {
+    /// The engine has answered about the first of these items, for calls up to this one. Returns whether reports are to
+    /// be read from an earlier place: the engine has lost some. `read_to`: up to where they had been read when it was
+    /// asked.
+    pub(in crate::outcomes) fn answered(
+        &mut self,
+        items: &[Awaited],
+        last: u64,
+        read_to: Option<EndingPlace>,
+        answer: Outcomes,
+    ) -> bool {
+        let Outcomes { place, found, endings } = answer;
+        let rewound = read_to.is_some_and(|read_to| place < read_to);
+        if rewound {
+            // Some of what it has now may have earlier places than what was read of what it has lost.
+            self.read_to = Some(EndingPlace::default());
+        } else if let Some(read_to) = read_to {
+            self.reported(endings, read_to);
+        } else {
+            self.read_to = self.read_to.or(Some(place));
+        }
+        let (now, answered) = (Instant::now(), found.len());
+        for (item, found) in items.iter().zip(found) {
+            self.answered_about(&item.id, last, place, found, now);
+        }
+        for item in items.iter().skip(answered) {
+            self.schedule(&item.id, now);
+        }
+        rewound
+    }
+
+    fn answered_about(
+        &mut self,
+        id: &Bytes,
+        last: u64,
+        place: EndingPlace,
+        found: Found,
+        now: Instant,
+    ) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        let (report, read_to) = (entry.report, self.read_to);
+        let mut second_look = false;
+        for mut waiter in std::mem::take(&mut entry.waiters) {
+            if waiter.serial > last {
+                entry.waiters.push(waiter);
+                continue;
+            }
+            if let Some(asked) = waiter.asked.take() {
+                let _ = asked.send(());
+            }
+            match &found {
+                Found::Ended(outcome) => {
+                    let _ = waiter.outcome.send(Ok(outcome.clone()));
+                    continue;
+                }
+                Found::Open => {
+                    waiter.place = Some(place);
+                    (waiter.existed, waiter.gone_at) = (true, None);
+                }
+                Found::Nothing => {
+                    let known = waiter.place;
+                    // An expected item may have been added and have ended since the call was registered.
+                    let registered = known.unwrap_or(place).min(place);
+                    waiter.place = Some(registered);
+                    let is_reported = report.is_some_and(|(at, _)| at > registered);
+                    if (!waiter.expect || waiter.existed) && !is_reported {
+                        // The report of an item that was there may not have been read yet.
+                        let gone_at = waiter.gone_at.map_or(place, |at| at.min(place));
+                        if known.is_none() || read_to >= Some(gone_at) {
+                            let _ = waiter.outcome.send(Ok(Outcome::Gone));
+                            continue;
+                        }
+                        waiter.gone_at = Some(gone_at);
+                        second_look = true;
+                    }
+                }
+            }
+            entry.waiters.push(waiter);
+        }
+        let at = if entry.waiters.iter().any(|waiter| waiter.place.is_none()) {
+            now
+        } else if second_look {
+            now + SECOND_LOOK
+        } else {
+            now + self.period
+        };
+        self.schedule(id, at);
+        self.apply_report(id);
+        self.drop_unused(id);
+    }
+
+    /// The engine has not answered. If it may answer later, calls that are registered go on, and it is asked again after
+    /// the pause.
+    pub(in crate::outcomes) fn failed(
+        &mut self,
+        items: &[Awaited],
+        last: u64,
+        error: &Error,
+        pause: Duration,
+    ) {
+        let (now, may_answer) = (Instant::now(), error.kind().is_retryable());
+        for item in items {
+            let Some(entry) = self.entries.get_mut(&item.id) else { continue };
+            let ends = |waiter: &mut Waiter| {
+                waiter.serial <= last && !(may_answer && waiter.place.is_some())
+            };
+            for waiter in entry.waiters.extract_if(.., ends) {
+                let _ = waiter.outcome.send(Err(error.clone()));
+            }
+            let is_new = entry.waiters.iter().any(|waiter| waiter.serial > last);
+            self.schedule(&item.id, if is_new { now } else { now + pause });
+            self.drop_unused(&item.id);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What is known about the items of one queue that calls wait for. Nothing here waits or asks.
+
+mod answers;
+mod entry;
+mod reports;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+pub(super) use self::entry::Receivers;
+use self::entry::{Entry, Waiter};
+use super::load::Share;
+use crate::Error;
+use crate::engine::{Awaited, EndingPlace};
+use crate::options::MAX_BATCH;
+
+/// How much longer a registration lasts than until the second next check.
+const MARGIN: Duration = Duration::from_secs(10);
+
+#[derive(Default)]
+pub(super) struct State {
+    entries: HashMap<Bytes, Entry>,
+    /// When each id is asked about next, unless it is in a request.
+    timers: BTreeMap<(Instant, u64), Bytes>,
+    /// Ids whose reported ends leave a result or an error to fetch.
+    to_fetch: VecDeque<Bytes>,
+    /// Up to which place reports were read; `None`: the engine was not asked yet.
+    read_to: Option<EndingPlace>,
+    last_serial: u64,
+    share: Share,
+    /// How often each id is asked about, when the last request was made.
+    period: Duration,
+}
+
+/// What to ask next.
+pub(super) enum Next {
+    /// About these items. The second is the last call that the answer concerns.
+    Ask(Vec<Awaited>, u64),
+    Wait(Instant),
+    /// No call waits.
+    Nothing,
+}
+
+impl State {
+    pub(super) fn new(share: Share) -> State {
+        State { share, ..State::default() }
+    }
+
+    /// A call waits for an item.
+    pub(super) fn add(&mut self, id: &Bytes, expect: bool) -> Receivers {
+        let (asked, was_asked) = oneshot::channel();
+        let (outcome, outcomes) = oneshot::channel();
+        let serial = self.next_serial();
+        let waiter = Waiter {
+            serial,
+            expect,
+            place: None,
+            existed: false,
+            gone_at: None,
+            asked: Some(asked),
+            outcome,
+        };
+        self.entries.entry(id.clone()).or_default().waiters.push(waiter);
+        self.share.set(self.entries.len());
+        // Also if the id is in a request: nobody knows when that is executed.
+        self.schedule(id, Instant::now());
+        Receivers { serial, asked: Some(was_asked), outcome: outcomes }
+    }
+
+    /// The call has ended.
+    pub(super) fn remove(&mut self, id: &Bytes, serial: u64) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        entry.waiters.retain(|waiter| waiter.serial != serial);
+        self.drop_unused(id);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn next_serial(&mut self) -> u64 {
+        self.last_serial += 1;
+        self.last_serial
+    }
+
+    fn schedule(&mut self, id: &Bytes, at: Instant) {
+        let timer = (at, self.next_serial());
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        if let Some(old) = entry.timer.replace(timer) {
+            self.timers.remove(&old);
+        }
+        self.timers.insert(timer, id.clone());
+    }
+
+    fn drop_unused(&mut self, id: &Bytes) {
+        if self.entries.get(id).is_some_and(|entry| entry.waiters.is_empty())
+            && let Some(entry) = self.entries.remove(id)
+        {
+            if let Some(timer) = entry.timer {
+                self.timers.remove(&timer);
+            }
+            self.share.set(self.entries.len());
+        }
+    }
+
+    /// How long the registrations of the last request are to last.
+    pub(super) fn lasts(&self) -> Duration {
+        2 * self.period + MARGIN
+    }
+
+    /// What to ask next. A request takes along what is due soon, so that the waits of a queue cause few requests,
+    /// whenever they began.
+    pub(super) fn next(&mut self, now: Instant) -> Next {
+        let mut items = Vec::new();
+        self.period = self.share.period();
+        while items.len() < MAX_BATCH
+            && let Some(first) = self.timers.first_entry()
+            && first.key().0 <= if items.is_empty() { now } else { now + self.period / 2 }
+        {
+            let id = first.remove();
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            entry.timer = None;
+            let expect = entry.waiters.iter().any(|waiter| waiter.expect);
+            items.push(Awaited { id, expect });
+        }
+        if !items.is_empty() {
+            return Next::Ask(items, self.last_serial);
+        }
+        match self.timers.first_key_value() {
+            Some(((at, _), _)) => Next::Wait(*at),
+            None => Next::Nothing,
+        }
+    }
+
+    pub(super) fn read_to(&self) -> Option<EndingPlace> {
+        self.read_to
+    }
+
+    /// Ends all calls.
+    pub(super) fn close(&mut self) {
+        for waiter in self.entries.drain().flat_map(|(_, entry)| entry.waiters) {
+            let _ = waiter.outcome.send(Err(Error::closed()));
+        }
+        let (last_serial, share) = (self.last_serial, std::mem::take(&mut self.share));
+        *self = State { last_serial, ..State::new(share) };
+        self.share.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_that_began_at_different_times_share_requests() {
+        const WAITS: usize = 500;
+        let mut state = State::default();
+        let mut now = Instant::now();
+        let ids = (0..WAITS).map(|n| Bytes::from(n.to_string()));
+        let calls: Vec<Receivers> = ids.clone().map(|id| state.add(&id, false)).collect();
+        for (n, id) in ids.enumerate() {
+            state.schedule(&id, now + Duration::from_millis(2 * n as u64));
+        }
+        let (mut requests, end) = (0, now + Duration::from_secs(10));
+        while now < end {
+            match state.next(now) {
+                Next::Ask(items, _) => {
+                    requests += 1;
+                    for item in items {
+                        state.schedule(&item.id, now + state.period);
+                    }
+                }
+                Next::Wait(at) => now = at,
+                Next::Nothing => panic!("calls wait"),
+            }
+        }
+        assert!((10..=21).contains(&requests), "{requests} requests in 10 periods");
+        drop(calls);
+    }
+}
