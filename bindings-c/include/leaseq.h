@@ -1793,7 +1793,10 @@ leaseq_status leaseq_queue_outcome(const leaseq_queue *queue,
 /**
  * Waits until `count` items have ended; `outcomes`, an array of `count`, receives how, in the order of
  * the ids, NULL for an item that has not ended within `wait_ms`. Free each with leaseq_outcome_free().
- * @return as leaseq_queue_outcome(); after an error all of `outcomes` are NULL.
+ * `statuses`, an array of `count` or NULL, receives `LEASEQ_OK` for each, or why this item could not be
+ * asked about: the outcomes of the others are not lost then.
+ * @return as leaseq_queue_outcome(), if it is so for all items; after an error all of `outcomes` are
+ * NULL.
  */
 leaseq_status leaseq_queue_outcome_many(const leaseq_queue *queue,
                                         const leaseq_bytes *ids,
@@ -1801,6 +1804,7 @@ leaseq_status leaseq_queue_outcome_many(const leaseq_queue *queue,
                                         int64_t wait_ms,
                                         bool expect,
                                         leaseq_outcome **outcomes,
+                                        leaseq_status *statuses,
                                         leaseq_error **error);
 
 /**

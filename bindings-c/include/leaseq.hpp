@@ -296,19 +296,23 @@ class Queue {
         return Outcome(outcome);
     }
 
-    /** Waits until all of the items have ended, in the order of the ids. */
+    /** Waits until all of the items have ended, in the order of the ids. With `statuses`, that
+     * receives `LEASEQ_OK` for each, or why this item could not be asked about. */
     std::vector<std::optional<Outcome>>
     outcome_many(const std::vector<std::string_view> &ids,
-                 milliseconds wait = milliseconds(LEASEQ_WAIT_FOREVER), bool expect = false) {
+                 milliseconds wait = milliseconds(LEASEQ_WAIT_FOREVER), bool expect = false,
+                 std::vector<leaseq_status> *statuses = nullptr) {
         std::vector<leaseq_bytes> all;
         all.reserve(ids.size());
         for (const std::string_view &id : ids) all.push_back(bytes(id));
         std::vector<leaseq_outcome *> given(ids.size() + 1);
         std::vector<std::optional<Outcome>> outcomes;
         outcomes.reserve(ids.size());
+        if (statuses != nullptr) statuses->resize(ids.size());
+        leaseq_status *const each = statuses == nullptr ? nullptr : statuses->data();
         check([&](leaseq_error **error) {
             return leaseq_queue_outcome_many(get(), all.data(), all.size(), wait.count(), expect,
-                                             given.data(), error);
+                                             given.data(), each, error);
         });
         for (std::size_t i = 0; i < ids.size(); i++) {
             outcomes.emplace_back();

@@ -13,7 +13,7 @@ use crate::info::{Text, first};
 use crate::leasing::places;
 use crate::pointer::{Out, array, duration, give, given, id, leaseq_bytes};
 use crate::queue::leaseq_queue;
-use crate::status::status;
+use crate::status::{of_one, status};
 use crate::version::LEASEQ_WAIT_FOREVER;
 
 /// How an item has ended.
@@ -83,8 +83,8 @@ pub unsafe extern "C" fn leaseq_queue_outcome(
             let place = Out::one(outcome, std::ptr::null_mut(), "outcome")?;
             let queue = given(queue, "queue")?;
             let (id, options) = (self::id(id, id_len)?, options(wait_ms, expect)?);
-            let ended = run(queue.outcome_many(vec![id.to_vec()], options))?;
-            place.set(give_outcome(ended.into_iter().next().flatten()));
+            let ended = run(queue.outcome_many(vec![id.to_vec()], options))?.into_iter().next();
+            place.set(give_outcome(ended.transpose()?.flatten()));
             Ok(())
         })
     }
@@ -92,7 +92,10 @@ pub unsafe extern "C" fn leaseq_queue_outcome(
 
 /// Waits until `count` items have ended; `outcomes`, an array of `count`, receives how, in the order of
 /// the ids, NULL for an item that has not ended within `wait_ms`. Free each with leaseq_outcome_free().
-/// @return as leaseq_queue_outcome(); after an error all of `outcomes` are NULL.
+/// `statuses`, an array of `count` or NULL, receives `LEASEQ_OK` for each, or why this item could not be
+/// asked about: the outcomes of the others are not lost then.
+/// @return as leaseq_queue_outcome(), if it is so for all items; after an error all of `outcomes` are
+/// NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_outcome_many(
     queue: Option<&leaseq_queue>,
@@ -101,6 +104,7 @@ pub unsafe extern "C" fn leaseq_queue_outcome_many(
     wait_ms: i64,
     expect: bool,
     outcomes: *mut *mut leaseq_outcome,
+    statuses: *mut leaseq_status,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
@@ -108,11 +112,13 @@ pub unsafe extern "C" fn leaseq_queue_outcome_many(
         status(error, || {
             let ids = array(ids, count, "ids")?;
             let places = places(outcomes, count, "outcomes")?;
+            let statuses = Out::many(statuses, count, leaseq_status::LEASEQ_OK, "statuses")?;
             let queue = given(queue, "queue")?;
             let ids = ids.iter().map(|bytes| id(bytes.data, bytes.len).map(<[u8]>::to_vec));
             let ids = ids.collect::<Result<Vec<_>>>()?;
             let ended = run(queue.outcome_many(ids, options(wait_ms, expect)?))?;
-            places.set_all(ended.into_iter().map(give_outcome));
+            statuses.set_all(ended.iter().map(of_one));
+            places.set_all(ended.into_iter().map(|ended| give_outcome(ended.ok().flatten())));
             Ok(())
         })
     }

@@ -2,7 +2,6 @@
 
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
-use std::time::Duration;
 
 use leaseq::blocking::{Queue, run};
 use leaseq::{Lease, LeaseOptions, Outcome, OutcomeOptions, WorkQueue};
@@ -49,14 +48,9 @@ impl leaseq_queue {
         &self,
         ids: Vec<Vec<u8>>,
         options: OutcomeOptions,
-    ) -> leaseq::Result<Vec<Option<Outcome>>> {
+    ) -> leaseq::Result<Vec<leaseq::Result<Option<Outcome>>>> {
         let queue = self.0.queue.in_this_process().await?;
-        let look = options.clone().wait(Duration::ZERO);
-        let waits = queue.outcome_many(&ids, options);
-        match self.0.waits.unless_cancelled(waits).await {
-            Some(outcomes) => outcomes,
-            None => queue.outcome_many(&ids, look).await,
-        }
+        self.0.waits.outcome_many(queue, &ids, options).await
     }
 
     /// Releases leases that reached no caller, in the background; closing the client waits for

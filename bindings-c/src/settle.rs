@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::c_void;
 
 use leaseq::options::MAX_PROGRESS;
-use leaseq::{Error, ErrorKind, FailOptions, ReleaseOptions, State};
+use leaseq::{FailOptions, ReleaseOptions, State};
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::Result;
@@ -13,7 +13,7 @@ use crate::lease::{all, leaseq_lease};
 use crate::lease_options::leaseq_complete_options;
 use crate::pointer::{Out, array, bytes, duration, given, leaseq_bytes, reason, since_epoch};
 use crate::queue::leaseq_queue;
-use crate::status::status;
+use crate::status::{of_one, status};
 use crate::version::leaseq_state;
 
 /// Longest error text accepted; the core keeps its beginning.
@@ -328,9 +328,4 @@ fn fail_options(delay_ms: i64, dead: bool) -> Result<FailOptions> {
 pub(crate) fn kept(text: &[u8]) -> Cow<'_, str> {
     // A character split by the cut lies beyond what the core keeps.
     String::from_utf8_lossy(&text[..text.len().min(leaseq::options::MAX_ERROR_TEXT + 4)])
-}
-
-/// The status of one lease among many.
-fn of_one<T>(answer: &leaseq::Result<T>) -> leaseq_status {
-    answer.as_ref().err().map(Error::kind).map_or(leaseq_status::LEASEQ_OK, ErrorKind::into)
 }

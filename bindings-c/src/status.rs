@@ -2,6 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use leaseq::{Error, ErrorKind};
+
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
 use crate::signals::without_sigpipe;
@@ -30,6 +32,11 @@ pub(crate) unsafe fn status(
         unsafe { error.write(Box::into_raw(Box::new(failure))) };
     }
     status
+}
+
+/// The status of one element among many.
+pub(crate) fn of_one<T>(answer: &leaseq::Result<T>) -> leaseq_status {
+    answer.as_ref().err().map(Error::kind).map_or(leaseq_status::LEASEQ_OK, ErrorKind::into)
 }
 
 #[cfg(test)]

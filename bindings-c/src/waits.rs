@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use leaseq::blocking::PerProcess;
-use leaseq::{Lease, LeaseOptions, Result, WorkQueue};
+use leaseq::{Lease, LeaseOptions, Outcome, OutcomeOptions, Result, WorkQueue};
 use tokio::sync::Notify;
 
 /// Cancels the waiting calls of one client.
@@ -54,18 +54,19 @@ impl Waits {
         }
     }
 
-    /// Waits for something; `None`: the wait was cancelled.
-    pub(crate) async fn unless_cancelled<T>(&self, wait: impl Future<Output = T>) -> Option<T> {
-        let Some(bell) = self.bell() else { return Some(wait.await) };
+    /// Waits for the ends of items; what is known when the wait is cancelled is not lost.
+    pub(crate) async fn outcome_many(
+        &self,
+        queue: &WorkQueue,
+        ids: &[Vec<u8>],
+        options: OutcomeOptions,
+    ) -> Result<Vec<Result<Option<Outcome>>>> {
+        let Some(bell) = self.bell() else { return queue.outcome_many(ids, options).await };
         let mut rung = pin!(bell.notified());
         rung.as_mut().enable();
         if self.cancelled.load(Ordering::SeqCst) {
-            return None;
+            return queue.outcome_many(ids, options.wait(Duration::ZERO)).await;
         }
-        tokio::select! {
-            biased;
-            done = wait => Some(done),
-            () = rung => None,
-        }
+        queue.outcome_many_until(ids, options, rung).await
     }
 }

@@ -1,6 +1,7 @@
 import type { NativeQueue } from '../native.js'
 import { CALL, call, type Send } from './calls'
 import { flag, list, number, optionalNumber } from './check'
+import type { LeaseqError } from './errors'
 import { adds, handOver, leaseCalls } from './gather'
 import { completion, FIELDS, fields, idList, resultList, wanted } from './input'
 import { Lease, type LeaseState, stateOf } from './lease'
@@ -166,11 +167,19 @@ export class Queue extends SettleQueue {
    * outcome may be that of the later one.
    */
   async outcome(id: Id, options?: OutcomeOptions): Promise<Outcome | null> {
-    return (await this.outcomeMany([id], options))[0] ?? null
+    // An error for every id is one of the call.
+    return ((await this.outcomeMany([id], options))[0] ?? null) as Outcome | null
   }
 
-  /** Waits until all of these items have ended; the results are in the order of the ids. */
-  outcomeMany(ids: Iterable<Id>, options?: OutcomeOptions): Promise<(Outcome | null)[]> {
+  /**
+   * Waits until all of these items have ended; the results are in the order of the ids. There is an
+   * error for an item that could not be asked about, so that the outcomes of the others are not lost;
+   * if there is one for every item, the promise rejects.
+   */
+  outcomeMany(
+    ids: Iterable<Id>,
+    options?: OutcomeOptions,
+  ): Promise<(Outcome | LeaseqError | null)[]> {
     return call(this.native, { options, names: OUTCOME, read: readOutcomes }, (native) => {
       const all = idList(ids)
       const waitMs = optionalNumber('waitMs', options?.waitMs)

@@ -58,6 +58,12 @@ export const booleans = (answers: Float64Array): boolean[] =>
 export const numbersOrNull = (answers: Float64Array): (number | null)[] =>
   Array.from(answers, (answer) => (Number.isNaN(answer) ? null : answer))
 
+/** From its parts, parsed. */
+export function readError(parts: unknown): Error {
+  const { code, message, unknown } = parts as { code: string; message: string; unknown: boolean }
+  return makeError(code, message, unknown)
+}
+
 export class Reader {
   private readonly numbers: Float64Array
   private readonly bytes: Buffer
@@ -92,10 +98,8 @@ export class Reader {
         return this.many(this.next())
       case 5:
         return camelCase(this.json(this.next()))
-      case 6: {
-        const error = this.json(this.next()) as { code: string; message: string; unknown: boolean }
-        return makeError(error.code, error.message, error.unknown)
-      }
+      case 6:
+        return readError(this.json(this.next()))
       case 7:
         return this.leases(this.next())
       case 8:

@@ -12,7 +12,7 @@
 //! | 7 leases | how many; for each: holder, index, length of the id, of the data (-1: not here) | ids and data in turn |
 //! | 8 items | length of the JSON, how many; for each: lengths of the id (-1: no item, null in the JSON), the data, the result, the unique key and the progress (-1: none) | the JSON, then these in turn |
 //! | 9 cancelled | | |
-//! | 11 outcomes | how many; for each: 0 not ended, 1 completed, 2 dead, 3 cancelled, 4 removed, 5 gone; length of the result or the error (-1: none) | results and errors |
+//! | 11 outcomes | how many; for each: 0 not ended, 1 completed, 2 dead, 3 cancelled, 4 removed, 5 gone, 6 an error of the call; length of the result or the error (-1: none) | results and errors, the last as for 6 |
 //! | 10 completed and leased | how many were completed, 0 or 1 for each; then as 7 | as 7 |
 
 use leaseq::ItemInfo;
@@ -37,7 +37,7 @@ pub(crate) enum Outcome {
     Leases { leases: Vec<Held>, kept_alive: bool },
     Both { completed: Vec<bool>, leases: Vec<Held>, kept_alive: bool },
     Items { items: Vec<Option<ItemInfo>>, cursor: Option<String>, examined: u64 },
-    Ends(Vec<Option<leaseq::Outcome>>),
+    Ends(Vec<leaseq::Result<Option<leaseq::Outcome>>>),
     Cancelled,
 }
 
@@ -85,14 +85,10 @@ impl ReplyBuffer {
             }
             Ok(Outcome::Ends(ends)) => {
                 self.numbers.extend([11.0, ends.len() as f64]);
-                ends.iter().for_each(|end| self.end(end.as_ref()));
+                ends.into_iter().for_each(|end| self.end(end));
             }
             Ok(Outcome::Cancelled) => self.numbers.push(9.0),
-            Err(Failure { kind, message, outcome_unknown }) => {
-                let unknown = outcome_unknown;
-                let error = json!({ "code": kind.code(), "message": message, "unknown": unknown });
-                self.text(6.0, &error);
-            }
+            Err(failure) => self.text(6.0, &error(failure)),
         }
     }
 
@@ -102,9 +98,13 @@ impl ReplyBuffer {
         self.bytes.extend(text.as_bytes());
     }
 
-    fn end(&mut self, end: Option<&leaseq::Outcome>) {
+    fn end(&mut self, end: leaseq::Result<Option<leaseq::Outcome>>) {
         use leaseq::Outcome::{Cancelled, Completed, Dead, Removed};
-        let (kind, bytes) = match end {
+        let end = match end {
+            Ok(end) => end,
+            Err(failure) => return self.text(6.0, &error(failure.into())),
+        };
+        let (kind, bytes) = match &end {
             None => (0.0, None),
             Some(Completed { result }) => (1.0, result.as_deref()),
             Some(Dead { error }) => (2.0, Some(error.as_bytes())),
@@ -184,4 +184,8 @@ fn about(item: &ItemInfo) -> Value {
         "cancelRequested": item.cancel_requested,
         "retainMs": (!item.retain.is_zero()).then_some(item.retain.as_millis() as f64),
     })
+}
+
+fn error(Failure { kind, message, outcome_unknown }: Failure) -> Value {
+    json!({ "code": kind.code(), "message": message, "unknown": outcome_unknown })
 }

@@ -11,6 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
 use crate::convert::{id_text, state_member};
+use crate::error::exception;
 
 /// Which interface an answer is for.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +37,7 @@ pub(crate) enum Answer {
     Object(MakeObject),
     /// Nothing for an item that has not ended.
     Outcome(Option<Outcome>),
-    Outcomes(Vec<Option<Outcome>>),
+    Outcomes(Vec<leaseq::Result<Option<Outcome>>>),
     Page(Page),
     /// Nothing for a change that was refused.
     Settings(Option<Box<Settings>>),
@@ -88,7 +89,12 @@ impl Answer {
             Answer::Object(make) => make(py, flavor)?,
             Answer::Outcome(found) => outcome_value(py, found)?,
             Answer::Outcomes(all) => {
-                let values = all.into_iter().map(|found| outcome_value(py, found));
+                let values = all.into_iter().map(|found| match found {
+                    Ok(found) => outcome_value(py, found),
+                    Err(error) => {
+                        Ok(exception(py, &error).into_value(py).into_bound(py).into_any())
+                    }
+                });
                 values.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?
             }
             Answer::Page(page) => page_value(py, page)?,

@@ -42,6 +42,24 @@ def test_every_outcome(queue):
     assert queue.outcome_many([]) == []
 
 
+def test_an_error_is_of_its_item(redis, redis_url):
+    namespace = redis_url.partition("=")[2]
+    # The last id is asked about in a request of its own.
+    ids = [str(n) for n in range(1000)] + ["unreadable"]
+    with leaseq.connect(redis_url) as client:
+        queue = client.queue("jobs")
+        queue.add_item(Item("x", id="unreadable", retain=60))
+        queue.complete(queue.lease(60), result="done")
+        redis.command("SET", namespace + ":{jobs}:results", "no hash")
+        for wait in [0, LATE]:
+            *gone, failed = queue.outcome_many(ids, wait)
+            assert gone == [Outcome(OutcomeKind.GONE)] * 1000
+            assert isinstance(failed, leaseq.LeaseqError)
+            assert "WRONGTYPE" in str(failed)
+            with pytest.raises(type(failed)):
+                queue.outcome_many(["unreadable"], wait)
+
+
 def test_a_thread_waits(queue):
     found = []
     calls = [

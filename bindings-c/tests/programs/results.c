@@ -194,7 +194,9 @@ static void ends(leaseq_queue *queue, leaseq_client *client) {
     leaseq_lease_free(&lease);
     add(queue, "open", "x");
     leaseq_bytes ids[] = {{"awaited", 7}, {"dies", 4}, {"never", 5}, {"open", 4}};
-    OK(leaseq_queue_outcome_many(queue, ids, 4, 1, false, outcomes, &error));
+    leaseq_status statuses[4];
+    OK(leaseq_queue_outcome_many(queue, ids, 4, 1, false, outcomes, statuses, &error));
+    for (size_t i = 0; i < 4; i++) CHECK(statuses[i] == LEASEQ_OK);
     CHECK(leaseq_outcome_kind(outcomes[0]) == LEASEQ_OUTCOME_COMPLETED);
     CHECK(is(leaseq_outcome_result(outcomes[0]), leaseq_outcome_result_len(outcomes[0]), "fine"));
     CHECK(leaseq_outcome_error_len(outcomes[0]) == 0);
@@ -203,6 +205,15 @@ static void ends(leaseq_queue *queue, leaseq_client *client) {
     CHECK(leaseq_outcome_result(outcomes[1]) == NULL);
     CHECK(leaseq_outcome_kind(outcomes[2]) == LEASEQ_OUTCOME_GONE && outcomes[3] == NULL);
     for (size_t i = 0; i < 4; i++) leaseq_outcome_free(&outcomes[i]);
+    // An error for every item is one of the call.
+    leaseq_client *closed = connected();
+    leaseq_queue *other = queue_of(closed, "results");
+    OK(leaseq_client_close(closed, &error));
+    FAILS(LEASEQ_CLOSED,
+          leaseq_queue_outcome_many(other, ids, 4, 0, false, outcomes, NULL, &error));
+    CHECK(outcomes[0] == NULL && outcomes[3] == NULL);
+    leaseq_queue_free(&other);
+    leaseq_client_free(&closed);
     FAILS(LEASEQ_INVALID, leaseq_queue_outcome(queue, "", 0, 0, false, &outcome, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_outcome(queue, "a", 1, -2, false, &outcome, &error));
 }

@@ -30,6 +30,7 @@ from ._values import (
     Settings,
     State,
 )
+from .exceptions import LeaseqError
 
 __all__ = ["Client", "Lease", "Queue", "connect"]
 
@@ -631,10 +632,12 @@ class Queue:
         wait: Seconds | None = None,
         *,
         expect: bool = False,
-    ) -> builtins.list[Outcome | None]:
+    ) -> builtins.list[Outcome | LeaseqError | None]:
         """Wait until all of these items have ended; the answers are in the order of the ids.
 
-        `None` for an item that has not ended within `wait`. Otherwise as `outcome`.
+        `None` for an item that has not ended within `wait`, and the error for one that could not be
+        asked about, so that the outcomes of the others are not lost. Raises it if there is one for
+        every item. Otherwise as `outcome`.
         """
         return self._native.outcome_many(None, ids, wait, expect)
 

@@ -28,6 +28,7 @@ from ._values import (
     Settings,
     State,
 )
+from .exceptions import LeaseqError
 
 __all__ = [
     "Client",
@@ -461,11 +462,11 @@ class Queue:
     @overload
     def outcome_many(
         self, bridge: None, ids: Iterable[ItemId], wait: Seconds | None, expect: bool
-    ) -> _list[Outcome | None]: ...
+    ) -> _list[Outcome | LeaseqError | None]: ...
     @overload
     def outcome_many(
         self, bridge: LoopBridge, ids: Iterable[ItemId], wait: Seconds | None, expect: bool
-    ) -> tuple[Future[_list[Outcome | None]], Started]: ...
+    ) -> tuple[Future[_list[Outcome | LeaseqError | None]], Started]: ...
     @overload
     def list(
         self, bridge: None, state: State | str, cursor: str | None, limit: int, wanted: _Wanted

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use tokio::sync::oneshot::error::TryRecvError;
 
 use super::state::Receivers;
 use super::waits::QueueWaits;
@@ -24,7 +25,7 @@ impl Wait {
     }
 
     /// `None`: the item has not ended by then. Without a time it waits for ever. It asks at least once.
-    pub(crate) async fn until(mut self, until: Option<Instant>) -> Result<Option<Outcome>> {
+    pub(crate) async fn until(&mut self, until: Option<Instant>) -> Result<Option<Outcome>> {
         let Receivers { asked, outcome, .. } = &mut self.receivers;
         let over = async {
             let Some(until) = until else { return std::future::pending().await };
@@ -38,6 +39,15 @@ impl Wait {
             // Without its sender, the runtime shuts down.
             ended = outcome => ended.unwrap_or_else(|_| Err(Error::closed())).map(Some),
             () = over => Ok(None),
+        }
+    }
+
+    /// What is known now; `None`: the item has not ended as far as is known.
+    pub(crate) fn now(&mut self) -> Result<Option<Outcome>> {
+        match self.receivers.outcome.try_recv() {
+            Ok(ended) => ended.map(Some),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Closed) => Err(Error::closed()),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Waiting for the ends of items.
 
+use std::future::pending;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -32,52 +34,92 @@ impl WorkQueue {
         id: impl AsRef<[u8]>,
         options: OutcomeOptions,
     ) -> Result<Option<Outcome>> {
-        only(self.outcome_many([id], options).await?)
+        only(self.outcome_many([id], options).await?)?
     }
 
     /// Waits until all of these items have ended, and returns how, in the order of the ids. `None`: this one has not
     /// ended within [`wait`](OutcomeOptions::wait).
     ///
     /// # Errors
-    /// As for [`outcome`](WorkQueue::outcome).
+    /// As for [`outcome`](WorkQueue::outcome): for each id by itself, so that no outcome of another is lost; for the call
+    /// if there is an error for every id.
     pub async fn outcome_many<T: AsRef<[u8]>>(
         &self,
         ids: impl IntoIterator<Item = T>,
         options: OutcomeOptions,
-    ) -> Result<Vec<Option<Outcome>>> {
+    ) -> Result<Vec<Result<Option<Outcome>>>> {
+        self.outcome_many_until(ids, options, pending()).await
+    }
+
+    /// [`outcome_many`](WorkQueue::outcome_many) that also ends, as if its time were over, when `end` does: for faces in
+    /// other languages.
+    ///
+    /// # Errors
+    /// As for [`outcome_many`](WorkQueue::outcome_many).
+    pub async fn outcome_many_until<T: AsRef<[u8]>>(
+        &self,
+        ids: impl IntoIterator<Item = T>,
+        options: OutcomeOptions,
+        end: impl Future<Output = ()>,
+    ) -> Result<Vec<Result<Option<Outcome>>>> {
         let ids = checked_ids(ids)?;
         self.dispatch.open().await?;
         if options.wait == Some(Duration::ZERO) {
-            return self.look_at_outcomes(&ids, options.expect).await;
+            return all_or_each(self.look_at_outcomes(&ids, options.expect).await);
         }
         // A time that is too long for the clock is without a limit.
         let until = options.wait.and_then(|wait| Instant::now().checked_add(wait));
         let dispatch = &self.dispatch;
         let waits = outcomes::begin(&dispatch.context, &dispatch.queue, &ids, options.expect)?;
         let mut outcomes = Vec::with_capacity(ids.len());
-        for wait in waits {
-            outcomes.push(wait.until(until).await?);
+        let (mut end, mut has_ended) = (pin!(end), false);
+        for mut wait in waits {
+            if !has_ended {
+                tokio::select! {
+                    biased;
+                    outcome = wait.until(until) => {
+                        outcomes.push(outcome);
+                        continue;
+                    }
+                    () = &mut end => has_ended = true,
+                }
+            }
+            outcomes.push(wait.now());
         }
-        Ok(outcomes)
+        all_or_each(outcomes)
     }
 
-    async fn look_at_outcomes(&self, ids: &[Bytes], expect: bool) -> Result<Vec<Option<Outcome>>> {
+    async fn look_at_outcomes(&self, ids: &[Bytes], expect: bool) -> Vec<Result<Option<Outcome>>> {
         let dispatch = &self.dispatch;
         let mut outcomes = Vec::with_capacity(ids.len());
         while outcomes.len() < ids.len() {
             let rest = &ids[outcomes.len()..];
             let step = &rest[..rest.len().min(MAX_BATCH)];
             let engine = &dispatch.context.engine;
-            let found = dispatch.look(engine.outcomes(&dispatch.queue, step)).await?.found;
-            if found.is_empty() {
-                return Err(Error::internal("the engine gave no answer"));
-            }
+            let found = match dispatch.look(engine.outcomes(&dispatch.queue, step)).await {
+                Ok(answer) if !answer.found.is_empty() => answer.found,
+                failed => {
+                    let error = failed.err();
+                    let error =
+                        error.unwrap_or_else(|| Error::internal("the engine gave no answer"));
+                    outcomes.resize(ids.len(), Err(error));
+                    break;
+                }
+            };
             outcomes.extend(found.into_iter().map(|found| match found {
-                Found::Ended(outcome) => Some(outcome),
-                Found::Nothing if !expect => Some(Outcome::Gone),
-                Found::Nothing | Found::Open => None,
+                Found::Ended(outcome) => Ok(Some(outcome)),
+                Found::Nothing if !expect => Ok(Some(Outcome::Gone)),
+                Found::Nothing | Found::Open => Ok(None),
             }));
         }
-        Ok(outcomes)
+        outcomes
+    }
+}
+
+/// The error if there is one for every id.
+fn all_or_each(outcomes: Vec<Result<Option<Outcome>>>) -> Result<Vec<Result<Option<Outcome>>>> {
+    match outcomes.first() {
+        Some(Err(error)) if outcomes.iter().all(Result::is_err) => Err(error.clone()),
+        _ => Ok(outcomes),
     }
 }

@@ -101,7 +101,7 @@ async fn extended(stage: &mut Stage) {
     assert!(done.iter().all(|done| *done));
     let look = OutcomeOptions::new().wait(ms(0));
     let ended = queue.outcome_many((0..1000).map(|i| format!("b{i}")), look).await.unwrap();
-    assert!(ended.iter().flatten().all(leaseq::Outcome::is_completed));
+    assert!(ended.into_iter().flatten().flatten().all(|outcome| outcome.is_completed()));
     await_all(&queue, (0..1000).map(|i| format!("b{i}"))).await;
     stage.bench.advance(secs(1));
     queue.light_clean().await.unwrap();

@@ -19,6 +19,31 @@ fn completed(result: Option<&str>) -> Option<Outcome> {
     Some(Outcome::Completed { result: result.map(|result| result.to_owned().into()) })
 }
 
+/// Each id has an answer of its own: what cannot be read of one does not lose the outcomes of others.
+#[tokio::test]
+async fn an_error_of_one_request_loses_no_outcome_of_others() {
+    let server = RedisServer::start();
+    let queue = client(&server.url(), 5_000).await.queue("q").unwrap();
+    queue.add_item(Item::new("data").with_id("unreadable").retain(LATE)).await.unwrap();
+    let lease = lease_now(&queue).await;
+    let done = CompleteOptions::new().result("done");
+    assert!(queue.complete_with(&lease, done).await.unwrap());
+    server.cli(&["SET", "leaseq:{q}:results", "no hash"]);
+    // The last id is asked about in a request of its own.
+    let ids: Vec<String> = (0..1000).map(|n| n.to_string()).chain(["unreadable".into()]).collect();
+    for wait in [None, Some(LATE), Some(Duration::ZERO)] {
+        let mut options = OutcomeOptions::new();
+        options.wait = wait;
+        let outcomes = queue.outcome_many(&ids, options.clone()).await.unwrap();
+        let gone = |outcome: &leaseq::Result<_>| matches!(outcome, Ok(Some(Outcome::Gone)));
+        assert!(outcomes[..1000].iter().all(gone), "{wait:?}: {outcomes:?}");
+        outcomes[1000].as_ref().unwrap_err();
+        // If there is nothing else, the call fails.
+        queue.outcome_many(["unreadable"], options.clone()).await.unwrap_err();
+        queue.outcome("unreadable", options).await.unwrap_err();
+    }
+}
+
 type Waits = JoinSet<(usize, leaseq::Result<Option<Outcome>>)>;
 
 /// Waits for each of the items 0 to `count` - 1, all registered.

@@ -29,6 +29,7 @@ mod names;
 mod operators;
 mod order;
 mod outcome;
+mod outcome_many;
 mod progress;
 mod query;
 mod retain;

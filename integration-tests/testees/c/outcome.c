@@ -48,10 +48,18 @@ cJSON *outcome(Call *call, const char *op) {
         return said;
     }
     cJSON_ArrayForEach(id, list) ids[i++] = bytes(id);
-    leaseq_queue_outcome_many(call->queue, ids, len, wait_ms, expect, outcomes, &call->error);
+    leaseq_status statuses[len + 1];
+    leaseq_queue_outcome_many(call->queue, ids, len, wait_ms, expect, outcomes, statuses,
+                              &call->error);
     cJSON *said = cJSON_CreateArray();
     for (i = 0; i < len; i++) {
-        cJSON_AddItemToArray(said, say_outcome(outcomes[i]));
+        cJSON *one = say_outcome(outcomes[i]);
+        if (statuses[i] != LEASEQ_OK) {
+            cJSON_Delete(one);
+            one = cJSON_CreateObject();
+            cJSON_AddStringToObject(one, "fails", leaseq_status_name(statuses[i]));
+        }
+        cJSON_AddItemToArray(said, one);
         leaseq_outcome_free(&outcomes[i]);
     }
     return said;

@@ -86,11 +86,13 @@ export const lease = (held) => ({
 })
 
 export const outcome = (ended) =>
-  ended && {
-    kind: ended.kind,
-    result: ended.result ? hex(ended.result) : null,
-    error: ended.error ?? null,
-  }
+  ended instanceof Error
+    ? { fails: failure(ended) }
+    : ended && {
+        kind: ended.kind,
+        result: ended.result ? hex(ended.result) : null,
+        error: ended.error ?? null,
+      }
 
 export const info = (found) =>
   found && {

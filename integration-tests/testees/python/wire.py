@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import leaseq
+import values
 from values import (
     Request,
     completion,
@@ -52,7 +53,12 @@ TELLS: dict[str, Tell] = {
     "get": info,
     "get_many": lambda answers: [info(answer) for answer in answers],
     "outcome": outcome,
-    "outcome_many": lambda answers: [outcome(answer) for answer in answers],
+    "outcome_many": lambda answers: [
+        {"fails": values.failure(answer)}
+        if isinstance(answer, leaseq.LeaseqError)
+        else outcome(answer)
+        for answer in answers
+    ],
     "list": page,
     "configure": settings,
     "settings": settings,

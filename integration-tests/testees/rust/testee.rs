@@ -148,7 +148,11 @@ impl Testee {
             "outcome_many" => {
                 let ids = wire::strings(&request["ids"]).map(wire::bytes);
                 let found = queue.outcome_many(ids, wire::outcome_options(request)).await?;
-                found.iter().map(|outcome| wire::outcome(outcome.as_ref())).collect()
+                let each = found.iter().map(|found| match found {
+                    Ok(outcome) => wire::outcome(outcome.as_ref()),
+                    Err(error) => json!({ "fails": wire::failure(error) }),
+                });
+                each.collect()
             }
             "list" => {
                 let cursor = request["cursor"].as_str().map(str::parse).transpose()?;

@@ -54,14 +54,11 @@ impl State {
     ) {
         let Some(entry) = self.entries.get_mut(id) else { return };
         let (report, read_to) = (entry.report, self.read_to);
-        let mut second_look = false;
+        let (mut second_look, mut asked) = (false, Vec::new());
         for mut waiter in std::mem::take(&mut entry.waiters) {
             if waiter.serial > last {
                 entry.waiters.push(waiter);
                 continue;
-            }
-            if let Some(asked) = waiter.asked.take() {
-                let _ = asked.send(());
             }
             match &found {
                 Found::Ended(outcome) => {
@@ -90,6 +87,7 @@ impl State {
                     }
                 }
             }
+            asked.extend(waiter.asked.take());
             entry.waiters.push(waiter);
         }
         let at = if entry.waiters.iter().any(|waiter| waiter.place.is_none()) {
@@ -102,6 +100,10 @@ impl State {
         self.schedule(id, at);
         self.apply_report(id);
         self.drop_unused(id);
+        // Now whoever has no outcome does not get one from this answer, and may give up.
+        for asked in asked {
+            let _ = asked.send(());
+        }
     }
 
     /// The engine has not answered. If it may answer later, calls that are registered go on, and it is asked again after
@@ -125,6 +127,65 @@ impl State {
             let is_new = entry.waiters.iter().any(|waiter| waiter.serial > last);
             self.schedule(&item.id, if is_new { now } else { now + pause });
             self.drop_unused(&item.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::{Context, Wake, Waker};
+
+    use tokio::sync::oneshot;
+
+    use super::super::Next;
+    use super::*;
+    use crate::engine::{Ended, EndingReport, Endings};
+    use crate::lock::lock;
+
+    /// Looks for the outcome when it learns that the engine was asked.
+    struct Looks {
+        outcome: Mutex<oneshot::Receiver<crate::Result<Outcome>>>,
+        has_outcome: AtomicBool,
+    }
+
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {
+            let found = lock(&self.outcome).try_recv().is_ok();
+            self.has_outcome.fetch_or(found, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_call_whose_time_is_over_has_the_outcome_before_it_learns_that_the_engine_was_asked() {
+        let id = Bytes::from_static(b"a");
+        let how = Ended::Completed { retained: false };
+        let reports = vec![EndingReport { place: EndingPlace(7, 0), id: id.clone(), how }];
+        let reports = Endings { reports, last: Some(EndingPlace(7, 0)), lost: false };
+        for (found, endings) in [
+            (Found::Ended(Outcome::Cancelled), Endings::default()),
+            (Found::Nothing, Endings::default()),
+            (Found::Open, reports),
+        ] {
+            let mut state = State::default();
+            let mut call = state.add(&id, false);
+            let looks = Arc::new(Looks {
+                outcome: Mutex::new(call.outcome),
+                has_outcome: AtomicBool::new(false),
+            });
+            let waker = Waker::from(looks.clone());
+            let asked = call.asked.as_mut().expect("nobody has taken it");
+            let early = Pin::new(asked).poll(&mut Context::from_waker(&waker));
+            assert!(early.is_pending());
+            let Next::Ask(items, last) = state.next(Instant::now()) else { panic!("it is new") };
+            let (read_to, place) = (Some(EndingPlace(5, 0)), EndingPlace(6, 0));
+            state.read_to = read_to;
+            let answer = Outcomes { place, found: vec![found.clone()], endings };
+            state.answered(&items, last, read_to, answer);
+            assert!(looks.has_outcome.load(Ordering::SeqCst), "{found:?}");
         }
     }
 }
