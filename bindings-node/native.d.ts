@@ -125,7 +125,7 @@ export declare class NativeQueue {
   deepClean(call: number, mend: boolean): void
   /**
    * `changed`: which of the settings are named, in the order of `change`; without a value they are
-   * removed. Answers with settings, or null if another revision is stored.
+   * removed. The last one, the rate, has three: count, period in ms, burst. Answers with settings, or null if another revision is stored.
    */
   configure(call: number, changed: Array<boolean>, values: Array<number | undefined | null>, revision?: number | undefined | null): void
   /** Answers with settings. */

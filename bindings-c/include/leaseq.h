@@ -299,6 +299,10 @@ typedef enum {
      * See leaseq_settings_options_set_max_retained_age_ms().
      */
     LEASEQ_SETTING_MAX_RETAINED_AGE = 6,
+    /**
+     * See leaseq_settings_options_set_rate().
+     */
+    LEASEQ_SETTING_RATE = 7,
 } leaseq_setting;
 
 /**
@@ -576,6 +580,11 @@ typedef struct {
      * Whether leasing is paused: 1 or 0.
      */
     uint64_t paused;
+    /**
+     * Whether the rate of the queue is used up now, 1 or 0: it gives no lease, however many items are
+     * ready.
+     */
+    uint64_t rate_limited;
 } leaseq_counts;
 
 /**
@@ -619,6 +628,24 @@ typedef struct {
      * leaseq_queue_resume().
      */
     int64_t paused_until_ms;
+    /**
+     * How many leases become allowed in each period of the rate; 0: the queue has no rate.
+     */
+    uint64_t rate;
+    /**
+     * The period of the rate; 0: the queue has no rate.
+     */
+    int64_t rate_period_ms;
+    /**
+     * How many leases the rate allows at once if there were none for a while; 0: the queue has no
+     * rate.
+     */
+    uint64_t rate_burst;
+    /**
+     * When the rate allows the next lease, in ms since 1970; -1: it allows one now, or there is no
+     * rate.
+     */
+    int64_t rate_limited_until_ms;
 } leaseq_settings;
 
 #ifdef __cplusplus
@@ -2039,6 +2066,19 @@ leaseq_status leaseq_settings_options_set_max_dead_age_ms(leaseq_settings_option
 leaseq_status leaseq_settings_options_set_max_retained_age_ms(leaseq_settings_options *options,
                                                               int64_t max_retained_age_ms,
                                                               leaseq_error **error);
+
+/**
+ * How many leases the queue gives, to all clients together: at most `burst + count * t / period` in
+ * any time t. `count` and `burst` are 1 to 1,000,000, and 0 as the `burst` means `count`; the period
+ * is 1 ms to 31 days. When the leases are used up, items stay ready, and calls that wait get theirs
+ * when the next lease is allowed. Checked by leaseq_queue_configure().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_settings_options_set_rate(leaseq_settings_options *options,
+                                               uint32_t count,
+                                               int64_t period_ms,
+                                               uint32_t burst,
+                                               leaseq_error **error);
 
 /**
  * Removes this ::leaseq_setting from the queue, which then is as if it had never been set.

@@ -58,6 +58,9 @@ pub struct leaseq_counts {
     pub total_cancelled: u64,
     /// Whether leasing is paused: 1 or 0.
     pub paused: u64,
+    /// Whether the rate of the queue is used up now, 1 or 0: it gives no lease, however many items are
+    /// ready.
+    pub rate_limited: u64,
 }
 
 impl From<Counts> for leaseq_counts {
@@ -82,6 +85,7 @@ impl From<Counts> for leaseq_counts {
             total_expired_unleased: counts.totals.expired_unleased,
             total_cancelled: counts.totals.cancelled,
             paused: counts.paused.into(),
+            rate_limited: counts.rate_limited.into(),
         }
     }
 }

@@ -32,6 +32,16 @@ pub struct leaseq_settings {
     /// When leasing goes on by itself, in ms since 1970; -1: it is not paused, or until
     /// leaseq_queue_resume().
     pub paused_until_ms: i64,
+    /// How many leases become allowed in each period of the rate; 0: the queue has no rate.
+    pub rate: u64,
+    /// The period of the rate; 0: the queue has no rate.
+    pub rate_period_ms: i64,
+    /// How many leases the rate allows at once if there were none for a while; 0: the queue has no
+    /// rate.
+    pub rate_burst: u64,
+    /// When the rate allows the next lease, in ms since 1970; -1: it allows one now, or there is no
+    /// rate.
+    pub rate_limited_until_ms: i64,
 }
 
 impl From<Settings> for leaseq_settings {
@@ -46,6 +56,10 @@ impl From<Settings> for leaseq_settings {
             revision: settings.revision,
             paused: settings.paused.into(),
             paused_until_ms: settings.paused_until.map_or(-1, since_epoch),
+            rate: settings.rate.map_or(0, |rate| rate.count.into()),
+            rate_period_ms: settings.rate.map_or(0, |rate| ms(rate.period)),
+            rate_burst: settings.rate.map_or(0, |rate| rate.burst.into()),
+            rate_limited_until_ms: settings.rate_limited_until.map_or(-1, since_epoch),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::SettingsChange;
+use leaseq::{Rate, SettingsChange};
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
@@ -30,6 +30,8 @@ pub enum leaseq_setting {
     LEASEQ_SETTING_MAX_DEAD_AGE = 5,
     /// See leaseq_settings_options_set_max_retained_age_ms().
     LEASEQ_SETTING_MAX_RETAINED_AGE = 6,
+    /// See leaseq_settings_options_set_rate().
+    LEASEQ_SETTING_RATE = 7,
 }
 
 /// Changes nothing yet.
@@ -150,6 +152,28 @@ pub unsafe extern "C" fn leaseq_settings_options_set_max_retained_age_ms(
     }
 }
 
+/// How many leases the queue gives, to all clients together: at most `burst + count * t / period` in
+/// any time t. `count` and `burst` are 1 to 1,000,000, and 0 as the `burst` means `count`; the period
+/// is 1 ms to 31 days. When the leases are used up, items stay ready, and calls that wait get theirs
+/// when the next lease is allowed. Checked by leaseq_queue_configure().
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_settings_options_set_rate(
+    options: Option<&mut leaseq_settings_options>,
+    count: u32,
+    period_ms: i64,
+    burst: u32,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        change(options, error, |options| {
+            let rate = Rate::new(count, duration(period_ms, "the period of a rate")?);
+            Ok(options.rate(if burst == 0 { rate } else { rate.burst(burst) }))
+        })
+    }
+}
+
 /// Removes this ::leaseq_setting from the queue, which then is as if it had never been set.
 /// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a number that is no setting.
 #[unsafe(no_mangle)]
@@ -170,6 +194,7 @@ pub unsafe extern "C" fn leaseq_settings_options_remove(
                 LEASEQ_SETTING_MAX_RETAINED,
                 LEASEQ_SETTING_MAX_DEAD_AGE,
                 LEASEQ_SETTING_MAX_RETAINED_AGE,
+                LEASEQ_SETTING_RATE,
             ];
             let known = all.into_iter().find(|known| *known as i32 == setting);
             Ok(match known.ok_or_else(wrong)? {
@@ -179,6 +204,7 @@ pub unsafe extern "C" fn leaseq_settings_options_remove(
                 LEASEQ_SETTING_MAX_RETAINED => options.max_retained(None),
                 LEASEQ_SETTING_MAX_DEAD_AGE => options.max_dead_age(None),
                 LEASEQ_SETTING_MAX_RETAINED_AGE => options.max_retained_age(None),
+                LEASEQ_SETTING_RATE => options.rate(None),
             })
         })
     }

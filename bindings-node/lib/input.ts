@@ -182,14 +182,26 @@ const SETTINGS = [
   'maxDeadAgeMs',
   'maxRetainedAgeMs',
 ] as const
-const SETTING_NAMES: ReadonlySet<string> = new Set(SETTINGS)
+const SETTING_NAMES: ReadonlySet<string> = new Set([...SETTINGS, 'rate'])
+const RATE = ['count', 'periodMs', 'burst'] as const
+const RATE_NAMES: ReadonlySet<string> = new Set(RATE)
 
 /** Which settings change, and their values: none for one that is removed. */
 export function settingsFields(change: SettingsChange): [boolean[], (number | undefined)[]] {
   const given = known(change, 'a change of settings', SETTING_NAMES)
   const values = SETTINGS.map((name) => given[name])
+  const numbers = values.map((value, i) => optionalNumber(SETTINGS[i]!, value ?? undefined))
+  const changed = [...values, given.rate].map((value) => value !== undefined)
+  return [changed, [...numbers, ...rateFields(given.rate)]]
+}
+
+/** Count, period and burst; none if there is no rate. */
+function rateFields(rate: SettingsChange['rate']): (number | undefined)[] {
+  if (rate === undefined || rate === null) return []
+  const given = known(rate, 'a rate', RATE_NAMES)
   return [
-    values.map((value) => value !== undefined),
-    values.map((value, i) => optionalNumber(SETTINGS[i]!, value === null ? undefined : value)),
+    number('count', given.count),
+    number('periodMs', given.periodMs),
+    optionalNumber('burst', given.burst),
   ]
 }

@@ -319,6 +319,24 @@ export interface SettingsChange {
   maxDeadAgeMs?: number | null | undefined
   /** The longest time, 1 ms to 366 days, for which items are retained that end from now on. */
   maxRetainedAgeMs?: number | null | undefined
+  /**
+   * How many leases the queue gives in a time, to all clients together. When they are used up, items
+   * stay ready, and calls that wait get theirs when the next lease is allowed.
+   */
+  rate?: Rate | null | undefined
+}
+
+/** How many leases a queue gives: at most `burst + count × t / periodMs` in any time t. */
+export interface Rate {
+  /** How many leases become allowed in each period, 1 to 1,000,000, evenly distributed over it. */
+  count: number
+  /** The period, 1 ms to 31 days. */
+  periodMs: number
+  /**
+   * How many leases are allowed at once if there were none for a while, 1 to 1,000,000. Default:
+   * `count`.
+   */
+  burst?: number | undefined
 }
 
 /** Options of `configure`. */
@@ -347,6 +365,8 @@ export interface Settings {
   maxDeadAgeMs: number | null
   /** The longest time for which an item is retained; `null`: there is no limit. */
   maxRetainedAgeMs: number | null
+  /** How many leases the queue gives in a time; `null`: there is no limit. */
+  rate: Required<Rate> | null
   /** Goes up with each change; 0: the queue was never configured. A pause is no change. */
   revision: number
   /** Whether leasing is paused. */
@@ -356,6 +376,11 @@ export interface Settings {
    * paused, or until `resume`.
    */
   pausedUntilMs: number | null
+  /**
+   * When the rate allows the next lease, in ms since 1970 by the server's clock; `null`: it allows
+   * one now, or there is no rate.
+   */
+  rateLimitedUntilMs: number | null
 }
 
 /** Numbers of items by state, and other figures for operators. */
@@ -377,6 +402,8 @@ export interface Counts {
   oldestReadyMs: number | null
   /** Whether leasing is paused. */
   paused: boolean
+  /** Whether the rate of the queue is used up now: it gives no lease, however many items are ready. */
+  rateLimited: boolean
   /** Totals since the queue was created. */
   totals: {
     added: number

@@ -1,7 +1,7 @@
 //! Settings of a queue, and pausing it.
 
-use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT};
-use leaseq::{PauseOptions, Settings, SettingsChange};
+use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT, MAX_RATE};
+use leaseq::{PauseOptions, Rate, Settings, SettingsChange};
 use napi_derive::napi;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::wire::Outcome;
 #[napi]
 impl NativeQueue {
     /// `changed`: which of the settings are named, in the order of `change`; without a value they are
-    /// removed. Answers with settings, or null if another revision is stored.
+    /// removed. The last one, the rate, has three: count, period in ms, burst. Answers with settings, or null if another revision is stored.
     #[napi]
     pub fn configure(
         &self,
@@ -94,6 +94,16 @@ fn change(
     if named(5) {
         change = change.max_retained_age(time("max_retained_age", 5)?);
     }
+    if named(6) {
+        let number = |what: &str, place| {
+            let limits = format!("a whole number between 1 and {MAX_RATE}");
+            value(place).map(|number| whole::<u32>(what, number, &limits)).transpose()
+        };
+        let (count, burst) = (number("a rate of", 6)?, number("the burst of a rate of", 8)?);
+        let period = time("the period of a rate", 7)?;
+        let rate = count.zip(period).map(|(count, period)| Rate::new(count, period));
+        change = change.rate(rate.map(|rate| burst.into_iter().fold(rate, Rate::burst)));
+    }
     if let Some(revision) = revision {
         let revision = whole("a revision of", revision, "a whole number, 0 or more")?;
         change = change.expect_revision(revision);
@@ -110,8 +120,14 @@ fn about(settings: &Settings) -> Value {
         "maxRetained": settings.max_retained,
         "maxDeadAgeMs": time(settings.max_dead_age),
         "maxRetainedAgeMs": time(settings.max_retained_age),
+        "rate": settings.rate.map(|rate| json!({
+            "count": rate.count,
+            "periodMs": rate.period.as_millis() as f64,
+            "burst": rate.burst,
+        })),
         "revision": settings.revision,
         "paused": settings.paused,
         "pausedUntilMs": settings.paused_until.map(ms),
+        "rateLimitedUntilMs": settings.rate_limited_until.map(ms),
     })
 }

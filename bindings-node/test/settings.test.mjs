@@ -11,9 +11,11 @@ const NONE = {
   maxRetained: null,
   maxDeadAgeMs: null,
   maxRetainedAgeMs: null,
+  rate: null,
   revision: 0,
   paused: false,
   pausedUntilMs: null,
+  rateLimitedUntilMs: null,
 }
 const ALL = {
   maxAttempts: 5,
@@ -22,6 +24,7 @@ const ALL = {
   maxRetained: 20,
   maxDeadAgeMs: 500,
   maxRetainedAgeMs: 86_400_000,
+  rate: { count: 3, periodMs: 1000, burst: 5 },
 }
 
 onEachEngine('settings', (place) => {
@@ -65,6 +68,20 @@ onEachEngine('settings', (place) => {
     assert(await queue.lease({ durationMs: 1000, waitMs: 10_000 }), 'the end of the pause wakes it')
   })
 
+  test('a rate is used up', async () => {
+    const queue = place.queue()
+    await queue.addItems([{ data: 'x' }, { data: 'x' }, { data: 'x' }])
+    const { rate } = await queue.configure({ rate: { count: 2, periodMs: 60_000 } })
+    assert.deepEqual(rate, { count: 2, periodMs: 60_000, burst: 2 })
+    assert.equal((await queue.counts()).rateLimited, false)
+    assert.equal((await queue.leaseMany(3, { durationMs: 1000, waitMs: 0 })).length, 2)
+    assert.equal((await queue.counts()).rateLimited, true)
+    const { rateLimitedUntilMs } = await queue.settings()
+    assert(Math.abs(rateLimitedUntilMs - Date.now() - 30_000) < 30_000)
+    assert.equal((await queue.configure({ rate: null })).rate, null)
+    assert(await queue.lease({ durationMs: 1000, waitMs: 0 }))
+  })
+
   test('wrong values change nothing', async () => {
     const queue = place.queue()
     for (const change of [
@@ -80,6 +97,15 @@ onEachEngine('settings', (place) => {
       { maxRetained: true },
       { maxDeadAgeMs: 0 },
       { maxRetainedAgeMs: Infinity },
+      { rate: 5 },
+      { rate: {} },
+      { rate: { count: 1 } },
+      { rate: { count: 0, periodMs: 1 } },
+      { rate: { count: 1.5, periodMs: 1 } },
+      { rate: { count: 1, periodMs: 0 } },
+      { rate: { count: 1, periodMs: 32 * 86_400_000 } },
+      { rate: { count: 1, periodMs: 1, burst: 0 } },
+      { rate: { count: 1, periodMs: 1, period: 5 } },
       { maxdead: 5 },
       { revision: 5 },
       null,

@@ -141,6 +141,7 @@ fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {
         counts.cancelled,
         counts.oldest_ready.map(|age| age.as_secs_f64()),
         counts.paused,
+        counts.rate_limited,
         totals,
     ))
 }
@@ -153,8 +154,16 @@ fn outcome_value(py: Python<'_>, outcome: Option<Outcome>) -> PyResult<Bound<'_,
     value!(py, "Outcome")?.call1((kind, result, outcome.error()))
 }
 
+pub(crate) fn rate_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    value!(py, "Rate")
+}
+
 fn settings_value(py: Python<'_>, settings: Settings) -> PyResult<Bound<'_, PyAny>> {
     let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    let rate = settings
+        .rate
+        .map(|rate| rate_class(py)?.call1((rate.count, rate.period.as_secs_f64(), rate.burst)));
+    let rate = rate.transpose()?;
     value!(py, "Settings")?.call1((
         settings.max_attempts,
         settings.retain.as_secs_f64(),
@@ -162,9 +171,11 @@ fn settings_value(py: Python<'_>, settings: Settings) -> PyResult<Bound<'_, PyAn
         settings.max_retained,
         seconds(settings.max_dead_age),
         seconds(settings.max_retained_age),
+        rate,
         settings.revision,
         settings.paused,
         settings.paused_until.map(expressible),
+        settings.rate_limited_until.map(expressible),
     ))
 }
 

@@ -1,15 +1,18 @@
 //! Settings of a queue, and pausing it.
 
-use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT};
-use leaseq::{PauseOptions, SettingsChange};
+use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT, MAX_RATE};
+use leaseq::{PauseOptions, Rate, SettingsChange};
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, rate_class};
 use crate::convert;
 use crate::queue::{Caller, Queue, Reply};
 
 /// The arguments of `configure`. `...` for what is not given: `None` removes a setting.
 type Given<'py> = (
+    Bound<'py, PyAny>,
     Bound<'py, PyAny>,
     Bound<'py, PyAny>,
     Bound<'py, PyAny>,
@@ -31,8 +34,25 @@ fn given<'py, T>(
     })
 }
 
+fn read_rate(value: &Bound<'_, PyAny>) -> PyResult<Rate> {
+    let py = value.py();
+    if !value.is_instance(rate_class(py)?)? {
+        let kind = value.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("rate must be a Rate, not {kind}")));
+    }
+    let number =
+        |what: &'static str, name| convert::number(what, &value.getattr(name)?, 1, MAX_RATE as u32);
+    let count = number("count", intern!(py, "count"))?;
+    let period = convert::duration("period", &value.getattr(intern!(py, "period"))?)?;
+    let rate = Rate::new(count, period);
+    if value.getattr(intern!(py, "burst"))?.is_none() {
+        return Ok(rate);
+    }
+    Ok(rate.burst(number("burst", intern!(py, "burst"))?))
+}
+
 fn change(given_values: &Given<'_>) -> PyResult<SettingsChange> {
-    let (attempts, retain, dead, retained, dead_age, retained_age, revision) = given_values;
+    let (attempts, retain, dead, retained, dead_age, retained_age, rate, revision) = given_values;
     let kept = |what: &'static str| {
         move |value: &Bound<'_, PyAny>| {
             Ok(u64::from(convert::number(what, value, 1, MAX_KEPT as u32)?))
@@ -57,6 +77,9 @@ fn change(given_values: &Given<'_>) -> PyResult<SettingsChange> {
     }
     if let Some(most) = given(retained_age, |value| convert::duration("max_retained_age", value))? {
         change = change.max_retained_age(most);
+    }
+    if let Some(rate) = given(rate, read_rate)? {
+        change = change.rate(rate);
     }
     if !revision.is_none() {
         change = change.expect_revision(convert::revision(revision)?);

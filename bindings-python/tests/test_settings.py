@@ -9,7 +9,9 @@ import leaseq
 
 def test_what_is_not_given_stays_and_none_removes(queue):
     settings = queue.settings()
-    assert settings == leaseq.Settings(None, 0.0, None, None, None, None, 0, False, None)
+    assert settings == leaseq.Settings(
+        None, 0.0, None, None, None, None, None, 0, False, None, None
+    )
     settings = queue.configure(
         max_attempts=5,
         retain=timedelta(minutes=1),
@@ -17,11 +19,13 @@ def test_what_is_not_given_stays_and_none_removes(queue):
         max_retained=20,
         max_dead_age=0.5,
         max_retained_age=86_400,
+        rate=leaseq.Rate(10, timedelta(seconds=0.5), burst=20),
     )
     assert settings is not None
     assert (settings.max_attempts, settings.retain, settings.max_dead) == (5, 60.0, 10)
     assert (settings.max_retained, settings.max_dead_age) == (20, 0.5)
     assert (settings.max_retained_age, settings.paused) == (86_400.0, False)
+    assert (settings.rate, settings.rate_limited_until) == (leaseq.Rate(10, 0.5, 20), None)
     assert settings.revision > 1_600_000_000_000
     assert queue.settings() == settings
     changed = queue.configure(max_attempts=None, retain=None, max_dead_age=None)
@@ -30,6 +34,12 @@ def test_what_is_not_given_stays_and_none_removes(queue):
     assert (changed.max_dead, changed.max_retained) == (10, 20)
     assert changed.revision > settings.revision
     assert queue.configure() == changed
+    changed = queue.configure(rate=leaseq.Rate(3, 60))
+    assert changed is not None
+    assert changed.rate == leaseq.Rate(3, 60.0, 3), "the burst is the count"
+    changed = queue.configure(rate=None)
+    assert changed is not None
+    assert changed.rate is None
 
 
 def test_another_revision_is_refused(queue):
@@ -59,6 +69,17 @@ def test_a_pause_has_a_duration(queue):
     assert lease is not None, "the end of the pause wakes it"
 
 
+def test_a_rate_is_used_up(queue):
+    queue.add_items(leaseq.Item("x") for _ in range(3))
+    queue.configure(rate=leaseq.Rate(1, 60, burst=2))
+    assert not queue.counts().rate_limited
+    assert len(queue.lease_many(3, 10, wait=0)) == 2
+    assert queue.counts().rate_limited
+    until = queue.settings().rate_limited_until
+    assert until is not None
+    assert timedelta(0) < until - datetime.now(timezone.utc) < timedelta(minutes=2)
+
+
 def test_wrong_values_change_nothing(queue):
     refused = [
         ({"max_attempts": 0}, "max_attempts 0 is not between 1 and 65535"),
@@ -69,6 +90,10 @@ def test_wrong_values_change_nothing(queue):
         ({"retain": -1}, "retain of -1 seconds"),
         ({"max_dead_age": 0}, "max_dead_age of 0 ms"),
         ({"max_retained_age": float("nan")}, "max_retained_age of nan"),
+        ({"rate": leaseq.Rate(0, 1)}, "count 0 is not between 1 and 1000000"),
+        ({"rate": leaseq.Rate(1, 0)}, "period of a rate of 0 ms"),
+        ({"rate": leaseq.Rate(1, timedelta(days=32))}, "31 days"),
+        ({"rate": leaseq.Rate(1, 1, 0)}, "burst 0 is not between 1 and 1000000"),
         ({"revision": -1}, "a revision of -1"),
         ({"revision": 2**64}, "a revision of 18446744073709551616"),
     ]
@@ -79,6 +104,9 @@ def test_wrong_values_change_nothing(queue):
     for given in (*wrong, {"revision": "1"}, {"max_dead_age": False}):
         with pytest.raises(TypeError):
             queue.configure(**given)
+    for rate in (5, (1, 1), leaseq.Rate("1", 1), leaseq.Rate(1, "1"), leaseq.Rate(1, 1, 1.0)):
+        with pytest.raises(TypeError):
+            queue.configure(rate=rate)
     with pytest.raises(TypeError):
         queue.configure(5)
     for duration in (0, -1, timedelta(days=367)):

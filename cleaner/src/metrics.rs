@@ -127,6 +127,12 @@ impl Collector for Queues {
             let gauge = ConstGauge::new(i64::from(counts.paused));
             gauge.encode(paused.encode_family(&[("queue", queue.as_str())])?)?;
         }
+        let limited = "1 if the rate of the queue is used up";
+        let mut limited = encoder.encode_descriptor("rate_limited", limited, None, kind)?;
+        for (queue, counts) in &snapshot.counts {
+            let gauge = ConstGauge::new(i64::from(counts.rate_limited));
+            gauge.encode(limited.encode_family(&[("queue", queue.as_str())])?)?;
+        }
         for (name, help, count) in TOTALS {
             let mut total = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             for (queue, counts) in &snapshot.counts {

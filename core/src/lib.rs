@@ -61,6 +61,7 @@ mod query_options;
 mod queue;
 mod queue_advice;
 mod random;
+mod rate;
 mod redact;
 mod serialize;
 mod settings;
@@ -93,6 +94,7 @@ pub use options::{
 };
 pub use query_options::{GetOptions, ListOptions, OutcomeOptions};
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
+pub use rate::Rate;
 pub use redact::redact_url;
 pub use settings::{PauseOptions, Settings, SettingsChange};
 // For the bindings, which gather the adds of several callers.

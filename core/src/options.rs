@@ -41,6 +41,12 @@ pub const MAX_RETAIN: Duration = Duration::from_secs(366 * 86_400);
 pub const MAX_KEPT: u64 = 1_000_000_000;
 /// Shortest limit of the age of dead or retained items.
 pub const MIN_KEPT_AGE: Duration = Duration::from_millis(1);
+/// The highest rate and burst of a queue.
+pub const MAX_RATE: u64 = 1_000_000;
+/// Shortest period of a rate.
+pub const MIN_RATE_PERIOD: Duration = Duration::from_millis(1);
+/// Longest period of a rate: 31 days. Times the highest burst it is less than 2^53 ms.
+pub const MAX_RATE_PERIOD: Duration = Duration::from_secs(31 * 86_400);
 /// Shortest pause that ends by itself.
 pub const MIN_PAUSE: Duration = Duration::from_millis(1);
 /// Longest pause that ends by itself: 366 days.

@@ -43,6 +43,7 @@ mod tests {
             "cancelled": 0,
             "oldest_ready_ms": 1_500,
             "paused": true,
+            "rate_limited": false,
             "totals": {
                 "added": 0,
                 "leased": 0,

@@ -3,11 +3,15 @@
 use std::time::{Duration, SystemTime};
 
 use crate::options::{
-    MAX_ATTEMPTS, MAX_KEPT, MAX_RETAIN, MIN_KEPT_AGE, check_duration, check_kept, check_pause,
-    check_retain,
+    MAX_ATTEMPTS, MAX_KEPT, MAX_RATE, MAX_RATE_PERIOD, MAX_RETAIN, MIN_KEPT_AGE, check_duration,
+    check_kept, check_pause, check_retain,
 };
+use crate::rate::{Rate, StoredRate};
 use crate::unix_time::from_ms;
 use crate::{Error, Result};
+
+/// How many numbers are stored.
+const COUNT: usize = 9;
 
 /// One of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,16 +22,23 @@ pub(crate) enum Setting {
     MaxRetained,
     MaxDeadAge,
     MaxRetainedAge,
+    /// The three numbers of a rate are set together.
+    Rate,
+    RatePeriod,
+    RateBurst,
 }
 
 impl Setting {
-    pub(crate) const ALL: [Setting; 6] = [
+    pub(crate) const ALL: [Setting; COUNT] = [
         Setting::MaxAttempts,
         Setting::Retain,
         Setting::MaxDead,
         Setting::MaxRetained,
         Setting::MaxDeadAge,
         Setting::MaxRetainedAge,
+        Setting::Rate,
+        Setting::RatePeriod,
+        Setting::RateBurst,
     ];
 
     /// The name under which the engines store it.
@@ -39,6 +50,9 @@ impl Setting {
             Setting::MaxRetained => "max_retained",
             Setting::MaxDeadAge => "max_dead_age",
             Setting::MaxRetainedAge => "max_retained_age",
+            Setting::Rate => "rate",
+            Setting::RatePeriod => "rate_period",
+            Setting::RateBurst => "rate_burst",
         }
     }
 
@@ -50,13 +64,15 @@ impl Setting {
             Setting::Retain | Setting::MaxDeadAge | Setting::MaxRetainedAge => {
                 MAX_RETAIN.as_millis() as u64
             }
+            Setting::Rate | Setting::RateBurst => MAX_RATE,
+            Setting::RatePeriod => MAX_RATE_PERIOD.as_millis() as u64,
         }
     }
 }
 
 /// The settings of a queue as they are stored: times in ms, and 0 for what is not set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Stored([u64; 6]);
+pub(crate) struct Stored([u64; COUNT]);
 
 impl Stored {
     pub(crate) fn get(self, setting: Setting) -> u64 {
@@ -66,6 +82,20 @@ impl Stored {
     /// What is out of range counts as not set.
     pub(crate) fn set(&mut self, setting: Setting, value: u64) {
         self.0[setting as usize] = if value <= setting.most() { value } else { 0 };
+    }
+
+    pub(crate) fn rate(self) -> Option<StoredRate> {
+        let [.., count, period, burst] = self.0;
+        (count > 0 && period > 0 && burst > 0).then_some(StoredRate { count, period, burst })
+    }
+
+    /// Without parts of a rate: it counts as not set.
+    pub(crate) fn whole(mut self) -> Stored {
+        if self.rate().is_none() {
+            let [.., count, period, burst] = &mut self.0;
+            (*count, *period, *burst) = (0, 0, 0);
+        }
+        self
     }
 
     /// For how long an item is retained that ends now, in ms. `own`: what its completion says, or else the item.
@@ -118,6 +148,8 @@ pub struct Settings {
     /// The longest time for which an item is retained, whatever it was added or completed with. `None`: there is no
     /// limit.
     pub max_retained_age: Option<Duration>,
+    /// How many leases the queue gives in a time. `None`: there is no limit.
+    pub rate: Option<Rate>,
     /// Goes up with each change. 0: the queue was never configured.
     pub revision: u64,
     /// Whether leasing is paused. A pause is no change of settings, and has no revision.
@@ -125,6 +157,8 @@ pub struct Settings {
     /// When leasing goes on by itself, by the server's clock. `None`: it is not paused, or until
     /// [`resume`](crate::WorkQueue::resume).
     pub paused_until: Option<SystemTime>,
+    /// When the rate allows the next lease, by the server's clock. `None`: it allows one now, or there is no rate.
+    pub rate_limited_until: Option<SystemTime>,
 }
 
 /// What a queue is paused until, as an engine knows it.
@@ -148,7 +182,13 @@ impl Paused {
 }
 
 impl Settings {
-    pub(crate) fn new(stored: Stored, revision: u64, paused: Paused) -> Settings {
+    /// `opens`: when the rate allows the next lease, in ms since 1970, if it allows none now.
+    pub(crate) fn new(
+        stored: Stored,
+        revision: u64,
+        paused: Paused,
+        opens: Option<u64>,
+    ) -> Settings {
         let some = |setting| Some(stored.get(setting)).filter(|value| *value > 0);
         let time = |setting| some(setting).map(Duration::from_millis);
         Settings {
@@ -158,12 +198,17 @@ impl Settings {
             max_retained: some(Setting::MaxRetained),
             max_dead_age: time(Setting::MaxDeadAge),
             max_retained_age: time(Setting::MaxRetainedAge),
+            rate: stored.rate().map(|rate| {
+                let period = Duration::from_millis(rate.period);
+                Rate::new(rate.count as u32, period).burst(rate.burst as u32)
+            }),
             revision,
             paused: paused != Paused::No,
             paused_until: match paused {
                 Paused::Until(ms) => Some(from_ms(ms)),
                 Paused::No | Paused::UntilResumed => None,
             },
+            rate_limited_until: opens.map(from_ms),
         }
     }
 }
@@ -178,6 +223,7 @@ pub struct SettingsChange {
     max_retained: Option<Option<u64>>,
     max_dead_age: Option<Option<Duration>>,
     max_retained_age: Option<Option<Duration>>,
+    rate: Option<Option<Rate>>,
     revision: Option<u64>,
 }
 
@@ -228,6 +274,14 @@ impl SettingsChange {
         self
     }
 
+    /// How many leases the queue gives in a time, to all clients together, by the server's clock. When they are used up,
+    /// items stay ready, and calls that wait get theirs when the next lease is allowed. It holds at once. What was used
+    /// up of an earlier rate stays used up, as far as the new burst reaches.
+    pub fn rate(mut self, rate: impl Into<Option<Rate>>) -> Self {
+        self.rate = Some(rate.into());
+        self
+    }
+
     /// Changes nothing if the stored revision is another than this one, which the caller has seen. 0: the queue must
     /// never have been configured.
     pub fn expect_revision(mut self, revision: u64) -> Self {
@@ -259,6 +313,16 @@ impl SettingsChange {
         }
         if let Some(most) = self.max_retained_age {
             change(Setting::MaxRetainedAge, most.map(|most| check_age("max_retained_age", most)))?;
+        }
+        if let Some(rate) = self.rate {
+            let stored = rate.map(Rate::validate).transpose()?;
+            let StoredRate { count, period, burst } =
+                stored.unwrap_or(StoredRate { count: 0, period: 0, burst: 0 });
+            changes.extend([
+                (Setting::Rate, count),
+                (Setting::RatePeriod, period),
+                (Setting::RateBurst, burst),
+            ]);
         }
         Ok(Configure { changes, revision: self.revision })
     }

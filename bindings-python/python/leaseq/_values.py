@@ -256,7 +256,22 @@ class Counts:
     oldest_ready: float | None
     """For how many seconds the oldest ready item has been ready; `None` if none is ready."""
     paused: bool
+    rate_limited: bool
+    """Whether the rate is used up now: the queue gives no lease, however many items are ready."""
     totals: Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How many leases a queue gives: at most `burst + count * t / period` in any time `t`."""
+
+    count: int
+    """How many leases become allowed in each period, 1 to 1,000,000, evenly distributed over it."""
+    period: float
+    """The period in seconds, 1 ms to 31 days."""
+    burst: int | None = None
+    """How many leases are allowed at once if there were none for a while, 1 to 1,000,000; `None`:
+    as many as `count`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +290,15 @@ class Settings:
     """Dead items are removed after this time; `None`: they stay."""
     max_retained_age: float | None
     """The longest time for which an item is retained; `None`: there is no limit."""
+    rate: Rate | None
+    """How many leases the queue gives in a time; `None`: there is no limit."""
     revision: int
     """Goes up with each change; 0: the queue was never configured. A pause is no change."""
     paused: bool
     paused_until: datetime | None
     """When leasing goes on by itself; `None`: it is not paused, or until `resume`."""
+    rate_limited_until: datetime | None
+    """When the rate allows the next lease; `None`: it allows one now, or there is no rate."""
 
 
 @dataclass(frozen=True, slots=True)

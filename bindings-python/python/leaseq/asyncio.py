@@ -39,6 +39,7 @@ from ._values import (
     LightReport,
     Outcome,
     Page,
+    Rate,
     Revision,
     Seconds,
     Settings,
@@ -873,6 +874,7 @@ class Queue:
         max_retained: int | EllipsisType | None = ...,
         max_dead_age: Seconds | EllipsisType | None = ...,
         max_retained_age: Seconds | EllipsisType | None = ...,
+        rate: Rate | EllipsisType | None = ...,
         revision: int | None = None,
     ) -> Settings | None:
         """Change settings of this queue, which hold for every client, and return all of them.
@@ -888,6 +890,8 @@ class Queue:
           ones whose time ends first.
         - `max_dead_age`: after how long dead items are removed.
         - `max_retained_age`: for how long items that end from now on are retained at most.
+        - `rate`: how many leases the queue gives in a time, to all clients together. When they are
+          used up, items stay ready, and calls that wait get theirs when the next lease is allowed.
 
         With `revision`, return `None` and change nothing if the stored revision is another one: 0
         if the queue was never configured. A change that changes nothing keeps the revision. Raises
@@ -910,6 +914,7 @@ class Queue:
             max_retained,
             max_dead_age,
             max_retained_age,
+            rate,
             revision,
         )
         return await self._native.configure(bridge(), given)

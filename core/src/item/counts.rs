@@ -30,6 +30,8 @@ pub struct Counts {
     pub oldest_ready: Option<Duration>,
     /// Whether leasing is paused.
     pub paused: bool,
+    /// Whether the rate of the queue is used up now: it gives no lease, however many items are ready.
+    pub rate_limited: bool,
     /// What has happened since the queue was new.
     pub totals: Totals,
 }

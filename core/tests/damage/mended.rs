@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ::redis::Connection;
-use leaseq::{Damage, DeepReport, ErrorKind, LeaseOptions, SettingsChange, State, WorkQueue};
+use leaseq::{Damage, DeepReport, ErrorKind, LeaseOptions, Rate, SettingsChange, State, WorkQueue};
 
 use crate::damage::{CASES, Hurt};
 use crate::support::redis::Redis;
@@ -90,6 +90,30 @@ async fn mended_settings_have_another_revision_and_no_pause_ends() {
     assert_eq!((mended.max_dead, mended.revision), (None, before + 1), "the clock has not moved");
     assert_eq!((mended.paused, mended.paused_until), (true, None));
     assert_sound(&queue).await;
+}
+
+/// Damage never lets a queue give more leases than its rate allows, whether or not somebody has cleaned.
+#[tokio::test]
+async fn a_rate_whose_use_cannot_be_read_is_used_up() {
+    for used in ["7", "", "-1 5", "x y", "99999999999999999999 1", "1e3 1", "3000 9800000000000"] {
+        for cleans in [false, true] {
+            let (bench, mut raw, queue) = stage().await;
+            queue.add_items((0..9).map(|i| item(format!("{i}")))).await.unwrap();
+            let rate = Rate::new(1, secs(1)).burst(3);
+            queue.configure(SettingsChange::new().rate(rate)).await.unwrap();
+            let mut hurt = Hurt { raw: &mut raw, queue: "jobs" };
+            hurt.run("HSET", "meta", &["rate_used", used]);
+            if cleans {
+                assert_eq!(queue.deep_clean().await.unwrap().mended[&Damage::BadSettings], 1);
+                assert_sound(&queue).await;
+            }
+            assert!(queue.counts().await.unwrap().rate_limited);
+            assert_eq!(drain(&queue).await.len(), 0, "{used}");
+            bench.advance(secs(2));
+            assert_eq!(drain(&queue).await.len(), 2, "{used}");
+            assert_sound(&queue).await;
+        }
+    }
 }
 
 #[tokio::test]

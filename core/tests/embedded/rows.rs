@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use leaseq::{Damage, ErrorKind, Item, LeaseOptions, Revision, State, WorkQueue};
+use leaseq::{
+    Damage, ErrorKind, Item, LeaseOptions, Rate, Revision, SettingsChange, State, WorkQueue,
+};
 use rusqlite::Connection;
 
 use crate::support::{Place, assert_sound, at_once, item, ms};
@@ -477,4 +479,40 @@ async fn settings_out_of_range_count_as_none() {
     assert!(mended.paused_until.is_some(), "a pause that is too long is shortened");
     queue.resume().await.unwrap();
     assert_eq!(ids(&queue).await, ["a", "b"]);
+}
+
+/// What cannot be read of a rate counts as used up.
+#[tokio::test]
+async fn a_rate_out_of_range_is_mended() {
+    for (damage, limited) in [
+        ("rate_used = -1", true),
+        ("rate_used = 3600001, rate_at = 5", true),
+        ("rate_used = 3600000, rate_at = 1 << 50", true),
+        ("rate_at = -1", false),
+        ("rate_burst = 0", false),
+        ("rate_period = 1 << 40", false),
+    ] {
+        let place = Place::new();
+        let queue = place.queue().await;
+        let rate = Rate::new(1, Duration::from_secs(3_600));
+        queue.configure(SettingsChange::new().rate(rate)).await.unwrap();
+        hurt(&place, &format!("UPDATE queue SET {damage}"));
+        let queue = place.queue().await;
+        assert_eq!(queue.counts().await.unwrap().rate_limited, limited, "{damage}");
+        let whole = !damage.contains("burst") && !damage.contains("period");
+        // Those of a part of a rate are all dropped.
+        let wrong = if whole {
+            1
+        } else if damage.ends_with("= 0") {
+            2
+        } else {
+            3
+        };
+        assert_eq!(found(&queue.check().await.unwrap(), Damage::BadSettings), wrong, "{damage}");
+        let cleaned = queue.deep_clean().await.unwrap();
+        assert_eq!(found(&cleaned, Damage::BadSettings), wrong, "{damage}");
+        assert_sound(&queue).await;
+        assert_eq!(queue.counts().await.unwrap().rate_limited, limited, "{damage}");
+        assert_eq!(queue.settings().await.unwrap().rate, whole.then_some(rate), "{damage}");
+    }
 }

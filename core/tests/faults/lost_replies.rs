@@ -225,6 +225,34 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
     }
 }
 
+/// The retry of a lease counts once: one of three is left.
+#[tokio::test]
+async fn a_lease_whose_reply_is_lost_uses_up_the_rate_once() {
+    let (_server, proxy, client) = behind_proxy(2_000).await;
+    let rate = leaseq::Rate::new(1, Duration::from_secs(3_600)).burst(3);
+    for (name, then, times) in
+        [("none", Then::Close, 0), ("a", Then::Close, 3), ("b", Then::KeepOpen, 1)]
+    {
+        let queue = client.queue(name).unwrap();
+        queue.configure(leaseq::SettingsChange::new().rate(rate)).await.unwrap();
+        queue.add_items((0..9).map(|_| Item::new("data"))).await.unwrap();
+        let lose = |script| {
+            if times > 0 {
+                lose(&proxy, script, name, times, then)
+            }
+        };
+        lose("lease extended");
+        let lease = lease_now(&queue).await;
+        lose("complete_and_lease extended");
+        let done = queue.complete_and_lease([&lease], 1, at_once()).await.unwrap();
+        assert_eq!((&done.completed[..], done.leases.len()), (&[true][..], 1));
+        assert_eq!(queue.lease_many(9, at_once()).await.unwrap().len(), 1);
+        assert_eq!(queue.counts().await.unwrap().totals.leased, 3);
+        sound(&queue).await;
+    }
+    assert_eq!(proxy.replies_dropped(), 8);
+}
+
 /// The queue is created again before the retry, which must not drop the new one.
 #[tokio::test]
 async fn a_drop_whose_reply_is_lost_does_not_touch_a_newer_queue() {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use leaseq::{
-    ErrorKind, Item, ItemRef, KeepAlive, LeaseOptions, PauseOptions, Revision, SettingsChange,
-    State,
+    ErrorKind, Item, ItemRef, KeepAlive, LeaseOptions, PauseOptions, Rate, Revision,
+    SettingsChange, State,
 };
 
 use crate::support::*;
@@ -210,6 +210,18 @@ async fn settings(bench: &Bench) {
         (change().max_dead_age(long), ["max_dead_age", "366 days"]),
         (change().max_retained_age(Duration::ZERO), ["max_retained_age of 0 ms", "1 ms and"]),
         (change().max_retained_age(Duration::MAX), ["max_retained_age", "366 days"]),
+        (change().rate(Rate::new(0, ms(1))), ["a rate of 0", "between 1 and 1000000"]),
+        (
+            change().rate(Rate::new(1_000_001, ms(1))),
+            ["a rate of 1000001", "between 1 and 1000000"],
+        ),
+        (change().rate(Rate::new(1, Duration::ZERO)), ["the period of a rate of 0 ms", "31 days"]),
+        (change().rate(Rate::new(1, 31 * DAY + ms(1))), ["2678400001 ms", "1 ms and 31 days"]),
+        (
+            change().rate(Rate::new(1, ms(1)).burst(0)),
+            ["the burst of a rate of 0", "1 and 1000000"],
+        ),
+        (change().rate(Rate::new(1, ms(1)).burst(1_000_001)), ["burst", "1000001"]),
     ] {
         assert_invalid(queue.configure(bad).await, &says);
     }
@@ -224,20 +236,24 @@ async fn settings(bench: &Bench) {
         .max_dead(1_000_000_000)
         .max_retained(1_000_000_000)
         .max_dead_age(366 * DAY)
-        .max_retained_age(366 * DAY);
+        .max_retained_age(366 * DAY)
+        .rate(Rate::new(1_000_000, 31 * DAY));
     let found = queue.configure(highest).await.unwrap().unwrap();
     assert_eq!((found.max_attempts, found.retain), (Some(65_535), 366 * DAY));
     assert_eq!((found.max_dead, found.max_retained), (Some(1_000_000_000), Some(1_000_000_000)));
     assert_eq!((found.max_dead_age, found.max_retained_age), (Some(366 * DAY), Some(366 * DAY)));
+    assert_eq!(found.rate, Some(Rate::new(1_000_000, 31 * DAY)));
     let lowest = change()
         .max_attempts(1)
         .retain(Duration::from_nanos(1))
         .max_dead(1)
         .max_retained(1)
         .max_dead_age(ms(1))
-        .max_retained_age(ms(1));
+        .max_retained_age(ms(1))
+        .rate(Rate::new(1, Duration::from_nanos(1_000_001)));
     let found = queue.configure(lowest).await.unwrap().unwrap();
     assert_eq!((found.max_attempts, found.retain), (Some(1), ms(1)), "rounded up");
+    assert_eq!(found.rate, Some(Rate::new(1, ms(2))), "rounded up");
     for good in [ms(1), 366 * DAY] {
         queue.pause_with(PauseOptions::new().duration(good)).await.unwrap();
         let until = queue.settings().await.unwrap().paused_until.map(since_1970);

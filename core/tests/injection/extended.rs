@@ -1,7 +1,7 @@
 //! The scripts of extended queues, whose items are retained, have unique keys, and replace each other.
 
 use leaseq::{
-    CompleteOptions, Item, LeaseOptions, OutcomeOptions, PauseOptions, SettingsChange, State,
+    CompleteOptions, Item, LeaseOptions, OutcomeOptions, PauseOptions, Rate, SettingsChange, State,
     WorkQueue,
 };
 
@@ -416,6 +416,66 @@ async fn with_limits(bench: &Bench, queue: &WorkQueue) -> Leases {
     let settings = SettingsChange::new().max_dead(1).max_retained(1);
     queue.configure(settings.max_dead_age(secs(7200))).await.unwrap();
     leases
+}
+
+/// Two more leases are allowed.
+async fn with_rate(bench: &Bench, queue: &WorkQueue) -> Leases {
+    let leases = fixtures(bench, queue).await;
+    queue.configure(SettingsChange::new().rate(hourly(2))).await.unwrap();
+    leases
+}
+
+fn hourly(burst: u32) -> Rate {
+    Rate::new(1, secs(3600)).burst(burst)
+}
+
+/// Wherever a script stops, no more is leased than the rate allows; also if whoever was told of the error tries again.
+#[tokio::test]
+async fn a_rate() {
+    let mut stage = stage().await;
+    let used = async |queue: &WorkQueue, most: u64| {
+        let before = queue.counts().await.unwrap();
+        queue.lease_many(1000, at_once()).await.unwrap();
+        let after = queue.counts().await.unwrap();
+        assert!(after.ready == 0 || after.rate_limited, "{after:?}");
+        queue.configure(SettingsChange::new().rate(None)).await.unwrap();
+        let leased = after.leased - before.leased;
+        assert!(leased <= most, "{leased} of {most}");
+    };
+    for count in [1, 20] {
+        let lease = async |queue: &WorkQueue, _: &Leases| {
+            queue.light_clean().await.unwrap();
+            let before = queue.counts().await.unwrap().leased;
+            let wait = LeaseOptions::new(secs(60)).wait(ms(1));
+            let first = queue.lease_many(count, wait).await.map(drop);
+            // One that was leased to nobody counts too.
+            let leased = queue.counts().await.unwrap().leased - before;
+            used(queue, 2 - leased).await;
+            first
+        };
+        stage.acts("lease extended", &[], with_rate, lease).await;
+    }
+    let complete = async |queue: &WorkQueue, leases: &Leases| {
+        queue.light_clean().await.unwrap();
+        let before = queue.counts().await.unwrap().totals.leased;
+        let done = queue.complete_and_lease(of(leases, &LEASED), 5, at_once()).await.map(drop);
+        let leased = queue.counts().await.unwrap().totals.leased - before;
+        used(queue, 2_u64.saturating_sub(leased)).await;
+        done
+    };
+    stage.acts("complete_and_lease extended", &LEASED, with_rate, complete).await;
+    for to in [Some(hourly(1)), Some(Rate::new(9, secs(9000)).burst(2)), None] {
+        let configure = async |queue: &WorkQueue, _: &Leases| {
+            queue.light_clean().await.unwrap();
+            queue.lease_many(1, at_once()).await.unwrap();
+            let changed = queue.configure(SettingsChange::new().rate(to)).await.map(drop);
+            if queue.settings().await.unwrap().rate.is_some() {
+                used(queue, 1).await;
+            }
+            changed
+        };
+        stage.acts("configure", &[], with_rate, configure).await;
+    }
 }
 
 /// What is dead, or dies.

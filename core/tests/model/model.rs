@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use leaseq::{EndingKind, State};
 
 use crate::ends::{Batch, More, Owner};
-use crate::settings::Settings;
+use crate::settings::{Settings, Used};
 
 /// What proves that a lease is the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,6 +96,8 @@ pub(crate) struct Model {
     /// Until when leasing is paused.
     pub(crate) paused: Option<u64>,
     pub(crate) settings: Settings,
+    /// Of the rate.
+    pub(crate) used: Used,
     /// Something was added since it was last dropped, or it was paused or configured.
     pub(crate) exists: bool,
     generations: u64,
@@ -232,6 +234,7 @@ impl Model {
     pub(crate) fn lease(&mut self, count: usize, duration: u64) -> Vec<(Token, Entry)> {
         self.light_clean();
         let mut leased = Vec::new();
+        let count = count.min(self.allowed());
         while leased.len() < count && !self.is_paused() {
             let Some(line) = self.ready.iter_mut().rev().find(|line| !line.is_empty()) else {
                 break;
@@ -241,6 +244,7 @@ impl Model {
             (entry.state, entry.at) = (State::Leased, self.now + duration);
             leased.push((Token { generation, delivery: entry.delivery }, entry.clone()));
         }
+        self.use_up(leased.len());
         self.totals[1] += leased.len() as u64;
         leased
     }

@@ -1,12 +1,22 @@
 //! Settings, and pausing.
 
-use leaseq::{PauseOptions, SettingsChange, State, WorkQueue};
+use leaseq::{PauseOptions, Rate, SettingsChange, State, WorkQueue};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use crate::driver::Driver;
 use crate::model::{Entry, Model};
 use crate::support::*;
+
+/// Of all rates, in ms.
+const PERIOD: u64 = 20;
+
+/// How much of a rate is used up, in 1/20 of a lease.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Used {
+    parts: u64,
+    at: u64,
+}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Settings {
@@ -16,6 +26,8 @@ pub(crate) struct Settings {
     max_retained: Option<u64>,
     max_dead_age: Option<u64>,
     max_retained_age: Option<u64>,
+    /// Leases in each [`PERIOD`], and the burst.
+    rate: Option<(u32, u32)>,
     revision: u64,
 }
 
@@ -36,6 +48,34 @@ impl Model {
         self.paused.is_some_and(|until| until > self.now)
     }
 
+    /// How many leases the rate allows now.
+    pub(crate) fn allowed(&mut self) -> usize {
+        let Some((_, burst)) = self.settings.rate else { return usize::MAX };
+        self.use_up(0);
+        (u64::from(burst) - self.used.parts.div_ceil(PERIOD)) as usize
+    }
+
+    pub(crate) fn use_up(&mut self, leases: usize) {
+        let Some((count, _)) = self.settings.rate else { return };
+        let lost = (self.now - self.used.at) * u64::from(count);
+        let parts = self.used.parts.saturating_sub(lost) + leases as u64 * PERIOD;
+        self.used = Used { parts, at: self.now };
+    }
+
+    /// When the next lease is allowed; `None`: one is allowed now.
+    fn opens(&mut self) -> Option<u64> {
+        let (count, burst) = self.settings.rate?;
+        if self.allowed() > 0 {
+            return None;
+        }
+        let over = self.used.parts - (u64::from(burst) - 1) * PERIOD;
+        Some(self.now + over.div_ceil(count.into()))
+    }
+
+    pub(crate) fn is_limited(&mut self) -> bool {
+        self.allowed() == 0
+    }
+
     fn configure(&mut self, mut settings: Settings, expected: Option<u64>) -> Option<Settings> {
         let before = self.settings;
         if expected.is_some_and(|expected| expected != before.revision) {
@@ -45,7 +85,14 @@ impl Model {
         if settings != before {
             settings.revision = (before.revision + 1).max(self.now);
             self.exists = true;
+            self.use_up(0);
             self.settings = settings;
+            self.used = match (before.rate, settings.rate) {
+                (Some(_), Some((_, burst))) => {
+                    Used { parts: self.used.parts.min(u64::from(burst) * PERIOD), ..self.used }
+                }
+                _ => Used { parts: 0, at: self.now },
+            };
         }
         Some(settings)
     }
@@ -138,6 +185,12 @@ impl Driver<'_> {
             settings.max_retained_age = *[None, Some(1), Some(100)].choose(rng).unwrap();
             change = change.max_retained_age(settings.max_retained_age.map(ms));
         }
+        if rng.random_bool(0.3) {
+            settings.rate = *[None, Some((1, 1)), Some((3, 2)), Some((7, 40))].choose(rng).unwrap();
+            let rate =
+                settings.rate.map(|(count, burst)| Rate::new(count, ms(PERIOD)).burst(burst));
+            change = change.rate(rate);
+        }
         let seen = self.model.settings.revision;
         let expected = *[None, Some(seen), Some(seen + 1), Some(0)].choose(rng).unwrap();
         if let Some(revision) = expected {
@@ -160,6 +213,8 @@ impl Driver<'_> {
         );
         assert_eq!(found.max_dead_age, settings.max_dead_age.map(ms));
         assert_eq!(found.max_retained_age, settings.max_retained_age.map(ms));
+        assert_eq!(found.rate.map(|rate| (rate.count, rate.burst)), settings.rate);
+        assert_eq!(found.rate_limited_until.map(since_1970), self.model.opens());
         assert_eq!((found.revision, found.paused), (settings.revision, self.model.is_paused()));
         let until = self.model.paused.filter(|at| *at < u64::MAX && *at > self.model.now);
         assert_eq!(found.paused_until.map(since_1970), until);

@@ -325,6 +325,7 @@ impl Driver<'_> {
         assert_eq!(counts.completed, number(State::Completed));
         assert_eq!(counts.cancelled, number(State::Cancelled));
         assert_eq!(counts.paused, self.model.is_paused());
+        assert_eq!(counts.rate_limited, self.model.is_limited());
         assert_eq!(counts.totals.replaced, self.model.replaced);
         assert_eq!(counts.totals.expired_unleased, self.model.expired_unleased);
         assert_eq!(counts.totals.cancelled, self.model.cancelled);

@@ -32,6 +32,8 @@ mod outcome;
 mod outcome_many;
 mod progress;
 mod query;
+mod rate;
+mod rate_waits;
 mod retain;
 mod settings;
 mod settings_sweep;

@@ -19,6 +19,7 @@ mod odd;
 mod processes;
 mod producers;
 mod races;
+mod rates;
 mod told;
 
 use std::sync::Arc;

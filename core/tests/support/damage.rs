@@ -79,6 +79,38 @@ pub(crate) const CASES: &[Case] = &[
         },
     },
     Case {
+        name: "a rate whose use cannot be read",
+        finds: &[Damage::BadSettings],
+        hurt: |hurt| {
+            let rate = "rate=1000000 rate_period=1000 rate_burst=1000000";
+            hurt.run("HSET", "meta", &["settings", rate, "rate_used", "7"]);
+        },
+    },
+    Case {
+        name: "a rate of which more is used up than it has",
+        finds: &[Damage::BadSettings],
+        hurt: |hurt| {
+            let rate = "rate=1000000 rate_period=1000 rate_burst=1000000";
+            hurt.run("HSET", "meta", &["settings", rate, "rate_used", "1000000001 5"]);
+        },
+    },
+    Case {
+        name: "a rate that was used up later than now, and somebody who looks too late",
+        finds: &[Damage::BadSettings],
+        hurt: |hurt| {
+            let rate = "rate=1000000 rate_period=1000 rate_burst=1000000";
+            let (used, look) = ("1000000000 9800000000000", "9800000000000 x");
+            hurt.run("HSET", "meta", &["settings", rate, "rate_used", used, "rate_look", look]);
+        },
+    },
+    Case {
+        name: "a part of a rate",
+        finds: &[Damage::BadSettings],
+        hurt: |hurt| {
+            hurt.run("HSET", "meta", &["settings", "rate=1 rate_burst=1", "rate_look", "soon"]);
+        },
+    },
+    Case {
         name: "a pause that is longer than any",
         finds: &[Damage::BadSettings],
         hurt: |hurt| {

@@ -7,6 +7,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod process;
+pub(crate) mod rates;
 pub(crate) mod redis;
 pub(crate) mod sqlite;
 

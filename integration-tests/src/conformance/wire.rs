@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
     CompleteOptions, Ending, Error, FailOptions, Item, ItemInfo, ItemRef, KeepAlive, Lease,
-    LeaseOptions, Outcome, OutcomeOptions, Page, PauseOptions, ReleaseOptions, Releases, Result,
-    Revision, Settings, SettingsChange, State,
+    LeaseOptions, Outcome, OutcomeOptions, Page, PauseOptions, Rate, ReleaseOptions, Releases,
+    Result, Revision, Settings, SettingsChange, State,
 };
 use serde_json::{Value, json};
 
@@ -161,6 +161,7 @@ pub fn settings_change(request: &Value) -> SettingsChange {
             "max_retained" => change.max_retained(value.as_u64()),
             "max_dead_age_ms" => change.max_dead_age(time(value)),
             "max_retained_age_ms" => change.max_retained_age(time(value)),
+            "rate" => change.rate(rate(value)),
             name => panic!("unknown setting {name}"),
         };
     }
@@ -168,6 +169,13 @@ pub fn settings_change(request: &Value) -> SettingsChange {
         Some(revision) => change.expect_revision(revision),
         None => change,
     }
+}
+
+fn rate(value: &Value) -> Option<Rate> {
+    let number = |name: &str| value[name].as_u64();
+    let period = Duration::from_millis(number("period_ms")?);
+    let rate = Rate::new(number("count")? as u32, period);
+    Some(number("burst").map_or(rate, |burst| rate.burst(burst as u32)))
 }
 
 /// How to pause.
@@ -187,9 +195,15 @@ pub fn settings(settings: Option<&Settings>) -> Value {
         "max_retained": settings.max_retained,
         "max_dead_age_ms": settings.max_dead_age.map(ms),
         "max_retained_age_ms": settings.max_retained_age.map(ms),
+        "rate": settings.rate.map(|rate| json!({
+            "count": rate.count,
+            "period_ms": ms(rate.period),
+            "burst": rate.burst,
+        })),
         "revision": settings.revision,
         "paused": settings.paused,
         "paused_until_ms": settings.paused_until.map(ms_of),
+        "rate_limited_until_ms": settings.rate_limited_until.map(ms_of),
     })
 }
 

@@ -45,6 +45,7 @@ cJSON *say_counts(const leaseq_counts *counts) {
     put(said, "cancelled", counts->cancelled);
     put_unless(-1, said, "oldest_ready_ms", counts->oldest_ready_ms);
     cJSON_AddBoolToObject(said, "paused", counts->paused != 0);
+    cJSON_AddBoolToObject(said, "rate_limited", counts->rate_limited != 0);
     put(totals, "added", counts->total_added);
     put(totals, "leased", counts->total_leased);
     put(totals, "completed", counts->total_completed);

@@ -14,6 +14,15 @@ static cJSON *say_settings(const leaseq_settings *settings) {
     put(said, "revision", settings->revision);
     cJSON_AddBoolToObject(said, "paused", settings->paused != 0);
     put_unless(-1, said, "paused_until_ms", settings->paused_until_ms);
+    put_unless(-1, said, "rate_limited_until_ms", settings->rate_limited_until_ms);
+    if (settings->rate == 0) {
+        cJSON_AddNullToObject(said, "rate");
+    } else {
+        cJSON *rate = cJSON_AddObjectToObject(said, "rate");
+        put(rate, "count", settings->rate);
+        put(rate, "period_ms", (uint64_t)settings->rate_period_ms);
+        put(rate, "burst", settings->rate_burst);
+    }
     return said;
 }
 
@@ -29,6 +38,7 @@ static void name(const cJSON *field, leaseq_settings_options *options, leaseq_er
         {"max_retained", LEASEQ_SETTING_MAX_RETAINED},
         {"max_dead_age_ms", LEASEQ_SETTING_MAX_DEAD_AGE},
         {"max_retained_age_ms", LEASEQ_SETTING_MAX_RETAINED_AGE},
+        {"rate", LEASEQ_SETTING_RATE},
     };
     int64_t value = (int64_t)cJSON_GetNumberValue(field);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -55,6 +65,11 @@ static void name(const cJSON *field, leaseq_settings_options *options, leaseq_er
             break;
         case LEASEQ_SETTING_MAX_RETAINED_AGE:
             leaseq_settings_options_set_max_retained_age_ms(options, value, error);
+            break;
+        case LEASEQ_SETTING_RATE:
+            leaseq_settings_options_set_rate(options, (uint32_t)number(field, "count", 0),
+                                             number(field, "period_ms", 0),
+                                             (uint32_t)number(field, "burst", 0), error);
             break;
         }
     }

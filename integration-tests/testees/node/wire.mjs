@@ -15,9 +15,15 @@ const camel = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase(
 
 /** What to change of the settings of a queue; null removes one. */
 export const settingsChange = (fields) =>
-  Object.fromEntries(Object.entries(fields ?? {}).map(([name, value]) => [camel(name), value]))
+  Object.fromEntries(
+    Object.entries(fields ?? {}).map(([name, value]) => [
+      camel(name),
+      value && name === 'rate' ? settingsChange(value) : value,
+    ]),
+  )
 
-export const settings = (found) => found && snake(found)
+export const settings = (found) =>
+  found && { ...snake(found), rate: found.rate && snake(found.rate) }
 
 export const counts = (found) => ({ ...snake(found), totals: snake(found.totals) })
 

@@ -143,6 +143,8 @@ def settings_change(request: Request) -> Request:
         name.removesuffix("_ms"): seconds(value) if name in times else value
         for name, value in request.get("change", {}).items()
     }
+    if rate := change.get("rate"):
+        change["rate"] = leaseq.Rate(rate["count"], seconds(rate["period_ms"]), rate.get("burst"))
     return change | {name: request[name] for name in ("revision",) if name in request}
 
 
@@ -150,17 +152,24 @@ def settings(found: leaseq.Settings | None) -> Request | None:
     if found is None:
         return None
     names = ("max_attempts", "max_dead", "max_retained", "revision", "paused")
-    times = ("retain", "max_dead_age", "max_retained_age", "paused_until")
-    return {name: getattr(found, name) for name in names} | {
-        f"{name}_ms": ms(getattr(found, name)) for name in times
+    times = ("retain", "max_dead_age", "max_retained_age", "paused_until", "rate_limited_until")
+    rate = found.rate and {
+        "count": found.rate.count,
+        "period_ms": ms(found.rate.period),
+        "burst": found.rate.burst,
     }
+    return (
+        {name: getattr(found, name) for name in names}
+        | {f"{name}_ms": ms(getattr(found, name)) for name in times}
+        | {"rate": rate}
+    )
 
 
 def counts(counted: leaseq.Counts) -> Request:
     totals = ("added", "leased", "completed", "expired", "failed", "died", "removed", "replaced")
     totals = (*totals, "expired_unleased", "cancelled")
     states = ("ready", "delayed", "leased", "dead", "completed", "cancelled")
-    names = (*states, "ready_by_priority", "paused")
+    names = (*states, "ready_by_priority", "paused", "rate_limited")
     return {name: getattr(counted, name) for name in names} | {
         "oldest_ready_ms": ms(counted.oldest_ready),
         "totals": {name: getattr(counted.totals, name) for name in totals},

@@ -21,10 +21,10 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
     let reply = engine.query(queue, Script::Counts, ALL, |_| ()).await?;
     let numbers = reply::list(reply)?;
     let numbers: Vec<i64> = numbers.into_iter().map(reply::number).collect::<Result<_>>()?;
-    let Ok(numbers) = <[i64; 27]>::try_from(numbers) else {
+    let Ok(numbers) = <[i64; 28]>::try_from(numbers) else {
         return Err(reply::unexpected("counts"));
     };
-    let [leased, delayed, dead, completed, cancelled, paused, age, rest @ ..] =
+    let [leased, delayed, dead, completed, cancelled, paused, limited, age, rest @ ..] =
         numbers.map(|n| n.max(-1));
     let n = |i: usize| rest[i].max(0) as u64;
     let ready_by_priority: [u64; 10] = std::array::from_fn(n);
@@ -38,6 +38,7 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
         cancelled: cancelled.max(0) as u64,
         oldest_ready: u64::try_from(age).ok().map(Duration::from_millis),
         paused: paused == 1,
+        rate_limited: limited == 1,
         totals: Totals {
             added: n(10),
             leased: n(11),

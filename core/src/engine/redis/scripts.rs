@@ -87,15 +87,17 @@ scripts! {
         parts ["keys" "now" "day" "number" "format" "incarnation" "lane" "notify_workers" "notify_cleaner" "large"
         "details" "delay" "moves" "add_begin" "add_plain"]
         extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings"
-        "incarnation" "lane" "notify_workers" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "unique"
-        "delete_items" "delete_extended" "conflicts" "add_begin" "add_extended"];
+        "incarnation" "lane" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves"
+        "has_passed" "unique" "delete_items" "delete_extended" "conflicts" "add_begin" "add_extended"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "pause_end" "lease"]
+        "plain_ends" "plain_sweep" "plain_rate" "due" "next_due" "large" "fitting" "put_back" "take" "pause_end"
+        "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings"
         "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "unique" "expiries"
         "delete_items" "delete_extended" "settings" "retain" "marks" "ends" "due" "next_due" "large" "fitting"
-        "put_back" "take" "results" "unleased" "renumber" "sweep_expiries" "sweep" "pause_end" "lease"];
+        "put_back" "take" "results" "unleased" "renumber" "sweep_expiries" "sweep" "pause_end" "rate" "rate_turns"
+        "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "number" "extended" "format_extended" "record"
@@ -103,13 +105,13 @@ scripts! {
         "large" "renumber" "settings" "retain" "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "plain_sweep" "due" "next_due" "large" "fitting" "put_back" "take" "pause_end" "lease"
-        "plain_states" "delete_items" "complete"]
+        "plain_ends" "plain_sweep" "plain_rate" "due" "next_due" "large" "fitting" "put_back" "take" "pause_end"
+        "lease" "plain_states" "delete_items" "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "number" "extended"
         "format_extended" "record" "endings" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "has_passed" "unique" "expiries" "delete_items" "delete_extended" "settings" "retain" "marks" "ends" "due"
         "next_due" "large" "fitting" "put_back" "take" "results" "unleased" "renumber" "sweep_expiries" "sweep"
-        "pause_end" "lease" "complete_extended"];
+        "pause_end" "rate" "rate_turns" "lease" "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
         extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery" "current"];
     SetProgress "set_progress" drains for [SetProgress]
@@ -158,11 +160,12 @@ scripts! {
         "notify_workers"];
     Resume "resume" drains for [SetPaused] parts ["keys" "now" "day" "lane" "notify_workers"];
     Configure "configure" drains for [Configure]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane" "pause_end"
-        "settings" "pack_settings"];
-    Settings "settings" reads for [Settings] parts ["keys" "now" "pause_end" "settings" "pack_settings"];
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane"
+        "notify_workers" "pause_end" "settings" "rate" "pack_settings"];
+    Settings "settings" reads for [Settings]
+        parts ["keys" "now" "pause_end" "settings" "rate" "pack_settings"];
     Drop "drop" drains for [DropQueue] parts ["keys" "now" "day" "extended" "format_extended" "touch"];
-    Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details" "pause_end"];
+    Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details" "pause_end" "settings" "rate"];
     Get "get" reads for [Get] parts ["keys" "now" "extended" "large" "fitting" "records" "extras"];
     List "list" reads for [List] parts ["keys" "now" "extended" "delivery" "large" "fitting" "records" "extras"];
     Outcomes "outcomes" reads for [Outcomes] parts ["keys" "now" "extended" "large" "has_passed" "outcomes"];
@@ -179,7 +182,7 @@ scripts! {
         "scan"];
     AuditCounts "audit_counts" drains for [Audit] parts ["keys" "now" "extended" "format_extended" "incarnation"];
     AuditSettings "audit_settings" drains for [Audit]
-        parts ["keys" "now" "extended" "format_extended" "pause_end" "settings" "pack_settings"];
+        parts ["keys" "now" "extended" "format_extended" "pause_end" "settings" "rate" "pack_settings"];
     MendStray "mend_stray" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "large" "record" "details" "delivery" "moves"
         "has_passed" "unique" "id_matches"];

@@ -50,7 +50,7 @@ pub(super) async fn configure(
             command.arg(setting.name()).arg(value);
         }
     };
-    let reply = engine.run(queue, Script::Configure, UP_TO_META, request_id, fill).await?;
+    let reply = engine.run(queue, Script::Configure, UP_TO_WAKE, request_id, fill).await?;
     let reply = reply::text(reply)?;
     let Some((answer, shown)) = reply.split_once(' ') else { return Ok(None) };
     if answer == "n" {
@@ -73,7 +73,9 @@ fn read(shown: &str) -> Result<(Settings, Stored)> {
     let unexpected = || reply::unexpected(shown);
     let mut words = shown.split(' ');
     let mut number = || words.next().and_then(|word| word.parse::<i64>().ok());
-    let (revision, paused) = number().zip(number()).ok_or_else(unexpected)?;
+    let (Some(revision), Some(paused), Some(opens)) = (number(), number(), number()) else {
+        return Err(unexpected());
+    };
     let paused = match paused {
         -1 => Paused::UntilResumed,
         0 => Paused::No,
@@ -87,5 +89,6 @@ fn read(shown: &str) -> Result<(Settings, Stored)> {
             stored.set(setting, value.parse().map_err(|_| unexpected())?);
         }
     }
-    Ok((Settings::new(stored, revision as u64, paused), stored))
+    let opens = u64::try_from(opens).ok().filter(|at| *at > 0);
+    Ok((Settings::new(stored, revision as u64, paused, opens), stored))
 }

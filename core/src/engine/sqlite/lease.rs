@@ -9,6 +9,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
 use super::mend::set_right;
+use super::rate::{self, Meter};
 use super::row::{COLUMNS, Data, Stored};
 use super::{expired, expiry, settings, sweep};
 use crate::engine::{LeaseRequest, Leased, LeasedItem, Token};
@@ -39,6 +40,8 @@ struct Outlook {
     expired: bool,
     /// When the next item is due or expires.
     next: Option<i64>,
+    /// How much of the rate is used up.
+    meter: Option<Meter>,
 }
 
 fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
@@ -53,6 +56,7 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
     let settings = settings::of(db, queue)?;
     let limits = [Setting::MaxDead, Setting::MaxDeadAge, Setting::MaxRetained];
     let limited = limits.into_iter().any(|limit| settings.get(limit) > 0);
+    let meter = rate::meter(db, queue, settings.rate())?;
     db.run(OUTLOOK, |s| {
         s.query_row([queue, db.now as i64], |row| {
             let next: [Option<i64>; 2] = [row.get(2)?, row.get(3)?];
@@ -60,7 +64,7 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
             let expired: bool = row.get(4)?;
             let sweeps = expired || limited || row.get(1)?;
             let paused = Paused::at(row.get(0)?, db.now);
-            Ok(Outlook { paused, sweeps, expired, next })
+            Ok(Outlook { paused, sweeps, expired, next, meter })
         })
     })
 }
@@ -72,13 +76,19 @@ pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>
     let outlook = outlook(db, queue)?;
     let Outlook { paused, sweeps, next, .. } = outlook;
     let is_due = next.is_some_and(|at| at <= db.now as i64);
-    if is_due
-        || (paused == Paused::No && any_ready(db, queue)?)
-        || (sweeps && sweep::any(db, queue)?)
-    {
+    if is_due || (sweeps && sweep::any(db, queue)?) {
         return Ok(None);
     }
-    nothing(outlook.next_look(next).map(|at| db.time_until(at)))
+    let mut look = outlook.next_look(next);
+    if paused == Paused::No && any_ready(db, queue)? {
+        // Only a writer can note that the clock was set back.
+        let Some(opens) = outlook.meter.filter(Meter::is_sound).and_then(|meter| meter.opens())
+        else {
+            return Ok(None);
+        };
+        look = earlier(look, opens as i64);
+    }
+    nothing(look.map(|at| db.time_until(at)))
 }
 
 fn any_ready(db: &Database, queue: i64) -> Result<bool> {
@@ -95,7 +105,7 @@ pub(super) fn lease(
     };
     let mut delta = CountDelta::default();
     let outlook = outlook(db, queue)?;
-    let Outlook { paused, sweeps, expired, mut next } = outlook;
+    let Outlook { paused, sweeps, expired, mut next, .. } = outlook;
     let (mut cut_short, mut stuck) = (false, false);
     if next.is_some_and(|at| at <= db.now as i64) {
         let moved = move_due(db, queue, MOVE_STEP, &mut delta)?;
@@ -116,8 +126,11 @@ pub(super) fn lease(
         items: Vec::new(),
     };
     if paused == Paused::No {
+        let mut allowed = outlook.meter.map_or(usize::MAX, |meter| meter.allowed());
         for group in wanted {
-            if !taking.take(db, queue, group, &mut delta)? {
+            let count = group.count.min(allowed);
+            allowed -= count;
+            if !taking.take(db, queue, LeaseRequest { count, ..*group }, &mut delta)? {
                 break;
             }
         }
@@ -127,7 +140,20 @@ pub(super) fn lease(
     delta.leases += items.len() as i64;
     db.count(queue, &delta)?;
     let ends = items.iter().map(|item| item.deadline_ms as i64);
-    let next = outlook.next_look(next);
+    let mut next = outlook.next_look(next);
+    if paused == Paused::No
+        && let Some(mut meter) = outlook.meter
+    {
+        meter.take(items.len());
+        if !items.is_empty() || !meter.is_sound() {
+            rate::write(db, queue, meter)?;
+        }
+        if let Some(opens) = meter.opens()
+            && any_ready(db, queue)?
+        {
+            next = earlier(next, opens as i64);
+        }
+    }
     let look_in = match next.into_iter().chain(ends).min() {
         _ if cut_short => Some(Duration::ZERO),
         _ if stuck => Some(STUCK),
@@ -152,11 +178,15 @@ struct Taking {
     items: Vec<LeasedItem>,
 }
 
+fn earlier(one: Option<i64>, other: i64) -> Option<i64> {
+    Some(one.map_or(other, |at| at.min(other)))
+}
+
 impl Outlook {
     /// When a lease may find more than now.
     fn next_look(&self, next: Option<i64>) -> Option<i64> {
         match self.paused {
-            Paused::Until(end) => Some(next.map_or(end as i64, |at| at.min(end as i64))),
+            Paused::Until(end) => earlier(next, end as i64),
             Paused::No | Paused::UntilResumed => next,
         }
     }
@@ -168,7 +198,7 @@ impl Taking {
         &mut self,
         db: &Database,
         queue: i64,
-        group: &LeaseRequest,
+        group: LeaseRequest,
         delta: &mut CountDelta,
     ) -> Result<bool> {
         let first = format!(
@@ -201,7 +231,7 @@ impl Taking {
                 continue;
             }
             let count = fit.len();
-            self.lease(db, queue, group, fit, delta)?;
+            self.lease(db, queue, &group, fit, delta)?;
             left -= count;
             if count < found {
                 self.cut_short = true;

@@ -44,6 +44,7 @@ mod process;
 mod progress;
 mod query;
 mod quiesce;
+mod rate;
 mod readable;
 mod reader;
 mod row;

@@ -298,7 +298,11 @@ impl Engine for SqliteEngine {
     ) -> Result<Option<Settings>> {
         let (name, change) = (queue.clone(), change.clone());
         let configure = move |db: &mut Database| settings::configure(db, &name, &change);
-        self.executor()?.run(true, request_id.until, configure).await
+        let executor = self.executor()?;
+        let configured = executor.run(true, request_id.until, configure).await?;
+        // The rate may allow more leases.
+        executor.notifier().changed(queue);
+        Ok(configured)
     }
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {

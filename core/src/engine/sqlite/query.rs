@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, params};
 use super::database::Database;
 use super::info::info;
 use super::row::{CANCELLED, COLUMNS, COMPLETED, Data, Stored, WITHOUT_DATA};
+use super::{rate, settings};
 use crate::Result;
 use crate::item::{Counts, ItemInfo, Totals};
 use crate::name::QueueName;
@@ -56,6 +57,8 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
             *kept = kept.saturating_sub(over as u64);
         }
     }
+    let meter = rate::meter(db, queue, settings::of(db, queue)?.rate())?;
+    counts.rate_limited = meter.is_some_and(|meter| meter.opens().is_some());
     counts.ready = counts.ready_by_priority.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
     // The front of a line is the oldest, unless items were released with a delay: reads the first few.
     let mut oldest: Option<i64> = None;

@@ -22,8 +22,10 @@ INSERT INTO meta VALUES (1, 0, 0, 0, 0);
 --   cancels    changes whenever the cancellation of leased items is requested
 --   paused     1 until it is resumed, or the time until which it is paused; 0, or a time that has passed, if it is not
 --   revision   goes up with each change of the settings; 0 if there was none
---   max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age   the settings; 0 if not set
+--   max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age, rate, rate_period, rate_burst   the
+--              settings; 0 if not set
 --   swept      when a cleaner has last deleted what the settings do not allow
+--   rate_used, rate_at   how much of the rate was used up at which time
 --   the others are totals
 CREATE TABLE queue (
     queue     INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -63,6 +65,11 @@ CREATE TABLE queue (
     max_retained     INTEGER NOT NULL DEFAULT 0,
     max_dead_age     INTEGER NOT NULL DEFAULT 0,
     max_retained_age INTEGER NOT NULL DEFAULT 0,
+    rate             INTEGER NOT NULL DEFAULT 0,
+    rate_period      INTEGER NOT NULL DEFAULT 0,
+    rate_burst       INTEGER NOT NULL DEFAULT 0,
+    rate_used        INTEGER NOT NULL DEFAULT 0,
+    rate_at          INTEGER NOT NULL DEFAULT 0,
     swept            INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 

@@ -1,8 +1,11 @@
 //! Settings of a queue, and pausing it.
 
-use rusqlite::{Row, params};
+use std::iter;
+
+use rusqlite::{Row, params_from_iter};
 
 use super::database::Database;
+use super::rate;
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::name::QueueName;
@@ -11,7 +14,7 @@ use crate::settings::{Configure, Pause, Paused, Setting, Settings, Stored};
 
 const READ: &str =
     "SELECT max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age,
-    revision, paused, swept FROM queue WHERE queue = ?1";
+    rate, rate_period, rate_burst, revision, paused, swept FROM queue WHERE queue = ?1";
 
 /// The settings of a queue. What is out of range counts as not set.
 pub(super) fn of(db: &Database, queue: i64) -> Result<Stored> {
@@ -23,18 +26,19 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
     for (column, setting) in Setting::ALL.into_iter().enumerate() {
         stored.set(setting, u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0));
     }
-    Ok(stored)
+    Ok(stored.whole())
 }
 
 fn read(db: &Database, queue: i64) -> Result<(Stored, Settings)> {
-    db.run(READ, |s| {
+    let (stored, revision, paused) = db.run(READ, |s| {
         s.query_row([queue], |row| {
             let stored = stored(row)?;
-            let revision = u64::try_from(row.get::<_, i64>(6)?).unwrap_or(0);
-            let paused = Paused::at(row.get(7)?, db.now);
-            Ok((stored, Settings::new(stored, revision, paused)))
+            let revision = u64::try_from(row.get::<_, i64>(9)?).unwrap_or(0);
+            Ok((stored, revision, Paused::at(row.get(10)?, db.now)))
         })
-    })
+    })?;
+    let opens = rate::meter(db, queue, stored.rate())?.and_then(|meter| meter.opens());
+    Ok((stored, Settings::new(stored, revision, paused, opens)))
 }
 
 /// For how long an item is retained that ends now, in ms. `own`: what its completion says, or else the item.
@@ -72,6 +76,7 @@ pub(super) fn configure(
     let queue = db.queue_or_new(name)?;
     // As on Redis, it follows the clock.
     let revision = (settings.revision + 1).max(db.now);
+    rate::change(db, queue, before.rate(), after.rate())?;
     write(db, queue, after, revision as i64)?;
     Ok(Some(read(db, queue)?.1))
 }
@@ -79,11 +84,11 @@ pub(super) fn configure(
 fn write(db: &mut Database, queue: i64, stored: Stored, revision: i64) -> Result<()> {
     const WRITE: &str =
         "UPDATE queue SET max_attempts = ?2, retain = ?3, max_dead = ?4, max_retained = ?5,
-        max_dead_age = ?6, max_retained_age = ?7, revision = ?8 WHERE queue = ?1";
-    let [attempts, retain, dead, retained, dead_age, retained_age] =
-        Setting::ALL.map(|setting| stored.get(setting) as i64);
-    let row = params![queue, attempts, retain, dead, retained, dead_age, retained_age, revision];
-    db.run(WRITE, |s| s.execute(row))?;
+        max_dead_age = ?6, max_retained_age = ?7, rate = ?8, rate_period = ?9, rate_burst = ?10,
+        revision = ?11 WHERE queue = ?1";
+    let settings = Setting::ALL.map(|setting| stored.get(setting) as i64);
+    let row = iter::once(queue).chain(settings).chain([revision]);
+    db.run(WRITE, |s| s.execute(params_from_iter(row)))?;
     db.forget_queues()
 }
 
@@ -112,9 +117,9 @@ pub(super) fn check(
     report: &mut DeepReport,
 ) -> Result<()> {
     let Some(queue) = db.queue(name)? else { return Ok(()) };
-    let found: [i64; 9] = db.run(READ, |s| {
+    let found: [i64; 12] = db.run(READ, |s| {
         s.query_row([queue], |row| {
-            let mut found = [0; 9];
+            let mut found = [0; 12];
             for (column, value) in found.iter_mut().enumerate() {
                 *value = row.get(column)?;
             }
@@ -148,8 +153,9 @@ pub(super) fn check(
             db.run(&set, |s| s.execute([queue, right]))?;
         }
     }
-    if mend && found[..6] != Setting::ALL.map(|setting| readable.get(setting) as i64) {
+    if mend && found[..9] != Setting::ALL.map(|setting| readable.get(setting) as i64) {
         write(db, queue, readable, next_revision)?;
     }
+    rate::check(db, queue, readable.rate(), mend, report)?;
     Ok(())
 }

@@ -1,8 +1,9 @@
--- Finds settings, a revision and a pause that cannot be read, or are out of range, and mends them. It ends no pause.
+-- Finds settings, a revision, a pause and the use of a rate that cannot be read, or are out of range, and mends them. It
+-- ends no pause.
 -- KEYS  see parts/keys.lua, up to META
 -- ARGV  [1] 1 to mend, 0 to check
 -- Reply what was wrong, as text
-local meta = redis.call('HMGET', META, 'format', 'revision', 'paused', 'settings', 'swept')
+local meta = redis.call('HMGET', META, 'format', 'revision', 'paused', 'settings', 'swept', 'rate_used', 'rate_look')
 local refused = ARGV[1] == '1' and refusal(meta[1])
 if refused then return refused end
 local wrong = {}
@@ -33,4 +34,14 @@ if readable ~= settings then
 end
 local swept = meta[5]
 if swept and not string.match(swept, '^%d+$') then mend('swept', swept) end
+
+-- Nobody sees what is used up of a rate that was removed.
+local known = unpack_settings(settings)
+local meter, rate_used, look = read_meter(known, meta[6]), meta[6], meta[7]
+local used, at = string.match(rate_used or '0 0', '^(%d+) (%d+)$')
+if meter and not (used and tonumber(used) <= meter.most and tonumber(at) <= now + 60000) then
+  mend('rate_used', rate_used, pack_meter(meter))
+end
+local looks_at = look and tonumber(string.match(look, '^(%d+) .+$'))
+if look and not (looks_at and meter and looks_at <= now + meter.period + 60000) then mend('rate_look', look) end
 return wrong

@@ -1,21 +1,23 @@
 -- Counts the items in each state. Reads the totals since the queue was made, and the age of the oldest
 -- ready item.
 -- KEYS  see parts/keys.lua, all
--- Reply leased, delayed, dead, completed, cancelled (those that are kept), paused (1 or 0), age in ms (-1: none is
---       ready), ready by priority 0 to 9, then the totals added, leased, completed, expired, failed, died, removed,
---       replaced, expired_unleased, cancelled
+-- Reply leased, delayed, dead, completed, cancelled (those that are kept), paused (1 or 0), whether the rate is used up
+--       (1 or 0), age in ms (-1: none is ready), ready by priority 0 to 9, then the totals added, leased, completed,
+--       expired, failed, died, removed, replaced, expired_unleased, cancelled
 local meta = redis.call('HMGET', META, 'paused', 'added', 'leased', 'completed', 'expired', 'failed', 'died', 'removed',
   'replaced', 'expired_unleased', 'cancelled', 'gone:0', 'gone:1', 'gone:2', 'gone:3', 'gone:4', 'gone:5', 'gone:6', 'gone:7',
-  'gone:8', 'gone:9')
+  'gone:8', 'gone:9', 'rate_used')
+local meter = read_meter(read_settings(), meta[22])
 local kept = '(' .. text(now)
 local reply = { redis.call('ZCARD', LEASED), redis.call('ZCARD', DELAYED), redis.call('ZCARD', DEAD),
   redis.call('ZCOUNT', COMPLETED, kept, '+inf'), redis.call('ZCOUNT', CANCELLED, kept, '+inf'),
-  pause_end(meta[1]) and 1 or 0, -1 }
+  pause_end(meta[1]) and 1 or 0,
+  meter and opens_at(meter) and 1 or 0, -1 }
 local oldest
 local budget = 800 -- entries to look at in all; most of them may be tombstones
 for p = 0, 9 do
   local length = redis.call('LLEN', KEYS[READY + p])
-  reply[8 + p] = math.max(0, length - (tonumber(meta[12 + p]) or 0))
+  reply[9 + p] = math.max(0, length - (tonumber(meta[12 + p]) or 0))
   -- The front of a list has the oldest item, unless one was released with a delay: look at a few.
   local items, place = 0, 0
   while place < length and items < 16 and budget > 0 do
@@ -32,6 +34,6 @@ for p = 0, 9 do
     end
   end
 end
-if oldest then reply[7] = math.max(0, now - oldest) end
-for i = 2, 11 do reply[16 + i] = tonumber(meta[i]) or 0 end
+if oldest then reply[8] = math.max(0, now - oldest) end
+for i = 2, 11 do reply[17 + i] = tonumber(meta[i]) or 0 end
 return reply

@@ -1,6 +1,6 @@
 -- Moves due and expired items, then takes items for the calls that wait. The items are in the lists of
--- parts/take.lua. Returns ms until the next item is due or expires, or a pause ends (-1: nothing is; 0: ask again now),
--- or an error for a queue that this script cannot change.
+-- parts/take.lua. Returns ms until the next item is due or expires, a pause ends, or the caller is to look whether the
+-- rate allows a lease (-1: nothing is; 0: ask again now), or an error for a queue that this script cannot change.
 -- ARGV[at]  poll interval: how long (ms) the caller waits before it asks again if there are too few items,
 --           0 if it does not wait; then to ARGV[to] groups of: how many items, duration in ms
 -- touched   how many items the script has handled before; half of the rest of 1,000 is for moving
@@ -20,19 +20,30 @@ local function lease(at, to, touched)
   sweep(100, 1048576)
   if paused and paused < (due or math.huge) then due = paused end
 
-  local more = not paused and take(at, wanted, touched)
+  local allowed = rates and not paused and rates.reserve(wanted) or wanted
+  local more = not paused and take(at, allowed, touched)
   local got = #numbers
   if got > 0 then
     redis.call('HSET', META, 'leased', text((meta[3] or 0) + got - double_count))
     if not due or soonest < due then due = soonest end
     notify_cleaner(meta[4], soonest)
   end
-  if more and (waiting > now or got < wanted) then more = redis.call('EXISTS', unpack(KEYS, READY)) > 0 end
+  if more and (waiting > now or got < wanted) then
+    more = redis.call('EXISTS', unpack(KEYS, READY, READY + 9)) > 0
+  end
+  local opens = rates and rates.settle(got - double_count)
   -- Who wants no item may have had the token for a time that others do not know.
-  if more then
+  if more and not opens then
     notify_workers(waiting, now)
   elseif got > 0 or wanted == 0 and due then
     notify_workers(waiting, due)
+  end
+  if more and opens then
+    more = false
+    -- A caller that has leased something waits behind the others.
+    local promise = got < wanted and poll_interval > 0 and now + poll_interval or 0
+    local is_to_look = rates.is_to_look(opens, got == 0 and promise > 0, math.max(waiting, promise))
+    if is_to_look and (not due or opens < due) then due = opens end
   end
 
   local look = due and math.max(0, due - now) or -1

@@ -1,0 +1,152 @@
+//! Calls that wait because the rate is used up, on the engine's own clock.
+
+use std::time::Duration;
+
+use leaseq::{Lease, LeaseOptions, Rate, WorkQueue};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::rate::{add, rate, set};
+use crate::support::rates::{self, Set, begin_of};
+use crate::support::*;
+
+/// Waiting calls poll every 2 s anyway: an earlier answer was a wake-up.
+const WOKEN: Duration = Duration::from_millis(1500);
+const LEASE: Duration = Duration::from_secs(60);
+
+fn waits() -> LeaseOptions {
+    LeaseOptions::new(LEASE).wait(secs(60))
+}
+
+/// Uses up the burst, and the time from which on leases are allowed one by one.
+async fn use_up(queue: &WorkQueue, rate: Rate) -> Set {
+    let set = Set { at: set(queue, rate).await.revision, rate };
+    let all = queue.lease_many(rate.burst as usize, at_once()).await.unwrap();
+    assert_eq!(all.len(), rate.burst as usize);
+    set
+}
+
+/// A call that has already asked for an item.
+async fn begin(queue: &WorkQueue, options: LeaseOptions) -> JoinHandle<Option<Lease>> {
+    let worker = queue.clone();
+    let call = tokio::spawn(async move { worker.lease(options).await.unwrap() });
+    for _ in 0..3 {
+        queue.counts().await.unwrap();
+    }
+    call
+}
+
+/// Leases and completes until `count` items are leased in all, and returns when each lease began.
+async fn work(queues: Vec<WorkQueue>, count: usize) -> Vec<u64> {
+    let mut workers = JoinSet::new();
+    let (sender, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    for queue in queues {
+        let sender = sender.clone();
+        workers.spawn(async move {
+            loop {
+                let lease = queue.lease(waits()).await.unwrap().expect("there are enough items");
+                if sender.send(begin_of(&lease, LEASE)).is_err() {
+                    return;
+                }
+                queue.complete(&lease).await.unwrap();
+            }
+        });
+    }
+    let mut all = Vec::new();
+    for _ in 0..count {
+        all.push(
+            tokio::time::timeout(WOKEN, begins.recv()).await.expect("one is allowed").unwrap(),
+        );
+    }
+    all
+}
+
+/// How late each lease began that was to begin in a series of one every `each` ms, at the best.
+fn lateness(begins: &[u64], each: u64) -> Vec<u64> {
+    let mut begins = begins.to_vec();
+    begins.sort_unstable();
+    let late = |pair: &[u64]| (pair[1] - pair[0]).saturating_sub(each);
+    let mut late: Vec<u64> = begins.windows(2).map(late).collect();
+    late.sort_unstable();
+    late
+}
+
+async fn one_client_wakes_each_time(bench: &Bench) {
+    let queue = bench.queue_in_real_time().await;
+    add(&queue, 60).await;
+    let set = use_up(&queue, rate(20, secs(1), 1)).await;
+    let begins = work(vec![queue.clone()], 20).await;
+    rates::check(&[set], &begins).unwrap();
+    let late = lateness(&begins, 50);
+    assert!(late[late.len() / 2] <= 10, "{late:?}");
+}
+
+/// No token is lost, however many wait: of those that wait, one wakes for each lease.
+async fn many_clients_share_it(bench: &Bench) {
+    let mut queues = Vec::new();
+    for _ in 0..8 {
+        let queue = bench.queue_in_real_time().await;
+        queues.extend([queue.clone(), queue]);
+    }
+    add(&queues[0], 200).await;
+    let set = use_up(&queues[0], rate(40, secs(1), 1)).await;
+    let begins = work(queues, 60).await;
+    rates::check(&[set], &begins).unwrap();
+    let late = lateness(&begins, 25);
+    assert!(late[late.len() / 2] <= 10, "{late:?}");
+}
+
+async fn another_rate_wakes(bench: &Bench) {
+    let (queue, other) = (bench.queue_in_real_time().await, bench.queue_in_real_time().await);
+    add(&other, 10).await;
+    let hour = secs(3_600);
+    use_up(&other, rate(1, hour, 1)).await;
+    for faster in [Some(rate(10, secs(1), 1)), Some(rate(1, hour, 2)), None] {
+        let waiting = begin(&queue, waits()).await;
+        assert!(!waiting.is_finished());
+        set(&other, faster).await;
+        tokio::time::timeout(WOKEN, waiting).await.expect("it wakes").unwrap().unwrap();
+        if faster.is_some() {
+            use_up_again(&other, rate(1, hour, 1)).await;
+        }
+    }
+}
+
+async fn use_up_again(queue: &WorkQueue, rate: Rate) {
+    set(queue, rate).await;
+    queue.lease_many(1, at_once()).await.unwrap();
+}
+
+async fn an_add_to_an_empty_queue_wakes(bench: &Bench) {
+    let (queue, other) = (bench.queue_in_real_time().await, bench.queue_in_real_time().await);
+    add(&other, 1).await;
+    use_up(&other, rate(5, secs(1), 1)).await;
+    let waiting = begin(&queue, waits()).await;
+    add(&other, 1).await;
+    tokio::time::timeout(WOKEN, waiting).await.expect("it wakes").unwrap().unwrap();
+}
+
+/// A call whose wait ends, or whose caller is gone, lets the next one look.
+async fn a_call_that_ends_keeps_nobody_waiting(bench: &Bench) {
+    let (first, second) = (bench.queue_in_real_time().await, bench.queue_in_real_time().await);
+    add(&first, 9).await;
+    for dropped in [false, true] {
+        set(&first, None).await;
+        use_up(&first, rate(1, ms(700), 1)).await;
+        let options = LeaseOptions::new(LEASE).wait(if dropped { secs(60) } else { ms(200) });
+        let ending = begin(&first, options).await;
+        let waiting = begin(&second, waits()).await;
+        match dropped {
+            true => ending.abort(),
+            false => assert!(ending.await.unwrap().is_none()),
+        }
+        tokio::time::timeout(WOKEN, waiting).await.expect("it wakes").unwrap().unwrap();
+    }
+}
+
+on_every_engine!(
+    one_client_wakes_each_time,
+    many_clients_share_it,
+    another_rate_wakes,
+    an_add_to_an_empty_queue_wakes,
+    a_call_that_ends_keeps_nobody_waiting,
+);
