@@ -480,6 +480,11 @@ typedef struct {
      */
     uint64_t died;
     /**
+     * Dead and retained items that were removed because the settings of the queue allow no more, or
+     * none so old.
+     */
+    uint64_t removed;
+    /**
      * Time until the next item is due or the next lease expires, in ms; -1 if there is neither.
      */
     int64_t next_in_ms;

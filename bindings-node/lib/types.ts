@@ -429,6 +429,8 @@ export interface LightReport {
   expired: number
   /** How many of those items are now dead because they reached their limit of attempts. */
   died: number
+  /** Dead and retained items removed because the settings allow no more, or none so old. */
+  removed: number
   /** Time until the next item is due or the next lease expires; `null` if there is neither. */
   nextInMs: number | null
 }

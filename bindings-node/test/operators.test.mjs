@@ -56,7 +56,7 @@ onEachEngine('operators', (place) => {
       const report = await queue.lightClean()
       return report.expired > 0 && report
     })
-    assert.deepEqual(report, { promoted: 0, expired: 1, died: 0, nextInMs: null })
+    assert.deepEqual(report, { promoted: 0, expired: 1, died: 0, removed: 0, nextInMs: null })
     const sound = await queue.check()
     assert.deepEqual([sound.sound, sound.items, sound.found], [true, 1, {}])
     assert.equal((await queue.deepClean()).sound, true)

@@ -81,7 +81,8 @@ impl Answer {
             }
             Answer::Light(report) => {
                 let next_in = report.next_in.map(|next_in| next_in.as_secs_f64());
-                let numbers = (report.promoted, report.expired, report.died, next_in);
+                let numbers =
+                    (report.promoted, report.expired, report.died, report.removed, next_in);
                 value!(py, "LightReport")?.call1(numbers)?
             }
             Answer::Names(names) => names.into_pyobject(py)?,

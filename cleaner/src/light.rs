@@ -122,12 +122,13 @@ async fn light_clean(shared: &Shared, queue: &WorkQueue) -> Result<LightReport> 
     let report = queue.light_clean().await?;
     if has_moved(&report) {
         let (promoted, expired, died) = (report.promoted, report.expired, report.died);
+        let removed = report.removed;
         shared.overview.metrics.light_seconds.observe(begun.elapsed().as_secs_f64());
-        tracing::info!(queue = queue.name(), promoted, expired, died, "light clean");
+        tracing::info!(queue = queue.name(), promoted, expired, died, removed, "light clean");
     }
     Ok(report)
 }
 
 fn has_moved(report: &LightReport) -> bool {
-    report.promoted + report.expired > 0
+    report.promoted + report.expired + report.removed > 0
 }

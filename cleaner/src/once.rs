@@ -58,10 +58,11 @@ async fn clean(client: &Client, settings: &Settings) -> Result<Output> {
         };
         let Some((light, deep)) = queues.of_queue(&name, cleaned.await)? else { continue };
         queues.lines.push(format!(
-            "queue {name}: {} promoted, {} expired, {} of them dead; {} items, {}",
+            "queue {name}: {} promoted, {} expired, {} of them dead, {} removed; {} items, {}",
             light.promoted,
             light.expired,
             light.died,
+            light.removed,
             deep.items,
             report::summary(&deep),
         ));

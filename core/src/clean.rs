@@ -19,6 +19,8 @@ pub struct LightReport {
     pub expired: u64,
     /// How many of those items are dead now, at their limit of attempts.
     pub died: u64,
+    /// Dead and retained items that were removed because the settings of the queue allow no more, or none so old.
+    pub removed: u64,
     /// When the next item is due or the next lease expires; `None` if there is neither.
     #[serde(rename = "next_in_ms", serialize_with = "serialize::ms")]
     pub next_in: Option<Duration>,

@@ -64,7 +64,8 @@ mod tests {
     #[test]
     fn reports_of_a_clean_have_the_names_of_the_contract() {
         let light = LightReport { promoted: 1, next_in: Some(Duration::MAX), ..Default::default() };
-        let expected = json!({ "promoted": 1, "expired": 0, "died": 0, "next_in_ms": u64::MAX });
+        let expected =
+            json!({ "promoted": 1, "expired": 0, "died": 0, "removed": 0, "next_in_ms": u64::MAX });
         assert_eq!(to_value(light).unwrap(), expected);
         let mut deep = DeepReport { items: 5, ..DeepReport::default() };
         assert_eq!(to_value(&deep).unwrap()["sound"], true);

@@ -324,6 +324,8 @@ class LightReport:
     """Expired leases that were reclaimed."""
     died: int
     """How many of those items are dead now, at their limit of attempts."""
+    removed: int
+    """Dead and retained items removed because the settings allow no more, or none so old."""
     next_in: float | None
     """Seconds until the next item is due or the next lease expires; `None` if there is neither."""
 

@@ -32,7 +32,7 @@ async fn once_cleans_check_looks_and_both_can_speak_json() {
         let (status, out, _) = run(&["--url", &place.url(), "--once"]);
         assert_eq!(
             (status, out.trim()),
-            (0, "queue q: 0 promoted, 0 expired, 0 of them dead; 2 items, sound")
+            (0, "queue q: 0 promoted, 0 expired, 0 of them dead, 0 removed; 2 items, sound")
         );
         let (status, out, _) = run(&["--url", &place.url(), "--check", "--queue", "nothing"]);
         assert_eq!((status, out.trim()), (0, "queue nothing: 0 items, sound"));

@@ -52,6 +52,7 @@ impl WorkQueue {
             total.promoted += step.promoted;
             total.expired += step.expired;
             total.died += step.died;
+            total.removed += step.removed;
             total.next_in = step.next_in;
             if !more {
                 return Ok(total);

@@ -41,7 +41,8 @@ async fn the_oldest_dead_items_are_removed(bench: &Bench) {
         bench.advance(ms(1));
     }
     configure(&queue, change().max_dead(3)).await;
-    queue.light_clean().await.unwrap();
+    assert_eq!(queue.light_clean().await.unwrap().removed, 2);
+    assert_eq!(queue.light_clean().await.unwrap().removed, 0);
     assert_eq!(ids_of(&queue, State::Dead).await, ["2", "3", "4"]);
     let counts = queue.counts().await.unwrap();
     assert_eq!((counts.dead, counts.totals.removed, counts.totals.died), (3, 2, 5));
@@ -119,7 +120,7 @@ async fn what_is_removed_leaves_nothing(bench: &Bench) {
         queue.fail(&take(&queue).await, "no", Duration::ZERO).await.unwrap();
         bench.advance(ms(1));
     }
-    queue.light_clean().await.unwrap();
+    assert_eq!(queue.light_clean().await.unwrap().removed, 2);
     assert_eq!(ids_of(&queue, State::Completed).await, ["b"]);
     assert_eq!(ids_of(&queue, State::Dead).await, ["dead b"]);
     assert_sound(&queue).await;

@@ -64,6 +64,7 @@ cJSON *say_light_report(const leaseq_light_report *report) {
     put(said, "promoted", report->promoted);
     put(said, "expired", report->expired);
     put(said, "died", report->died);
+    put(said, "removed", report->removed);
     put_unless(-1, said, "next_in_ms", report->next_in_ms);
     return said;
 }

@@ -177,7 +177,7 @@ def counts(counted: leaseq.Counts) -> Request:
 
 
 def light_report(report: leaseq.LightReport) -> Request:
-    fields = {name: getattr(report, name) for name in ("promoted", "expired", "died")}
+    fields = {name: getattr(report, name) for name in ("promoted", "expired", "died", "removed")}
     return fields | {"next_in_ms": ms(report.next_in)}
 
 

@@ -142,12 +142,13 @@ pub(super) async fn light_clean(
             command.arg(LIGHT_STEP);
         })
         .await?;
-    let [promoted, expired, died, unfinished, next]: [i64; 5] =
+    let [promoted, expired, died, removed, unfinished, next]: [i64; 6] =
         reply::numbers(&reply::text(reply)?)?;
     let report = LightReport {
         promoted: promoted as u64,
         expired: expired as u64,
         died: died as u64,
+        removed: removed as u64,
         next_in: u64::try_from(next).ok().map(Duration::from_millis),
     };
     let more = promoted.max(expired) >= LIGHT_STEP as i64 || unfinished == 1;

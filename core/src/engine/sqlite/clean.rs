@@ -24,6 +24,7 @@ pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightR
         promoted: moved.promoted,
         expired: moved.expired,
         died: moved.died,
+        removed: delta.removed.max(0) as u64,
         next_in: next.map(|at| db.time_until(at)),
     };
     let more = unfinished || moved.expired.max(moved.promoted) >= LIGHT_STEP as u64;

@@ -1,9 +1,10 @@
 -- Deletes items that have ended, the first of `numbers` whose records and results each have up to `room` bytes, but at
 -- least one. Counts those as removed that come behind the first `over`. `with_results`: whether they can have results,
--- which costs a call for each item. Returns whether some are left.
+-- which costs a call for each item. Returns whether some are left, and
+-- how many it has counted as removed.
 local function delete_ended(numbers, room, over, with_results)
   local found = #numbers
-  if found == 0 then return false end
+  if found == 0 then return false, 0 end
   local details = redis.call('HMGET', DETAILS, unpack(numbers))
   local fits, ids, known = fitting(details, room, 1), {}, {}
   if with_results then fits = fitting_results(numbers, fits, room) end
@@ -16,7 +17,7 @@ local function delete_ended(numbers, room, over, with_results)
   end
   delete_all_of(numbers, ids, known, details)
   if removed > 0 then redis.call('HINCRBY', META, 'removed', removed) end
-  return fits < found
+  return fits < found, removed
 end
 
 -- The next `limit` retained items of both kinds, those first whose time ends first.
@@ -34,7 +35,7 @@ local function next_retained(limit)
 end
 
 -- Deletes up to `limit` retained items: those whose time is over, and then the next ones, if the settings allow no more.
--- Returns whether there may be more.
+-- Returns whether there may be more, and how many of the next ones it has deleted.
 local function sweep_retained(limit, room)
   local numbers = {}
   for _, set in ipairs({ COMPLETED, CANCELLED }) do
@@ -48,11 +49,12 @@ local function sweep_retained(limit, room)
     for _, number in ipairs(next_retained(math.min(excess, limit) - over)) do numbers[#numbers + 1] = number end
   end
   local found = #numbers
-  return delete_ended(numbers, room, over, true) or found == limit
+  local left, removed = delete_ended(numbers, room, over, true)
+  return left or found == limit, removed
 end
 
 -- Deletes up to `limit` dead items, the oldest, if the settings allow no more or none so old. Returns whether there may
--- be more.
+-- be more, and how many it has deleted.
 local function sweep_dead(limit, room)
   local settings, numbers = read_settings(), {}
   local excess = settings.max_dead and redis.call('ZCARD', DEAD) - settings.max_dead or 0
@@ -64,7 +66,8 @@ local function sweep_dead(limit, room)
     numbers = redis.call('ZRANGE', DEAD, 0, math.min(excess, limit) - 1)
   end
   local found = #numbers
-  return delete_ended(numbers, room, 0, false) or found == limit
+  local left, removed = delete_ended(numbers, room, 0, false)
+  return left or found == limit, removed
 end
 
 -- Ends the reserved times of unique keys. A key stays taken if the item that owns it has not ended.
@@ -82,11 +85,12 @@ end
 
 -- Deletes retained items whose time is over, ends the reserved times of unique keys, makes items dead that have
 -- expired, and deletes what the settings allow no longer: at most `limit` of each. `room`: at most how many bytes are
--- deleted, and how many copied. Returns whether there may be more.
+-- deleted, and how many copied. Returns whether there may be more, and how many were removed because of the settings.
 local function sweep(limit, room)
-  local more = sweep_retained(limit, room)
+  local more, retained = sweep_retained(limit, room)
   local keys = redis.call('ZRANGE', TIMERS, '-inf', now, 'BYSCORE', 'LIMIT', 0, MAX_KEYS)
   if #keys > 0 then end_reservations(keys) end
   more = sweep_expiries(limit, room) or more or #keys == MAX_KEYS
-  return sweep_dead(limit, room) or more
+  local more_dead, dead = sweep_dead(limit, room)
+  return more_dead or more, retained + dead
 end
