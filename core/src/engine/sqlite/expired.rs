@@ -12,26 +12,67 @@ use crate::Result;
 use crate::engine::Ended;
 use crate::item::{NOT_LEASED, State};
 
-/// Makes an item dead that has expired, and was in this state.
+/// An item that has expired, and the state and priority that it had.
+pub(super) struct Expired {
+    pub(super) number: i64,
+    pub(super) state: State,
+    pub(super) priority: u8,
+}
+
+/// Makes items dead that have expired, all with the same few statements.
 pub(super) fn die(
     db: &Database,
     queue: i64,
-    number: i64,
-    state: State,
-    priority: u8,
+    items: &[Expired],
     delta: &mut CountDelta,
 ) -> Result<()> {
     const DIE: &str =
         "UPDATE item SET state = 3, sort_key = ?2, position = 0, front = 0, error = ?3
-        WHERE number = ?1";
-    db.run(DIE, |s| s.execute(params![number, db.now as i64, NOT_LEASED]))?;
-    expiry::end(db, number)?;
-    unique::release(db, queue, number)?;
-    delta.count(state, priority, -1);
-    delta.count(State::Dead, priority, 1);
-    delta.died += 1;
-    delta.expired_unleased += 1;
-    outcomes::report_number(db, queue, number, Ended::Dead)
+        WHERE number IN (SELECT value FROM json_each(?1))";
+    const END: &str = concat!(
+        "UPDATE extra SET expires_at = NULL, ended_at = NULL, result = NULL, ",
+        readable!(),
+        " WHERE number IN (SELECT value FROM json_each(?1)) AND expires_at IS NOT NULL"
+    );
+    const OWNERS: &str = "SELECT number FROM extra
+        WHERE number IN (SELECT value FROM json_each(?1)) AND unique_key IS NOT NULL";
+    if items.is_empty() {
+        return Ok(());
+    }
+    let numbers = items.iter().map(|item| item.number.to_string()).collect::<Vec<_>>().join(",");
+    let numbers = format!("[{numbers}]");
+    db.run(DIE, |s| s.execute(params![numbers, db.now as i64, NOT_LEASED]))?;
+    db.run(END, |s| s.execute([&numbers]))?;
+    for owner in db.rows(OWNERS, [&numbers], |row| row.get(0))? {
+        unique::release(db, queue, owner)?;
+    }
+    for Expired { number, state, priority } in items {
+        delta.count(*state, *priority, -1);
+        delta.count(State::Dead, *priority, 1);
+        outcomes::report_number(db, queue, *number, Ended::Dead)?;
+    }
+    delta.died += items.len() as i64;
+    delta.expired_unleased += items.len() as i64;
+    Ok(())
+}
+
+/// Makes ready items dead that have expired, the first by time: how many of the next `limit` were ready.
+pub(super) fn die_ready(
+    db: &Database,
+    queue: i64,
+    limit: usize,
+    delta: &mut CountDelta,
+) -> Result<usize> {
+    const PASSED: &str = "SELECT passed.number, item.priority
+        FROM (SELECT number FROM extra WHERE queue = ?1 AND expires_at BETWEEN 0 AND ?2
+            ORDER BY expires_at LIMIT ?3) AS passed
+        CROSS JOIN item ON item.number = passed.number WHERE item.state = 0";
+    let passed = params![queue, db.now as i64, limit as i64];
+    let ready = db.rows(PASSED, passed, |row| {
+        Ok(Expired { number: row.get(0)?, state: State::Ready, priority: read_priority(row, 1)? })
+    })?;
+    die(db, queue, &ready, delta)?;
+    Ok(ready.len())
 }
 
 /// Makes items dead that have expired: at most `limit`, and about `room` bytes. Each is a new generation, as a buried
@@ -58,21 +99,23 @@ pub(super) fn sweep(
         let size = row.get_ref(3)?.as_i64().unwrap_or(0);
         Ok((row.get(0)?, read_state(row, 1)?, read_priority(row, 2)?, size))
     })?;
-    let full = found.len() == limit;
+    let (mut more, mut expired) = (found.len() == limit, Vec::new());
     for (number, state, priority, size) in found {
         match state {
             Some(State::Leased) => _ = db.run(SEEN_LEASED, |s| s.execute([number]))?,
             Some(state @ (State::Ready | State::Delayed)) => {
                 if room <= 0 {
-                    return Ok(true);
+                    more = true;
+                    break;
                 }
                 room -= size;
                 let number = renumber(db, queue, number)?;
-                die(db, queue, number, state, priority, delta)?;
+                expired.push(Expired { number, state, priority });
             }
             // Only another program can have left the time of an item that has ended.
             _ => expiry::end(db, number)?,
         }
     }
-    Ok(full)
+    die(db, queue, &expired, delta)?;
+    Ok(more)
 }

@@ -8,6 +8,7 @@ use rusqlite::params;
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
+use super::expired::Expired;
 use super::mend::set_right;
 use super::rate::{self, Meter};
 use super::row::{COLUMNS, Data, Stored};
@@ -26,6 +27,8 @@ const MEND_STEP: usize = 2_000;
 /// Limits of the retained items that one lease deletes, and of their bytes.
 const SWEEP_STEP: usize = 100;
 const SWEEP_BYTES: i64 = 1 << 20;
+/// How many expired items are looked for together.
+const EXPIRE_STEP: usize = 500;
 /// When to ask again if items that are due cannot be moved.
 const STUCK: Duration = Duration::from_secs(1);
 
@@ -215,14 +218,21 @@ impl Taking {
             if !broken.is_empty() {
                 // No item overtakes one that becomes readable: reads the line again.
                 self.mended += broken.len();
+                let mut expired = Vec::new();
                 for item in broken {
                     match item.broken.any() {
                         true => set_right(db, &item, delta)?,
-                        false => {
-                            let (number, priority) = (item.number, item.priority);
-                            expired::die(db, queue, number, State::Ready, priority, delta)?;
-                        }
+                        false => expired.push(Expired {
+                            number: item.number,
+                            state: State::Ready,
+                            priority: item.priority,
+                        }),
                     }
+                }
+                if !expired.is_empty() {
+                    expired::die(db, queue, &expired, delta)?;
+                    // Many may follow. One after the other would take a few statements for each.
+                    self.mended += expired::die_ready(db, queue, EXPIRE_STEP, delta)?;
                 }
                 if self.mended >= MEND_STEP {
                     self.cut_short = true;

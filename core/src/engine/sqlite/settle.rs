@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::count_delta::CountDelta;
 use super::database::Database;
+use super::expired::Expired;
 use super::mend::set_right;
 use super::row::{
     COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
@@ -193,7 +194,8 @@ pub(super) fn release(
             cancel::end(db, queue, number, retain, &mut delta)?;
         } else if found.more && expiry::time_is_over(db, number)? {
             // It has expired while it was leased.
-            expired::die(db, queue, number, state, found.priority, &mut delta)?;
+            let expired = Expired { number, state, priority: found.priority };
+            expired::die(db, queue, &[expired], &mut delta)?;
         }
         answers[i] = true;
     }
