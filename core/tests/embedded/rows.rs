@@ -58,7 +58,7 @@ fn hurt(place: &Place, sql: &str) {
     let strict = |from: &str, to: &str| {
         let change = format!(
             "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '{from}', '{to}')
-             WHERE name IN ('item', 'large', 'extra', 'unique_key'); PRAGMA writable_schema = RESET;"
+             WHERE name IN ('item', 'large', 'extra', 'unique_key', 'queue'); PRAGMA writable_schema = RESET;"
         );
         connection.execute_batch(&change).unwrap();
     };
@@ -515,4 +515,21 @@ async fn a_rate_out_of_range_is_mended() {
         assert_eq!(queue.counts().await.unwrap().rate_limited, limited, "{damage}");
         assert_eq!(queue.settings().await.unwrap().rate, whole.then_some(rate), "{damage}");
     }
+}
+
+/// The doctor looks at queues by name. One that cannot be read does not hide those behind it.
+#[tokio::test]
+async fn the_doctor_looks_at_queues_behind_an_unreadable_one() {
+    let place = Place::new();
+    let client = leaseq::Client::connect(&place.url()).await.unwrap();
+    for name in ["a", "b"] {
+        assert!(client.queue(name).unwrap().add_item(item("x")).await.unwrap());
+    }
+    let many = "UPDATE queue SET dead = 100001 WHERE name = 'b'";
+    hurt(&place, &format!("UPDATE queue SET dead = 'text' WHERE name = 'a'; {many}"));
+    client.queue("a").unwrap().counts().await.unwrap_err();
+    let diagnosis = client.doctor().await.unwrap();
+    let about = |queue: &str| diagnosis.advice.iter().any(|advice| advice.found.contains(queue));
+    assert!(about("queue b keeps 100001 dead items"), "{diagnosis:?}");
+    assert!(!about("queue a "), "{diagnosis:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use leaseq::{Client, Diagnosis, Durability, ErrorKind};
+use leaseq::{Client, Diagnosis, Durability, ErrorKind, Item, SettingsChange};
 use leaseq_test_support::{Cluster, RedisServer};
 use tokio::task::block_in_place;
 
@@ -125,4 +125,24 @@ async fn the_doctor_says_what_is_waited_for() {
     let more = Client::connect(&url).await.unwrap().doctor().await.unwrap();
     let problem = more.advice.iter().find(|advice| advice.found.contains("1 replicas"));
     assert!(problem.is_some_and(|advice| advice.problem), "{more:?}");
+}
+
+/// Queues are looked at by name. One that cannot be read does not hide those behind it.
+#[tokio::test]
+async fn a_queue_behind_an_unreadable_one_is_looked_at() {
+    let server = RedisServer::start();
+    let client = client(&server.url(), 5_000).await;
+    for name in ["a", "b"] {
+        assert!(client.queue(name).unwrap().add_item(Item::new("data")).await.unwrap());
+    }
+    server.cli(&["SET", "leaseq:{a}:dead", "no set"]);
+    let fill = "for i = 1, 100001 do redis.call('ZADD', KEYS[1], i, i) end";
+    server.cli(&["EVAL", fill, "1", "leaseq:{b}:dead"]);
+    let diagnosis = client.doctor().await.unwrap();
+    assert!(finds(&diagnosis, "queue b keeps 100001 dead items"), "{diagnosis:?}");
+    assert!(!finds(&diagnosis, "queue a "), "{diagnosis:?}");
+    let limit = SettingsChange::new().max_dead(1_000_000);
+    client.queue("b").unwrap().configure(limit).await.unwrap();
+    let diagnosis = client.doctor().await.unwrap();
+    assert!(!finds(&diagnosis, "queue b "), "{diagnosis:?}");
 }
