@@ -76,6 +76,8 @@ mod plain {
         hostile_in_memory "hostile" Memory;
         hostile_in_a_file "hostile" File;
         hostile_on_redis "hostile" Redis;
+        cancelled_in_a_file "cancelled" File;
+        cancelled_on_redis "cancelled" Redis;
         history_in_memory "history" Memory;
         history_in_a_file "history" File;
         history_on_redis "history" Redis;
