@@ -22,6 +22,7 @@ mod lost_replies;
 mod outcomes;
 mod pair;
 mod places;
+mod progress;
 mod replica;
 mod restart;
 mod rights;

@@ -126,11 +126,14 @@ impl Reports {
                 match self.send_part(part, until).await {
                     Ok(()) => failing = false,
                     Err(error) => {
-                        if !std::mem::replace(&mut failing, true) {
-                            tracing::warn!(%queue, %error, "progress is not stored for now");
-                        }
-                        if error.kind().is_retryable() && !closes {
+                        // Repeating a request that cannot succeed would help nobody.
+                        let again = error.kind().is_retryable() && !closes;
+                        if again {
                             self.put_back(part);
+                        }
+                        if !std::mem::replace(&mut failing, true) {
+                            let lost = if again { "for now" } else { "and is lost" };
+                            tracing::warn!(%queue, %error, "progress is not stored {lost}");
                         }
                     }
                 }
