@@ -95,6 +95,31 @@ async fn many_clients_share_it(bench: &Bench) {
     assert!(late[late.len() / 2] <= 10, "{late:?}");
 }
 
+/// Each client gets its turn, although all have calls that wait at any time.
+async fn all_clients_get_their_share(bench: &Bench) {
+    const CLIENTS: usize = 4;
+    let own = bench.queue_in_real_time().await;
+    add(&own, 200).await;
+    use_up(&own, rate(50, secs(1), 1)).await;
+    let (sender, mut leased) = tokio::sync::mpsc::unbounded_channel();
+    let mut workers = JoinSet::new();
+    for client in 0..CLIENTS {
+        let queue = bench.queue_in_real_time().await;
+        for _ in 0..3 {
+            let (queue, sender) = (queue.clone(), sender.clone());
+            workers.spawn(async move {
+                while queue.lease(waits()).await.unwrap().is_some() && sender.send(client).is_ok() {
+                }
+            });
+        }
+    }
+    let mut shares = [0; CLIENTS];
+    for _ in 0..80 {
+        shares[tokio::time::timeout(WOKEN, leased.recv()).await.unwrap().unwrap()] += 1;
+    }
+    assert!(shares.iter().all(|share| *share >= 5), "{shares:?}");
+}
+
 async fn another_rate_wakes(bench: &Bench) {
     let (queue, other) = (bench.queue_in_real_time().await, bench.queue_in_real_time().await);
     add(&other, 10).await;
@@ -146,6 +171,7 @@ async fn a_call_that_ends_keeps_nobody_waiting(bench: &Bench) {
 on_every_engine!(
     one_client_wakes_each_time,
     many_clients_share_it,
+    all_clients_get_their_share,
     another_rate_wakes,
     an_add_to_an_empty_queue_wakes,
     a_call_that_ends_keeps_nobody_waiting,
