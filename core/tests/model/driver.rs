@@ -116,7 +116,8 @@ impl Driver<'_> {
             93..94 => self.drop_queue(&queue).await,
             94..95 => self.get(&queue).await,
             95..96 => self.get_many(&queue).await,
-            96..98 => self.counts(&queue).await,
+            96..97 => self.outcome(&queue).await,
+            97..98 => self.counts(&queue).await,
             _ => self.list(&queue).await,
         }
     }

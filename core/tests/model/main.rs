@@ -10,6 +10,7 @@ mod cancel;
 mod driver;
 mod ends;
 mod model;
+mod outcomes;
 mod settings;
 mod steps;
 #[path = "../support/mod.rs"]
