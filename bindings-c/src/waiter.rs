@@ -109,7 +109,8 @@ impl leaseq_waiter {
 }
 
 /// A waiter for leases of this queue; leaseq_waiter_begin() starts it. It may outlive the queue's
-/// handle.
+/// handle. It is for leases only: for the ends of items, an event loop runs leaseq_queue_outcome() on a
+/// thread.
 /// @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left;
 /// `LEASEQ_INVALID` for NULL.
 #[unsafe(no_mangle)]
