@@ -82,7 +82,7 @@ operations! {
     Revise "revise" Batch roles [Operator] calls ["revise", "revise_many"];
     Cancel "cancel" Batch roles [Producer, Operator] calls ["cancel", "cancel_many"];
     Outcomes "outcomes" Repeatable roles [Producer, Monitor, Operator] calls [];
-    AwaitOutcomes "await_outcomes" Repeatable roles [Producer, Operator] calls ["outcome", "outcome_many"];
+    AwaitOutcomes "await_outcomes" Repeatable roles [Producer, Operator] calls ["outcome", "outcome_many"] rust outcome_many_until;
     Cancellations "cancellations" Repeatable roles [Worker] calls [];
     Purge "purge" Step roles [Operator] calls ["purge"];
     LightClean "light_clean" Step roles [Cleaner] calls ["light_clean"];
