@@ -256,6 +256,10 @@ pub(super) enum ServerClock {
     Jumps,
 }
 
+/// The highest rate that operators set, in leases a second, and the burst of all rates.
+pub(super) const HIGHEST_RATE: u64 = 200;
+pub(super) const BURST: u64 = 10;
+
 #[derive(Debug, Default)]
 pub(super) struct History {
     pub(super) adds: Vec<Add>,
@@ -268,6 +272,8 @@ pub(super) struct History {
     /// When [`left`](History::left) was read.
     pub(super) left_at: Option<Span>,
     pub(super) probes: Vec<Probe>,
+    /// Since when the queue has a rate, by the server's clock in ms.
+    pub(super) rated_since: Option<u64>,
     /// `None` if the server lost its counts with other data.
     pub(super) totals: Option<Totals>,
     pub(super) clock: ServerClock,

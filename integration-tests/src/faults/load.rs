@@ -43,6 +43,8 @@ pub(super) struct Load {
     pub(super) mix: Mix,
     /// After so many completions calls use what makes a queue extended; `None`: the queue stays plain.
     extends_after: Option<u64>,
+    /// Whether operators set a rate, once the queue is extended.
+    has_rate: bool,
     next_add: AtomicU64,
     next_data: AtomicU64,
     backlog: AtomicI64,
@@ -50,12 +52,18 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn new(recorder: Arc<Recorder>, mix: Mix, extends_after: Option<u64>) -> Self {
+    pub(super) fn new(
+        recorder: Arc<Recorder>,
+        mix: Mix,
+        extends_after: Option<u64>,
+        has_rate: bool,
+    ) -> Self {
         Load {
             recorder,
             stage: watch::channel(Stage::Load).0,
             mix,
             extends_after,
+            has_rate,
             next_add: AtomicU64::new(0),
             next_data: AtomicU64::new(0),
             backlog: AtomicI64::new(0),
@@ -85,6 +93,11 @@ impl Load {
     /// Whether calls may use what makes a queue extended.
     pub(super) fn is_extended(&self) -> bool {
         self.extends_after.is_some_and(|completions| self.completed() >= completions)
+    }
+
+    /// Whether operators set a rate now.
+    pub(super) fn is_rated(&self) -> bool {
+        self.has_rate && self.is_extended()
     }
 
     /// How many items producers have made so far.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::history::{Change, Id, Look, Seen, Span, What};
+use super::history::{BURST, Change, HIGHEST_RATE, Id, Look, Seen, Span, What};
 use super::item::{has_single_id, id_of, is_single};
 use super::load::{Load, Stage, rest};
 use super::rng::{SeededRng, digest};
@@ -23,6 +23,7 @@ pub(super) async fn operate(load: Arc<Load>, worker_slot: Arc<WorkerSlot>, mut r
         let Some(process) = worker_slot.process().await else { continue };
         let operator = Operator { load: &load, who: &worker_slot.name, process: &process };
         let failed = match rng.number(0..100) {
+            0..=9 if load.is_rated() => operator.set_rate(&mut rng).await,
             0..=44 => operator.look_and_change(&mut rng).await,
             45..=54 => operator.change_dead(&mut rng).await,
             55..=59 => operator.count().await,
@@ -117,6 +118,19 @@ impl Operator<'_> {
             return Some(());
         }
         self.change(targets, rng).await
+    }
+
+    /// Sets one of the rates. All have the same burst, so that the checker knows what is allowed whichever holds.
+    async fn set_rate(&self, rng: &mut SeededRng) -> Option<()> {
+        let count = *rng.pick(&[HIGHEST_RATE / 2, HIGHEST_RATE]);
+        let rate = json!({ "count": count, "period_ms": 1_000, "burst": BURST });
+        let (answer, _) =
+            self.read(json!({ "op": "configure", "change": { "rate": rate } })).await?;
+        // A revision is the server's time at the last change.
+        let since = answer["revision"].as_u64()?;
+        let mut history = self.load.recorder.history();
+        history.rated_since = Some(history.rated_since.map_or(since, |first| first.min(since)));
+        Some(())
     }
 
     async fn count(&self) -> Option<()> {

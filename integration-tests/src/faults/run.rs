@@ -76,7 +76,8 @@ pub(super) async fn play(
     let mut extending = rng("extended");
     let is_extended = fault.extended || extending.chance(50);
     let extends_after = is_extended.then(|| extending.number(0..EXTENDED));
-    let load = Arc::new(Load::new(recorder.clone(), fault.mix, extends_after));
+    let has_rate = extending.chance(50);
+    let load = Arc::new(Load::new(recorder.clone(), fault.mix, extends_after, has_rate));
     let mut producers: Vec<JoinHandle<()>> = Vec::new();
     let mut workers: Vec<JoinHandle<()>> = Vec::new();
     for worker_slot in &pool.worker_slots {

@@ -15,6 +15,7 @@ mod lasting;
 mod leases;
 mod life;
 mod names;
+mod rates;
 mod refusals;
 mod results;
 #[cfg(test)]
@@ -49,6 +50,7 @@ pub(super) fn check(history: &History) -> CheckReport {
     results::check(&index, &mut found);
     expiry::check(&index, &mut found);
     totals::check(&index, &mut found);
+    rates::check(&index, &mut found);
     let all = found.len();
     let excuses = excuses(history);
     found

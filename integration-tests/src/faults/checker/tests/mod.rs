@@ -28,6 +28,7 @@ mod changes;
 mod completes;
 mod leases;
 mod names;
+mod rates;
 mod results;
 mod totals;
 

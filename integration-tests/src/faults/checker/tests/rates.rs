@@ -1,0 +1,37 @@
+//! The rate of the queue. See [`super`] for how to read the histories.
+
+use crate::faults::checker::history_builder::{CLOCK, HistoryBuilder};
+use crate::faults::history::Outcome::Yes;
+use crate::faults::history::{How, ServerClock};
+
+/// Items that are leased at these times and completed.
+fn leased_at(times: &[u64]) -> HistoryBuilder {
+    let mut builder = HistoryBuilder::new();
+    builder.0.rated_since = Some(CLOCK);
+    for (n, at) in times.iter().enumerate() {
+        let id = format!("item {n}");
+        builder.add(0, &id, n as u64, Yes);
+        let lease = builder.lease(*at, &id, n as u64);
+        builder.settle(at + 2, lease, How::Complete, Yes);
+    }
+    builder
+}
+
+#[test]
+fn leases_beyond_the_rate_are_caught() {
+    let burst = [100; 10];
+    // One more each 5 ms; deadlines are exact to 2 ms.
+    leased_at(&[&burst[..], &[105, 110, 115, 1_000]].concat()).is_clean();
+    for more in [&[100][..], &[102], &[105, 106], &[105, 110, 115, 116]] {
+        leased_at(&[&burst[..], more].concat()).is_caught("than the rate allows");
+    }
+    let late: Vec<u64> = (0..400).map(|n| 500 + 4 * n).collect();
+    leased_at(&late).is_caught("than the rate allows");
+    // Before it was set, and whatever a clock that jumps says.
+    let mut early = leased_at(&[50; 30]);
+    early.0.rated_since = Some(CLOCK + 60);
+    early.is_clean();
+    let mut jumps = leased_at(&[50; 30]);
+    jumps.0.clock = ServerClock::Jumps;
+    jumps.is_clean();
+}
