@@ -49,7 +49,7 @@ pub(crate) struct Dispatch {
     pub(crate) release: Batcher<ItemOp<Release, bool>>,
     pub(crate) fail: Batcher<ItemOp<Fail, Option<State>>>,
     pub(crate) remove: Batcher<ItemOp<Target, bool>>,
-    pub(crate) requeue: Batcher<ItemOp<Target, bool>>,
+    pub(crate) requeue: Batcher<ItemOp<Target, Option<bool>>>,
     pub(crate) bury: Batcher<ItemOp<Bury, Option<bool>>>,
     pub(crate) revise: Batcher<ItemOp<Revise, Option<bool>>>,
     pub(crate) cancel: Batcher<ItemOp<Target, Option<bool>>>,

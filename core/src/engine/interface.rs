@@ -116,14 +116,15 @@ pub(crate) trait Engine: Send + Sync + 'static {
         request_id: &RequestId,
     ) -> Result<Vec<bool>>;
 
+    /// `None`: not executed; the caller asks again in another request. The first item always has an answer.
     async fn requeue(
         &self,
         queue: &QueueName,
         items: &[Target],
         request_id: &RequestId,
-    ) -> Result<Vec<bool>>;
+    ) -> Result<Vec<Option<bool>>>;
 
-    /// `None`: not executed; the caller asks again in another request. The first item always has an answer.
+    /// `None`: as for [`requeue`](Engine::requeue).
     async fn bury(
         &self,
         queue: &QueueName,
@@ -131,7 +132,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
         request_id: &RequestId,
     ) -> Result<Vec<Option<bool>>>;
 
-    /// `None`: as for [`bury`](Engine::bury).
+    /// `None`: as for [`requeue`](Engine::requeue).
     async fn revise(
         &self,
         queue: &QueueName,

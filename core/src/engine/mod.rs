@@ -15,7 +15,7 @@ pub(crate) use self::generation::Generation;
 pub(crate) use self::interface::Engine;
 pub(crate) use self::pace::pause;
 pub(crate) use self::values::{
-    Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, Ended, EndingPlace,
+    AddedWith, Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, Ended, EndingPlace,
     EndingReport, Endings, Extend, Fail, Found, LeaseRequest, LeaseStatus, Leased, LeasedItem,
     ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Target, Token, Turn,
 };

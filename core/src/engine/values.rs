@@ -42,6 +42,7 @@ pub(crate) struct LeasedItem {
     pub(crate) token: Token,
     pub(crate) id: Bytes,
     pub(crate) data: Bytes,
+    pub(crate) added_with: Option<Arc<AddedWith>>,
     pub(crate) priority: u8,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) failures: u32,
@@ -51,6 +52,15 @@ pub(crate) struct LeasedItem {
     pub(crate) duration_ms: u64,
     /// Milliseconds since 1970 on the engine's clock.
     pub(crate) deadline_ms: u64,
+}
+
+/// What an item was added with that matters at its end. An engine may let its client keep it, so that it need not
+/// read the item again; `None` stands for the defaults.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct AddedWith {
+    /// How long the item is retained after its completion; 0: not.
+    pub(crate) retain_ms: u64,
+    pub(crate) unique: Option<Bytes>,
 }
 
 #[derive(Debug)]
@@ -65,6 +75,8 @@ pub(crate) struct Complete {
     pub(crate) token: Token,
     pub(crate) id: Bytes,
     pub(crate) strict: bool,
+    /// Of the leased item.
+    pub(crate) added_with: Option<Arc<AddedWith>>,
     /// How long the item is retained, instead of what it was added with.
     pub(crate) retain_ms: Option<u64>,
     pub(crate) result: Option<Bytes>,

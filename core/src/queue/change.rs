@@ -53,7 +53,7 @@ impl WorkQueue {
         let mut until = self.dispatch.open().await?;
         let mut requeued = Vec::with_capacity(items.len());
         for chunk in items.chunks(MAX_BATCH) {
-            requeued.extend(self.dispatch.requeue.call(chunk.to_vec(), until).await?);
+            requeued.extend(self.dispatch.requeue.call_in_steps(chunk.to_vec(), until).await?);
             until = self.dispatch.context.until();
         }
         Ok(requeued)

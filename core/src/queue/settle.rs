@@ -291,6 +291,7 @@ impl WorkQueue {
             token: lease.token(),
             id: lease.item.id.clone(),
             strict: options.strict,
+            added_with: lease.item.added_with.clone(),
             retain_ms,
             result: results.next().flatten(),
             data_len: lease.item.data.len(),

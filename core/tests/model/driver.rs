@@ -1,6 +1,7 @@
 //! Runs the same random operations on a queue and on the model.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::{Duration, UNIX_EPOCH};
 
 use leaseq::{Lease, State, WorkQueue};
 use rand::rngs::StdRng;
@@ -184,12 +185,12 @@ impl Driver<'_> {
         self.counts(&queue).await;
         for state in State::ALL {
             let listed = list_all(&queue, state, 1000).await;
-            let mut listed: Vec<_> = listed.iter().map(|info| &info.id[..]).collect();
-            let expected = self.model.list(state);
-            let mut expected: Vec<_> =
-                expected.iter().map(|g| &self.model.items[g].id[..]).collect();
+            let mut listed: Vec<_> = listed.iter().map(|info| (info.at, &info.id[..])).collect();
+            let items = self.model.list(state).into_iter().map(|g| &self.model.items[&g]);
+            let at = |ms| (state != State::Ready).then(|| UNIX_EPOCH + Duration::from_millis(ms));
+            let mut expected: Vec<_> = items.map(|item| (at(item.at), &item.id[..])).collect();
             // Those that end in one millisecond are in any order.
-            if state.is_retained() {
+            if state.is_retained() || state == State::Dead {
                 listed.sort();
                 expected.sort();
             }

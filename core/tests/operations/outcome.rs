@@ -152,6 +152,14 @@ async fn every_death_is_reported(bench: &Bench) {
     bench.advance(secs(20));
     worker.light_clean().await.unwrap();
     assert_eq!(ended(call).await, [dead("")]);
+
+    // Found while others are completed.
+    queue.add_items([item("killed again").max_attempts(1), item("done")]).await.unwrap();
+    let call = waiting_for(&queue, "killed again").await;
+    let leases = worker.lease_many(2, at_once()).await.unwrap();
+    bench.advance(secs(20));
+    worker.complete_and_lease(&leases[1..], 1, at_once()).await.unwrap();
+    assert_eq!(ended(call).await, [dead("")]);
     assert_sound(&queue).await;
 }
 
@@ -170,6 +178,15 @@ async fn every_expiry_is_reported(bench: &Bench) {
     let call = waiting_for(&queue, "popped").await;
     bench.advance(secs(6));
     assert!(worker.lease(at_once()).await.unwrap().is_none());
+    assert_eq!(ended(call).await, expired());
+
+    queue.add_item(short("popped again")).await.unwrap();
+    let call = waiting_for(&queue, "popped again").await;
+    bench.advance(secs(6));
+    queue.add_item(item("done")).await.unwrap();
+    let done = [take(&worker).await];
+    assert_eq!(done[0].id(), b"done");
+    worker.complete_and_lease(&done, 1, at_once()).await.unwrap();
     assert_eq!(ended(call).await, expired());
 
     queue.add_item(short("released")).await.unwrap();

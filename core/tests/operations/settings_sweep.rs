@@ -120,7 +120,9 @@ async fn what_is_removed_leaves_nothing(bench: &Bench) {
         queue.fail(&take(&queue).await, "no", Duration::ZERO).await.unwrap();
         bench.advance(ms(1));
     }
-    assert_eq!(queue.light_clean().await.unwrap().removed, 2);
+    // The last lease has removed the completed one.
+    assert_eq!(queue.light_clean().await.unwrap().removed, 1);
+    assert_eq!(queue.counts().await.unwrap().totals.removed, 2);
     assert_eq!(ids_of(&queue, State::Completed).await, ["b"]);
     assert_eq!(ids_of(&queue, State::Dead).await, ["dead b"]);
     assert_sound(&queue).await;

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use leaseq::{FailOptions, Item, State, WorkQueue};
+use leaseq::{FailOptions, Item, LeaseOptions, State, WorkQueue};
 
 use crate::support::*;
 
 const HOUR: Duration = Duration::from_secs(3_600);
+
+fn item_with(id: &str, data: Vec<u8>) -> Item {
+    Item::new(data).with_id(id)
+}
 
 fn unique(id: &str) -> Item {
     item(id).unique("key")
@@ -85,6 +89,64 @@ async fn a_retained_item_keeps_its_key(bench: &Bench) {
     assert!(add(&queue, unique("b")).await);
     queue.light_clean().await.unwrap();
     assert!(!add(&queue, unique("c")).await);
+    sound(&queue).await;
+}
+
+/// What ends large items does not always know their keys.
+async fn large_items_release_their_keys(bench: &Bench) {
+    let queue = bench.queue().await;
+    let large = |id: &str| item_with(id, vec![b'x'; 100_000]).unique("key");
+    assert!(add(&queue, large("a")).await);
+    assert!(queue.remove("a").await.unwrap());
+    assert!(add(&queue, large("a")).await);
+    // Another one takes its place, with another key.
+    assert!(add(&queue, large("a").unique("other").replace()).await);
+    assert!(add(&queue, large("b")).await);
+    assert!(!add(&queue, unique("c")).await);
+    queue.bury(["b"], "no").await.unwrap();
+    assert!(add(&queue, unique("c")).await);
+    assert_eq!(queue.requeue(["b"]).await.unwrap(), [false]);
+    assert!(queue.remove("c").await.unwrap());
+    assert_eq!(queue.requeue(["b"]).await.unwrap(), [true]);
+    sound(&queue).await;
+    queue.deep_clean().await.unwrap();
+    assert!(!add(&queue, unique("c")).await);
+}
+
+async fn a_lost_lease_in_the_batch_takes_no_key(bench: &Bench) {
+    let queue = bench.queue().await;
+    assert!(add(&queue, unique("a").retain(HOUR).expires_in(secs(5))).await);
+    assert!(add(&queue, item("gone")).await);
+    let leases = queue.lease_many(2, LeaseOptions::new(secs(60)).wait(ms(0))).await.unwrap();
+    assert!(queue.remove("gone").await.unwrap());
+    bench.advance(secs(6));
+    assert_eq!(queue.complete_many(&leases).await.unwrap(), [true, false]);
+    let done = queue.get("a").await.unwrap().unwrap();
+    assert_eq!((done.state, done.unique.as_deref()), (State::Completed, Some(&b"key"[..])));
+    assert!(!add(&queue, unique("b")).await);
+    sound(&queue).await;
+    bench.advance(HOUR);
+    assert!(add(&queue, unique("b")).await);
+}
+
+/// A step reads 16 MiB of records at most, to know their keys.
+async fn large_items_are_requeued_and_cancelled_in_steps(bench: &Bench) {
+    let queue = bench.queue().await;
+    let ids: Vec<String> = (0..5).map(|i| i.to_string()).collect();
+    for id in &ids {
+        let item = item_with(id, vec![b'x'; 6 << 20]).unique(id).retain(HOUR);
+        assert!(add(&queue, item).await);
+    }
+    assert_eq!(queue.bury(ids.iter().map(String::as_str), "no").await.unwrap(), [true; 5]);
+    assert_eq!(queue.requeue(ids.iter().map(String::as_str)).await.unwrap(), [true; 5]);
+    let leases = queue.lease_many(2, at_once()).await.unwrap();
+    assert_eq!(queue.cancel_many(ids.iter().map(String::as_str)).await.unwrap(), [true; 5]);
+    assert_eq!(queue.counts().await.unwrap().cancelled, 3);
+    for lease in &leases {
+        let state = queue.fail(lease, "no", Duration::ZERO).await.unwrap();
+        assert_eq!(state, State::Cancelled);
+    }
+    assert_eq!(queue.counts().await.unwrap().cancelled, 5);
     sound(&queue).await;
 }
 
@@ -177,6 +239,9 @@ on_every_engine!(
     every_end_releases_the_key,
     requeue_takes_the_key_again_or_does_nothing,
     a_retained_item_keeps_its_key,
+    large_items_release_their_keys,
+    a_lost_lease_in_the_batch_takes_no_key,
+    large_items_are_requeued_and_cancelled_in_steps,
     a_key_stays_taken_for_its_time,
     of_a_batch_the_first_is_added,
     an_item_replaces_one_with_its_id,

@@ -28,10 +28,16 @@ local prefix = 'leaseq:{jobs}:'
 local time = redis.call('LRANGE', 'test-clock', 0, 1)
 if not time[1] then time = redis.call('TIME') end
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local owned, doubled, astray, seen = redis.call('HGETALL', prefix .. 'unique_keys'), {}, {}, {}
-for i = 1, #owned, 2 do
-  local number, key = owned[i], owned[i + 1]
-  local alive = redis.call('HEXISTS', prefix .. 'items', number) == 1
+local items, doubled, astray, seen = redis.call('HGETALL', prefix .. 'items'), {}, {}, {}
+for i = 1, #items, 2 do
+  -- Of the head: flags and the length of the id, the id, perhaps the time of retention, the length of the key, the key.
+  local number, record = items[i], items[i + 1]
+  local word = struct.unpack('>I2', record)
+  local alive, key = math.floor(word / 16384) % 2 == 1, nil
+  if alive then
+    local at = 3 + word % 4096 + (word >= 32768 and 6 or 0)
+    key = string.sub(record, at + 2, at + 1 + struct.unpack('>I2', record, at))
+  end
   for _, set in ipairs({ 'dead', 'completed', 'cancelled' }) do
     alive = alive and not redis.call('ZSCORE', prefix .. set, number)
   end

@@ -119,12 +119,12 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         name: "what extended queues keep for nobody",
-        finds: &[Damage::Dangling, Damage::DanglingDetails, Damage::BadUnique],
+        finds: &[Damage::Dangling, Damage::DanglingDetails],
         hurt: |q| {
             q.run("ZADD", "completed", &[SOON, NUMBER]);
-            q.run("HSET", "results", &[NUMBER, "1800000000000:x"]);
-            q.run("HSET", "retains", &[NUMBER, "5"]);
-            q.run("HSET", "unique_keys", &[NUMBER, "one"]);
+            q.run("HSET", "ended", &[NUMBER, "1800000000000"]);
+            q.run("HSET", "results", &[NUMBER, "x"]);
+            // The entry of an item that has been deleted means nothing.
             q.run("HSET", "uniques", &["two", "999:ready"]);
             q.run("ZADD", "expiries", &[SOON, NUMBER]);
             q.run("HSET", "marks", &[NUMBER, "none"]);
@@ -134,8 +134,9 @@ pub(crate) const CASES: &[Case] = &[
         name: "a lost unique key",
         finds: &[Damage::BadUnique],
         hurt: |q| {
+            // A head with a key: the first two bytes are 0x4000 and the length of the id.
             let number = q.number("ready");
-            q.run("HSET", "unique_keys", &[&number, "key"]);
+            q.run("HSET", "items", &[&number, "@\x05ready\0\x03keydata"]);
         },
     },
     Case {

@@ -232,7 +232,7 @@ impl Engine for Faulty {
         queue: &QueueName,
         items: &[Target],
         request_id: &RequestId,
-    ) -> Result<Vec<bool>> {
+    ) -> Result<Vec<Option<bool>>> {
         let work = self.engine.requeue(queue, items, request_id);
         self.run("requeue", &ids(items), request_id, work).await
     }

@@ -6,10 +6,11 @@ use redis::Cmd;
 
 use super::keys::{ALL, UP_TO_READY};
 use super::number;
-use super::record::{store_id, write_record};
+use super::record::write_record;
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
+use super::stored_id::store_id;
 use crate::Result;
 use crate::engine::RequestId;
 use crate::item::{Due, Item};
@@ -40,7 +41,7 @@ pub(super) async fn add(
             }
             let mut record = Vec::new();
             for (id, item) in ids.iter().zip(&first) {
-                write_record(&mut record, id, &item.data);
+                write_record(&mut record, id, item);
                 command.arg(&*record);
             }
             add_options(command, &first);
@@ -80,19 +81,21 @@ fn has_more_options(item: &Item) -> bool {
 fn add_more_options(command: &mut Cmd, items: &[&Item]) {
     let more = |item: &Item| {
         let expires_in = item.expires_in.map_or(0, ms);
-        (ms(item.retain), ms(item.unique_for), u8::from(item.replace), expires_in)
+        (ms(item.unique_for), u8::from(item.replace), expires_in)
     };
     let usual = more(items[0]);
-    command.arg(usual.0).arg(usual.1).arg(usual.2).arg(usual.3);
+    command.arg(usual.0).arg(usual.1).arg(usual.2);
     let differing = || items.iter().enumerate().filter(|(_, item)| more(item) != usual);
     command.arg(differing().count());
     for (i, item) in differing() {
-        let (retain, unique_for, replace, expires_in) = more(item);
-        command.arg(i + 1).arg(retain).arg(unique_for).arg(replace).arg(expires_in);
+        let (unique_for, replace, expires_in) = more(item);
+        command.arg(i + 1).arg(unique_for).arg(replace).arg(expires_in);
     }
     let keys = || items.iter().enumerate().filter_map(|(i, item)| Some((i, item.unique.as_ref()?)));
     let count = keys().count();
-    command.arg(count);
+    let mut seen = HashSet::with_capacity(count);
+    let twice = keys().any(|(_, key)| !seen.insert(key));
+    command.arg(u8::from(twice)).arg(count);
     for (i, key) in keys() {
         if count < items.len() {
             command.arg(i + 1);

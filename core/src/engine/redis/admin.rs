@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use redis::{Cmd, ToRedisArgs, Value, cmd};
 
 use super::keys::ALL;
-use super::record::{store_id, write_record};
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
+use super::stored_id::store_id;
 use super::{acl, add, names, number, reply};
 use crate::Result;
 use crate::clean::LightReport;
@@ -36,10 +36,10 @@ pub(super) async fn requeue(
     queue: &QueueName,
     items: &[Target],
     request_id: &RequestId,
-) -> Result<Vec<bool>> {
+) -> Result<Vec<Option<bool>>> {
     let fill = |command: &mut Cmd| name_items(command, items.iter());
     let reply = engine.run(queue, Script::Requeue, ALL, request_id, fill).await?;
-    reply::bools(&reply::text(reply)?, items.len())
+    answers(&reply::text(reply)?, items.len())
 }
 
 pub(super) async fn bury(
@@ -70,13 +70,9 @@ pub(super) async fn revise(
         .run(queue, Script::Revise, ALL, request_id, |command| {
             command.arg(&number::salt(request_id)[..]);
             name_items(command, items.iter().map(|item| &item.target));
-            let mut record = Vec::new();
             for item in items {
-                record.clear();
-                if let Some(data) = &item.data {
-                    write_record(&mut record, &store_id(&item.target.id), data);
-                }
-                command.arg(&*record);
+                let data = item.data.as_ref().map(|data| [b"=", &**data].concat());
+                command.arg(data.unwrap_or_default());
                 or_unchanged(command, item.priority);
                 or_unchanged(command, item.due.map(add::delay));
                 or_unchanged(command, item.max_attempts);

@@ -3,8 +3,8 @@
 use redis::Value;
 
 use super::details::read_details;
-use super::record::restore_id;
 use super::reply;
+use super::stored_id::restore_id;
 use crate::Result;
 use crate::engine::{Ended, EndingPlace, EndingReport, Endings, Found, Outcomes};
 use crate::item::{NOT_LEASED, Outcome};

@@ -30,7 +30,7 @@ pub(super) const UP_TO_READY: usize = 11;
 /// All keys of a plain queue.
 pub(super) const PLAIN: usize = 20;
 /// All keys, also those that only extended queues have.
-pub(super) const ALL: usize = 32;
+pub(super) const ALL: usize = 30;
 
 const NAMES: [&str; 11] = [
     "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
@@ -40,9 +40,7 @@ const MORE_NAMES: [&str; ALL - PLAIN] = [
     "cancelled",
     "ended",
     "results",
-    "retains",
     "uniques",
-    "unique_keys",
     "timers",
     "expiries",
     "marks",
@@ -100,7 +98,7 @@ impl Keys {
     }
 
     pub(super) fn endings(&self) -> &[u8] {
-        &self.names[31]
+        &self.names[29]
     }
 
     /// The part after the hash tag, for people.

@@ -1,5 +1,6 @@
 //! Leasing, also with completing before it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Cmd, Value};
@@ -14,7 +15,7 @@ use super::scripts::Script;
 use super::settle::{add_completes, are_extended};
 use crate::Result;
 use crate::engine::{
-    Complete, CompleteAndLeaseReply, LeaseRequest, Leased, LeasedItem, RequestId, Token,
+    AddedWith, Complete, CompleteAndLeaseReply, LeaseRequest, Leased, LeasedItem, RequestId, Token,
 };
 use crate::name::QueueName;
 
@@ -91,7 +92,7 @@ fn read(queue: &QueueName, wanted: &[LeaseRequest], reply: [Value; 5]) -> Result
         }
         let number = reply::bytes(number)?;
         // An unreadable item must not keep the others from their caller.
-        let (Some(generation), Some((id, data))) = (number::read(&number), read_record(record))
+        let (Some(generation), Some((head, data))) = (number::read(&number), read_record(record))
         else {
             unreadable = Some(number);
             continue;
@@ -99,8 +100,10 @@ fn read(queue: &QueueName, wanted: &[LeaseRequest], reply: [Value; 5]) -> Result
         let details = read_details(&packed);
         items.push(LeasedItem {
             token: Token { generation, delivery: details.deliveries },
-            id,
+            id: head.id,
             data,
+            added_with: (head.added_with != AddedWith::default())
+                .then(|| Arc::new(head.added_with)),
             priority: details.priority,
             max_attempts: details.max_attempts,
             failures: details.failures,

@@ -48,6 +48,7 @@ mod routes;
 mod scripts;
 mod settings;
 mod settle;
+mod stored_id;
 
 pub(crate) use self::redis_engine::RedisEngine;
 #[cfg(feature = "testing")]

@@ -138,7 +138,7 @@ impl Engine for RedisEngine {
         queue: &QueueName,
         items: &[Target],
         request_id: &RequestId,
-    ) -> Result<Vec<bool>> {
+    ) -> Result<Vec<Option<bool>>> {
         admin::requeue(self, queue, items, request_id).await
     }
 

@@ -6,9 +6,9 @@ use bytes::Bytes;
 
 use super::endings::{place_text, read_outcomes};
 use super::keys::ALL;
-use super::record::store_id;
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
+use super::stored_id::store_id;
 use crate::Result;
 use crate::engine::{Awaited, EndingPlace, Outcomes};
 use crate::name::QueueName;

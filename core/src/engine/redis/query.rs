@@ -8,10 +8,11 @@ use redis::Value;
 use super::details::read_details;
 use super::keys::ALL;
 use super::number;
-use super::record::{read_record, store_id};
+use super::record::{Head, read_record};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
+use super::stored_id::store_id;
 use crate::Result;
 use crate::item::{Counts, ItemInfo, State, Totals};
 use crate::name::QueueName;
@@ -86,10 +87,10 @@ pub(super) async fn get(
         let state = reply::text(state)?;
         let state = State::ALL.into_iter().find(|known| known.as_str() == state);
         let state = state.ok_or_else(|| reply::unexpected("state"))?;
-        let record = match with_data {
-            true => read_record(reply::bytes(record)?),
-            false => Some((id.clone(), Bytes::new())),
-        };
+        let record = read_record(reply::bytes(record)?);
+        // Without data, its id is enough.
+        let only_id = || (Head::new(id.clone()), Bytes::new());
+        let record = record.or_else(|| (!with_data).then(only_id));
         let info = item_info(state, &number, record, [details, score], &mut parts, Some(now))?;
         let info = info.ok_or_else(|| reply::bad_record(queue, &number))?;
         found.push(Some(info));
@@ -97,19 +98,20 @@ pub(super) async fn get(
     Ok(found)
 }
 
-/// `record`: id and data. `extras`: what `parts/extras.lua` reads. `now`: in ms; `None` for an item as it is
+/// `record`: its head, and data if they were asked for. `extras`: what `parts/extras.lua` reads. `now`: in ms; `None` for an item as it is
 /// stored, although it may have expired. `None` is returned if the number or the record cannot be read.
 pub(super) fn item_info(
     state: State,
     number: &[u8],
-    record: Option<(Bytes, Bytes)>,
+    record: Option<(Head, Bytes)>,
     [details, score]: [Value; 2],
     extras: &mut impl Iterator<Item = Value>,
     now: Option<u64>,
 ) -> Result<Option<ItemInfo>> {
-    let [ended, result, retain, unique, expires, mark] =
-        [(); 6].map(|()| extras.next().unwrap_or(Value::Nil));
-    let Some((generation, (id, data))) = number::read(number).zip(record) else { return Ok(None) };
+    let [ended, result, expires, mark] = [(); 4].map(|()| extras.next().unwrap_or(Value::Nil));
+    let Some((generation, (head, data))) = number::read(number).zip(record) else {
+        return Ok(None);
+    };
     let details = read_details(&reply::bytes(details)?);
     let result = reply::bytes(result)?;
     // What cannot be read is left out.
@@ -122,7 +124,7 @@ pub(super) fn item_info(
     let expires = reply::text(expires)?.parse::<f64>().ok().map(f64::abs);
     let expired_for_good = expires.is_some_and(|ms| ms.fract() != 0.0);
     let info = ItemInfo {
-        id,
+        id: head.id,
         data,
         state,
         priority: details.priority,
@@ -137,9 +139,9 @@ pub(super) fn item_info(
         at: score.map(|ms| from_ms(ms.max(0.0) as u64)),
         ended_at: ms(ended)?.map(from_ms),
         result: (!result.is_empty()).then(|| result.slice(1..)),
-        retain: Duration::from_millis(ms(retain)?.unwrap_or(0)),
+        retain: Duration::from_millis(head.added_with.retain_ms),
         expires_at: expires.map(|ms| from_ms(ms.ceil() as u64)),
-        unique: Some(reply::bytes(unique)?).filter(|key| !key.is_empty()),
+        unique: head.added_with.unique,
         progress: details.progress.filter(|_| state != State::Completed),
         cancel_requested: !reply::bytes(mark)?.is_empty(),
     };

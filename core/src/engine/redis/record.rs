@@ -1,121 +1,102 @@
-//! How an item is written: its id and its record.
-
-use std::ops::Deref;
+//! How an item is written: its record.
 
 use bytes::Bytes;
-use uuid::Uuid;
 
-/// Marks a UUID packed into the 16 bytes that follow.
-const PACKED: u8 = 0;
-/// Marks an id that begins with one of the marks; the id itself follows.
-const ESCAPED: u8 = 1;
+use super::stored_id::restore_id;
+use crate::engine::AddedWith;
+use crate::item::Item;
+use crate::options::ms;
 
-/// An id as stored. An id that is a UUID as text (36 bytes) takes 17 bytes. With ids and data of usual sizes
-/// this saves a sixth of the memory of a queued item.
-pub(super) enum StoredId<'a> {
-    Packed([u8; 17]),
-    Escaped(Vec<u8>),
-    Unchanged(&'a [u8]),
+/// Flags beside the length of the id: for how long the item is retained follows, its unique key follows.
+const RETAINED: u16 = 1 << 15;
+const UNIQUE: u16 = 1 << 14;
+/// The bits of the length; no id is as long.
+const LENGTH: u16 = (1 << 12) - 1;
+
+/// What stands before the data of a record, as `scripts/parts/record.lua` describes it.
+#[derive(Debug, PartialEq)]
+pub(super) struct Head {
+    pub(super) id: Bytes,
+    pub(super) added_with: AddedWith,
 }
 
-pub(super) fn store_id(id: &[u8]) -> StoredId<'_> {
-    if let Some(uuid) = canonical_uuid(id) {
-        let mut packed = [PACKED; 17];
-        packed[1..].copy_from_slice(uuid.as_bytes());
-        return StoredId::Packed(packed);
-    }
-    match id.first() {
-        Some(&(PACKED | ESCAPED)) => StoredId::Escaped([&[ESCAPED], id].concat()),
-        _ => StoredId::Unchanged(id),
-    }
-}
-
-impl Deref for StoredId<'_> {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            StoredId::Packed(id) => id,
-            StoredId::Escaped(id) => id,
-            StoredId::Unchanged(id) => id,
-        }
+impl Head {
+    /// Of an item without options.
+    pub(super) fn new(id: Bytes) -> Head {
+        Head { id, added_with: AddedWith::default() }
     }
 }
 
-/// The id that was stored.
-pub(super) fn restore_id(stored: &[u8]) -> Bytes {
-    match stored {
-        [PACKED, uuid @ ..] => match Uuid::from_slice(uuid) {
-            Ok(uuid) => Bytes::from(uuid.hyphenated().to_string()),
-            Err(_) => Bytes::copy_from_slice(stored),
-        },
-        [ESCAPED, id @ ..] => Bytes::copy_from_slice(id),
-        _ => Bytes::copy_from_slice(stored),
+/// Writes a record. Replaces what `record` had.
+pub(super) fn write_record(record: &mut Vec<u8>, stored_id: &[u8], item: &Item) {
+    let retain_ms = ms(item.retain);
+    let mut length = stored_id.len() as u16;
+    length |= if retain_ms > 0 { RETAINED } else { 0 };
+    length |= if item.unique.is_some() { UNIQUE } else { 0 };
+    record.clear();
+    record.extend_from_slice(&length.to_be_bytes());
+    record.extend_from_slice(stored_id);
+    if retain_ms > 0 {
+        record.extend_from_slice(&retain_ms.to_be_bytes()[2..]);
     }
+    if let Some(key) = &item.unique {
+        record.extend_from_slice(&(key.len() as u16).to_be_bytes());
+        record.extend_from_slice(key);
+    }
+    record.extend_from_slice(&item.data);
 }
 
-/// Accepts only the spelling that [`restore_id`] gives back: lower case, with hyphens.
-fn canonical_uuid(id: &[u8]) -> Option<Uuid> {
-    if id.len() != 36 || id.iter().any(u8::is_ascii_uppercase) {
+/// Head and data of a record; `None` if it cannot be read.
+pub(super) fn read_record(mut record: Bytes) -> Option<(Head, Bytes)> {
+    let length = read_length(&mut record)?;
+    let id = take(&mut record, usize::from(length & LENGTH))?;
+    if id.is_empty() {
         return None;
     }
-    Uuid::try_parse_ascii(id).ok()
+    let mut added_with = AddedWith::default();
+    if length & RETAINED != 0 {
+        let bytes = take(&mut record, 6)?;
+        added_with.retain_ms = bytes.iter().fold(0, |ms, byte| ms << 8 | u64::from(*byte));
+    }
+    if length & UNIQUE != 0 {
+        let length = read_length(&mut record)?;
+        added_with.unique = Some(take(&mut record, usize::from(length))?);
+    }
+    Some((Head { id: restore_id(&id), added_with }, record))
 }
 
-/// Writes a record: length of the stored id (2 bytes), the stored id, the data. Replaces what `record` had.
-pub(super) fn write_record(record: &mut Vec<u8>, stored_id: &[u8], data: &[u8]) {
-    record.clear();
-    record.extend_from_slice(&(stored_id.len() as u16).to_be_bytes());
-    record.extend_from_slice(stored_id);
-    record.extend_from_slice(data);
+fn read_length(rest: &mut Bytes) -> Option<u16> {
+    let bytes = take(rest, 2)?;
+    Some(u16::from_be_bytes([bytes[0], bytes[1]]))
 }
 
-/// Id and data of a record; `None` if it cannot be read.
-pub(super) fn read_record(record: Bytes) -> Option<(Bytes, Bytes)> {
-    let length = u16::from_be_bytes([*record.first()?, *record.get(1)?]) as usize;
-    let id = restore_id(record.get(2..2 + length).filter(|id| !id.is_empty())?);
-    Some((id, record.slice(2 + length..)))
+fn take(rest: &mut Bytes, length: usize) -> Option<Bytes> {
+    (length <= rest.len()).then(|| rest.split_to(length))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::Duration;
 
-    #[test]
-    fn every_id_comes_back_and_no_two_are_stored_alike() {
-        let uuid = "67e55044-10b1-426f-9247-bb680e5fe0c8";
-        let packed = store_id(uuid.as_bytes()).to_vec();
-        assert_eq!(packed.len(), 17);
-        let ids: Vec<Vec<u8>> = vec![
-            uuid.into(),
-            uuid.to_uppercase().into(),
-            format!("{{{uuid}}}").into(),
-            uuid.replace('-', "").into(),
-            packed.clone(),
-            [&[1], packed.as_slice()].concat(),
-            vec![0],
-            vec![1],
-            vec![1, 0],
-            vec![0; 17],
-            vec![255; 512],
-            b"order-17".to_vec(),
-        ];
-        let mut stored: Vec<_> = ids.iter().map(|id| store_id(id).to_vec()).collect();
-        for (id, stored) in ids.iter().zip(&stored) {
-            assert_eq!(restore_id(stored), id);
-        }
-        stored.sort();
-        stored.dedup();
-        assert_eq!(stored.len(), ids.len());
-    }
+    use super::*;
 
     #[test]
     fn records_come_back() {
         let mut record = b"an earlier one".to_vec();
-        write_record(&mut record, b"a\0b", b"\0data");
-        assert_eq!(read_record(record.into()), Some(("a\0b".into(), "\0data".into())));
-        for broken in [&b""[..], b"\0", b"\0\0abc", b"\0\x05abc"] {
-            assert_eq!(read_record(Bytes::copy_from_slice(broken)), None);
+        let plain = Item::new("\0data").with_id("a\0b");
+        let retained = plain.clone().retain(Duration::from_millis(0x0102_0304));
+        let both = retained.clone().unique("key");
+        for item in [plain.clone(), retained, plain.unique("k"), both] {
+            write_record(&mut record, b"a\0b", &item);
+            let (head, data) = read_record(record.clone().into()).unwrap();
+            assert_eq!((&head.id, &data), (&item.id, &item.data));
+            let added_with = AddedWith { retain_ms: ms(item.retain), unique: item.unique };
+            assert_eq!(head.added_with, added_with);
         }
+        let cut = record.len() - "\0data".len();
+        for length in 0..cut {
+            assert_eq!(read_record(Bytes::copy_from_slice(&record[..length])), None);
+        }
+        assert_eq!(read_record(Bytes::from_static(b"\0\0abc")), None);
     }
 }

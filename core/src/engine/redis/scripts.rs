@@ -22,12 +22,27 @@ macro_rules! flags {
     };
 }
 
+/// A part of a script, or several as one function, which makes their functions when it is called, because in each
+/// call of a script making a function costs as much as a small command: `{ "function" in "part" "part" }`.
+macro_rules! part {
+    ($part:literal) => {
+        include_str!(concat!("scripts/parts/", $part, ".lua"))
+    };
+    ({ $function:literal in $($part:literal)* }) => {
+        concat!(
+            "local function ", $function, "(...)\n",
+            $(part!($part),)*
+            "return ", $function, "(...)\nend\n",
+        )
+    };
+}
+
 /// Puts a script together from its parts and its own file.
 macro_rules! text {
-    ($name:literal $kind:ident $($part:literal)*) => {
+    ($name:literal $kind:ident $($part:tt)*) => {
         concat!(
             "#!lua", flags!($kind), "\n",
-            $(include_str!(concat!("scripts/parts/", $part, ".lua")),)*
+            $(part!($part),)*
             include_str!(concat!("scripts/", $name, ".lua")),
         )
     };
@@ -37,8 +52,8 @@ macro_rules! text {
 /// than plain ones do: with other parts, and perhaps another file.
 macro_rules! scripts {
     ($($variant:ident $name:literal $kind:ident for [$($operation:ident)*]
-        parts [$($part:literal)*]
-        $(extended $extended:ident $file:literal [$($more:literal)*])?;)*) => {
+        parts [$($part:tt)*]
+        $(extended $extended:ident $file:literal [$($more:tt)*])?;)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub(super) enum Script {
             $($variant, $($extended,)?)*
@@ -86,32 +101,43 @@ scripts! {
     Add "add" fills for [Add]
         parts ["keys" "now" "day" "number" "format" "incarnation" "lane" "notify_workers" "notify_cleaner" "large"
         "details" "delay" "moves" "add_begin" "add_plain"]
-        extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings"
-        "incarnation" "lane" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves"
-        "has_passed" "unique" "delete_items" "delete_extended" "conflicts" "add_begin" "add_extended"];
+        extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "lane"
+        "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
+        { "find_conflicts" in "has_passed" "unique" "conflicts" }
+        { "make_room" in "record" "endings" "has_passed" "unique" "release_keys" "keys_of" "delete_items" "delete_extended"
+        "make_room" } "add_extended"];
     Lease "lease" drains for [Lease]
-        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "plain_sweep" "plain_rate" "due" "next_due" "large" "fitting" "put_back" "take" "pause_end"
-        "lease"]
-        extended LeaseExtended "lease" ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings"
-        "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "unique" "expiries"
-        "delete_items" "delete_extended" "settings" "retain" "marks" "ends" "due" "next_due" "large" "fitting"
-        "put_back" "take" "results" "unleased" "renumber" "sweep_expiries" "sweep" "pause_end" "rate" "rate_turns"
-        "lease"];
+        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
+        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "next_due" "large" "fitting"
+        "put_back" "take" "pause_end" "lease"]
+        extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
+        "notify_cleaner" "delivery" "large" "fitting" "settings" "rate"
+        { "move_due" in "details" "moves" "record" "endings" "has_passed" "release_keys" "expiries" "delete_leased"
+        "retain" "marks" "ends" "due" }
+        { "drop_expired" in "details" "record" "endings" "has_passed" "expiries" } "drops_expired"
+        { "sweep" in "number" "details" "record" "endings" "has_passed" "unique" "release_keys" "expiries"
+        "delete_items" "delete_extended" "results" "read_items" "renumber" "sweep_expiries" "sweep" } "sweep_if_due"
+        "next_due" "put_back" "take" "pause_end" "rate_turns" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "delete_items" "complete"]
-        extended CompleteExtended "complete" ["keys" "now" "day" "number" "extended" "format_extended" "record"
-        "endings" "lane" "details" "delivery" "has_passed" "unique" "expiries" "delete_items" "delete_extended"
-        "large" "renumber" "settings" "retain" "complete_extended"];
+        extended CompleteExtended "complete" ["keys" "now" "day" "extended" "format_extended" "endings" "lane"
+        "delivery" "settings" "delete_leased" "retain" "complete_leased"
+        { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "delete_items"
+        "delete_extended" "large" "renumber" "complete_late" } "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
-        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "plain_sweep" "plain_rate" "due" "next_due" "large" "fitting" "put_back" "take" "pause_end"
-        "lease" "plain_states" "delete_items" "complete"]
-        extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "number" "extended"
-        "format_extended" "record" "endings" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "has_passed" "unique" "expiries" "delete_items" "delete_extended" "settings" "retain" "marks" "ends" "due"
-        "next_due" "large" "fitting" "put_back" "take" "results" "unleased" "renumber" "sweep_expiries" "sweep"
-        "pause_end" "rate" "rate_turns" "lease" "complete_extended"];
+        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
+        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "next_due" "large" "fitting"
+        "put_back" "take" "pause_end" "lease" "plain_states" "delete_items" "complete"]
+        extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" "format_extended" "record"
+        "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings" "rate" "delete_leased"
+        "retain"
+        { "move_due" in "details" "moves" "has_passed" "release_keys" "expiries" "marks" "ends" "due" }
+        { "drop_expired" in "details" "has_passed" "expiries" } "drops_expired"
+        { "sweep" in "number" "details" "has_passed" "unique" "release_keys" "expiries" "delete_items" "delete_extended"
+        "results" "read_items" "renumber" "sweep_expiries" "sweep" } "sweep_if_due"
+        "next_due" "put_back" "take" "pause_end" "rate_turns" "lease" "complete_leased"
+        { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "delete_items"
+        "delete_extended" "renumber" "complete_late" } "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
         extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery" "current"];
     SetProgress "set_progress" drains for [SetProgress]
@@ -120,38 +146,38 @@ scripts! {
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
         extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane"
-        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "unique" "expiries" "delete_items"
-        "delete_extended" "settings" "retain" "marks" "ends" "current"];
+        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "release_keys" "expiries" "delete_leased" "settings"
+        "retain" "marks" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
         extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane"
-        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "unique" "expiries" "delete_items"
-        "delete_extended" "settings" "retain" "marks" "ends" "current"];
+        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "release_keys" "expiries" "delete_leased" "settings"
+        "retain" "marks" "ends" "current"];
     Remove "remove" drains for [Remove]
-        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "named" "has_passed" "unique"
-        "delete_items" "delete_extended"];
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "named" "has_passed" "release_keys"
+        "keys_of" "delete_items" "delete_extended"];
     Requeue "requeue" drains for [Requeue]
-        parts ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers" "details" "moves"
-        "named" "has_passed" "unique" "expiries"];
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "lane" "notify_workers" "large" "details"
+        "moves" "fitting" "named" "has_passed" "unique" "read_items"];
     Bury "bury" drains for [Bury]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "large" "details"
-        "moves" "fitting" "named" "has_passed" "unique" "expiries" "unleased" "renumber"];
+        "moves" "fitting" "named" "has_passed" "release_keys" "read_items" "renumber"];
     Revise "revise" fills for [Revise]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "lane" "notify_workers" "notify_cleaner" "large"
-        "details" "delay" "moves" "fitting" "named" "has_passed" "unique" "expiries" "unleased" "renumber"];
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "lane" "notify_workers" "notify_cleaner"
+        "large" "details" "delay" "moves" "fitting" "named" "has_passed" "release_keys" "read_items" "renumber"];
     Cancel "cancel" drains for [Cancel]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "large" "details"
-        "fitting" "named" "has_passed" "unique" "expiries" "delete_items" "delete_extended" "unleased" "renumber"
+        "fitting" "named" "has_passed" "release_keys" "delete_items" "delete_extended" "delete_leased" "read_items" "renumber"
         "settings" "retain"];
     Purge "purge" drains for [Purge]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "large" "fitting" "put_back"
-        "has_passed" "unique" "delete_items" "delete_extended" "results"];
+        "has_passed" "release_keys" "delete_items" "delete_extended" "results"];
     LightClean "light_clean" drains for [LightClean]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "notify_workers"
-        "details" "moves" "has_passed" "unique" "expiries" "delete_items" "delete_extended" "settings" "retain"
-        "marks" "ends" "due" "next_due" "large" "fitting" "results" "unleased" "renumber" "sweep_expiries" "sweep"
-        "next_sweep"];
+        "details" "moves" "has_passed" "unique" "release_keys" "expiries" "delete_items" "delete_extended" "delete_leased" "settings"
+        "retain" "marks" "ends" "due" "next_due" "large" "fitting" "results" "read_items" "renumber" "sweep_expiries"
+        "sweep" "next_sweep"];
     NextDue "next_due" drains for [NextDue]
         parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
@@ -166,26 +192,27 @@ scripts! {
         parts ["keys" "now" "pause_end" "settings" "rate" "pack_settings"];
     Drop "drop" drains for [DropQueue] parts ["keys" "now" "day" "extended" "format_extended" "touch"];
     Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details" "pause_end" "settings" "rate"];
-    Get "get" reads for [Get] parts ["keys" "now" "extended" "large" "fitting" "records" "extras"];
-    List "list" reads for [List] parts ["keys" "now" "extended" "delivery" "large" "fitting" "records" "extras"];
+    Get "get" reads for [Get] parts ["keys" "now" "extended" "record" "head" "large" "fitting" "records" "extras"];
+    List "list" reads for [List]
+        parts ["keys" "now" "extended" "record" "head" "delivery" "large" "fitting" "records" "extras"];
     Outcomes "outcomes" reads for [Outcomes] parts ["keys" "now" "extended" "large" "has_passed" "outcomes"];
     AwaitOutcomes "await_outcomes" drains for [AwaitOutcomes]
         parts ["keys" "now" "day" "extended" "format_extended" "large" "has_passed" "outcomes"];
     Cancellations "cancellations" reads for [Cancellations] parts ["keys" "now" "extended" "delivery"];
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now" "extended"];
     AuditItems "audit_items" drains for [Audit]
-        parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "details" "delivery" "has_passed"
-        "unique" "id_matches" "scan"];
+        parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "without_key" "details" "delivery"
+        "has_passed" "unique" "id_matches" "scan"];
     AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     AuditIndex "audit_index" drains for [Audit]
-        parts ["keys" "now" "day" "extended" "format_extended" "lane" "large" "has_passed" "unique" "id_matches"
-        "scan"];
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "lane" "large" "has_passed" "unique"
+        "id_matches" "scan"];
     AuditCounts "audit_counts" drains for [Audit] parts ["keys" "now" "extended" "format_extended" "incarnation"];
     AuditSettings "audit_settings" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "pause_end" "settings" "rate" "pack_settings"];
     MendStray "mend_stray" drains for [Audit]
-        parts ["keys" "now" "extended" "format_extended" "notify_workers" "large" "record" "details" "delivery" "moves"
-        "has_passed" "unique" "id_matches"];
+        parts ["keys" "now" "extended" "format_extended" "notify_workers" "large" "record" "without_key" "details" "delivery"
+        "moves" "has_passed" "unique" "id_matches"];
     MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     // It is about the list of queues, not the keys of one.
     Register "register" drains for [OpenQueue Add Audit SetPaused Configure DropQueue] parts [];
@@ -339,6 +366,65 @@ mod tests {
         {
             let found = commands_in(text);
             assert!(writes.iter().all(|write| !found.contains(*write)), "{name}: {found:?}");
+        }
+    }
+
+    /// In Lua a name that is not defined is a global variable, which stops the script where it is used.
+    #[test]
+    fn every_function_is_defined_before_it_is_used() {
+        let names: BTreeSet<&str> = TEXTS.iter().flat_map(|(_, text)| functions(text)).collect();
+        for (name, text) in TEXTS {
+            // What a function makes for itself is not known behind it.
+            let (mut outside, mut rest) = (String::new(), *text);
+            while let Some((before, inside, behind)) = next_wrapper(rest) {
+                outside += before;
+                assert_defined(&names, name, &format!("{outside}{inside}"));
+                outside += &inside[..inside.find('\n').unwrap()];
+                outside += "\n";
+                rest = behind;
+            }
+            assert_defined(&names, name, &(outside + rest));
+        }
+    }
+
+    fn functions(text: &str) -> impl Iterator<Item = &str> {
+        let defined = text.split("local function ").skip(1);
+        defined.map(|text| text.split('(').next().unwrap())
+    }
+
+    /// What stands before the next function that makes functions of its own, this function, and what stands behind it.
+    fn next_wrapper(text: &str) -> Option<(&str, &str, &str)> {
+        let from = text
+            .match_indices("local function ")
+            .find(|(at, _)| text[*at..].lines().next().unwrap().ends_with("(...)"))?
+            .0;
+        let name = functions(&text[from..]).next().unwrap();
+        let end = format!("return {name}(...)\nend\n");
+        let to = from + text[from..].find(&end)? + end.len();
+        Some((&text[..from], &text[from..to], &text[to..]))
+    }
+
+    fn assert_defined(names: &BTreeSet<&str>, script: &str, text: &str) {
+        let code: String =
+            text.lines().map(|line| line.split("--").next().unwrap().to_owned() + "\n").collect();
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let is_list = |text: &str| text.bytes().all(|byte| is_word(byte) || b", ".contains(&byte));
+        for name in names {
+            let used = code.match_indices(name).map(|(at, _)| at).find(|&at| {
+                let bytes = code.as_bytes();
+                let before = bytes[at - 1];
+                !is_word(before)
+                    && before != b'.'
+                    && before != b'\''
+                    && !is_word(bytes[at + name.len()])
+            });
+            let Some(at) = used else { continue };
+            let line = code[..at].rsplit('\n').next().unwrap();
+            let of_loop = line.rsplit_once("for ").is_some_and(|(_, names)| is_list(names));
+            let of_function = line.contains("function")
+                && line.rsplit_once('(').is_some_and(|(_, names)| is_list(names));
+            let is_local = line.trim_start().strip_prefix("local ").is_some_and(is_list);
+            assert!(of_loop || of_function || is_local, "{script}: {name} in {line:?}");
         }
     }
 

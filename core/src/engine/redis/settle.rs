@@ -3,10 +3,10 @@
 use redis::Cmd;
 
 use super::keys::{ALL, PLAIN, UP_TO_DEAD, UP_TO_DETAILS};
-use super::record::store_id;
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
+use super::stored_id::store_id;
 use crate::Result;
 use crate::engine::{Complete, Extend, Fail, Progress, Release, RequestId};
 use crate::item::State;
@@ -27,9 +27,12 @@ pub(super) async fn complete(
     reply::bools(&reply::text(reply)?, leases.len())
 }
 
-/// Whether some of the items are retained, or have results, which only extended queues know.
+/// Whether the completion of some needs more than that of plain items.
 pub(super) fn are_extended(leases: &[Complete]) -> bool {
-    leases.iter().any(|lease| lease.retain_ms.is_some() || lease.result.is_some())
+    let more = |one: &Complete| {
+        one.retain_ms.is_some() || one.result.is_some() || one.added_with.is_some()
+    };
+    leases.iter().any(more)
 }
 
 /// The leases of a batch, with their indexes in a script.
@@ -59,7 +62,10 @@ pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
     if !are_extended(leases) {
         return;
     }
-    let retain = |lease: &Complete| lease.retain_ms.map_or(-1, |ms| ms as i64);
+    // What the completion says, or else the item; or else the settings of the queue decide.
+    let own = |lease: &Complete| Some(lease.added_with.as_ref()?.retain_ms).filter(|ms| *ms > 0);
+    let retain =
+        |lease: &Complete| lease.retain_ms.or_else(|| own(lease)).map_or(-1, |ms| ms as i64);
     let usual = retain(&leases[0]);
     command.arg(usual);
     let differing = || indexed(leases).filter(|(_, lease)| retain(lease) != usual);
@@ -75,6 +81,16 @@ pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
             command.arg(i);
         }
         command.arg(&**result);
+    }
+    let key = |lease: &Complete| lease.added_with.as_ref()?.unique.clone();
+    let keys = || indexed(leases).filter_map(|(i, lease)| Some((i, key(lease)?)));
+    let count = keys().count();
+    command.arg(count);
+    for (i, key) in keys() {
+        if count < leases.len() {
+            command.arg(i);
+        }
+        command.arg(&*key);
     }
 }
 

@@ -42,12 +42,16 @@ pub(super) fn remove(db: &mut Database, name: &QueueName, items: &[Target]) -> R
     Ok(answers)
 }
 
-pub(super) fn requeue(db: &mut Database, name: &QueueName, items: &[Target]) -> Result<Vec<bool>> {
+pub(super) fn requeue(
+    db: &mut Database,
+    name: &QueueName,
+    items: &[Target],
+) -> Result<Vec<Option<bool>>> {
     const REQUEUE: &str =
         "UPDATE item SET state = 0, sort_key = -priority, position = ?2, failures = 0, expiries = 0, front = 0,
         since = ?3, history = ?4 WHERE number = ?1";
     let find = format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2");
-    let Some(queue) = db.queue(name)? else { return Ok(vec![false; items.len()]) };
+    let Some(queue) = db.queue(name)? else { return Ok(vec![Some(false); items.len()]) };
     let now = db.now as i64;
     let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(items.len());
@@ -56,7 +60,7 @@ pub(super) fn requeue(db: &mut Database, name: &QueueName, items: &[Target]) -> 
         let found = db.run(&find, |s| s.query_row(place, Stored::read).optional())?;
         let found = found.filter(|item| is_generation(item.number, target));
         let Some(mut item) = dead(db, found)? else {
-            answers.push(false);
+            answers.push(Some(false));
             continue;
         };
         let extra = match item.more {
@@ -67,12 +71,12 @@ pub(super) fn requeue(db: &mut Database, name: &QueueName, items: &[Target]) -> 
         if let Some(key) = &unique {
             let owner = unique::owner(db, queue, key)?;
             if owner.is_some_and(|owner| owner.number != item.number) {
-                answers.push(false);
+                answers.push(Some(false));
                 continue;
             }
             unique::take(db, queue, key, item.number, 0)?;
         }
-        answers.push(true);
+        answers.push(Some(true));
         if item.broken.any() {
             set_right(db, &item, &mut delta)?;
         }

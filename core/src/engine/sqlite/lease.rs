@@ -313,6 +313,7 @@ impl Taking {
             self.items.push(LeasedItem {
                 token: Token { generation: row.generation(), delivery: row.deliveries },
                 data,
+                added_with: None,
                 priority: row.priority,
                 max_attempts: row.max_attempts(),
                 failures: row.failures,

@@ -144,7 +144,7 @@ impl Engine for SqliteEngine {
         queue: &QueueName,
         items: &[Target],
         request_id: &RequestId,
-    ) -> Result<Vec<bool>> {
+    ) -> Result<Vec<Option<bool>>> {
         self.write_and_notify(queue, items, items.len(), request_id, admin::requeue).await
     }
 

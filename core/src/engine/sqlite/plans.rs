@@ -70,7 +70,8 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
         let retain_ms = Some(u64::from(strict));
         let result = Some("done".into());
         let id = Bytes::new();
-        let complete = Complete { token, id, strict, retain_ms, result, data_len: 0 };
+        let (added_with, data_len) = (None, 0);
+        let complete = Complete { token, id, strict, added_with, retain_ms, result, data_len };
         settle::complete(db, &name, &[complete]).unwrap();
     }
     lease::lease(db, &name, &wanted).unwrap();

@@ -148,6 +148,7 @@ mod tests {
             token: Token { generation: Generation { count, salt: [0; 5] }, delivery: 0 },
             id: "id".into(),
             strict: false,
+            added_with: None,
             retain_ms: None,
             result: None,
             data_len: 0,

@@ -59,9 +59,7 @@ pub(super) async fn audit(
         ("completed", Some(Damage::Dangling)),
         ("cancelled", Some(Damage::Dangling)),
         ("ended", Some(Damage::DanglingDetails)),
-        ("retains", Some(Damage::DanglingDetails)),
-        ("unique_keys", Some(Damage::DanglingDetails)),
-        ("uniques", Some(Damage::BadUnique)),
+        ("uniques", None),
         ("timers", Some(Damage::BadTime)),
         ("expiries", Some(Damage::DanglingDetails)),
         ("marks", Some(Damage::DanglingDetails)),
@@ -87,9 +85,9 @@ impl Audit<'_> {
         let types = reply::list(self.step(Script::AuditTypes, ALL, |_| ()).await?)?;
         for (i, found) in types.into_iter().enumerate() {
             let expected = match i {
-                0..=3 | 5 | 22..=26 | 29 => "hash",
-                4 | 7 | 8 | 20 | 21 | 27 | 28 | 30 => "zset",
-                31 => "stream",
+                0..=3 | 5 | 22..=24 | 27 => "hash",
+                4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 => "zset",
+                29 => "stream",
                 _ => "list",
             };
             let found = reply::text(found)?;

@@ -6,8 +6,7 @@
 --       those that are idle), for details [4] the sum of the sizes of large records and [5] the largest
 local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED,
   timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED }
-local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, retains = RETAINS, unique_keys = OWNED,
-  uniques = UNIQUES, marks = MARKS }
+local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, uniques = UNIQUES, marks = MARKS }
 local name, mend = ARGV[1], ARGV[5] == '1'
 local hash, key = hashes[name] ~= nil, hashes[name] or sets[name]
 local refused = mend and refusal(redis.call('HGET', META, 'format'))
@@ -33,8 +32,11 @@ for i = from, to, 2 do
   elseif name == 'ended' then
     fine = redis.call('ZSCORE', COMPLETED, entry) or redis.call('ZSCORE', CANCELLED, entry)
   elseif name == 'uniques' then
+    -- What those have left that were deleted while their keys were not known; that is no damage. A reservation that is
+    -- over is ended by the next sweep.
     local owner = owner_of[entry]
-    fine = owner and (owner.exists or owner.until_time > 0) -- a reservation that is over is ended by the next sweep
+    fine = true
+    if mend and not (owner.known or owner.until_time > 0) then lapsed[#lapsed + 1] = entry end
   elseif name == 'marks' then
     local has_ended = redis.call('ZSCORE', DEAD, entry) or redis.call('ZSCORE', COMPLETED, entry)
       or redis.call('ZSCORE', CANCELLED, entry)
@@ -52,12 +54,15 @@ for i = from, to, 2 do
   local size = name == 'details' and tonumber(string.match(value, '^%d:(%d+):')) or 0
   sizes, largest = sizes + size, math.max(largest, size)
 end
-if #lapsed > 0 then redis.call('ZREM', AWAITED, unpack(lapsed)) end
+if #lapsed > 0 then
+  redis.call(hash and 'HDEL' or 'ZREM', key, unpack(lapsed))
+  -- The same page has so many entries less the next time.
+  skip = math.max(0, skip - #lapsed)
+end
 if mend and #dangling > 0 and name ~= 'lanes' then
   -- Each item with a result has an end. Results may be too large to be scanned.
   if name == 'ended' then redis.call('HDEL', RESULTS, unpack(dangling)) end
   redis.call(hash and 'HDEL' or 'ZREM', key, unpack(dangling))
-  -- The same page has so many entries less the next time.
-  skip = math.max(0, skip - #dangling - #lapsed)
+  skip = math.max(0, skip - #dangling)
 end
 return { cursor, skip, dangling, sizes, largest }

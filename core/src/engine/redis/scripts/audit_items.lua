@@ -36,11 +36,13 @@ end
 
 local details, states = redis.call('HMGET', DETAILS, unpack(numbers)), {}
 for i, key in ipairs(SETS) do states[i] = redis.call('ZMSCORE', key, unpack(numbers)) end
-local unique_keys, expiries = redis.call('HMGET', OWNED, unpack(numbers)), redis.call('ZMSCORE', EXPIRIES, unpack(numbers))
+local expiries = redis.call('ZMSCORE', EXPIRIES, unpack(numbers))
 
--- What has the unique keys of the items that have one.
-local owner_of, named = {}, {}
-for _, key in ipairs(unique_keys) do
+-- The ids and unique keys of the items, and what has these keys.
+local own_ids, unique_keys, owner_of, named = {}, {}, {}, {}
+for i, record in ipairs(records) do
+  local id, _, key = read_head(record)
+  own_ids[i], unique_keys[i] = id, key
   if key then named[#named + 1] = key end
 end
 for i, owner in ipairs(#named > 0 and find_owners(named) or {}) do owner_of[named[i]] = owner end
@@ -52,8 +54,8 @@ local function has_lost_key(i, id)
 end
 
 local ids, id_places, leads = {}, {}, {} -- leads: the id of this item leads to it
-for i, record in ipairs(records) do
-  local id = id_of(record)
+for i = 1, #records do
+  local id = own_ids[i]
   if id then
     ids[#ids + 1], id_places[#id_places + 1] = id, i
   else
@@ -84,7 +86,7 @@ local function check_time(key, number, score, longest)
   found('bad_time', number, mend)
 end
 
-local score_of = {}
+local score_of, given = {}, {} -- given: the keys that an item has got back
 for i, number in ipairs(numbers) do
   local size = #records[i] > LARGE_RECORD and #records[i] or 0
   local count = count_of(number) or 0
@@ -128,16 +130,20 @@ for i, number in ipairs(numbers) do
     candidates[#candidates + 1] = number
     candidates[#candidates + 1] = delivery_of(packed)
   end
-  local key, id = unique_keys[i], id_of(records[i])
+  local key, id = unique_keys[i], own_ids[i]
   local over = (state == COMPLETED or state == CANCELLED) and tonumber(score_of[i]) <= now
   local expired = state ~= LEASED and has_passed(expiries[i])
   if key and leads[i] and state ~= DEAD and not over and not expired then
     local owner = owner_of[key]
-    if has_lost_key(i, id) then
-      -- A script that was to delete the item has died after it had released the key.
-      write('HDEL', OWNED, number)
+    if given[key] or has_lost_key(i, id) then
+      -- No earlier lease must be current: its completion would release the key.
+      local record = without_key(records[i])
+      x.deliveries, x.size = x.deliveries + 1, #record > LARGE_RECORD and #record or 0
+      write('HSET', ITEMS, number, record)
+      write('HSET', DETAILS, number, pack_details(x))
       found('bad_unique', number, mend)
     elseif not (owner and owner.number == number) then
+      given[key] = true
       write('HSET', UNIQUES, key, number .. ':' .. id)
       found('bad_unique', number, mend)
     end

@@ -9,7 +9,7 @@ if done then return done end
 local refused = refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
 local numbers, last = read_named(4)
-local found, answers, items = read_unleased(numbers, false, MAX_REPLY), {}, {}
+local found, answers, items = read_items(numbers, {}, MAX_REPLY), {}, {}
 for i, number in ipairs(numbers) do
   local item = number and found[number]
   if not item or item.id or has_passed(item.expires) then
@@ -28,7 +28,6 @@ if #items > 0 then
     moves.at(DEAD, now, item.number)
     dead[n], ids[n] = item.number, item.id
   end
-  items_died(dead)
   moves.write()
   redis.call('ZREM', EXPIRIES, unpack(dead))
   redis.call('HINCRBY', META, 'died', #items)

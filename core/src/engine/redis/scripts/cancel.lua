@@ -11,63 +11,47 @@ local meta = redis.call('HMGET', META, 'format', 'cancels')
 local refused = refusal(meta[1])
 if refused then return refused end
 local numbers = read_named(4)
-local answers, named, ids, places, seen = {}, {}, {}, {}, {}
+local found, answers = read_items(numbers, { leased = true }, MAX_REPLY), {}
+local leased, marks, items, times = {}, {}, {}, {}
+local gone = { numbers = {}, ids = {}, known = {}, details = {}, keys = {} }
 for i, number in ipairs(numbers) do
-  answers[i] = '0'
-  if number and not seen[number] then
-    local n = #named + 1
-    seen[number], named[n], ids[n], places[n] = true, number, ARGV[4 + i], i
-  end
-end
-
-local leased, marks, gone = {}, {}, { numbers = {}, ids = {}, known = {}, details = {} }
-local retained, retain_of = {}, {}
-if #named > 0 then
-  local scores, details = {}, redis.call('HMGET', DETAILS, unpack(named))
-  for i, key in ipairs(SETS) do scores[i] = redis.call('ZMSCORE', key, unpack(named)) end
-  local retains, marked = redis.call('HMGET', RETAINS, unpack(named)), redis.call('HMGET', MARKS, unpack(named))
-  local expiries = redis.call('ZMSCORE', EXPIRIES, unpack(named))
-  for n, number in ipairs(named) do
-    if scores[1][n] then
-      leased[number] = true
-      if not marked[n] then
-        marks[#marks + 1] = number
-        marks[#marks + 1] = ids[n]
-      end
-    elseif not (scores[3][n] or scores[4][n] or scores[5][n] or has_passed(expiries[n])) then -- it has not ended
-      local at = #gone.numbers + 1
-      retain_of[number] = retention(retains[n])
-      if retain_of[number] > 0 then
-        retained[#retained + 1] = number
-      else
-        gone.numbers[at], gone.ids[at], gone.known[at], gone.details[at] = number, ids[n], true, details[n]
-        answers[places[n]] = '1'
-      end
+  local item, id = number and found[number], ARGV[4 + i]
+  answers[i] = '1'
+  if not item then
+    answers[i] = '0' -- it has ended
+  elseif item.left then
+    answers[i] = '-'
+  elseif item.leased then
+    leased[#leased + 1] = number
+    marks[#marks + 1] = number
+    marks[#marks + 1] = string.sub(item.record, 1, item.data_at - 1)
+  elseif item.id or has_passed(item.expires) then
+    answers[i] = '0'
+  else
+    local retain = retention(item.retain)
+    item.id = id
+    if retain > 0 then
+      items[#items + 1], times[#times + 1] = item, retain
+    else
+      local n = #gone.numbers + 1
+      gone.numbers[n], gone.ids[n], gone.known[n] = number, id, true
+      gone.details[n], gone.keys[n] = item.packed, item.key
     end
   end
 end
 
-local found, items, times = read_unleased(retained, false, MAX_REPLY), {}, {}
-for i, number in ipairs(numbers) do
-  local item = number and found[number]
-  if number and leased[number] then
-    answers[i] = '1' -- also if a batch names it twice
-  elseif item and item.left then
-    answers[i] = '-'
-  elseif item and not item.id then
-    item.id, answers[i] = ARGV[4 + i], '1'
-    items[#items + 1], times[#times + 1] = item, retain_of[number]
-  end
+local all_marked = true
+for _, head in ipairs(#leased > 0 and redis.call('HMGET', MARKS, unpack(leased)) or {}) do
+  all_marked = all_marked and head
 end
-
-if #marks > 0 then
+if not all_marked then
   make_extended(meta[1])
   -- Clients compare this with what they have seen. It follows the clock, so that no earlier value comes back when the
   -- server has lost its latest data.
   redis.call('HSET', META, 'cancels', text(math.max((tonumber(meta[2]) or 0) + 1, now)))
   redis.call('HSET', MARKS, unpack(marks))
 end
-if #gone.numbers > 0 then delete_all_of(gone.numbers, gone.ids, gone.known, gone.details) end
+if #gone.numbers > 0 then delete_all_of(gone.numbers, gone.ids, gone.known, gone.details, gone.keys) end
 if #items > 0 then
   renumber(items, ARGV[3])
   local new = {}

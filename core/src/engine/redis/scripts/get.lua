@@ -1,11 +1,10 @@
 -- Reads items by their ids: as many of the first ones as fit into a reply and into a step.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] 1 with data and results, 0 without, then the ids (1,000)
--- Reply server time, then per id until the reply is full: '' if there is no item, else number, record ('' without
---       data), details ('' if none), state, the score of that state (deadline, due time, time of death, or until when
---       it is kept; '' if ready), when it has ended ('' if it has not), `:` and the result ('' if none), for how long
---       it is retained (ms; '' if not), its unique key ('' if none), its score in EXPIRIES ('' if none), and 1 if its
---       cancellation was requested (else '')
+-- Reply server time, then per id until the reply is full: '' if there is no item, else number, record (without data
+--       only its head), details ('' if none), state, the score of that state (deadline, due time, time of death, or until
+--       when it is kept; '' if ready), when it has ended ('' if it has not), `:` and the result ('' if none), its score
+--       in EXPIRIES ('' if none), and 1 if its cancellation was requested (else '')
 local reply = { text(now) }
 local numbers, known = redis.call('HMGET', IDS, unpack(ARGV, 2)), {}
 for _, number in ipairs(numbers) do
@@ -14,14 +13,9 @@ end
 local details, records, fits, scores, extras = {}, {}, 0, {}, {}
 if #known > 0 then
   details = redis.call('HMGET', DETAILS, unpack(known))
-  if ARGV[1] == '1' then
-    records, fits = read_records(known, details, MAX_SINGLE)
-  else
-    fits = math.min(#known, MAX_SINGLE)
-    for i = 1, fits do records[i] = redis.call('HEXISTS', ITEMS, known[i]) == 1 and '' end
-  end
+  records, fits = read_records(known, details, MAX_SINGLE)
   extras = { read_extras(known, records, fits, ARGV[1] == '1') }
-  fits = extras[7]
+  fits = extras[5]
   local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED }
   for state, key in pairs(sets) do scores[state] = redis.call('ZMSCORE', key, unpack(known, 1, fits)) end
 end
@@ -42,9 +36,10 @@ for _, number in ipairs(numbers) do
   if not number or not records[n] or over then
     reply[#reply + 1] = ''
   else
-    local ended, results, retains, keys, expiries, marks = unpack(extras)
-    for _, value in ipairs({ number, records[n], details[n] or '', state, score, ended[n] or '',
-      results[n] and ':' .. results[n] or '', retains[n] or '', keys[n] or '', expiries[n] or '', marks[n] and '1' or '' }) do
+    local ended, results, expiries, marks = unpack(extras)
+    local record = ARGV[1] == '1' and records[n] or head_of(records[n])
+    for _, value in ipairs({ number, record, details[n] or '', state, score, ended[n] or '',
+      results[n] and ':' .. results[n] or '', expiries[n] or '', marks[n] and '1' or '' }) do
       reply[#reply + 1] = value
     end
   end

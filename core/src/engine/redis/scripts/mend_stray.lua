@@ -13,25 +13,28 @@ local details, states = redis.call('HMGET', DETAILS, unpack(numbers)), {}
 for _, key in ipairs(SETS) do
   for i, score in ipairs(redis.call('ZMSCORE', key, unpack(numbers))) do states[i] = states[i] or score end
 end
-local unique_keys, wanted, owners = redis.call('HMGET', OWNED, unpack(numbers)), {}, {}
-for _, key in ipairs(unique_keys) do
-  if key then wanted[#wanted + 1] = key end
+
+local records, own_ids, keys, named, owners = {}, {}, {}, {}, {}
+for i, number in ipairs(numbers) do
+  if room <= 0 then break end -- the first one is always read
+  local record = redis.call('HGET', ITEMS, number)
+  local id, _, key = read_head(record)
+  records[i], own_ids[i], keys[i] = record, id, key
+  room = room - (record and #record or 0)
+  if key then named[#named + 1] = key end
 end
-for n, owner in ipairs(#wanted > 0 and find_owners(wanted) or {}) do owners[wanted[n]] = owner end
+for n, owner in ipairs(#named > 0 and find_owners(named) or {}) do owners[named[n]] = owner end
 
 local given, uniques = {}, {}
 local changed, mended, doomed, ids, lost_keys, moves = {}, {}, {}, {}, {}, new_moves()
-for i, number in ipairs(numbers) do
-  if room - bytes_read <= 0 then break end
+for i, record in ipairs(records) do
+  if bytes_read > MAX_REPLY then break end
   looked = looked + 1
-  local record = redis.call('HGET', ITEMS, number)
-  room = room - (record and #record or 0)
-  local id = id_of(record)
+  local number, id, key = numbers[i], own_ids[i], keys[i]
   -- An unreadable item would be leased to nobody.
   if id and not states[i] and delivery_of(details[i]) == ARGV[1 + 2 * i] then
     strays[#strays + 1] = number
     local owner, x = redis.call('HGET', IDS, id), unpack_details(details[i])
-    local key = unique_keys[i]
     local with_key = key and owners[key]
     local key_taken = key and (given[key] or (with_key and with_key.id ~= id and is_taken(with_key, number)))
     local leads = owner and owner ~= number and id_matches(id, owner)
@@ -43,7 +46,10 @@ for i, number in ipairs(numbers) do
         ids[#ids + 1] = number
       end
       if key_taken then
+        record = without_key(record)
         lost_keys[#lost_keys + 1] = number
+        lost_keys[#lost_keys + 1] = record
+        x.size = #record > LARGE_RECORD and #record or 0
       elseif key then
         given[key] = true
         uniques[#uniques + 1] = key
@@ -60,14 +66,14 @@ for i, number in ipairs(numbers) do
 end
 if #doomed > 0 then
   redis.call('HDEL', ITEMS, unpack(doomed))
-  for _, key in ipairs({ DETAILS, RETAINS, OWNED, RESULTS, ENDED, MARKS }) do
+  for _, key in ipairs({ DETAILS, RESULTS, ENDED, MARKS }) do
     redis.call('HDEL', key, unpack(doomed))
   end
   redis.call('ZREM', EXPIRIES, unpack(doomed))
 end
 if #ids > 0 then redis.call('HSET', IDS, unpack(ids)) end
 if #uniques > 0 then redis.call('HSET', UNIQUES, unpack(uniques)) end
-if #lost_keys > 0 then redis.call('HDEL', OWNED, unpack(lost_keys)) end
+if #lost_keys > 0 then redis.call('HSET', ITEMS, unpack(lost_keys)) end
 if #changed > 0 then
   -- It has not ended after all.
   for _, key in ipairs({ RESULTS, ENDED }) do redis.call('HDEL', key, unpack(mended)) end

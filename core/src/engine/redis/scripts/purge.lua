@@ -23,21 +23,22 @@ else
 end
 local removed = 0
 if #numbers > 0 then
-  -- Records are read because they have the ids.
+  -- Records are read because they have the ids and the unique keys.
   local details = redis.call('HMGET', DETAILS, unpack(numbers))
   local fits = fitting_results(numbers, (fitting(details, MAX_REPLY, 1)), MAX_REPLY)
   if list then put_back(list, numbers, fits) end
   for i = #numbers, fits + 1, -1 do numbers[i] = nil end
-  local existing, ids, known, their_details, seen = {}, {}, {}, {}, {}
+  local existing, ids, known, their_details, keys, seen = {}, {}, {}, {}, {}, {}
   for i, record in ipairs(redis.call('HMGET', ITEMS, unpack(numbers))) do
     local n, number = #existing + 1, numbers[i]
     if record and not seen[number] then
       seen[number] = true
+      local id, _, key = read_head(record)
       existing[n], known[n], their_details[n] = number, true, details[i]
-      ids[n] = id_of(record) or false
+      ids[n], keys[n] = id or false, key
     end
   end
-  if #existing > 0 then removed = delete_all_of(existing, ids, known, their_details) end
+  if #existing > 0 then removed = delete_all_of(existing, ids, known, their_details, keys) end
   -- `delete_items` has counted a tombstone for each ready item, but the numbers were popped.
   if list then redis.call('HINCRBY', META, 'gone:' .. (string.match(list, ':ready:(%d)$') or '0'), -#numbers)
   elseif removed < #numbers then redis.call('ZREM', set, unpack(numbers)) end

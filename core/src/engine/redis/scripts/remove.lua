@@ -23,7 +23,8 @@ if #numbers > 0 then
       if kept_until and tonumber(kept_until) <= now then answers[places[n]], removed = '0', removed - 1 end
     end
   end
-  delete_all_of(numbers, ids, known, redis.call('HMGET', DETAILS, unpack(numbers)))
+  local details = redis.call('HMGET', DETAILS, unpack(numbers))
+  delete_all_of(numbers, ids, known, details, keys_of(numbers, details))
   redis.call('HINCRBY', META, 'removed', text(removed))
   if is_awaited() then
     for n, place in ipairs(places) do ids[n] = answers[place] == '1' and ids[n] end

@@ -1,7 +1,7 @@
 -- Changes items that are not leased. Each is a new generation, in the state that it had: only a delay moves it from
 -- ready to delayed or back. A ready item goes to the back of its priority.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] lane, [2] number, [3] salt, from [4] what parts/named.lua reads, then for each: its record, priority,
+-- ARGV  [1] lane, [2] number, [3] salt, from [4] what parts/named.lua reads, then for each: `=` and its data, priority,
 --       delay (see parts/delay.lua) and max_attempts; '' for what stays as it is
 -- Reply a string: for each 1 (revised), 0 (there is none, or it is leased, or it is dead and there is a delay) or -
 --       (not executed: ask again)
@@ -12,13 +12,13 @@ local meta = redis.call('HMGET', META, 'format', 'waiting', 'watched')
 local refused = refusal(meta[1])
 if refused then return refused end
 local numbers, last = read_named(4)
-local found, answers, items = read_unleased(numbers, true, MAX_REPLY), {}, {}
+local found, answers, items = read_items(numbers, { dead = true }, MAX_REPLY), {}, {}
 
 -- Changes the item as the arguments from ARGV[at] on say. It may be changed more than once.
 local function change(item, at)
   local x = item.x
-  local record, priority, delay, max_attempts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
-  if record ~= '' then item.record = record end
+  local data, priority, delay, max_attempts = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  if data ~= '' then item.record = string.sub(item.record, 1, item.data_at - 1) .. string.sub(data, 2) end
   if priority ~= '' then x.priority = tonumber(priority) end
   if max_attempts ~= '' then x.max_attempts = tonumber(max_attempts) end
   if delay ~= '' then

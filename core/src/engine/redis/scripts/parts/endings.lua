@@ -30,17 +30,3 @@ local function report_endings(letter, ids)
   redis.call('PEXPIRE', ENDINGS, text(ENDINGS_LAST))
   redis.call('ZREM', AWAITED, unpack(found))
 end
-
--- Reports items that are dead, by their numbers: reads their ids from their records. Clients find those that are large
--- when they check.
-local function report_deaths(numbers)
-  if #numbers == 0 or not is_awaited() then return end
-  local small, ids = {}, {}
-  for i, packed in ipairs(redis.call('HMGET', DETAILS, unpack(numbers))) do
-    -- The third character begins the size: 0 unless the record is large.
-    if not packed or string.byte(packed, 3) == 48 then small[#small + 1] = numbers[i] end
-  end
-  if #small == 0 then return end
-  for i, record in ipairs(redis.call('HMGET', ITEMS, unpack(small))) do ids[i] = id_of(record) or false end
-  report_endings('d', ids)
-end

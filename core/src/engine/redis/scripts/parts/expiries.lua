@@ -1,9 +1,22 @@
 -- Items that expire: they are dead at the time in EXPIRIES if they are not leased then.
 local NOT_LEASED = 'not leased before it expired'
 
--- Counts items that have expired and are dead now, and ends what their death ends.
+-- Reports items that are dead, by their numbers: reads their ids from their records. Clients find those that are large
+-- when they check.
+local function report_deaths(numbers)
+  if #numbers == 0 or not is_awaited() then return end
+  local small, ids = {}, {}
+  for i, packed in ipairs(redis.call('HMGET', DETAILS, unpack(numbers))) do
+    -- The third character begins the size: 0 unless the record is large.
+    if not packed or string.byte(packed, 3) == 48 then small[#small + 1] = numbers[i] end
+  end
+  if #small == 0 then return end
+  for i, record in ipairs(redis.call('HMGET', ITEMS, unpack(small))) do ids[i] = read_head(record) or false end
+  report_endings('d', ids)
+end
+
+-- Counts items that have expired and are dead now.
 local function items_expired(numbers)
-  items_died(numbers)
   redis.call('HINCRBY', META, 'died', #numbers)
   redis.call('HINCRBY', META, 'expired_unleased', #numbers)
   redis.call('ZREM', EXPIRIES, unpack(numbers))
@@ -40,9 +53,6 @@ local function drop_expired(popped, found, known)
   return #expired
 end
 
--- `drop_expired`, if items of this queue expire at all.
-local function drops_expired() return redis.call('EXISTS', EXPIRIES) == 1 and drop_expired end
-
 -- Which of these leased items have expired: number to the text of the error, or nil if no item of this queue expires.
 local function find_expired(numbers)
   if redis.call('EXISTS', EXPIRIES) == 0 then return nil end
@@ -56,8 +66,5 @@ end
 -- What a counted attempt of items ends, some of which are `dead`.
 local function attempts_counted(numbers, dead)
   redis.call('ZREM', EXPIRIES, unpack(numbers))
-  if #dead > 0 then
-    items_died(dead)
-    report_deaths(dead)
-  end
+  report_deaths(dead)
 end

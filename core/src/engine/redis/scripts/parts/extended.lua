@@ -2,19 +2,17 @@
 --   COMPLETED, CANCELLED  sorted sets of retained items, by the server time until which each is kept
 --   ENDED       number of a retained item to the server time of its end
 --   RESULTS     number of a retained item to its result, for those that have one
---   RETAINS     number to the time (ms) for which an item is kept after its completion, for those that are
 --   UNIQUES     unique key to its owner, `number:id`
---   OWNED       number to its unique key, for those that have one
 --   TIMERS      sorted set of unique keys, by the server time until which each stays taken in any case
 --   EXPIRIES    sorted set of numbers, by the server time at which each item is dead if nobody has leased it; until an
 --               attempt of it has counted, or it has ended. The time is negative if it passed while the item was leased
 --               and a sweep has seen that, so that sweeps do not find it again
---   MARKS       number of a leased item whose cancellation was requested to its stored id
+--   MARKS       number of a leased item whose cancellation was requested to the head of its record
 --   AWAITED, ENDINGS  see parts/endings.lua
 local COMPLETED, CANCELLED, ENDED, RESULTS = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local RETAINS, UNIQUES, OWNED, TIMERS = KEYS[25], KEYS[26], KEYS[27], KEYS[28]
-local EXPIRIES, MARKS, AWAITED, ENDINGS = KEYS[29], KEYS[30], KEYS[31], KEYS[32]
-local LAST_KEY = 32
+local UNIQUES, TIMERS, EXPIRIES, MARKS = KEYS[25], KEYS[26], KEYS[27], KEYS[28]
+local AWAITED, ENDINGS = KEYS[29], KEYS[30]
+local LAST_KEY = 30
 
 -- The states that are kept in sorted sets. An item that is in none of them is ready.
 local SETS = { LEASED, DELAYED, DEAD, COMPLETED, CANCELLED }

@@ -2,8 +2,8 @@
 local MAX_RESULTS = 400
 
 -- Reads what extended queues keep of items, for the first of them: as many as fit into a reply, but at least one.
--- Returns when each has ended, its result, for how long it is retained, its unique key, when it expires, and whether its
--- cancellation was requested (false if there is none), as lists, and how many items they are for. `records`: those of
+-- Returns when each has ended, its result, when it expires, and whether its cancellation was requested (false if there
+-- is none), as lists, and how many items they are for. `records`: those of
 -- the same items. Results are not read unless `with_results`.
 local function read_extras(numbers, records, count, with_results)
   local ended = redis.call('HMGET', ENDED, unpack(numbers, 1, count))
@@ -21,8 +21,6 @@ local function read_extras(numbers, records, count, with_results)
     end
   end
   local results = with_results and redis.call('HMGET', RESULTS, unpack(numbers, 1, count)) or {}
-  local retains = redis.call('HMGET', RETAINS, unpack(numbers, 1, count))
-  local keys = redis.call('HMGET', OWNED, unpack(numbers, 1, count))
   local expiries = redis.call('ZMSCORE', EXPIRIES, unpack(numbers, 1, count))
-  return ended, results, retains, keys, expiries, redis.call('HMGET', MARKS, unpack(numbers, 1, count)), count
+  return ended, results, expiries, redis.call('HMGET', MARKS, unpack(numbers, 1, count)), count
 end

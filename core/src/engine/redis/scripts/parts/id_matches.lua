@@ -7,5 +7,5 @@ local function id_matches(id, number, most)
   if most and size > most then return true end
   bytes_read = bytes_read + size
   local record = redis.call('HGET', ITEMS, number)
-  return struct.unpack('>I2', record) == #id and string.sub(record, 3, 2 + #id) == id
+  return read_head(record) == id
 end

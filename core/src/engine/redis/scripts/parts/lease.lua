@@ -7,7 +7,7 @@
 local function lease(at, to, touched)
   local poll_interval, wanted = tonumber(ARGV[at]), 0
   for i = at + 1, to, 2 do wanted = wanted + tonumber(ARGV[i]) end
-  local meta = redis.call('HMGET', META, 'paused', 'waiting', 'leased', 'watched', 'format')
+  local meta = redis.call('HMGET', META, 'paused', 'waiting', 'leased', 'watched', 'format', 'settings')
   local paused, waiting = pause_end(meta[1]), tonumber(meta[2]) or 0
   local refused = refusal(meta[5])
   if refused then return refused end
@@ -17,10 +17,10 @@ local function lease(at, to, touched)
     touched = touched + promoted + expired
     due = next_due()
   end
-  sweep(100, 1048576)
+  if sweep_if_due then sweep_if_due(meta[6]) end
   if paused and paused < (due or math.huge) then due = paused end
 
-  local allowed = rates and not paused and rates.reserve(wanted) or wanted
+  local allowed = rates and meta[6] and not paused and rates.reserve(wanted) or wanted
   local more = not paused and take(at, allowed, touched)
   local got = #numbers
   if got > 0 then

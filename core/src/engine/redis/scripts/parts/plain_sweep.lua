@@ -1,2 +1,2 @@
--- Nothing in a plain queue has a time after which it is deleted.
-local function sweep() return false, 0 end
+-- In a plain queue nothing has a time after which it is deleted, and no item expires.
+local sweep_if_due, drops_expired = nil, nil

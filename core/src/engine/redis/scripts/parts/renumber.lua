@@ -4,34 +4,20 @@ local function salt_of_call()
   return string.sub('0000' .. in_base_36(hash), -SALT)
 end
 
--- Writes what extended queues keep for items under their new numbers. Returns the entries of UNIQUES that are to lead
--- to them.
+-- Makes the times at which items expire lead to their new numbers. Returns the entries of UNIQUES that are to lead to
+-- them.
 local function move_options(items, old)
-  local retains, owned, keys, places, owners, expiries = {}, {}, {}, {}, {}, {}
-  for _, item in ipairs(items) do
+  local keys, places, owners, expiries = {}, {}, {}, {}
+  for n, item in ipairs(items) do
     if item.expires then
       expiries[#expiries + 1] = string.format('%.1f', item.expires)
       expiries[#expiries + 1] = item.number
     end
+    local _, _, key = read_head(item.record)
+    if key then keys[#keys + 1], places[#places + 1] = key, n end
   end
   if #expiries > 0 then redis.call('ZADD', EXPIRIES, unpack(expiries)) end
-  for n, retain in ipairs(redis.call('HMGET', RETAINS, unpack(old))) do
-    if retain then
-      retains[#retains + 1] = items[n].number
-      retains[#retains + 1] = retain
-    end
-  end
-  for n, key in ipairs(redis.call('HMGET', OWNED, unpack(old))) do
-    if key and not items[n].without_key then
-      owned[#owned + 1] = items[n].number
-      owned[#owned + 1] = key
-      keys[#keys + 1], places[#places + 1] = key, n
-    end
-  end
-  if #retains > 0 then redis.call('HSET', RETAINS, unpack(retains)) end
-  if #keys == 0 then return owners end
-  redis.call('HSET', OWNED, unpack(owned))
-  for k, entry in ipairs(redis.call('HMGET', UNIQUES, unpack(keys))) do
+  for k, entry in ipairs(#keys > 0 and redis.call('HMGET', UNIQUES, unpack(keys)) or {}) do
     local n = places[k]
     if is_owner(old[n], entry) then
       owners[#owners + 1] = keys[k]
@@ -44,9 +30,8 @@ end
 -- Gives items new numbers, so that each is a new generation: the entries of ready lists that name the old numbers
 -- are tombstones, and no lease of the old numbers can do anything. The caller then puts the new numbers into their
 -- states: an item that is in none, because the server stopped in between, is found by a deep clean.
--- `items`: as parts/unleased.lua reads them, each with the details and the record that it is to have, its stored
--- id, `expires` if it still does, and `without_key` if its unique key is to be forgotten; `priority` is the one that it
--- had. Their numbers change.
+-- `items`: as parts/read_items.lua reads them, each with the details and the record that it is to have, its stored
+-- id, `expires` if it still does; `priority` is the one that it had. Their numbers change.
 -- `salt`: of the new numbers.
 -- At any time there is one item that can be found: until the old record is deleted, a deep clean deletes the new
 -- one, because its id leads to the old one; after that its id is made to lead to it.
@@ -73,11 +58,11 @@ local function renumber(items, salt)
   local owners = move_options(items, old)
   redis.call('HSET', ITEMS, unpack(records))
   redis.call('HSET', DETAILS, unpack(details))
-  if #owners > 0 then redis.call('HSET', UNIQUES, unpack(owners)) end
   redis.call('HDEL', ITEMS, unpack(old))
+  if #owners > 0 then redis.call('HSET', UNIQUES, unpack(owners)) end
   redis.call('HSET', IDS, unpack(ids))
   for priority, tombstones in pairs(gone) do redis.call('HINCRBY', META, 'gone:' .. priority, tombstones) end
   for _, key in ipairs({ DELAYED, DEAD }) do redis.call('ZREM', key, unpack(old)) end
-  for _, key in ipairs({ DETAILS, RETAINS, OWNED, MARKS }) do redis.call('HDEL', key, unpack(old)) end
+  for _, key in ipairs({ DETAILS, MARKS }) do redis.call('HDEL', key, unpack(old)) end
   redis.call('ZREM', EXPIRIES, unpack(old))
 end

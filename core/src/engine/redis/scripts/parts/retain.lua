@@ -15,7 +15,7 @@ local function retain_items(set, numbers, retains, results)
   end
   redis.call('HSET', ENDED, unpack(ended))
   if #kept > 0 then redis.call('HSET', RESULTS, unpack(kept)) end
-  redis.call('ZREM', EXPIRIES, unpack(numbers))
+  if redis.call('EXISTS', EXPIRIES) == 1 then redis.call('ZREM', EXPIRIES, unpack(numbers)) end
   redis.call('ZADD', set, unpack(scores))
-  redis.call('HDEL', MARKS, unpack(numbers))
+  forget_marks(numbers)
 end

@@ -6,16 +6,17 @@ local function delete_ended(numbers, room, over, with_results)
   local found = #numbers
   if found == 0 then return false, 0 end
   local details = redis.call('HMGET', DETAILS, unpack(numbers))
-  local fits, ids, known = fitting(details, room, 1), {}, {}
+  local fits, ids, known, keys = fitting(details, room, 1), {}, {}, {}
   if with_results then fits = fitting_results(numbers, fits, room) end
   for i = found, fits + 1, -1 do numbers[i], details[i] = nil, nil end
-  -- Records are read because they have the ids.
+  -- Records are read because they have the ids and the unique keys.
   local removed = 0
   for i, record in ipairs(redis.call('HMGET', ITEMS, unpack(numbers))) do
-    ids[i], known[i] = id_of(record), true
+    local id, _, key = read_head(record)
+    ids[i], known[i], keys[i] = id, true, key
     if record and i > over then removed = removed + 1 end
   end
-  delete_all_of(numbers, ids, known, details)
+  delete_all_of(numbers, ids, known, details, keys)
   if removed > 0 then redis.call('HINCRBY', META, 'removed', removed) end
   return fits < found, removed
 end
@@ -76,7 +77,7 @@ local function end_reservations(keys)
   local free = {}
   for i, owner in ipairs(find_owners(keys)) do
     -- A script that died half-way may have left the key of a deleted item.
-    local has_ended = owner and not (owner.exists and redis.call('HEXISTS', ITEMS, owner.number) == 1)
+    local has_ended = owner and not (owner.known and not owner.dead and redis.call('HEXISTS', ITEMS, owner.number) == 1)
     if has_ended then free[#free + 1] = keys[i] end
   end
   if #free > 0 then redis.call('HDEL', UNIQUES, unpack(free)) end

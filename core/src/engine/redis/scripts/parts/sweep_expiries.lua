@@ -13,14 +13,13 @@ local function sweep_expiries(limit, room)
       unleased[#unleased + 1] = numbers[i]
     end
   end
-  local items, all, more = read_unleased(unleased, false, room), {}, #numbers == limit
+  local items, all, more = read_items(unleased, {}, room), {}, #numbers == limit
   for _, number in ipairs(unleased) do
     local item = items[number]
-    local id = item and id_of(item.record)
     if item and item.left then
       more = true
-    elseif id then
-      item.id, item.x.error, item.x.front = id, NOT_LEASED, 0
+    elseif item then
+      item.id, item.x.error, item.x.front = item.stored_id, NOT_LEASED, 0
       all[#all + 1] = item
     else
       ended[#ended + 1] = number -- a script died half-way

@@ -78,7 +78,7 @@ local function take(at, target, touched)
   -- Items with a priority or a large record have details. If no item has any, only the first list has
   -- items, and popping from one list costs less than from ten. Tombstones in the others are popped when it
   -- is empty.
-  local plain, drop_expired = redis.call('EXISTS', DETAILS) == 0, ends and ends.drops_expired()
+  local plain, drop_expired = redis.call('EXISTS', DETAILS) == 0, drops_expired and drops_expired()
   while #numbers < target do
     if touched >= 1000 or room <= 0 then return true end
     local need = target - #numbers

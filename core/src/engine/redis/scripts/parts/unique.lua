@@ -1,36 +1,18 @@
 -- Unique keys. UNIQUES has the owner of each key, `number:id`. A key is taken while its owner is ready, delayed,
--- leased or retained, and in any case until the time that TIMERS has for it.
+-- leased or retained, and in any case until the time that TIMERS has for it. The entry of an item that has ended in
+-- another way means nothing: it is deleted with the item if the step knows the key, and else by the next owner or by
+-- a deep clean.
 
 -- The number and the id in an entry; '' if there is none.
 local function read_owner(entry) return string.match(entry or '', '^([^:]*):?(.*)$') end
 
-local function is_owner(number, entry)
-  return entry and string.sub(entry, 1, #number) == number and string.byte(entry, #number + 1) == 58
-end
-
--- Releases the unique keys of items that end. Those that somebody else owns by now, or that stay taken for
--- longer, are not released.
-local function release_uniques(numbers)
-  local keys, owners, released = {}, {}, {}
-  for i, key in ipairs(redis.call('HMGET', OWNED, unpack(numbers))) do
-    if key then keys[#keys + 1], owners[#owners + 1] = key, numbers[i] end
-  end
-  if #keys == 0 then return end
-  local entries = redis.call('HMGET', UNIQUES, unpack(keys))
-  local reserved = redis.call('EXISTS', TIMERS) == 1 and redis.call('ZMSCORE', TIMERS, unpack(keys)) or {}
-  for i, key in ipairs(keys) do
-    local is_reserved = reserved[i] and tonumber(reserved[i]) > now
-    if is_owner(owners[i], entries[i]) and not is_reserved then released[#released + 1] = key end
-  end
-  if #released > 0 then redis.call('HDEL', UNIQUES, unpack(released)) end
-end
-
 -- The owners of these keys, each once: false if there is none, else a table of
 --   number, id    of the owner
 --   until_time    until when the key stays taken in any case, 0 if no longer than the owner needs it
---   exists        the owner exists, and has not died
---   expired       it has, and no sweep has found it yet
---   alive         nor has it expired, or been retained for long enough
+--   known         the owner exists
+--   dead          it is dead
+--   expired       it has expired, and no sweep has found it yet
+--   alive         none of this, nor has it been retained for long enough
 local function find_owners(keys)
   local owners, there, their_keys, numbers, ids = {}, {}, {}, {}, {}
   for i, entry in ipairs(redis.call('HMGET', UNIQUES, unpack(keys))) do
@@ -43,7 +25,7 @@ local function find_owners(keys)
   end
   if #there == 0 then return owners end
   local times, known = redis.call('ZMSCORE', TIMERS, unpack(their_keys)), redis.call('HMGET', IDS, unpack(ids))
-  local owned, dead = redis.call('HMGET', OWNED, unpack(numbers)), redis.call('ZMSCORE', DEAD, unpack(numbers))
+  local dead = redis.call('ZMSCORE', DEAD, unpack(numbers))
   local completed = redis.call('ZMSCORE', COMPLETED, unpack(numbers))
   local cancelled = redis.call('ZMSCORE', CANCELLED, unpack(numbers))
   local expiries, leased = redis.call('ZMSCORE', EXPIRIES, unpack(numbers)), nil
@@ -55,9 +37,8 @@ local function find_owners(keys)
     end
     local kept_until = tonumber(completed[n] or cancelled[n])
     owner.until_time = tonumber(times[n]) or 0
-    owner.exists = owned[n] == their_keys[n] and known[n] == owner.number and not dead[n]
-    owner.expired = expired
-    owner.alive = owner.exists and not expired and not (kept_until and kept_until <= now)
+    owner.known, owner.dead, owner.expired = known[n] == owner.number, dead[n], expired
+    owner.alive = owner.known and not dead[n] and not expired and not (kept_until and kept_until <= now)
   end
   return owners
 end
@@ -78,6 +59,3 @@ local function expire_for_good(numbers)
   end
   redis.call('ZADD', EXPIRIES, 'XX', unpack(times))
 end
-
--- What the death of items ends.
-local items_died = release_uniques

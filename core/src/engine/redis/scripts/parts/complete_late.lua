@@ -1,0 +1,84 @@
+-- Completes items of which some are not leased, or not by the caller. `x`: what parts/complete_extended.lua has read, by
+-- index. `taken` of the items were leased and are no longer in LEASED; then all have the same priority. Returns the answers.
+local function complete_late(numbers, ids, x)
+  local count, details, answers, seen, alive = #numbers, x.details, {}, {}, nil
+  local scores = x.taken > 0 and {} or redis.call('ZMSCORE', LEASED, unpack(numbers))
+  -- Who comes late completes an item that exists and has not ended, whatever its state is by now.
+  local function is_alive(i)
+    if not alive then
+      alive = redis.call('HMGET', IDS, unpack(ids))
+      for n = 1, count do alive[n] = alive[n] == numbers[n] end
+      for _, set in ipairs({ COMPLETED, CANCELLED }) do
+        for n, score in ipairs(redis.call('ZMSCORE', set, unpack(numbers))) do alive[n] = alive[n] and not score end
+      end
+    end
+    return alive[i]
+  end
+
+  -- Items that are leased, by whomever, and others: those that are gone, and those that are retained.
+  local function new_batch()
+    return { numbers = {}, ids = {}, keys = {}, details = {}, known = {}, retains = {}, results = {}, places = {} }
+  end
+  local leased, gone, kept = new_batch(), new_batch(), new_batch()
+  for i, number in ipairs(numbers) do
+    local is_current = scores[i] and delivery_of(details[i]) == (x.deliveries[i] or '0')
+    answers[i] = '0'
+    if not seen[number] and (is_current or (not x.strict[i] and is_alive(i))) then
+      seen[number], answers[i] = true, '1'
+      local own = tonumber(x.retain_of[i]) or x.retain_all
+      local retain = retention(own >= 0 and own)
+      local batch = scores[i] and leased or retain > 0 and kept or gone
+      local n = #batch.numbers + 1
+      batch.numbers[n], batch.ids[n], batch.keys[n], batch.places[n] = number, ids[i], x.keys[i], i
+      batch.details[n], batch.known[n] = details[i] or false, true
+      batch.retains[n], batch.results[n] = batch == leased and own or retain, x.results[i] or false
+    end
+  end
+
+  if #leased.numbers > 0 then
+    redis.call('ZREM', LEASED, unpack(leased.numbers))
+    complete_leased(leased.numbers, leased.ids, leased.keys, -1, leased.retains, leased.results, release_keys)
+  end
+  if #gone.numbers > 0 then delete_all_of(gone.numbers, gone.ids, gone.known, gone.details, gone.keys) end
+  -- Of a ready item, an entry of a ready list is left, so it is copied. The client limits how much of data a call
+  -- names. A script that died half-way may have left an id without an item.
+  local late, items, over, over_keys = new_batch(), {}, {}, {}
+  if #kept.numbers > 0 then
+    local expiries, of = redis.call('ZMSCORE', EXPIRIES, unpack(kept.numbers)), {}
+    for _, set in ipairs({ DELAYED, DEAD }) do of[set] = redis.call('ZMSCORE', set, unpack(kept.numbers)) end
+    for n, record in ipairs(redis.call('HMGET', ITEMS, unpack(kept.numbers))) do
+      local number, dead = kept.numbers[n], of[DEAD][n]
+      if not record then
+        answers[kept.places[n]] = '0'
+      else
+        local at = #items + 1
+        for name, values in pairs(kept) do late[name][at] = values[n] end
+        -- The unique key of an item that has ended is another one's, perhaps. An item that was leased until now has not
+        -- expired; if that is not known, the key tells.
+        local key = kept.keys[n]
+        local is_over = has_passed(expiries[n])
+          and not (x.taken > 0 and key and is_owner(number, redis.call('HGET', UNIQUES, key)))
+        if dead or is_over then
+          over[#over + 1], over_keys[#over_keys + 1] = number, key or false
+          record = without_key(record)
+        end
+        local details_of = unpack_details(kept.details[n])
+        items[at] = { number = number, id = kept.ids[n], record = record, x = details_of,
+          priority = details_of.priority, delayed = of[DELAYED][n], dead = dead }
+      end
+    end
+  end
+  if #items > 0 then
+    make_extended(redis.call('HGET', META, 'format')) -- plain scripts must know no retained item
+    release_keys(over, over_keys)
+    renumber(items, salt_of_call())
+    for n, item in ipairs(items) do late.numbers[n] = item.number end
+    retain_items(COMPLETED, late.numbers, late.retains, late.results)
+  end
+  -- All of them have counted as ready.
+  if x.taken > 0 then redis.call('HINCRBY', META, 'gone:' .. x.priority, text(-x.taken)) end
+  if #gone.numbers + #items > 0 then redis.call('HINCRBY', META, 'completed', text(#gone.numbers + #items)) end
+  report_endings('c', gone.ids)
+  report_endings('C', late.ids)
+  return table.concat(answers)
+end
