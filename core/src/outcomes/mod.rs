@@ -41,8 +41,10 @@ pub(crate) fn begin(
         task = Some(Task { context, queue, waits: waits.clone() });
         waits
     });
+    let asked_by = context.until();
     let mut state = lock(&waits.state);
-    let begun = ids.iter().map(|id| Wait::new(waits, id, state.add(id, expect))).collect();
+    let begun =
+        ids.iter().map(|id| Wait::new(waits, id, state.add(id, expect), asked_by)).collect();
     drop(state);
     waits.changed.notify_one();
     // A runtime that shuts down drops the task at once, which locks the queues.

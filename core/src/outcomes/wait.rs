@@ -17,28 +17,54 @@ pub(crate) struct Wait {
     waits: Arc<QueueWaits>,
     id: Bytes,
     receivers: Receivers,
+    /// When the engine must have been asked.
+    asked_by: Instant,
 }
 
 impl Wait {
-    pub(super) fn new(waits: &Arc<QueueWaits>, id: &Bytes, receivers: Receivers) -> Wait {
-        Wait { waits: waits.clone(), id: id.clone(), receivers }
+    pub(super) fn new(
+        waits: &Arc<QueueWaits>,
+        id: &Bytes,
+        receivers: Receivers,
+        asked_by: Instant,
+    ) -> Wait {
+        Wait { waits: waits.clone(), id: id.clone(), receivers, asked_by }
     }
 
-    /// `None`: the item has not ended by then. Without a time it waits for ever. It asks at least once.
+    /// `None`: the item has not ended by then. Without a time it waits for ever. It asks at least once, unless it cannot
+    /// in the time-out of the client.
     pub(crate) async fn until(&mut self, until: Option<Instant>) -> Result<Option<Outcome>> {
-        let Receivers { asked, outcome, .. } = &mut self.receivers;
-        let over = async {
+        let (asked, asked_by) = (self.receivers.asked.take(), self.asked_by);
+        self.unless(async {
             let Some(until) = until else { return std::future::pending().await };
-            if let Some(asked) = asked.take() {
-                let _ = asked.await;
+            if let Some(asked) = asked
+                && tokio::time::timeout_at(asked_by.max(until).into(), asked).await.is_err()
+            {
+                return Err(Error::unavailable(
+                    "other requests of this client took too long",
+                    false,
+                ));
             }
             tokio::time::sleep_until(until.into()).await;
-        };
-        tokio::select! {
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits, unless the time is over before.
+    async fn unless(&mut self, over: impl Future<Output = Result<()>>) -> Result<Option<Outcome>> {
+        let over = tokio::select! {
             biased;
             // Without its sender, the runtime shuts down.
-            ended = outcome => ended.unwrap_or_else(|_| Err(Error::closed())).map(Some),
-            () = over => Ok(None),
+            ended = &mut self.receivers.outcome => {
+                return ended.unwrap_or_else(|_| Err(Error::closed())).map(Some);
+            }
+            over = over => over,
+        };
+        // It may have come after it was looked for.
+        match self.now()? {
+            Some(outcome) => Ok(Some(outcome)),
+            None => over.map(|()| None),
         }
     }
 
@@ -56,5 +82,35 @@ impl Drop for Wait {
     fn drop(&mut self) {
         lock(&self.waits.state).remove(&self.id, self.receivers.serial);
         self.waits.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_outcome_that_comes_while_the_time_ends_is_not_lost() {
+        for over in [Ok(()), Err(Error::unavailable("late", false))] {
+            for comes in [true, false] {
+                let waits = Arc::new(QueueWaits::new(&Arc::default()));
+                let (sender, outcome) = oneshot::channel();
+                let receivers = Receivers { serial: 1, asked: None, outcome };
+                let mut wait = Wait::new(&waits, &Bytes::new(), receivers, Instant::now());
+                let mut sender = Some(sender);
+                // It is looked for first.
+                let ended = wait.unless(async {
+                    if let Some(sender) = sender.take_if(|_| comes) {
+                        let _ = sender.send(Ok(Outcome::Cancelled));
+                    }
+                    over.clone()
+                });
+                let (ended, expected) = (ended.await, comes.then_some(Outcome::Cancelled));
+                assert_eq!(ended.is_err(), over.is_err() && !comes);
+                assert_eq!(ended.unwrap_or_default(), expected);
+            }
+        }
     }
 }
