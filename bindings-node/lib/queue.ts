@@ -174,7 +174,8 @@ export class Queue extends SettleQueue {
   /**
    * Waits until all of these items have ended; the results are in the order of the ids. There is an
    * error for an item that could not be asked about, so that the outcomes of the others are not lost;
-   * if there is one for every item, the promise rejects.
+   * the client asks about up to 1,000 items in a request, and its error is that of all of them. If
+   * there is one for every item, or one of the ids is invalid, the promise rejects.
    */
   outcomeMany(
     ids: Iterable<Id>,

@@ -663,8 +663,9 @@ class Queue:
         """Wait until all of these items have ended; the answers are in the order of the ids.
 
         `None` for an item that has not ended within `wait`, and the error for one that could not be
-        asked about, so that the outcomes of the others are not lost. Raises it if there is one for
-        every item. Otherwise as `outcome`.
+        asked about, so that the outcomes of the others are not lost. The client asks about up to
+        1,000 items in a request, and its error is that of all of them. Raises it if there is one
+        for every item, and `InvalidError` if one of the ids is invalid. Otherwise as `outcome`.
         """
         return await unless_cancelled(self._native.outcome_many(bridge(), ids, wait, expect))
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// How often each id is asked about, if the load is no higher than `MAX_LOAD`.
-const CHECK_EVERY: Duration = Duration::from_secs(1);
+pub(super) const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// A registration of twice that time ends before any that a set clock has left.
 const CHECK_AT_LEAST_EVERY: Duration = Duration::from_secs(50);
 /// In ids a second.

@@ -109,8 +109,12 @@ impl Task {
             };
             match endings {
                 Ok(endings) => {
+                    let lost = endings.lost;
                     if lock(&self.waits.state).reported(endings, after) {
                         self.waits.to_fetch.notify_one();
+                    }
+                    if lost {
+                        self.waits.changed.notify_one();
                     }
                 }
                 // Asking now and then finds the same, later.

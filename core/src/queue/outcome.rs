@@ -24,11 +24,11 @@ impl WorkQueue {
     /// about the later item. If a notification is lost, and the item is not retained, the outcome is `Gone`.
     ///
     /// Any number of waits share two connections. Dropping the future is safe. Whatever the wait, it asks at least once,
-    /// which may take as long as the client's time-out.
+    /// for which it has the client's time-out.
     ///
     /// # Errors
-    /// `Invalid` for an id outside 1 to 512 bytes. `Unavailable` if the first request has failed; later ones are
-    /// repeated.
+    /// `Invalid` for an id outside 1 to 512 bytes. `Unavailable` if the first request has failed, or could not be made
+    /// in the time-out; later ones are repeated.
     pub async fn outcome(
         &self,
         id: impl AsRef<[u8]>,
@@ -41,8 +41,9 @@ impl WorkQueue {
     /// ended within [`wait`](OutcomeOptions::wait).
     ///
     /// # Errors
-    /// As for [`outcome`](WorkQueue::outcome): for each id by itself, so that no outcome of another is lost; for the call
-    /// if there is an error for every id.
+    /// As for [`outcome`](WorkQueue::outcome): an invalid id is an error of the call. `Unavailable` is one of the ids in
+    /// the request that has failed, of up to 1,000, so that no outcome of another is lost; of the call if there is an
+    /// error for every id.
     pub async fn outcome_many<T: AsRef<[u8]>>(
         &self,
         ids: impl IntoIterator<Item = T>,

@@ -33,6 +33,8 @@ pub(super) enum Fault {
     LateReply(Duration),
     /// A step of a lease finds nothing in what it looks at, so late. More may lie behind.
     Fruitless(Duration),
+    /// Reports of ends were lost.
+    Lost,
 }
 
 /// What goes wrong with an operation, of this name, on these ids.
@@ -79,7 +81,7 @@ impl Faulty {
                 tokio::time::sleep(time).await;
                 reply
             }
-            Some(Fault::Panic | Fault::Fruitless(_)) => panic!("as planned"),
+            Some(Fault::Panic | Fault::Fruitless(_) | Fault::Lost) => panic!("as planned"),
             Some(Fault::PanicAfter) => {
                 let _ = work.await;
                 panic!("as planned")
@@ -280,7 +282,11 @@ impl Engine for Faulty {
     }
 
     async fn wait_endings(&self, queue: &QueueName, after: EndingPlace) -> Result<Endings> {
-        self.engine.wait_endings(queue, after).await
+        let fault = (self.plan.lock().unwrap())("wait_endings", &[]);
+        if let Some(Fault::Lost) = fault {
+            return Ok(Endings { lost: true, ..Endings::default() });
+        }
+        self.end(fault, &no_lane(), self.engine.wait_endings(queue, after)).await
     }
 
     async fn revise(

@@ -6,6 +6,7 @@
 mod deadlines;
 mod faulty;
 mod leases;
+mod outcomes;
 mod panics;
 
 use std::sync::Arc;

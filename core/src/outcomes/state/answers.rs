@@ -39,7 +39,7 @@ impl State {
             self.answered_about(&item.id, last, place, found, now);
         }
         for item in items.iter().skip(answered) {
-            self.schedule(&item.id, now);
+            self.schedule(&item.id, self.is_registered(&item.id), now);
         }
         rewound
     }
@@ -90,14 +90,13 @@ impl State {
             asked.extend(waiter.asked.take());
             entry.waiters.push(waiter);
         }
-        let at = if entry.waiters.iter().any(|waiter| waiter.place.is_none()) {
-            now
+        if entry.waiters.iter().any(|waiter| waiter.place.is_none()) {
+            self.schedule(id, false, now);
         } else if second_look {
-            now + SECOND_LOOK
+            self.schedule(id, true, now + SECOND_LOOK);
         } else {
-            now + self.period
-        };
-        self.schedule(id, at);
+            self.schedule_check(id, now);
+        }
         self.apply_report(id);
         self.drop_unused(id);
         // Now whoever has no outcome does not get one from this answer, and may give up.
@@ -125,7 +124,7 @@ impl State {
                 let _ = waiter.outcome.send(Err(error.clone()));
             }
             let is_new = entry.waiters.iter().any(|waiter| waiter.serial > last);
-            self.schedule(&item.id, if is_new { now } else { now + pause });
+            self.schedule(&item.id, !is_new, if is_new { now } else { now + pause });
             self.drop_unused(&item.id);
         }
     }

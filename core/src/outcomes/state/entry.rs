@@ -16,11 +16,21 @@ pub(in crate::outcomes) struct Receivers {
     pub(in crate::outcomes) outcome: oneshot::Receiver<Result<Outcome>>,
 }
 
+/// When an id is asked about next. Ids with calls that are not registered yet come first, however late the others are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Timer {
+    pub(super) is_registered: bool,
+    pub(super) at: Instant,
+    pub(super) number: u64,
+}
+
 /// An id that calls wait for.
 #[derive(Default)]
 pub(super) struct Entry {
     pub(super) waiters: Vec<Waiter>,
-    pub(super) timer: Option<(Instant, u64)>,
+    pub(super) timer: Option<Timer>,
+    /// When the engine answered about it last, if that is why it has its timer.
+    pub(super) checked: Option<Instant>,
     pub(super) report: Option<(EndingPlace, Ended)>,
     /// The id is in `to_fetch`, or is being fetched.
     pub(super) is_fetching: bool,

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 pub(super) use self::entry::Receivers;
-use self::entry::{Entry, Waiter};
-use super::load::Share;
+use self::entry::{Entry, Timer, Waiter};
+use super::load::{CHECK_EVERY, Share};
 use crate::Error;
 use crate::engine::{Awaited, EndingPlace};
 use crate::options::MAX_BATCH;
@@ -24,7 +24,7 @@ const MARGIN: Duration = Duration::from_secs(10);
 pub(super) struct State {
     entries: HashMap<Bytes, Entry>,
     /// When each id is asked about next, unless it is in a request.
-    timers: BTreeMap<(Instant, u64), Bytes>,
+    timers: BTreeMap<Timer, Bytes>,
     /// Ids whose reported ends leave a result or an error to fetch.
     to_fetch: VecDeque<Bytes>,
     /// Up to which place reports were read; `None`: the engine was not asked yet.
@@ -33,6 +33,8 @@ pub(super) struct State {
     share: Share,
     /// How often each id is asked about, when the last request was made.
     period: Duration,
+    /// No timer has been set for longer, except for shorter pauses.
+    longest: Duration,
 }
 
 /// What to ask next.
@@ -66,7 +68,7 @@ impl State {
         self.entries.entry(id.clone()).or_default().waiters.push(waiter);
         self.share.set(self.entries.len());
         // Also if the id is in a request: nobody knows when that is executed.
-        self.schedule(id, Instant::now());
+        self.schedule(id, false, Instant::now());
         Receivers { serial, asked: Some(was_asked), outcome: outcomes }
     }
 
@@ -86,13 +88,51 @@ impl State {
         self.last_serial
     }
 
-    fn schedule(&mut self, id: &Bytes, at: Instant) {
-        let timer = (at, self.next_serial());
+    fn schedule(&mut self, id: &Bytes, is_registered: bool, at: Instant) {
+        let timer = Timer { is_registered, at, number: self.next_serial() };
         let Some(entry) = self.entries.get_mut(id) else { return };
+        entry.checked = None;
         if let Some(old) = entry.timer.replace(timer) {
             self.timers.remove(&old);
         }
         self.timers.insert(timer, id.clone());
+    }
+
+    /// No call for it still waits for its registration.
+    fn is_registered(&self, id: &Bytes) -> bool {
+        let entry = self.entries.get(id);
+        entry.is_none_or(|entry| entry.waiters.iter().all(|waiter| waiter.place.is_some()))
+    }
+
+    /// A registered id was asked about, and is again after a period.
+    fn schedule_check(&mut self, id: &Bytes, now: Instant) {
+        self.schedule(id, true, now + self.period);
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.checked = Some(now);
+        }
+    }
+
+    /// Sets the period. If timers are far longer, because the client waited for more, they get shorter.
+    fn set_period(&mut self, period: Duration) {
+        self.period = period;
+        if 2 * period > self.longest {
+            self.longest = self.longest.max(period);
+            return;
+        }
+        self.longest = period;
+        let shorter = |(timer, id): (&Timer, &Bytes)| {
+            let at = self.entries.get(id)?.checked? + period;
+            (at < timer.at).then_some((*timer, at))
+        };
+        let late: Vec<(Timer, Instant)> = self.timers.iter().filter_map(shorter).collect();
+        for (timer, at) in late {
+            let Some(id) = self.timers.remove(&timer) else { continue };
+            let timer = Timer { at, ..timer };
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.timer = Some(timer);
+                self.timers.insert(timer, id);
+            }
+        }
     }
 
     fn drop_unused(&mut self, id: &Bytes) {
@@ -112,13 +152,15 @@ impl State {
     }
 
     /// What to ask next. A request takes along what is due soon, so that the waits of a queue cause few requests,
-    /// whenever they began.
+    /// whenever they began. It never waits for long, because the period gets shorter when other queues have fewer waits.
     pub(super) fn next(&mut self, now: Instant) -> Next {
         let mut items = Vec::new();
-        self.period = self.share.period();
+        self.set_period(self.share.period());
         while items.len() < MAX_BATCH
             && let Some(first) = self.timers.first_entry()
-            && first.key().0 <= if items.is_empty() { now } else { now + self.period / 2 }
+            && let timer = *first.key()
+            && (!timer.is_registered
+                || timer.at <= if items.is_empty() { now } else { now + self.period / 2 })
         {
             let id = first.remove();
             let Some(entry) = self.entries.get_mut(&id) else { continue };
@@ -130,7 +172,7 @@ impl State {
             return Next::Ask(items, self.last_serial);
         }
         match self.timers.first_key_value() {
-            Some(((at, _), _)) => Next::Wait(*at),
+            Some((timer, _)) => Next::Wait(timer.at.min(now + CHECK_EVERY)),
             None => Next::Nothing,
         }
     }
@@ -152,7 +194,10 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::engine::{Endings, Found, Outcomes};
 
     #[test]
     fn waits_that_began_at_different_times_share_requests() {
@@ -162,7 +207,7 @@ mod tests {
         let ids = (0..WAITS).map(|n| Bytes::from(n.to_string()));
         let calls: Vec<Receivers> = ids.clone().map(|id| state.add(&id, false)).collect();
         for (n, id) in ids.enumerate() {
-            state.schedule(&id, now + Duration::from_millis(2 * n as u64));
+            state.schedule(&id, true, now + Duration::from_millis(2 * n as u64));
         }
         let (mut requests, end) = (0, now + Duration::from_secs(10));
         while now < end {
@@ -170,7 +215,7 @@ mod tests {
                 Next::Ask(items, _) => {
                     requests += 1;
                     for item in items {
-                        state.schedule(&item.id, now + state.period);
+                        state.schedule_check(&item.id, now);
                     }
                 }
                 Next::Wait(at) => now = at,
@@ -179,5 +224,45 @@ mod tests {
         }
         assert!((10..=21).contains(&requests), "{requests} requests in 10 periods");
         drop(calls);
+    }
+
+    /// The engine has answered that all of these are there.
+    fn answer(state: &mut State, items: &[Awaited], last: u64) {
+        let found = vec![Found::Open; items.len()];
+        let answer = Outcomes { place: EndingPlace(1, 0), found, endings: Endings::default() };
+        state.answered(items, last, None, answer);
+    }
+
+    #[test]
+    fn new_waits_come_first_however_many_are_late() {
+        let (mut state, begun) = (State::default(), Instant::now());
+        let ids = (0..2 * MAX_BATCH).map(|n| Bytes::from(n.to_string()));
+        let calls: Vec<Receivers> = ids.clone().map(|id| state.add(&id, false)).collect();
+        for _ in 0..2 {
+            let Next::Ask(items, last) = state.next(Instant::now()) else { panic!("all are new") };
+            answer(&mut state, &items, last);
+        }
+        ids.for_each(|id| state.schedule(&id, true, begun));
+        let new = Bytes::from_static(b"new");
+        let call = state.add(&new, false);
+        let Next::Ask(items, _) = state.next(Instant::now()) else { panic!("all are due") };
+        assert!(items.len() == MAX_BATCH && items[0].id == new);
+        drop((calls, call));
+    }
+
+    #[test]
+    fn waits_get_faster_when_other_queues_have_fewer() {
+        let load = Arc::default();
+        let (mut other, mut state) = (Share::of(&load), State::new(Share::of(&load)));
+        other.set(1_000_000);
+        let call = state.add(&Bytes::from_static(b"a"), false);
+        let Next::Ask(items, last) = state.next(Instant::now()) else { panic!("it is new") };
+        answer(&mut state, &items, last);
+        let (second, now) = (Duration::from_secs(1), Instant::now());
+        let Next::Wait(at) = state.next(now + 2 * second) else { panic!("it is not due") };
+        assert!(at <= now + 3 * second, "the load may change");
+        other.set(0);
+        assert!(matches!(state.next(now + 2 * second), Next::Ask(..)));
+        drop(call);
     }
 }

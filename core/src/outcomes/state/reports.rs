@@ -10,13 +10,14 @@ use crate::engine::{EndingPlace, Endings, Found};
 use crate::options::MAX_BATCH;
 
 impl State {
-    /// Reports behind this place have come. Returns whether there is a result or an error to
-    /// fetch of any item.
+    /// Reports behind this place have come. Returns whether there is a result or an error to fetch of any item. If some
+    /// reports were lost, all items are to be asked about at once.
     pub(in crate::outcomes) fn reported(&mut self, endings: Endings, after: EndingPlace) -> bool {
         if endings.lost {
-            let ids: Vec<Bytes> = self.timers.values().cloned().collect();
             let now = Instant::now();
-            ids.iter().for_each(|id| self.schedule(id, now));
+            for (timer, id) in std::mem::take(&mut self.timers) {
+                self.schedule(&id, timer.is_registered, now);
+            }
         }
         // Meanwhile it may have become necessary to read from an earlier place.
         if self.read_to >= Some(after) {
