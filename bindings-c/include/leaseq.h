@@ -48,8 +48,8 @@
  * The library stores no error per thread.
  *
  * **Results** are returned through out-parameters, which the function first sets to NULL, false or
- * zero: they are valid after an error, too. Where a function says so, NULL means that a result is
- * not wanted.
+ * zero: they are valid after an error, too. The statuses that a function on many returns for each are
+ * then the status of the call. Where a function says so, NULL means that a result is not wanted.
  *
  * **Wrong use** that the library can detect is `LEASEQ_INVALID`, and changes nothing: NULL for a
  * required argument, a handle that was freed (its variable is NULL then), an impossible length or
@@ -480,14 +480,14 @@ typedef struct {
      */
     uint64_t died;
     /**
+     * Time until the next item is due or the next lease expires, in ms; -1 if there is neither.
+     */
+    int64_t next_in_ms;
+    /**
      * Dead and retained items that were removed because the settings of the queue allow no more, or
      * none so old.
      */
     uint64_t removed;
-    /**
-     * Time until the next item is due or the next lease expires, in ms; -1 if there is neither.
-     */
-    int64_t next_in_ms;
 } leaseq_light_report;
 
 /**
@@ -1826,9 +1826,10 @@ leaseq_status leaseq_queue_outcome(const leaseq_queue *queue,
  * Waits until `count` items have ended; `outcomes`, an array of `count`, receives how, in the order of
  * the ids, NULL for an item that has not ended within `wait_ms`. Free each with leaseq_outcome_free().
  * `statuses`, an array of `count` or NULL, receives `LEASEQ_OK` for each, or why this item could not be
- * asked about: the outcomes of the others are not lost then.
+ * asked about: the outcomes of the others are not lost then. The client asks about up to 1,000 items in
+ * a request, so one that fails gives its status to all of them. An invalid id makes the call fail.
  * @return as leaseq_queue_outcome(), if it is so for all items; after an error all of `outcomes` are
- * NULL.
+ * NULL, and each of `statuses` is that of the call.
  */
 leaseq_status leaseq_queue_outcome_many(const leaseq_queue *queue,
                                         const leaseq_bytes *ids,

@@ -297,8 +297,8 @@ class Queue {
     }
 
     /** Waits until all of the items have ended, in the order of the ids. With `statuses`, that
-     * receives `LEASEQ_OK` for each, or why this item could not be asked about: the client asks about
-     * up to 1,000 in a request. An invalid id is an error of the call. */
+     * receives `LEASEQ_OK` for each, or why this item could not be asked about: the client asks
+     * about up to 1,000 in a request. An invalid id is an error of the call. */
     std::vector<std::optional<Outcome>>
     outcome_many(const std::vector<std::string_view> &ids,
                  milliseconds wait = milliseconds(LEASEQ_WAIT_FOREVER), bool expect = false,

@@ -103,8 +103,8 @@ pub unsafe extern "C" fn leaseq_queue_add_items(
     // SAFETY: the conventions of the header.
     unsafe {
         status(error, || {
-            let items = array(items, count, "items")?;
             let added = Out::many(added, count, false, "added")?;
+            let items = array(items, count, "items")?;
             let queue = given(queue, "queue")?;
             let items = items.iter().map(|item| item.read()).collect::<Result<Vec<_>>>()?;
             added.set_all(queue.run(async |queue| queue.add_items(items).await)?);

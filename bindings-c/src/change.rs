@@ -81,8 +81,8 @@ unsafe fn many(
     // SAFETY: the conventions of the header.
     unsafe {
         status(error, || {
-            let items = array(items, count, "items")?;
             let done = Out::many(done, count, false, "answers")?;
+            let items = array(items, count, "items")?;
             let queue = given(queue, "queue")?;
             let items = items.iter().map(|item| item.read()).collect::<Result<Vec<_>>>()?;
             done.set_all(queue.run(async |queue| operation(queue, items).await)?);
@@ -230,8 +230,8 @@ pub unsafe extern "C" fn leaseq_queue_bury_many(
     // SAFETY: the conventions of the header.
     unsafe {
         status(error, || {
-            let items = array(items, count, "items")?;
             let buried = Out::many(buried, count, false, "buried")?;
+            let items = array(items, count, "items")?;
             let text = kept(bytes(text, text_len, MOST_TEXT, "text")?);
             let queue = given(queue, "queue")?;
             let items = items.iter().map(|item| item.read()).collect::<Result<Vec<_>>>()?;
@@ -325,8 +325,8 @@ pub unsafe extern "C" fn leaseq_queue_revise_many(
     // SAFETY: the conventions of the header.
     unsafe {
         status(error, || {
-            let revisions = array(revisions, count, "revisions")?;
             let revised = Out::many(revised, count, false, "revised")?;
+            let revisions = array(revisions, count, "revisions")?;
             let queue = given(queue, "queue")?;
             let revisions = revisions.iter().map(|one| one.read()).collect::<Result<Vec<_>>>()?;
             revised.set_all(queue.run(async |queue| queue.revise_many(revisions).await)?);

@@ -20,11 +20,11 @@ pub struct leaseq_light_report {
     pub expired: u64,
     /// How many of those items are now dead because they reached their limit of attempts.
     pub died: u64,
+    /// Time until the next item is due or the next lease expires, in ms; -1 if there is neither.
+    pub next_in_ms: i64,
     /// Dead and retained items that were removed because the settings of the queue allow no more, or
     /// none so old.
     pub removed: u64,
-    /// Time until the next item is due or the next lease expires, in ms; -1 if there is neither.
-    pub next_in_ms: i64,
 }
 
 /// Result of a deep clean or a check.
@@ -72,8 +72,8 @@ pub unsafe extern "C" fn leaseq_queue_light_clean(
                 promoted: report.promoted,
                 expired: report.expired,
                 died: report.died,
-                removed: report.removed,
                 next_in_ms: report.next_in.map_or(-1, ms),
+                removed: report.removed,
             });
             Ok(())
         })

@@ -13,7 +13,7 @@ use crate::info::{Text, first};
 use crate::leasing::places;
 use crate::pointer::{Out, array, duration, give, given, id, leaseq_bytes};
 use crate::queue::leaseq_queue;
-use crate::status::{of_one, status};
+use crate::status::{of_one, status, status_of_each};
 use crate::version::LEASEQ_WAIT_FOREVER;
 
 /// How an item has ended.
@@ -93,9 +93,10 @@ pub unsafe extern "C" fn leaseq_queue_outcome(
 /// Waits until `count` items have ended; `outcomes`, an array of `count`, receives how, in the order of
 /// the ids, NULL for an item that has not ended within `wait_ms`. Free each with leaseq_outcome_free().
 /// `statuses`, an array of `count` or NULL, receives `LEASEQ_OK` for each, or why this item could not be
-/// asked about: the outcomes of the others are not lost then.
+/// asked about: the outcomes of the others are not lost then. The client asks about up to 1,000 items in
+/// a request, so one that fails gives its status to all of them. An invalid id makes the call fail.
 /// @return as leaseq_queue_outcome(), if it is so for all items; after an error all of `outcomes` are
-/// NULL.
+/// NULL, and each of `statuses` is that of the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_outcome_many(
     queue: Option<&leaseq_queue>,
@@ -109,17 +110,16 @@ pub unsafe extern "C" fn leaseq_queue_outcome_many(
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
     unsafe {
-        status(error, || {
-            let ids = array(ids, count, "ids")?;
+        status_of_each(statuses, count, error, || {
             let places = places(outcomes, count, "outcomes")?;
-            let statuses = Out::many(statuses, count, leaseq_status::LEASEQ_OK, "statuses")?;
+            let ids = array(ids, count, "ids")?;
             let queue = given(queue, "queue")?;
             let ids = ids.iter().map(|bytes| id(bytes.data, bytes.len).map(<[u8]>::to_vec));
             let ids = ids.collect::<Result<Vec<_>>>()?;
             let ended = run(queue.outcome_many(ids, options(wait_ms, expect)?))?;
-            statuses.set_all(ended.iter().map(of_one));
+            let statuses = ended.iter().map(of_one).collect();
             places.set_all(ended.into_iter().map(|ended| give_outcome(ended.ok().flatten())));
-            Ok(())
+            Ok(statuses)
         })
     }
 }

@@ -196,8 +196,8 @@ pub unsafe extern "C" fn leaseq_queue_get_many(
     // SAFETY: the conventions of the header.
     unsafe {
         status(error, || {
-            let ids = array(ids, count, "ids")?;
             let infos = places(infos, count, "infos")?;
+            let ids = array(ids, count, "ids")?;
             let queue = given(queue, "queue")?;
             let ids = ids.iter().map(|bytes| id(bytes.data, bytes.len));
             let ids = ids.collect::<Result<Vec<_>>>()?;

@@ -13,7 +13,7 @@ use crate::lease::{all, leaseq_lease};
 use crate::lease_options::leaseq_complete_options;
 use crate::pointer::{Out, array, bytes, duration, given, leaseq_bytes, reason, since_epoch};
 use crate::queue::leaseq_queue;
-use crate::status::{of_one, status};
+use crate::status::{of_one, status, status_of_each};
 use crate::version::leaseq_state;
 
 /// Longest error text accepted; the core keeps its beginning.
@@ -128,17 +128,15 @@ pub unsafe extern "C" fn leaseq_queue_extend_many(
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
     unsafe {
-        status(error, || {
+        status_of_each(statuses, count, error, || {
             let leases = all(leases, count);
-            let statuses = Out::many(statuses, count, leaseq_status::LEASEQ_OK, "statuses")?;
             let deadlines = Out::many(deadlines_ms, count, 0, "deadlines_ms")?;
             let (queue, leases) = (given(queue, "queue")?, leases?);
             let duration = duration(duration_ms, "a lease")?;
             let answers = queue.run(async |queue| queue.extend_many(leases, duration).await)?;
             let at = |answer: &leaseq::Result<_>| answer.as_ref().map_or(0, |at| since_epoch(*at));
             deadlines.set_all(answers.iter().map(at));
-            statuses.set_all(answers.iter().map(of_one));
-            Ok(())
+            Ok(answers.iter().map(of_one).collect())
         })
     }
 }
@@ -215,15 +213,13 @@ pub unsafe extern "C" fn leaseq_queue_release_many(
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
     unsafe {
-        status(error, || {
+        status_of_each(statuses, count, error, || {
             let leases = all(leases, count);
-            let statuses = Out::many(statuses, count, leaseq_status::LEASEQ_OK, "statuses")?;
             let (queue, leases) = (given(queue, "queue")?, leases?);
             let options = release_options(delay_ms, reason, reason_len)?;
             let answers =
                 queue.run(async |queue| queue.release_many_with(leases, options).await)?;
-            statuses.set_all(answers.iter().map(of_one));
-            Ok(())
+            Ok(answers.iter().map(of_one).collect())
         })
     }
 }
@@ -280,10 +276,9 @@ pub unsafe extern "C" fn leaseq_queue_fail_many(
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
     unsafe {
-        status(error, || {
+        status_of_each(statuses, count, error, || {
             let leases = all(leases, count);
             let none = leaseq_state::LEASEQ_STATE_NONE;
-            let statuses = Out::many(statuses, count, leaseq_status::LEASEQ_OK, "statuses")?;
             let states = Out::many(states, count, none, "states")?;
             let (queue, leases) = (given(queue, "queue")?, leases?);
             let mut kept_texts = vec![Cow::Borrowed(""); leases.len()];
@@ -300,8 +295,7 @@ pub unsafe extern "C" fn leaseq_queue_fail_many(
                 answer.as_ref().map_or(none, |state| state_of(*state))
             };
             states.set_all(answers.iter().map(now));
-            statuses.set_all(answers.iter().map(of_one));
-            Ok(())
+            Ok(answers.iter().map(of_one).collect())
         })
     }
 }

@@ -6,6 +6,7 @@ use leaseq::{Error, ErrorKind};
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
+use crate::pointer::Out;
 use crate::signals::without_sigpipe;
 
 /// Runs the body of an export, and turns its result, or a panic, into a status and an error.
@@ -32,6 +33,36 @@ pub(crate) unsafe fn status(
         unsafe { error.write(Box::into_raw(Box::new(failure))) };
     }
     status
+}
+
+/// As `status`, for an operation on many that have statuses of their own. If it fails, each has that of the call.
+///
+/// # Safety
+/// `error` is NULL or may be written; `statuses` is NULL, or `count` of them may be written.
+pub(crate) unsafe fn status_of_each(
+    statuses: *mut leaseq_status,
+    count: usize,
+    error: *mut *mut leaseq_error,
+    body: impl FnOnce() -> Result<Vec<leaseq_status>>,
+) -> leaseq_status {
+    let mut each = None;
+    // SAFETY: `error` as here.
+    let of_all = unsafe {
+        status(error, || {
+            // Those of a panic.
+            let places = Out::many(statuses, count, leaseq_status::LEASEQ_INTERNAL, "statuses")?;
+            each = Some(places);
+            let found = body()?;
+            if let Some(places) = each.take() {
+                places.set_all(found);
+            }
+            Ok(())
+        })
+    };
+    if let Some(places) = each {
+        places.set_all(std::iter::repeat_n(of_all, count));
+    }
+    of_all
 }
 
 /// The status of one element among many.

@@ -205,13 +205,32 @@ static void ends(leaseq_queue *queue, leaseq_client *client) {
     CHECK(leaseq_outcome_result(outcomes[1]) == NULL);
     CHECK(leaseq_outcome_kind(outcomes[2]) == LEASEQ_OUTCOME_GONE && outcomes[3] == NULL);
     for (size_t i = 0; i < 4; i++) leaseq_outcome_free(&outcomes[i]);
-    // An error for every item is one of the call.
+    // An error for every item is one of the call, and the places are valid whatever was in them.
+    memset(outcomes, 0xEE, sizeof outcomes);
+    memset(statuses, 0xEE, sizeof statuses);
+    FAILS(LEASEQ_INVALID,
+          leaseq_queue_outcome_many(queue, NULL, 4, 0, false, outcomes, statuses, &error));
+    for (size_t i = 0; i < 4; i++) {
+        CHECK(outcomes[i] == NULL && statuses[i] == LEASEQ_INVALID);
+    }
     leaseq_client *closed = connected();
     leaseq_queue *other = queue_of(closed, "results");
     OK(leaseq_client_close(closed, &error));
     FAILS(LEASEQ_CLOSED,
-          leaseq_queue_outcome_many(other, ids, 4, 0, false, outcomes, NULL, &error));
-    CHECK(outcomes[0] == NULL && outcomes[3] == NULL);
+          leaseq_queue_outcome_many(other, ids, 4, 0, false, outcomes, statuses, &error));
+    for (size_t i = 0; i < 4; i++) CHECK(outcomes[i] == NULL && statuses[i] == LEASEQ_CLOSED);
+    leaseq_item_info *infos[4];
+    memset(infos, 0xEE, sizeof infos);
+    FAILS(LEASEQ_INVALID, leaseq_queue_get_many(queue, NULL, 4, false, infos, &error));
+    for (size_t i = 0; i < 4; i++) CHECK(infos[i] == NULL);
+    bool yes[2] = {true, true};
+    FAILS(LEASEQ_INVALID, leaseq_queue_add_items(queue, NULL, 2, yes, &error));
+    CHECK(!yes[0] && !yes[1]);
+    yes[0] = yes[1] = true;
+    FAILS(LEASEQ_INVALID, leaseq_queue_remove_many(queue, NULL, 2, yes, &error));
+    CHECK(!yes[0] && !yes[1]);
+    FAILS(LEASEQ_INVALID, leaseq_queue_extend_many(queue, NULL, 4, 1000, statuses, NULL, &error));
+    for (size_t i = 0; i < 4; i++) CHECK(statuses[i] == LEASEQ_INVALID);
     leaseq_queue_free(&other);
     leaseq_client_free(&closed);
     FAILS(LEASEQ_INVALID, leaseq_queue_outcome(queue, "", 0, 0, false, &outcome, &error));
