@@ -21,7 +21,7 @@ const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Watches a lease until it ends. Returns at once.
 pub(crate) fn watch(context: &Arc<Context>, queue: &QueueName, token: Token, shared: &Arc<Shared>) {
-    if context.closed.is_cancelled() {
+    if context.check_open().is_err() {
         return;
     }
     let watch = Arc::new(Watch { token, shared: shared.clone(), checked: Mutex::default() });

@@ -1,7 +1,7 @@
 //! A client: the connections, and the queues they serve.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::runtime::Handle;
@@ -36,6 +36,11 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if !self.context.is_here() {
+            let queues = self.queues.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget((self.context.clone(), std::mem::take(queues)));
+            return;
+        }
         // The last handle is gone: ends background work that would outlive it.
         self.context.closed.cancel();
     }
@@ -85,14 +90,17 @@ impl Client {
     pub async fn connect_with(url: &str, options: ConnectOptions) -> Result<Client> {
         let runtime = Handle::try_current()
             .map_err(|_| Error::invalid("a client must be opened inside a tokio runtime"))?;
+        // A child that goes on with it must not use what its parent has connected.
+        let fork_depth = fork::depth();
         let (engine, options) = engine::connect(url, options).await?;
-        Ok(Client::with_engine(engine, &options, runtime))
+        Ok(Client::with_engine(engine, &options, runtime, fork_depth))
     }
 
     pub(crate) fn with_engine(
         engine: Arc<dyn engine::Engine>,
         options: &ConnectOptions,
         runtime: Handle,
+        fork_depth: u32,
     ) -> Client {
         let context = Context {
             engine,
@@ -107,7 +115,7 @@ impl Client {
             waiting_queues: 0.into(),
             watches: Watches::default(),
             outcome_waits: OutcomeWaits::default(),
-            fork_depth: fork::depth(),
+            fork_depth,
         };
         Client(Arc::new(Inner { context: Arc::new(context), queues: Mutex::default() }))
     }

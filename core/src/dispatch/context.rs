@@ -38,14 +38,19 @@ pub(crate) struct Context {
     pub(crate) watches: Watches,
     /// The items whose ends calls wait for.
     pub(crate) outcome_waits: OutcomeWaits,
-    /// Of the process that connected: [`fork::depth`].
+    /// Of the process that began to connect: [`fork::depth`].
     pub(crate) fork_depth: u32,
 }
 
 impl Context {
+    /// False in a child, where a lock that a thread of its parent held is never released: to be asked before anything
+    /// that locks, and nothing may be dropped there.
+    pub(crate) fn is_here(&self) -> bool {
+        self.fork_depth == fork::depth()
+    }
+
     pub(crate) fn check_open(&self) -> Result<()> {
-        // Before anything that locks: in a child, a lock of a thread of its parent is never released.
-        if self.fork_depth != fork::depth() {
+        if !self.is_here() {
             return Err(Error::of_parent());
         }
         if self.closed.is_cancelled() { Err(Error::closed()) } else { Ok(()) }

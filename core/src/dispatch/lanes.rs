@@ -82,7 +82,12 @@ impl Lanes {
 
 impl Drop for Lanes {
     fn drop(&mut self) {
-        let (context, names) = (self.context.clone(), self.names());
+        let context = self.context.clone();
+        if !context.is_here() {
+            std::mem::forget((context, std::mem::take(&mut self.idle)));
+            return;
+        }
+        let names = self.names();
         // A closed client has done it, or cannot do it any more.
         if context.closed.is_cancelled() || !self.used.load(Ordering::Relaxed) {
             return;

@@ -186,7 +186,8 @@ impl Lease {
     /// background: every 2 s once for all such leases of a queue.
     pub fn cancelled(&self) -> impl Future<Output = bool> + Send + use<> {
         self.watch();
-        let closed = self.context.upgrade().map(|context| context.closed.clone());
+        let context = self.context.upgrade().filter(|context| context.is_here());
+        let closed = context.map(|context| context.closed.clone());
         let shared = self.shared.clone();
         async move {
             let Some(closed) = closed else { return shared.is_cancelled() };

@@ -184,6 +184,50 @@ fn a_first_call_under_way() {
 }
 
 #[test]
+fn a_child_may_drop_its_parents_client() {
+    in_own_process("forks::dropping_in_a_child", &Place::new());
+}
+
+#[test]
+#[ignore = "started as a process by the test above"]
+fn dropping_in_a_child() {
+    let Ok(url) = std::env::var(URL) else { return };
+    register_hooks();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let queue = runtime.block_on(queue(&url));
+    let mut leases = runtime.block_on(async {
+        assert_eq!(queue.add_items([item("a"), item("b")]).await.unwrap(), [true, true]);
+        queue.lease_many(2, at_once()).await.unwrap()
+    });
+    let (busy, other) = (leases.remove(0), leases.remove(0));
+    let stop = AtomicBool::new(false);
+    let mut queue = Some(queue);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                // It has no handle of the client, and locks what belongs to it.
+                while !stop.load(Ordering::Relaxed) {
+                    drop(busy.cancelled());
+                }
+            });
+        }
+        for _ in 0..40 {
+            let pid = forked(|| {
+                assert!(!other.is_cancelled());
+                drop(other.cancelled());
+                drop(queue.take());
+            });
+            if ended(pid) != 0 {
+                stop.store(true, Ordering::Relaxed);
+                panic!("the child hangs");
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    drop(queue);
+}
+
+#[test]
 fn a_lease_call_that_waits_across_a_fork_gets_its_item() {
     in_own_process("forks::waiting_across_forks", &Place::new());
 }

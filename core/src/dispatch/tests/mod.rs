@@ -22,7 +22,7 @@ use super::kind::Kind;
 use super::order::Order;
 use super::shared_request::SharedRequest;
 use crate::options::ConnectOptions;
-use crate::{Client, Error, ErrorKind, Item, KeepAlive, LeaseOptions, WorkQueue, engine};
+use crate::{Client, Error, ErrorKind, Item, KeepAlive, LeaseOptions, WorkQueue, engine, fork};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -42,7 +42,8 @@ async fn faulty(url: &str, timeout: Duration) -> (Arc<Faulty>, Client, WorkQueue
     let options = ConnectOptions { timeout, ..ConnectOptions::default() };
     let (engine, options) = engine::connect(url, options).await.unwrap();
     let engine = Arc::new(Faulty { engine, plan: std::sync::Mutex::new(Box::new(|_, _| None)) });
-    let client = Client::with_engine(engine.clone(), &options, Handle::current());
+    let depth = fork::depth();
+    let client = Client::with_engine(engine.clone(), &options, Handle::current(), depth);
     let queue = client.queue("q").unwrap();
     (engine, client, queue)
 }
