@@ -56,21 +56,46 @@ pub(super) fn die(
     Ok(())
 }
 
-/// Makes ready items dead that have expired, the first by time: how many of the next `limit` were ready.
+/// How far one lease has looked through the items that have expired. It looks at none of them twice, because many may
+/// not be ready, and at no more than `MAX_WALK`.
+#[derive(Default)]
+pub(super) struct Walk {
+    /// When the last one has expired, and its number.
+    last: (i64, i64),
+    seen: usize,
+}
+
+const MAX_WALK: usize = 10_000;
+
+/// Makes ready items dead that have expired, by time: how many of the next `limit` were ready.
 pub(super) fn die_ready(
     db: &Database,
     queue: i64,
     limit: usize,
+    walk: &mut Walk,
     delta: &mut CountDelta,
 ) -> Result<usize> {
-    const PASSED: &str = "SELECT passed.number, item.priority
-        FROM (SELECT number FROM extra WHERE queue = ?1 AND expires_at BETWEEN 0 AND ?2
-            ORDER BY expires_at LIMIT ?3) AS passed
-        CROSS JOIN item ON item.number = passed.number WHERE item.state = 0";
-    let passed = params![queue, db.now as i64, limit as i64];
-    let ready = db.rows(PASSED, passed, |row| {
-        Ok(Expired { number: row.get(0)?, state: State::Ready, priority: read_priority(row, 1)? })
+    const PASSED: &str = "SELECT passed.number, passed.expires_at, item.state, item.priority
+        FROM (SELECT number, expires_at FROM extra
+            WHERE queue = ?1 AND (expires_at, number) > (?2, ?4) AND expires_at <= ?3
+            ORDER BY expires_at, number LIMIT ?5) AS passed
+        LEFT JOIN item ON item.number = passed.number";
+    let limit = limit.min(MAX_WALK - walk.seen);
+    if limit == 0 {
+        return Ok(0);
+    }
+    let passed = params![queue, walk.last.0, db.now as i64, walk.last.1, limit as i64];
+    let found: Vec<(i64, i64, Option<State>, u8)> = db.rows(PASSED, passed, |row| {
+        Ok((row.get(0)?, row.get(1)?, read_state(row, 2)?, read_priority(row, 3)?))
     })?;
+    if let Some((number, expires_at, ..)) = found.last() {
+        walk.last = (*expires_at, *number);
+    }
+    walk.seen = if found.len() < limit { MAX_WALK } else { walk.seen + found.len() };
+    let ready = found.into_iter().filter(|(_, _, state, _)| *state == Some(State::Ready));
+    let ready: Vec<Expired> = ready
+        .map(|(number, _, _, priority)| Expired { number, state: State::Ready, priority })
+        .collect();
     die(db, queue, &ready, delta)?;
     Ok(ready.len())
 }
@@ -118,4 +143,45 @@ pub(super) fn sweep(
     }
     die(db, queue, &expired, delta)?;
     Ok(more)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::super::location::Location;
+    use super::super::opening::Opening;
+    use super::super::{add, lease, open};
+    use super::*;
+    use crate::clock::Clock;
+    use crate::engine::LeaseRequest;
+    use crate::item::Item;
+    use crate::name::QueueName;
+
+    #[test]
+    fn ready_ones_are_found_behind_many_that_are_leased() {
+        let location = Location { path: None, full: true };
+        let opening = Opening::new(location, Clock::machine(), Duration::from_secs(1));
+        let mut db = open::open(&opening).unwrap();
+        db.begin_write(Instant::now() + Duration::from_secs(10)).unwrap();
+        let name = QueueName::new("jobs").unwrap();
+        let add = |db: &mut Database, count: usize, seconds| {
+            let time = Duration::from_secs(seconds);
+            let items = (0..count)
+                .map(|n| Item::new("x").with_id(format!("{seconds} {n}")).expires_in(time));
+            add::add(db, &name, &items.collect::<Vec<_>>()).unwrap();
+        };
+        add(&mut db, 1_000, 60);
+        let wanted = [LeaseRequest { count: 1_000, duration_ms: 3_600_000 }];
+        assert_eq!(lease::lease(&mut db, &name, &wanted).unwrap().items.len(), 1_000);
+        add(&mut db, 3, 61);
+        add(&mut db, 1, 1_000);
+        db.now += 120_000;
+        let queue = db.queue(&name).unwrap().unwrap();
+        let (mut walk, mut delta) = (Walk::default(), CountDelta::default());
+        let mut died = || die_ready(&db, queue, 400, &mut walk, &mut delta).unwrap();
+        assert_eq!([died(), died(), died(), died()], [0, 0, 3, 0]);
+        assert_eq!(delta.died, 3);
+        db.end_write(Ok(())).unwrap();
+    }
 }

@@ -8,7 +8,7 @@ use rusqlite::params;
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
-use super::expired::Expired;
+use super::expired::{Expired, Walk};
 use super::mend::set_right;
 use super::rate::{self, Meter};
 use super::row::{COLUMNS, Data, Stored};
@@ -125,6 +125,7 @@ pub(super) fn lease(
         room: MAX_BATCH_BYTES as i64,
         mended: 0,
         may_expire,
+        walk: Walk::default(),
         cut_short: false,
         items: Vec::new(),
     };
@@ -176,6 +177,7 @@ struct Taking {
     mended: usize,
     /// Some of the ready items may have expired.
     may_expire: bool,
+    walk: Walk,
     /// The next request may find more.
     cut_short: bool,
     items: Vec<LeasedItem>,
@@ -232,7 +234,8 @@ impl Taking {
                 if !expired.is_empty() {
                     expired::die(db, queue, &expired, delta)?;
                     // Many may follow. One after the other would take a few statements for each.
-                    self.mended += expired::die_ready(db, queue, EXPIRE_STEP, delta)?;
+                    self.mended +=
+                        expired::die_ready(db, queue, EXPIRE_STEP, &mut self.walk, delta)?;
                 }
                 if self.mended >= MEND_STEP {
                     self.cut_short = true;
