@@ -36,6 +36,25 @@ struct State {
     has_task: bool,
 }
 
+/// What was logged since the last success.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Logged {
+    Nothing,
+    Waits,
+    Lost,
+}
+
+impl Logged {
+    /// Whether this is worse than what was logged, and so is logged too.
+    fn adds(&mut self, found: Logged) -> bool {
+        let adds = found > *self;
+        if adds {
+            *self = found;
+        }
+        adds
+    }
+}
+
 impl State {
     /// When what waits is due.
     fn due(&self) -> Instant {
@@ -111,7 +130,7 @@ impl Reports {
 
     async fn run(&self) {
         let QueueContext { context, queue, .. } = &**self.queue();
-        let mut failing = false;
+        let mut logged = Logged::Nothing;
         loop {
             let due = self.state().due();
             tokio::select! {
@@ -124,14 +143,14 @@ impl Reports {
             let Some(waiting) = self.take_all() else { return };
             for part in waiting.chunks(MAX_BATCH) {
                 match self.send_part(part, until).await {
-                    Ok(()) => failing = false,
+                    Ok(()) => logged = Logged::Nothing,
                     Err(error) => {
                         // Repeating a request that cannot succeed would help nobody.
                         let again = error.kind().is_retryable() && !closes;
                         if again {
                             self.put_back(part);
                         }
-                        if !std::mem::replace(&mut failing, true) {
+                        if logged.adds(if again { Logged::Waits } else { Logged::Lost }) {
                             let lost = if again { "for now" } else { "and is lost" };
                             tracing::warn!(%queue, %error, "progress is not stored {lost}");
                         }
@@ -173,5 +192,17 @@ impl Reports {
         for (token, value, shared) in part {
             state.waiting.entry(*token).or_insert_with(|| (value.clone(), shared.clone()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_logged_after_other_failures_but_once() {
+        let mut logged = Logged::Nothing;
+        let found = [Logged::Waits, Logged::Waits, Logged::Lost, Logged::Lost, Logged::Waits];
+        assert_eq!(found.map(|found| logged.adds(found)), [true, false, true, false, false]);
     }
 }
