@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::{Lease, LeaseOptions, Rate, WorkQueue};
+use leaseq::{Client, Lease, LeaseOptions, Rate, WorkQueue};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::rate::{add, rate, set};
@@ -169,6 +169,36 @@ async fn a_call_that_ends_keeps_nobody_waiting(bench: &Bench) {
     }
 }
 
+/// Who was to look is gone after the pause: another client looks.
+async fn a_pause_forgets_who_looks(bench: &Bench) {
+    let first = Client::connect(&bench.backend().url()).await.unwrap();
+    let (own, queue) = (first.queue("jobs").unwrap(), bench.queue_in_real_time().await);
+    add(&queue, 9).await;
+    let set = use_up(&queue, rate(1, secs(3), 1)).await;
+    let looks = begin(&own, waits()).await;
+    let waiting = begin(&queue, waits()).await;
+    queue.pause().await.unwrap();
+    looks.abort();
+    first.close().await;
+    queue.resume().await.unwrap();
+    let lease = tokio::time::timeout(secs(20), waiting).await.unwrap().unwrap().unwrap();
+    // Its polls come 2 s and 4 s after the first.
+    let after = begin_of(&lease, LEASE) - set.at;
+    assert!((3_000..3_700).contains(&after), "after {after} ms");
+}
+
+/// The client that was to look asks when nothing is ready, and does not look any more.
+async fn nobody_looks_for_items_that_are_gone(bench: &Bench) {
+    let (queue, other) = (bench.queue_in_real_time().await, bench.queue_in_real_time().await);
+    add(&other, 2).await;
+    use_up(&other, rate(1, secs(1), 1)).await;
+    let looks = begin(&queue, waits()).await;
+    other.purge(leaseq::State::Ready).await.unwrap();
+    let _asks = begin(&queue, waits()).await;
+    add(&other, 1).await;
+    tokio::time::timeout(WOKEN, looks).await.expect("it wakes").unwrap().unwrap();
+}
+
 on_every_engine!(
     one_client_wakes_each_time,
     many_clients_share_it,
@@ -176,4 +206,6 @@ on_every_engine!(
     another_rate_wakes,
     an_add_to_an_empty_queue_wakes,
     a_call_that_ends_keeps_nobody_waiting,
+    a_pause_forgets_who_looks,
+    nobody_looks_for_items_that_are_gone,
 );

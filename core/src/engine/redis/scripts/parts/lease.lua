@@ -31,7 +31,7 @@ local function lease(at, to, touched)
   if more and (waiting > now or got < wanted) then
     more = redis.call('EXISTS', unpack(KEYS, READY, READY + 9)) > 0
   end
-  local opens = rates and rates.settle(got - double_count)
+  local opens = rates and rates.settle(got - double_count, more)
   -- Who wants no item may have had the token for a time that others do not know.
   if more and not opens then
     notify_workers(waiting, now)

@@ -18,15 +18,16 @@ function rates.reserve(wanted)
   return allowed
 end
 
--- `leased`: how many items were. Returns when the next lease is allowed; nil if one is allowed now.
-function rates.settle(leased)
+-- `leased`: how many items were; `more`: others are ready. Returns when the next lease is allowed; nil if one is allowed now.
+function rates.settle(leased, more)
   if not meter then return nil end
   if leased < reserved or not (meter.sound or reserved > 0) then
     meter.used = meter.used - (reserved - leased) * meter.period
     redis.call('HSET', META, 'rate_used', pack_meter(meter))
   end
   local opens = opens_at(meter)
-  if look and not opens then redis.call('HDEL', META, 'rate_look') end
+  -- Nobody looks for items that come later: whoever adds them wakes a client.
+  if look and not (opens and more) then redis.call('HDEL', META, 'rate_look') end
   return opens
 end
 
