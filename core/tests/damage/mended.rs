@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ::redis::Connection;
+use ::redis::{Connection, cmd};
 use leaseq::{Damage, DeepReport, ErrorKind, LeaseOptions, Rate, SettingsChange, State, WorkQueue};
 
 use crate::damage::{CASES, Hurt};
-use crate::support::redis::Redis;
+use crate::support::redis::{Redis, expect_waiters};
 use crate::support::*;
 
 async fn stage() -> (Bench, Connection, WorkQueue) {
@@ -267,4 +267,24 @@ async fn what_a_clean_mends_a_waiting_worker_gets() {
     other.deep_clean().await.unwrap();
     let lease = tokio::time::timeout(ms(1500), waiting).await.unwrap().unwrap();
     assert!(other.complete(&lease).await.unwrap());
+}
+
+/// A client that looks when the rate allows a lease makes others push no token. One that cannot be there does not.
+#[tokio::test]
+async fn nobody_looks_without_a_rate_or_too_late() {
+    let (bench, mut raw, queue) = stage().await;
+    queue.configure(SettingsChange::new().max_attempts(3)).await.unwrap().unwrap();
+    let (day, month) = (bench.now() + 86_400_000, bench.now() + 32 * 86_400_000);
+    for (rate, look, wakes) in [(false, day, 1), (true, day, 0), (true, month, 1)] {
+        if rate {
+            let rate = Rate::new(1, secs(86_400));
+            queue.configure(SettingsChange::new().rate(rate)).await.unwrap().unwrap();
+        }
+        expect_waiters(&mut raw, "jobs");
+        let mut hurt = Hurt { raw: &mut raw, queue: "jobs" };
+        hurt.run("HSET", "meta", &["rate_look", &format!("{look} x")]);
+        assert!(queue.add_item(item(format!("{rate} {look}"))).await.unwrap());
+        let tokens: u64 = cmd("LLEN").arg("leaseq:{jobs}:wake").query(&mut raw).unwrap();
+        assert_eq!(tokens, wakes, "{rate} {look}");
+    }
 }
