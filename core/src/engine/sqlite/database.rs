@@ -22,7 +22,7 @@ use crate::{Error, Result};
 
 /// Time and sequence are written when the time is this many ms ahead of the file. All processes of a
 /// machine have the same clock; if it is set back, the time goes back by no more than this.
-const CLOCK_STEP: i64 = 10;
+pub(super) const CLOCK_STEP: i64 = 10;
 /// The latest time whose numbers and deadlines the file can hold.
 const MAX_NOW: u64 = (i64::MAX / PER_MS - CLOCK_STEP) as u64;
 /// Limit of the queues whose numbers are kept in memory.

@@ -2,29 +2,33 @@
 
 use rusqlite::params;
 
-use super::database::Database;
+use super::database::{CLOCK_STEP, Database};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::rate::StoredRate;
 
-/// How much of a rate is used up at the time of the transaction.
+/// How much of a rate is used up at the time of the transaction, or up to [`CLOCK_STEP`] later.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meter {
     rate: StoredRate,
     used: u64,
-    now: u64,
-    /// What is stored is not as it should be: it is later than now, or out of range.
+    at: u64,
+    /// What is stored is not as it should be: it is later than any process can be, or out of range.
     sound: bool,
 }
 
 impl Meter {
     fn new(rate: StoredRate, (used, at): (i64, i64), now: u64) -> Meter {
-        let sound = (0..=rate.most() as i64).contains(&used) && (0..=now as i64).contains(&at);
+        // While the clock is set back, the time stands still, and the processes disagree about it by less than a step.
+        // None of them sets the rate back to its own time: the others would count the difference again, each time.
+        let latest = now as i64 + CLOCK_STEP;
+        let sound = (0..=rate.most() as i64).contains(&used) && (0..=latest).contains(&at);
         // Nobody knows how much is used up if it cannot be read. The time by which the clock was set back counts as
         // none.
         let stored = u64::try_from(used).unwrap_or(u64::MAX).min(rate.most());
-        let used = if sound { rate.used(stored, now - at as u64) } else { stored };
-        Meter { rate, used, now, sound }
+        let passed = if sound { now.saturating_sub(at as u64) } else { 0 };
+        let at = if sound { now.max(at as u64) } else { now };
+        Meter { rate, used: rate.used(stored, passed), at, sound }
     }
 
     pub(super) fn allowed(&self) -> usize {
@@ -33,7 +37,7 @@ impl Meter {
 
     /// When the next lease is allowed, in ms since 1970; `None`: one is allowed now.
     pub(super) fn opens(&self) -> Option<u64> {
-        self.rate.opens(self.used, self.now)
+        self.rate.opens(self.used, self.at)
     }
 
     pub(super) fn take(&mut self, leases: usize) {
@@ -58,7 +62,7 @@ fn stored(db: &Database, queue: i64) -> Result<(i64, i64)> {
 }
 
 pub(super) fn write(db: &Database, queue: i64, meter: Meter) -> Result<()> {
-    store(db, queue, meter.used, meter.now)
+    store(db, queue, meter.used, meter.at)
 }
 
 fn store(db: &Database, queue: i64, used: u64, at: u64) -> Result<()> {
@@ -77,14 +81,14 @@ pub(super) fn change(
     if after == before {
         return Ok(());
     }
-    let used = match (before, after) {
+    let (used, at) = match (before, after) {
         (Some(before), Some(after)) => {
             let meter = Meter::new(before, stored(db, queue)?, db.now);
-            after.converted(meter.used, before)
+            (after.converted(meter.used, before), meter.at)
         }
-        _ => 0,
+        _ => (0, db.now),
     };
-    store(db, queue, used, db.now)
+    store(db, queue, used, at)
 }
 
 /// Checks that what is used up can be read, is no more than the rate has, and not of a time that is to come.
@@ -105,4 +109,46 @@ pub(super) fn check(
         store(db, queue, used, db.now)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: StoredRate = StoredRate { count: 1_000, period: 1_000, burst: 5 };
+    const NOW: u64 = 1_800_000_000_000;
+
+    /// How many leases processes get that ask in turn, each at its own time, which stands still.
+    fn leased(begin: (i64, i64), times: &[u64], rounds: usize) -> usize {
+        let (mut stored, mut leased) = (begin, 0);
+        for now in times.iter().cycle().take(times.len() * rounds) {
+            let mut meter = Meter::new(RATE, stored, *now);
+            let allowed = meter.allowed();
+            meter.take(allowed);
+            leased += allowed;
+            if allowed > 0 || !meter.is_sound() {
+                stored = (meter.used as i64, meter.at as i64);
+            }
+        }
+        leased
+    }
+
+    #[test]
+    fn processes_that_disagree_about_the_time_count_it_once() {
+        let step = CLOCK_STEP as u64 - 1;
+        let full = (RATE.most() as i64, NOW as i64);
+        assert_eq!(leased(full, &[NOW], 100), 0);
+        // At one lease per ms, the difference is more than the burst.
+        assert_eq!(leased(full, &[NOW, NOW + step], 100), 5);
+        assert_eq!(leased(full, &[NOW + step, NOW, NOW + 3], 100), 5);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_stop_the_rate() {
+        let later = (RATE.most() as i64, NOW as i64 + CLOCK_STEP + 1);
+        assert_eq!(leased(later, &[NOW, NOW + 1], 1), 1);
+        // Within a step it opens by the stored time.
+        let meter = Meter::new(RATE, (RATE.most() as i64, NOW as i64 + 9), NOW);
+        assert_eq!((meter.allowed(), meter.opens()), (0, Some(NOW + 10)));
+    }
 }
