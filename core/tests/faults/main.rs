@@ -23,6 +23,7 @@ mod outcomes;
 mod pair;
 mod places;
 mod progress;
+mod rate_looks;
 mod replica;
 mod restart;
 mod rights;

@@ -21,6 +21,9 @@ pub(crate) struct PendingCalls<A, R> {
     pub(super) in_flight: usize,
     /// The engine had enough for the last request.
     pub(super) served_in_full: bool,
+    /// The engine counts on this client to ask again at a time that it gave. If the calls that wait are gone, one more
+    /// request passes that on to other clients.
+    pub(crate) counted_on: bool,
     /// Which engine operations have succeeded once. Until then a request may have to be sent again, since
     /// a server learns its script.
     pub(super) answered: [bool; MAX_COMMANDS],
@@ -35,6 +38,7 @@ impl<A, R> Default for PendingCalls<A, R> {
             loops: 0,
             in_flight: 0,
             served_in_full: false,
+            counted_on: false,
             answered: [false; MAX_COMMANDS],
             hint: ConcurrencyHint::default(),
         }
@@ -115,11 +119,10 @@ impl<A, R> PendingCalls<A, R> {
             && self.size >= min_batch
     }
 
-    /// Whether a poll loop should end. `rested`: it has waited for news. If the calls that waited with it
-    /// are gone, one more request passes the news on to other clients.
-    pub(super) fn is_done(&self, min_batch: usize, rested: bool) -> bool {
+    /// Whether a poll loop should end. `passes_on`: it sends a request even without calls.
+    pub(super) fn is_done(&self, min_batch: usize, passes_on: bool) -> bool {
         let enough = self.size >= min_batch;
-        self.loops > 1 && !enough || self.calls.is_empty() && !rested
+        self.loops > 1 && !enough || self.calls.is_empty() && !passes_on
     }
 
     /// How many calls a request would carry; `None`: it should not linger for more, because nobody else

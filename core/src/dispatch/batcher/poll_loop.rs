@@ -73,7 +73,9 @@ impl<O: Op> PollLoop<O> {
         let mut pending = state.pending();
         let discarded = state.op.discard(&state.queue, &mut pending);
         state.discard(&discarded);
-        if pending.is_done(state.min_batch(), rested) {
+        // The loop may have had news for calls that are gone.
+        let passes_on = rested || pending.counted_on;
+        if pending.is_done(state.min_batch(), passes_on) {
             if !pending.is_empty() {
                 // The other loop may be resting.
                 state.news.notify_one();
@@ -82,7 +84,7 @@ impl<O: Op> PollLoop<O> {
             return Taken::End;
         }
         let batch = state.op.next_batch(&state.queue, &mut pending, permit.limit());
-        if batch.calls.is_empty() && !rested {
+        if batch.calls.is_empty() && !passes_on {
             return Taken::Nothing;
         }
         permit.mark_sent(batch.last);

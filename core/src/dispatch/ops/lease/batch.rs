@@ -7,7 +7,7 @@ use super::args::{Completing, LeaseArgs, LeaseCall, PendingLeases, waits_on};
 use crate::dispatch::batcher::Batch;
 use crate::dispatch::ops::unclaimed::UnclaimedLeases;
 use crate::dispatch::queue_context::QueueContext;
-use crate::engine::{Complete, LeaseRequest};
+use crate::engine::{Complete, LeaseRequest, Leased};
 use crate::options::{MAX_BATCH, MAX_SHARED_BYTES};
 
 /// How long the waiting calls of a queue rest without polling the engine, times the number of queues with
@@ -47,6 +47,7 @@ pub(super) fn next_batch(
     let waits = pending.iter().any(waits_on);
     let poll_interval = if waits { POLL_INTERVAL * waiting_queues } else { Duration::ZERO };
     let mut request = LeasePayload::new(poll_interval);
+    pending.counted_on = false;
     let count = request.complete_for(pending, limit);
     let mut calls = pending.take_first(count);
     let until = match calls.iter().map(|call| call.deadline).max() {
@@ -116,6 +117,12 @@ impl LeasePayload {
             _ if count > 0 => self.wanted.push(LeaseRequest { count, duration_ms }),
             _ => {}
         }
+    }
+
+    /// Whether the engine counts on the client to ask again at the time that it gave, and wakes no other one then.
+    pub(super) fn is_counted_on(&self, leased: &Leased) -> bool {
+        let look_in = leased.look_in.unwrap_or_default();
+        !self.poll_interval.is_zero() && leased.items.is_empty() && !look_in.is_zero()
     }
 
     /// Which of the engine's three operations it takes: lease, complete, or both.

@@ -21,6 +21,7 @@ pub(super) fn distribute(
     leased: Leased,
     give_back: &GiveBack,
 ) -> Distributed<UnclaimedLeases> {
+    pending.counted_on |= request.is_counted_on(&leased);
     let LeasePayload { items: wanted, poll_interval, begun, .. } = request;
     // Fewer items than wanted, and not because the reply would have been too large.
     let is_drained = leased.items.len() < wanted && leased.look_in != Some(Duration::ZERO);

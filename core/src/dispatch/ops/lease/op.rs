@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::args::{LeaseArgs, LeaseCall, PendingLeases, is_done};
 use super::batch::{LeaseBatch, LeasePayload, next_batch};
 use super::distribute::distribute;
-use super::request::{recover, send};
+use super::request::{Recovery, send};
 use crate::Error;
 use crate::dispatch::batcher::op::{Distributed, Op, RequestFuture};
 use crate::dispatch::kind::{Items, Kind};
@@ -90,8 +90,8 @@ impl Op for LeaseOp {
     fn recover(&self, queue: &Arc<QueueContext>, batch: &LeaseBatch, id: &RequestId) -> bool {
         let leases = batch.request.items > 0;
         if leases {
-            let (has_completes, give_back) = (batch.request.has_completes, self.give_back.clone());
-            queue.context.spawn(recover(queue.clone(), id.clone(), has_completes, give_back));
+            let recovery = Recovery::new(&batch.request, self.give_back.clone());
+            queue.context.spawn(recovery.run(queue.clone(), id.clone()));
         }
         leases
     }

@@ -50,32 +50,47 @@ fn deliver_completed(completing: Vec<Completing>, completes: &[Complete], result
     }
 }
 
-/// Asks for the lost reply to a request that leases until it comes, and gives back what it names. It does so
-/// even longer than those leases last, since a server that hangs may execute the request later. The requests
-/// name nothing: if the first one was never executed, nothing is leased now.
-pub(super) async fn recover(
-    queue: Arc<QueueContext>,
-    id: RequestId,
+/// What is to be done about a request that leases and whose reply was lost.
+pub(super) struct Recovery {
     has_completes: bool,
+    /// The engine may count on the client to ask again.
+    waits: bool,
     give_back: GiveBack,
-) {
-    let QueueContext { context, queue, .. } = &*queue;
-    let mut backoff = context.backoff();
-    while !context.closed.is_cancelled() {
-        let id = RequestId { until: context.until(), ..id.clone() };
+}
+
+impl Recovery {
+    pub(super) fn new(request: &LeasePayload, give_back: GiveBack) -> Recovery {
+        let waits = !request.poll_interval.is_zero();
+        Recovery { has_completes: request.has_completes, waits, give_back }
+    }
+
+    /// Asks for the lost reply until it comes, and gives back what it names. It does so even longer than those leases
+    /// last, since a server that hangs may execute the request later. The requests name nothing: if the first one was
+    /// never executed, nothing is leased now.
+    pub(super) async fn run(self, queue: Arc<QueueContext>, id: RequestId) {
+        let QueueContext { context, queue: name, lanes, .. } = &*queue;
         let (engine, none) = (&context.engine, Duration::ZERO);
-        let lost = if has_completes {
-            let both = engine.complete_and_lease(queue, &[], &[], none, &id).await;
-            both.and_then(|both| both.leased)
-        } else {
-            engine.lease(queue, &[], none, &id).await
-        };
-        match lost {
-            Ok(Leased { items, .. }) => {
-                return give_back.release(items.iter().map(|item| item.token).collect());
+        let mut backoff = context.backoff();
+        while !context.closed.is_cancelled() {
+            let id = RequestId { until: context.until(), ..id.clone() };
+            let lost = if self.has_completes {
+                let both = engine.complete_and_lease(name, &[], &[], none, &id).await;
+                both.and_then(|both| both.leased)
+            } else {
+                engine.lease(name, &[], none, &id).await
+            };
+            match lost {
+                Ok(Leased { items, .. }) => {
+                    if items.is_empty() && self.waits {
+                        // Another client waits for the time at which the calls of this one were to ask again.
+                        let pass_on = async |id: &_| engine.lease(name, &[], none, id).await;
+                        let _ = lanes.run(context.until(), pass_on).await;
+                    }
+                    return self.give_back.release(items.iter().map(|item| item.token).collect());
+                }
+                Err(error) if error.kind().is_retryable() => context.pause(&mut backoff).await,
+                Err(_) => return,
             }
-            Err(error) if error.kind().is_retryable() => context.pause(&mut backoff).await,
-            Err(_) => return,
         }
     }
 }
