@@ -245,7 +245,8 @@ def work(queue: leaseq.Queue) -> None:
     assert_type(queue.get_many(["a"], data=False), list[leaseq.ItemInfo | None])
     assert_type(queue.outcome("a"), leaseq.Outcome)
     assert_type(queue.outcome("a", 1), leaseq.Outcome | None)
-    assert_type(queue.outcome_many(["a"], expect=True), list[leaseq.Outcome | leaseq.LeaseqError | None])
+    outcomes = queue.outcome_many(["a"], expect=True)
+    assert_type(outcomes, list[leaseq.Outcome | leaseq.LeaseqError | None])
     assert_type(queue.fail_many([lease], "x"), list[leaseq.State | None])
     queue.add_item(5)  # type: ignore[arg-type]
     queue.lease("30")  # type: ignore[call-overload]
