@@ -74,7 +74,8 @@ fn every_export_catches_panics() {
             let name = guarded_by(at);
             let name = name.unwrap_or_else(|| panic!("{} does not end with a guard", at.sig.ident));
             let short = name.rsplit("::").next().unwrap();
-            if matches!(&*name, "guard::value" | "guard::free" | "status" | "look") {
+            let guards = ["guard::value", "guard::free", "status", "status_of_each", "look"];
+            if guards.contains(&&*name) {
                 break;
             }
             at = by_name(short).unwrap_or_else(|| panic!("{}: {name}?", function.sig.ident));
