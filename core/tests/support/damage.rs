@@ -140,6 +140,16 @@ pub(crate) const CASES: &[Case] = &[
         },
     },
     Case {
+        name: "lost from ready, and its unique key is another one's",
+        finds: &[Damage::BadUnique, Damage::Stray],
+        hurt: |q| {
+            let (number, other) = (q.number("ready"), q.number("leased"));
+            q.run("HSET", "items", &[&number, "@\x05ready\0\x03keydata"]);
+            q.run("HSET", "uniques", &["key", &format!("{other}:leased")]);
+            q.drop_from("ready", "ready");
+        },
+    },
+    Case {
         name: "kept for too long",
         finds: &[Damage::BadTime],
         hurt: |q| {

@@ -126,10 +126,6 @@ for i, number in ipairs(numbers) do
     end
   end
   if several then found('several_states', number, mend) end
-  if not state then
-    candidates[#candidates + 1] = number
-    candidates[#candidates + 1] = delivery_of(packed)
-  end
   local key, id = unique_keys[i], own_ids[i]
   local over = (state == COMPLETED or state == CANCELLED) and tonumber(score_of[i]) <= now
   local expired = state ~= LEASED and has_passed(expiries[i])
@@ -140,13 +136,18 @@ for i, number in ipairs(numbers) do
       local record = without_key(records[i])
       x.deliveries, x.size = x.deliveries + 1, #record > LARGE_RECORD and #record or 0
       write('HSET', ITEMS, number, record)
-      write('HSET', DETAILS, number, pack_details(x))
+      if mend then packed = pack_details(x) end
+      write('HSET', DETAILS, number, packed)
       found('bad_unique', number, mend)
     elseif not (owner and owner.number == number) then
       given[key] = true
       write('HSET', UNIQUES, key, number .. ':' .. id)
       found('bad_unique', number, mend)
     end
+  end
+  if not state then
+    candidates[#candidates + 1] = number
+    candidates[#candidates + 1] = delivery_of(packed)
   end
 end
 for _, call in pairs(writes) do
