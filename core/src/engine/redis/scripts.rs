@@ -99,85 +99,87 @@ macro_rules! scripts {
 
 scripts! {
     Add "add" fills for [Add]
-        parts ["keys" "now" "day" "number" "format" "incarnation" "lane" "notify_workers" "notify_cleaner" "large"
-        "details" "delay" "moves" "add_begin" "add_plain"]
-        extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "lane"
-        "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
+        parts ["keys" "now" "day" "number" "format" "incarnation" "lane" "notify_workers" "notify_cleaner"
+        "large" "details" "delay" "moves" "add_begin" "add_plain"]
+        extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "incarnation"
+        "lane" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
         { "find_conflicts" in "has_passed" "unique" "conflicts" }
-        { "make_room" in "record" "endings" "has_passed" "unique" "release_keys" "keys_of" "delete_items" "delete_extended"
-        "make_room" } "add_extended"];
+        { "make_room" in "record" "endings" "has_passed" "unique" "release_owned" "release_keys" "keys_of"
+        "delete_items" "delete_extended" "make_room" } "add_extended"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
-        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "next_due" "large" "fitting"
-        "put_back" "take" "pause_end" "lease"]
+        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "next_due" "large"
+        "fitting" "put_back" "take" "pause_end" "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
         "notify_cleaner" "delivery" "large" "fitting" "settings" "rate"
-        { "move_due" in "details" "moves" "record" "endings" "has_passed" "release_keys" "expiries" "delete_leased"
-        "retain" "marks" "ends" "due" }
+        { "move_due" in "details" "moves" "record" "endings" "has_passed" "release_owned" "release_keys"
+        "expiries" "delete_leased" "retain" "marks" "ends" "due" }
         { "drop_expired" in "details" "record" "endings" "has_passed" "expiries" } "drops_expired"
-        { "sweep" in "number" "details" "record" "endings" "has_passed" "unique" "release_keys" "expiries"
-        "delete_items" "delete_extended" "results" "read_items" "renumber" "sweep_expiries" "sweep" } "sweep_if_due"
-        "next_due" "put_back" "take" "pause_end" "rate_turns" "lease"];
+        { "sweep" in "number" "details" "record" "endings" "has_passed" "unique" "release_owned" "release_keys"
+        "expiries" "delete_items" "delete_extended" "results" "read_items" "renumber" "sweep_expiries" "sweep" }
+        "sweep_if_due" "next_due" "put_back" "take" "pause_end" "rate_turns" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "extended" "format_extended" "endings" "lane"
-        "delivery" "settings" "delete_leased" "retain" "complete_leased"
+        "delivery" "settings" "delete_leased" "retain" "release_owned" "complete_leased"
         { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "delete_items"
         "delete_extended" "large" "renumber" "complete_late" } "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
-        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "next_due" "large" "fitting"
-        "put_back" "take" "pause_end" "lease" "plain_states" "delete_items" "complete"]
-        extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" "format_extended" "record"
-        "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings" "rate" "delete_leased"
-        "retain"
+        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "next_due" "large"
+        "fitting" "put_back" "take" "pause_end" "lease" "plain_states" "delete_items" "complete"]
+        extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" "format_extended"
+        "record" "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings"
+        "rate" "delete_leased" "retain" "release_owned"
         { "move_due" in "details" "moves" "has_passed" "release_keys" "expiries" "marks" "ends" "due" }
         { "drop_expired" in "details" "has_passed" "expiries" } "drops_expired"
-        { "sweep" in "number" "details" "has_passed" "unique" "release_keys" "expiries" "delete_items" "delete_extended"
-        "results" "read_items" "renumber" "sweep_expiries" "sweep" } "sweep_if_due"
-        "next_due" "put_back" "take" "pause_end" "rate_turns" "lease" "complete_leased"
+        { "sweep" in "number" "details" "has_passed" "unique" "release_keys" "expiries" "delete_items"
+        "delete_extended" "results" "read_items" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
+        "put_back" "take" "pause_end" "rate_turns" "lease" "complete_leased"
         { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "delete_items"
         "delete_extended" "renumber" "complete_late" } "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
-        extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery" "current"];
+        extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery"
+        "current"];
     SetProgress "set_progress" drains for [SetProgress]
         parts ["keys" "now" "day" "format_extended" "lane" "details" "delivery" "current"];
     Release "release" drains for [Release]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
-        extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane"
-        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "release_keys" "expiries" "delete_leased" "settings"
-        "retain" "marks" "ends" "current"];
+        extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "record" "endings"
+        "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "release_owned"
+        "release_keys" "expiries" "delete_leased" "settings" "retain" "marks" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "current"]
         extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane"
-        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "release_keys" "expiries" "delete_leased" "settings"
-        "retain" "marks" "ends" "current"];
+        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "release_owned"
+        "release_keys" "expiries" "delete_leased" "settings" "retain" "marks" "ends" "current"];
     Remove "remove" drains for [Remove]
-        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "named" "has_passed" "release_keys"
-        "keys_of" "delete_items" "delete_extended"];
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "named" "has_passed"
+        "release_owned" "release_keys" "keys_of" "delete_items" "delete_extended"];
     Requeue "requeue" drains for [Requeue]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "lane" "notify_workers" "large" "details"
         "moves" "fitting" "named" "has_passed" "unique" "read_items"];
     Bury "bury" drains for [Bury]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "large" "details"
-        "moves" "fitting" "named" "has_passed" "release_keys" "read_items" "renumber"];
+        "moves" "fitting" "named" "has_passed" "release_owned" "release_keys" "read_items" "renumber"];
     Revise "revise" fills for [Revise]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "lane" "notify_workers" "notify_cleaner"
-        "large" "details" "delay" "moves" "fitting" "named" "has_passed" "release_keys" "read_items" "renumber"];
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "lane" "notify_workers"
+        "notify_cleaner" "large" "details" "delay" "moves" "fitting" "named" "has_passed" "release_owned"
+        "release_keys" "read_items" "renumber"];
     Cancel "cancel" drains for [Cancel]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "large" "details"
-        "fitting" "named" "has_passed" "release_keys" "delete_items" "delete_extended" "delete_leased" "read_items" "renumber"
-        "settings" "retain"];
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "large"
+        "details" "fitting" "named" "has_passed" "release_owned" "release_keys" "delete_items" "delete_extended"
+        "delete_leased" "read_items" "renumber" "settings" "retain"];
     Purge "purge" drains for [Purge]
-        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "large" "fitting" "put_back"
-        "has_passed" "release_keys" "delete_items" "delete_extended" "results"];
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "large" "fitting"
+        "put_back" "has_passed" "release_owned" "release_keys" "delete_items" "delete_extended" "results"];
     LightClean "light_clean" drains for [LightClean]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane" "notify_workers"
-        "details" "moves" "has_passed" "unique" "release_keys" "expiries" "delete_items" "delete_extended" "delete_leased" "settings"
-        "retain" "marks" "ends" "due" "next_due" "large" "fitting" "results" "read_items" "renumber" "sweep_expiries"
-        "sweep" "next_sweep"];
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane"
+        "notify_workers" "details" "moves" "has_passed" "unique" "release_owned" "release_keys" "expiries"
+        "delete_items" "delete_extended" "delete_leased" "settings" "retain" "marks" "ends" "due" "next_due"
+        "large" "fitting" "results" "read_items" "renumber" "sweep_expiries" "sweep" "next_sweep"];
     NextDue "next_due" drains for [NextDue]
         parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
@@ -201,8 +203,8 @@ scripts! {
     Cancellations "cancellations" reads for [Cancellations] parts ["keys" "now" "extended" "delivery"];
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now" "extended"];
     AuditItems "audit_items" drains for [Audit]
-        parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "without_key" "details" "delivery"
-        "has_passed" "unique" "id_matches" "scan"];
+        parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "without_key" "details"
+        "delivery" "has_passed" "unique" "id_matches" "scan"];
     AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     AuditIndex "audit_index" drains for [Audit]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "lane" "large" "has_passed" "unique"
@@ -211,8 +213,8 @@ scripts! {
     AuditSettings "audit_settings" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "pause_end" "settings" "rate" "pack_settings"];
     MendStray "mend_stray" drains for [Audit]
-        parts ["keys" "now" "extended" "format_extended" "notify_workers" "large" "record" "without_key" "details" "delivery"
-        "moves" "has_passed" "unique" "id_matches"];
+        parts ["keys" "now" "extended" "format_extended" "notify_workers" "large" "record" "without_key"
+        "details" "delivery" "moves" "has_passed" "unique" "id_matches"];
     MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     // It is about the list of queues, not the keys of one.
     Register "register" drains for [OpenQueue Add Audit SetPaused Configure DropQueue] parts [];
@@ -339,140 +341,4 @@ pub(crate) fn texts() -> &'static [(&'static str, &'static str)] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_script_is_listed_and_every_call_names_its_command() {
-        for (name, text) in TEXTS {
-            for call in text.split("redis.call(").skip(1) {
-                let first = call.split([',', ')']).next().unwrap();
-                assert!(first.contains('\''), "{name}: redis.call({first}");
-            }
-        }
-        let index = commands(Script::AuditIndex);
-        assert!(["hdel", "zrem", "hscan", "zscan", "time"].iter().all(|name| index.contains(name)));
-    }
-
-    /// A user that only reads needs no right to write, not even for code that is never reached.
-    #[test]
-    fn what_only_looks_names_no_command_that_writes() {
-        let writes = [
-            "hset", "hdel", "hincrby", "lpush", "rpush", "rpop", "lmpop", "lset", "zadd", "zrem",
-            "unlink", "persist", "pexpire", "xadd",
-        ];
-        for (name, text) in
-            TEXTS.iter().filter(|(_, text)| text.starts_with("#!lua flags=no-writes"))
-        {
-            let found = commands_in(text);
-            assert!(writes.iter().all(|write| !found.contains(*write)), "{name}: {found:?}");
-        }
-    }
-
-    /// In Lua a name that is not defined is a global variable, which stops the script where it is used.
-    #[test]
-    fn every_function_is_defined_before_it_is_used() {
-        let names: BTreeSet<&str> = TEXTS.iter().flat_map(|(_, text)| functions(text)).collect();
-        for (name, text) in TEXTS {
-            // What a function makes for itself is not known behind it.
-            let (mut outside, mut rest) = (String::new(), *text);
-            while let Some((before, inside, behind)) = next_wrapper(rest) {
-                outside += before;
-                assert_defined(&names, name, &format!("{outside}{inside}"));
-                outside += &inside[..inside.find('\n').unwrap()];
-                outside += "\n";
-                rest = behind;
-            }
-            assert_defined(&names, name, &(outside + rest));
-        }
-    }
-
-    fn functions(text: &str) -> impl Iterator<Item = &str> {
-        let defined = text.split("local function ").skip(1);
-        defined.map(|text| text.split('(').next().unwrap())
-    }
-
-    /// What stands before the next function that makes functions of its own, this function, and what stands behind it.
-    fn next_wrapper(text: &str) -> Option<(&str, &str, &str)> {
-        let from = text
-            .match_indices("local function ")
-            .find(|(at, _)| text[*at..].lines().next().unwrap().ends_with("(...)"))?
-            .0;
-        let name = functions(&text[from..]).next().unwrap();
-        let end = format!("return {name}(...)\nend\n");
-        let to = from + text[from..].find(&end)? + end.len();
-        Some((&text[..from], &text[from..to], &text[to..]))
-    }
-
-    fn assert_defined(names: &BTreeSet<&str>, script: &str, text: &str) {
-        let code: String =
-            text.lines().map(|line| line.split("--").next().unwrap().to_owned() + "\n").collect();
-        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let is_list = |text: &str| text.bytes().all(|byte| is_word(byte) || b", ".contains(&byte));
-        for name in names {
-            let used = code.match_indices(name).map(|(at, _)| at).find(|&at| {
-                let bytes = code.as_bytes();
-                let before = bytes[at - 1];
-                !is_word(before)
-                    && before != b'.'
-                    && before != b'\''
-                    && !is_word(bytes[at + name.len()])
-            });
-            let Some(at) = used else { continue };
-            let line = code[..at].rsplit('\n').next().unwrap();
-            let of_loop = line.rsplit_once("for ").is_some_and(|(_, names)| is_list(names));
-            let of_function = line.contains("function")
-                && line.rsplit_once('(').is_some_and(|(_, names)| is_list(names));
-            let is_local = line.trim_start().strip_prefix("local ").is_some_and(is_list);
-            assert!(of_loop || of_function || is_local, "{script}: {name} in {line:?}");
-        }
-    }
-
-    /// A script has an `L` in the protocol if it runs once for the request id of its operation.
-    #[test]
-    fn the_protocol_has_every_script() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/protocol.md");
-        let protocol = std::fs::read_to_string(path).unwrap();
-        let table = protocol.split("| script | reads |").nth(1).unwrap();
-        let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
-        let found: BTreeSet<String> = rows
-            .map(|row| row.split('|').nth(1).unwrap().replace('`', "").trim().to_owned())
-            .collect();
-        // A variant for extended queues is described with the plain one.
-        let declared: BTreeSet<String> = TEXTS
-            .iter()
-            .filter(|(name, _)| !name.ends_with(" extended"))
-            .map(|(name, text)| match text.contains("= load_reply()") {
-                true => format!("{name} L"),
-                false => (*name).to_owned(),
-            })
-            .collect();
-        let lacking: Vec<_> = declared.difference(&found).collect();
-        let unknown: Vec<_> = found.difference(&declared).collect();
-        assert!(lacking.is_empty() && unknown.is_empty(), "{path}: {lacking:?}, not {unknown:?}");
-    }
-
-    #[test]
-    fn every_script_whose_changes_must_last_is_confirmed_and_always_writes() {
-        let confirmed = Script::ALL.iter().filter(|script| script.is_confirmed());
-        for script in confirmed {
-            let (name, text) = TEXTS[*script as usize];
-            let always = ["= load_reply()", "touch()"];
-            assert!(always.iter().any(|write| text.contains(write)), "{name}");
-        }
-        for (script, (name, text)) in Script::ALL.iter().zip(TEXTS) {
-            assert!(script.is_confirmed() || !text.contains("= load_reply()"), "{name}");
-        }
-    }
-
-    #[test]
-    fn every_operation_that_changes_state_has_a_script() {
-        for operation in Operation::ALL.iter().filter(|operation| operation.has_request_id()) {
-            let mut texts = Script::ALL
-                .iter()
-                .filter(|script| script.operations().contains(operation))
-                .map(|script| TEXTS[*script as usize].1);
-            assert!(texts.any(|text| text.contains("= load_reply()")), "{operation:?}");
-        }
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@
 --       setting: its name and value (0: it is not set any more)
 -- Reply a string: 0 (refused: another revision is stored), or 1, or `n` if the queue is new, and after a space what
 --       parts/pack_settings.lua shows
+
 -- What of the new rate is used up if so much of the old one is: as many leases, and part of one.
 local function convert_rate(old, new, stored)
   local meter = read_meter(old, stored)

@@ -5,21 +5,6 @@
 --   the count of those with a result, and the results if all have one, else for each index and result
 --   the count of those with a unique key, and the keys if all have one, else for each index and key
 -- Returns a string: for each item 1 (true: completed by this call) or 0 (false).
-
--- Releases the unique keys of items whose leases were current: a leased item owns its key.
-local function release_own(_, keys)
-  local named, free = {}, {}
-  for _, key in pairs(keys) do named[#named + 1] = key end
-  if redis.call('EXISTS', TIMERS) == 0 then
-    free = named
-  else
-    for i, reserved in ipairs(redis.call('ZMSCORE', TIMERS, unpack(named))) do
-      if not (reserved and tonumber(reserved) > now) then free[#free + 1] = named[i] end
-    end
-  end
-  if #free > 0 then redis.call('HDEL', UNIQUES, unpack(free)) end
-end
-
 local function complete(at, to)
   local count = tonumber(ARGV[at])
   local first, last = at + 1, at + count
@@ -59,7 +44,7 @@ local function complete(at, to)
   end
   local taken = one_by_one and 0 or redis.call('ZREM', LEASED, unpack(numbers))
   if taken == count then
-    complete_leased(numbers, ids, keys, retain_all, retain_of, results, release_own)
+    complete_leased(numbers, ids, keys, retain_all, retain_of, results, release_owned)
     return string.rep('1', count)
   end
   return complete_late(numbers, ids, { deliveries = deliveries, strict = strict, details = details, keys = keys,

@@ -42,35 +42,30 @@ local function complete_late(numbers, ids, x)
   if #gone.numbers > 0 then delete_all_of(gone.numbers, gone.ids, gone.known, gone.details, gone.keys) end
   -- Of a ready item, an entry of a ready list is left, so it is copied. The client limits how much of data a call
   -- names. A script that died half-way may have left an id without an item.
-  local late, items, over, over_keys = new_batch(), {}, {}, {}
+  local late, items, over = new_batch(), {}, new_batch()
   if #kept.numbers > 0 then
-    local expiries, of = redis.call('ZMSCORE', EXPIRIES, unpack(kept.numbers)), {}
-    for _, set in ipairs({ DELAYED, DEAD }) do of[set] = redis.call('ZMSCORE', set, unpack(kept.numbers)) end
+    local times = {}
+    for _, set in ipairs({ DELAYED, DEAD, EXPIRIES }) do times[set] = redis.call('ZMSCORE', set, unpack(kept.numbers)) end
+    local owns = x.taken > 0 and find_owned(kept.keys, kept.numbers) or {}
     for n, record in ipairs(redis.call('HMGET', ITEMS, unpack(kept.numbers))) do
-      local number, dead = kept.numbers[n], of[DEAD][n]
+      local number, dead, at = kept.numbers[n], times[DEAD][n], #items + 1
+      -- The unique key of an item that has ended is another one's, perhaps. An item that was leased until now has not
+      -- expired; if that is not known, the key tells.
+      local is_over = dead or has_passed(times[EXPIRIES][n]) and not owns[n]
       if not record then
         answers[kept.places[n]] = '0'
       else
-        local at = #items + 1
         for name, values in pairs(kept) do late[name][at] = values[n] end
-        -- The unique key of an item that has ended is another one's, perhaps. An item that was leased until now has not
-        -- expired; if that is not known, the key tells.
-        local key = kept.keys[n]
-        local is_over = has_passed(expiries[n])
-          and not (x.taken > 0 and key and is_owner(number, redis.call('HGET', UNIQUES, key)))
-        if dead or is_over then
-          over[#over + 1], over_keys[#over_keys + 1] = number, key or false
-          record = without_key(record)
-        end
+        if is_over then over.numbers[#over.numbers + 1], over.keys[#over.numbers + 1] = number, kept.keys[n] end
         local details_of = unpack_details(kept.details[n])
-        items[at] = { number = number, id = kept.ids[n], record = record, x = details_of,
-          priority = details_of.priority, delayed = of[DELAYED][n], dead = dead }
+        items[at] = { number = number, id = kept.ids[n], record = is_over and without_key(record) or record,
+          x = details_of, priority = details_of.priority, delayed = times[DELAYED][n], dead = dead }
       end
     end
   end
   if #items > 0 then
     make_extended(redis.call('HGET', META, 'format')) -- plain scripts must know no retained item
-    release_keys(over, over_keys)
+    release_keys(over.keys, over.numbers)
     renumber(items, salt_of_call())
     for n, item in ipairs(items) do late.numbers[n] = item.number end
     retain_items(COMPLETED, late.numbers, late.retains, late.results)

@@ -1,5 +1,6 @@
 -- Completes items that were leased until now, by index: their unique keys, if they have one, for how long they are
--- retained, if it is not `retain_all`, and their results. See parts/complete_extended.lua. `release`: releases keys.
+-- retained, if it is not `retain_all`, and their results. See parts/complete_extended.lua. `release`:
+-- release_owned if all leases were those of the caller, else release_keys.
 local function complete_leased(numbers, ids, keys, retain_all, retain_of, results, release)
   local usual = retention(retain_all >= 0 and retain_all)
   local kept, gone = { numbers = {}, ids = {}, retains = {}, results = {} }, { numbers = {}, ids = {}, keys = {} }
@@ -28,7 +29,7 @@ local function complete_leased(numbers, ids, keys, retain_all, retain_of, result
   end
   if #gone.numbers > 0 then
     delete_leased(gone.numbers, gone.ids)
-    if next(gone.keys) then release(gone.numbers, gone.keys) end
+    if next(gone.keys) then release(gone.keys, gone.numbers) end
   end
   redis.call('HINCRBY', META, 'completed', text(#numbers))
   report_endings('C', kept.ids)

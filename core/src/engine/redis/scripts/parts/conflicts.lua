@@ -1,13 +1,13 @@
--- Decides which items of an add have others in their way. Nothing is written yet.
+-- Decides which items of an add have others in their way, or each other. Nothing is written yet.
 -- `known`: for each item the number that its id leads to, or false; set to '0' for items that are not added, and
 -- to false for those that are. `key_of`: index of an item to its unique key, if it has one. `replaces(i)`: whether
 -- the item replaces others. Returns the items that make room, nil if there are none: numbers, ids, how many of
 -- them are replaced, and until when their unique keys are reserved, by key. Also the items that have expired and lose
 -- their keys.
 local function find_conflicts(known, count, key_of, replaces)
-  local keys, owner_of, twice = {}, {}, false
+  local keys, owner_of = {}, {}
   for _, key in pairs(key_of) do
-    if owner_of[key] == nil then keys[#keys + 1] = key else twice = true end
+    if owner_of[key] == nil then keys[#keys + 1] = key end
     owner_of[key] = false
   end
   local items, numbers = {}, {}
@@ -24,7 +24,6 @@ local function find_conflicts(known, count, key_of, replaces)
     owner_of[keys[k]] = owner
     if owner then look_at(owner.number, owner.id) end
   end
-  if #numbers == 0 and not twice then return nil, {} end
 
   for from = 1, #numbers, 1000 do
     local to = math.min(#numbers, from + 999)

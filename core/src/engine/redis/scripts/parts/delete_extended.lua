@@ -4,6 +4,6 @@ local function delete_all_of(numbers, ids, known, details, keys)
   for _, key in ipairs({ RESULTS, ENDED, MARKS }) do redis.call('HDEL', key, unpack(numbers)) end
   redis.call('ZREM', EXPIRIES, unpack(numbers))
   -- At the end: a lease that is current owns its key.
-  release_keys(numbers, keys)
+  release_keys(keys, numbers)
   return count, answers
 end

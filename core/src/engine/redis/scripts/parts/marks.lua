@@ -29,7 +29,7 @@ local function end_marked(numbers, marked)
   if #kept > 0 then retain_items(CANCELLED, kept, retains, {}) end
   if #gone > 0 then
     delete_leased(gone, ids)
-    release_keys(gone, keys)
+    release_keys(keys, gone)
   end
   redis.call('HINCRBY', META, 'cancelled', #numbers)
   report_endings('x', ids)

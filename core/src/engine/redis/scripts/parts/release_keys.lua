@@ -3,19 +3,18 @@ local function is_owner(number, entry)
   return entry and string.sub(entry, 1, #number) == number and string.byte(entry, #number + 1) == 58
 end
 
--- Deletes the entries of items that end; `keys`: their unique keys (false or nil: it has none). Those that somebody else
--- owns by now, or that stay taken for longer, stay.
-local function release_keys(numbers, keys)
-  local named, owners, released = {}, {}, {}
-  for i, number in ipairs(numbers) do
-    if keys[i] then named[#named + 1], owners[#owners + 1] = keys[i], number end
+-- Which of these items own their unique keys (false or nil: it has none), by index: the keys.
+local function find_owned(keys, numbers)
+  local named, places, owned = {}, {}, {}
+  for i = 1, #numbers do
+    if keys[i] then named[#named + 1], places[#places + 1] = keys[i], i end
   end
-  if #named == 0 then return end
-  local entries = redis.call('HMGET', UNIQUES, unpack(named))
-  local reserved = redis.call('EXISTS', TIMERS) == 1 and redis.call('ZMSCORE', TIMERS, unpack(named)) or {}
-  for i, key in ipairs(named) do
-    local is_reserved = reserved[i] and tonumber(reserved[i]) > now
-    if is_owner(owners[i], entries[i]) and not is_reserved then released[#released + 1] = key end
+  for n, entry in ipairs(#named > 0 and redis.call('HMGET', UNIQUES, unpack(named)) or {}) do
+    local i = places[n]
+    if is_owner(numbers[i], entry) then owned[i] = named[n] end
   end
-  if #released > 0 then redis.call('HDEL', UNIQUES, unpack(released)) end
+  return owned
 end
+
+-- As release_owned, for items that perhaps do not own their keys: entries of others stay.
+local function release_keys(keys, numbers) release_owned(find_owned(keys, numbers)) end

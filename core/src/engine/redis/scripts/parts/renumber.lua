@@ -7,22 +7,19 @@ end
 -- Makes the times at which items expire lead to their new numbers. Returns the entries of UNIQUES that are to lead to
 -- them.
 local function move_options(items, old)
-  local keys, places, owners, expiries = {}, {}, {}, {}
+  local keys, owners, expiries = {}, {}, {}
   for n, item in ipairs(items) do
     if item.expires then
       expiries[#expiries + 1] = string.format('%.1f', item.expires)
       expiries[#expiries + 1] = item.number
     end
     local _, _, key = read_head(item.record)
-    if key then keys[#keys + 1], places[#places + 1] = key, n end
+    keys[n] = key
   end
   if #expiries > 0 then redis.call('ZADD', EXPIRIES, unpack(expiries)) end
-  for k, entry in ipairs(#keys > 0 and redis.call('HMGET', UNIQUES, unpack(keys)) or {}) do
-    local n = places[k]
-    if is_owner(old[n], entry) then
-      owners[#owners + 1] = keys[k]
-      owners[#owners + 1] = items[n].number .. ':' .. items[n].id
-    end
+  for n, key in pairs(find_owned(keys, old)) do
+    owners[#owners + 1] = key
+    owners[#owners + 1] = items[n].number .. ':' .. items[n].id
   end
   return owners
 end
