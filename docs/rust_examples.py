@@ -22,7 +22,10 @@ def compile_rust(examples: list[Example]) -> Path:
     text = manifest.code.replace("../leaseq/core", str(TOP / "core"))
     # What the examples depend on is compiled already, with these features.
     shared = f'leaseq-features = {{ path = "{TOP / "integration-tests/features"}" }}'
-    text = text.replace("[dependencies]\n", f"[dependencies]\n{shared}\n")
+    # What pages about jobs need besides.
+    jobs = f'leaseq-jobs = {{ path = "{TOP / "jobs"}" }}'
+    serde = 'serde = { version = "1", features = ["derive"] }\nserde_json = "1"'
+    text = text.replace("[dependencies]\n", f"[dependencies]\n{shared}\n{jobs}\n{serde}\n")
     # A workspace of its own, so that the project's Clippy and formatting skip it.
     text += "\n[workspace]\n\n" + "".join(profiles)
     write(project / "Cargo.toml", re.sub(r'name = ".*"', 'name = "leaseq-examples"', text))

@@ -73,7 +73,9 @@ impl Error {
         Error { kind, message: message.to_string(), outcome_unknown: false }
     }
 
-    pub(crate) fn invalid(message: impl fmt::Display) -> Self {
+    /// For the crates above, which check arguments of their own.
+    #[doc(hidden)]
+    pub fn invalid(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Invalid, message)
     }
 

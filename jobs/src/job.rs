@@ -1,0 +1,70 @@
+//! What a job is.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Retry;
+
+/// How long a handler may run unless configured otherwise: 1 hour.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// A job: its arguments, under a name that every language knows. The fields of the type are the arguments; they are
+/// written as a JSON object.
+pub trait Job: Serialize + DeserializeOwned + Send + 'static {
+    /// The name, such as `mail.send`: 1 to 128 bytes. Do not derive it from a path in the code, which changes.
+    const NAME: &'static str;
+
+    /// The queue to which the job is added. Default: `default`.
+    const QUEUE: &'static str = "default";
+
+    /// The options of all jobs of this type.
+    fn options() -> JobOptions {
+        JobOptions::default()
+    }
+}
+
+/// The options of all jobs of a name. The worker that runs a job decides on the timeout and retries, unless the job
+/// was added with its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobOptions {
+    /// How long a handler may run before it is cancelled: 1 ms to 30 days. Default: [`DEFAULT_TIMEOUT`].
+    pub timeout: Duration,
+    /// When and how often a failed job is tried again.
+    pub retry: Retry,
+    /// How long a job is kept after its completion, with its result. Default: not at all.
+    pub retain: Duration,
+}
+
+impl Default for JobOptions {
+    fn default() -> Self {
+        JobOptions { timeout: DEFAULT_TIMEOUT, retry: Retry::default(), retain: Duration::ZERO }
+    }
+}
+
+impl JobOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        JobOptions::default()
+    }
+
+    /// Cancels a handler that runs for longer than this: 1 ms to 30 days.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Retries by these rules.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Keeps a job for this time after its completion, with its result.
+    pub fn retain(mut self, retain: Duration) -> Self {
+        self.retain = retain;
+        self
+    }
+}

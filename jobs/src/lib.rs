@@ -1,0 +1,60 @@
+//! Jobs on [`leaseq`]: "call this function later, elsewhere, with retries".
+//!
+//! ```no_run
+//! use leaseq::Client;
+//! use leaseq_jobs::{Context, Job, Producer, Worker};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Welcome {
+//!     to: String,
+//! }
+//! impl Job for Welcome {
+//!     const NAME: &str = "mail.welcome";
+//!     const QUEUE: &str = "mail";
+//! }
+//!
+//! # async fn run() -> leaseq::Result<()> {
+//! let client = Client::connect("sqlite:jobs.db").await?; // or redis://127.0.0.1/
+//! Producer::new(&client).enqueue(Welcome { to: "ada@example.org".into() }).await?;
+//! Worker::new(&client)
+//!     .queue("mail", 1)
+//!     .handle(|welcome: Welcome, _: Context| async move {
+//!         println!("welcome, {}", welcome.to);
+//!         Ok(())
+//!     })
+//!     .run()
+//!     .await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Layout
+//!
+//! - A [`Job`] is a serde type with a name. [`Producer`] adds jobs, and returns a [`JobRef`] to wait for the result.
+//! - A [`Worker`] runs handlers in slots, with retries ([`Retry`]), timeouts, cancellation and an orderly shutdown.
+//! - [`WorkerCore`] is the worker without handlers: [`next`](WorkerCore::next) returns a [`Task`],
+//!   [`finish`](WorkerCore::finish) reports how it ended. Other languages build on it.
+//!
+//! A job may run more than once: its worker may be killed. Handlers must tolerate that.
+
+#![forbid(unsafe_code)]
+
+mod envelope;
+mod error;
+mod job;
+mod producer;
+mod retry;
+mod worker;
+mod worker_core;
+
+pub use async_trait::async_trait;
+pub use error::{JobError, Policy};
+pub use job::{DEFAULT_TIMEOUT, Job, JobOptions};
+pub use producer::{EnqueueMiddleware, EnqueueNext, JobRef, NewJob, Producer, ResultError};
+pub use retry::Retry;
+pub use worker::{Context, Event, Middleware, Next, Output, Worker};
+pub use worker_core::{
+    Exit, ExitReason, Finish, JobStart, Order, QueueOptions, Reason, Settled, Task, WorkerCore,
+    WorkerOptions,
+};

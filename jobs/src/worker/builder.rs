@@ -1,0 +1,128 @@
+//! Configuring a worker.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaseq::Error;
+use serde::Serialize;
+
+use super::Worker;
+use super::context::Context;
+use super::event::Event;
+use super::handler::Registered;
+use super::middleware::Middleware;
+use crate::{Job, JobError, JobOptions, Order, QueueOptions};
+
+impl Worker {
+    /// Leases from this queue. Of several, jobs are started by their weights, 1 to 1,000. Default: the queues of the
+    /// jobs that have handlers, with weight 1.
+    pub fn queue(mut self, name: impl Into<String>, weight: u32) -> Self {
+        self.options.queues.push(QueueOptions::new(name).weight(weight));
+        self
+    }
+
+    /// Leases from a queue only if those named before it have nothing.
+    pub fn strict_order(mut self) -> Self {
+        self.options.order = Order::Strict;
+        self
+    }
+
+    /// Runs this many handlers at the same time: 1 to 1,000. Default: 90 % of the processors, at least 10.
+    pub fn slots(mut self, slots: usize) -> Self {
+        self.options.slots = slots;
+        self
+    }
+
+    /// Leases jobs for this time, and extends the leases while handlers run. A job of a worker that was killed is
+    /// delivered again after this time: 100 ms to 30 days. Default: 30 s.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.options.lease = lease;
+        self
+    }
+
+    /// Kills a handler that still runs this long after its timeout. Default: 10 s.
+    pub fn kill_after(mut self, time: Duration) -> Self {
+        self.options.kill_after = time;
+        self
+    }
+
+    /// How long handlers may go on when the worker is to end. Default: 25 s.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Ends after this many jobs.
+    pub fn max_jobs(mut self, jobs: u64) -> Self {
+        self.options.max_jobs = Some(jobs);
+        self
+    }
+
+    /// Ends when the queues have nothing more to lease and no handler runs. The exit status is 3 if there was nothing
+    /// to do.
+    pub fn burst(mut self) -> Self {
+        self.options.burst = true;
+        self
+    }
+
+    /// Shares a value with all handlers: see [`Context::state`].
+    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.face.share(value);
+        self
+    }
+
+    /// Does this around every handler. The first middleware is the outermost.
+    pub fn middleware(mut self, middleware: impl Middleware) -> Self {
+        self.face.middleware.push(Arc::new(middleware));
+        self
+    }
+
+    /// Calls this function for everything that happens to a job. It must not block.
+    pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.face.hooks.push(Arc::new(hook));
+        self
+    }
+
+    /// Runs jobs of this type with an async function. It is cancelled by [`Context::cancelled`], and dropped at its next
+    /// `await` if it still runs after its hard timeout, or when the worker ends. Code that blocks belongs into
+    /// [`handle_blocking`](Worker::handle_blocking).
+    pub fn handle<J, F, Fut, T>(self, handler: F) -> Self
+    where
+        J: Job,
+        F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, JobError>> + Send + 'static,
+        T: Serialize + 'static,
+    {
+        self.register(J::NAME, J::QUEUE, J::options(), Registered::future(handler))
+    }
+
+    /// Runs jobs of this type with a function that blocks, on a thread of its own. It should look at
+    /// [`Context::is_cancelled`] now and then, because nothing can stop it: after its timeout it keeps its slot and its
+    /// lease until it returns.
+    pub fn handle_blocking<J, F, T>(self, handler: F) -> Self
+    where
+        J: Job,
+        F: Fn(J, Context) -> Result<T, JobError> + Send + Sync + 'static,
+        T: Serialize + 'static,
+    {
+        self.register(J::NAME, J::QUEUE, J::options(), Registered::blocking(handler))
+    }
+
+    fn register(
+        mut self,
+        name: &'static str,
+        queue: &'static str,
+        options: JobOptions,
+        handler: Registered,
+    ) -> Self {
+        if self.options.jobs.insert(name.to_owned(), options).is_some() {
+            let twice = Error::invalid(format_args!("job {name} has two handlers"));
+            self.mistake.get_or_insert(twice);
+        }
+        self.face.handlers.insert(name, Arc::new(handler));
+        if !self.face.queues.contains(&queue) {
+            self.face.queues.push(queue);
+        }
+        self
+    }
+}

@@ -1,0 +1,18 @@
+//! What happens to jobs, for hooks in the process.
+
+use std::time::Duration;
+
+use super::context::Context;
+use crate::Settled;
+
+/// Something that has happened to a job. Jobs that were not started, as those without a handler, are only logged.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// Its handler starts.
+    Started(&'a Context),
+    /// Its handler has ended after this time, and this has become of the job.
+    Ended(&'a Context, &'a Settled, Duration),
+}
+
+pub(super) type Hook = dyn Fn(&Event<'_>) + Send + Sync;

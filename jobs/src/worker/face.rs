@@ -1,0 +1,83 @@
+//! What handlers have in common.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt;
+
+use super::context::{Context, States};
+use super::event::{Event, Hook};
+use super::handler::{Output, Registered, panicked};
+use super::middleware::{Middleware, Next};
+use crate::{Finish, JobError, Policy, Task};
+
+/// The handlers, and everything around them.
+#[derive(Clone, Default)]
+pub(super) struct Face {
+    pub(super) handlers: HashMap<&'static str, Arc<Registered>>,
+    /// Of the jobs that have handlers.
+    pub(super) queues: Vec<&'static str>,
+    pub(super) middleware: Vec<Arc<dyn Middleware>>,
+    pub(super) hooks: Vec<Arc<Hook>>,
+    states: Arc<States>,
+}
+
+impl Face {
+    pub(super) fn share<T: Send + Sync + 'static>(&mut self, value: T) {
+        Arc::make_mut(&mut self.states).insert(TypeId::of::<T>(), Arc::new(value));
+    }
+
+    fn notify(&self, event: &Event<'_>) {
+        self.hooks.iter().for_each(|hook| hook(event));
+    }
+
+    /// Runs the handler of a task, and reports how it ended.
+    pub(super) async fn run(self: Arc<Self>, task: Task) {
+        let context = Context::new(task, self.states.clone());
+        self.notify(&Event::Started(&context));
+        let begun = Instant::now();
+        let finish = self.call(&context).await;
+        let elapsed = begun.elapsed();
+        // It is finished once, here.
+        if let Ok(settled) = context.task().finish(finish).await {
+            self.notify(&Event::Ended(&context, &settled, elapsed));
+        }
+    }
+
+    async fn call(&self, context: &Context) -> Finish {
+        // The core starts no other jobs.
+        let Some(handler) = self.handlers.get(context.name()) else {
+            return Finish::InvalidArgs("there is no handler".into());
+        };
+        let prepared = match handler.prepare(context) {
+            Ok(prepared) => prepared,
+            Err(message) => return Finish::InvalidArgs(message),
+        };
+        let next = Next::new(&self.middleware, prepared);
+        // What a panic leaves behind is dropped with the handler.
+        let run = std::panic::AssertUnwindSafe(next.run(context)).catch_unwind();
+        if handler.is_blocking() {
+            return finish_of(run.await);
+        }
+        tokio::select! {
+            biased;
+            ended = run => finish_of(ended),
+            () = context.task().killed() => Finish::Cancelled,
+        }
+    }
+}
+
+type Ended = Result<Result<Output, JobError>, Box<dyn Any + Send>>;
+
+fn finish_of(ended: Ended) -> Finish {
+    match ended {
+        Ok(Ok(output)) => Finish::Done { result: output.into_json() },
+        Ok(Err(error)) => match error.wants() {
+            Policy::Snooze(delay) => Finish::Snooze(delay),
+            _ => Finish::Failed(error),
+        },
+        Err(panic) => Finish::Failed(panicked(&*panic)),
+    }
+}

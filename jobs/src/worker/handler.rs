@@ -1,0 +1,103 @@
+//! Handlers of any job, made from functions of one.
+
+use std::any::Any;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::context::Context;
+use crate::{Job, JobError};
+
+/// A handler that has its arguments and was not polled.
+pub(super) type Prepared = Pin<Box<dyn Future<Output = Result<Output, JobError>> + Send>>;
+
+/// The result of a handler, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output(Option<Bytes>);
+
+impl Output {
+    /// The result of a handler that returns `()` is none.
+    fn new<T: Serialize>(value: &T) -> Result<Output, JobError> {
+        let json = serde_json::to_vec(value)
+            .map_err(|error| JobError::new("InvalidResult", error.to_string()))?;
+        Ok(Output((json != b"null").then(|| json.into())))
+    }
+
+    /// The result; `None` if there is none.
+    pub fn json(&self) -> Option<&Bytes> {
+        self.0.as_ref()
+    }
+
+    pub(super) fn into_json(self) -> Option<Bytes> {
+        self.0
+    }
+}
+
+type Prepare = dyn Fn(&Context) -> Result<Prepared, String> + Send + Sync;
+
+/// The handler of a job.
+pub(super) struct Registered {
+    prepare: Box<Prepare>,
+    blocking: bool,
+}
+
+impl Registered {
+    pub(super) fn future<J, F, Fut, T>(handler: F) -> Registered
+    where
+        J: Job,
+        F: Fn(J, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, JobError>> + Send + 'static,
+        T: Serialize + 'static,
+    {
+        let prepare = move |context: &Context| -> Result<Prepared, String> {
+            let run = handler(args(context)?, context.clone());
+            Ok(Box::pin(async move { Output::new(&run.await?) }))
+        };
+        Registered { prepare: Box::new(prepare), blocking: false }
+    }
+
+    pub(super) fn blocking<J, F, T>(handler: F) -> Registered
+    where
+        J: Job,
+        F: Fn(J, Context) -> Result<T, JobError> + Send + Sync + 'static,
+        T: Serialize + 'static,
+    {
+        let handler = std::sync::Arc::new(handler);
+        let prepare = move |context: &Context| -> Result<Prepared, String> {
+            let (handler, context) = (handler.clone(), context.clone());
+            let job = args(&context)?;
+            Ok(Box::pin(async move {
+                let run = move || Output::new(&handler(job, context)?);
+                match tokio::task::spawn_blocking(run).await {
+                    Ok(ended) => ended,
+                    Err(error) if error.is_panic() => Err(panicked(&*error.into_panic())),
+                    // The runtime ends.
+                    Err(error) => Err(error.into()),
+                }
+            }))
+        };
+        Registered { prepare: Box::new(prepare), blocking: true }
+    }
+
+    /// Whether nothing can stop it.
+    pub(super) fn is_blocking(&self) -> bool {
+        self.blocking
+    }
+
+    /// Reads the arguments, and calls the function. Fails if they do not fit.
+    pub(super) fn prepare(&self, context: &Context) -> Result<Prepared, String> {
+        (self.prepare)(context)
+    }
+}
+
+fn args<J: Job>(context: &Context) -> Result<J, String> {
+    serde_json::from_slice(context.task().args()).map_err(|error| error.to_string())
+}
+
+/// The error of a handler that has panicked.
+pub(super) fn panicked(panic: &(dyn Any + Send)) -> JobError {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    JobError::new("Panic", text.unwrap_or_default())
+}

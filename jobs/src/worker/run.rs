@@ -1,0 +1,130 @@
+//! Running a worker.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaseq::{Error, Result};
+use tokio_util::task::TaskTracker;
+use tracing::{error, info};
+
+use super::Worker;
+use super::signals::Signals;
+use crate::{Exit, ExitReason, JobStart, QueueOptions, WorkerCore, WorkerOptions};
+
+/// How long the client may take to finish its requests when the process ends.
+const CLOSING: Duration = Duration::from_secs(1);
+
+impl Worker {
+    /// Runs until SIGTERM or SIGINT, and returns when the handlers have ended: at the latest about 3 s after the [grace
+    /// period](Worker::grace). A second signal skips the grace period, a third ends the worker at once. Also ends by
+    /// itself if it is a [burst](Worker::burst), after [`max_jobs`](Worker::max_jobs), and if too many handlers hang.
+    ///
+    /// Dropping the future aborts: handlers are dropped, and their leases expire.
+    ///
+    /// Close the client before the process ends: it may still give back leases of calls that the end has interrupted.
+    ///
+    /// Listening to signals changes what they do for the rest of the process.
+    ///
+    /// # Errors
+    /// `Invalid` for a wrong configuration; `Closed` if the client is closed.
+    pub async fn run(&self) -> Result<Exit> {
+        self.run_with(self.options.clone(), true, pending()).await
+    }
+
+    /// Runs until this future is ready, instead of until a signal. The handlers then have the [grace
+    /// period](Worker::grace).
+    ///
+    /// # Errors
+    /// As for [`run`](Worker::run).
+    pub async fn run_until(&self, end: impl Future<Output = ()>) -> Result<Exit> {
+        self.run_with(self.options.clone(), false, end).await
+    }
+
+    /// Runs until the queues have nothing more to lease and no handler runs, for tests. Does not wait for delayed jobs.
+    ///
+    /// # Errors
+    /// As for [`run`](Worker::run).
+    pub async fn run_until_idle(&self) -> Result<Exit> {
+        let mut options = self.options.clone();
+        options.burst = true;
+        self.run_with(options, false, pending()).await
+    }
+
+    /// Runs as [`run`](Worker::run) does, and ends the process, with the [status](Exit::status) of the exit. Because of
+    /// that, a handler that does not return delays nothing: its job is given back, or fails if its time is over.
+    pub async fn run_process(&self) -> ! {
+        let mut options = self.options.clone();
+        options.owns_process = true;
+        let status = match self.run_with(options, true, pending()).await {
+            Ok(exit) => exit.status(),
+            Err(failure) => {
+                error!(%failure, "the worker has failed");
+                1
+            }
+        };
+        // Leases of calls that the end has interrupted are given back.
+        _ = tokio::time::timeout(CLOSING, self.client.close()).await;
+        std::process::exit(status.into())
+    }
+
+    async fn run_with(
+        &self,
+        mut options: WorkerOptions,
+        signals: bool,
+        end: impl Future<Output = ()>,
+    ) -> Result<Exit> {
+        if let Some(mistake) = &self.mistake {
+            return Err(mistake.clone());
+        }
+        if options.queues.is_empty() {
+            options.queues = self.face.queues.iter().map(|name| QueueOptions::new(*name)).collect();
+        }
+        let signals = match signals {
+            true => Some(Signals::listen().map_err(|error| {
+                Error::invalid(format_args!("signals cannot be listened to: {error}"))
+            })?),
+            false => None,
+        };
+        let (slots, owns_process) = (options.slots, options.owns_process);
+        let handlers = TaskTracker::new();
+        let core = WorkerCore::start(&self.client, options)?;
+        info!(slots, "the worker starts");
+        let on_signals = async {
+            match signals {
+                Some(signals) => signals.end(core.stopper(), self.grace).await,
+                None => pending().await,
+            }
+        };
+        let on_end = async {
+            end.await;
+            core.drain(self.grace);
+            pending().await
+        };
+        tokio::select! {
+            biased;
+            () = self.serve(&core, &handlers) => {}
+            () = on_end => {}
+            () = on_signals => pending().await,
+        }
+        let exit = core.exit();
+        if !owns_process && exit.running == 0 && exit.reason != ExitReason::Aborted {
+            // The jobs have ended; hooks may not have heard of it.
+            handlers.close();
+            handlers.wait().await;
+        }
+        info!(started = exit.started, reason = ?exit.reason, running = exit.running, "the worker has ended");
+        match exit.error {
+            Some(error) => Err(error),
+            None => Ok(exit),
+        }
+    }
+
+    /// Runs a task for each job.
+    async fn serve(&self, core: &WorkerCore, handlers: &TaskTracker) {
+        let face = Arc::new(self.face.clone());
+        while let JobStart::Start(task) = core.next().await {
+            handlers.spawn(face.clone().run(task));
+        }
+    }
+}

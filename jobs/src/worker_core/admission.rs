@@ -1,0 +1,75 @@
+//! From a lease to a task: a job that this worker cannot run is settled without being started.
+
+use std::sync::Arc;
+
+use leaseq::Lease;
+
+use super::running::Running;
+use super::settlement::{Settlement, unhandled};
+use super::state::{Finished, Phase, Shared};
+use crate::envelope::Envelope;
+
+/// Gives each lease a slot. They were leased from the queue with this index.
+pub(super) fn admit(shared: &Shared, queue_index: usize, leases: Vec<Lease>) {
+    for lease in leases {
+        let id = shared.lock().new_id();
+        let mut running = Running::new(id, queue_index, lease, shared.options.lease);
+        let refused = read(&mut running, shared).err();
+        place(shared, Arc::new(running), refused);
+    }
+}
+
+/// Reads the job. Fails with what is to be done if it is not to run.
+fn read(running: &mut Running, shared: &Shared) -> Result<(), Settlement> {
+    let envelope = match Envelope::read(running.lease.data()) {
+        Ok(envelope) => envelope,
+        Err(error) => return Err(unhandled(error.to_string(), &running.facts())),
+    };
+    running.name = envelope.job;
+    running.args = envelope.args;
+    running.meta = envelope.meta;
+    let Some(options) = shared.options.jobs.get(&running.name) else {
+        let error = format!("no_handler: no worker has a handler for {}", running.name);
+        return Err(unhandled(error, &running.facts()));
+    };
+    running.timeout = envelope.timeout.unwrap_or(options.timeout);
+    running.retry = envelope.retry.unwrap_or_else(|| options.retry.clone());
+    // A job that kills its worker each time is never failed by a handler.
+    let (attempt, most) = (running.lease.attempt(), running.max_attempts());
+    if attempt > most {
+        let error = match running.lease.last_error() {
+            "" => format!("attempts_exhausted: {most} attempts, the last one did not end"),
+            last => format!("attempts_exhausted: {most} attempts; {last}"),
+        };
+        return Err(Settlement::Bury { error });
+    }
+    Ok(())
+}
+
+/// Puts the task into a slot: to be started, or to be settled.
+fn place(shared: &Shared, running: Arc<Running>, refused: Option<Settlement>) {
+    let mut state = shared.lock();
+    if state.phase == Phase::Aborted {
+        drop(state);
+        shared.queue(&running).give_back([&running.lease]);
+        return;
+    }
+    state.tasks.insert(running.id, running.clone());
+    // The worker may have begun to drain while the request was under way.
+    let leasing = state.phase == Phase::Leasing;
+    let settlement = refused.or_else(|| (!leasing).then(Settlement::give_back));
+    match settlement {
+        Some(settlement) => {
+            running.claim();
+            state.finished.push(Finished { running, settlement, reply: None });
+            drop(state);
+            shared.fetch.notify_one();
+        }
+        None => {
+            state.started += 1;
+            state.ready.push_back(running);
+            drop(state);
+            shared.starts.notify_one();
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The boundary: what faces call.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use leaseq::{Client, Result};
+
+use super::exit::{Exit, ExitReason};
+use super::fetcher::Fetcher;
+use super::finish::Finish;
+use super::options::WorkerOptions;
+use super::settlement::Settled;
+use super::state::{Popped, Shared};
+use super::task::Task;
+use super::{shutdown, timers};
+
+/// What [`WorkerCore::next`] returns.
+#[derive(Debug)]
+pub enum JobStart {
+    /// Run this task, and report its end with [`WorkerCore::finish`].
+    Start(Task),
+    /// The worker has ended; there are no more tasks.
+    Drained,
+}
+
+/// Leases jobs for free slots, and sees to leases, timeouts, retries, cancellation and shutdown. Dropping it aborts.
+#[derive(Debug)]
+pub struct WorkerCore {
+    shared: Arc<Shared>,
+}
+
+impl Drop for WorkerCore {
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
+
+impl WorkerCore {
+    /// Starts to lease. Must be called inside a tokio runtime, which then runs the background work.
+    ///
+    /// # Errors
+    /// `Invalid` for an option outside its limits, `Closed` if the client is closed.
+    pub fn start(client: &Client, options: WorkerOptions) -> Result<WorkerCore> {
+        let shared = Shared::new(client, options)?;
+        tokio::spawn(Fetcher::new(shared.clone()).run());
+        tokio::spawn(timers::run(shared.clone()));
+        Ok(WorkerCore { shared })
+    }
+
+    /// Waits for the next job to run, or for the end of the worker. May be called by any number of callers at the same
+    /// time. Dropping the future loses nothing.
+    pub async fn next(&self) -> JobStart {
+        loop {
+            let started = self.shared.starts.notified();
+            match self.shared.pop() {
+                Some(Popped::Start(running)) => {
+                    return JobStart::Start(Task::new(self.shared.clone(), running));
+                }
+                Some(Popped::End) => return JobStart::Drained,
+                None => started.await,
+            }
+        }
+    }
+
+    /// Reports how a task has ended. This happens at once; the future returns what has become of the job, and may be
+    /// dropped. The slot is free when the queue has confirmed it.
+    ///
+    /// # Errors
+    /// `Invalid` if the task was finished before.
+    pub fn finish(
+        &self,
+        task: &Task,
+        finish: Finish,
+    ) -> impl Future<Output = Result<Settled>> + Send + use<> {
+        task.finish(finish)
+    }
+
+    /// Ends the worker in order: it leases nothing more, releases what no handler has started, and lets handlers run
+    /// for the grace period. Then it cancels them; after 3 s it gives up those that still run. A second call can
+    /// shorten the grace period. [`next`](WorkerCore::next) returns `Drained` at the end.
+    pub fn drain(&self, grace: Duration) {
+        shutdown::drain(&self.shared, grace, ExitReason::Drained);
+    }
+
+    /// Ends the worker at once. Jobs that run are not reported any more: their leases expire when their handlers have
+    /// returned or the process has ended.
+    pub fn abort(&self) {
+        self.shared.abort(ExitReason::Aborted, None);
+    }
+
+    /// How the worker has ended, for the exit status of the process.
+    pub fn exit(&self) -> Exit {
+        self.shared.exit()
+    }
+
+    /// A handle that can only end the worker, for signal handlers.
+    pub(crate) fn stopper(&self) -> Stopper {
+        Stopper(Arc::downgrade(&self.shared))
+    }
+}
+
+/// Ends a worker, as long as there is one.
+#[derive(Debug, Clone)]
+pub(crate) struct Stopper(Weak<Shared>);
+
+impl Stopper {
+    pub(crate) fn drain(&self, grace: Duration) {
+        if let Some(shared) = self.0.upgrade() {
+            shutdown::drain(&shared, grace, ExitReason::Drained);
+        }
+    }
+
+    pub(crate) fn abort(&self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.abort(ExitReason::Aborted, None);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! From the end of a handler to the settlement of its job.
+
+use std::sync::Arc;
+
+use leaseq::{Error, Item, Result};
+use tokio::sync::oneshot;
+
+use super::finish::Finish;
+use super::running::{Claim, Running};
+use super::settlement::{Settled, decide};
+use super::state::{Finished, Shared};
+use crate::JobError;
+
+/// Queues the settlement of a task that a face has finished. The receiver gets what has become of the job.
+pub(super) fn finish(
+    shared: &Shared,
+    running: &Arc<Running>,
+    finish: Finish,
+) -> Result<oneshot::Receiver<Settled>> {
+    let (reply, answer) = oneshot::channel();
+    match running.claim() {
+        Claim::Own => {}
+        Claim::TakenOver => {
+            let _ = reply.send(Settled::Lost);
+            return Ok(answer);
+        }
+        Claim::Finished => {
+            return Err(Error::invalid(format_args!("{running}: the task was finished before")));
+        }
+    }
+    let finish = match finish {
+        Finish::Done { result: Some(result) } => {
+            // A batch is refused because of one result that is too large.
+            let size = result.len();
+            let checked = Item::new_many([result.clone()]).pop();
+            match checked.map(|item| shared.queue(running).accepts(&item)) {
+                Some(Err(_)) => Finish::Failed(JobError::new(
+                    "ResultTooLarge",
+                    format!("a result of {size} bytes is over the limit of the client"),
+                )),
+                _ => Finish::Done { result: Some(result) },
+            }
+        }
+        finish => finish,
+    };
+    let settlement = decide(finish, &running.facts());
+    shared.settle(Finished { running: running.clone(), settlement, reply: Some(reply) });
+    Ok(answer)
+}

@@ -1,0 +1,42 @@
+//! The worker without handlers, on which the faces in all languages build. A face calls [`WorkerCore::next`], runs the
+//! handler of the [`Task`] and reports with [`WorkerCore::finish`]; the core never calls a face.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `core`, `task`, `finish`, `finishing` | what faces call |
+//! | `state` | the slots and their jobs, and the phase of the worker, behind one lock |
+//! | `running` | a job in a slot: who settles it, why it is to stop, when something is to be done about it |
+//! | `fetcher`, `sources`, `ask_order` | lease for free slots, and complete in the same requests |
+//! | `admission` | from a lease to a job in a slot |
+//! | `settlement`, `settler` | decide what the end of a task means; make the queue do it |
+//! | `timers` | timeouts, and watching for cancellations |
+//! | `shutdown` | ends the worker in order |
+
+mod admission;
+mod ask_order;
+mod core;
+mod exit;
+mod fetcher;
+mod finish;
+mod finishing;
+mod log;
+mod options;
+mod reason;
+mod running;
+mod settlement;
+mod settler;
+mod shutdown;
+mod sources;
+mod state;
+mod task;
+mod timers;
+
+pub(crate) use self::core::Stopper;
+pub use self::core::{JobStart, WorkerCore};
+pub use self::exit::{Exit, ExitReason};
+pub use self::finish::Finish;
+pub use self::options::{Order, QueueOptions, WorkerOptions};
+pub use self::reason::Reason;
+pub use self::settlement::Settled;
+pub(crate) use self::shutdown::GRACE;
+pub use self::task::Task;

@@ -1,0 +1,327 @@
+//! The slots and their tasks, and the phase of the worker.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use leaseq::{Client, Error, Result, WorkQueue};
+use tokio::sync::{Notify, oneshot};
+
+use super::exit::{Exit, ExitReason};
+use super::log;
+use super::options::WorkerOptions;
+use super::reason::Reason;
+use super::running::Running;
+use super::settlement::{Settled, Settlement};
+
+/// Where the worker is in its life. It only goes on to later phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// It leases.
+    Leasing,
+    /// It leases nothing more; handlers run.
+    Draining,
+    /// It has ended. Handlers that do not return still hold their leases, unless the process ends.
+    Stopped,
+    /// Nothing is reported any more.
+    Aborted,
+}
+
+/// A task that has ended, and what the queue is to do with its job.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) running: Arc<Running>,
+    pub(super) settlement: Settlement,
+    pub(super) reply: Option<oneshot::Sender<Settled>>,
+}
+
+/// What a call of `next` finds.
+pub(super) enum Popped {
+    Start(Arc<Running>),
+    End,
+}
+
+/// What a worker shares with its background tasks.
+pub(super) struct Shared {
+    pub(super) options: WorkerOptions,
+    queues: Vec<WorkQueue>,
+    state: Mutex<State>,
+    /// There may be something for the fetcher to do.
+    pub(super) fetch: Notify,
+    /// A task can be started, or the worker has ended.
+    pub(super) starts: Notify,
+    /// A timer is due earlier than the timers know.
+    pub(super) timer: Notify,
+    /// A task has ended, or the phase or the end of the grace period has changed.
+    pub(super) changed: Notify,
+}
+
+pub(super) struct State {
+    pub(super) phase: Phase,
+    pub(super) reason: ExitReason,
+    pub(super) error: Option<Error>,
+    /// Every task that occupies a slot: it waits to be started, runs, or is being settled.
+    pub(super) tasks: HashMap<u64, Arc<Running>>,
+    /// Those that wait to be started.
+    pub(super) ready: VecDeque<Arc<Running>>,
+    /// Those that the fetcher is to settle.
+    pub(super) finished: Vec<Finished>,
+    /// When something is to be done about a task.
+    pub(super) timers: BTreeSet<(Instant, u64)>,
+    /// When the timers wake by themselves.
+    pub(super) timers_wake: Option<Instant>,
+    pub(super) started: u64,
+    /// How many tasks have ended.
+    pub(super) ended: u64,
+    pub(super) hung: usize,
+    /// The end of the grace period, once it has begun.
+    pub(super) cancel_at: Option<Instant>,
+    next_id: u64,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("queues", &self.queues).finish_non_exhaustive()
+    }
+}
+
+impl State {
+    /// Whether nothing more happens.
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Aborted || (self.phase == Phase::Stopped && self.tasks.is_empty())
+    }
+
+    /// Whether the worker has started as many jobs as it may.
+    fn is_spent(&self, options: &WorkerOptions) -> bool {
+        options.max_jobs.is_some_and(|most| self.started >= most)
+    }
+
+    /// The worker ends if it leases nothing more and nothing runs. True if it has ended by that.
+    fn end_if_idle(&mut self, options: &WorkerOptions) -> bool {
+        let spent = self.phase == Phase::Leasing && self.is_spent(options);
+        let over = self.tasks.is_empty() && (self.phase == Phase::Draining || spent);
+        if over {
+            self.phase = Phase::Stopped;
+            if spent {
+                self.reason = ExitReason::MaxJobs;
+            }
+        }
+        over
+    }
+
+    pub(super) fn new_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+}
+
+impl Shared {
+    pub(super) fn new(client: &Client, options: WorkerOptions) -> Result<Arc<Shared>> {
+        options.validate()?;
+        let queues = options.queues.iter().map(|queue| client.queue(&queue.name));
+        Ok(Arc::new(Shared {
+            queues: queues.collect::<Result<_>>()?,
+            state: Mutex::new(State {
+                phase: Phase::Leasing,
+                reason: ExitReason::Drained,
+                error: None,
+                tasks: HashMap::new(),
+                ready: VecDeque::new(),
+                finished: Vec::new(),
+                timers: BTreeSet::new(),
+                timers_wake: None,
+                started: 0,
+                ended: 0,
+                hung: 0,
+                cancel_at: None,
+                next_id: 0,
+            }),
+            options,
+            fetch: Notify::new(),
+            starts: Notify::new(),
+            timer: Notify::new(),
+            changed: Notify::new(),
+        }))
+    }
+
+    /// Nobody panics while holding it, and nobody waits.
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.lock().phase
+    }
+
+    /// The queue that a task comes from.
+    pub(super) fn queue(&self, running: &Running) -> &WorkQueue {
+        &self.queues[running.queue_index]
+    }
+
+    pub(super) fn queue_at(&self, index: usize) -> &WorkQueue {
+        &self.queues[index]
+    }
+
+    /// How many jobs may be leased now; `settling` tasks free their slots with the same request.
+    pub(super) fn wanted(&self, state: &State, settling: usize) -> usize {
+        if state.phase != Phase::Leasing {
+            return 0;
+        }
+        let free = (self.options.slots + settling).saturating_sub(state.tasks.len());
+        let most = self.options.max_jobs.unwrap_or(u64::MAX);
+        let left = most.saturating_sub(state.started);
+        free.min(usize::try_from(left).unwrap_or(usize::MAX))
+    }
+
+    /// The next task to start, or the end; `None`: neither.
+    pub(super) fn pop(&self) -> Option<Popped> {
+        let mut state = self.lock();
+        if let Some(running) = state.ready.pop_front() {
+            let due = running.start(&self.options);
+            self.set_timer(&mut state, due, running.id);
+            drop(state);
+            log::started(&running);
+            return Some(Popped::Start(running));
+        }
+        (state.phase >= Phase::Stopped).then_some(Popped::End)
+    }
+
+    pub(super) fn set_timer(&self, state: &mut State, at: Instant, id: u64) {
+        state.timers.insert((at, id));
+        if state.timers_wake.is_none_or(|wake| at < wake) {
+            self.timer.notify_one();
+        }
+    }
+
+    /// Queues the settlement of a task that its caller has claimed.
+    pub(super) fn settle(&self, finished: Finished) {
+        let mut state = self.lock();
+        if state.phase == Phase::Aborted {
+            drop(state);
+            finished.running.set_ended();
+            return;
+        }
+        if let Some(at) = finished.running.stop_timer() {
+            state.timers.remove(&(at, finished.running.id));
+        }
+        state.finished.push(finished);
+        drop(state);
+        self.fetch.notify_one();
+    }
+
+    /// A task was settled: its slot is free.
+    pub(super) fn end(&self, finished: Finished, settled: Settled) {
+        let running = &finished.running;
+        running.set_ended();
+        log::settled(running, &settled);
+        let mut state = self.lock();
+        state.ended += 1;
+        if state.tasks.remove(&running.id).is_some() && running.was_hung() {
+            state.hung -= 1;
+        }
+        state.end_if_idle(&self.options);
+        let over = state.phase >= Phase::Stopped;
+        drop(state);
+        if let Some(reply) = finished.reply {
+            // The face may have dropped the future.
+            _ = reply.send(settled);
+        }
+        self.fetch.notify_one();
+        self.changed.notify_waiters();
+        if over {
+            self.wake_all();
+        }
+    }
+
+    /// Leases nothing more. Releases what waits to be started.
+    pub(super) fn stop_leasing(&self, reason: ExitReason) {
+        let mut state = self.lock();
+        if state.phase != Phase::Leasing {
+            return;
+        }
+        state.phase = Phase::Draining;
+        state.reason = reason;
+        for running in std::mem::take(&mut state.ready) {
+            running.claim();
+            let settlement = Settlement::give_back();
+            state.finished.push(Finished { running, settlement, reply: None });
+        }
+        state.end_if_idle(&self.options);
+        drop(state);
+        self.wake_all();
+    }
+
+    /// A burst has found nothing more to lease: it ends if nothing runs either.
+    pub(super) fn end_burst(&self) {
+        let mut state = self.lock();
+        if state.phase == Phase::Leasing && state.tasks.is_empty() {
+            state.phase = Phase::Stopped;
+            state.reason = ExitReason::Idle;
+            drop(state);
+            self.wake_all();
+        }
+    }
+
+    /// The worker has ended, whatever still runs.
+    pub(super) fn stop(&self) {
+        let mut state = self.lock();
+        state.phase = state.phase.max(Phase::Stopped);
+        drop(state);
+        self.wake_all();
+    }
+
+    /// Ends at once: nothing that happens from now on is reported to the queue, and nobody extends the leases of
+    /// handlers that have returned. Does nothing if the worker has ended.
+    pub(super) fn abort(&self, reason: ExitReason, error: Option<Error>) {
+        let mut state = self.lock();
+        if state.phase >= Phase::Stopped {
+            return;
+        }
+        state.phase = Phase::Aborted;
+        state.reason = reason;
+        state.error = error;
+        let tasks = std::mem::take(&mut state.tasks);
+        state.ready.clear();
+        let finished = std::mem::take(&mut state.finished);
+        drop(state);
+        finished.iter().for_each(|finished| finished.running.set_ended());
+        for running in tasks.values() {
+            running.cancel(Reason::Shutdown);
+            running.kill();
+        }
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
+        self.fetch.notify_one();
+        self.timer.notify_one();
+        self.starts.notify_waiters();
+        self.changed.notify_waiters();
+    }
+
+    /// Returns how many tasks hang, with this one if it occupies a slot.
+    pub(super) fn count_hung(&self, running: &Running) -> usize {
+        let mut state = self.lock();
+        if state.tasks.contains_key(&running.id) {
+            running.set_hung();
+            state.hung += 1;
+        }
+        state.hung
+    }
+
+    /// The tasks that occupy slots.
+    pub(super) fn tasks(&self) -> Vec<Arc<Running>> {
+        self.lock().tasks.values().cloned().collect()
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        let state = self.lock();
+        Exit {
+            reason: state.reason,
+            started: state.started,
+            running: state.tasks.len(),
+            error: state.error.clone(),
+        }
+    }
+}

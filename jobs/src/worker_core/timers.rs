@@ -1,0 +1,95 @@
+//! Timeouts of tasks, and watching them for cancellations and lost leases.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::exit::ExitReason;
+use super::log;
+use super::reason::Reason;
+use super::running::{Running, Stage};
+use super::shutdown::{self, GRACE};
+use super::state::Shared;
+
+/// Ends with the worker and the last task.
+pub(super) async fn run(shared: Arc<Shared>) {
+    loop {
+        let earlier = shared.timer.notified();
+        let now = Instant::now();
+        let Some((due, wake)) = take_due(&shared, now) else { return };
+        for running in due {
+            act(&shared, &running, now);
+        }
+        match wake {
+            Some(wake) => tokio::select! {
+                () = earlier => {}
+                () = tokio::time::sleep_until(wake.into()) => {}
+            },
+            None => earlier.await,
+        }
+    }
+}
+
+/// The tasks that something is to be done about now, and when to look again. `None`: the worker has ended.
+fn take_due(shared: &Shared, now: Instant) -> Option<(Vec<Arc<Running>>, Option<Instant>)> {
+    let mut state = shared.lock();
+    if state.is_over() {
+        return None;
+    }
+    let mut due = Vec::new();
+    while let Some(&(at, id)) = state.timers.first() {
+        if at > now {
+            break;
+        }
+        state.timers.remove(&(at, id));
+        due.extend(state.tasks.get(&id).cloned());
+    }
+    // Those that are due get their next timer after this, and say so.
+    state.timers_wake = state.timers.first().map(|(at, _)| *at);
+    Some((due, state.timers_wake))
+}
+
+fn act(shared: &Arc<Shared>, running: &Arc<Running>, now: Instant) {
+    let stage = {
+        // A timer is set and removed under this lock only.
+        let mut state = shared.lock();
+        let (stage, again) = running.due(now, &shared.options);
+        if let Some(at) = again {
+            shared.set_timer(&mut state, at, running.id);
+        }
+        stage
+    };
+    match stage {
+        Some(Stage::Watch) => _ = tokio::spawn(watch(running.clone())),
+        Some(Stage::Cancel) => running.cancel(Reason::Timeout),
+        Some(Stage::Kill) => running.kill(),
+        Some(Stage::CountHung) => {
+            let hung = shared.count_hung(running);
+            log::hung(running);
+            if hung >= shared.options.hung_limit() {
+                shutdown::drain(shared, GRACE, ExitReason::Hung);
+            }
+        }
+        Some(Stage::GiveUp) => shutdown::drain(shared, GRACE, ExitReason::Hung),
+        Some(Stage::Nothing) | None => {}
+    }
+}
+
+/// Cancels the task when somebody has cancelled its job, or when its lease is lost.
+async fn watch(running: Arc<Running>) {
+    let watched = async {
+        tokio::select! {
+            cancelled = running.lease.cancelled() => {
+                if cancelled {
+                    running.cancel(Reason::User);
+                }
+            }
+            () = running.lease.lost() => {}
+        }
+        running.lease.lost().await;
+        running.cancel(Reason::Lost);
+    };
+    tokio::select! {
+        () = watched => {}
+        () = running.ended() => {}
+    }
+}

@@ -1,0 +1,54 @@
+//! Cancelling jobs, and lost leases.
+
+use std::time::Duration;
+
+use leaseq::{Outcome, State};
+use leaseq_jobs::{Finish, JobError, Reason, Settled};
+
+use crate::support::{Bench, PATIENCE, on_every_engine, soon, start};
+
+on_every_engine!(
+    a_cancellation_arrives_while_all_slots_are_busy,
+    a_job_that_succeeds_although_it_is_cancelled_is_completed,
+    a_lost_lease_cancels_the_task,
+);
+
+async fn a_cancellation_arrives_while_all_slots_are_busy(bench: Bench) {
+    let core = bench.core(|options| options.slots = 2);
+    let jobs = [bench.add("a").await, bench.add("b").await];
+    let tasks = [start(&core).await, start(&core).await];
+    for job in &jobs {
+        assert!(job.cancel().await.unwrap());
+    }
+    for task in &tasks {
+        assert_eq!(soon(task.cancelled()).await, Reason::User);
+    }
+    let stopped = soon(core.finish(&tasks[0], Finish::Cancelled)).await.unwrap();
+    assert_eq!(stopped, Settled::Cancelled);
+    let failed = Finish::Failed(JobError::new("Stopped", ""));
+    assert_eq!(soon(core.finish(&tasks[1], failed)).await.unwrap(), Settled::Cancelled);
+    for job in &jobs {
+        assert_eq!(job.outcome(PATIENCE).await.unwrap(), Some(Outcome::Cancelled));
+    }
+}
+
+async fn a_job_that_succeeds_although_it_is_cancelled_is_completed(bench: Bench) {
+    let core = bench.core(|_| {});
+    let job = bench.add("a").await;
+    let task = start(&core).await;
+    job.cancel().await.unwrap();
+    soon(task.cancelled()).await;
+    let settled = soon(core.finish(&task, Finish::Done { result: None })).await.unwrap();
+    assert_eq!(settled, Settled::Completed);
+    assert_eq!(bench.get(&job).await.state, State::Completed);
+}
+
+async fn a_lost_lease_cancels_the_task(bench: Bench) {
+    let core = bench.core(|options| options.lease = Duration::from_millis(400));
+    let job = bench.add("a").await;
+    let task = start(&core).await;
+    job.queue().remove(job.id()).await.unwrap();
+    assert_eq!(soon(task.cancelled()).await, Reason::Lost);
+    let failed = Finish::Failed(JobError::new("Late", ""));
+    assert_eq!(soon(core.finish(&task, failed)).await.unwrap(), Settled::Lost);
+}

@@ -1,0 +1,16 @@
+//! Tests of producers and workers, on the embedded engine and on a real Redis server.
+
+// Tests may panic.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+mod admission;
+mod boundary;
+mod cancellation;
+mod enqueue;
+mod handlers;
+mod queues;
+mod retries;
+mod shutdown;
+mod timeouts;
