@@ -98,7 +98,7 @@ impl Worker {
 
     /// Runs jobs of this type with a function that blocks, on a thread of its own. It should look at
     /// [`Context::is_cancelled`] now and then, because nothing can stop it: after its timeout it keeps its slot and its
-    /// lease until it returns.
+    /// lease until it returns. A tokio runtime has 512 such threads unless configured otherwise.
     pub fn handle_blocking<J, F, T>(self, handler: F) -> Self
     where
         J: Job,

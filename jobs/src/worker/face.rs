@@ -51,13 +51,12 @@ impl Face {
         let Some(handler) = self.handlers.get(context.name()) else {
             return Finish::InvalidArgs("there is no handler".into());
         };
-        let prepared = match handler.prepare(context) {
-            Ok(prepared) => prepared,
-            Err(message) => return Finish::InvalidArgs(message),
+        let run = async {
+            let prepared = handler.prepare(context)?;
+            Ok(Next::new(&self.middleware, prepared).run(context).await)
         };
-        let next = Next::new(&self.middleware, prepared);
         // What a panic leaves behind is dropped with the handler.
-        let run = std::panic::AssertUnwindSafe(next.run(context)).catch_unwind();
+        let run = std::panic::AssertUnwindSafe(run).catch_unwind();
         if handler.is_blocking() {
             return finish_of(run.await);
         }
@@ -69,12 +68,14 @@ impl Face {
     }
 }
 
-type Ended = Result<Result<Output, JobError>, Box<dyn Any + Send>>;
+/// A panic, arguments that do not fit, or what the handler has returned.
+type Ended = Result<Result<Result<Output, JobError>, String>, Box<dyn Any + Send>>;
 
 fn finish_of(ended: Ended) -> Finish {
     match ended {
-        Ok(Ok(output)) => Finish::Done { result: output.into_json() },
-        Ok(Err(error)) => match error.wants() {
+        Ok(Err(invalid)) => Finish::InvalidArgs(invalid),
+        Ok(Ok(Ok(output))) => Finish::Done { result: output.into_json() },
+        Ok(Ok(Err(error))) => match error.wants() {
             Policy::Snooze(delay) => Finish::Snooze(delay),
             _ => Finish::Failed(error),
         },

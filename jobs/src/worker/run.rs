@@ -91,10 +91,10 @@ impl Worker {
         let core = WorkerCore::start(&self.client, options)?;
         info!(slots, "the worker starts");
         let on_signals = async {
-            match signals {
-                Some(signals) => signals.end(core.stopper(), self.grace).await,
-                None => pending().await,
+            if let Some(signals) = signals {
+                signals.end(core.stopper(), self.grace).await;
             }
+            pending().await
         };
         let on_end = async {
             end.await;
@@ -105,7 +105,7 @@ impl Worker {
             biased;
             () = self.serve(&core, &handlers) => {}
             () = on_end => {}
-            () = on_signals => pending().await,
+            () = on_signals => {}
         }
         let exit = core.exit();
         if !owns_process && exit.running == 0 && exit.reason != ExitReason::Aborted {

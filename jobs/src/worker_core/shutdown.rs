@@ -42,7 +42,7 @@ pub(super) fn drain(shared: &Arc<Shared>, grace: Duration, reason: ExitReason) {
         first && state.phase == Phase::Draining
     };
     if is_first {
-        tokio::spawn(end(shared.clone()));
+        shared.runtime.spawn(end(shared.clone()));
     } else {
         shared.changed.notify_waiters();
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use leaseq::{Client, Error, Result, WorkQueue};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
 use super::exit::{Exit, ExitReason};
@@ -45,6 +46,8 @@ pub(super) enum Popped {
 /// What a worker shares with its background tasks.
 pub(super) struct Shared {
     pub(super) options: WorkerOptions,
+    /// Faces may call from threads outside of it.
+    pub(super) runtime: Handle,
     queues: Vec<WorkQueue>,
     state: Mutex<State>,
     /// There may be something for the fetcher to do.
@@ -120,6 +123,8 @@ impl Shared {
     pub(super) fn new(client: &Client, options: WorkerOptions) -> Result<Arc<Shared>> {
         options.validate()?;
         let queues = options.queues.iter().map(|queue| client.queue(&queue.name));
+        let runtime = Handle::try_current()
+            .map_err(|_| Error::invalid("a worker must be started inside a tokio runtime"))?;
         Ok(Arc::new(Shared {
             queues: queues.collect::<Result<_>>()?,
             state: Mutex::new(State {
@@ -138,6 +143,7 @@ impl Shared {
                 next_id: 0,
             }),
             options,
+            runtime,
             fetch: Notify::new(),
             starts: Notify::new(),
             timer: Notify::new(),
@@ -245,6 +251,7 @@ impl Shared {
         for running in std::mem::take(&mut state.ready) {
             running.claim();
             let settlement = Settlement::give_back();
+            state.started -= 1;
             state.finished.push(Finished { running, settlement, reply: None });
         }
         state.end_if_idle(&self.options);

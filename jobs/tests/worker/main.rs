@@ -13,4 +13,5 @@ mod handlers;
 mod queues;
 mod retries;
 mod shutdown;
+mod signals;
 mod timeouts;
