@@ -9,6 +9,7 @@ mod admission;
 mod boundary;
 mod cancellation;
 mod enqueue;
+mod faults;
 mod handlers;
 mod queues;
 mod retries;

@@ -155,6 +155,10 @@ impl Seen {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+
     /// How often each was seen.
     pub(crate) fn count(&self) -> BTreeMap<String, usize> {
         let mut count = BTreeMap::new();

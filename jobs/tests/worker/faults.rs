@@ -1,0 +1,124 @@
+//! Servers and connections that fail under a worker.
+
+use std::time::{Duration, Instant};
+
+use leaseq::{Client, ConnectOptions};
+use leaseq_jobs::{Finish, Job, JobStart, NewJob, Producer, Settled, WorkerCore, WorkerOptions};
+use leaseq_test_support::{Proxy, RedisServer, eventually};
+
+use crate::support::{Echo, PATIENCE, Seen, soon};
+
+const JOBS: usize = 300;
+
+/// A worker whose client gives up soon, so that the worker has to repeat by itself.
+async fn impatient(url: &str) -> Client {
+    let mut options = ConnectOptions::default();
+    options.timeout = Duration::from_millis(300);
+    options.connect_timeout = Duration::from_millis(300);
+    Client::connect_with(url, options).await.unwrap()
+}
+
+fn worker(client: &Client) -> WorkerCore {
+    let mut options = WorkerOptions::new();
+    options.queues = vec![leaseq_jobs::QueueOptions::new(Echo::QUEUE)];
+    options.jobs.insert(Echo::NAME.to_owned(), Echo::options());
+    options.slots = 10;
+    WorkerCore::start(client, options).unwrap()
+}
+
+async fn add_jobs(client: &Client) {
+    let jobs = (0..JOBS).map(|i| NewJob::new(Echo::named(&i.to_string())).retain(10 * PATIENCE));
+    Producer::new(client).enqueue_many(jobs).await.unwrap();
+}
+
+/// Completes every job, and writes down what has become of it. Returns when the worker has ended.
+async fn complete_all(core: &WorkerCore, seen: &Seen) {
+    let mut finishes = tokio::task::JoinSet::new();
+    while let JobStart::Start(task) = core.next().await {
+        let (finish, seen) = (core.finish(&task, Finish::Done { result: None }), seen.clone());
+        finishes.spawn(async move {
+            let settled = finish.await.unwrap();
+            seen.push(settled.as_str());
+            drop(task);
+        });
+    }
+    finishes.join_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_break_all_the_time_lose_no_job_and_report_none_as_lost() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port()).await;
+    let direct = Client::connect(&server.url()).await.unwrap();
+    add_jobs(&direct).await;
+    let client = impatient(&proxy.url()).await;
+    let (core, seen) = (worker(&client), Seen::default());
+    let queue = direct.queue(Echo::QUEUE).unwrap();
+    let breaking = async {
+        let all_done = async || {
+            // Commands are executed, and their replies do not arrive; then they break.
+            proxy.mute();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            proxy.close_all();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            queue.counts().await.unwrap().completed == JOBS as u64
+        };
+        assert!(eventually(2 * PATIENCE, all_done).await, "{:?}", queue.counts().await);
+        core.drain(PATIENCE);
+    };
+    let both = async { tokio::join!(complete_all(&core, &seen), breaking) };
+    tokio::time::timeout(3 * PATIENCE, both).await.unwrap();
+    // A job whose lease reached nobody may run twice; it is lost for one of the two.
+    let count = seen.count();
+    let totals = queue.counts().await.unwrap().totals;
+    assert!(count[Settled::Completed.as_str()] >= JOBS, "{count:?}");
+    assert_eq!((totals.failed, totals.expired), (0, 0), "{count:?}");
+    assert_eq!(count.len(), 1, "{count:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_was_away_is_used_again_and_what_has_ended_is_not_run_again() {
+    let mut server = RedisServer::builder().arg("--appendonly", "yes").start();
+    let client = impatient(&server.url()).await;
+    let (core, seen) = (worker(&client), Seen::default());
+    let outages = async {
+        for round in 1..=3 {
+            add_jobs(&client).await;
+            let some_done = async || seen.len() > (round - 1) * JOBS;
+            assert!(eventually(PATIENCE, some_done).await);
+            server.kill();
+            // Longer than the client tries.
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            server.restart();
+            let all_done = async || seen.len() == round * JOBS;
+            assert!(eventually(2 * PATIENCE, all_done).await, "{round}: {}", seen.len());
+        }
+        core.drain(PATIENCE);
+    };
+    let both = async { tokio::join!(complete_all(&core, &seen), outages) };
+    tokio::time::timeout(5 * PATIENCE, both).await.unwrap();
+    assert_eq!(seen.count(), [("completed".to_owned(), 3 * JOBS)].into());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_ends_in_time_although_its_server_is_gone() {
+    let mut server = RedisServer::start();
+    let client = impatient(&server.url()).await;
+    add_jobs(&client).await;
+    let mut options = WorkerOptions::new();
+    options.queues = vec![leaseq_jobs::QueueOptions::new(Echo::QUEUE)];
+    options.jobs.insert(Echo::NAME.to_owned(), Echo::options());
+    options.owns_process = true;
+    let core = WorkerCore::start(&client, options).unwrap();
+    let JobStart::Start(task) = soon(core.next()).await else { panic!("a task starts") };
+    server.kill();
+    let begun = Instant::now();
+    let finish = core.finish(&task, Finish::Done { result: None });
+    core.drain(Duration::ZERO);
+    while let JobStart::Start(task) = soon(core.next()).await {
+        drop(task);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    drop(core);
+    drop(finish);
+}
