@@ -105,6 +105,7 @@ test: lint python node-debug node-peers build/c/testee $(VALKEY_ENV) ## everythi
 	@$(RUN_FAULTS) --seconds 2 --parts $(PARTS)
 	cargo test -q -p leaseq --all-features --bench targets -- --quick
 	cargo test -q -p leaseq --all-features --bench parts
+	cargo test -q -p leaseq-jobs --all-features --bench worker
 	@if [[ -s build/repeated.log ]]; then echo "these failed beside others, and passed alone:"; cat build/repeated.log; fi
 	@echo "make test: all passed"
 
@@ -138,6 +139,7 @@ bench: setup ## measure the figures; JSON goes to build/bench*.json
 	@mkdir -p build
 	$(BENCH) --json $(CURDIR)/build/bench.json
 	cargo bench --profile dist -p leaseq --bench parts
+	cargo bench --profile dist -p leaseq-jobs --bench worker
 	$(MAKE) --no-print-directory bench-python bench-node bench-c
 
 bench-peers: setup ## measure other queues beside it, in one run; JSON goes to build/bench-peers-*.json

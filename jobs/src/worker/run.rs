@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{error, info};
 
 use super::Worker;
+use super::face::Face;
 use super::signals::Signals;
 use crate::{Exit, ExitReason, JobStart, QueueOptions, WorkerCore, WorkerOptions};
 
@@ -88,7 +89,8 @@ impl Worker {
         };
         let (slots, owns_process) = (options.slots, options.owns_process);
         let handlers = TaskTracker::new();
-        let core = WorkerCore::start(&self.client, options)?;
+        let running = Running(Arc::new(WorkerCore::start(&self.client, options)?));
+        let core = &running.0;
         info!(slots, "the worker starts");
         let on_signals = async {
             if let Some(signals) = signals {
@@ -101,9 +103,11 @@ impl Worker {
             core.drain(self.grace);
             pending().await
         };
+        // On a thread of the runtime, as the handlers: `run` is often called on another one.
+        let mut serving = tokio::spawn(serve(self.face.clone(), core.clone(), handlers.clone()));
         tokio::select! {
             biased;
-            () = self.serve(&core, &handlers) => {}
+            _ = &mut serving => {}
             () = on_end => {}
             () = on_signals => {}
         }
@@ -119,12 +123,21 @@ impl Worker {
             None => Ok(exit),
         }
     }
+}
 
-    /// Runs a task for each job.
-    async fn serve(&self, core: &WorkerCore, handlers: &TaskTracker) {
-        let face = Arc::new(self.face.clone());
-        while let JobStart::Start(task) = core.next().await {
-            handlers.spawn(face.clone().run(task));
-        }
+/// Aborts the worker when `run` is dropped.
+struct Running(Arc<WorkerCore>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Runs a task for each job.
+async fn serve(face: Face, core: Arc<WorkerCore>, handlers: TaskTracker) {
+    let face = Arc::new(face);
+    while let JobStart::Start(task) = core.next().await {
+        handlers.spawn(face.clone().run(task));
     }
 }

@@ -77,7 +77,8 @@ impl Fetcher {
             }
             let retry_at = self.sources.next_retry();
             tokio::select! {
-                () = changed => {}
+                // Handlers that are about to end go with the same request.
+                () = changed => tokio::task::yield_now().await,
                 (queue, answer) = self.sources.next() => {
                     self.receive(queue, usize::MAX, answer);
                 }
