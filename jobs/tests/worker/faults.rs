@@ -46,6 +46,25 @@ async fn complete_all(core: &WorkerCore, seen: &Seen) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_worker_is_quiet() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port()).await;
+    let client = Client::connect(&proxy.url()).await.unwrap();
+    let mut options = WorkerOptions::new();
+    options.queues = vec![leaseq_jobs::QueueOptions::new(Echo::QUEUE)];
+    options.jobs.insert(Echo::NAME.to_owned(), Echo::options());
+    let core = WorkerCore::start(&client, options).unwrap();
+    let idle = tokio::time::timeout(Duration::from_secs(3), core.next()).await;
+    assert!(idle.is_err(), "there is no job");
+    let (before, seconds) = (proxy.commands(), 6);
+    let idle = tokio::time::timeout(Duration::from_secs(seconds), core.next()).await;
+    assert!(idle.is_err(), "there is no job");
+    // At most 1.2 a second.
+    let commands = proxy.commands() - before;
+    assert!(commands * 10 <= seconds * 12, "{commands} commands in {seconds} s");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_that_break_all_the_time_lose_no_job_and_report_none_as_lost() {
     let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;

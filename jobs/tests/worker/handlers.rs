@@ -26,6 +26,14 @@ async fn a_panic_fails_the_job_and_not_the_worker(bench: Bench) {
     let error = one.outcome(PATIENCE).await.unwrap().unwrap();
     assert!(error.error().unwrap().starts_with("Panic: assertion"), "{error:?}");
     two.result::<()>(PATIENCE).await.unwrap();
+    let early = bench.add("early").await;
+    let worker = bench.worker().handle(|_: Echo, _| {
+        assert!(std::env::args().count() == 0, "before the first await");
+        async { Ok(()) }
+    });
+    worker.run_until_idle().await.unwrap();
+    let outcome = early.outcome(PATIENCE).await.unwrap().unwrap();
+    assert_eq!(outcome.error(), Some("Panic: before the first await"));
     let blocking = bench.add("blocking").await;
     let worker = bench.worker().handle_blocking(|_: Echo, _| -> Result<(), _> { panic!("again") });
     worker.run_until_idle().await.unwrap();

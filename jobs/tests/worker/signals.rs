@@ -1,12 +1,11 @@
 //! Signals to a worker that is a process: this test program, which runs the test [`process`].
 
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use leaseq::{Client, State};
 use leaseq_jobs::{Context, Job, JobError, JobRef, Producer, Worker};
-use leaseq_test_support::eventually;
+use leaseq_test_support::{RedisServer, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Echo, PATIENCE};
@@ -23,7 +22,7 @@ async fn process() {
     let Ok(url) = std::env::var(URL) else { return };
     let grace = std::env::var(GRACE).unwrap().parse().unwrap();
     let client = Client::connect(&url).await.unwrap();
-    let worker = Worker::new(&client).lease(Duration::from_secs(5));
+    let worker = Worker::new(&client).lease(Duration::from_secs(2));
     worker
         .grace(Duration::from_millis(grace))
         .handle(|echo: Echo, job: Context| async move {
@@ -57,14 +56,21 @@ impl Job for Hang {
 struct Process {
     client: Client,
     child: Child,
-    _folder: tempfile::TempDir,
+    /// Of its file.
+    folder: Option<tempfile::TempDir>,
 }
 
 impl Process {
     async fn start(grace: Duration) -> Process {
         let folder = tempfile::tempdir().unwrap();
-        let url = url(folder.path());
-        let client = Client::connect(&url).await.unwrap();
+        let url = format!("sqlite:{}", folder.path().join("queue.db").display());
+        let mut process = Process::start_on(&url, grace).await;
+        process.folder = Some(folder);
+        process
+    }
+
+    async fn start_on(url: &str, grace: Duration) -> Process {
+        let client = Client::connect(url).await.unwrap();
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "--ignored", "signals::process"])
             .env(URL, url)
@@ -72,7 +78,7 @@ impl Process {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        Process { client, child, _folder: folder }
+        Process { client, child, folder: None }
     }
 
     /// Adds a job, and waits until its handler runs.
@@ -103,11 +109,8 @@ impl Drop for Process {
     fn drop(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();
+        drop(self.folder.take());
     }
-}
-
-fn url(folder: &Path) -> String {
-    format!("sqlite:{}", folder.join("queue.db").display())
 }
 
 async fn state(job: &JobRef) -> (State, u32, Option<String>) {
@@ -178,5 +181,23 @@ async fn the_jobs_of_a_killed_worker_are_delivered_again() {
     let other = Worker::new(&worker.client).handle(crate::support::nothing);
     let ended = async { _ = job.outcome(PATIENCE).await };
     other.run_until(ended).await.unwrap();
+    assert_eq!(state(&job).await, (State::Completed, 1, None));
+}
+
+#[tokio::test]
+async fn a_worker_that_was_stopped_loses_its_jobs_and_goes_on() {
+    let server = RedisServer::start();
+    let mut worker = Process::start_on(&server.url(), Duration::ZERO).await;
+    let job = worker.runs(Echo::named("waits")).await;
+    worker.signal(Signal::STOP);
+    let other = Worker::new(&worker.client).handle(crate::support::nothing);
+    let ended = async { _ = job.outcome(PATIENCE).await };
+    other.run_until(ended).await.unwrap();
+    assert_eq!(state(&job).await, (State::Completed, 1, None));
+    worker.signal(Signal::CONT);
+    let next = worker.runs(Echo::named("stops")).await;
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.ends().await.code(), Some(0));
+    assert_eq!(state(&next).await.0, State::Ready);
     assert_eq!(state(&job).await, (State::Completed, 1, None));
 }
