@@ -22,6 +22,8 @@ use super::state::{Finished, Phase, Shared};
 
 /// The grace period unless another one is given.
 pub(crate) const GRACE: Duration = Duration::from_secs(25);
+/// A longer grace period is cut to this.
+const MAX_GRACE: Duration = Duration::from_secs(30 * 86_400);
 /// From the cancellation of handlers to their end by force.
 const KILL_AFTER: Duration = Duration::from_secs(3);
 /// How long a face may take to stop a handler.
@@ -33,7 +35,7 @@ const SETTLING: Duration = Duration::from_millis(1500);
 /// Begins the end, or shortens the grace period.
 pub(super) fn drain(shared: &Arc<Shared>, grace: Duration, reason: ExitReason) {
     let now = Instant::now();
-    let cancel_at = now.checked_add(grace).unwrap_or(now + GRACE);
+    let cancel_at = now + grace.min(MAX_GRACE);
     shared.stop_leasing(reason);
     let is_first = {
         let mut state = shared.lock();
