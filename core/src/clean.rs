@@ -41,7 +41,7 @@ pub enum DeepClean {
 pub enum Damage {
     /// An item without a state, as when a script died half-way. Mended: ready, at the front.
     Stray,
-    /// An item in several states. Mended: keeps the first of leased, delayed, dead, completed, cancelled, ready.
+    /// An item in several states. Mended: keeps the first of leased, delayed, dead, completed, cancelled, held, ready.
     SeveralStates,
     /// An item that is ready twice. Mended: once.
     Doubled,
@@ -66,6 +66,8 @@ pub enum Damage {
     BadSettings,
     /// A unique key that its item has lost, or that nobody owns any more. Mended.
     BadUnique,
+    /// What is kept for a key does not agree with its items. Mended.
+    BadKey,
     /// An item of a queue that does not exist. Mended: deleted.
     Orphan,
     /// A key of a type that this library does not write. Not mended: inspect it by hand.
@@ -89,6 +91,7 @@ impl Damage {
             Damage::BadCount => "wrong counts",
             Damage::BadSettings => "unreadable settings",
             Damage::BadUnique => "unique keys of wrong items",
+            Damage::BadKey => "keys that do not agree with their items",
             Damage::Orphan => "items of no queue",
             Damage::WrongType => "keys of a wrong type",
         }

@@ -81,8 +81,8 @@ pub use client::{Client, url_from_env};
 pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
 pub use item::{
-    Counts, Cursor, Ending, EndingKind, Item, ItemInfo, ItemRef, Outcome, Page, Releases, Revision,
-    State, Totals,
+    Counts, Cursor, Ending, EndingKind, Item, ItemInfo, ItemRef, KeyInfo, Outcome, Page, Releases,
+    Revision, State, Totals,
 };
 pub use lease::Lease;
 // For the cleaner, which checks names before it has a client.

@@ -94,6 +94,8 @@ operations! {
     SetPaused "set_paused" Step roles [Operator] calls ["pause", "resume"];
     Configure "configure" Step roles [Operator] calls ["configure"];
     Settings "settings" Repeatable roles [Monitor, Operator] calls ["settings"];
+    SetKeyLimits "set_key_limits" Batch roles [Operator] calls ["set_key_limits"];
+    GetKeys "get_keys" Repeatable roles [Monitor, Operator] calls ["get_keys"];
     Counts "counts" Repeatable roles [Cleaner, Monitor, Operator]
         calls ["counts", "queue_len", "processing"];
     Get "get" Repeatable roles [Monitor, Operator] calls ["get", "get_many"];

@@ -51,6 +51,12 @@ pub const MAX_RATE_PERIOD: Duration = Duration::from_secs(31 * 86_400);
 pub const MIN_PAUSE: Duration = Duration::from_millis(1);
 /// Longest pause that ends by itself: 366 days.
 pub const MAX_PAUSE: Duration = Duration::from_secs(366 * 86_400);
+/// Longest key, in bytes.
+pub const MAX_KEY: usize = 128;
+/// The highest limit of the leases that the items of a key have at the same time.
+pub const MAX_KEY_LIMIT: u32 = 1_000;
+/// The limit of a key if neither it nor its queue has one.
+pub const DEFAULT_KEY_LIMIT: u32 = 1;
 /// Longest unique key, in bytes.
 pub const MAX_UNIQUE: usize = 512;
 /// Longest reason of a release, in bytes.
@@ -123,6 +129,14 @@ pub(crate) fn check_kept(what: &str, most: u64) -> Result<u64> {
         return Ok(most);
     }
     Err(Error::invalid(format_args!("{what} of {most} is not between 1 and {MAX_KEPT}")))
+}
+
+/// A limit of the leases of a key.
+pub(crate) fn check_key_limit(limit: u32) -> Result<u32> {
+    if (1..=MAX_KEY_LIMIT).contains(&limit) {
+        return Ok(limit);
+    }
+    Err(Error::invalid(format_args!("key_limit {limit} is not between 1 and {MAX_KEY_LIMIT}")))
 }
 
 pub(crate) fn check_delay(value: Duration) -> Result<u64> {

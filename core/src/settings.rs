@@ -3,15 +3,16 @@
 use std::time::{Duration, SystemTime};
 
 use crate::options::{
-    MAX_ATTEMPTS, MAX_KEPT, MAX_RATE, MAX_RATE_PERIOD, MAX_RETAIN, MIN_KEPT_AGE, check_duration,
-    check_kept, check_pause, check_retain,
+    DEFAULT_KEY_LIMIT, MAX_ATTEMPTS, MAX_KEPT, MAX_KEY_LIMIT, MAX_RATE, MAX_RATE_PERIOD,
+    MAX_RETAIN, MIN_KEPT_AGE, check_duration, check_kept, check_key_limit, check_pause,
+    check_retain,
 };
 use crate::rate::{Rate, StoredRate};
 use crate::unix_time::from_ms;
 use crate::{Error, Result};
 
 /// How many numbers are stored.
-const COUNT: usize = 9;
+const COUNT: usize = 10;
 
 /// One of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,7 @@ pub(crate) enum Setting {
     MaxRetained,
     MaxDeadAge,
     MaxRetainedAge,
+    KeyLimit,
     /// The three numbers of a rate are set together.
     Rate,
     RatePeriod,
@@ -36,6 +38,7 @@ impl Setting {
         Setting::MaxRetained,
         Setting::MaxDeadAge,
         Setting::MaxRetainedAge,
+        Setting::KeyLimit,
         Setting::Rate,
         Setting::RatePeriod,
         Setting::RateBurst,
@@ -50,6 +53,7 @@ impl Setting {
             Setting::MaxRetained => "max_retained",
             Setting::MaxDeadAge => "max_dead_age",
             Setting::MaxRetainedAge => "max_retained_age",
+            Setting::KeyLimit => "key_limit",
             Setting::Rate => "rate",
             Setting::RatePeriod => "rate_period",
             Setting::RateBurst => "rate_burst",
@@ -64,6 +68,7 @@ impl Setting {
             Setting::Retain | Setting::MaxDeadAge | Setting::MaxRetainedAge => {
                 MAX_RETAIN.as_millis() as u64
             }
+            Setting::KeyLimit => MAX_KEY_LIMIT.into(),
             Setting::Rate | Setting::RateBurst => MAX_RATE,
             Setting::RatePeriod => MAX_RATE_PERIOD.as_millis() as u64,
         }
@@ -98,6 +103,14 @@ impl Stored {
         self
     }
 
+    /// How many items of a key that has no limit of its own are leased at the same time.
+    pub(crate) fn key_limit(self) -> u32 {
+        match self.get(Setting::KeyLimit) {
+            0 => DEFAULT_KEY_LIMIT,
+            limit => limit as u32,
+        }
+    }
+
     /// For how long an item is retained that ends now, in ms. `own`: what its completion says, or else the item.
     pub(crate) fn retention(self, own: Option<u64>) -> u64 {
         let time = own.unwrap_or(self.get(Setting::Retain));
@@ -129,7 +142,7 @@ pub(crate) struct Configure {
 }
 
 /// The settings of a queue.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
     /// After so many failed or expired attempts an item is dead that was added without a limit of its own. `None`: it
@@ -148,6 +161,8 @@ pub struct Settings {
     /// The longest time for which an item is retained, whatever it was added or completed with. `None`: there is no
     /// limit.
     pub max_retained_age: Option<Duration>,
+    /// How many items of a [key](crate::Item::key) are leased at the same time, unless it has a limit of its own.
+    pub key_limit: u32,
     /// How many leases the queue gives in a time. `None`: there is no limit.
     pub rate: Option<Rate>,
     /// Goes up with each change. 0: the queue was never configured.
@@ -181,6 +196,13 @@ impl Paused {
     }
 }
 
+/// Those of a queue that was never configured.
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::new(Stored::default(), 0, Paused::No, None)
+    }
+}
+
 impl Settings {
     /// `opens`: when the rate allows the next lease, in ms since 1970, if it allows none now.
     pub(crate) fn new(
@@ -198,6 +220,7 @@ impl Settings {
             max_retained: some(Setting::MaxRetained),
             max_dead_age: time(Setting::MaxDeadAge),
             max_retained_age: time(Setting::MaxRetainedAge),
+            key_limit: stored.key_limit(),
             rate: stored.rate().map(|rate| {
                 let period = Duration::from_millis(rate.period);
                 Rate::new(rate.count as u32, period).burst(rate.burst as u32)
@@ -223,6 +246,7 @@ pub struct SettingsChange {
     max_retained: Option<Option<u64>>,
     max_dead_age: Option<Option<Duration>>,
     max_retained_age: Option<Option<Duration>>,
+    key_limit: Option<Option<u32>>,
     rate: Option<Option<Rate>>,
     revision: Option<u64>,
 }
@@ -274,6 +298,13 @@ impl SettingsChange {
         self
     }
 
+    /// How many items of a [key](crate::Item::key) are leased at the same time, 1 to 1,000, unless it has a [limit of its
+    /// own](crate::WorkQueue::set_key_limits). `None`: 1. A lower limit takes no lease away.
+    pub fn key_limit(mut self, limit: impl Into<Option<u32>>) -> Self {
+        self.key_limit = Some(limit.into());
+        self
+    }
+
     /// How many leases the queue gives in a time, to all clients together, by the server's clock. When they are used up,
     /// items stay ready, and calls that wait get theirs when the next lease is allowed. It holds at once. What was used
     /// up of an earlier rate stays used up, as far as the new burst reaches.
@@ -313,6 +344,9 @@ impl SettingsChange {
         }
         if let Some(most) = self.max_retained_age {
             change(Setting::MaxRetainedAge, most.map(|most| check_age("max_retained_age", most)))?;
+        }
+        if let Some(limit) = self.key_limit {
+            change(Setting::KeyLimit, limit.map(|limit| check_key_limit(limit).map(u64::from)))?;
         }
         if let Some(rate) = self.rate {
             let stored = rate.map(Rate::validate).transpose()?;

@@ -8,14 +8,14 @@ use bytes::Bytes;
 
 use super::values::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Extend,
-    Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise,
-    Target, Token, Turn,
+    Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId,
+    Revise, Target, Token, Turn,
 };
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
-use crate::item::{Counts, Item, ItemInfo, State};
+use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
 use crate::settings::{Configure, Pause, Settings};
 
@@ -226,6 +226,17 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// The defaults if there is no queue.
     async fn settings(&self, queue: &QueueName) -> Result<Settings>;
+
+    /// Gives keys limits of their own, or the queue's again. The last one counts if a batch has a key twice.
+    async fn set_key_limits(
+        &self,
+        queue: &QueueName,
+        limits: &[KeyLimit],
+        request_id: &RequestId,
+    ) -> Result<()>;
+
+    /// The limit of each key, and how many of its items are leased now.
+    async fn get_keys(&self, queue: &QueueName, keys: &[Bytes]) -> Result<Vec<KeyInfo>>;
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts>;
 

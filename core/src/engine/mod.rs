@@ -16,6 +16,7 @@ pub(crate) use self::interface::Engine;
 pub(crate) use self::pace::pause;
 pub(crate) use self::values::{
     AddedWith, Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, Ended, EndingPlace,
-    EndingReport, Endings, Extend, Fail, Found, LeaseRequest, LeaseStatus, Leased, LeasedItem,
-    ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Target, Token, Turn,
+    EndingReport, Endings, Extend, Fail, Found, KeyLimit, LeaseRequest, LeaseStatus, Leased,
+    LeasedItem, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Target, Token,
+    Turn,
 };

@@ -61,6 +61,16 @@ pub(crate) struct AddedWith {
     /// How long the item is retained after its completion; 0: not.
     pub(crate) retain_ms: u64,
     pub(crate) unique: Option<Bytes>,
+    /// Every engine lets its client keep it.
+    pub(crate) key: Option<Bytes>,
+}
+
+/// A limit for one key.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyLimit {
+    pub(crate) key: Bytes,
+    /// `None`: that of the queue.
+    pub(crate) limit: Option<u32>,
 }
 
 #[derive(Debug)]

@@ -24,6 +24,9 @@ pub struct Counts {
     pub completed: u64,
     /// Cancelled items that are retained.
     pub cancelled: u64,
+    /// Items that wait until fewer of their key are leased. One of which no lease has found that its key is full counts
+    /// as ready.
+    pub held: u64,
     /// How long the oldest ready item has been ready; `None` if none is. A reclaimed or released
     /// item keeps its age; one that failed, or was delayed or requeued, counts from then.
     #[serde(rename = "oldest_ready_ms", serialize_with = "serialize::ms")]

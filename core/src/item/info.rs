@@ -45,7 +45,7 @@ pub struct ItemInfo {
     /// When it was added, on the server's clock.
     pub added_at: SystemTime,
     /// The lease's deadline, the time it is due, the time of death, or the time until which a retained item is
-    /// kept; `None` for ready items.
+    /// kept; `None` for ready and held items.
     pub at: Option<SystemTime>,
     /// When a retained item has ended; `None` for others.
     pub ended_at: Option<SystemTime>,
@@ -55,6 +55,8 @@ pub struct ItemInfo {
     pub retain: Duration,
     /// The unique key, if it has one.
     pub unique: Option<Bytes>,
+    /// The [key](crate::Item::key), if it has one.
+    pub key: Option<Bytes>,
     /// When it is dead if it is not leased then; `None`: never, because it was added without
     /// [`expires_in`](crate::Item::expires_in), an attempt of it has counted, or it has ended.
     pub expires_at: Option<SystemTime>,
@@ -82,7 +84,7 @@ impl ItemInfo {
 
     /// As it is after it has expired, if it waits.
     pub(crate) fn expired(mut self) -> Self {
-        if matches!(self.state, State::Ready | State::Delayed) {
+        if matches!(self.state, State::Ready | State::Delayed | State::Held) {
             (self.state, self.at) = (State::Dead, self.expires_at.take());
             self.last_error = NOT_LEASED.to_owned();
         }
@@ -108,7 +110,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(id: &[u8], data: &[u8]) -> Result<T
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
-    /// The items, in the order of leasing (ready) or of time (the others), or in the opposite order.
+    /// The items, in the order of leasing (ready and held) or of time (the others), or in the opposite order.
     pub items: Vec<ItemInfo>,
     /// Where to go on; `None` at the end.
     pub cursor: Option<Cursor>,

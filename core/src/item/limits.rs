@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use super::due;
 use crate::error::show_id;
-use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY, check_expires_in, show};
+use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_KEY, MAX_PRIORITY, check_expires_in, show};
 use crate::{Error, Result};
 
 /// Says what is outside its limits. `due`: the delay, and the time at which the item is due.
@@ -55,6 +55,17 @@ pub(crate) fn check_id(id: &[u8]) -> Result<()> {
             "id {} has {} bytes, not between 1 and {MAX_ID}",
             show_id(id),
             id.len()
+        )));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_key(key: &[u8]) -> Result<()> {
+    if key.is_empty() || key.len() > MAX_KEY {
+        return Err(Error::invalid(format_args!(
+            "key {} has {} bytes, not between 1 and {MAX_KEY}",
+            show_id(key),
+            key.len()
         )));
     }
     Ok(())

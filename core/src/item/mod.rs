@@ -6,6 +6,7 @@ mod due;
 mod history;
 mod info;
 mod item_ref;
+mod key;
 mod limits;
 mod outcome;
 mod revision;
@@ -26,8 +27,9 @@ pub(crate) use self::info::NOT_LEASED;
 pub(crate) use self::info::read_json;
 pub use self::info::{ItemInfo, Page};
 pub use self::item_ref::ItemRef;
-pub(crate) use self::limits::check_id;
+pub use self::key::KeyInfo;
 use self::limits::{check_expiry, check_fields};
+pub(crate) use self::limits::{check_id, check_key};
 pub use self::outcome::Outcome;
 pub use self::revision::Revision;
 pub use self::state::State;
@@ -48,6 +50,7 @@ pub struct Item {
     pub(crate) unique: Option<Bytes>,
     pub(crate) unique_for: Duration,
     pub(crate) replace: bool,
+    pub(crate) key: Option<Bytes>,
     pub(crate) expires_in: Option<Duration>,
 }
 
@@ -79,6 +82,7 @@ impl Item {
             unique: None,
             unique_for: Duration::ZERO,
             replace: false,
+            key: None,
             expires_in: None,
         }
     }
@@ -145,6 +149,14 @@ impl Item {
         self
     }
 
+    /// A key of 1 to 128 arbitrary bytes, usually the name of what the work needs. No more items of a key are leased at
+    /// the same time than its limit allows: one, unless the [queue](crate::SettingsChange::key_limit) or the
+    /// [key](crate::WorkQueue::set_key_limits) has another limit. The others wait, and hold up no other key. Default: none.
+    pub fn key(mut self, key: impl AsRef<[u8]>) -> Self {
+        self.key = Some(Bytes::copy_from_slice(key.as_ref()));
+        self
+    }
+
     /// Replaces an item that is in the way, because it has the id or the unique key, unless it is leased. The new
     /// item takes its own place in the order. Default: it is not added.
     pub fn replace(mut self) -> Self {
@@ -175,6 +187,9 @@ impl Item {
         let due = (self.delay, self.due_at);
         check_fields(self.data.len(), max_data, self.priority, due, self.max_attempts)
             .and_then(|()| self.check_ends().map_err(|error| error.to_string()))
+            .and_then(|()| {
+                self.key.as_deref().map_or(Ok(()), check_key).map_err(|error| error.to_string())
+            })
             .and_then(|()| check_expiry(self.expires_in, due).map_err(|error| error.to_string()))
             .map_err(|message| Error::invalid(format_args!("{self}: {message}")))
     }

@@ -24,17 +24,20 @@ pub enum State {
     Completed,
     /// Cancelled, and kept for the time that it is retained.
     Cancelled,
+    /// Would be ready, but as many items of its [key](crate::Item::key) are leased as may be.
+    Held,
 }
 
 impl State {
     /// Every state.
-    pub const ALL: [State; 6] = [
+    pub const ALL: [State; 7] = [
         State::Ready,
         State::Delayed,
         State::Leased,
         State::Dead,
         State::Completed,
         State::Cancelled,
+        State::Held,
     ];
 
     /// Whether an item in this state has ended, and is only kept.
@@ -42,7 +45,7 @@ impl State {
         matches!(self, State::Completed | State::Cancelled)
     }
 
-    /// The state's name: `ready`, `delayed`, `leased`, `dead`, `completed` or `cancelled`.
+    /// The state's name: `ready`, `delayed`, `leased`, `dead`, `completed`, `cancelled` or `held`.
     pub fn as_str(self) -> &'static str {
         match self {
             State::Ready => "ready",
@@ -51,6 +54,7 @@ impl State {
             State::Dead => "dead",
             State::Completed => "completed",
             State::Cancelled => "cancelled",
+            State::Held => "held",
         }
     }
 }
@@ -81,7 +85,9 @@ mod tests {
             let error = name.parse::<State>().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{name}");
             assert!(
-                error.to_string().contains("ready, delayed, leased, dead, completed, cancelled"),
+                error
+                    .to_string()
+                    .contains("ready, delayed, leased, dead, completed, cancelled, held"),
                 "{error}"
             );
         }

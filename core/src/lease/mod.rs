@@ -98,6 +98,11 @@ impl Lease {
         self.item.max_attempts
     }
 
+    /// The item's [key](crate::Item::key), if it has one.
+    pub fn key(&self) -> Option<&[u8]> {
+        self.item.added_with.as_ref()?.key.as_deref()
+    }
+
     /// 0 to 9.
     pub fn priority(&self) -> u8 {
         self.item.priority

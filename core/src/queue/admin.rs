@@ -40,6 +40,7 @@ impl WorkQueue {
             State::Dead => counts.dead,
             State::Completed => counts.completed,
             State::Cancelled => counts.cancelled,
+            State::Held => counts.held,
         };
         let mut removed = 0;
         // That there is nothing to remove may also have to be confirmed.

@@ -11,18 +11,18 @@ use super::{
     acl, add, admin, audit, cancel, doctor, due, lease, list, open_queue, outcomes, query,
     settings, settle,
 };
-use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
-    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId,
-    Revise, Target, Token, Turn,
+    Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release,
+    RequestId, Revise, Target, Token, Turn,
 };
-use crate::item::{Counts, Item, ItemInfo, State};
+use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
 use crate::settings::{Configure, Pause, Settings};
+use crate::{Error, Result};
 
 #[async_trait]
 impl Engine for RedisEngine {
@@ -253,6 +253,14 @@ impl Engine for RedisEngine {
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {
         settings::settings(self, queue).await
+    }
+
+    async fn set_key_limits(&self, _: &QueueName, _: &[KeyLimit], _: &RequestId) -> Result<()> {
+        Err(Error::internal("not built"))
+    }
+
+    async fn get_keys(&self, _: &QueueName, _: &[Bytes]) -> Result<Vec<KeyInfo>> {
+        Err(Error::internal("not built"))
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

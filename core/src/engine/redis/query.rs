@@ -37,6 +37,7 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
         dead: dead.max(0) as u64,
         completed: completed.max(0) as u64,
         cancelled: cancelled.max(0) as u64,
+        held: 0,
         oldest_ready: u64::try_from(age).ok().map(Duration::from_millis),
         paused: paused == 1,
         rate_limited: limited == 1,
@@ -142,6 +143,7 @@ pub(super) fn item_info(
         retain: Duration::from_millis(head.added_with.retain_ms),
         expires_at: expires.map(|ms| from_ms(ms.ceil() as u64)),
         unique: head.added_with.unique,
+        key: head.added_with.key,
         progress: details.progress.filter(|_| state != State::Completed),
         cancel_requested: !reply::bytes(mark)?.is_empty(),
     };

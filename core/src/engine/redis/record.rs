@@ -90,7 +90,8 @@ mod tests {
             write_record(&mut record, b"a\0b", &item);
             let (head, data) = read_record(record.clone().into()).unwrap();
             assert_eq!((&head.id, &data), (&item.id, &item.data));
-            let added_with = AddedWith { retain_ms: ms(item.retain), unique: item.unique };
+            let added_with =
+                AddedWith { retain_ms: ms(item.retain), unique: item.unique, key: item.key };
             assert_eq!(head.added_with, added_with);
         }
         let cut = record.len() - "\0data".len();

@@ -8,7 +8,7 @@ use rusqlite::params;
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
-use super::row::{COLUMNS, MORE, Stored};
+use super::row::{COLUMNS, MORE, Stored, in_line};
 use super::{dropped, expiry, extra, unique};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
@@ -92,10 +92,10 @@ fn item_damage(
         State::Leased => far(MAX_LEASE),
         State::Delayed => far(MAX_DELAY),
         State::Completed | State::Cancelled => far(MAX_RETAIN),
-        State::Ready | State::Dead => false,
+        State::Ready | State::Dead | State::Held => false,
     };
     let without_key = lost_key(db, queue, &item)?;
-    let in_line = item.state == State::Ready;
+    let in_line = in_line(item.state);
     let found = [
         (item.broken.state || (item.broken.order && in_line), Damage::Stray),
         (too_far || (item.broken.order && !in_line), Damage::BadTime),
@@ -157,6 +157,7 @@ pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option
             counted.dead = row.get("dead")?;
             counted.kept_completed = row.get("kept_completed")?;
             counted.kept_cancelled = row.get("kept_cancelled")?;
+            counted.held = row.get("held")?;
             Ok((counted, row.get("corrected")?))
         })
     })?;
@@ -168,7 +169,7 @@ pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option
     }
     let others = |state: i64| db.run(OTHERS, |s| s.query_row([queue, state], |row| row.get(0)));
     (by.leased, by.delayed, by.dead) = (others(1)?, others(2)?, others(3)?);
-    (by.kept_completed, by.kept_cancelled) = (others(4)?, others(5)?);
+    (by.kept_completed, by.kept_cancelled, by.held) = (others(4)?, others(5)?, others(6)?);
     for (there, counted) in by.ready.iter_mut().zip(counted.ready) {
         *there = there.saturating_sub(counted);
     }
@@ -177,7 +178,9 @@ pub(super) fn wrong_counts(db: &mut Database, name: &QueueName) -> Result<Option
     by.dead = by.dead.saturating_sub(counted.dead);
     by.kept_completed = by.kept_completed.saturating_sub(counted.kept_completed);
     by.kept_cancelled = by.kept_cancelled.saturating_sub(counted.kept_cancelled);
-    let others = [&by.delayed, &by.leased, &by.dead, &by.kept_completed, &by.kept_cancelled];
+    by.held = by.held.saturating_sub(counted.held);
+    let others =
+        [&by.held, &by.delayed, &by.leased, &by.dead, &by.kept_completed, &by.kept_cancelled];
     let wrong = by.ready.iter().chain(others).any(|n| *n != 0);
     Ok(wrong.then_some(Wrong { queue, corrected, by }))
 }

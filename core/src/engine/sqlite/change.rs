@@ -6,7 +6,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::large::{self, INLINE};
 use super::mend::set_right;
-use super::row::{Stored, WITHOUT_DATA, is_generation, sort_key, state_number};
+use super::row::{Stored, WITHOUT_DATA, in_line, is_generation, sort_key, state_number};
 use super::{expiry, extra, outcomes, unique};
 use crate::Result;
 use crate::engine::{Bury, Ended, Revise, Target};
@@ -67,7 +67,9 @@ fn revised(db: &Database, mut item: Stored, revise: &Revise) -> Stored {
         item.state = if delay > 0 { State::Delayed } else { State::Ready };
         (item.sort_key, item.front) = (db.now as i64 + delay, false);
         item.since = item.sort_key;
-    } else if item.state == State::Ready {
+    } else if in_line(item.state) {
+        // A held one goes to the back, like a ready one.
+        item.state = State::Ready;
         item.since = db.now as i64;
     }
     item

@@ -12,6 +12,7 @@ pub(super) struct CountDelta {
     pub(super) dead: i64,
     pub(super) kept_completed: i64,
     pub(super) kept_cancelled: i64,
+    pub(super) held: i64,
     pub(super) added: i64,
     pub(super) leases: i64,
     pub(super) completed: i64,
@@ -32,7 +33,7 @@ const ADD: &str = "UPDATE queue SET
     expired = expired + ?17, failed = failed + ?18, died = died + ?19, removed = removed + ?20,
     replaced = replaced + ?21, kept_completed = kept_completed + ?22,
     kept_cancelled = kept_cancelled + ?23, expired_unleased = expired_unleased + ?24,
-    cancelled = cancelled + ?25 WHERE queue = ?26";
+    cancelled = cancelled + ?25, held = held + ?26 WHERE queue = ?27";
 
 impl CountDelta {
     /// Counts one item more (1) or less (-1) in a state.
@@ -44,6 +45,7 @@ impl CountDelta {
             State::Dead => self.dead += change,
             State::Completed => self.kept_completed += change,
             State::Cancelled => self.kept_cancelled += change,
+            State::Held => self.held += change,
         }
     }
 
@@ -64,9 +66,10 @@ impl CountDelta {
             self.kept_cancelled,
             self.expired_unleased,
             self.cancelled,
+            self.held,
             queue,
         ];
-        if self.ready.iter().chain(&rest[..15]).all(|change| *change == 0) {
+        if self.ready.iter().chain(&rest[..16]).all(|change| *change == 0) {
             return Ok(());
         }
         connection

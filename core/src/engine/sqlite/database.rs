@@ -1,6 +1,6 @@
 //! The database of one client: transactions, and what is known within one.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -47,6 +47,8 @@ pub(super) struct Database {
     awaited: i64,
     /// The transaction has reported the end of an item.
     reported: Cell<bool>,
+    /// The queues of which the transaction has opened keys.
+    opened_keys: RefCell<Vec<i64>>,
     /// Clock and sequence of the file.
     stored: (i64, i64),
     /// The last version of the file that [`others_wrote`](Database::others_wrote) has seen.
@@ -73,6 +75,7 @@ impl Database {
             now: 0,
             awaited: 0,
             reported: Cell::new(false),
+            opened_keys: RefCell::default(),
             stored: (0, 0),
             seen: None,
             full: Cell::new(false),
@@ -118,7 +121,9 @@ impl Database {
 
     /// Commits the transaction if `done` is a success, otherwise rolls it back.
     pub(super) fn end_write(&mut self, done: Result<()>) -> Result<()> {
+        let mut opened = Vec::new();
         let committed = done.and_then(|()| self.finish()).and_then(|()| {
+            opened = self.still_open()?;
             let committed =
                 self.connection.prepare_cached("COMMIT").and_then(|mut s| s.execute([]));
             committed.map_err(|error| self.explained(&error, true))
@@ -126,6 +131,9 @@ impl Database {
         match committed {
             Ok(_) => {
                 self.opening.numbers.commit(self.stored.1);
+                for queue in &opened {
+                    self.opening.notifier.changed(queue);
+                }
                 if self.reported.take() {
                     self.opening.endings.send_modify(|count| *count += 1);
                 }
@@ -188,6 +196,7 @@ impl Database {
             })?;
         self.awaited = awaited;
         self.reported.set(false);
+        self.opened_keys.get_mut().clear();
         if changes != self.changes {
             // A queue was dropped, and its name does not stand for its number any more; or it has other settings.
             self.forget();
@@ -262,6 +271,28 @@ impl Database {
     /// Notifies those who wait for the ends of items when the transaction is committed.
     pub(super) fn report_after_commit(&self) {
         self.reported.set(true);
+    }
+
+    /// Notifies those who wait for an item of the queue when the transaction is committed, unless it has leased what the
+    /// keys that it opened had to give.
+    pub(super) fn note_opened(&self, queue: i64) {
+        let mut opened = self.opened_keys.borrow_mut();
+        if !opened.contains(&queue) {
+            opened.push(queue);
+        }
+    }
+
+    /// The queues of which the transaction leaves keys open.
+    fn still_open(&self) -> Result<Vec<QueueName>> {
+        const NAME: &str = "SELECT name FROM queue WHERE queue = ?1 AND name IS NOT NULL
+            AND EXISTS (SELECT 1 FROM open_key WHERE open_key.queue = queue.queue)";
+        let mut names = Vec::new();
+        for queue in self.opened_keys.take() {
+            let name: Option<String> =
+                self.run(NAME, |s| s.query_row([queue], |row| row.get(0)).optional())?;
+            names.extend(name.and_then(|name| QueueName::new(&name).ok()));
+        }
+        Ok(names)
     }
 
     pub(super) fn next_number(&self) -> i64 {

@@ -128,7 +128,7 @@ pub(super) fn sweep(
     for (number, state, priority, size) in found {
         match state {
             Some(State::Leased) => _ = db.run(SEEN_LEASED, |s| s.execute([number]))?,
-            Some(state @ (State::Ready | State::Delayed)) => {
+            Some(state @ (State::Ready | State::Delayed | State::Held)) => {
                 if room <= 0 {
                     more = true;
                     break;

@@ -25,7 +25,7 @@ pub(super) fn time_is_over(db: &Database, number: i64) -> Result<bool> {
 
 /// Whether the item is dead, although no sweep has found it yet.
 pub(super) fn has_expired(db: &Database, item: &Stored) -> Result<bool> {
-    let waits = matches!(item.state, State::Ready | State::Delayed);
+    let waits = matches!(item.state, State::Ready | State::Delayed | State::Held);
     Ok(waits && item.more && time_is_over(db, item.number)?)
 }
 

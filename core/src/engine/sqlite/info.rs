@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::database::Database;
 use super::extra::{self, Extra};
-use super::row::Stored;
+use super::row::{Stored, in_line};
 use crate::Result;
 use crate::item::{ItemInfo, State};
 use crate::unix_time::from_ms;
@@ -32,7 +32,7 @@ pub(super) fn info(
         failures: item.failures,
         expiries: item.expiries,
         added_at: from_ms(item.added_at.max(0) as u64),
-        at: (item.state != State::Ready).then(|| from_ms(item.sort_key.max(0) as u64)),
+        at: (!in_line(item.state)).then(|| from_ms(item.sort_key.max(0) as u64)),
         last_error: item.error,
         endings: item.history.endings,
         releases: item.history.releases,
@@ -41,6 +41,7 @@ pub(super) fn info(
         result: extra.result,
         retain: Duration::from_millis(extra.retain.max(0) as u64),
         unique: extra.unique,
+        key: item.key,
         expires_at: extra.expires_at.map(|at| from_ms(at.unsigned_abs())),
         progress: extra.progress.filter(|_| item.state != State::Completed),
         cancel_requested: extra.marked,

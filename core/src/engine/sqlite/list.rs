@@ -1,6 +1,6 @@
 //! Listing the items of a state.
 //!
-//! A place of a listing, after an item: of ready items `priority:position:end`, of others `time:0:number`. `end` is
+//! A place of a listing, after an item: of ready and held items `priority:position:end`, of others `time:0:number`. `end` is
 //! the last position of that priority when the listing came to it. An item that becomes ready later, or comes
 //! back, stands beyond it.
 
@@ -22,7 +22,7 @@ pub(super) fn list(db: &mut Database, name: &QueueName, step: &ListStep) -> Resu
     let mut listed = Listed::default();
     let Some(queue) = db.queue(name)? else { return Ok(listed) };
     let mut rows = match step.state {
-        State::Ready => ready(db, queue, step, place(name, step)?)?,
+        State::Ready | State::Held => in_line(db, queue, step, place(name, step)?)?,
         _ => by_time(db, queue, step, place(name, step)?)?,
     };
     let mut more = rows.len() > step.limit;
@@ -70,7 +70,7 @@ fn columns(step: &ListStep) -> &'static str {
 }
 
 /// One more than the limit, if there are so many.
-fn ready(
+fn in_line(
     db: &Database,
     queue: i64,
     step: &ListStep,
@@ -81,7 +81,10 @@ fn ready(
         true => ("<", ">=", "DESC", "ASC"),
     };
     // An item without a valid position, which another program has changed, has no place.
-    let line = "FROM item WHERE queue = ?1 AND state = 0 AND sort_key = ?2 AND typeof(position) = 'integer'";
+    let line = format!(
+        "FROM item WHERE queue = ?1 AND state = {} AND sort_key = ?2 AND typeof(position) = 'integer'",
+        state_number(step.state)
+    );
     let end = format!("SELECT position {line} ORDER BY position {opposite} LIMIT 1");
     let columns = columns(step);
     let items = format!(
@@ -140,7 +143,7 @@ fn by_time(
             (place.map_or(begin, |place| place.min(begin)), first, "<", ">=", "DESC")
         }
     };
-    // Items that are not ready have position 0. One without a valid place would be found again and again.
+    // Items that are not in line have position 0. One without a valid place would be found again and again.
     let columns = columns(step);
     let sql = format!(
         "SELECT {columns}, sort_key FROM item WHERE queue = ?1 AND state = ?2 \

@@ -4,7 +4,7 @@ use rusqlite::params;
 
 use super::count_delta::CountDelta;
 use super::database::Database;
-use super::row::{Stored, sort_key, state_number};
+use super::row::{Stored, in_line, sort_key, state_number};
 use super::unique;
 use crate::Result;
 use crate::item::State;
@@ -14,6 +14,7 @@ const WRITE: &str = "UPDATE item SET state = ?2, sort_key = ?3, position = ?4, p
     max_attempts = ?6, failures = ?7, expiries = ?8, deliveries = ?9, front = ?10, added_at = ?11,
     since = ?12, error = ?13, history = ?14,
     more = EXISTS (SELECT 1 FROM extra WHERE extra.number = item.number),
+    key = CASE typeof(key) WHEN 'blob' THEN key END,
     id = CASE typeof(id) WHEN 'blob' THEN id ELSE CAST('unreadable ' || number AS BLOB) END,
     data = CASE WHEN typeof(data) IN ('blob', 'null') THEN data ELSE CAST(data AS BLOB) END
     WHERE number = ?1";
@@ -28,7 +29,7 @@ pub(super) fn set_right(db: &Database, item: &Stored, delta: &mut CountDelta) ->
     if item.broken.order {
         (at, position) = (now, 0);
     }
-    if item.broken.state || (item.broken.order && state == State::Ready) {
+    if item.broken.state || (item.broken.order && in_line(state)) {
         position = -db.next_number();
     }
     if item.broken.record && state != State::Dead && !state.is_retained() {

@@ -25,6 +25,7 @@ mod expiry;
 mod extra;
 mod files;
 mod info;
+mod keys;
 mod known_settings;
 mod large;
 mod lease;

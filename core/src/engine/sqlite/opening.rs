@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::change_notifier::ChangeNotifier;
 use super::files::Identity;
 use super::location::Location;
 use super::numbers::Numbers;
@@ -20,6 +21,8 @@ pub(super) struct Opening {
     pub(super) numbers: Numbers,
     /// Notified when the end of an item was reported.
     pub(super) endings: Arc<watch::Sender<u64>>,
+    /// Notified when a key was opened.
+    pub(super) notifier: Arc<ChangeNotifier>,
     /// A connection that only reads, beside one that writes.
     pub(super) read_only: bool,
 }
@@ -28,6 +31,7 @@ impl Opening {
     pub(super) fn new(location: Location, clock: Clock, timeout: Duration) -> Opening {
         let (known, numbers, read_only) = (None, Numbers::default(), false);
         let endings = Arc::new(watch::Sender::new(0));
-        Opening { location, clock, timeout, known, numbers, endings, read_only }
+        let notifier = Arc::default();
+        Opening { location, clock, timeout, known, numbers, endings, notifier, read_only }
     }
 }

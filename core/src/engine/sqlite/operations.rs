@@ -10,7 +10,7 @@ use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
-    add, admin, cancel, change, clean, dropped, list, maintenance, outcomes, progress, query,
+    add, admin, cancel, change, clean, dropped, keys, list, maintenance, outcomes, progress, query,
     settings, settle,
 };
 use crate::Result;
@@ -19,10 +19,10 @@ use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
-    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId,
-    Revise, Target, Token, Turn,
+    Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release,
+    RequestId, Revise, Target, Token, Turn,
 };
-use crate::item::{Counts, Item, ItemInfo, State};
+use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
 use crate::settings::{Configure, Pause, Settings};
 
@@ -307,6 +307,20 @@ impl Engine for SqliteEngine {
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {
         self.query(queue, self.until(), settings::settings).await
+    }
+
+    async fn set_key_limits(
+        &self,
+        queue: &QueueName,
+        limits: &[KeyLimit],
+        request_id: &RequestId,
+    ) -> Result<()> {
+        self.write_and_notify(queue, limits, limits.len(), request_id, keys::set_limits).await
+    }
+
+    async fn get_keys(&self, queue: &QueueName, keys: &[Bytes]) -> Result<Vec<KeyInfo>> {
+        let (name, keys) = (queue.clone(), keys.to_vec());
+        self.read(move |db| keys::get(db, &name, &keys)).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

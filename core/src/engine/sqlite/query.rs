@@ -26,6 +26,7 @@ pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
                 dead: n("dead")?,
                 completed: n("kept_completed")?,
                 cancelled: n("kept_cancelled")?,
+                held: n("held")?,
                 paused: Paused::at(row.get("paused")?, db.now) != Paused::No,
                 totals: Totals {
                     added: n("added")?,

@@ -11,25 +11,25 @@ use crate::engine::generation::NO_SALT;
 use crate::engine::{Generation, Target};
 use crate::error::show_id;
 use crate::item::{History, State};
-use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_PRIORITY};
+use crate::options::{MAX_ATTEMPTS, MAX_ID, MAX_KEY, MAX_PRIORITY};
 use crate::{Error, Result};
 
 /// The columns of an item, in the order in which [`Stored::read`] expects them.
 pub(super) const COLUMNS: &str = "number, state, sort_key, position, priority, max_attempts, failures, \
-     expiries, deliveries, added_at, error, id, data, front, since, history, more";
+     expiries, deliveries, added_at, error, id, data, front, since, history, more, key";
 /// The same without the data, unless it has a wrong type.
 pub(super) const WITHOUT_DATA: &str = "number, state, sort_key, position, priority, max_attempts, failures, \
      expiries, deliveries, added_at, error, id, \
-     CASE WHEN typeof(data) NOT IN ('blob', 'null') THEN 0 END, front, since, history, more";
+     CASE WHEN typeof(data) NOT IN ('blob', 'null') THEN 0 END, front, since, history, more, key";
 /// The first column after them, in a statement that selects more.
-pub(super) const MORE: usize = 17;
+pub(super) const MORE: usize = 18;
 
 /// An item as its row has it.
 #[derive(Debug)]
 pub(super) struct Stored {
     pub(super) number: i64,
     pub(super) state: State,
-    /// When it expires, is due or died; for a ready item, its negative priority.
+    /// When it expires, is due or died; for an item in line, its negative priority.
     pub(super) sort_key: i64,
     pub(super) position: i64,
     pub(super) priority: u8,
@@ -45,6 +45,7 @@ pub(super) struct Stored {
     /// It has a row in `extra`.
     pub(super) more: bool,
     pub(super) id: Bytes,
+    pub(super) key: Option<Bytes>,
     pub(super) broken: Broken,
     data: Option<Bytes>,
 }
@@ -83,6 +84,7 @@ pub(super) const DELAYED: i64 = 2;
 pub(super) const DEAD: i64 = 3;
 pub(super) const COMPLETED: i64 = 4;
 pub(super) const CANCELLED: i64 = 5;
+pub(super) const HELD: i64 = 6;
 
 /// `None`: no state.
 pub(super) fn read_state(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<State>> {
@@ -93,6 +95,7 @@ pub(super) fn read_state(row: &Row<'_>, column: usize) -> rusqlite::Result<Optio
         ValueRef::Integer(DEAD) => Some(State::Dead),
         ValueRef::Integer(COMPLETED) => Some(State::Completed),
         ValueRef::Integer(CANCELLED) => Some(State::Cancelled),
+        ValueRef::Integer(HELD) => Some(State::Held),
         _ => None,
     })
 }
@@ -122,12 +125,18 @@ pub(super) fn state_number(state: State) -> i64 {
         State::Dead => DEAD,
         State::Completed => COMPLETED,
         State::Cancelled => CANCELLED,
+        State::Held => HELD,
     }
 }
 
-/// The order of the items of a state: by priority if they are ready, otherwise by time.
+/// Whether an item in this state is in line: it is ready, or held at the place that it had then.
+pub(super) fn in_line(state: State) -> bool {
+    matches!(state, State::Ready | State::Held)
+}
+
+/// The order of the items of a state: by priority if they are in line, otherwise by time.
 pub(super) fn sort_key(state: State, priority: u8, at: i64) -> i64 {
-    if state == State::Ready { -i64::from(priority) } else { at }
+    if in_line(state) { -i64::from(priority) } else { at }
 }
 
 fn generation(number: i64) -> Generation {
@@ -156,11 +165,10 @@ impl Columns<'_> {
         Ok(value)
     }
 
-    /// The position in line of a ready item also tells its priority.
+    /// The position in line also tells its priority.
     fn priority(&mut self, state: State, sort_key: Option<i64>) -> rusqlite::Result<u8> {
         let highest = i64::from(MAX_PRIORITY);
-        let by_sort_key =
-            sort_key.filter(|key| state == State::Ready && (-highest..=0).contains(key));
+        let by_sort_key = sort_key.filter(|key| in_line(state) && (-highest..=0).contains(key));
         let priority = self.detail(4, 0..=highest)?;
         Ok(priority.unwrap_or_else(|| by_sort_key.map_or(0, |key| -key)) as u8)
     }
@@ -201,6 +209,19 @@ impl Columns<'_> {
         })
     }
 
+    fn key(&mut self) -> rusqlite::Result<Option<Bytes>> {
+        Ok(match self.row.get_ref(17)? {
+            ValueRef::Null => None,
+            ValueRef::Blob(key) if (1..=MAX_KEY).contains(&key.len()) => {
+                Some(Bytes::copy_from_slice(key))
+            }
+            _ => {
+                self.broken.details = true;
+                None
+            }
+        })
+    }
+
     fn data(&mut self) -> rusqlite::Result<Option<Bytes>> {
         Ok(match self.row.get_ref(12)? {
             ValueRef::Blob(data) => Some(Bytes::copy_from_slice(data)),
@@ -221,12 +242,15 @@ impl Stored {
         let mut columns = Columns { row, broken: Broken::default() };
         let state = read_state(row, 1)?;
         let (sort_key, position) = (integer(row, 2, ANY)?, integer(row, 3, ANY)?);
+        let key = columns.key()?;
+        // An item without a key is never held.
+        let state = state.filter(|state| *state != State::Held || key.is_some());
         columns.broken.state = state.is_none();
         let state = state.unwrap_or(State::Ready);
         let priority = columns.priority(state, sort_key)?;
         // An item that is not in the line of its priority would be counted in the wrong one.
         let misplaced = match state {
-            State::Ready => sort_key != Some(-i64::from(priority)),
+            State::Ready | State::Held => sort_key != Some(-i64::from(priority)),
             _ => sort_key.is_none() || position != Some(0),
         };
         columns.broken.order = misplaced || position.is_none();
@@ -246,6 +270,7 @@ impl Stored {
             more: columns.detail(16, 0..=1)?.unwrap_or(1) == 1,
             id: columns.id()?,
             data: columns.data()?,
+            key,
             front: columns.detail(13, 0..=1)?.unwrap_or(0) == 1,
             since: columns.detail(14, ANY)?.unwrap_or(0),
             broken: columns.broken,

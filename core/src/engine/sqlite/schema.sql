@@ -18,12 +18,13 @@ INSERT INTO meta VALUES (1, 0, 0, 0, 0);
 --   queue      never reused for another queue
 --   name       NULL if it was dropped; its rows are deleted in steps
 --   corrected  how often its counts were corrected
---   ready0 to ready9, delayed, leased, dead, kept_completed, kept_cancelled   how many items are in each state
+--   ready0 to ready9, delayed, leased, dead, kept_completed, kept_cancelled, held   how many items are in each state
 --   cancels    changes whenever the cancellation of leased items is requested
 --   paused     1 until it is resumed, or the time until which it is paused; 0, or a time that has passed, if it is not
 --   revision   goes up with each change of the settings; 0 if there was none
---   max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age, rate, rate_period, rate_burst   the
---              settings; 0 if not set
+--   max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age, key_limit, rate, rate_period,
+--              rate_burst   the settings; 0 if not set
+--   raised     after key_limit was raised: the keys up to this one have been opened; NULL if all have
 --   swept      when a cleaner has last deleted what the settings do not allow
 --   rate_used, rate_at   how much of the rate was used up at which time
 --   the others are totals
@@ -47,6 +48,7 @@ CREATE TABLE queue (
     dead      INTEGER NOT NULL DEFAULT 0,
     kept_completed INTEGER NOT NULL DEFAULT 0,
     kept_cancelled INTEGER NOT NULL DEFAULT 0,
+    held      INTEGER NOT NULL DEFAULT 0,
     added     INTEGER NOT NULL DEFAULT 0,
     leases    INTEGER NOT NULL DEFAULT 0,
     completed INTEGER NOT NULL DEFAULT 0,
@@ -65,25 +67,28 @@ CREATE TABLE queue (
     max_retained     INTEGER NOT NULL DEFAULT 0,
     max_dead_age     INTEGER NOT NULL DEFAULT 0,
     max_retained_age INTEGER NOT NULL DEFAULT 0,
+    key_limit        INTEGER NOT NULL DEFAULT 0,
     rate             INTEGER NOT NULL DEFAULT 0,
     rate_period      INTEGER NOT NULL DEFAULT 0,
     rate_burst       INTEGER NOT NULL DEFAULT 0,
     rate_used        INTEGER NOT NULL DEFAULT 0,
     rate_at          INTEGER NOT NULL DEFAULT 0,
-    swept            INTEGER NOT NULL DEFAULT 0
+    swept            INTEGER NOT NULL DEFAULT 0,
+    raised           BLOB
 ) STRICT;
 
 --   number      the generation
---   state       0 ready, 1 leased, 2 delayed, 3 dead, 4 completed and retained, 5 cancelled and retained
+--   state       0 ready, 1 leased, 2 delayed, 3 dead, 4 completed and retained, 5 cancelled and retained, 6 held
 --   sort_key, position   the order among the items of a state, lowest first
---   sort_key    the negative priority of a ready item; when any other expires, is due, has died or is deleted
---   position    of a ready item within its priority: a number of the sequence at the back, a negative one at
+--   sort_key    the negative priority of a ready or held item; when any other expires, is due, has died or is deleted
+--   position    of a ready or held item within its priority: a number of the sequence at the back, a negative one at
 --               the front; 0 for others
 --   deliveries  how often it was leased and came back; with the number it is the token of a lease
 --   front       1 while a released item waits for the end of its delay
 --   since       when it became ready, 0 if that was when it was added
 --   history     how its last leases ended, and reasons of releases, packed; empty if there is nothing
 --   more        1 if it has a row in `extra`
+--   key         NULL if it has none
 --   data        NULL if it is in `large`
 -- A lease changes state, sort_key and position of most rows without changing their length (SQLite stores 0 and
 -- 1 in no bytes), so that nothing else of a page moves.
@@ -104,12 +109,37 @@ CREATE TABLE item (
     error        TEXT NOT NULL DEFAULT '',
     history      TEXT NOT NULL DEFAULT '',
     more         INTEGER NOT NULL DEFAULT 0,
+    key          BLOB,
     id           BLOB NOT NULL,
     data         BLOB
 ) STRICT;
 CREATE UNIQUE INDEX item_id ON item (queue, id);
 -- One index for all states: a change of state touches fewer pages than with one index for each.
 CREATE INDEX item_line ON item (queue, state, sort_key, position);
+
+-- The leased and the held items of each key: how many are leased, and which one is the first in line.
+CREATE INDEX item_key ON item (queue, key, state, sort_key, position)
+    WHERE key IS NOT NULL AND (state = 1 OR state = 6);
+
+-- Keys with held items that may be leased. A key is here, or as many of its items are leased as may be. A row too many
+-- does no harm: the next lease deletes it.
+--   sort_key, position   the place in line of the first held item, or an earlier one
+CREATE TABLE open_key (
+    queue    INTEGER NOT NULL,
+    key      BLOB NOT NULL,
+    sort_key INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX open_key_line ON open_key (queue, sort_key, position);
+
+-- The limits of keys that have one of their own.
+CREATE TABLE key_limit (
+    queue INTEGER NOT NULL,
+    key   BLOB NOT NULL,
+    most  INTEGER NOT NULL,
+    PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
 
 -- Data of more than 1,024 bytes, apart from the rows that change with every lease.
 CREATE TABLE large (

@@ -14,7 +14,7 @@ use crate::settings::{Configure, Pause, Paused, Setting, Settings, Stored};
 
 const READ: &str =
     "SELECT max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age,
-    rate, rate_period, rate_burst, revision, paused, swept FROM queue WHERE queue = ?1";
+    key_limit, rate, rate_period, rate_burst, revision, paused, swept FROM queue WHERE queue = ?1";
 
 /// The settings of a queue. What is out of range counts as not set.
 pub(super) fn of(db: &Database, queue: i64) -> Result<Stored> {
@@ -33,8 +33,8 @@ fn read(db: &Database, queue: i64) -> Result<(Stored, Settings)> {
     let (stored, revision, paused) = db.run(READ, |s| {
         s.query_row([queue], |row| {
             let stored = stored(row)?;
-            let revision = u64::try_from(row.get::<_, i64>(9)?).unwrap_or(0);
-            Ok((stored, revision, Paused::at(row.get(10)?, db.now)))
+            let revision = u64::try_from(row.get::<_, i64>(10)?).unwrap_or(0);
+            Ok((stored, revision, Paused::at(row.get(11)?, db.now)))
         })
     })?;
     let opens = rate::meter(db, queue, stored.rate())?.and_then(|meter| meter.opens());
@@ -84,8 +84,8 @@ pub(super) fn configure(
 fn write(db: &mut Database, queue: i64, stored: Stored, revision: i64) -> Result<()> {
     const WRITE: &str =
         "UPDATE queue SET max_attempts = ?2, retain = ?3, max_dead = ?4, max_retained = ?5,
-        max_dead_age = ?6, max_retained_age = ?7, rate = ?8, rate_period = ?9, rate_burst = ?10,
-        revision = ?11 WHERE queue = ?1";
+        max_dead_age = ?6, max_retained_age = ?7, key_limit = ?8, rate = ?9, rate_period = ?10,
+        rate_burst = ?11, revision = ?12 WHERE queue = ?1";
     let settings = Setting::ALL.map(|setting| stored.get(setting) as i64);
     let row = iter::once(queue).chain(settings).chain([revision]);
     db.run(WRITE, |s| s.execute(params_from_iter(row)))?;
@@ -117,9 +117,9 @@ pub(super) fn check(
     report: &mut DeepReport,
 ) -> Result<()> {
     let Some(queue) = db.queue(name)? else { return Ok(()) };
-    let found: [i64; 12] = db.run(READ, |s| {
+    let found: [i64; 13] = db.run(READ, |s| {
         s.query_row([queue], |row| {
-            let mut found = [0; 12];
+            let mut found = [0; 13];
             for (column, value) in found.iter_mut().enumerate() {
                 *value = row.get(column)?;
             }
@@ -153,7 +153,7 @@ pub(super) fn check(
             db.run(&set, |s| s.execute([queue, right]))?;
         }
     }
-    if mend && found[..9] != Setting::ALL.map(|setting| readable.get(setting) as i64) {
+    if mend && found[..10] != Setting::ALL.map(|setting| readable.get(setting) as i64) {
         write(db, queue, readable, next_revision)?;
     }
     rate::check(db, queue, readable.rate(), mend, report)?;

@@ -20,7 +20,7 @@ const MAX_INLINE_WRITE: u64 = 1_000_000;
 
 pub(crate) struct Shared {
     pub(crate) slot: Arc<ConnectionSlot>,
-    pub(crate) notifier: ChangeNotifier,
+    pub(crate) notifier: Arc<ChangeNotifier>,
     /// Notified when the end of an item was reported, or another process has written.
     pub(crate) endings: Arc<watch::Sender<u64>>,
     pub(crate) inbox: Inbox,
@@ -36,8 +36,8 @@ impl Shared {
     pub(super) fn new(opening: Opening) -> Arc<Shared> {
         Arc::new(Shared {
             endings: opening.endings.clone(),
+            notifier: opening.notifier.clone(),
             slot: ConnectionSlot::new(opening),
-            notifier: ChangeNotifier::default(),
             inbox: Inbox::default(),
             pending: AtomicUsize::new(0),
             is_blocked: AtomicBool::new(false),

@@ -1,0 +1,132 @@
+//! Keys, which limit how many items are leased at the same time.
+//!
+//! How many items of a key are leased is counted by an index, so it cannot be wrong. An item that would be more is held
+//! by the lease that finds it first, and keeps its place in line. Whoever ends a lease of a key with held items opens the
+//! key: the next lease takes the first held one when its place comes.
+
+use bytes::Bytes;
+use rusqlite::{OptionalExtension, params};
+
+use super::database::Database;
+use super::settings;
+use crate::Result;
+use crate::engine::KeyLimit;
+use crate::item::KeyInfo;
+use crate::name::QueueName;
+use crate::options::MAX_KEY_LIMIT;
+
+/// How many items of the key are leased.
+pub(super) fn leased(db: &Database, queue: i64, key: &[u8]) -> Result<i64> {
+    const COUNT: &str = "SELECT count(*) FROM item WHERE queue = ?1 AND key = ?2 AND state = 1";
+    db.run(COUNT, |s| s.query_row(params![queue, key], |row| row.get(0)))
+}
+
+/// The limit that the key has for itself. One that is out of range, which another program has written, is none.
+pub(super) fn own_limit(db: &Database, queue: i64, key: &[u8]) -> Result<Option<u32>> {
+    const READ: &str = "SELECT most FROM key_limit WHERE queue = ?1 AND key = ?2";
+    let found: Option<i64> =
+        db.run(READ, |s| s.query_row(params![queue, key], |row| row.get(0)).optional())?;
+    let limit = found.and_then(|limit| u32::try_from(limit).ok());
+    Ok(limit.filter(|limit| (1..=MAX_KEY_LIMIT).contains(limit)))
+}
+
+pub(super) fn any_own_limit(db: &Database, queue: i64) -> Result<bool> {
+    db.run("SELECT 1 FROM key_limit WHERE queue = ?1 LIMIT 1", |s| s.exists([queue]))
+}
+
+/// Held items of the key may be leased: the next lease looks at them when the place of the first one comes.
+pub(super) fn open(db: &Database, queue: i64, key: &[u8]) -> Result<()> {
+    const OPEN: &str = "INSERT INTO open_key (queue, key, sort_key, position)
+        SELECT queue, key, sort_key, position FROM item
+        WHERE queue = ?1 AND key = ?2 AND state = 6 ORDER BY sort_key, position LIMIT 1
+        ON CONFLICT (queue, key) DO UPDATE
+        SET sort_key = excluded.sort_key, position = excluded.position";
+    if db.run(OPEN, |s| s.execute(params![queue, key]))? > 0 {
+        db.note_opened(queue);
+    }
+    Ok(())
+}
+
+pub(super) fn any_open(db: &Database, queue: i64) -> Result<bool> {
+    db.run("SELECT 1 FROM open_key WHERE queue = ?1 LIMIT 1", |s| s.exists([queue]))
+}
+
+pub(super) fn set_limits(db: &mut Database, name: &QueueName, limits: &[KeyLimit]) -> Result<()> {
+    const SET: &str = "INSERT INTO key_limit (queue, key, most) VALUES (?1, ?2, ?3)
+        ON CONFLICT (queue, key) DO UPDATE SET most = ?3";
+    const UNSET: &str = "DELETE FROM key_limit WHERE queue = ?1 AND key = ?2";
+    let queue = match db.queue(name)? {
+        Some(queue) => queue,
+        // A queue that does not exist has no limits.
+        None if limits.iter().all(|limit| limit.limit.is_none()) => return Ok(()),
+        None => db.queue_or_new(name)?,
+    };
+    for KeyLimit { key, limit } in limits {
+        match limit {
+            Some(limit) => db.run(SET, |s| s.execute(params![queue, &key[..], limit]))?,
+            None => db.run(UNSET, |s| s.execute(params![queue, &key[..]]))?,
+        };
+        open(db, queue, key)?;
+    }
+    Ok(())
+}
+
+pub(super) fn get(db: &mut Database, name: &QueueName, keys: &[Bytes]) -> Result<Vec<KeyInfo>> {
+    let queue = db.queue(name)?;
+    let default = match queue {
+        Some(queue) => settings::of(db, queue)?,
+        None => Default::default(),
+    };
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        let (own, leased) = match queue {
+            Some(queue) => (own_limit(db, queue, key)?, leased(db, queue, key)?),
+            None => (None, 0),
+        };
+        found.push(KeyInfo {
+            key: key.clone(),
+            limit: own.unwrap_or(default.key_limit()),
+            own_limit: own.is_some(),
+            leased: leased as u64,
+        });
+    }
+    Ok(found)
+}
+
+/// The queue has a higher limit: steps of leases and cleans open its keys.
+pub(super) fn raise(db: &Database, queue: i64) -> Result<()> {
+    db.run("UPDATE queue SET raised = x'' WHERE queue = ?1", |s| s.execute([queue]))?;
+    Ok(())
+}
+
+/// Whether keys are still to be opened because the limit of the queue was raised.
+pub(super) fn is_raised(db: &Database, queue: i64) -> Result<bool> {
+    const RAISED: &str = "SELECT raised IS NOT NULL FROM queue WHERE queue = ?1";
+    db.run(RAISED, |s| s.query_row([queue], |row| row.get(0)))
+}
+
+/// Opens the next keys with held items, `limit` at most. True if there may be more.
+pub(super) fn open_raised(db: &Database, queue: i64, limit: usize) -> Result<bool> {
+    const FROM: &str = "SELECT CAST(raised AS BLOB) FROM queue WHERE queue = ?1";
+    const KEEP: &str = "UPDATE queue SET raised = ?2 WHERE queue = ?1";
+    let from: Option<Vec<u8>> = db.run(FROM, |s| s.query_row([queue], |row| row.get(0)))?;
+    let Some(mut from) = from else { return Ok(false) };
+    for _ in 0..limit {
+        let Some(key) = next_held(db, queue, &from)? else {
+            db.run(KEEP, |s| s.execute(params![queue, None::<Vec<u8>>]))?;
+            return Ok(false);
+        };
+        open(db, queue, &key)?;
+        from = key;
+    }
+    db.run(KEEP, |s| s.execute(params![queue, from]))?;
+    Ok(true)
+}
+
+/// The next key behind this one with held items.
+pub(super) fn next_held(db: &Database, queue: i64, after: &[u8]) -> Result<Option<Vec<u8>>> {
+    const NEXT: &str = "SELECT key FROM item
+        WHERE queue = ?1 AND key > ?2 AND key IS NOT NULL AND (state = 1 OR state = 6) AND state = 6
+        ORDER BY key LIMIT 1";
+    db.run(NEXT, |s| s.query_row(params![queue, after], |row| row.get(0)).optional())
+}
