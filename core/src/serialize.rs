@@ -41,6 +41,7 @@ mod tests {
             "dead": 1,
             "completed": 0,
             "cancelled": 0,
+            "held": 0,
             "oldest_ready_ms": 1_500,
             "paused": true,
             "rate_limited": false,

@@ -19,6 +19,8 @@ mod drop_on_redis;
 mod expires;
 mod format;
 mod get_many;
+mod key_lines;
+mod keys;
 mod lanes;
 mod large;
 mod lease;

@@ -11,10 +11,10 @@ use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
-    Extend, Fail, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId,
-    Revise, Target, Token, Turn,
+    Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release,
+    RequestId, Revise, Target, Token, Turn,
 };
-use crate::item::{Counts, Item, ItemInfo, State};
+use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
 use crate::settings::{Configure, Pause, Settings};
 use crate::{Error, Result};
@@ -349,6 +349,19 @@ impl Engine for Faulty {
     ) -> Result<()> {
         let work = self.engine.set_paused(queue, pause, request_id);
         self.run("set_paused", &[], request_id, work).await
+    }
+
+    async fn set_key_limits(
+        &self,
+        queue: &QueueName,
+        limits: &[KeyLimit],
+        request_id: &RequestId,
+    ) -> Result<()> {
+        self.engine.set_key_limits(queue, limits, request_id).await
+    }
+
+    async fn get_keys(&self, queue: &QueueName, keys: &[Bytes]) -> Result<Vec<KeyInfo>> {
+        self.engine.get_keys(queue, keys).await
     }
 
     async fn configure(

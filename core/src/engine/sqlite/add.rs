@@ -19,8 +19,8 @@ use crate::name::QueueName;
 use crate::options::ms;
 
 const ADD: &str = "INSERT INTO item
-    (number, queue, state, sort_key, position, priority, max_attempts, added_at, since, id, data, more)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (queue, id) DO NOTHING";
+    (number, queue, state, sort_key, position, priority, max_attempts, added_at, since, id, data, more, key)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (queue, id) DO NOTHING";
 
 pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result<Vec<bool>> {
     let queue = db.queue_or_new(name)?;
@@ -92,6 +92,7 @@ impl<'a> Adding<'a> {
                 item.id.as_ref(),
                 inline.then_some(item.data.as_ref()),
                 more,
+                item.key.as_deref(),
             ])
         })?;
         if added == 0 {

@@ -39,6 +39,8 @@ impl Auditor<'_> {
         // First what others must not find: items take their lost keys again.
         self.walk(audit::unique_keys, Vec::new(), &mut report).await?;
         self.walk(audit::items, i64::MIN, &mut report).await?;
+        self.walk(audit::open_keys, Vec::new(), &mut report).await?;
+        self.walk(audit::keys, Vec::new(), &mut report).await?;
         self.counts(&mut report).await?;
         let settings: Step<()> =
             |db, name, (), mend, report| settings::check(db, name, mend, report).map(|()| None);

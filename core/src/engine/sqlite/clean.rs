@@ -3,7 +3,7 @@
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
-use super::sweep;
+use super::{keys, sweep};
 use crate::Result;
 use crate::clean::LightReport;
 use crate::name::QueueName;
@@ -17,6 +17,7 @@ pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightR
     let mut delta = CountDelta::default();
     let moved = move_due(db, queue, LIGHT_STEP, &mut delta)?;
     let unfinished = sweep::sweep(db, queue, LIGHT_STEP, MAX_BATCH_BYTES as i64, &mut delta)?;
+    let raised = keys::open_raised(db, queue, LIGHT_STEP)?;
     db.count(queue, &delta)?;
     sweep::note_clean(db, queue)?;
     let next = next(db, queue)?;
@@ -27,7 +28,7 @@ pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightR
         removed: delta.removed.max(0) as u64,
         next_in: next.map(|at| db.time_until(at)),
     };
-    let more = unfinished || moved.expired.max(moved.promoted) >= LIGHT_STEP as u64;
+    let more = unfinished || raised || moved.expired.max(moved.promoted) >= LIGHT_STEP as u64;
     Ok((report, more))
 }
 
@@ -40,7 +41,8 @@ pub(super) fn next(db: &Database, queue: i64) -> Result<Option<i64>> {
 pub(super) fn nothing_due(db: &mut Database, name: &QueueName) -> Result<Option<LightReport>> {
     let Some(queue) = db.queue(name)? else { return Ok(Some(LightReport::default())) };
     let next = next(db, queue)?;
-    if next.is_some_and(|at| at <= db.now as i64) || sweep::any(db, queue)? {
+    let is_due = next.is_some_and(|at| at <= db.now as i64);
+    if is_due || keys::is_raised(db, queue)? || sweep::any(db, queue)? {
         return Ok(None);
     }
     let next_in = next.map(|at| db.time_until(at));

@@ -6,7 +6,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, sort_key, state_number};
-use super::{cancel, expiry, outcomes, settings, unique};
+use super::{cancel, expiry, keys, outcomes, settings, unique};
 use crate::Result;
 use crate::engine::Ended;
 use crate::item::{EndingKind, State};
@@ -78,6 +78,9 @@ pub(super) fn move_due(
         }
         if state == State::Dead {
             outcomes::report_number(db, queue, item.number, Ended::Dead)?;
+        }
+        if let Some(key) = &item.key {
+            keys::open(db, queue, key)?;
         }
     }
     delta.expired += moved.expired as i64;

@@ -7,7 +7,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::readable::readable;
 use super::row::{read_priority, read_state};
-use super::{large, unique};
+use super::{keys, large, unique};
 use crate::Result;
 use crate::item::State;
 
@@ -124,7 +124,7 @@ pub(super) fn delete_item(
     delta: &mut CountDelta,
 ) -> Result<Option<Option<State>>> {
     const DELETE: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2
-        RETURNING state, priority, data IS NULL, more";
+        RETURNING state, priority, data IS NULL, more, key";
     let gone = db.run(DELETE, |s| {
         s.query_row([number, queue], |row| {
             let large: bool = row.get(2)?;
@@ -133,11 +133,12 @@ pub(super) fn delete_item(
                 read_priority(row, 1)?,
                 large,
                 row.get_ref(3)?.as_i64() != Ok(0),
+                row.get_ref(4)?.as_blob().ok().map(<[u8]>::to_vec),
             ))
         })
         .optional()
     })?;
-    let Some((state, priority, large, more)) = gone else { return Ok(None) };
+    let Some((state, priority, large, more, key)) = gone else { return Ok(None) };
     if large {
         large::delete(db, number)?;
     }
@@ -147,6 +148,11 @@ pub(super) fn delete_item(
     }
     if let Some(state) = state {
         delta.count(state, priority, -1);
+    }
+    if state == Some(State::Leased)
+        && let Some(key) = key
+    {
+        keys::open(db, queue, &key)?;
     }
     Ok(Some(state))
 }

@@ -47,6 +47,33 @@ pub(super) fn open(db: &Database, queue: i64, key: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// The first open key in line, and the place at which its first held item stands, or an earlier one.
+pub(super) fn first_open(db: &Database, queue: i64) -> Result<Option<(Bytes, (i64, i64))>> {
+    const FIRST: &str = "SELECT key, sort_key, position FROM open_key WHERE queue = ?1
+        ORDER BY sort_key, position LIMIT 1";
+    db.run(FIRST, |s| {
+        s.query_row([queue], |row| {
+            Ok((row.get::<_, Vec<u8>>(0)?.into(), (row.get(1)?, row.get(2)?)))
+        })
+        .optional()
+    })
+}
+
+/// The key has no held items, or as many of its items are leased as may be.
+pub(super) fn close(db: &Database, queue: i64, key: &[u8]) -> Result<()> {
+    const CLOSE: &str = "DELETE FROM open_key WHERE queue = ?1 AND key = ?2";
+    db.run(CLOSE, |s| s.execute(params![queue, key]))?;
+    Ok(())
+}
+
+/// The place of the first held item of the key.
+pub(super) fn first_held(db: &Database, queue: i64, key: &[u8]) -> Result<Option<(i64, i64)>> {
+    const FIRST: &str = "SELECT sort_key, position FROM item
+        WHERE queue = ?1 AND key = ?2 AND state = 6 ORDER BY sort_key, position LIMIT 1";
+    let place = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    db.run(FIRST, |s| s.query_row(params![queue, key], place).optional())
+}
+
 pub(super) fn any_open(db: &Database, queue: i64) -> Result<bool> {
     db.run("SELECT 1 FROM open_key WHERE queue = ?1 LIMIT 1", |s| s.exists([queue]))
 }
@@ -129,4 +156,58 @@ pub(super) fn next_held(db: &Database, queue: i64, after: &[u8]) -> Result<Optio
         WHERE queue = ?1 AND key > ?2 AND key IS NOT NULL AND (state = 1 OR state = 6) AND state = 6
         ORDER BY key LIMIT 1";
     db.run(NEXT, |s| s.query_row(params![queue, after], |row| row.get(0)).optional())
+}
+
+/// Deletes what a queue that was dropped has left, `limit` rows of each kind at most. Returns how many.
+pub(super) fn delete_some(db: &Database, queue: i64, limit: usize) -> Result<usize> {
+    const OPEN: &str = "DELETE FROM open_key WHERE queue = ?1 AND key IN
+        (SELECT key FROM open_key WHERE queue = ?1 LIMIT ?2)";
+    const LIMITS: &str = "DELETE FROM key_limit WHERE queue = ?1 AND key IN
+        (SELECT key FROM key_limit WHERE queue = ?1 LIMIT ?2)";
+    let some = [queue, limit as i64];
+    Ok(db.run(OPEN, |s| s.execute(some))? + db.run(LIMITS, |s| s.execute(some))?)
+}
+
+/// Whether the key has held items and is not open, although fewer of its items are leased than may be.
+pub(super) fn is_stuck(db: &Database, queue: i64, key: &[u8]) -> Result<bool> {
+    const OPEN: &str = "SELECT 1 FROM open_key WHERE queue = ?1 AND key = ?2";
+    let limit = own_limit(db, queue, key)?.unwrap_or(settings::of(db, queue)?.key_limit());
+    Ok(leased(db, queue, key)? < i64::from(limit)
+        && !db.run(OPEN, |s| s.exists(params![queue, key]))?)
+}
+
+/// Up to `limit` open keys of a queue after this one, each with whether its first held item that may be leased stands
+/// before the place at which the next lease looks for it.
+pub(super) fn open_after(
+    db: &Database,
+    queue: i64,
+    after: &[u8],
+    limit: usize,
+) -> Result<Vec<(Vec<u8>, bool)>> {
+    const NEXT: &str = "SELECT key, sort_key, position FROM open_key
+        WHERE queue = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
+    let open = db.rows(NEXT, params![queue, after, limit as i64], |row| {
+        Ok((row.get::<_, Vec<u8>>(0)?, (row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)))
+    })?;
+    let late = |(key, at): (Vec<u8>, (i64, i64))| {
+        // A key that is full is opened again, at the right place, when it is not any more.
+        let first = first_held(db, queue, &key)?.filter(|first| *first < at);
+        let limit = own_limit(db, queue, &key)?.unwrap_or(settings::of(db, queue)?.key_limit());
+        let is_late = first.is_some() && leased(db, queue, &key)? < i64::from(limit);
+        Ok((key, is_late))
+    };
+    open.into_iter().map(late).collect()
+}
+
+/// Deletes limits that are out of range, which only another program can have written. Returns how many there are.
+pub(super) fn unreadable_limits(db: &Database, queue: i64, delete: bool) -> Result<u64> {
+    const COUNT: &str =
+        "SELECT count(*) FROM key_limit WHERE queue = ?1 AND most NOT BETWEEN 1 AND ?2";
+    const DELETE: &str = "DELETE FROM key_limit WHERE queue = ?1 AND most NOT BETWEEN 1 AND ?2";
+    let out_of_range = [queue, i64::from(MAX_KEY_LIMIT)];
+    let found: i64 = db.run(COUNT, |s| s.query_row(out_of_range, |row| row.get(0)))?;
+    if delete && found > 0 {
+        db.run(DELETE, |s| s.execute(out_of_range))?;
+    }
+    Ok(found as u64)
 }

@@ -1,5 +1,6 @@
 //! Leasing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,11 +10,12 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
 use super::expired::{Expired, Walk};
+use super::key_line::{KeyLine, Looked};
 use super::mend::set_right;
 use super::rate::{self, Meter};
 use super::row::{COLUMNS, Data, Stored};
-use super::{expired, expiry, settings, sweep};
-use crate::engine::{LeaseRequest, Leased, LeasedItem, Token};
+use super::{expired, expiry, keys, settings, sweep};
+use crate::engine::{AddedWith, LeaseRequest, Leased, LeasedItem, Token};
 use crate::item::State;
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
@@ -27,6 +29,10 @@ const MEND_STEP: usize = 2_000;
 /// Limits of the retained items that one lease deletes, and of their bytes.
 const SWEEP_STEP: usize = 100;
 const SWEEP_BYTES: i64 = 1 << 20;
+/// Limit of the keys that one lease opens after the limit of the queue was raised.
+const OPEN_STEP: usize = 100;
+/// How many items are read at least after some were held.
+const AHEAD: usize = 64;
 /// How many expired items are looked for together.
 const EXPIRE_STEP: usize = 500;
 /// When to ask again if items that are due cannot be moved.
@@ -41,6 +47,10 @@ struct Outlook {
     sweeps: bool,
     /// Some items have expired.
     expired: bool,
+    /// Some items are held.
+    held: bool,
+    /// The limit of keys was raised.
+    raised: bool,
     /// When the next item is due or expires.
     next: Option<i64>,
     /// How much of the rate is used up.
@@ -54,7 +64,8 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
                 WHERE queue = ?1 AND state = 1 AND sort_key <= 9223372036854775807),
             (SELECT CAST(min(sort_key) AS INTEGER) FROM item
                 WHERE queue = ?1 AND state = 2 AND sort_key <= 9223372036854775807),
-            EXISTS (SELECT 1 FROM extra WHERE queue = ?1 AND expires_at BETWEEN 0 AND ?2)
+            EXISTS (SELECT 1 FROM extra WHERE queue = ?1 AND expires_at BETWEEN 0 AND ?2),
+            held > 0, raised IS NOT NULL
         FROM queue WHERE queue = ?1";
     let settings = settings::of(db, queue)?;
     let limits = [Setting::MaxDead, Setting::MaxDeadAge, Setting::MaxRetained];
@@ -67,7 +78,8 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
             let expired: bool = row.get(4)?;
             let sweeps = expired || limited || row.get(1)?;
             let paused = Paused::at(row.get(0)?, db.now);
-            Ok(Outlook { paused, sweeps, expired, next, meter })
+            let (held, raised) = (row.get(5)?, row.get(6)?);
+            Ok(Outlook { paused, sweeps, expired, held, raised, next, meter })
         })
     })
 }
@@ -77,13 +89,13 @@ pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>
     let nothing = |look_in| Ok(Some(Leased { items: Vec::new(), look_in }));
     let Some(queue) = db.queue(name)? else { return nothing(None) };
     let outlook = outlook(db, queue)?;
-    let Outlook { paused, sweeps, next, .. } = outlook;
+    let Outlook { paused, sweeps, held, next, .. } = outlook;
     let is_due = next.is_some_and(|at| at <= db.now as i64);
-    if is_due || (sweeps && sweep::any(db, queue)?) {
+    if is_due || outlook.raised || (sweeps && sweep::any(db, queue)?) {
         return Ok(None);
     }
     let mut look = outlook.next_look(next);
-    if paused == Paused::No && any_ready(db, queue)? {
+    if paused == Paused::No && any_to_lease(db, queue, held)? {
         // Only a writer can note that the clock was set back.
         let Some(opens) = outlook.meter.filter(Meter::is_sound).and_then(|meter| meter.opens())
         else {
@@ -94,8 +106,9 @@ pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>
     nothing(look.map(|at| db.time_until(at)))
 }
 
-fn any_ready(db: &Database, queue: i64) -> Result<bool> {
-    db.run("SELECT 1 FROM item WHERE queue = ?1 AND state = 0 LIMIT 1", |s| s.exists([queue]))
+fn any_to_lease(db: &Database, queue: i64, held: bool) -> Result<bool> {
+    const READY: &str = "SELECT 1 FROM item WHERE queue = ?1 AND state = 0 LIMIT 1";
+    Ok(db.run(READY, |s| s.exists([queue]))? || (held && keys::any_open(db, queue)?))
 }
 
 pub(super) fn lease(
@@ -108,7 +121,7 @@ pub(super) fn lease(
     };
     let mut delta = CountDelta::default();
     let outlook = outlook(db, queue)?;
-    let Outlook { paused, sweeps, expired, mut next, .. } = outlook;
+    let Outlook { paused, sweeps, expired, held, raised, mut next, .. } = outlook;
     let (mut cut_short, mut stuck) = (false, false);
     if next.is_some_and(|at| at <= db.now as i64) {
         let moved = move_due(db, queue, MOVE_STEP, &mut delta)?;
@@ -119,6 +132,9 @@ pub(super) fn lease(
     if sweeps {
         sweep::sweep(db, queue, SWEEP_STEP, SWEEP_BYTES, &mut delta)?;
     }
+    if raised {
+        cut_short |= keys::open_raised(db, queue, OPEN_STEP)?;
+    }
     // Usually the sweep has found all of them.
     let may_expire = expired && expiry::any_passed(db, queue)?;
     let mut taking = Taking {
@@ -127,9 +143,12 @@ pub(super) fn lease(
         may_expire,
         walk: Walk::default(),
         cut_short: false,
+        line: KeyLine::default(),
+        ahead: 0,
         items: Vec::new(),
     };
     if paused == Paused::No {
+        taking.line.any_open = held && keys::any_open(db, queue)?;
         let mut allowed = outlook.meter.map_or(usize::MAX, |meter| meter.allowed());
         for group in wanted {
             let count = group.count.min(allowed);
@@ -153,7 +172,7 @@ pub(super) fn lease(
             rate::write(db, queue, meter)?;
         }
         if let Some(opens) = meter.opens()
-            && any_ready(db, queue)?
+            && any_to_lease(db, queue, held)?
         {
             next = earlier(next, opens as i64);
         }
@@ -170,17 +189,20 @@ const TAKE: &str = "UPDATE item SET state = 1, sort_key = ?3, position = 0 WHERE
     (SELECT number FROM item WHERE queue = ?1 AND state = 0 ORDER BY sort_key, position LIMIT ?2)";
 
 /// Fills one reply.
-struct Taking {
+pub(super) struct Taking {
     /// How many bytes of data still fit.
-    room: i64,
+    pub(super) room: i64,
     /// How many rows were repaired, or are of items that have expired.
-    mended: usize,
+    pub(super) mended: usize,
     /// Some of the ready items may have expired.
     may_expire: bool,
     walk: Walk,
     /// The next request may find more.
-    cut_short: bool,
-    items: Vec<LeasedItem>,
+    pub(super) cut_short: bool,
+    pub(super) line: KeyLine,
+    /// How many ready items to read at least, because others were held.
+    ahead: usize,
+    pub(super) items: Vec<LeasedItem>,
 }
 
 fn earlier(one: Option<i64>, other: i64) -> Option<i64> {
@@ -212,33 +234,32 @@ impl Taking {
         let mut left = group.count;
         while left > 0 {
             // Reads first: SQLite would copy the rows that an UPDATE returns to another table.
-            let rows = db.rows(&first, params![queue, left as i64], Stored::read)?;
+            let wanted = left.max(self.ahead);
+            let mut rows = db.rows(&first, params![queue, wanted as i64], Stored::read)?;
+            let all = rows.len() < wanted;
+            if self.line.any_open || rows.iter().any(|row| row.key.is_some()) {
+                let unfit = self.unfit(db, &rows)?;
+                if unfit.iter().any(|unfit| *unfit) {
+                    let mut each = unfit.into_iter();
+                    rows.retain(|_| each.next() == Some(true));
+                    if !self.mend(db, queue, rows, delta)? {
+                        return Ok(false);
+                    }
+                    continue;
+                }
+                match self.take_by_keys(db, queue, &group, &mut left, (rows, all), delta)? {
+                    Looked::On => self.ahead = (2 * self.ahead).clamp(AHEAD, MOVE_STEP),
+                    Looked::Enough => return Ok(left == 0),
+                }
+                continue;
+            }
+            rows.truncate(left);
             if rows.is_empty() {
                 return Ok(false);
             }
             let (found, (fit, broken)) = (rows.len(), self.select(db, rows)?);
             if !broken.is_empty() {
-                // No item overtakes one that becomes readable: reads the line again.
-                self.mended += broken.len();
-                let mut expired = Vec::new();
-                for item in broken {
-                    match item.broken.any() {
-                        true => set_right(db, &item, delta)?,
-                        false => expired.push(Expired {
-                            number: item.number,
-                            state: State::Ready,
-                            priority: item.priority,
-                        }),
-                    }
-                }
-                if !expired.is_empty() {
-                    expired::die(db, queue, &expired, delta)?;
-                    // Many may follow. One after the other would take a few statements for each.
-                    self.mended +=
-                        expired::die_ready(db, queue, EXPIRE_STEP, &mut self.walk, delta)?;
-                }
-                if self.mended >= MEND_STEP {
-                    self.cut_short = true;
+                if !self.mend(db, queue, broken, delta)? {
                     return Ok(false);
                 }
                 continue;
@@ -252,6 +273,47 @@ impl Taking {
             }
         }
         Ok(true)
+    }
+
+    /// Which of these rows are damaged or have expired.
+    fn unfit(&self, db: &Database, rows: &[Stored]) -> Result<Vec<bool>> {
+        let expired = |item| Ok(self.may_expire && expiry::has_expired(db, item)?);
+        rows.iter().map(|item| Ok(item.broken.any() || expired(item)?)).collect()
+    }
+
+    /// Repairs damaged rows, and makes the others of these dead, which have expired. No item overtakes one that becomes
+    /// readable: the line must be read again. False: this lease has done enough.
+    fn mend(
+        &mut self,
+        db: &Database,
+        queue: i64,
+        rows: Vec<Stored>,
+        delta: &mut CountDelta,
+    ) -> Result<bool> {
+        self.mended += rows.len();
+        let mut expired = Vec::new();
+        for item in rows {
+            match item.broken.any() {
+                true => set_right(db, &item, delta)?,
+                false => expired.push(Expired {
+                    number: item.number,
+                    state: State::Ready,
+                    priority: item.priority,
+                }),
+            }
+        }
+        if !expired.is_empty() {
+            expired::die(db, queue, &expired, delta)?;
+            // Many may follow. One after the other would take a few statements for each.
+            self.mended += expired::die_ready(db, queue, EXPIRE_STEP, &mut self.walk, delta)?;
+        }
+        self.cut_short |= self.is_tired();
+        Ok(!self.is_tired())
+    }
+
+    /// Whether this lease has repaired enough.
+    pub(super) fn is_tired(&self) -> bool {
+        self.mended >= MEND_STEP
     }
 
     /// The first of these rows, as many as fit, with their data; and those that are damaged or have expired.
@@ -310,24 +372,38 @@ impl Taking {
             )));
         }
         for (row, data) in fit {
-            self.room -= data.len() as i64;
-            delta.count(State::Ready, row.priority, -1);
-            delta.count(State::Leased, row.priority, 1);
-            self.items.push(LeasedItem {
-                token: Token { generation: row.generation(), delivery: row.deliveries },
-                data,
-                added_with: None,
-                priority: row.priority,
-                max_attempts: row.max_attempts(),
-                failures: row.failures,
-                expiries: row.expiries,
-                last_error: row.error,
-                history: row.history,
-                id: row.id,
-                duration_ms: group.duration_ms,
-                deadline_ms,
-            });
+            self.give(row, data, group, deadline_ms, delta);
         }
         Ok(())
+    }
+
+    /// Adds an item to the reply.
+    pub(super) fn give(
+        &mut self,
+        row: Stored,
+        data: Bytes,
+        group: &LeaseRequest,
+        deadline_ms: u64,
+        delta: &mut CountDelta,
+    ) {
+        self.room -= data.len() as i64;
+        delta.count(row.state, row.priority, -1);
+        delta.count(State::Leased, row.priority, 1);
+        self.items.push(LeasedItem {
+            token: Token { generation: row.generation(), delivery: row.deliveries },
+            data,
+            priority: row.priority,
+            max_attempts: row.max_attempts(),
+            added_with: row
+                .key
+                .map(|key| Arc::new(AddedWith { key: Some(key), ..AddedWith::default() })),
+            failures: row.failures,
+            expiries: row.expiries,
+            last_error: row.error,
+            history: row.history,
+            id: row.id,
+            duration_ms: group.duration_ms,
+            deadline_ms,
+        });
     }
 }

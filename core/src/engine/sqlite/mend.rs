@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::row::{Stored, in_line, sort_key, state_number};
-use super::unique;
+use super::{keys, unique};
 use crate::Result;
 use crate::item::State;
 
@@ -63,5 +63,16 @@ pub(super) fn set_right(db: &Database, item: &Stored, delta: &mut CountDelta) ->
             item.history.packed(),
         ])
     })?;
+    if item.state == State::Leased && state != State::Leased {
+        open_key(db, item)?;
+    }
     Ok(())
+}
+
+/// It is not leased any more.
+fn open_key(db: &Database, item: &Stored) -> Result<()> {
+    const QUEUE: &str = "SELECT queue FROM item WHERE number = ?1";
+    let Some(key) = &item.key else { return Ok(()) };
+    let queue = db.run(QUEUE, |s| s.query_row([item.number], |row| row.get(0)))?;
+    keys::open(db, queue, key)
 }

@@ -25,6 +25,7 @@ mod expiry;
 mod extra;
 mod files;
 mod info;
+mod key_line;
 mod keys;
 mod known_settings;
 mod large;

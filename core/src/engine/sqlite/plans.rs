@@ -9,13 +9,13 @@ use super::database::Database;
 use super::location::Location;
 use super::opening::Opening;
 use super::{
-    add, admin, audit, cancel, change, clean, dropped, lease, list, maintenance, open, outcomes,
-    progress, query, settings, settle,
+    add, admin, audit, cancel, change, clean, dropped, keys, lease, list, maintenance, open,
+    outcomes, progress, query, settings, settle,
 };
 use crate::clock::Clock;
 use crate::engine::{
-    Awaited, Bury, Complete, EndingPlace, Extend, Fail, LeaseRequest, LeaseStatus, ListStep,
-    Progress, Release, Revise, Target, Turn,
+    Awaited, Bury, Complete, EndingPlace, Extend, Fail, KeyLimit, LeaseRequest, LeaseStatus,
+    LeasedItem, ListStep, Progress, Release, Revise, Target, Turn,
 };
 use crate::item::{Due, Item, State};
 use crate::name::QueueName;
@@ -36,6 +36,44 @@ fn cancel_all(db: &mut Database, name: &QueueName) {
     assert_eq!(found.leases, [LeaseStatus::Cancelled]);
     let fail = Fail { token, id: Bytes::new(), delay_ms: 1, dead: false, error: "no".into() };
     assert_eq!(settle::fail(db, name, &[fail]).unwrap(), [Some(State::Cancelled)]);
+}
+
+/// Leases items with keys in each way.
+fn use_keys(db: &mut Database, name: &QueueName) {
+    let item = |id: u8| Item::new([id; 3]).with_id([id, id, id]).key("key");
+    let limit = |limit| KeyLimit { key: "key".into(), limit };
+    let wanted = [LeaseRequest { count: 4, duration_ms: 1_000 }];
+    keys::set_limits(db, name, &[limit(Some(2)), limit(None)]).unwrap();
+    add::add(db, name, &[1, 2, 3, 4, 5].map(item)).unwrap();
+    let leases = lease::lease(db, name, &wanted).unwrap().items;
+    assert_eq!(leases.len(), 1);
+    keys::set_limits(db, name, &[limit(Some(2))]).unwrap();
+    assert!(lease::peek(db, name).unwrap().is_none());
+    let more = lease::lease(db, name, &wanted).unwrap().items;
+    assert_eq!(more.len(), 1);
+    assert_eq!(keys::get(db, name, &["key".into()]).unwrap()[0].leased, 2);
+    let complete = |leased: &LeasedItem, retain_ms| Complete {
+        token: leased.token,
+        id: leased.id.clone(),
+        strict: false,
+        added_with: leased.added_with.clone(),
+        retain_ms,
+        result: None,
+        data_len: 0,
+    };
+    let completes = [complete(&leases[0], None), complete(&more[0], Some(1))];
+    assert_eq!(settle::complete(db, name, &completes).unwrap(), [true; 2]);
+    let queue = db.queue(name).unwrap().unwrap();
+    keys::raise(db, queue).unwrap();
+    assert!(keys::is_raised(db, queue).unwrap());
+    assert_eq!(lease::lease(db, name, &wanted).unwrap().items.len(), 2);
+    for from in [None, Some(Vec::new())] {
+        audit::keys(db, name, from.unwrap_or_default(), true, &mut Default::default()).unwrap();
+    }
+    audit::open_keys(db, name, Vec::new(), true, &mut Default::default()).unwrap();
+    admin::purge(db, name, State::Leased, 10).unwrap();
+    admin::purge(db, name, State::Held, 10).unwrap();
+    assert!(lease::lease(db, name, &wanted).unwrap().items.is_empty());
 }
 
 /// Runs every operation; returns the text of every statement.
@@ -79,6 +117,7 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     let _ = clean::nothing_due(db, &name).unwrap();
     clean::light_clean(db, &name).unwrap();
     cancel_all(db, &name);
+    use_keys(db, &QueueName::new("keys").unwrap());
     for state in State::ALL {
         for (reverse, with_data) in [(false, true), (true, false)] {
             let (since_ms, until_ms) = (Some(1), Some(1 << 60));

@@ -5,7 +5,7 @@ use std::iter;
 use rusqlite::{Row, params_from_iter};
 
 use super::database::Database;
-use super::rate;
+use super::{keys, rate};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::name::QueueName;
@@ -77,6 +77,9 @@ pub(super) fn configure(
     // As on Redis, it follows the clock.
     let revision = (settings.revision + 1).max(db.now);
     rate::change(db, queue, before.rate(), after.rate())?;
+    if after.key_limit() > before.key_limit() {
+        keys::raise(db, queue)?;
+    }
     write(db, queue, after, revision as i64)?;
     Ok(Some(read(db, queue)?.1))
 }

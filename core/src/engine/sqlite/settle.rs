@@ -9,7 +9,7 @@ use super::mend::set_right;
 use super::row::{
     COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
 };
-use super::{cancel, change, expired, expiry, extra, outcomes, settings, unique};
+use super::{cancel, change, expired, expiry, extra, keys, outcomes, settings, unique};
 use crate::Result;
 use crate::engine::{Complete, Ended, Extend, Fail, Release, Token};
 use crate::item::{EndingKind, State};
@@ -18,7 +18,10 @@ use crate::settings::Setting;
 
 /// The usual case, which reads nothing of the item: its lease is current, and it is not retained.
 const COMPLETE_CURRENT: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2 AND state = 1
-    AND deliveries = ?3 AND more = 0 AND data IS NOT NULL";
+    AND deliveries = ?3 AND more = 0 AND data IS NOT NULL AND key IS NULL";
+/// The same for an item with a key.
+const COMPLETE_KEYED: &str = "DELETE FROM item WHERE number = ?1 AND queue = ?2 AND state = 1
+    AND deliveries = ?3 AND more = 0 AND data IS NOT NULL AND key = ?4";
 const EXTEND: &str = "UPDATE item SET sort_key = max(sort_key, ?4) WHERE number = ?1 AND queue = ?2
     AND state = 1 AND deliveries = ?3 RETURNING sort_key";
 const RELEASE: &str =
@@ -64,11 +67,36 @@ pub(super) fn complete(
             outcomes::report(db, queue, &lease.id, Ended::Completed { retained: false })?;
         }
         if let Some(lease) = leases.get(answers.len()) {
-            answers.push(complete_any(db, queue, lease, &mut delta)?);
+            let done = complete_keyed(db, queue, lease, retained_by_default, &mut delta)?
+                || complete_any(db, queue, lease, &mut delta)?;
+            answers.push(done);
         }
     }
     db.count(queue, &delta)?;
     Ok(answers)
+}
+
+/// Completes an item with a key, if its lease is current, and nothing else is to be done.
+fn complete_keyed(
+    db: &Database,
+    queue: i64,
+    lease: &Complete,
+    retained_by_default: bool,
+    delta: &mut CountDelta,
+) -> Result<bool> {
+    let key = lease.added_with.as_ref().and_then(|with| with.key.as_ref());
+    let retained = lease.retain_ms.map_or(retained_by_default, |ms| ms > 0);
+    let Some(key) = key.filter(|_| !retained) else { return Ok(false) };
+    let (number, delivery) = numbers(lease.token);
+    let current = params![number, queue, delivery, &key[..]];
+    if db.run(COMPLETE_KEYED, |s| s.execute(current))? == 0 {
+        return Ok(false);
+    }
+    delta.leased -= 1;
+    delta.completed += 1;
+    keys::open(db, queue, key)?;
+    outcomes::report(db, queue, &lease.id, Ended::Completed { retained: false })?;
+    Ok(true)
 }
 
 /// Completes an item with large data, that is retained or has a unique key, or whose lease is not current.
@@ -78,16 +106,21 @@ fn complete_any(
     lease: &Complete,
     delta: &mut CountDelta,
 ) -> Result<bool> {
-    const FIND: &str = "SELECT state, priority, deliveries IS ?3 FROM item
+    const FIND: &str = "SELECT state, priority, deliveries IS ?3, key FROM item
         WHERE number = ?1 AND queue = ?2";
     let (number, delivery) = numbers(lease.token);
     let found = db.run(FIND, |s| {
         s.query_row([number, queue, delivery], |row| {
-            Ok((read_state(row, 0)?, read_priority(row, 1)?, row.get::<_, bool>(2)?))
+            Ok((
+                read_state(row, 0)?,
+                read_priority(row, 1)?,
+                row.get::<_, bool>(2)?,
+                key_of(row, 3)?,
+            ))
         })
         .optional()
     })?;
-    let Some((state, priority, same_delivery)) = found else { return Ok(false) };
+    let Some((state, priority, same_delivery, key)) = found else { return Ok(false) };
     let current = same_delivery && state == Some(State::Leased);
     if state.is_some_and(State::is_retained) || (lease.strict && !current) {
         return Ok(false);
@@ -116,6 +149,9 @@ fn complete_any(
             delta.count(state, priority, -1);
         }
         delta.count(State::Completed, priority, 1);
+        if let (Some(State::Leased), Some(key)) = (state, key) {
+            keys::open(db, queue, &key)?;
+        }
     } else {
         extra::delete_item(db, queue, number, delta)?;
     }
@@ -197,6 +233,9 @@ pub(super) fn release(
             let expired = Expired { number, state, priority: found.priority };
             expired::die(db, queue, &[expired], &mut delta)?;
         }
+        if let Some(key) = &found.key {
+            keys::open(db, queue, key)?;
+        }
         answers[i] = true;
     }
     db.count(queue, &delta)?;
@@ -259,6 +298,9 @@ pub(super) fn fail(
         if state == State::Dead {
             outcomes::report_number(db, queue, number, Ended::Dead)?;
         }
+        if let Some(key) = &found.key {
+            keys::open(db, queue, key)?;
+        }
         answers.push(Some(state));
     }
     db.count(queue, &delta)?;
@@ -287,6 +329,11 @@ pub(super) fn held(
         }
         found => Ok(found),
     }
+}
+
+/// `None` if it has none, or one that cannot be read.
+fn key_of(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Vec<u8>>> {
+    Ok(row.get_ref(column)?.as_blob().ok().map(<[u8]>::to_vec))
 }
 
 fn numbers(token: Token) -> (i64, i64) {
