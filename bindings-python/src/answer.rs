@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use leaseq::{
-    Counts, DeepReport, Ending, ItemInfo, LightReport, Outcome, Page, Releases, Settings, State,
+    Counts, DeepReport, Ending, ItemInfo, KeyInfo, LightReport, Outcome, Page, Releases, Settings, State,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -30,6 +30,7 @@ pub(crate) enum Answer {
     Flags(Vec<bool>),
     Info(Option<Box<ItemInfo>>),
     Infos(Vec<Option<ItemInfo>>),
+    Keys(Vec<KeyInfo>),
     Light(LightReport),
     Names(Vec<String>),
     Nothing,
@@ -77,6 +78,10 @@ impl Answer {
                     Some(info) => info_value(py, info),
                     None => Ok(py.None().into_bound(py)),
                 });
+                values.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?
+            }
+            Answer::Keys(keys) => {
+                let values = keys.into_iter().map(|key| key_value(py, key));
                 values.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?
             }
             Answer::Light(report) => {
@@ -140,11 +145,17 @@ fn counts_value(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {
         counts.dead,
         counts.completed,
         counts.cancelled,
+        counts.held,
         counts.oldest_ready.map(|age| age.as_secs_f64()),
         counts.paused,
         counts.rate_limited,
         totals,
     ))
+}
+
+fn key_value(py: Python<'_>, key: KeyInfo) -> PyResult<Bound<'_, PyAny>> {
+    let KeyInfo { key, limit, own_limit, leased, .. } = key;
+    value!(py, "KeyInfo")?.call1((id_text(py, &key)?, limit, own_limit, leased))
 }
 
 /// `None` for an item that has not ended.
@@ -172,6 +183,7 @@ fn settings_value(py: Python<'_>, settings: Settings) -> PyResult<Bound<'_, PyAn
         settings.max_retained,
         seconds(settings.max_dead_age),
         seconds(settings.max_retained_age),
+        settings.key_limit,
         rate,
         settings.revision,
         settings.paused,
@@ -202,6 +214,8 @@ fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {
     fields.set_item(intern!(py, "retain"), retain)?;
     let unique = info.unique.map(|key| id_text(py, &key)).transpose()?;
     fields.set_item(intern!(py, "unique"), unique)?;
+    let key = info.key.map(|key| id_text(py, &key)).transpose()?;
+    fields.set_item(intern!(py, "key"), key)?;
     fields.set_item(intern!(py, "expires_at"), info.expires_at.map(expressible))?;
     let progress = info.progress.map(|progress| PyBytes::new(py, &progress));
     fields.set_item(intern!(py, "progress"), progress)?;

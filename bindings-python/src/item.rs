@@ -31,6 +31,8 @@ const SHOWN: usize = 64;
 ///   days. Default: no longer than the item needs it.
 /// - `replace`: replaces an item that has the id or the unique key, unless it is leased. Default: the item is
 ///   not added.
+/// - `key`: 1 to 128 bytes, or text: no more items of a key are leased at the same time than its limit allows, which
+///   is one unless it was set; the others wait. Default: none.
 /// - `expires_in`: the item is dead after this time, 1 ms to 366 days, if it is not leased then and no attempt has
 ///   counted; not shorter than a delay. Default: it does not expire.
 ///
@@ -58,6 +60,7 @@ pub(crate) struct Item {
     /// Whether it replaces another item.
     #[pyo3(get)]
     replace: bool,
+    key: Option<Vec<u8>>,
     expires_in: Option<Duration>,
 }
 
@@ -76,7 +79,8 @@ impl Item {
     #[new]
     #[pyo3(signature = (
         data, *, id=None, priority=None, delay=None, due_at=None, max_attempts=None,
-        retain=None, unique=None, unique_for=None, replace=false, expires_in=None,
+        retain=None, unique=None, unique_for=None, replace=false, key=None,
+        expires_in=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     fn new(
@@ -90,6 +94,7 @@ impl Item {
         unique: Option<&Bound<'_, PyAny>>,
         unique_for: Option<&Bound<'_, PyAny>>,
         replace: bool,
+        key: Option<&Bound<'_, PyAny>>,
         expires_in: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let mut item = leaseq::Item::new(convert::data("data", data)?);
@@ -117,6 +122,7 @@ impl Item {
         let max_attempts = max_attempts.map(limit).transpose()?;
         let unique = unique.map(|key| convert::key("a unique key", key)).transpose()?;
         let unique = unique.map(Cow::into_owned);
+        let key = key.map(|key| convert::key("a key", key)).transpose()?.map(Cow::into_owned);
         item = item.priority(priority as u8).delay(delay).retain(retain).unique_for(unique_for);
         if let Some(due_at) = due_at {
             item = item.due_at(due_at);
@@ -126,6 +132,9 @@ impl Item {
         }
         if let Some(key) = &unique {
             item = item.unique(key);
+        }
+        if let Some(key) = &key {
+            item = item.key(key);
         }
         if replace {
             item = item.replace();
@@ -143,6 +152,7 @@ impl Item {
             unique,
             unique_for,
             replace,
+            key,
             expires_in,
         })
     }
@@ -211,6 +221,18 @@ impl Item {
         self.unique_for.as_secs_f64()
     }
 
+    /// The key, if there is one, as text like the id.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.key.as_ref().map(|key| convert::id_text(py, key)).transpose()
+    }
+
+    /// The key as bytes.
+    #[getter]
+    fn key_bytes(&self) -> Option<&[u8]> {
+        self.key.as_deref()
+    }
+
     /// After which time the item is dead if it is not leased, in seconds, if that was given.
     #[getter]
     fn expires_in(&self) -> Option<f64> {
@@ -256,6 +278,9 @@ impl Item {
         if self.replace {
             text += ", replace=True";
         }
+        if let Some(key) = self.key(py)? {
+            text += &format!(", key={}", key.repr()?);
+        }
         if let Some(time) = self.expires_in() {
             text += &format!(", expires_in={time:?}");
         }
@@ -276,6 +301,7 @@ impl Item {
         options.set_item("unique", self.unique_bytes())?;
         options.set_item("unique_for", self.unique_for())?;
         options.set_item("replace", self.replace)?;
+        options.set_item("key", self.key_bytes())?;
         options.set_item("expires_in", self.expires_in())?;
         Ok((PyTuple::new(py, [self.data(py)])?, options))
     }

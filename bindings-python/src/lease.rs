@@ -118,6 +118,18 @@ impl Lease {
         Ok(self.look(py)?.max_attempts())
     }
 
+    /// The item's key, if it has one, as text like the id.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.look(py)?.key().map(|key| convert::id_text(py, key)).transpose()
+    }
+
+    /// The item's key as bytes.
+    #[getter]
+    fn key_bytes(&self, py: Python<'_>) -> PyResult<Option<&[u8]>> {
+        Ok(self.look(py)?.key())
+    }
+
     /// 0 to 9.
     #[getter]
     fn priority(&self, py: Python<'_>) -> PyResult<u32> {

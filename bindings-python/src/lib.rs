@@ -20,6 +20,7 @@ mod error;
 mod gathered;
 mod inbox;
 mod item;
+mod keys;
 mod lease;
 mod lease_args;
 mod leasing;

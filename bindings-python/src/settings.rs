@@ -1,6 +1,6 @@
 //! Settings of a queue, and pausing it.
 
-use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT, MAX_RATE};
+use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT, MAX_KEY_LIMIT, MAX_RATE};
 use leaseq::{PauseOptions, Rate, SettingsChange};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -12,6 +12,7 @@ use crate::queue::{Caller, Queue, Reply};
 
 /// The arguments of `configure`. `...` for what is not given: `None` removes a setting.
 type Given<'py> = (
+    Bound<'py, PyAny>,
     Bound<'py, PyAny>,
     Bound<'py, PyAny>,
     Bound<'py, PyAny>,
@@ -52,7 +53,8 @@ fn read_rate(value: &Bound<'_, PyAny>) -> PyResult<Rate> {
 }
 
 fn change(given_values: &Given<'_>) -> PyResult<SettingsChange> {
-    let (attempts, retain, dead, retained, dead_age, retained_age, rate, revision) = given_values;
+    let (attempts, retain, dead, retained, dead_age, retained_age, key_limit, rate, revision) =
+        given_values;
     let kept = |what: &'static str| {
         move |value: &Bound<'_, PyAny>| {
             Ok(u64::from(convert::number(what, value, 1, MAX_KEPT as u32)?))
@@ -77,6 +79,10 @@ fn change(given_values: &Given<'_>) -> PyResult<SettingsChange> {
     }
     if let Some(most) = given(retained_age, |value| convert::duration("max_retained_age", value))? {
         change = change.max_retained_age(most);
+    }
+    let limit = |value: &Bound<'_, PyAny>| convert::number("key_limit", value, 1, MAX_KEY_LIMIT);
+    if let Some(limit) = given(key_limit, limit)? {
+        change = change.key_limit(limit);
     }
     if let Some(rate) = given(rate, read_rate)? {
         change = change.rate(rate);

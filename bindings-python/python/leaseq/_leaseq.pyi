@@ -4,7 +4,7 @@
 
 import os
 from asyncio import AbstractEventLoop, Future
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, final, overload
@@ -19,6 +19,7 @@ from ._values import (
     Ending,
     ItemId,
     ItemInfo,
+    KeyInfo,
     LightReport,
     Outcome,
     Page,
@@ -62,6 +63,7 @@ class Item:
         unique: ItemId | None = None,
         unique_for: Seconds | None = None,
         replace: bool = False,
+        key: ItemId | None = None,
         expires_in: Seconds | None = None,
     ) -> Item: ...
     @classmethod
@@ -78,6 +80,7 @@ class Item:
         unique: ItemId | None = None,
         unique_for: Seconds | None = None,
         replace: bool = False,
+        key: ItemId | None = None,
         expires_in: Seconds | None = None,
     ) -> Item: ...
     @property
@@ -104,6 +107,10 @@ class Item:
     def unique_for(self) -> float: ...
     @property
     def replace(self) -> bool: ...
+    @property
+    def key(self) -> str | None: ...
+    @property
+    def key_bytes(self) -> bytes | None: ...
     @property
     def expires_in(self) -> float | None: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -134,6 +141,10 @@ class Lease:
     def expiries(self) -> int: ...
     @property
     def max_attempts(self) -> int | None: ...
+    @property
+    def key(self) -> str | None: ...
+    @property
+    def key_bytes(self) -> bytes | None: ...
     @property
     def priority(self) -> int: ...
     @property
@@ -586,6 +597,16 @@ class Queue:
     def settings(self, bridge: None) -> Settings: ...
     @overload
     def settings(self, bridge: LoopBridge) -> Future[Settings]: ...
+    @overload
+    def set_key_limits(self, bridge: None, limits: Mapping[ItemId, int | None]) -> None: ...
+    @overload
+    def set_key_limits(
+        self, bridge: LoopBridge, limits: Mapping[ItemId, int | None]
+    ) -> Future[None]: ...
+    @overload
+    def get_keys(self, bridge: None, keys: Iterable[ItemId]) -> _list[KeyInfo]: ...
+    @overload
+    def get_keys(self, bridge: LoopBridge, keys: Iterable[ItemId]) -> Future[_list[KeyInfo]]: ...
     @overload
     def pause(self, bridge: None, duration: Seconds | None) -> None: ...
     @overload

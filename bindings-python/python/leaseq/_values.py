@@ -50,6 +50,8 @@ class State(str, Enum):
     """Completed, and kept for the time that it is retained."""
     CANCELLED = "cancelled"
     """Cancelled, and kept for the time that it is retained."""
+    HELD = "held"
+    """Would be ready, but as many items of its key are leased as may be."""
 
     def __str__(self) -> str:
         return self.value
@@ -156,7 +158,7 @@ class ItemInfo:
     """On the server's clock, in UTC; at the latest 9999-12-31, the end of `datetime`."""
     at: datetime | None
     """The deadline of the lease, when the item is due, when it died, or until when it is retained;
-    `None` for ready items."""
+    `None` for ready and held items."""
     ended_at: datetime | None
     """When a retained item ended; `None` for others."""
     result: bytes | None
@@ -166,6 +168,8 @@ class ItemInfo:
     not at all."""
     unique: str | None
     """The unique key as text, like the id; `None` if it has none."""
+    key: str | None
+    """The key as text, like the id; `None` if it has none."""
     expires_at: datetime | None
     """When the item is dead if it is not leased then; `None`: never, because it was added without
     `expires_in`, an attempt of it has counted, or it has ended."""
@@ -184,6 +188,11 @@ class ItemInfo:
     def unique_bytes(self) -> bytes | None:
         """The unique key as bytes."""
         return None if self.unique is None else self.unique.encode("utf-8", "surrogateescape")
+
+    @property
+    def key_bytes(self) -> bytes | None:
+        """The key as bytes."""
+        return None if self.key is None else self.key.encode("utf-8", "surrogateescape")
 
     def json(self) -> Any:  # noqa: ANN401 - JSON is anything
         """Read the data as JSON. Raises `InvalidError` if it is no JSON."""
@@ -253,6 +262,9 @@ class Counts:
     """Completed items that are retained."""
     cancelled: int
     """Cancelled items that are retained."""
+    held: int
+    """Items that wait until fewer of their key are leased; one of which no lease has found yet that
+    its key is full counts as ready."""
     oldest_ready: float | None
     """For how many seconds the oldest ready item has been ready; `None` if none is ready."""
     paused: bool
@@ -290,6 +302,8 @@ class Settings:
     """Dead items are removed after this time; `None`: they stay."""
     max_retained_age: float | None
     """The longest time for which an item is retained; `None`: there is no limit."""
+    key_limit: int
+    """How many items of a key are leased at the same time, unless it has a limit of its own."""
     rate: Rate | None
     """How many leases the queue gives in a time; `None`: there is no limit."""
     revision: int
@@ -302,11 +316,31 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyInfo:
+    """A key of items, as `get_keys` shows it."""
+
+    key: str
+    """The key as text, like an id."""
+    limit: int
+    """How many of its items may be leased at the same time."""
+    own_limit: bool
+    """Whether the limit is its own, and not that of the queue."""
+    leased: int
+    """How many of its items are leased now; more than the limit after that was lowered. Leases that
+    have expired count until somebody leases or cleans."""
+
+    @property
+    def key_bytes(self) -> bytes:
+        """The key as bytes."""
+        return self.key.encode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """A page of `Queue.list`."""
 
     items: list[ItemInfo]
-    """In the order of leasing (ready ones) or of time (the others), or in the opposite order."""
+    """In the order of leasing (ready and held ones) or of time (the others), or in the opposite order."""
     cursor: str | None
     """Pass it to `list` for the next page; `None` at the end."""
     examined: int
