@@ -18,7 +18,8 @@ import type {
 type ItemFields = ItemOptions & { data?: Data; json?: unknown }
 
 const CHANGEABLE = ['data', 'json', 'id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts']
-const ITEM = new Set([...CHANGEABLE, 'retainMs', 'unique', 'uniqueForMs', 'replace', 'expiresInMs'])
+const REST = ['retainMs', 'unique', 'uniqueForMs', 'replace', 'expiresInMs', 'key']
+const ITEM = new Set([...CHANGEABLE, ...REST])
 const REVISION = new Set([...CHANGEABLE, 'ifGeneration'])
 const KEEP_ALIVE = new Set(['limitMs'])
 
@@ -60,16 +61,17 @@ type Options = [
   uniqueForMs?: number | undefined,
   replace?: boolean,
   expiresInMs?: number | undefined,
+  key?: Id | undefined,
 ]
 /** How many fields the native half takes for an item. */
-export const FIELDS = 11
+export const FIELDS = 12
 
 /** The fields of an item; the options only if one of them is set. */
 export function fields(item: Data | Item): [...Plain, ...Options] {
   if (isData(item)) return [bytes('data', item)]
   const given = known(item, 'an item', ITEM)
   const { data, json: value, id, priority, delayMs, dueAtMs, maxAttempts } = given as ItemFields
-  const { retainMs, unique, uniqueForMs, replace, expiresInMs } = given
+  const { retainMs, unique, uniqueForMs, replace, expiresInMs, key } = given
   if (value !== undefined && data !== undefined) throw invalid('an item has data or json, not both')
   const plain: Plain = [
     value === undefined ? bytes('data', data) : json(value),
@@ -78,7 +80,8 @@ export function fields(item: Data | Item): [...Plain, ...Options] {
   const delayed = delayMs !== undefined || dueAtMs !== undefined
   const outlives = retainMs !== undefined || unique !== undefined || uniqueForMs !== undefined
   const other = priority !== undefined || maxAttempts !== undefined || replace !== undefined
-  if (!delayed && !outlives && !other && expiresInMs === undefined) return plain
+  const limits = expiresInMs !== undefined || key !== undefined
+  if (!delayed && !outlives && !other && !limits) return plain
   return [
     ...plain,
     optionalNumber('priority', priority),
@@ -90,6 +93,7 @@ export function fields(item: Data | Item): [...Plain, ...Options] {
     optionalNumber('uniqueForMs', uniqueForMs),
     flag('replace', replace),
     optionalNumber('expiresInMs', expiresInMs),
+    key === undefined ? undefined : bytes('key', key),
   ]
 }
 
@@ -181,6 +185,7 @@ const SETTINGS = [
   'maxRetained',
   'maxDeadAgeMs',
   'maxRetainedAgeMs',
+  'keyLimit',
 ] as const
 const SETTING_NAMES: ReadonlySet<string> = new Set([...SETTINGS, 'rate'])
 const RATE = ['count', 'periodMs', 'burst'] as const
@@ -203,5 +208,21 @@ function rateFields(rate: SettingsChange['rate']): (number | undefined)[] {
     number('count', given.count),
     number('periodMs', given.periodMs),
     optionalNumber('burst', given.burst),
+  ]
+}
+
+/** Keys and their limits, as the native half takes them; `null`: that of the queue. */
+export function keyLimits(
+  limits: Iterable<readonly [Id, number | null]>,
+): [Id[], (number | null)[]] {
+  const pairs = list('limits', limits)
+  for (const pair of pairs) {
+    if (!Array.isArray(pair) || pair.length !== 2) {
+      throw invalid('limits must be pairs of a key and a limit')
+    }
+  }
+  return [
+    pairs.map(([key]) => bytes('key', key)),
+    pairs.map(([, limit]) => (limit === null ? null : number('limit', limit))),
   ]
 }

@@ -48,7 +48,7 @@ export class ItemInfo {
   readonly addedAtMs!: number
   /**
    * When the lease expires, the delay ends, the item died, or until when it is retained, in ms since
-   * 1970; `null` for ready items.
+   * 1970; `null` for ready and held items.
    */
   readonly atMs!: number | null
   /** When a retained item ended, in ms since 1970; `null` for others. */
@@ -67,6 +67,10 @@ export class ItemInfo {
   readonly unique: string | null
   /** The exact unique key; `null` if it has none. */
   readonly uniqueBytes: Buffer | null
+  /** The key as text, like the id; `null` if it has none. */
+  readonly key: string | null
+  /** The exact key; `null` if it has none. */
+  readonly keyBytes: Buffer | null
   /**
    * When the item is dead if it is not leased then, in ms since 1970; `null`: never, because it was
    * added without `expiresInMs`, an attempt of it has counted, or it has ended.
@@ -74,7 +78,8 @@ export class ItemInfo {
   readonly expiresAtMs!: number | null
 
   /** @internal */
-  constructor(about: Record<string, unknown>, { id, data, result, unique, progress }: ItemBytes) {
+  constructor(about: Record<string, unknown>, bytes: ItemBytes) {
+    const { id, data, result, unique, progress, key } = bytes
     this.id = id.toString()
     this.idBytes = id
     this.data = data
@@ -82,6 +87,8 @@ export class ItemInfo {
     this.progress = progress
     this.unique = unique && unique.toString()
     this.uniqueBytes = unique
+    this.key = key && key.toString()
+    this.keyBytes = key
     Object.assign(this, about)
   }
 
@@ -100,7 +107,7 @@ export class ItemInfo {
 
 /** A page of items in one state. */
 export interface Page {
-  /** Ready items in the order of leasing, others by time, or in the opposite order. */
+  /** Ready and held items in the order of leasing, others by time, or in the opposite order. */
   items: ItemInfo[]
   /** Where the next page begins; `null` at the end. */
   cursor: string | null

@@ -100,6 +100,16 @@ export class Lease {
     return this.#state.holder.id(this.#state.index)
   }
 
+  /** The item's key as text; `null` if it has none. Invalid UTF-8 becomes U+FFFD. */
+  get key(): string | null {
+    return this.keyBytes?.toString() ?? null
+  }
+
+  /** The item's exact key; `null` if it has none. */
+  get keyBytes(): Buffer | null {
+    return this.#state.holder.key(this.#state.index)
+  }
+
   /** The item's data. */
   get data(): Buffer {
     const state = this.#state

@@ -2,7 +2,7 @@
 import type { NativeQueue } from '../native.js'
 import { CALL, call } from './calls'
 import { bytes, flag, list, message, optionalNumber, text } from './check'
-import { generations, idList, listed, revisionFields, settingsFields } from './input'
+import { generations, idList, keyLimits, listed, revisionFields, settingsFields } from './input'
 import { type ItemInfo, type Page, readItems, readPage } from './item'
 import type {
   BuryOptions,
@@ -13,6 +13,7 @@ import type {
   DeepReport,
   GetOptions,
   Id,
+  KeyInfo,
   LightReport,
   ListOptions,
   PauseOptions,
@@ -145,7 +146,7 @@ export abstract class OperatorQueue {
   }
 
   /**
-   * Makes items dead that are ready or delayed, whatever their limit of attempts. False for an item
+   * Makes items dead that are ready, held or delayed, whatever their limit of attempts. False for an item
    * that does not exist, is leased, is dead, or is of another generation than `ifGeneration` says.
    * A buried item is a new generation: an earlier holder of a lease can no longer complete it.
    */
@@ -218,6 +219,43 @@ export abstract class OperatorQueue {
   /** The settings of this queue, and whether it is paused. */
   settings(options?: CallOptions): Promise<Settings> {
     return call(this.native, { options, names: CALL }, (native) => (slot) => native.settings(slot))
+  }
+
+  /**
+   * Gives keys limits of their own, 1 to 1,000: so many items of each are leased at the same time.
+   * `null`: the limit of the queue again. Up to 1,000 keys change in one atomic step. A limit stays
+   * when no item has its key any more. A lower limit takes no lease away: until enough of them have
+   * ended, the key gets none.
+   */
+  setKeyLimits(
+    limits: Iterable<readonly [Id, number | null]>,
+    options?: CallOptions,
+  ): Promise<void> {
+    return call(this.native, { options, names: CALL }, (native) => {
+      const [keys, most] = keyLimits(limits)
+      return (slot) => native.setKeyLimits(slot, keys, most)
+    })
+  }
+
+  /**
+   * The limits of keys, and how many items of each are leased now; the results are in the order of
+   * the keys. It works in steps of up to 1,000 keys.
+   */
+  getKeys(keys: Iterable<Id>, options?: CallOptions): Promise<KeyInfo[]> {
+    let all: Buffer[] = []
+    const read = (numbers: Float64Array): KeyInfo[] =>
+      all.map((keyBytes, i) => ({
+        key: keyBytes.toString(),
+        keyBytes,
+        limit: numbers[3 * i]!,
+        ownLimit: numbers[3 * i + 1] === 1,
+        leased: numbers[3 * i + 2]!,
+      }))
+    return call(this.native, { options, names: CALL, read }, (native) => {
+      all = list('keys', keys).map((key) => Buffer.from(bytes('key', key)))
+      const wanted = [...all]
+      return (slot) => native.getKeys(slot, wanted)
+    })
   }
 
   /**

@@ -23,7 +23,7 @@ const COMPLETE_MANY = new Set(['strict', 'retainMs', 'results', 'signal'])
 const RELEASE = new Set(['delayMs', 'reason', 'signal'])
 const FAIL = new Set(['delayMs', 'dead', 'signal'])
 /** In the order of their numbers in the native half. */
-const STATES: State[] = ['ready', 'delayed', 'leased', 'dead', 'completed', 'cancelled']
+const STATES: State[] = ['ready', 'delayed', 'leased', 'dead', 'completed', 'cancelled', 'held']
 
 /** The part of `Queue` that settles and extends leases. */
 export abstract class SettleQueue extends OperatorQueue {

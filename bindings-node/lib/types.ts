@@ -44,6 +44,11 @@ export interface ItemOptions {
    */
   replace?: boolean
   /**
+   * A key, 1 to 128 bytes: no more items of a key are leased at the same time than its limit allows,
+   * which is one unless it was set. The others wait, and hold up no other key. Default: none.
+   */
+  key?: Id
+  /**
    * The item is dead after this time, 1 ms to 366 days, if it is not leased then and no attempt has
    * counted; not shorter than a delay. Default: it does not expire.
    */
@@ -207,8 +212,11 @@ export interface RevisionFields {
 /** A change of one of many items. */
 export type Revision = RevisionFields & { id: Id }
 
-/** The state an item is in; exactly one at a time. */
-export type State = 'ready' | 'delayed' | 'leased' | 'dead' | 'completed' | 'cancelled'
+/**
+ * The state an item is in; exactly one at a time. `held`: it would be ready, but as many items of
+ * its key are leased as may be.
+ */
+export type State = 'ready' | 'delayed' | 'leased' | 'dead' | 'completed' | 'cancelled' | 'held'
 
 /** How a lease ended without completion: with `fail`, or it expired and was reclaimed. */
 export type EndingKind = 'failed' | 'expired'
@@ -320,6 +328,11 @@ export interface SettingsChange {
   /** The longest time, 1 ms to 366 days, for which items are retained that end from now on. */
   maxRetainedAgeMs?: number | null | undefined
   /**
+   * How many items of a key are leased at the same time, 1 to 1,000, unless it has a limit of its
+   * own (`setKeyLimits`). `null`: 1. A lower limit takes no lease away.
+   */
+  keyLimit?: number | null | undefined
+  /**
    * How many leases the queue gives in a time, to all clients together. When they are used up, items
    * stay ready, and calls that wait get theirs when the next lease is allowed.
    */
@@ -365,6 +378,8 @@ export interface Settings {
   maxDeadAgeMs: number | null
   /** The longest time for which an item is retained; `null`: there is no limit. */
   maxRetainedAgeMs: number | null
+  /** How many items of a key are leased at the same time, unless it has a limit of its own. */
+  keyLimit: number
   /** How many leases the queue gives in a time; `null`: there is no limit. */
   rate: Required<Rate> | null
   /** Goes up with each change; 0: the queue was never configured. A pause is no change. */
@@ -383,6 +398,22 @@ export interface Settings {
   rateLimitedUntilMs: number | null
 }
 
+/** A key of items, as `getKeys` reads it. */
+export interface KeyInfo {
+  /** The key as text. Invalid UTF-8 becomes U+FFFD; `keyBytes` is exact. */
+  key: string
+  keyBytes: Buffer
+  /** How many of its items may be leased at the same time. */
+  limit: number
+  /** Whether the limit is its own, and not that of the queue. */
+  ownLimit: boolean
+  /**
+   * How many of its items are leased now; more than the limit after that was lowered. Leases that
+   * have expired count until somebody leases or cleans.
+   */
+  leased: number
+}
+
 /** Numbers of items by state, and other figures for operators. */
 export interface Counts {
   ready: number
@@ -398,6 +429,11 @@ export interface Counts {
   completed: number
   /** Cancelled items that are retained. */
   cancelled: number
+  /**
+   * Items that wait until fewer of their key are leased; one of which no lease has found yet that its
+   * key is full counts as ready.
+   */
+  held: number
   /** How long the oldest ready item has been ready; `null` if none is. */
   oldestReadyMs: number | null
   /** Whether leasing is paused. */

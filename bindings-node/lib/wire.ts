@@ -25,6 +25,7 @@ export interface ItemBytes {
   readonly data: Buffer
   readonly result: Buffer | null
   readonly unique: Buffer | null
+  readonly key: Buffer | null
   readonly progress: Buffer | null
 }
 
@@ -155,8 +156,8 @@ export class Reader {
     for (let i = 0; i < count; i++) {
       // Evaluated in this order.
       const [id, data, result] = [this.part(), this.part(), this.part()]
-      const [unique, progress] = [this.part(), this.part()]
-      bytes.push({ id: id!, data: data!, result, unique, progress })
+      const [unique, progress, key] = [this.part(), this.part(), this.part()]
+      bytes.push({ id: id!, data: data!, result, unique, progress, key })
     }
     return { about, bytes }
   }

@@ -192,6 +192,7 @@ pub(crate) struct ItemOptions<'a> {
     pub(crate) unique_for_ms: Option<f64>,
     pub(crate) replace: Option<bool>,
     pub(crate) expires_in_ms: Option<f64>,
+    pub(crate) key: Option<Data<'a>>,
 }
 
 impl ItemOptions<'_> {
@@ -216,6 +217,9 @@ impl ItemOptions<'_> {
         if let Some(time) = self.expires_in_ms {
             let time = duration(format_args!("{item}: expires_in"), time)?;
             item = item.expires_in(time);
+        }
+        if let Some(key) = &self.key {
+            item = item.key(bytes(key));
         }
         Ok(if self.replace == Some(true) { item.replace() } else { item })
     }

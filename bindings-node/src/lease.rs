@@ -70,6 +70,13 @@ impl Leases {
         Ok(self.get(index)?.expiries())
     }
 
+    /// As it is; null if there is none.
+    #[napi]
+    pub fn key(&self, index: u32) -> Result<Either<Buffer, Null>> {
+        let key = self.get(index)?.key();
+        Ok(key.map_or(Either::B(Null), |key| Either::A(key.to_vec().into())))
+    }
+
     #[napi]
     pub fn priority(&self, index: u32) -> Result<u8> {
         Ok(self.get(index)?.priority())

@@ -21,6 +21,7 @@ mod failure;
 mod held;
 mod history;
 mod input;
+mod keys;
 mod lease;
 mod outbox;
 mod parts;

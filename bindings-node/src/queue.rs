@@ -65,6 +65,7 @@ impl NativeQueue {
         unique_for_ms: Option<f64>,
         replace: Option<bool>,
         expires_in_ms: Option<f64>,
+        key: Option<Either<String, &[u8]>>,
     ) {
         let options = ItemOptions {
             id,
@@ -77,6 +78,7 @@ impl NativeQueue {
             unique_for_ms,
             replace,
             expires_in_ms,
+            key,
         };
         let item = options.apply(Item::new(bytes(&data)));
         self.call(call, item, |queue, item| async move {
@@ -280,7 +282,7 @@ impl NativeQueue {
 }
 
 /// How many fields an item has.
-const FIELDS: usize = 11;
+const FIELDS: usize = 12;
 
 fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {
     let number = |place| Ok::<_, napi::Error>(fields.get::<Option<f64>>(place)?.flatten());
@@ -305,6 +307,7 @@ fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> 
             unique_for_ms: number(first + 8)?,
             replace: fields.get::<Option<bool>>(first + 9)?.flatten(),
             expires_in_ms: number(first + 10)?,
+            key: given(first + 11)?,
         };
         match options.apply(item) {
             Ok(item) => items.push(item),
@@ -315,6 +318,6 @@ fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> 
 }
 
 /// Ids of a call that goes on after it.
-fn copied(ids: &[Data<'_>]) -> Vec<Vec<u8>> {
+pub(crate) fn copied(ids: &[Data<'_>]) -> Vec<Vec<u8>> {
     ids.iter().map(|id| bytes(id).to_vec()).collect()
 }

@@ -1,6 +1,6 @@
 //! Settings of a queue, and pausing it.
 
-use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT, MAX_RATE};
+use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT, MAX_KEY_LIMIT, MAX_RATE};
 use leaseq::{PauseOptions, Rate, Settings, SettingsChange};
 use napi_derive::napi;
 use serde_json::{Value, json};
@@ -95,12 +95,17 @@ fn change(
         change = change.max_retained_age(time("max_retained_age", 5)?);
     }
     if named(6) {
+        let limits = format!("a whole number between 1 and {MAX_KEY_LIMIT}");
+        let limit = value(6).map(|limit| whole::<u32>("key_limit", limit, &limits));
+        change = change.key_limit(limit.transpose()?);
+    }
+    if named(7) {
         let number = |what: &str, place| {
             let limits = format!("a whole number between 1 and {MAX_RATE}");
             value(place).map(|number| whole::<u32>(what, number, &limits)).transpose()
         };
-        let (count, burst) = (number("a rate of", 6)?, number("the burst of a rate of", 8)?);
-        let period = time("the period of a rate", 7)?;
+        let (count, burst) = (number("a rate of", 7)?, number("the burst of a rate of", 9)?);
+        let period = time("the period of a rate", 8)?;
         let rate = count.zip(period).map(|(count, period)| Rate::new(count, period));
         change = change.rate(rate.map(|rate| burst.into_iter().fold(rate, Rate::burst)));
     }
@@ -120,6 +125,7 @@ fn about(settings: &Settings) -> Value {
         "maxRetained": settings.max_retained,
         "maxDeadAgeMs": time(settings.max_dead_age),
         "maxRetainedAgeMs": time(settings.max_retained_age),
+        "keyLimit": settings.key_limit,
         "rate": settings.rate.map(|rate| json!({
             "count": rate.count,
             "periodMs": rate.period.as_millis() as f64,

@@ -10,7 +10,7 @@
 //! | 5 JSON | its length | the text |
 //! | 6 an error | its length | the text, an object |
 //! | 7 leases | how many; for each: holder, index, length of the id, of the data (-1: not here) | ids and data in turn |
-//! | 8 items | length of the JSON, how many; for each: lengths of the id (-1: no item, null in the JSON), the data, the result, the unique key and the progress (-1: none) | the JSON, then these in turn |
+//! | 8 items | length of the JSON, how many; for each: lengths of the id (-1: no item, null in the JSON), the data, the result, the unique key, the progress and the key (-1: none) | the JSON, then these in turn |
 //! | 9 cancelled | | |
 //! | 11 outcomes | how many; for each: 0 not ended, 1 completed, 2 dead, 3 cancelled, 4 removed, 5 gone, 6 an error of the call; length of the result or the error (-1: none) | results and errors, the last as for 6 |
 //! | 10 completed and leased | how many were completed, 0 or 1 for each; then as 7 | as 7 |
@@ -153,9 +153,11 @@ impl ReplyBuffer {
         self.text(8.0, &json!({ "items": about, "cursor": cursor, "examined": examined }));
         self.numbers.push(items.len() as f64);
         for item in items {
-            let parts = item.as_ref().map_or([None; 5], |item| {
-                let ItemInfo { id, data, result, unique, progress, .. } = item;
-                [Some(id), Some(data), result.as_ref(), unique.as_ref(), progress.as_ref()]
+            let parts = item.as_ref().map_or([None; 6], |item| {
+                let ItemInfo { id, data, result, unique, progress, key, .. } = item;
+                let others = [result, unique, progress, key].map(Option::as_ref);
+                let [result, unique, progress, key] = others;
+                [Some(id), Some(data), result, unique, progress, key]
             });
             for part in parts {
                 self.numbers.push(part.map_or(-1.0, |part| part.len() as f64));

@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use leaseq::{
-    Counts, DeepReport, Ending, ItemInfo, KeyInfo, LightReport, Outcome, Page, Releases, Settings, State,
+    Counts, DeepReport, Ending, ItemInfo, KeyInfo, LightReport, Outcome, Page, Releases, Settings,
+    State,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
