@@ -117,6 +117,11 @@
 #define LEASEQ_MAX_REASON 128
 
 /**
+ * Longest key, in bytes.
+ */
+#define LEASEQ_MAX_KEY 128
+
+/**
  * Longest unique key, in bytes.
  */
 #define LEASEQ_MAX_UNIQUE 512
@@ -200,6 +205,10 @@ typedef enum {
      * Cancelled, and kept for the time that it is retained.
      */
     LEASEQ_STATE_CANCELLED = 6,
+    /**
+     * Would be ready, but as many items of its key are leased as may be.
+     */
+    LEASEQ_STATE_HELD = 7,
 } leaseq_state;
 
 /**
@@ -303,6 +312,10 @@ typedef enum {
      * See leaseq_settings_options_set_rate().
      */
     LEASEQ_SETTING_RATE = 7,
+    /**
+     * See leaseq_settings_options_set_key_limit().
+     */
+    LEASEQ_SETTING_KEY_LIMIT = 8,
 } leaseq_setting;
 
 /**
@@ -491,6 +504,24 @@ typedef struct {
 } leaseq_light_report;
 
 /**
+ * A limit for a key.
+ */
+typedef struct {
+    /**
+     * The key, 1 to 128 arbitrary bytes.
+     */
+    const void *key;
+    /**
+     * Their number.
+     */
+    size_t key_len;
+    /**
+     * How many of its items are leased at the same time, 1 to 1,000; 0: as many as the queue says.
+     */
+    uint32_t limit;
+} leaseq_key_limit;
+
+/**
  * Bytes that belong to the caller.
  */
 typedef struct {
@@ -503,6 +534,25 @@ typedef struct {
      */
     size_t len;
 } leaseq_bytes;
+
+/**
+ * A key of items, as leaseq_queue_get_keys() reads it.
+ */
+typedef struct {
+    /**
+     * How many of its items may be leased at the same time.
+     */
+    uint64_t limit;
+    /**
+     * Whether the limit is its own, and not that of the queue: 1 or 0.
+     */
+    uint64_t own_limit;
+    /**
+     * How many of its items are leased now; more than the limit after that was lowered. Leases that
+     * have expired count until somebody leases or cleans.
+     */
+    uint64_t leased;
+} leaseq_key_info;
 
 /**
  * Numbers of items by state, and other figures for operators. Later versions may append fields.
@@ -590,6 +640,11 @@ typedef struct {
      * ready.
      */
     uint64_t rate_limited;
+    /**
+     * Items that wait until fewer of their key are leased; one of which no lease has found yet that its
+     * key is full counts as ready.
+     */
+    uint64_t held;
 } leaseq_counts;
 
 /**
@@ -651,6 +706,10 @@ typedef struct {
      * rate.
      */
     int64_t rate_limited_until_ms;
+    /**
+     * How many items of a key are leased at the same time, unless it has a limit of its own.
+     */
+    uint64_t key_limit;
 } leaseq_settings;
 
 #ifdef __cplusplus
@@ -1252,7 +1311,7 @@ int64_t leaseq_item_info_added_at_ms(const leaseq_item_info *info);
 
 /**
  * When the lease expires, the delay ends, the item died, or it will no longer be retained, in ms
- * since 1970 on the server's clock; -1 for ready items and for NULL.
+ * since 1970 on the server's clock; -1 for ready and held items and for NULL.
  */
 int64_t leaseq_item_info_at_ms(const leaseq_item_info *info);
 
@@ -1298,6 +1357,17 @@ const char *leaseq_item_info_unique(const leaseq_item_info *info);
  * Number of bytes of the unique key.
  */
 size_t leaseq_item_info_unique_len(const leaseq_item_info *info);
+
+/**
+ * The key: arbitrary bytes, not followed by a NUL. NULL if it has none, and for NULL. Lives as long
+ * as `info`.
+ */
+const char *leaseq_item_info_key(const leaseq_item_info *info);
+
+/**
+ * Number of bytes of the key.
+ */
+size_t leaseq_item_info_key_len(const leaseq_item_info *info);
 
 /**
  * When the item is dead if it is not leased then, in ms since 1970 on the server's clock; -1 if
@@ -1410,6 +1480,17 @@ leaseq_status leaseq_item_options_set_unique(leaseq_item_options *options,
                                              leaseq_error **error);
 
 /**
+ * Gives the item this key: 1 to 128 arbitrary bytes, which are copied. No more items of a key are
+ * leased at the same time than its limit allows, which is one unless it was set; the others wait,
+ * and hold up no other key. Default, also set by NULL with length 0: none.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a key over 128 bytes.
+ */
+leaseq_status leaseq_item_options_set_key(leaseq_item_options *options,
+                                          const void *key,
+                                          size_t key_len,
+                                          leaseq_error **error);
+
+/**
  * How long the unique key stays taken from the add on, even if the item ends before, at most 366
  * days. Default: 0 ms, no longer than the item needs it.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
@@ -1440,6 +1521,30 @@ leaseq_status leaseq_item_options_set_expires_in_ms(leaseq_item_options *options
  * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
  */
 void leaseq_item_options_free(leaseq_item_options **options);
+
+/**
+ * Gives `count` keys limits of their own. Up to 1,000 keys change in one atomic step. A limit stays
+ * when no item has its key any more. A lower limit takes no lease away: until enough of them have
+ * ended, the key gets none.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a key outside 1 to 128 bytes or a limit over 1,000, and
+ * nothing has changed then; an error of every operation.
+ */
+leaseq_status leaseq_queue_set_key_limits(const leaseq_queue *queue,
+                                          const leaseq_key_limit *limits,
+                                          size_t count,
+                                          leaseq_error **error);
+
+/**
+ * Reads the limits of `count` keys, and how many items of each are leased now; `infos`, an array of
+ * `count`, receives them in the order of the keys. This works in steps of up to 1,000 keys.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a key outside 1 to 128 bytes; an error of every
+ * operation; then all of `infos` are zero.
+ */
+leaseq_status leaseq_queue_get_keys(const leaseq_queue *queue,
+                                    const leaseq_bytes *keys,
+                                    size_t count,
+                                    leaseq_key_info *infos,
+                                    leaseq_error **error);
 
 /**
  * The item's id: arbitrary bytes, not followed by a NUL. NULL for NULL. Lives as long as the
@@ -1482,6 +1587,17 @@ uint32_t leaseq_lease_expiries(const leaseq_lease *lease);
  * The limit of attempts; 0 for no limit.
  */
 uint32_t leaseq_lease_max_attempts(const leaseq_lease *lease);
+
+/**
+ * The item's key: arbitrary bytes, not followed by a NUL. NULL if it has none, and for NULL. Lives as
+ * long as the lease.
+ */
+const char *leaseq_lease_key(const leaseq_lease *lease);
+
+/**
+ * Number of bytes of the key.
+ */
+size_t leaseq_lease_key_len(const leaseq_lease *lease);
 
 /**
  * Priority, 0 to 9.
@@ -2085,6 +2201,16 @@ leaseq_status leaseq_settings_options_set_rate(leaseq_settings_options *options,
                                                int64_t period_ms,
                                                uint32_t burst,
                                                leaseq_error **error);
+
+/**
+ * How many items of a key are leased at the same time, 1 to 1,000, unless it has a limit of its own;
+ * see leaseq_queue_set_key_limits(). A lower limit takes no lease away. Checked by
+ * leaseq_queue_configure().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_settings_options_set_key_limit(leaseq_settings_options *options,
+                                                    uint32_t key_limit,
+                                                    leaseq_error **error);
 
 /**
  * Removes this ::leaseq_setting from the queue, which then is as if it had never been set.

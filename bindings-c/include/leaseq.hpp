@@ -156,6 +156,8 @@ struct ItemOptions {
     /** Only one item of the queue may have this key. */
     std::optional<std::string_view> unique = std::nullopt;
     milliseconds unique_for{0};
+    /** No more items of a key are leased at the same time than its limit allows. */
+    std::optional<std::string_view> key = std::nullopt;
     /** Take the place of an item with the id or the key, unless that is leased. */
     bool replace = false;
     /** The item is dead after this time if it is not leased then; without it: never. */
@@ -252,6 +254,12 @@ class Queue {
             const leaseq_bytes key = bytes(*options.unique);
             check([&](leaseq_error **error) {
                 return leaseq_item_options_set_unique(made, key.data, key.len, error);
+            });
+        }
+        if (options.key) {
+            const leaseq_bytes key = bytes(*options.key);
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_key(made, key.data, key.len, error);
             });
         }
         check([&](leaseq_error **error) {

@@ -50,6 +50,7 @@ impl leaseq_item {
             item = options.max_attempts.into_iter().fold(item, Item::max_attempts);
             item = item.retain(options.retain).unique_for(options.unique_for);
             item = options.unique.iter().fold(item, Item::unique);
+            item = options.key.iter().fold(item, Item::key);
             item = if options.replace { item.replace() } else { item };
             item = options.expires_in.into_iter().fold(item, Item::expires_in);
         }

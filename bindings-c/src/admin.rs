@@ -17,6 +17,7 @@ pub(crate) fn state(number: i32) -> Result<State> {
         4 => Ok(State::Dead),
         5 => Ok(State::Completed),
         6 => Ok(State::Cancelled),
+        7 => Ok(State::Held),
         _ => Err(Failure::invalid(format_args!("{number} is not a state of an item"))),
     }
 }

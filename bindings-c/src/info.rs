@@ -52,6 +52,7 @@ pub(crate) fn state_of(state: State) -> leaseq_state {
         State::Dead => leaseq_state::LEASEQ_STATE_DEAD,
         State::Completed => leaseq_state::LEASEQ_STATE_COMPLETED,
         State::Cancelled => leaseq_state::LEASEQ_STATE_CANCELLED,
+        State::Held => leaseq_state::LEASEQ_STATE_HELD,
         _ => leaseq_state::LEASEQ_STATE_NONE,
     }
 }
@@ -203,7 +204,7 @@ pub extern "C" fn leaseq_item_info_added_at_ms(info: Option<&leaseq_item_info>) 
 }
 
 /// When the lease expires, the delay ends, the item died, or it will no longer be retained, in ms
-/// since 1970 on the server's clock; -1 for ready items and for NULL.
+/// since 1970 on the server's clock; -1 for ready and held items and for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_at_ms(info: Option<&leaseq_item_info>) -> i64 {
     look(info, -1, |item| item.info.at.map_or(-1, since_epoch))
@@ -258,6 +259,19 @@ pub extern "C" fn leaseq_item_info_unique(info: Option<&leaseq_item_info>) -> *c
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_unique_len(info: Option<&leaseq_item_info>) -> usize {
     look(info, 0, |item| item.info.unique.as_ref().map_or(0, Bytes::len))
+}
+
+/// The key: arbitrary bytes, not followed by a NUL. NULL if it has none, and for NULL. Lives as long
+/// as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_key(info: Option<&leaseq_item_info>) -> *const c_char {
+    look(info, std::ptr::null(), |item| first(item.info.key.as_ref()))
+}
+
+/// Number of bytes of the key.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_key_len(info: Option<&leaseq_item_info>) -> usize {
+    look(info, 0, |item| item.info.key.as_ref().map_or(0, Bytes::len))
 }
 
 /// When the item is dead if it is not leased then, in ms since 1970 on the server's clock; -1 if

@@ -9,6 +9,7 @@ use leaseq::options::{MAX_PRIORITY, MAX_UNIQUE};
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
 use crate::guard;
+use crate::keys;
 use crate::options::{make, set};
 use crate::pointer::{bytes, duration, id};
 
@@ -22,6 +23,7 @@ pub struct leaseq_item_options {
     pub(crate) max_attempts: Option<u32>,
     pub(crate) retain: Duration,
     pub(crate) unique: Option<Vec<u8>>,
+    pub(crate) key: Option<Vec<u8>>,
     pub(crate) unique_for: Duration,
     pub(crate) replace: bool,
     pub(crate) expires_in: Option<Duration>,
@@ -190,6 +192,27 @@ pub unsafe extern "C" fn leaseq_item_options_set_unique(
     unsafe {
         set(options, error, |options| {
             options.unique = optional_key(key, key_len)?.map(<[u8]>::to_vec);
+            Ok(())
+        })
+    }
+}
+
+/// Gives the item this key: 1 to 128 arbitrary bytes, which are copied. No more items of a key are
+/// leased at the same time than its limit allows, which is one unless it was set; the others wait,
+/// and hold up no other key. Default, also set by NULL with length 0: none.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a key over 128 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_key(
+    options: Option<&mut leaseq_item_options>,
+    key: *const c_void,
+    key_len: usize,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            let none = key.is_null() && key_len == 0;
+            options.key = if none { None } else { Some(keys::key(key, key_len)?.to_vec()) };
             Ok(())
         })
     }

@@ -139,6 +139,20 @@ pub extern "C" fn leaseq_lease_max_attempts(lease: Option<&leaseq_lease>) -> u32
     ask(lease, 0, |lease| lease.max_attempts().unwrap_or(0))
 }
 
+/// The item's key: arbitrary bytes, not followed by a NUL. NULL if it has none, and for NULL. Lives as
+/// long as the lease.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_key(lease: Option<&leaseq_lease>) -> *const c_char {
+    let nothing = std::ptr::null();
+    ask(lease, nothing, |lease| lease.key().map_or(nothing, |key| key.as_ptr().cast()))
+}
+
+/// Number of bytes of the key.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_key_len(lease: Option<&leaseq_lease>) -> usize {
+    ask(lease, 0, |lease| lease.key().map_or(0, <[u8]>::len))
+}
+
 /// Priority, 0 to 9.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_lease_priority(lease: Option<&leaseq_lease>) -> i32 {

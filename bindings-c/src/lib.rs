@@ -26,6 +26,7 @@ mod guard;
 mod history;
 mod info;
 mod item_options;
+mod keys;
 mod lease;
 mod lease_options;
 mod leasing;

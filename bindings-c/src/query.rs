@@ -61,6 +61,9 @@ pub struct leaseq_counts {
     /// Whether the rate of the queue is used up now, 1 or 0: it gives no lease, however many items are
     /// ready.
     pub rate_limited: u64,
+    /// Items that wait until fewer of their key are leased; one of which no lease has found yet that its
+    /// key is full counts as ready.
+    pub held: u64,
 }
 
 impl From<Counts> for leaseq_counts {
@@ -86,6 +89,7 @@ impl From<Counts> for leaseq_counts {
             total_cancelled: counts.totals.cancelled,
             paused: counts.paused.into(),
             rate_limited: counts.rate_limited.into(),
+            held: counts.held,
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct leaseq_settings {
     /// When the rate allows the next lease, in ms since 1970; -1: it allows one now, or there is no
     /// rate.
     pub rate_limited_until_ms: i64,
+    /// How many items of a key are leased at the same time, unless it has a limit of its own.
+    pub key_limit: u64,
 }
 
 impl From<Settings> for leaseq_settings {
@@ -60,6 +62,7 @@ impl From<Settings> for leaseq_settings {
             rate_period_ms: settings.rate.map_or(0, |rate| ms(rate.period)),
             rate_burst: settings.rate.map_or(0, |rate| rate.burst.into()),
             rate_limited_until_ms: settings.rate_limited_until.map_or(-1, since_epoch),
+            key_limit: settings.key_limit.into(),
         }
     }
 }

@@ -32,6 +32,8 @@ pub enum leaseq_setting {
     LEASEQ_SETTING_MAX_RETAINED_AGE = 6,
     /// See leaseq_settings_options_set_rate().
     LEASEQ_SETTING_RATE = 7,
+    /// See leaseq_settings_options_set_key_limit().
+    LEASEQ_SETTING_KEY_LIMIT = 8,
 }
 
 /// Changes nothing yet.
@@ -174,6 +176,20 @@ pub unsafe extern "C" fn leaseq_settings_options_set_rate(
     }
 }
 
+/// How many items of a key are leased at the same time, 1 to 1,000, unless it has a limit of its own;
+/// see leaseq_queue_set_key_limits(). A lower limit takes no lease away. Checked by
+/// leaseq_queue_configure().
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_settings_options_set_key_limit(
+    options: Option<&mut leaseq_settings_options>,
+    key_limit: u32,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe { change(options, error, |options| Ok(options.key_limit(key_limit))) }
+}
+
 /// Removes this ::leaseq_setting from the queue, which then is as if it had never been set.
 /// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a number that is no setting.
 #[unsafe(no_mangle)]
@@ -195,6 +211,7 @@ pub unsafe extern "C" fn leaseq_settings_options_remove(
                 LEASEQ_SETTING_MAX_DEAD_AGE,
                 LEASEQ_SETTING_MAX_RETAINED_AGE,
                 LEASEQ_SETTING_RATE,
+                LEASEQ_SETTING_KEY_LIMIT,
             ];
             let known = all.into_iter().find(|known| *known as i32 == setting);
             Ok(match known.ok_or_else(wrong)? {
@@ -205,6 +222,7 @@ pub unsafe extern "C" fn leaseq_settings_options_remove(
                 LEASEQ_SETTING_MAX_DEAD_AGE => options.max_dead_age(None),
                 LEASEQ_SETTING_MAX_RETAINED_AGE => options.max_retained_age(None),
                 LEASEQ_SETTING_RATE => options.rate(None),
+                LEASEQ_SETTING_KEY_LIMIT => options.key_limit(None),
             })
         })
     }

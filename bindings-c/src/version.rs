@@ -14,6 +14,8 @@ pub const LEASEQ_WAIT_FOREVER: i64 = -1;
 pub const LEASEQ_MAX_ID: usize = 512;
 /// Longest reason of a release, in bytes.
 pub const LEASEQ_MAX_REASON: usize = 128;
+/// Longest key, in bytes.
+pub const LEASEQ_MAX_KEY: usize = 128;
 /// Longest unique key, in bytes.
 pub const LEASEQ_MAX_UNIQUE: usize = 512;
 /// Most leases that one call gives.
@@ -24,6 +26,7 @@ pub const LEASEQ_NEW_ID_SIZE: usize = 37;
 const _: () = {
     assert!(LEASEQ_MAX_ID == leaseq::options::MAX_ID);
     assert!(LEASEQ_MAX_REASON == leaseq::options::MAX_REASON);
+    assert!(LEASEQ_MAX_KEY == leaseq::options::MAX_KEY);
     assert!(LEASEQ_MAX_UNIQUE == leaseq::options::MAX_UNIQUE);
     assert!(LEASEQ_MAX_LEASES == leaseq::options::MAX_BATCH);
     // The soname is set by build.rs.
@@ -56,6 +59,8 @@ pub enum leaseq_state {
     LEASEQ_STATE_COMPLETED = 5,
     /// Cancelled, and kept for the time that it is retained.
     LEASEQ_STATE_CANCELLED = 6,
+    /// Would be ready, but as many items of its key are leased as may be.
+    LEASEQ_STATE_HELD = 7,
 }
 
 /// Version of the binary interface of the running library; compare it with `LEASEQ_ABI_VERSION`.

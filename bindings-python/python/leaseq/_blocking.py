@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from datetime import datetime
 from types import EllipsisType, TracebackType
 from typing import Literal, cast, overload
@@ -22,6 +22,7 @@ from ._values import (
     DeepReport,
     ItemId,
     ItemInfo,
+    KeyInfo,
     LightReport,
     Outcome,
     Page,
@@ -849,6 +850,7 @@ class Queue:
         max_retained: int | EllipsisType | None = ...,
         max_dead_age: Seconds | EllipsisType | None = ...,
         max_retained_age: Seconds | EllipsisType | None = ...,
+        key_limit: int | EllipsisType | None = ...,
         rate: Rate | EllipsisType | None = ...,
         revision: int | None = None,
     ) -> Settings | None:
@@ -865,6 +867,8 @@ class Queue:
           ones whose time ends first.
         - `max_dead_age`: after how long dead items are removed.
         - `max_retained_age`: for how long items that end from now on are retained at most.
+        - `key_limit`: how many items of a key are leased at once, 1 to 1,000, unless it has a limit
+          of its own (`set_key_limits`); `None`: 1. A lower limit takes no lease away.
         - `rate`: how many leases the queue gives in a time, to all clients together. When they are
           used up, items stay ready, and calls that wait get theirs when the next lease is allowed.
 
@@ -889,6 +893,7 @@ class Queue:
             max_retained,
             max_dead_age,
             max_retained_age,
+            key_limit,
             rate,
             revision,
         )
@@ -897,6 +902,32 @@ class Queue:
     def settings(self) -> Settings:
         """Return the settings of this queue, and whether it is paused."""
         return self._native.settings(None)
+
+    def set_key_limits(self, limits: Mapping[ItemId, int | None]) -> None:
+        """Give keys limits of their own, 1 to 1,000: so many items of each are leased at once.
+
+        `None`: the limit of the queue again. Up to 1,000 keys change in one atomic step. A limit
+        stays when no item has its key any more. A lower limit takes no lease away: until enough of
+        them have ended, the key gets none. Raises `InvalidError`.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> queue.set_key_limits({"smtp.example": 2})
+        >>> queue.add_items([Item(str(n), key="smtp.example") for n in range(3)])
+        [True, True, True]
+        >>> len(queue.lease_many(10, 30))
+        2
+        >>> (queue.counts()).held
+        1
+        """
+        self._native.set_key_limits(None, limits)
+
+    def get_keys(self, keys: Iterable[ItemId]) -> builtins.list[KeyInfo]:
+        """Return the limits of keys, and how many items of each are leased now, in the same order.
+
+        It works in steps of up to 1,000 keys. Raises `InvalidError`.
+        """
+        return self._native.get_keys(None, keys)
 
     def pause(self, duration: Seconds | None = None) -> None:
         """Stop leasing from this queue, for every client, until `resume` or for a time.

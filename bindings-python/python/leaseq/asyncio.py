@@ -893,8 +893,8 @@ class Queue:
           ones whose time ends first.
         - `max_dead_age`: after how long dead items are removed.
         - `max_retained_age`: for how long items that end from now on are retained at most.
-        - `key_limit`: how many items of a key are leased at once, 1 to 1,000, unless it has a limit of
-          its own (`set_key_limits`); `None`: 1. A lower limit takes no lease away.
+        - `key_limit`: how many items of a key are leased at once, 1 to 1,000, unless it has a limit
+          of its own (`set_key_limits`); `None`: 1. A lower limit takes no lease away.
         - `rate`: how many leases the queue gives in a time, to all clients together. When they are
           used up, items stay ready, and calls that wait get theirs when the next lease is allowed.
 
