@@ -41,6 +41,8 @@ export declare class Leases {
   maxAttempts(index: number): number
   failures(index: number): number
   expiries(index: number): number
+  /** As it is; null if there is none. */
+  key(index: number): Buffer | null
   priority(index: number): number
   lastError(index: number): string
   endings(index: number): Array<NativeEnding>
@@ -90,8 +92,12 @@ export declare class NativeQueue {
    * attempts, as far as they change. Answers with 0 or 1 for each.
    */
   revise(call: number, fields: unknown[]): void
+  /** `limits`: for each key; null: that of the queue. Answers with nothing. */
+  setKeyLimits(call: number, keys: Array<string | Uint8Array>, limits: Array<number | undefined | null>): void
+  /** Answers with three numbers for each key: the limit, 1 if that is its own, and how many are leased. */
+  getKeys(call: number, keys: Array<string | Uint8Array>): void
   /** Answers with a boolean. */
-  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null, retainMs?: number | undefined | null, unique?: string | Uint8Array | undefined | null, uniqueForMs?: number | undefined | null, replace?: boolean | undefined | null, expiresInMs?: number | undefined | null): void
+  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null, retainMs?: number | undefined | null, unique?: string | Uint8Array | undefined | null, uniqueForMs?: number | undefined | null, replace?: boolean | undefined | null, expiresInMs?: number | undefined | null, key?: string | Uint8Array | undefined | null): void
   /**
    * Many calls of `add` for items without options. For each its number, the length of its id
    * (`u32::MAX`: one is to be made) and that of its data; `bytes` has ids and data in turn. Each

@@ -1,10 +1,11 @@
 //! The limits of keys.
 
 use leaseq::options::MAX_KEY_LIMIT;
+use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
 use crate::failure::Failure;
-use crate::input::{Data, whole};
+use crate::input::whole;
 use crate::queue::{NativeQueue, copied};
 use crate::wire::Outcome;
 
@@ -12,7 +13,12 @@ use crate::wire::Outcome;
 impl NativeQueue {
     /// `limits`: for each key; null: that of the queue. Answers with nothing.
     #[napi]
-    pub fn set_key_limits(&self, call: u32, keys: Vec<Data<'_>>, limits: Vec<Option<f64>>) {
+    pub fn set_key_limits(
+        &self,
+        call: u32,
+        keys: Vec<Either<String, &[u8]>>,
+        limits: Vec<Option<f64>>,
+    ) {
         let limits = limits.into_iter().map(|limit| limit.map(key_limit).transpose());
         let limits = limits.collect::<Result<Vec<_>, Failure>>();
         let limits = limits.map(|limits| copied(&keys).into_iter().zip(limits).collect::<Vec<_>>());
@@ -24,7 +30,7 @@ impl NativeQueue {
 
     /// Answers with three numbers for each key: the limit, 1 if that is its own, and how many are leased.
     #[napi]
-    pub fn get_keys(&self, call: u32, keys: Vec<Data<'_>>) {
+    pub fn get_keys(&self, call: u32, keys: Vec<Either<String, &[u8]>>) {
         self.call(call, Ok(copied(&keys)), |queue, keys| async move {
             let found = queue.get_keys(keys).await?;
             let numbers =

@@ -67,13 +67,14 @@ struct Queues(Arc<Mutex<Arc<Snapshot>>>);
 
 type Count = fn(&Counts) -> u64;
 
-const STATES: [(&str, Count); 6] = [
+const STATES: [(&str, Count); 7] = [
     ("ready", |counts| counts.ready),
     ("delayed", |counts| counts.delayed),
     ("leased", |counts| counts.leased),
     ("dead", |counts| counts.dead),
     ("completed", |counts| counts.completed),
     ("cancelled", |counts| counts.cancelled),
+    ("held", |counts| counts.held),
 ];
 
 const TOTALS: [(&str, &str, Count); 10] = [

@@ -9,8 +9,19 @@ use serde_json::{Map, Value, json};
 use crate::error::Error;
 
 /// Names of fields that contain bytes.
-const BYTES: [&str; 9] =
-    ["id", "ids", "data", "id_prefix", "data_contains", "result", "results", "unique", "progress"];
+const BYTES: [&str; 11] = [
+    "id",
+    "ids",
+    "data",
+    "id_prefix",
+    "data_contains",
+    "result",
+    "results",
+    "unique",
+    "key",
+    "keys",
+    "progress",
+];
 
 /// Expands the lists that are written as `of` and `times`.
 pub(super) fn expand(value: &Value) -> Value {

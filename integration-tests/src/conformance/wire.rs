@@ -10,9 +10,9 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
-    CompleteOptions, Ending, Error, FailOptions, Item, ItemInfo, ItemRef, KeepAlive, Lease,
-    LeaseOptions, Outcome, OutcomeOptions, Page, PauseOptions, Rate, ReleaseOptions, Releases,
-    Result, Revision, Settings, SettingsChange, State,
+    CompleteOptions, Ending, Error, FailOptions, Item, ItemInfo, ItemRef, KeepAlive, KeyInfo,
+    Lease, LeaseOptions, Outcome, OutcomeOptions, Page, PauseOptions, Rate, ReleaseOptions,
+    Releases, Result, Revision, Settings, SettingsChange, State,
 };
 use serde_json::{Value, json};
 
@@ -44,6 +44,9 @@ pub fn item(fields: &Value) -> Item {
     }
     if let Some(key) = fields["unique"].as_str() {
         item = item.unique(bytes(key));
+    }
+    if let Some(key) = fields["key"].as_str() {
+        item = item.key(bytes(key));
     }
     if fields["replace"].as_bool() == Some(true) {
         item = item.replace();
@@ -161,6 +164,7 @@ pub fn settings_change(request: &Value) -> SettingsChange {
             "max_retained" => change.max_retained(value.as_u64()),
             "max_dead_age_ms" => change.max_dead_age(time(value)),
             "max_retained_age_ms" => change.max_retained_age(time(value)),
+            "key_limit" => change.key_limit(value.as_u64().map(|limit| limit as u32)),
             "rate" => change.rate(rate(value)),
             name => panic!("unknown setting {name}"),
         };
@@ -195,6 +199,7 @@ pub fn settings(settings: Option<&Settings>) -> Value {
         "max_retained": settings.max_retained,
         "max_dead_age_ms": settings.max_dead_age.map(ms),
         "max_retained_age_ms": settings.max_retained_age.map(ms),
+        "key_limit": settings.key_limit,
         "rate": settings.rate.map(|rate| json!({
             "count": rate.count,
             "period_ms": ms(rate.period),
@@ -205,6 +210,28 @@ pub fn settings(settings: Option<&Settings>) -> Value {
         "paused_until_ms": settings.paused_until.map(ms_of),
         "rate_limited_until_ms": settings.rate_limited_until.map(ms_of),
     })
+}
+
+/// Keys and their limits; null: that of the queue.
+pub fn key_limits(request: &Value) -> impl Iterator<Item = (Vec<u8>, Option<u32>)> {
+    let pair = |one: &Value| {
+        let limit = one["limit"].as_u64().map(|limit| limit.try_into().unwrap_or(u32::MAX));
+        (bytes(one["key"].as_str().unwrap_or_default()), limit)
+    };
+    request["limits"].as_array().into_iter().flatten().map(pair)
+}
+
+/// Keys and what is leased of them.
+pub fn keys(found: &[KeyInfo]) -> Value {
+    let one = |key: &KeyInfo| {
+        json!({
+            "key": hex(&key.key),
+            "limit": key.limit,
+            "own_limit": key.own_limit,
+            "leased": key.leased,
+        })
+    };
+    found.iter().map(one).collect()
 }
 
 fn delay(fields: &Value) -> Duration {
@@ -274,6 +301,7 @@ pub fn info(item: &ItemInfo) -> Value {
         "progress": item.progress.as_ref().map(|progress| hex(progress)),
         "retain_ms": (!item.retain.is_zero()).then(|| ms(item.retain)),
         "unique": item.unique.as_ref().map(|key| hex(key)),
+        "key": item.key.as_ref().map(|key| hex(key)),
         "expires_at_ms": item.expires_at.map(ms_of),
     })
 }
@@ -296,6 +324,7 @@ pub fn lease(lease: &Lease) -> Value {
         "queue": lease.queue(),
         "id": hex(lease.id()),
         "data": hex(lease.data()),
+        "key": lease.key().map(hex),
         "attempt": lease.attempt(),
         "failures": lease.failures(),
         "expiries": lease.expiries(),

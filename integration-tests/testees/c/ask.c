@@ -25,7 +25,8 @@ leaseq_bytes bytes(cJSON *digits) {
 leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
     leaseq_item_options *options = NULL;
     leaseq_bytes id = bytes(cJSON_GetObjectItem(request, "id")),
-                 unique = bytes(cJSON_GetObjectItem(request, "unique"));
+                 unique = bytes(cJSON_GetObjectItem(request, "unique")),
+                 key = bytes(cJSON_GetObjectItem(request, "key"));
     int64_t priority = number(request, "priority", -1), delay = number(request, "delay_ms", -1),
             due_at = number(request, "due_at_ms", -1), retain = number(request, "retain_ms", -1),
             unique_for = number(request, "unique_for_ms", -1),
@@ -44,6 +45,8 @@ leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
     if (!status && retain >= 0) status = leaseq_item_options_set_retain_ms(options, retain, error);
     if (!status && unique.data != NULL)
         status = leaseq_item_options_set_unique(options, unique.data, unique.len, error);
+    if (!status && key.data != NULL)
+        status = leaseq_item_options_set_key(options, key.data, key.len, error);
     if (!status && unique_for >= 0)
         status = leaseq_item_options_set_unique_for_ms(options, unique_for, error);
     if (!status && replace) status = leaseq_item_options_set_replace(options, replace, error);
@@ -84,7 +87,7 @@ leaseq_complete_options *complete_options(const cJSON *request, leaseq_error **e
 }
 
 leaseq_state state_of(const char *word) {
-    leaseq_state state = LEASEQ_STATE_CANCELLED;
+    leaseq_state state = LEASEQ_STATE_HELD;
     while (state != LEASEQ_STATE_NONE && strcmp(leaseq_state_name(state), word) != 0) state--;
     return state;
 }

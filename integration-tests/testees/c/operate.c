@@ -93,6 +93,8 @@ static const struct {
     {"purge", purge},
     {"configure", configure},
     {"settings", settings},
+    {"set_key_limits", set_key_limits},
+    {"get_keys", get_keys},
     {"pause", pause_or_resume},
     {"resume", pause_or_resume},
     {"drop_queue", drop_queue},

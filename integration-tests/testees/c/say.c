@@ -43,6 +43,7 @@ cJSON *say_counts(const leaseq_counts *counts) {
     put(said, "dead", counts->dead);
     put(said, "completed", counts->completed);
     put(said, "cancelled", counts->cancelled);
+    put(said, "held", counts->held);
     put_unless(-1, said, "oldest_ready_ms", counts->oldest_ready_ms);
     cJSON_AddBoolToObject(said, "paused", counts->paused != 0);
     cJSON_AddBoolToObject(said, "rate_limited", counts->rate_limited != 0);

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void put_bytes(cJSON *object, const char *name, const char *data, size_t len) {
+void put_bytes(cJSON *object, const char *name, const char *data, size_t len) {
     char *digits = malloc(2 * len + 1);
     for (size_t i = 0; i < len; i++) {
         digits[2 * i] = "0123456789abcdef"[(unsigned char)data[i] >> 4];
@@ -43,6 +43,7 @@ static cJSON *say_releases(const char *reason, uint32_t count, int64_t first_at_
 #define PUT_ITEM(object, of, kind)                                                                 \
     put_bytes(object, "id", kind##_id(of), kind##_id_len(of));                                     \
     put_bytes(object, "data", kind##_data(of), kind##_data_len(of));                               \
+    put_optional(object, "key", kind##_key(of), kind##_key_len(of));                               \
     put(object, "priority", (uint64_t)kind##_priority(of));                                        \
     put(object, "failures", kind##_failures(of));                                                  \
     put(object, "expiries", kind##_expiries(of));                                                  \

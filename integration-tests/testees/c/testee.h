@@ -40,6 +40,8 @@ cJSON *revise(Call *call, const char *op);
 cJSON *wait_cancelled(Call *call, const char *op);
 cJSON *configure(Call *call, const char *op);
 cJSON *settings(Call *call, const char *op);
+cJSON *set_key_limits(Call *call, const char *op);
+cJSON *get_keys(Call *call, const char *op);
 cJSON *pause_or_resume(Call *call, const char *op);
 
 /* The field of a request by this name; NULL, or the given number, if it is missing. */
@@ -60,6 +62,9 @@ leaseq_state state_of(const char *word);
 /* Add a number to an object; the second writes null for the value that means nothing. */
 void put(cJSON *object, const char *name, uint64_t value);
 void put_unless(int64_t nothing, cJSON *object, const char *name, int64_t value);
+
+/* Add bytes as hexadecimal digits. */
+void put_bytes(cJSON *object, const char *name, const char *data, size_t len);
 
 /* Answers; NULL gives null. */
 cJSON *say_number(int64_t value);

@@ -16,6 +16,8 @@ import {
   lease,
   listing,
   lost,
+  keyLimits,
+  keys,
   outcome,
   revision,
   settings,
@@ -152,6 +154,10 @@ async function operate(queue, request, signal) {
       const options = given({ revision: request.revision })
       return settings(await queue.configure(settingsChange(request.change), options))
     }
+    case 'set_key_limits':
+      return queue.setKeyLimits(keyLimits(request.limits))
+    case 'get_keys':
+      return keys(await queue.getKeys(request.keys.map(bytes)))
     case 'settings':
       return settings(await queue.settings())
     case 'pause':

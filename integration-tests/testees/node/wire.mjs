@@ -25,6 +25,11 @@ export const settingsChange = (fields) =>
 export const settings = (found) =>
   found && { ...snake(found), rate: found.rate && snake(found.rate) }
 
+export const keyLimits = (limits) => limits.map(({ key, limit }) => [bytes(key), limit])
+
+export const keys = (found) =>
+  found.map(({ keyBytes, ...about }) => ({ ...snake(about), key: hex(keyBytes) }))
+
 export const counts = (found) => ({ ...snake(found), totals: snake(found.totals) })
 
 export const item = (fields) =>
@@ -39,6 +44,7 @@ export const item = (fields) =>
     unique: fields.unique === undefined ? undefined : bytes(fields.unique),
     uniqueForMs: fields.unique_for_ms,
     replace: fields.replace,
+    key: fields.key === undefined ? undefined : bytes(fields.key),
     expiresInMs: fields.expires_in_ms,
   })
 
@@ -88,6 +94,7 @@ export const lease = (held) => ({
   ...history(held),
   id: hex(held.idBytes),
   data: hex(held.data),
+  key: held.keyBytes && hex(held.keyBytes),
   lost: held.isLost,
 })
 
@@ -109,6 +116,8 @@ export const info = (found) =>
     result: found.result && hex(found.result),
     progress: found.progress && hex(found.progress),
     unique: found.uniqueBytes && hex(found.uniqueBytes),
+    key: found.keyBytes && hex(found.keyBytes),
+    key_bytes: undefined,
     id_bytes: undefined,
     unique_bytes: undefined,
   }

@@ -57,6 +57,7 @@ def item(fields: Request) -> leaseq.Item:
         unique=bytes.fromhex(fields["unique"]) if "unique" in fields else None,
         unique_for=seconds(fields.get("unique_for_ms")),
         replace=bool(fields.get("replace")),
+        key=bytes.fromhex(fields["key"]) if "key" in fields else None,
         expires_in=seconds(fields.get("expires_in_ms")),
     )
 
@@ -112,6 +113,7 @@ def lease(held: Any) -> Request:
     return {name: getattr(held, name) for name in (*names, "generation", "lost", "completed")} | {
         "id": held.id_bytes.hex(),
         "data": held.data.hex(),
+        "key": hexadecimal(held.key_bytes),
         "deadline_ms": ms(held.deadline),
         **history(held),
     }
@@ -132,6 +134,7 @@ def info(found: leaseq.ItemInfo | None) -> Request | None:
         "progress": hexadecimal(found.progress),
         "retain_ms": ms(found.retain),
         "unique": hexadecimal(found.unique_bytes),
+        "key": hexadecimal(found.key_bytes),
         "expires_at_ms": ms(found.expires_at),
         **history(found),
     }
@@ -151,7 +154,7 @@ def settings_change(request: Request) -> Request:
 def settings(found: leaseq.Settings | None) -> Request | None:
     if found is None:
         return None
-    names = ("max_attempts", "max_dead", "max_retained", "revision", "paused")
+    names = ("max_attempts", "max_dead", "max_retained", "key_limit", "revision", "paused")
     times = ("retain", "max_dead_age", "max_retained_age", "paused_until", "rate_limited_until")
     rate = found.rate and {
         "count": found.rate.count,
@@ -165,10 +168,21 @@ def settings(found: leaseq.Settings | None) -> Request | None:
     )
 
 
+def key_limits(request: Request) -> dict[bytes, int | None]:
+    return {bytes.fromhex(one["key"]): one["limit"] for one in request["limits"]}
+
+
+def keys(found: list[leaseq.KeyInfo]) -> list[Request]:
+    names = ("limit", "own_limit", "leased")
+    return [
+        {"key": one.key_bytes.hex()} | {name: getattr(one, name) for name in names} for one in found
+    ]
+
+
 def counts(counted: leaseq.Counts) -> Request:
     totals = ("added", "leased", "completed", "expired", "failed", "died", "removed", "replaced")
     totals = (*totals, "expired_unleased", "cancelled")
-    states = ("ready", "delayed", "leased", "dead", "completed", "cancelled")
+    states = ("ready", "delayed", "leased", "dead", "completed", "cancelled", "held")
     names = (*states, "ready_by_priority", "paused", "rate_limited")
     return {name: getattr(counted, name) for name in names} | {
         "oldest_ready_ms": ms(counted.oldest_ready),

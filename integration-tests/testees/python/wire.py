@@ -14,6 +14,8 @@ from values import (
     generation,
     info,
     item,
+    key_limits,
+    keys,
     light_report,
     listing,
     ms,
@@ -61,6 +63,7 @@ TELLS: dict[str, Tell] = {
     ],
     "list": page,
     "configure": settings,
+    "get_keys": keys,
     "settings": settings,
 }
 
@@ -125,6 +128,10 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             return do(*where, **listing(request)), tell
         case "configure":
             return do(**settings_change(request)), tell
+        case "set_key_limits":
+            return do(key_limits(request)), tell
+        case "get_keys":
+            return do([bytes.fromhex(digits) for digits in request["keys"]]), tell
         case "pause":
             return do(*([] if duration is None else [duration])), tell
         case "purge":

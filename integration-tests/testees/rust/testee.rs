@@ -178,6 +178,11 @@ impl Testee {
             "configure" => {
                 wire::settings(queue.configure(wire::settings_change(request)).await?.as_ref())
             }
+            "set_key_limits" => queue.set_key_limits(wire::key_limits(request)).await?.into(),
+            "get_keys" => {
+                let keys = wire::strings(&request["keys"]).map(wire::bytes);
+                wire::keys(&queue.get_keys(keys).await?)
+            }
             "settings" => wire::settings(Some(&queue.settings().await?)),
             "pause" => queue.pause_with(wire::pause_options(request)).await?.into(),
             "resume" => queue.resume().await?.into(),
