@@ -2396,7 +2396,7 @@ const char *leaseq_status_name(int32_t status);
 
 /**
  * Name of a ::leaseq_state: `none`, `ready`, `delayed`, `leased`, `dead`, `completed`, `cancelled`,
- * or `unknown`. Never NULL; lives for ever.
+ * `held`, or `unknown`. Never NULL; lives for ever.
  */
 const char *leaseq_state_name(int32_t state);
 

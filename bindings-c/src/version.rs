@@ -83,7 +83,7 @@ pub extern "C" fn leaseq_status_name(status: i32) -> *const c_char {
 }
 
 /// Name of a ::leaseq_state: `none`, `ready`, `delayed`, `leased`, `dead`, `completed`, `cancelled`,
-/// or `unknown`. Never NULL; lives for ever.
+/// `held`, or `unknown`. Never NULL; lives for ever.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_state_name(state: i32) -> *const c_char {
     let name = || match state {
@@ -94,6 +94,7 @@ pub extern "C" fn leaseq_state_name(state: i32) -> *const c_char {
         4 => c"dead",
         5 => c"completed",
         6 => c"cancelled",
+        7 => c"held",
         _ => c"unknown",
     };
     guard::value(std::ptr::null(), || name().as_ptr())
