@@ -21,6 +21,7 @@ mod format;
 mod get_many;
 mod key_lines;
 mod keys;
+mod keys_on_redis;
 mod lanes;
 mod large;
 mod lease;

@@ -75,7 +75,8 @@ fn add_options(command: &mut Cmd, items: &[&Item]) {
 
 /// Whether the item has options that make a queue extended, or that only extended queues know.
 fn has_more_options(item: &Item) -> bool {
-    item.unique.is_some() || item.replace || !item.retain.is_zero() || item.expires_in.is_some()
+    let has_key = item.unique.is_some() || item.key.is_some();
+    has_key || item.replace || !item.retain.is_zero() || item.expires_in.is_some()
 }
 
 fn add_more_options(command: &mut Cmd, items: &[&Item]) {

@@ -30,7 +30,7 @@ pub(super) const UP_TO_READY: usize = 11;
 /// All keys of a plain queue.
 pub(super) const PLAIN: usize = 20;
 /// All keys, also those that only extended queues have.
-pub(super) const ALL: usize = 30;
+pub(super) const ALL: usize = 35;
 
 const NAMES: [&str; 11] = [
     "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
@@ -46,6 +46,11 @@ const MORE_NAMES: [&str; ALL - PLAIN] = [
     "marks",
     "awaited",
     "endings",
+    "held",
+    "places",
+    "lines",
+    "open",
+    "key_limits",
 ];
 
 impl Keys {

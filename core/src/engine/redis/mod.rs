@@ -22,6 +22,7 @@ mod due;
 mod endings;
 mod failure;
 mod greeting;
+mod key_limits;
 mod keys;
 mod lease;
 mod list;

@@ -8,9 +8,10 @@ use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
 use super::{
-    acl, add, admin, audit, cancel, doctor, due, lease, list, open_queue, outcomes, query,
-    settings, settle,
+    acl, add, admin, audit, cancel, doctor, due, key_limits, lease, list, open_queue, outcomes,
+    query, settings, settle,
 };
+use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
@@ -22,7 +23,6 @@ use crate::engine::{
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
 use crate::settings::{Configure, Pause, Settings};
-use crate::{Error, Result};
 
 #[async_trait]
 impl Engine for RedisEngine {
@@ -255,12 +255,17 @@ impl Engine for RedisEngine {
         settings::settings(self, queue).await
     }
 
-    async fn set_key_limits(&self, _: &QueueName, _: &[KeyLimit], _: &RequestId) -> Result<()> {
-        Err(Error::internal("not built"))
+    async fn set_key_limits(
+        &self,
+        queue: &QueueName,
+        limits: &[KeyLimit],
+        request_id: &RequestId,
+    ) -> Result<()> {
+        key_limits::set_key_limits(self, queue, limits, request_id).await
     }
 
-    async fn get_keys(&self, _: &QueueName, _: &[Bytes]) -> Result<Vec<KeyInfo>> {
-        Err(Error::internal("not built"))
+    async fn get_keys(&self, queue: &QueueName, keys: &[Bytes]) -> Result<Vec<KeyInfo>> {
+        key_limits::get_keys(self, queue, keys).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

@@ -22,10 +22,10 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
     let reply = engine.query(queue, Script::Counts, ALL, |_| ()).await?;
     let numbers = reply::list(reply)?;
     let numbers: Vec<i64> = numbers.into_iter().map(reply::number).collect::<Result<_>>()?;
-    let Ok(numbers) = <[i64; 28]>::try_from(numbers) else {
+    let Ok(numbers) = <[i64; 29]>::try_from(numbers) else {
         return Err(reply::unexpected("counts"));
     };
-    let [leased, delayed, dead, completed, cancelled, paused, limited, age, rest @ ..] =
+    let [leased, delayed, dead, completed, cancelled, held, paused, limited, age, rest @ ..] =
         numbers.map(|n| n.max(-1));
     let n = |i: usize| rest[i].max(0) as u64;
     let ready_by_priority: [u64; 10] = std::array::from_fn(n);
@@ -37,7 +37,7 @@ pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Co
         dead: dead.max(0) as u64,
         completed: completed.max(0) as u64,
         cancelled: cancelled.max(0) as u64,
-        held: 0,
+        held: held.max(0) as u64,
         oldest_ready: u64::try_from(age).ok().map(Duration::from_millis),
         paused: paused == 1,
         rate_limited: limited == 1,

@@ -7,9 +7,10 @@ use crate::engine::AddedWith;
 use crate::item::Item;
 use crate::options::ms;
 
-/// Flags beside the length of the id: for how long the item is retained follows, its unique key follows.
+/// Flags beside the length of the id: what follows it, in this order but that the unique key comes last.
 const RETAINED: u16 = 1 << 15;
 const UNIQUE: u16 = 1 << 14;
+const KEYED: u16 = 1 << 13;
 /// The bits of the length; no id is as long.
 const LENGTH: u16 = (1 << 12) - 1;
 
@@ -33,11 +34,16 @@ pub(super) fn write_record(record: &mut Vec<u8>, stored_id: &[u8], item: &Item) 
     let mut length = stored_id.len() as u16;
     length |= if retain_ms > 0 { RETAINED } else { 0 };
     length |= if item.unique.is_some() { UNIQUE } else { 0 };
+    length |= if item.key.is_some() { KEYED } else { 0 };
     record.clear();
     record.extend_from_slice(&length.to_be_bytes());
     record.extend_from_slice(stored_id);
     if retain_ms > 0 {
         record.extend_from_slice(&retain_ms.to_be_bytes()[2..]);
+    }
+    if let Some(key) = &item.key {
+        record.push(key.len() as u8);
+        record.extend_from_slice(key);
     }
     if let Some(key) = &item.unique {
         record.extend_from_slice(&(key.len() as u16).to_be_bytes());
@@ -57,6 +63,10 @@ pub(super) fn read_record(mut record: Bytes) -> Option<(Head, Bytes)> {
     if length & RETAINED != 0 {
         let bytes = take(&mut record, 6)?;
         added_with.retain_ms = bytes.iter().fold(0, |ms, byte| ms << 8 | u64::from(*byte));
+    }
+    if length & KEYED != 0 {
+        let length = take(&mut record, 1)?[0];
+        added_with.key = Some(take(&mut record, usize::from(length))?);
     }
     if length & UNIQUE != 0 {
         let length = read_length(&mut record)?;
@@ -86,7 +96,9 @@ mod tests {
         let plain = Item::new("\0data").with_id("a\0b");
         let retained = plain.clone().retain(Duration::from_millis(0x0102_0304));
         let both = retained.clone().unique("key");
-        for item in [plain.clone(), retained, plain.unique("k"), both] {
+        let keyed = plain.clone().key([b'k'; 128]);
+        let all = both.clone().key("a\0b");
+        for item in [plain.clone(), retained, plain.unique("k"), both, keyed, all] {
             write_record(&mut record, b"a\0b", &item);
             let (head, data) = read_record(record.clone().into()).unwrap();
             assert_eq!((&head.id, &data), (&item.id, &item.data));

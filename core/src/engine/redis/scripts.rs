@@ -105,37 +105,45 @@ scripts! {
         "lane" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
         { "find_conflicts" in "has_passed" "unique" "conflicts" }
         { "make_room" in "record" "endings" "has_passed" "unique" "release_owned" "release_keys" "keys_of"
-        "delete_items" "delete_extended" "make_room" } "add_extended"];
+        "delete_items" "delete_extended" "make_room" } { "key_section" in "find_keys" "key_section" }
+        "add_extended"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
-        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "next_due" "large"
-        "fitting" "put_back" "take" "pause_end" "lease"]
+        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "next_due"
+        "large" "fitting" "put_back" "taken" "take" "pause_end" "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
-        "notify_cleaner" "delivery" "large" "fitting" "settings" "rate"
+        "notify_cleaner" "delivery" "large" "fitting" "settings" "rate" "key_step" "find_keys" "open"
         { "move_due" in "details" "moves" "record" "endings" "has_passed" "release_owned" "release_keys"
-        "expiries" "delete_leased" "retain" "marks" "ends" "due" }
+        "expiries" "delete_leased" "retain" "marks" "read_places" "write_places" "lines" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "record" "endings" "has_passed" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "record" "endings" "has_passed" "unique" "release_owned" "release_keys"
         "expiries" "delete_items" "delete_extended" "results" "read_items" "renumber" "sweep_expiries" "sweep" }
-        "sweep_if_due" "next_due" "put_back" "take" "pause_end" "rate_turns" "lease"];
+        "sweep_if_due" "next_due" "put_back" { "hold_blocked" in "read_places" "write_places" "lines" "limit_of" "limits" "hold_blocked" } "taken"
+        { "take_open" in "read_places" "write_places" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
+        { "open_raised" in "read_places" "write_places" "raised" } "lease"];
     Complete "complete" drains for [Complete]
-        parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "delete_items" "complete"]
+        parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "plain_keys" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "extended" "format_extended" "endings" "lane"
-        "delivery" "settings" "delete_leased" "retain" "release_owned" "complete_leased"
+        "notify_workers" "delivery" "settings" "delete_leased" "retain" "release_owned" "complete_leased" "key_step"
+        "notify_opened" { "free_places" in "read_places" "write_places" "lines" "leaving" "free_places" }
         { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "delete_items"
         "delete_extended" "large" "renumber" "complete_late" } "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
-        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "next_due" "large"
-        "fitting" "put_back" "take" "pause_end" "lease" "plain_states" "delete_items" "complete"]
+        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "next_due"
+        "large" "fitting" "put_back" "taken" "take" "pause_end" "lease" "plain_states" "delete_items" "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" "format_extended"
         "record" "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings"
-        "rate" "delete_leased" "retain" "release_owned"
-        { "move_due" in "details" "moves" "has_passed" "release_keys" "expiries" "marks" "ends" "due" }
+        "rate" "delete_leased" "retain" "release_owned" "key_step" "find_keys" "open"
+        { "move_due" in "details" "moves" "has_passed" "release_keys" "expiries" "marks" "read_places" "write_places" "lines"
+        "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "has_passed" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "has_passed" "unique" "release_keys" "expiries" "delete_items"
         "delete_extended" "results" "read_items" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
-        "put_back" "take" "pause_end" "rate_turns" "lease" "complete_leased"
+        "put_back" { "hold_blocked" in "read_places" "write_places" "lines" "limit_of" "limits" "hold_blocked" } "taken"
+        { "take_open" in "read_places" "write_places" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
+        { "open_raised" in "read_places" "write_places" "raised" } "lease" "complete_leased"
+        { "free_places" in "read_places" "write_places" "lines" "leaving" "free_places" }
         { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "delete_items"
         "delete_extended" "renumber" "complete_late" } "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
@@ -145,19 +153,22 @@ scripts! {
         parts ["keys" "now" "day" "format_extended" "lane" "details" "delivery" "current"];
     Release "release" drains for [Release]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "current"]
+        "plain_ends" "plain_keys" "current"]
         extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "record" "endings"
         "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "release_owned"
-        "release_keys" "expiries" "delete_leased" "settings" "retain" "marks" "ends" "current"];
+        "release_keys" "expiries" "delete_leased" "settings" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
+        "lines" "keys_of_leases" "leaving" "notify_opened" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
-        "plain_ends" "current"]
+        "plain_ends" "plain_keys" "current"]
         extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane"
         "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "release_owned"
-        "release_keys" "expiries" "delete_leased" "settings" "retain" "marks" "ends" "current"];
+        "release_keys" "expiries" "delete_leased" "settings" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
+        "lines" "keys_of_leases" "leaving" "notify_opened" "ends" "current"];
     Remove "remove" drains for [Remove]
-        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "named" "has_passed"
-        "release_owned" "release_keys" "keys_of" "delete_items" "delete_extended"];
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "notify_workers" "details"
+        "named" "has_passed" "release_owned" "release_keys" "keys_of" "delete_items" "delete_extended" "key_step"
+        "find_keys" "read_places" "write_places" "lines" "keys_of_leases" "leaving" "notify_opened"];
     Requeue "requeue" drains for [Requeue]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "lane" "notify_workers" "large" "details"
         "moves" "fitting" "named" "has_passed" "unique" "read_items"];
@@ -173,13 +184,15 @@ scripts! {
         "details" "fitting" "named" "has_passed" "release_owned" "release_keys" "delete_items" "delete_extended"
         "delete_leased" "read_items" "renumber" "settings" "retain"];
     Purge "purge" drains for [Purge]
-        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "large" "fitting"
-        "put_back" "has_passed" "release_owned" "release_keys" "delete_items" "delete_extended" "results"];
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "endings" "lane" "notify_workers"
+        "large" "fitting" "put_back" "has_passed" "release_owned" "release_keys" "delete_items" "delete_extended"
+        "results" "key_step" "find_keys" "read_places" "write_places" "lines" "leaving" "notify_opened"];
     LightClean "light_clean" drains for [LightClean]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "endings" "lane"
         "notify_workers" "details" "moves" "has_passed" "unique" "release_owned" "release_keys" "expiries"
-        "delete_items" "delete_extended" "delete_leased" "settings" "retain" "marks" "ends" "due" "next_due"
-        "large" "fitting" "results" "read_items" "renumber" "sweep_expiries" "sweep" "next_sweep"];
+        "delete_items" "delete_extended" "delete_leased" "settings" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
+        "lines" "keys_of_leases" "leaving" "ends" "due" "next_due" "large" "fitting" "results" "read_items"
+        "renumber" "sweep_expiries" "sweep" "next_sweep" "raised"];
     NextDue "next_due" drains for [NextDue]
         parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
@@ -190,6 +203,11 @@ scripts! {
     Configure "configure" drains for [Configure]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane"
         "notify_workers" "pause_end" "settings" "rate" "pack_settings"];
+    SetKeyLimits "set_key_limits" drains for [SetKeyLimits]
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane"
+        "notify_workers" "key_step" "read_places" "write_places"];
+    GetKeys "get_keys" reads for [GetKeys]
+        parts ["keys" "now" "extended" "settings" "read_places" "limit_of"];
     Settings "settings" reads for [Settings]
         parts ["keys" "now" "pause_end" "settings" "rate" "pack_settings"];
     Drop "drop" drains for [DropQueue] parts ["keys" "now" "day" "extended" "format_extended" "touch"];
@@ -204,11 +222,14 @@ scripts! {
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now" "extended"];
     AuditItems "audit_items" drains for [Audit]
         parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "without_key" "details"
-        "delivery" "has_passed" "unique" "id_matches" "scan"];
+        "delivery" "has_passed" "unique" "id_matches" "scan" "key_step" "read_places" "write_places" "lines"];
     AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     AuditIndex "audit_index" drains for [Audit]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "lane" "large" "has_passed" "unique"
         "id_matches" "scan"];
+    AuditKeys "audit_keys" drains for [Audit]
+        parts ["keys" "now" "extended" "format_extended" "notify_workers" "settings" "scan" "key_step" "read_places"
+        "write_places" "lines" "limit_of" "limits"];
     AuditCounts "audit_counts" drains for [Audit] parts ["keys" "now" "extended" "format_extended" "incarnation"];
     AuditSettings "audit_settings" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "pause_end" "settings" "rate" "pack_settings"];
@@ -264,6 +285,7 @@ impl Script {
                 | Script::Pause
                 | Script::Resume
                 | Script::Configure
+                | Script::SetKeyLimits
                 | Script::Drop
         )
     }

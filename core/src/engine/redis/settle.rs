@@ -1,5 +1,6 @@
 //! Completing, extending, reporting progress, releasing and failing.
 
+use bytes::Bytes;
 use redis::Cmd;
 
 use super::keys::{ALL, PLAIN, UP_TO_DEAD, UP_TO_DETAILS};
@@ -8,7 +9,7 @@ use super::reply;
 use super::scripts::Script;
 use super::stored_id::store_id;
 use crate::Result;
-use crate::engine::{Complete, Extend, Fail, Progress, Release, RequestId};
+use crate::engine::{AddedWith, Complete, Extend, Fail, Progress, Release, RequestId};
 use crate::item::State;
 use crate::name::QueueName;
 
@@ -82,15 +83,21 @@ pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
         }
         command.arg(&**result);
     }
-    let key = |lease: &Complete| lease.added_with.as_ref()?.unique.clone();
-    let keys = || indexed(leases).filter_map(|(i, lease)| Some((i, key(lease)?)));
+    add_keys(command, leases, |added_with| added_with.unique.as_ref());
+    add_keys(command, leases, |added_with| added_with.key.as_ref());
+}
+
+/// Adds how many leases have a key, and the keys: if some have none, each behind the index of its lease.
+fn add_keys(command: &mut Cmd, leases: &[Complete], key: fn(&AddedWith) -> Option<&Bytes>) {
+    let keys =
+        || indexed(leases).filter_map(|(i, lease)| Some((i, key(lease.added_with.as_ref()?)?)));
     let count = keys().count();
     command.arg(count);
     for (i, key) in keys() {
         if count < leases.len() {
             command.arg(i);
         }
-        command.arg(&*key);
+        command.arg(&**key);
     }
 }
 

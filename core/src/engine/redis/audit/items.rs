@@ -92,6 +92,7 @@ impl Audit<'_> {
                 "bad_count" => Damage::BadCount,
                 "bad_details" => Damage::BadDetails,
                 "bad_unique" => Damage::BadUnique,
+                "bad_key" => Damage::BadKey,
                 "several_states" => Damage::SeveralStates,
                 other => return Err(reply::unexpected(other)),
             };
@@ -109,9 +110,13 @@ impl Audit<'_> {
         damage: Option<Damage>,
         large: &mut Large,
     ) -> Result<()> {
+        let script = match name {
+            "places" | "lines" | "key_limits" => Script::AuditKeys,
+            _ => Script::AuditIndex,
+        };
         let mut place = Place::start();
         loop {
-            let reply = self.step(Script::AuditIndex, ALL, |command| {
+            let reply = self.step(script, ALL, |command| {
                 command.arg(name).arg(&place.cursor).arg(place.skip).arg(STEP);
                 command.arg(self.mend as u8);
             });

@@ -58,6 +58,7 @@ pub(super) async fn audit(
         ("dead", Some(Damage::Dangling)),
         ("completed", Some(Damage::Dangling)),
         ("cancelled", Some(Damage::Dangling)),
+        ("held", Some(Damage::Dangling)),
         ("ended", Some(Damage::DanglingDetails)),
         ("uniques", None),
         ("timers", Some(Damage::BadTime)),
@@ -65,6 +66,9 @@ pub(super) async fn audit(
         ("marks", Some(Damage::DanglingDetails)),
         ("awaited", Some(Damage::BadTime)),
         ("ids", Some(Damage::DanglingId)),
+        ("lines", None),
+        ("places", Some(Damage::BadKey)),
+        ("key_limits", Some(Damage::BadKey)),
         ("lanes", None),
     ];
     for (name, damage) in indexes {
@@ -85,8 +89,8 @@ impl Audit<'_> {
         let types = reply::list(self.step(Script::AuditTypes, ALL, |_| ()).await?)?;
         for (i, found) in types.into_iter().enumerate() {
             let expected = match i {
-                0..=3 | 5 | 22..=24 | 27 => "hash",
-                4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 => "zset",
+                0..=3 | 5 | 22..=24 | 27 | 31 | 34 => "hash",
+                4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 | 30 | 32 | 33 => "zset",
                 29 => "stream",
                 _ => "list",
             };

@@ -51,7 +51,8 @@ for i = 1, count do
       if size + priority + delay + max_attempts > 0 then -- else only its time has passed
         details[#details + 1] = number
         details[#details + 1] = pack_details({ priority = priority, size = size, max_attempts = max_attempts,
-          failures = 0, expiries = 0, deliveries = 0, front = 0, since = due, error = '' })
+          failures = 0, expiries = 0, deliveries = 0, front = 0, since = due, error = '',
+          sections = size > 0 and key_section and key_section(record) or nil })
       end
       if delay > 0 then
         moves.at(DELAYED, due, number)

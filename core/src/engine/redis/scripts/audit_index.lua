@@ -5,7 +5,7 @@
 -- Reply [1] next cursor and [2] how many entries to skip there, [3] the entries without an item (for lanes:
 --       those that are idle), for details [4] the sum of the sizes of large records and [5] the largest
 local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED,
-  timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED }
+  held = HELD, timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED }
 local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, uniques = UNIQUES, marks = MARKS }
 local name, mend = ARGV[1], ARGV[5] == '1'
 local hash, key = hashes[name] ~= nil, hashes[name] or sets[name]

@@ -38,11 +38,11 @@ local details, states = redis.call('HMGET', DETAILS, unpack(numbers)), {}
 for i, key in ipairs(SETS) do states[i] = redis.call('ZMSCORE', key, unpack(numbers)) end
 local expiries = redis.call('ZMSCORE', EXPIRIES, unpack(numbers))
 
--- The ids and unique keys of the items, and what has these keys.
-local own_ids, unique_keys, owner_of, named = {}, {}, {}, {}
+-- The ids and keys of the items, and what has these unique keys.
+local own_ids, unique_keys, limit_keys, owner_of, named = {}, {}, {}, {}, {}
 for i, record in ipairs(records) do
-  local id, _, key = read_head(record)
-  own_ids[i], unique_keys[i] = id, key
+  local id, _, key, _, limit_key = read_head(record)
+  own_ids[i], unique_keys[i], limit_keys[i] = id, key, limit_key
   if key then named[#named + 1] = key end
 end
 for i, owner in ipairs(#named > 0 and find_owners(named) or {}) do owner_of[named[i]] = owner end
@@ -86,6 +86,40 @@ local function check_time(key, number, score, longest)
   found('bad_time', number, mend)
 end
 
+-- The places of the keys of these items, and the entries of LINES that held ones must have.
+local named_keys, places, entries, order = {}, {}, {}, nil
+for i = 1, #numbers do
+  local key = limit_keys[i]
+  if key and not places[key] then named_keys[#named_keys + 1], places[key] = key, true end
+end
+if #named_keys > 0 then places = read_places(named_keys) end
+
+local function check_leased_key(key, number)
+  local place = places[key]
+  for _, other in ipairs(place.numbers) do
+    if other == number then return end
+  end
+  place.numbers[#place.numbers + 1], place.changed = number, true
+  found('bad_key', number, mend)
+end
+
+-- A rank that cannot be is replaced. The flag of the key comes with it, and its entry of LINES, if it has none.
+local function check_held_key(key, number, priority, score)
+  local place, rank = places[key], tonumber(score)
+  local valid = math.abs(rank) <= 10 * RANKS and rank % 1 == 0
+  if not valid then
+    order = (order or last_order()) + 1
+    rank = rank_of(priority, order)
+    write('ZADD', HELD, text(rank), number)
+    write('HSET', META, 'holds', text(order))
+  end
+  local entry = entry_of(key, rank, number)
+  local highest = read_entry(entry, 1 + #key)
+  local low = not place.flag or place.flag < highest
+  if low then place.flag, place.changed = highest, true end
+  entries[#entries + 1] = { number = number, entry = entry, wrong = low or not valid }
+end
+
 local score_of, given = {}, {} -- given: the keys that an item has got back
 for i, number in ipairs(numbers) do
   local size = #records[i] > LARGE_RECORD and #records[i] or 0
@@ -107,9 +141,10 @@ for i, number in ipairs(numbers) do
 
   local packed = details[i]
   local x = unpack_details(packed)
-  if x.unreadable or x.size ~= size then
+  local section = size > 0 and limit_keys[i] or nil
+  if x.unreadable or x.size ~= size or x.sections.K ~= section and size > 0 then
     -- Unreadable details get a delivery that no lease has had, so that no lease is current.
-    x.size = size
+    x.size, x.sections.K = size, section or x.sections.K
     if mend then packed = pack_details(x) end
     write('HSET', DETAILS, number, packed)
     found('bad_details', number, mend)
@@ -122,10 +157,20 @@ for i, number in ipairs(numbers) do
       several = true
     elseif score then
       state, score_of[i] = set, score
-      if set ~= DEAD then check_time(set, number, score, set == LEASED and ARGV[5] or ARGV[6]) end
+      if set ~= DEAD and set ~= HELD then check_time(set, number, score, set == LEASED and ARGV[5] or ARGV[6]) end
     end
   end
   if several then found('several_states', number, mend) end
+  if state == HELD and own_ids[i] and not limit_keys[i] then
+    -- Nothing can be held without a key. It is a stray.
+    write('ZREM', HELD, number)
+    found('bad_key', number, mend)
+    state = nil
+  elseif state == HELD and limit_keys[i] then
+    check_held_key(limit_keys[i], number, x.priority, score_of[i])
+  elseif state == LEASED and limit_keys[i] then
+    check_leased_key(limit_keys[i], number)
+  end
   local key, id = unique_keys[i], own_ids[i]
   local over = (state == COMPLETED or state == CANCELLED) and tonumber(score_of[i]) <= now
   local expired = state ~= LEASED and has_passed(expiries[i])
@@ -150,6 +195,15 @@ for i, number in ipairs(numbers) do
     candidates[#candidates + 1] = delivery_of(packed)
   end
 end
+if #entries > 0 then
+  local named_entries = {}
+  for n, one in ipairs(entries) do named_entries[n] = one.entry end
+  for n, score in ipairs(redis.call('ZMSCORE', LINES, unpack(named_entries))) do
+    if not score then write('ZADD', LINES, '0', entries[n].entry) end
+    if not score or entries[n].wrong then found('bad_key', entries[n].number, mend) end
+  end
+end
+if mend then write_places(named_keys, places) end
 for _, call in pairs(writes) do
   local command, key, values = unpack(call)
   if command == 'HSET' then redis.call('HSET', key, unpack(values))

@@ -8,5 +8,6 @@ local refused = refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
 
 local answer = complete(3, #ARGV)
+if notify_opened then notify_opened() end
 save_reply(answer)
 return answer

@@ -50,6 +50,8 @@ if ARGV[4] == '' or tonumber(ARGV[4]) == revision then
       redis.call('HSET', META, 'revision', text(revision), 'settings', after)
       redis.call('HDEL', META, 'rate_used')
     end
+    -- Held items of all keys may get places: see parts/raised.lua.
+    if (settings.key_limit or 1) > (old.key_limit or 1) then redis.call('HSET', META, 'raised', '') end
     notify_workers(meta[6], now)
   end
   answer = answer .. ' ' .. show_settings(revision, meta[3], rate_used, settings)

@@ -12,6 +12,7 @@ if refused then return refused end
 local leases, deadlines, details = read_current(4)
 local answers, removed, changed, died, soonest, first_due = {}, {}, {}, {}, nil, nil
 local moves, marked = new_moves(), ends and ends.find_marked(leases)
+local leaving = ends and ends.find_leaving(leases, details)
 local cancelled = marked and {}
 for i, number in ipairs(leases) do
   answers[i] = '0'
@@ -45,6 +46,7 @@ end
 if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
   redis.call('HSET', DETAILS, unpack(changed))
+  if leaving then ends.leave_places(leaving, removed) end
   moves.write()
   if cancelled and cancelled[1] then ends.end_marked(cancelled, marked) end
   redis.call('HINCRBY', META, 'failed', #removed)
@@ -54,6 +56,7 @@ if #removed > 0 then
   if soonest then notify_workers(meta[1], now + soonest) end
   if first_due then notify_cleaner(meta[2], first_due) end
 end
+if notify_opened then notify_opened() end
 local answer = table.concat(answers)
 save_reply(answer)
 return answer

@@ -3,7 +3,7 @@
 -- ARGV  [1] 1 with data and results, 0 without, then the ids (1,000)
 -- Reply server time, then per id until the reply is full: '' if there is no item, else number, record (without data
 --       only its head), details ('' if none), state, the score of that state (deadline, due time, time of death, or until
---       when it is kept; '' if ready), when it has ended ('' if it has not), `:` and the result ('' if none), its score
+--       when it is kept; '' if ready or held), when it has ended ('' if it has not), `:` and the result ('' if none), its score
 --       in EXPIRIES ('' if none), and 1 if its cancellation was requested (else '')
 local reply = { text(now) }
 local numbers, known = redis.call('HMGET', IDS, unpack(ARGV, 2)), {}
@@ -16,7 +16,7 @@ if #known > 0 then
   records, fits = read_records(known, details, MAX_SINGLE)
   extras = { read_extras(known, records, fits, ARGV[1] == '1') }
   fits = extras[5]
-  local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED }
+  local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED, held = HELD }
   for state, key in pairs(sets) do scores[state] = redis.call('ZMSCORE', key, unpack(known, 1, fits)) end
 end
 
@@ -30,6 +30,7 @@ for _, number in ipairs(numbers) do
   for name, scored in pairs(scores) do
     if number and scored[n] then
       state, score = name, scored[n]
+      if name == 'held' then score = '' end -- its rank
       over = (name == 'completed' or name == 'cancelled') and tonumber(score) <= now
     end
   end

@@ -1,8 +1,8 @@
--- Moves due and expired items, and deletes retained ones whose time is over and what the settings allow no longer, in
--- one bounded step.
+-- Moves due and expired items, opens keys after the limit was raised, and deletes retained ones whose time is over and
+-- what the settings allow no longer, in one bounded step.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, [3] at most how many items of each kind (500)
--- Reply a string: promoted, expired, died, removed because of the settings, 1 if there may be more to delete, ms until
+-- Reply a string: promoted, expired, died, removed because of the settings, 1 if there may be more to do at once, ms until
 --       the next is due, its lease expires, or there is something to delete (-1: nothing is; 0: more to do)
 local done = load_reply()
 if done then return done end
@@ -10,12 +10,13 @@ local refused = refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
 
 local promoted, expired, died = move_due(tonumber(ARGV[3]))
-if promoted + expired > died then notify_workers(redis.call('HGET', META, 'waiting'), now) end
+local raised = open_raised(500)
+if promoted + expired > died or key_step.opened then notify_workers(redis.call('HGET', META, 'waiting'), now) end
 local more, removed = sweep(tonumber(ARGV[3]), MAX_REPLY)
 local settings = read_settings()
 if settings.max_dead or settings.max_retained then redis.call('HSET', META, 'swept', text(now)) end
 local due = earlier(next_due(), next_sweep())
 local due_in = due and math.max(0, due - now) or -1
-local answer = string.format('%d %d %d %d %d %d', promoted, expired, died, removed, more and 1 or 0, due_in)
+local answer = string.format('%d %d %d %d %d %d', promoted, expired, died, removed, (more or raised) and 1 or 0, due_in)
 save_reply(answer)
 return answer

@@ -1,5 +1,5 @@
--- Reads a part of the items of one state: ready ones in the order of leasing, others by time, or in the opposite
--- order. In a place of the listing, after an entry:
+-- Reads a part of the items of one state: ready ones in the order of leasing, others by time (held ones by their
+-- ranks), or in the opposite order. In a place of the listing, after an entry:
 --   others  `score:number` of that entry
 --   ready   `priority:anchor:index:distance:delivery`. The anchor is an entry of the ready list of this priority,
 --           and `index` its place from the left when it was last seen. The entry is `distance` places to the right
@@ -9,10 +9,10 @@
 --           listing came to it; to the back, the entry itself.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] state, [2] 1 for the opposite order, [3] at most how many entries (1,000), [4] 1 with data, 0 without,
---       [5] a score `(S`: from S on, [6] a score `(S` or `+inf`: before S (both not for ready ones),
+--       [5] a score `(S`: from S on, [6] a score `(S` or `+inf`: before S (both not for ready and held ones),
 --       [7] the place to go on after; '' to begin
 -- Reply server time, the place to go on after ('' at the end), then per entry: its place, number, record ('' if
---       there is no item; without data only its head), details ('' if none), score ('' if ready), and the last four
+--       there is no item; without data only its head), details ('' if none), score ('' if ready or held), and the last four
 --       of get.lua
 local reverse, limit, with_data = ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4] == '1'
 local retained = ARGV[1] == 'completed' or ARGV[1] == 'cancelled'
@@ -150,7 +150,7 @@ if ARGV[1] == 'ready' then
     if not list_ready(at, at == priority and anchor, index, distance, delivery) then break end
   end
 else
-  local sets = { delayed = DELAYED, leased = LEASED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED }
+  local sets = { delayed = DELAYED, leased = LEASED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED, held = HELD }
   list_by_time(sets[ARGV[1]])
 end
 
@@ -165,7 +165,7 @@ if fits < #numbers then reply[2] = places[fits] end
 for i = 1, fits do
   local record = records[i] or ''
   if not with_data then record = head_of(record) end
-  for _, value in ipairs({ places[i], numbers[i], record, details[i] or '', scores[i], ended[i] or '',
+  for _, value in ipairs({ places[i], numbers[i], record, details[i] or '', ARGV[1] == 'held' and '' or scores[i], ended[i] or '',
     results[i] and ':' .. results[i] or '', expiries[i] or '', marks[i] and '1' or '' }) do
     reply[#reply + 1] = value
   end

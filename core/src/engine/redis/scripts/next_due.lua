@@ -3,6 +3,7 @@
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] the longest rest, in ms
 -- Reply ms until something is due or expires (-1: nothing; 0: now)
+if redis.call('HGET', META, 'raised') then return 0 end
 local due = earlier(next_due(), next_sweep())
 if due and due <= now then return 0 end
 local look = now + ARGV[1]

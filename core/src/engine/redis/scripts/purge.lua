@@ -7,7 +7,7 @@ if done then return done end
 local refused = refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
 
-local sets = { delayed = DELAYED, leased = LEASED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED }
+local sets = { delayed = DELAYED, leased = LEASED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED, held = HELD }
 local set, limit = sets[ARGV[3]], tonumber(ARGV[4])
 local numbers, list
 if limit == 0 then
@@ -29,22 +29,26 @@ if #numbers > 0 then
   if list then put_back(list, numbers, fits) end
   for i = #numbers, fits + 1, -1 do numbers[i] = nil end
   local existing, ids, known, their_details, keys, seen = {}, {}, {}, {}, {}, {}
+  local records = {}
   for i, record in ipairs(redis.call('HMGET', ITEMS, unpack(numbers))) do
     local n, number = #existing + 1, numbers[i]
     if record and not seen[number] then
       seen[number] = true
       local id, _, key = read_head(record)
       existing[n], known[n], their_details[n] = number, true, details[i]
-      ids[n], keys[n] = id or false, key
+      ids[n], keys[n], records[n] = id or false, key, record
     end
   end
+  local leaving = set == LEASED and find_places(existing, find_keys(records, #existing))
   if #existing > 0 then removed = delete_all_of(existing, ids, known, their_details, keys) end
   -- `delete_items` has counted a tombstone for each ready item, but the numbers were popped.
   if list then redis.call('HINCRBY', META, 'gone:' .. (string.match(list, ':ready:(%d)$') or '0'), -#numbers)
   elseif removed < #numbers then redis.call('ZREM', set, unpack(numbers)) end
+  leave_places(leaving, existing)
   if removed > 0 then redis.call('HINCRBY', META, 'removed', text(removed)) end
   report_endings('r', ids)
 end
+notify_opened()
 local answer = removed .. ' ' .. #numbers
 save_reply(answer)
 return answer

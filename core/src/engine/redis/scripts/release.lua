@@ -13,6 +13,7 @@ if refused then return refused end
 local leases, deadlines, details = read_current(4)
 local answers, removed, changed, soonest, first_due = {}, {}, {}, nil, nil
 local moves, marked = new_moves(), ends and ends.find_marked(leases)
+local leaving = ends and ends.find_leaving(leases, details)
 local cancelled, expired, died = marked and {}, ends and ends.find_expired(leases), nil
 for i, number in ipairs(leases) do
   answers[i] = deadlines[i] and '1' or '0'
@@ -33,7 +34,7 @@ for i, number in ipairs(leases) do
       x.front, x.since = 1, now + delay
       moves.at(DELAYED, now + delay, number)
       if not first_due or now + delay < first_due then first_due = now + delay end
-    else
+    elseif not (leaving and ends.joins_line(leaving, number, x.priority)) then
       moves.to_front(x.priority, number)
     end
     removed[#removed + 1] = number
@@ -45,6 +46,7 @@ end
 if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
   redis.call('HSET', DETAILS, unpack(changed))
+  if leaving then ends.leave_places(leaving, removed) end
   moves.write()
   if cancelled and cancelled[1] then ends.end_marked(cancelled, marked) end
   if died then ends.items_expired(died) end
@@ -52,6 +54,7 @@ if #removed > 0 then
   if soonest then notify_workers(meta[1], now + soonest) end
   if first_due then notify_cleaner(meta[2], first_due) end
 end
+if notify_opened then notify_opened() end
 local answer = table.concat(answers)
 save_reply(answer)
 return answer

@@ -24,13 +24,21 @@ if #numbers > 0 then
     end
   end
   local details = redis.call('HMGET', DETAILS, unpack(numbers))
+  -- Leased items leave their places.
+  local leased, their_details = {}, {}
+  for n, deadline in ipairs(redis.call('ZMSCORE', LEASED, unpack(numbers))) do
+    if deadline then leased[#leased + 1], their_details[#leased + 1] = numbers[n], details[n] end
+  end
+  local leaving = find_places(leased, keys_of_leases(leased, their_details))
   delete_all_of(numbers, ids, known, details, keys_of(numbers, details))
+  leave_places(leaving, leased)
   redis.call('HINCRBY', META, 'removed', text(removed))
   if is_awaited() then
     for n, place in ipairs(places) do ids[n] = answers[place] == '1' and ids[n] end
     report_endings('r', ids)
   end
 end
+notify_opened()
 local answer = table.concat(answers)
 save_reply(answer)
 return answer

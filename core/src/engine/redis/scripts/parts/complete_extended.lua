@@ -4,6 +4,7 @@
 --   for each index and time
 --   the count of those with a result, and the results if all have one, else for each index and result
 --   the count of those with a unique key, and the keys if all have one, else for each index and key
+--   the same of the keys that limit how many items run
 -- Returns a string: for each item 1 (true: completed by this call) or 0 (false).
 local function complete(at, to)
   local count = tonumber(ARGV[at])
@@ -25,10 +26,10 @@ local function complete(at, to)
   local strict_end = place + tonumber(ARGV[place])
   for i = place + 1, strict_end do strict[tonumber(ARGV[i])] = true end
   place = strict_end + 1
-  local retain_all, retain_of, results, keys = -1, {}, {}, {}
+  local retain_all, retain_of, results, keys, limit_keys = -1, {}, {}, {}, {}
   if place < to then
     retain_all, place = tonumber(ARGV[place]), place + 1
-    retain_of, results, keys = read_pairs(), read_values(), read_values()
+    retain_of, results, keys, limit_keys = read_pairs(), read_values(), read_values(), read_values()
   end
 
   -- The usual case is that all leases are current. See parts/complete.lua.
@@ -43,10 +44,12 @@ local function complete(at, to)
     end
   end
   local taken = one_by_one and 0 or redis.call('ZREM', LEASED, unpack(numbers))
+  if taken > 0 and next(limit_keys) then free_places(numbers, limit_keys) end
   if taken == count then
     complete_leased(numbers, ids, keys, retain_all, retain_of, results, release_owned)
     return string.rep('1', count)
   end
   return complete_late(numbers, ids, { deliveries = deliveries, strict = strict, details = details, keys = keys,
-    retain_all = retain_all, retain_of = retain_of, results = results, taken = taken, priority = priority or '0' })
+    limit_keys = limit_keys, retain_all = retain_all, retain_of = retain_of, results = results, taken = taken,
+    priority = priority or '0' })
 end

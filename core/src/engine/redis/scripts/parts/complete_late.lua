@@ -17,7 +17,8 @@ local function complete_late(numbers, ids, x)
 
   -- Items that are leased, by whomever, and others: those that are gone, and those that are retained.
   local function new_batch()
-    return { numbers = {}, ids = {}, keys = {}, details = {}, known = {}, retains = {}, results = {}, places = {} }
+    return { numbers = {}, ids = {}, keys = {}, limit_keys = {}, details = {}, known = {}, retains = {}, results = {},
+      places = {} }
   end
   local leased, gone, kept = new_batch(), new_batch(), new_batch()
   for i, number in ipairs(numbers) do
@@ -30,13 +31,14 @@ local function complete_late(numbers, ids, x)
       local batch = scores[i] and leased or retain > 0 and kept or gone
       local n = #batch.numbers + 1
       batch.numbers[n], batch.ids[n], batch.keys[n], batch.places[n] = number, ids[i], x.keys[i], i
-      batch.details[n], batch.known[n] = details[i] or false, true
+      batch.details[n], batch.known[n], batch.limit_keys[n] = details[i] or false, true, x.limit_keys[i]
       batch.retains[n], batch.results[n] = batch == leased and own or retain, x.results[i] or false
     end
   end
 
   if #leased.numbers > 0 then
     redis.call('ZREM', LEASED, unpack(leased.numbers))
+    if next(leased.limit_keys) then free_places(leased.numbers, leased.limit_keys) end
     complete_leased(leased.numbers, leased.ids, leased.keys, -1, leased.retains, leased.results, release_keys)
   end
   if #gone.numbers > 0 then delete_all_of(gone.numbers, gone.ids, gone.known, gone.details, gone.keys) end
@@ -45,7 +47,7 @@ local function complete_late(numbers, ids, x)
   local late, items, over = new_batch(), {}, new_batch()
   if #kept.numbers > 0 then
     local times = {}
-    for _, set in ipairs({ DELAYED, DEAD, EXPIRIES }) do times[set] = redis.call('ZMSCORE', set, unpack(kept.numbers)) end
+    for _, set in ipairs({ DELAYED, DEAD, HELD, EXPIRIES }) do times[set] = redis.call('ZMSCORE', set, unpack(kept.numbers)) end
     local owns = x.taken > 0 and find_owned(kept.keys, kept.numbers) or {}
     for n, record in ipairs(redis.call('HMGET', ITEMS, unpack(kept.numbers))) do
       local number, dead, at = kept.numbers[n], times[DEAD][n], #items + 1
@@ -59,7 +61,8 @@ local function complete_late(numbers, ids, x)
         if is_over then over.numbers[#over.numbers + 1], over.keys[#over.numbers + 1] = number, kept.keys[n] end
         local details_of = unpack_details(kept.details[n])
         items[at] = { number = number, id = kept.ids[n], record = is_over and without_key(record) or record,
-          x = details_of, priority = details_of.priority, delayed = times[DELAYED][n], dead = dead }
+          x = details_of, priority = details_of.priority, delayed = times[DELAYED][n], dead = dead, held = times[HELD][n],
+          limit_key = kept.limit_keys[n] }
       end
     end
   end

@@ -9,6 +9,7 @@ local function move_due(limit)
     local dead = {}
     local details = redis.call('HMGET', DETAILS, unpack(expired))
     local changed, marked = {}, ends and ends.find_marked(expired)
+    local leaving = ends and ends.find_leaving(expired, details)
     local cancelled = marked and {}
     for i, number in ipairs(expired) do
       local x = unpack_details(details[i])
@@ -23,12 +24,13 @@ local function move_due(limit)
       elseif most > 0 and x.failures + x.expiries >= most then
         moves.at(DEAD, now, number)
         dead[#dead + 1] = number
-      else
+      elseif not (leaving and ends.joins_line(leaving, number, x.priority)) then
         moves.to_front(x.priority, number)
       end
     end
     redis.call('ZREM', LEASED, unpack(expired))
     redis.call('HSET', DETAILS, unpack(changed))
+    if leaving then ends.leave_places(leaving, expired) end
     redis.call('HINCRBY', META, 'expired', #expired)
     died = #dead
     if marked then ends.end_marked(cancelled, marked) end
@@ -37,11 +39,22 @@ local function move_due(limit)
   end
   if #due > 0 then
     local details = redis.call('HMGET', DETAILS, unpack(due))
+    local front, their_details = {}, {}
     for i, number in ipairs(due) do
       local x = unpack_details(details[i])
-      if x.front == 1 then moves.to_front(x.priority, number) else moves.to_back(x.priority, number) end
+      if x.front == 1 then
+        front[#front + 1], their_details[#front + 1] = number, details[i]
+      else
+        moves.to_back(x.priority, number)
+      end
+    end
+    local leaving = ends and ends.find_leaving(front, their_details)
+    for i, number in ipairs(front) do
+      local priority = string.sub(their_details[i], 1, 1)
+      if not (leaving and ends.joins_line(leaving, number, tonumber(priority))) then moves.to_front(priority, number) end
     end
     redis.call('ZREM', DELAYED, unpack(due))
+    if leaving then ends.leave_places(leaving, {}) end
   end
   if moves then moves.write() end
   return #due, #expired, died

@@ -20,6 +20,8 @@ local function lease(at, to, touched)
   if sweep_if_due then sweep_if_due(meta[6]) end
   if paused and paused < (due or math.huge) then due = paused end
 
+  -- Held items whose keys have got more places.
+  local raised = open_raised and meta[6] and string.find(meta[6], 'key_limit=', 1, true) and open_raised(100)
   local allowed = rates and meta[6] and not paused and rates.reserve(wanted) or wanted
   local more = not paused and take(at, allowed, touched)
   local got = #numbers
@@ -29,8 +31,9 @@ local function lease(at, to, touched)
     notify_cleaner(meta[4], soonest)
   end
   if more and (waiting > now or got < wanted) then
-    more = redis.call('EXISTS', unpack(KEYS, READY, READY + 9)) > 0
+    more = redis.call('EXISTS', unpack(KEYS, READY, READY + 9)) > 0 or is_open and is_open()
   end
+  if raised and not paused then more = true end
   local opens = rates and rates.settle(got - double_count, more)
   -- Who wants no item may have had the token for a time that others do not know.
   if more and not opens then

@@ -11,7 +11,7 @@ function rates.reserve(wanted)
   local stored = redis.call('HMGET', META, 'rate_used', 'rate_look')
   meter, look = read_meter(settings, stored[1]), stored[2]
   local allowed = math.min(wanted, math.floor((meter.most - meter.used) / meter.period))
-  if allowed == 0 or redis.call('EXISTS', unpack(KEYS, READY, READY + 9)) == 0 then return 0 end
+  if allowed == 0 or redis.call('EXISTS', unpack(KEYS, READY, READY + 9)) == 0 and not is_open() then return 0 end
   reserved = allowed
   meter.used = meter.used + allowed * meter.period
   redis.call('HSET', META, 'rate_used', pack_meter(meter))

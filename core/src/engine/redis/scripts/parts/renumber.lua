@@ -43,11 +43,12 @@ local function renumber(items, salt)
     x.deliveries, x.size = 0, 0
     if #item.record > LARGE_RECORD then
       x.size, large, largest = #item.record, number, math.max(largest, #item.record)
+      x.sections.K = item.limit_key
     end
     records[2 * n - 1], records[2 * n] = number, item.record
     details[2 * n - 1], details[2 * n] = number, pack_details(x)
     ids[2 * n - 1], ids[2 * n] = item.id, number
-    if not item.delayed and not item.dead then gone[item.priority] = (gone[item.priority] or 0) + 1 end
+    if not item.delayed and not item.dead and not item.held then gone[item.priority] = (gone[item.priority] or 0) + 1 end
     old[n], item.number = item.number, number
   end
   redis.call('HSET', META, 'last', items[#items].number)
@@ -59,7 +60,7 @@ local function renumber(items, salt)
   if #owners > 0 then redis.call('HSET', UNIQUES, unpack(owners)) end
   redis.call('HSET', IDS, unpack(ids))
   for priority, tombstones in pairs(gone) do redis.call('HINCRBY', META, 'gone:' .. priority, tombstones) end
-  for _, key in ipairs({ DELAYED, DEAD }) do redis.call('ZREM', key, unpack(old)) end
+  for _, key in ipairs({ DELAYED, DEAD, HELD }) do redis.call('ZREM', key, unpack(old)) end
   for _, key in ipairs({ DETAILS, MARKS }) do redis.call('HDEL', key, unpack(old)) end
   redis.call('ZREM', EXPIRIES, unpack(old))
 end
