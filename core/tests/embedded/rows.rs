@@ -58,7 +58,7 @@ fn hurt(place: &Place, sql: &str) {
     let strict = |from: &str, to: &str| {
         let change = format!(
             "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '{from}', '{to}')
-             WHERE name IN ('item', 'large', 'extra', 'unique_key', 'queue'); PRAGMA writable_schema = RESET;"
+             WHERE name IN ('item', 'large', 'extra', 'unique_key', 'open_key', 'key_limit', 'queue'); PRAGMA writable_schema = RESET;"
         );
         connection.execute_batch(&change).unwrap();
     };
@@ -253,6 +253,52 @@ async fn what_belongs_to_no_item_is_deleted_and_a_lost_key_comes_back() {
         assert_sound(&queue).await;
         assert!(!queue.add_item(item("b").unique("k")).await.unwrap(), "{sql}");
         assert!(queue.add_item(item("c").unique("x")).await.unwrap(), "{sql}");
+    }
+}
+
+/// Whatever is in the tables of keys, held items are leased, and a deep clean mends it.
+#[tokio::test]
+async fn keys_that_were_changed_are_mended() {
+    for (sql, finds, taken) in [
+        ("DELETE FROM open_key", Damage::BadKey, 0),
+        ("UPDATE open_key SET position = 1 << 61", Damage::BadKey, 1),
+        ("UPDATE open_key SET position = 'x'", Damage::BadKey, 0),
+        ("UPDATE open_key SET sort_key = NULL", Damage::BadKey, 0),
+        ("UPDATE open_key SET key = 'k'", Damage::BadKey, 0),
+        ("INSERT INTO key_limit SELECT queue, x'6b', 'many' FROM queue", Damage::BadSettings, 1),
+        ("INSERT INTO key_limit SELECT queue, x'6b', 0 FROM queue", Damage::BadSettings, 1),
+        ("INSERT INTO key_limit SELECT queue, 'k', 5 FROM queue", Damage::BadSettings, 1),
+        ("UPDATE item SET key = NULL WHERE state = 6", Damage::Stray, 0),
+        ("UPDATE item SET key = 'k' WHERE state = 6", Damage::BadDetails, 0),
+        ("UPDATE item SET key = zeroblob(129) WHERE state = 6", Damage::BadDetails, 0),
+        ("UPDATE item SET position = 'x' WHERE id = x'62'", Damage::Stray, 1),
+        ("UPDATE item SET sort_key = NULL WHERE id = x'62'", Damage::Stray, 1),
+        ("UPDATE queue SET held = held + 1", Damage::BadCount, 1),
+    ] {
+        let place = Place::new();
+        let queue = place.queue().await;
+        queue.add_items(["a", "b", "c"].map(|id| item(id).key("k"))).await.unwrap();
+        let lease = queue.lease(at_once()).await.unwrap().unwrap();
+        assert!(queue.lease(at_once()).await.unwrap().is_none());
+        assert!(queue.complete(&lease).await.unwrap());
+        hurt(&place, sql);
+        let queue = place.queue().await;
+        let report = queue.check().await.unwrap();
+        assert!(found(&report, finds) >= 1, "{sql}: {:?}", report.details);
+        let held = queue.list(State::Held, None, 9).await.unwrap().items;
+        assert!(held.len() <= 2, "{sql}");
+        // Nothing of it keeps others waiting.
+        let early = queue.lease(at_once()).await.unwrap();
+        assert_eq!(early.is_some(), taken == 1, "{sql}");
+        queue.add_item(item("other").priority(9)).await.unwrap();
+        assert_eq!(ids(&queue).await.last().map(String::as_str), Some("other"), "{sql}");
+        queue.deep_clean().await.unwrap();
+        assert_sound(&queue).await;
+        if let Some(lease) = early {
+            assert!(queue.complete(&lease).await.unwrap());
+        }
+        assert!(queue.lease(at_once()).await.unwrap().is_some(), "{sql}");
+        assert_sound(&queue).await;
     }
 }
 

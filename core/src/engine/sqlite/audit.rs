@@ -289,8 +289,9 @@ pub(super) fn open_keys(
 ) -> Result<Option<Vec<u8>>> {
     let Some(queue) = db.queue(name)? else { return Ok(None) };
     if from.is_empty() {
-        let unreadable = keys::unreadable_limits(db, queue, mend)?;
-        report.note(Damage::BadSettings, unreadable, mend, "limits of keys");
+        let (limits, open) = keys::unreadable(db, queue, mend)?;
+        report.note(Damage::BadSettings, limits, mend, "limits of keys");
+        report.note(Damage::BadKey, open, mend, "unreadable");
     }
     let mut open = keys::open_after(db, queue, &from, MAX_BATCH)?;
     for (key, _) in open.iter().filter(|(_, is_late)| *is_late) {

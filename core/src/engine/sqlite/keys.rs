@@ -5,7 +5,7 @@
 //! key: the next lease takes the first held one when its place comes.
 
 use bytes::Bytes;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
 use super::settings;
@@ -14,6 +14,10 @@ use crate::engine::KeyLimit;
 use crate::item::KeyInfo;
 use crate::name::QueueName;
 use crate::options::MAX_KEY_LIMIT;
+
+/// Of a row of `open_key`. What another program has written, and cannot be read, is left out.
+const READABLE: &str = "typeof(key) = 'blob' AND typeof(sort_key) = 'integer' \
+     AND typeof(position) = 'integer'";
 
 /// How many items of the key are leased.
 pub(super) fn leased(db: &Database, queue: i64, key: &[u8]) -> Result<i64> {
@@ -24,9 +28,9 @@ pub(super) fn leased(db: &Database, queue: i64, key: &[u8]) -> Result<i64> {
 /// The limit that the key has for itself. One that is out of range, which another program has written, is none.
 pub(super) fn own_limit(db: &Database, queue: i64, key: &[u8]) -> Result<Option<u32>> {
     const READ: &str = "SELECT most FROM key_limit WHERE queue = ?1 AND key = ?2";
-    let found: Option<i64> =
-        db.run(READ, |s| s.query_row(params![queue, key], |row| row.get(0)).optional())?;
-    let limit = found.and_then(|limit| u32::try_from(limit).ok());
+    let most = |row: &Row<'_>| Ok(row.get_ref(0)?.as_i64().ok());
+    let found = db.run(READ, |s| s.query_row(params![queue, key], most).optional())?;
+    let limit = found.flatten().and_then(|limit| u32::try_from(limit).ok());
     Ok(limit.filter(|limit| (1..=MAX_KEY_LIMIT).contains(limit)))
 }
 
@@ -37,7 +41,8 @@ pub(super) fn any_own_limit(db: &Database, queue: i64) -> Result<bool> {
 /// Held items of the key may be leased: the next lease looks at them when the place of the first one comes.
 pub(super) fn open(db: &Database, queue: i64, key: &[u8]) -> Result<()> {
     const OPEN: &str = "INSERT INTO open_key (queue, key, sort_key, position)
-        SELECT queue, key, sort_key, position FROM item
+        SELECT queue, key, coalesce(CAST(sort_key AS INTEGER), 0),
+            coalesce(CAST(position AS INTEGER), 0) FROM item
         WHERE queue = ?1 AND key = ?2 AND state = 6 ORDER BY sort_key, position LIMIT 1
         ON CONFLICT (queue, key) DO UPDATE
         SET sort_key = excluded.sort_key, position = excluded.position";
@@ -49,9 +54,11 @@ pub(super) fn open(db: &Database, queue: i64, key: &[u8]) -> Result<()> {
 
 /// The first open key in line, and the place at which its first held item stands, or an earlier one.
 pub(super) fn first_open(db: &Database, queue: i64) -> Result<Option<(Bytes, (i64, i64))>> {
-    const FIRST: &str = "SELECT key, sort_key, position FROM open_key WHERE queue = ?1
-        ORDER BY sort_key, position LIMIT 1";
-    db.run(FIRST, |s| {
+    let first = format!(
+        "SELECT key, sort_key, position FROM open_key WHERE queue = ?1 AND {READABLE} \
+         ORDER BY sort_key, position LIMIT 1"
+    );
+    db.run(&first, |s| {
         s.query_row([queue], |row| {
             Ok((row.get::<_, Vec<u8>>(0)?.into(), (row.get(1)?, row.get(2)?)))
         })
@@ -68,14 +75,16 @@ pub(super) fn close(db: &Database, queue: i64, key: &[u8]) -> Result<()> {
 
 /// The place of the first held item of the key.
 pub(super) fn first_held(db: &Database, queue: i64, key: &[u8]) -> Result<Option<(i64, i64)>> {
-    const FIRST: &str = "SELECT sort_key, position FROM item
+    const FIRST: &str = "SELECT coalesce(CAST(sort_key AS INTEGER), 0),
+            coalesce(CAST(position AS INTEGER), 0) FROM item
         WHERE queue = ?1 AND key = ?2 AND state = 6 ORDER BY sort_key, position LIMIT 1";
-    let place = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let place = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     db.run(FIRST, |s| s.query_row(params![queue, key], place).optional())
 }
 
 pub(super) fn any_open(db: &Database, queue: i64) -> Result<bool> {
-    db.run("SELECT 1 FROM open_key WHERE queue = ?1 LIMIT 1", |s| s.exists([queue]))
+    let any = format!("SELECT 1 FROM open_key WHERE queue = ?1 AND {READABLE} LIMIT 1");
+    db.run(&any, |s| s.exists([queue]))
 }
 
 pub(super) fn set_limits(db: &mut Database, name: &QueueName, limits: &[KeyLimit]) -> Result<()> {
@@ -184,9 +193,11 @@ pub(super) fn open_after(
     after: &[u8],
     limit: usize,
 ) -> Result<Vec<(Vec<u8>, bool)>> {
-    const NEXT: &str = "SELECT key, sort_key, position FROM open_key
-        WHERE queue = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
-    let open = db.rows(NEXT, params![queue, after, limit as i64], |row| {
+    let next = format!(
+        "SELECT key, sort_key, position FROM open_key \
+         WHERE queue = ?1 AND key > ?2 AND {READABLE} ORDER BY key LIMIT ?3"
+    );
+    let open = db.rows(&next, params![queue, after, limit as i64], |row| {
         Ok((row.get::<_, Vec<u8>>(0)?, (row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)))
     })?;
     let late = |(key, at): (Vec<u8>, (i64, i64))| {
@@ -199,15 +210,21 @@ pub(super) fn open_after(
     open.into_iter().map(late).collect()
 }
 
-/// Deletes limits that are out of range, which only another program can have written. Returns how many there are.
-pub(super) fn unreadable_limits(db: &Database, queue: i64, delete: bool) -> Result<u64> {
-    const COUNT: &str =
-        "SELECT count(*) FROM key_limit WHERE queue = ?1 AND most NOT BETWEEN 1 AND ?2";
-    const DELETE: &str = "DELETE FROM key_limit WHERE queue = ?1 AND most NOT BETWEEN 1 AND ?2";
-    let out_of_range = [queue, i64::from(MAX_KEY_LIMIT)];
-    let found: i64 = db.run(COUNT, |s| s.query_row(out_of_range, |row| row.get(0)))?;
-    if delete && found > 0 {
-        db.run(DELETE, |s| s.execute(out_of_range))?;
-    }
-    Ok(found as u64)
+/// Deletes limits and open keys that cannot be read, which only another program can have written. Returns how many there
+/// are of each.
+pub(super) fn unreadable(db: &Database, queue: i64, delete: bool) -> Result<(u64, u64)> {
+    let limits = format!(
+        "FROM key_limit WHERE queue = ?1 AND (typeof(key) <> 'blob' OR typeof(most) <> 'integer' \
+         OR most NOT BETWEEN 1 AND {MAX_KEY_LIMIT})"
+    );
+    let open = format!("FROM open_key WHERE queue = ?1 AND NOT ({READABLE})");
+    let found = |rows: &str| -> Result<u64> {
+        let count = format!("SELECT count(*) {rows}");
+        let found: i64 = db.run(&count, |s| s.query_row([queue], |row| row.get(0)))?;
+        if delete && found > 0 {
+            db.run(&format!("DELETE {rows}"), |s| s.execute([queue]))?;
+        }
+        Ok(found as u64)
+    };
+    Ok((found(&limits)?, found(&open)?))
 }

@@ -14,7 +14,7 @@ const WRITE: &str = "UPDATE item SET state = ?2, sort_key = ?3, position = ?4, p
     max_attempts = ?6, failures = ?7, expiries = ?8, deliveries = ?9, front = ?10, added_at = ?11,
     since = ?12, error = ?13, history = ?14,
     more = EXISTS (SELECT 1 FROM extra WHERE extra.number = item.number),
-    key = CASE typeof(key) WHEN 'blob' THEN key END,
+    key = CASE WHEN typeof(key) = 'blob' AND length(key) BETWEEN 1 AND 128 THEN key END,
     id = CASE typeof(id) WHEN 'blob' THEN id ELSE CAST('unreadable ' || number AS BLOB) END,
     data = CASE WHEN typeof(data) IN ('blob', 'null') THEN data ELSE CAST(data AS BLOB) END
     WHERE number = ?1";
