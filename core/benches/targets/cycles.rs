@@ -18,16 +18,19 @@ pub(crate) enum Kind {
     Retained,
     /// They have unique keys of 36 bytes.
     Unique,
+    /// Each has a key of its own, of 36 bytes, so none is held.
+    Keyed,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 3] = [Kind::Plain, Kind::Retained, Kind::Unique];
+    pub(crate) const ALL: [Kind; 4] = [Kind::Plain, Kind::Retained, Kind::Unique, Kind::Keyed];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Plain => "plain",
             Kind::Retained => "retained with a result",
             Kind::Unique => "with a unique key",
+            Kind::Keyed => "with a key",
         }
     }
 
@@ -37,6 +40,7 @@ impl Kind {
             Kind::Plain => item,
             Kind::Retained => item.retain(HOUR),
             Kind::Unique => item.unique(uuid::Uuid::new_v4().to_string()),
+            Kind::Keyed => item.key(uuid::Uuid::new_v4().to_string()),
         }
     }
 }
@@ -78,7 +82,7 @@ impl Side for Cycles {
                             let results = vec![Some(vec![b'r'; DATA].into()); self.size];
                             CompleteOptions::new().results(results)
                         }
-                        Kind::Plain | Kind::Unique => CompleteOptions::new(),
+                        Kind::Plain | Kind::Unique | Kind::Keyed => CompleteOptions::new(),
                     };
                     let leases = &self.leased[batch];
                     let completed = self.queue.complete_many_with(leases, options).await.unwrap();

@@ -12,7 +12,7 @@ use crate::setup::{BATCH, DATA, Setup, at_once, fill, median};
 
 pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     report.scene(Scene::redis(format!("batches of {BATCH}")));
-    for (kind, limit) in [(Kind::Retained, 2.0), (Kind::Unique, 1.5)] {
+    for (kind, limit) in [(Kind::Retained, 2.0), (Kind::Unique, 1.5), (Kind::Keyed, 3.0)] {
         let (mut added, mut steps, mut plains) = (vec![], [vec![], vec![], vec![]], vec![]);
         for _ in 0..scale.rounds {
             // A server of its own for each round: what is retained stays.

@@ -10,6 +10,7 @@ mod broken;
 mod damage;
 mod extended;
 mod fixtures;
+mod keys;
 mod scenarios;
 #[path = "../support/mod.rs"]
 mod support;
