@@ -9,6 +9,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
 use crate::ends::More;
+use crate::keys::is_waiting;
 use crate::model::{Model, Token};
 use crate::support::*;
 
@@ -37,6 +38,8 @@ pub(crate) struct Driver<'a> {
     pub(crate) ids: Vec<Vec<u8>>,
     /// Whether items are retained, and have unique keys.
     pub(crate) extended: bool,
+    /// Whether items have keys.
+    pub(crate) keyed: bool,
     /// Current and stale ones.
     pub(crate) handles: Vec<(Lease, Token)>,
     /// Leases whose holders have reported progress.
@@ -56,7 +59,8 @@ pub(crate) async fn run(bench: &Bench, seed: u64, operations: usize) {
     queues.push(queues[0].clone());
     let mut rng = StdRng::seed_from_u64(seed);
     let ids = (0..rng.random_range(3..90)).map(|i| make_id(&mut rng, i)).collect::<BTreeSet<_>>();
-    let extended = rng.random_bool(0.5);
+    let extended = rng.random_bool(0.67);
+    let keyed = extended && rng.random_bool(0.6);
     let mut driver = Driver {
         bench,
         queues,
@@ -64,6 +68,7 @@ pub(crate) async fn run(bench: &Bench, seed: u64, operations: usize) {
         rng,
         ids: ids.into_iter().collect(),
         extended,
+        keyed,
         handles: Vec::new(),
         reported: HashSet::new(),
         generations: HashMap::new(),
@@ -96,6 +101,12 @@ impl Driver<'_> {
             self.model.now += by;
         }
         let queue = self.queues.choose(&mut self.rng).unwrap().clone();
+        if self.keyed && self.rng.random_bool(0.06) {
+            match self.rng.random() {
+                true => self.set_key_limits(&queue).await,
+                false => self.get_keys(&queue).await,
+            }
+        }
         match self.rng.random_range(0..100) {
             0..20 => self.add(&queue).await,
             20..42 => self.lease(&queue).await,
@@ -150,7 +161,7 @@ impl Driver<'_> {
     /// The options of an item in an extended queue.
     pub(crate) fn more(&mut self) -> More {
         if !self.extended || self.rng.random_bool(0.3) {
-            return More::default();
+            return More { key: self.key(), ..More::default() };
         }
         let unique = self.rng.random_bool(0.5).then(|| vec![b'k', self.rng.random_range(0..12)]);
         let unique_for = if unique.is_some() { self.keeping() } else { 0 };
@@ -158,7 +169,8 @@ impl Driver<'_> {
         let expires_in = [1, 5, 20, 100, 1000, 5000].choose(&mut self.rng).copied();
         let expires_in = expires_in.filter(|_| expires);
         let replace = self.rng.random_bool(0.4);
-        More { retain: self.keeping(), unique, unique_for, replace, expires_in }
+        let key = self.key();
+        More { retain: self.keeping(), unique, unique_for, replace, expires_in, key }
     }
 
     /// How long completed items are retained, and the results of this many.
@@ -183,7 +195,14 @@ impl Driver<'_> {
     async fn compare_all(&mut self) {
         let queue = self.queues[0].clone();
         self.counts(&queue).await;
+        if self.keyed {
+            self.get_keys(&queue).await;
+            self.compare_waiting(&queue).await;
+        }
         for state in State::ALL {
+            if self.keyed && is_waiting(state) {
+                continue;
+            }
             let listed = list_all(&queue, state, 1000).await;
             let mut listed: Vec<_> = listed.iter().map(|info| (info.at, &info.id[..])).collect();
             let items = self.model.list(state).into_iter().map(|g| &self.model.items[&g]);

@@ -14,6 +14,7 @@ pub(crate) struct More {
     pub(crate) unique_for: u64,
     pub(crate) replace: bool,
     pub(crate) expires_in: Option<u64>,
+    pub(crate) key: Option<Vec<u8>>,
 }
 
 /// Who has a unique key, and until when it stays taken in any case.

@@ -9,6 +9,7 @@
 mod cancel;
 mod driver;
 mod ends;
+mod keys;
 mod model;
 mod outcomes;
 mod settings;

@@ -49,6 +49,7 @@ pub(crate) struct Entry {
     pub(crate) at: u64,
     pub(crate) retain: u64,
     pub(crate) unique: Option<Vec<u8>>,
+    pub(crate) key: Option<Vec<u8>>,
     pub(crate) ended_at: Option<u64>,
     pub(crate) result: Option<Vec<u8>>,
     /// When it is dead if it is not leased.
@@ -103,7 +104,9 @@ pub(crate) struct Model {
     generations: u64,
     pub(crate) items: BTreeMap<u64, Entry>,
     pub(crate) ids: HashMap<Vec<u8>, u64>,
+    /// Owners of unique keys.
     pub(crate) keys: HashMap<Vec<u8>, Owner>,
+    pub(crate) key_limits: HashMap<Vec<u8>, u32>,
     pub(crate) replaced: u64,
     pub(crate) expired_unleased: u64,
     pub(crate) cancelled: u64,
@@ -144,6 +147,7 @@ impl Model {
             at: 0,
             retain: more.retain,
             unique: more.unique.clone(),
+            key: more.key.clone(),
             ended_at: None,
             result: None,
             expires: more.expires_in.map(|time| self.now + time),
@@ -236,17 +240,21 @@ impl Model {
         let mut leased = Vec::new();
         let count = count.min(self.allowed());
         while leased.len() < count && !self.is_paused() {
-            let Some(line) = self.ready.iter_mut().rev().find(|line| !line.is_empty()) else {
+            let Some(generation) = self.ready.iter().rev().flatten().next().copied() else {
                 break;
             };
-            let generation = line.pop_front().unwrap();
-            let entry = self.items.get_mut(&generation).unwrap();
-            (entry.state, entry.at) = (State::Leased, self.now + duration);
-            leased.push((Token { generation, delivery: entry.delivery }, entry.clone()));
+            leased.push(self.lease_one(generation, duration));
         }
         self.use_up(leased.len());
         self.totals[1] += leased.len() as u64;
         leased
+    }
+
+    pub(crate) fn lease_one(&mut self, generation: u64, duration: u64) -> (Token, Entry) {
+        let entry = self.items.get_mut(&generation).unwrap();
+        self.ready[entry.priority as usize].retain(|other| *other != generation);
+        (entry.state, entry.at) = (State::Leased, self.now + duration);
+        (Token { generation, delivery: entry.delivery }, entry.clone())
     }
 
     /// The item, if the lease is the current one.
@@ -428,6 +436,10 @@ impl Model {
 
     pub(crate) fn purge(&mut self, state: State) -> u64 {
         let all = self.list(state);
+        self.purge_these(all)
+    }
+
+    pub(crate) fn purge_these(&mut self, all: Vec<u64>) -> u64 {
         for generation in &all {
             self.forget(*generation);
         }

@@ -26,6 +26,7 @@ pub(crate) struct Settings {
     max_retained: Option<u64>,
     max_dead_age: Option<u64>,
     max_retained_age: Option<u64>,
+    pub(crate) key_limit: Option<u32>,
     /// Leases in each [`PERIOD`], and the burst.
     rate: Option<(u32, u32)>,
     revision: u64,
@@ -186,6 +187,10 @@ impl Driver<'_> {
             change = change.max_retained_age(settings.max_retained_age.map(ms));
         }
         if rng.random_bool(0.3) {
+            settings.key_limit = *[None, Some(2), Some(3)].choose(rng).unwrap();
+            change = change.key_limit(settings.key_limit);
+        }
+        if rng.random_bool(0.3) {
             settings.rate = *[None, Some((1, 1)), Some((3, 2)), Some((7, 40))].choose(rng).unwrap();
             let rate =
                 settings.rate.map(|(count, burst)| Rate::new(count, ms(PERIOD)).burst(burst));
@@ -211,6 +216,7 @@ impl Driver<'_> {
             (found.max_dead, found.max_retained),
             (settings.max_dead, settings.max_retained)
         );
+        assert_eq!(found.key_limit, settings.key_limit.unwrap_or(1));
         assert_eq!(found.max_dead_age, settings.max_dead_age.map(ms));
         assert_eq!(found.max_retained_age, settings.max_retained_age.map(ms));
         assert_eq!(found.rate.map(|rate| (rate.count, rate.burst)), settings.rate);

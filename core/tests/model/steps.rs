@@ -11,6 +11,7 @@ use rand::seq::IndexedRandom;
 
 use crate::driver::Driver;
 use crate::ends::Batch;
+use crate::keys::is_waiting;
 use crate::model::{Change, Entry, Target, Token};
 use crate::support::*;
 
@@ -45,6 +46,7 @@ impl Driver<'_> {
             item = item.retain(ms(more.retain)).unique_for(ms(more.unique_for));
             item = if let Some(key) = &more.unique { item.unique(key) } else { item };
             item = if more.replace { item.replace() } else { item };
+            item = if let Some(key) = &more.key { item.key(key) } else { item };
             items.push((item, (priority, delay, max_attempts), more));
         }
         self.note(format!("add {items:?}"));
@@ -64,7 +66,7 @@ impl Driver<'_> {
         self.note(format!("lease {count} for {duration}"));
         let options = LeaseOptions::new(ms(duration)).wait(Duration::ZERO);
         let leases = queue.lease_many(count, options).await.unwrap();
-        let expected = self.model.lease(count, duration);
+        let expected = self.expected(&leases, count, duration);
         self.leased(leases, expected);
     }
 
@@ -83,7 +85,7 @@ impl Driver<'_> {
         let done = queue.complete_and_lease_with(leases, complete, count, options).await.unwrap();
         let completed: Vec<bool> = self.completed(&tokens, strict, retain, results);
         assert_eq!(done.completed, completed);
-        let expected = self.model.lease(count, duration);
+        let expected = self.expected(&done.leases, count, duration);
         self.leased(done.leases, expected);
     }
 
@@ -98,7 +100,7 @@ impl Driver<'_> {
                 (lease.priority(), lease.max_attempts()),
                 (entry.priority, entry.max_attempts)
             );
-            assert_eq!(lease.last_error(), entry.error);
+            assert_eq!((lease.last_error(), lease.key()), (&entry.error[..], entry.key.as_deref()));
             assert_history(lease.endings(), lease.releases(), &entry);
             assert_eq!(since_1970(lease.deadline()), entry.at);
             let number = *self.generations.entry(token.generation).or_insert(lease.generation());
@@ -270,7 +272,14 @@ impl Driver<'_> {
         if self.rng.random_bool(0.3) {
             let state = *State::ALL.choose(&mut self.rng).unwrap();
             self.note(format!("purge {state:?}"));
-            assert_eq!(queue.purge(state).await.unwrap(), self.model.purge(state));
+            let expected = match self.keyed && is_waiting(state) {
+                true => {
+                    let all = self.waiting(queue, state).await;
+                    self.model.purge_these(all)
+                }
+                false => self.model.purge(state),
+            };
+            assert_eq!(queue.purge(state).await.unwrap(), expected);
         }
     }
 
@@ -315,8 +324,15 @@ impl Driver<'_> {
         self.note("counts".to_owned());
         let counts = queue.counts().await.unwrap();
         let by_priority = self.model.ready.each_ref().map(|line| line.len() as u64);
-        assert_eq!(counts.ready_by_priority, by_priority);
-        assert_eq!(counts.ready, by_priority.iter().sum::<u64>());
+        if self.keyed {
+            assert!(
+                counts.ready_by_priority.iter().zip(by_priority).all(|(seen, all)| *seen <= all)
+            );
+            assert_eq!(counts.ready, counts.ready_by_priority.iter().sum::<u64>());
+        } else {
+            assert_eq!((counts.ready_by_priority, counts.held), (by_priority, 0));
+        }
+        assert_eq!(counts.ready + counts.held, by_priority.iter().sum::<u64>());
         let number = |state| self.model.list(state).len() as u64;
         assert_eq!(
             (counts.delayed, counts.leased, counts.dead),
@@ -335,7 +351,7 @@ impl Driver<'_> {
             self.model.totals
         );
         // The age is told from a few at the front.
-        if by_priority.iter().all(|length| *length <= 16) {
+        if by_priority.iter().all(|length| *length <= 16) && counts.held == 0 {
             assert_eq!(counts.oldest_ready, self.model.oldest_ready().map(ms));
         }
     }
@@ -349,6 +365,13 @@ impl Driver<'_> {
         options.id_prefix = self.ids.choose(&mut self.rng).unwrap()[..length].to_vec();
         self.note(format!("list {state:?} {options:?}"));
         let mut listed = list_all_with(queue, state, &options).await;
+        if self.keyed && is_waiting(state) {
+            for info in &listed {
+                assert!(info.state == state && info.id.starts_with(&options.id_prefix));
+                assert_same(info, &self.model.items[&self.model.ids[&info.id[..]]]);
+            }
+            return;
+        }
         let mut expected = self.model.list(state);
         expected
             .retain(|generation| self.model.items[generation].id.starts_with(&options.id_prefix));
@@ -398,7 +421,10 @@ fn assert_history(endings: &[Ending], releases: Option<&Releases>, entry: &Entry
 
 fn assert_same(info: &ItemInfo, entry: &Entry) {
     assert_eq!((&info.id[..], &info.data[..]), (&entry.id[..], &entry.data[..]));
-    assert_eq!(info.state, entry.state);
+    // The model does not know which items are held.
+    let is_held = info.state == State::Held && entry.key.is_some();
+    assert_eq!(if is_held { State::Ready } else { info.state }, entry.state);
+    assert_eq!(info.key.as_deref(), entry.key.as_deref());
     assert_eq!((info.priority, info.max_attempts), (entry.priority, entry.max_attempts));
     assert_eq!((info.failures, info.expiries), (entry.failures, entry.expiries));
     assert_eq!(info.last_error, entry.error);

@@ -224,11 +224,28 @@ async fn a_waiting_call_wakes_when_a_place_is_free(bench: &Bench) {
     }
 }
 
+/// As at the front of a ready list.
+async fn expired_items_come_back_before_due_ones(bench: &Bench) {
+    let queue = bench.queue().await;
+    limit(&queue, 2).await;
+    add(&queue, (1..=4).map(|i| keyed(i.to_string(), "k"))).await;
+    let options = LeaseOptions::new(ms(50)).wait(Duration::ZERO);
+    let first = queue.lease_many(4, options).await.unwrap();
+    assert_eq!(ids(&first), ["1", "2"]);
+    queue.release(&first[1], ms(20)).await.unwrap();
+    bench.advance(ms(60));
+    assert_eq!(got(&queue).await, ["1", "2"]);
+    limit(&queue, 4).await;
+    assert_eq!(got(&queue).await, ["3", "4"]);
+    assert_sound(&queue).await;
+}
+
 on_every_engine!(
     two_places_that_become_free_one_after_the_other,
     a_higher_priority_comes_first_and_nothing_else,
     held_items_stand_where_they_were,
     nobody_overtakes_when_the_limit_is_raised,
+    expired_items_come_back_before_due_ones,
     a_raised_limit_opens_many_keys,
     operators_change_held_items,
     purging_held_items,

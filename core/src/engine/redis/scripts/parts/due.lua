@@ -5,6 +5,29 @@ local function move_due(limit)
   local expired = redis.call('ZRANGE', LEASED, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit)
   local due = redis.call('ZRANGE', DELAYED, '-inf', now, 'BYSCORE', 'LIMIT', 0, limit)
   local died, moves = 0, (#expired > 0 or #due > 0) and new_moves()
+  -- Those that go to the front come behind the expired ones, so they go there first.
+  local returning = #due > 0 and {}
+  if #due > 0 then
+    local details = redis.call('HMGET', DETAILS, unpack(due))
+    local front, their_details = {}, {}
+    for i, number in ipairs(due) do
+      local x = unpack_details(details[i])
+      if x.front == 1 then
+        front[#front + 1], their_details[#front + 1] = number, details[i]
+      else
+        moves.to_back(x.priority, number)
+      end
+    end
+    local leaving = ends and ends.find_leaving(front, their_details)
+    for i, number in ipairs(front) do
+      local priority = string.sub(their_details[i], 1, 1)
+      if not (leaving and ends.joins_line(leaving, number, tonumber(priority))) then
+        returning[#returning + 1] = { priority, number }
+      end
+    end
+    redis.call('ZREM', DELAYED, unpack(due))
+    if leaving then ends.leave_places(leaving, {}) end
+  end
   if #expired > 0 then
     local dead = {}
     local details = redis.call('HMGET', DETAILS, unpack(expired))
@@ -37,25 +60,7 @@ local function move_due(limit)
     if ends then ends.attempts_counted(expired, dead) end
     if died > 0 then redis.call('HINCRBY', META, 'died', died) end
   end
-  if #due > 0 then
-    local details = redis.call('HMGET', DETAILS, unpack(due))
-    local front, their_details = {}, {}
-    for i, number in ipairs(due) do
-      local x = unpack_details(details[i])
-      if x.front == 1 then
-        front[#front + 1], their_details[#front + 1] = number, details[i]
-      else
-        moves.to_back(x.priority, number)
-      end
-    end
-    local leaving = ends and ends.find_leaving(front, their_details)
-    for i, number in ipairs(front) do
-      local priority = string.sub(their_details[i], 1, 1)
-      if not (leaving and ends.joins_line(leaving, number, tonumber(priority))) then moves.to_front(priority, number) end
-    end
-    redis.call('ZREM', DELAYED, unpack(due))
-    if leaving then ends.leave_places(leaving, {}) end
-  end
+  for _, one in ipairs(returning or {}) do moves.to_front(one[1], one[2]) end
   if moves then moves.write() end
   return #due, #expired, died
 end
