@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use leaseq::{ItemInfo, Lease, State, WorkQueue};
+use leaseq::{ItemInfo, Lease, LeaseOptions, State, WorkQueue};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
@@ -110,6 +110,24 @@ impl Driver<'_> {
         let ids: Vec<_> = leases.iter().map(|lease| lease.id()).collect();
         self.trail.steps.push(format!("leased {ids:?}"));
         self.model.lease_these(&ids, count, duration)
+    }
+
+    /// Leases until nothing more can be leased. A step of a lease is bounded, so one call may find less than there is.
+    pub(crate) async fn lease_more(
+        &mut self,
+        queue: &WorkQueue,
+        mut leases: Vec<Lease>,
+        count: usize,
+        options: LeaseOptions,
+    ) -> Vec<Lease> {
+        while self.keyed && leases.len() < count {
+            let more = queue.lease_many(count - leases.len(), options.clone()).await.unwrap();
+            if more.is_empty() {
+                break;
+            }
+            leases.extend(more);
+        }
+        leases
     }
 
     /// Changes limits of single keys.

@@ -240,12 +240,26 @@ async fn expired_items_come_back_before_due_ones(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
+/// No sweep has found it yet. As a ready one does.
+async fn a_held_item_that_has_expired_is_requeued_where_it_was(bench: &Bench) {
+    let queue = bench.queue().await;
+    add(&queue, [keyed("1", "k"), keyed("2", "k").expires_in(ms(50)), keyed("3", "k")]).await;
+    let lease = take(&queue).await;
+    assert!(got(&queue).await.is_empty());
+    bench.advance(ms(60));
+    assert_eq!(queue.requeue(["2"]).await.unwrap(), [true]);
+    complete(&queue, &lease).await;
+    assert_eq!(got(&queue).await, ["2"]);
+    assert_sound(&queue).await;
+}
+
 on_every_engine!(
     two_places_that_become_free_one_after_the_other,
     a_higher_priority_comes_first_and_nothing_else,
     held_items_stand_where_they_were,
     nobody_overtakes_when_the_limit_is_raised,
     expired_items_come_back_before_due_ones,
+    a_held_item_that_has_expired_is_requeued_where_it_was,
     a_raised_limit_opens_many_keys,
     operators_change_held_items,
     purging_held_items,

@@ -48,7 +48,7 @@ pub(super) fn requeue(
     items: &[Target],
 ) -> Result<Vec<Option<bool>>> {
     const REQUEUE: &str =
-        "UPDATE item SET state = 0, sort_key = -priority, position = ?2, failures = 0, expiries = 0, front = 0,
+        "UPDATE item SET state = ?5, sort_key = -priority, position = ?2, failures = 0, expiries = 0, front = 0,
         since = ?3, history = ?4 WHERE number = ?1";
     let find = format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2");
     let Some(queue) = db.queue(name)? else { return Ok(vec![Some(false); items.len()]) };
@@ -81,16 +81,17 @@ pub(super) fn requeue(
             set_right(db, &item, &mut delta)?;
         }
         expiry::end(db, item.number)?;
-        // A ready item keeps its place.
-        let position = match item.state {
-            State::Ready => item.position,
-            _ => db.next_number(),
+        // An item that waits in line keeps its place.
+        let (state, position) = match item.state {
+            State::Ready | State::Held => (item.state, item.position),
+            _ => (State::Ready, db.next_number()),
         };
         item.history.releases = None;
         let history = item.history.packed();
-        db.run(REQUEUE, |s| s.execute(params![item.number, position, now, history]))?;
+        let (number, state_number) = (item.number, state_number(state));
+        db.run(REQUEUE, |s| s.execute(params![number, position, now, history, state_number]))?;
         delta.count(item.state, item.priority, -1);
-        delta.count(State::Ready, item.priority, 1);
+        delta.count(state, item.priority, 1);
     }
     db.count(queue, &delta)?;
     Ok(answers)
