@@ -63,6 +63,7 @@ mod queue_advice;
 mod random;
 mod rate;
 mod redact;
+mod schedule;
 mod serialize;
 mod settings;
 mod shared_adds;
@@ -96,6 +97,7 @@ pub use query_options::{GetOptions, ListOptions, OutcomeOptions};
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
 pub use rate::Rate;
 pub use redact::redact_url;
+pub use schedule::ScheduleRule;
 pub use settings::{PauseOptions, Settings, SettingsChange};
 // For the bindings, which gather the adds of several callers.
 #[doc(hidden)]

@@ -47,6 +47,14 @@ pub const MAX_RATE: u64 = 1_000_000;
 pub const MIN_RATE_PERIOD: Duration = Duration::from_millis(1);
 /// Longest period of a rate: 31 days. Times the highest burst it is less than 2^53 ms.
 pub const MAX_RATE_PERIOD: Duration = Duration::from_secs(31 * 86_400);
+/// Longest cron expression, in bytes.
+pub const MAX_CRON: usize = 256;
+/// Shortest interval of a schedule.
+pub const MIN_INTERVAL: Duration = Duration::from_millis(100);
+/// Longest interval of a schedule: 366 days.
+pub const MAX_INTERVAL: Duration = Duration::from_secs(366 * 86_400);
+/// How many times of a rule one call computes.
+pub const MAX_TICKS: usize = 1_000;
 /// Shortest pause that ends by itself.
 pub const MIN_PAUSE: Duration = Duration::from_millis(1);
 /// Longest pause that ends by itself: 366 days.

@@ -7,7 +7,6 @@ pub(crate) fn from_ms(ms: u64) -> SystemTime {
 }
 
 /// 0 for a time before 1970.
-#[cfg(feature = "sqlite")]
 pub(crate) fn to_ms(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }
