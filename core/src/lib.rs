@@ -97,7 +97,7 @@ pub use query_options::{GetOptions, ListOptions, OutcomeOptions};
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
 pub use rate::Rate;
 pub use redact::redact_url;
-pub use schedule::ScheduleRule;
+pub use schedule::{Missed, PutSchedule, Schedule, ScheduleInfo, ScheduleRule, SyncedSchedules};
 pub use settings::{PauseOptions, Settings, SettingsChange};
 // For the bindings, which gather the adds of several callers.
 #[doc(hidden)]

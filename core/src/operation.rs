@@ -29,7 +29,7 @@ struct Declaration {
 
 macro_rules! operations {
     ($($variant:ident $name:literal $kind:ident
-        roles $roles:tt calls $calls:tt $(rust $rust_calls:tt)?;)*) => {
+        roles $roles:tt calls $calls:tt $(rust [$($rust_call:ident)*])?;)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Operation {
             $($variant,)*
@@ -60,7 +60,7 @@ macro_rules! operations {
             name: $name,
             kind: Kind::$kind,
             calls: &$calls,
-            rust_calls: &[$(stringify!($rust_calls))?],
+            rust_calls: &[$($(stringify!($rust_call)),*)?],
         },)*];
     };
 }
@@ -82,20 +82,24 @@ operations! {
     Revise "revise" Batch roles [Operator] calls ["revise", "revise_many"];
     Cancel "cancel" Batch roles [Producer, Operator] calls ["cancel", "cancel_many"];
     Outcomes "outcomes" Repeatable roles [Producer, Monitor, Operator] calls [];
-    AwaitOutcomes "await_outcomes" Repeatable roles [Producer, Operator] calls ["outcome", "outcome_many"] rust outcome_many_until;
+    AwaitOutcomes "await_outcomes" Repeatable roles [Producer, Operator] calls ["outcome", "outcome_many"] rust [outcome_many_until];
     Cancellations "cancellations" Repeatable roles [Worker] calls [];
     Purge "purge" Step roles [Operator] calls ["purge"];
     LightClean "light_clean" Step roles [Cleaner] calls ["light_clean"];
     Audit "audit" Repeatable roles [Cleaner] calls ["deep_clean", "check"];
-    NextDue "next_due" Repeatable roles [Cleaner] calls [] rust wait_until_due;
+    NextDue "next_due" Repeatable roles [Cleaner] calls [] rust [wait_until_due];
     WaitDue "wait_due" Repeatable roles [Cleaner] calls [];
-    DeepTurn "deep_turn" Repeatable roles [Cleaner] calls [] rust deep_clean_if_due;
-    MissingRights "missing_rights" Repeatable roles [] calls [] rust missing_rights;
+    DeepTurn "deep_turn" Repeatable roles [Cleaner] calls [] rust [deep_clean_if_due];
+    MissingRights "missing_rights" Repeatable roles [] calls [] rust [missing_rights];
     SetPaused "set_paused" Step roles [Operator] calls ["pause", "resume"];
     Configure "configure" Step roles [Operator] calls ["configure"];
     Settings "settings" Repeatable roles [Monitor, Operator] calls ["settings"];
     SetKeyLimits "set_key_limits" Batch roles [Operator] calls ["set_key_limits"];
     GetKeys "get_keys" Repeatable roles [Monitor, Operator] calls ["get_keys"];
+    ReadSchedules "read_schedules" Repeatable roles [Producer, Worker, Cleaner, Monitor, Operator]
+        calls [] rust [schedules];
+    SwapSchedule "swap_schedule" Step roles [Producer, Worker, Cleaner, Operator] calls []
+        rust [put_schedule sync_schedules remove_schedule pause_schedule resume_schedule run_now];
     Counts "counts" Repeatable roles [Cleaner, Monitor, Operator]
         calls ["counts", "queue_len", "processing"];
     Get "get" Repeatable roles [Monitor, Operator] calls ["get", "get_many"];

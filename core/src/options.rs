@@ -53,6 +53,14 @@ pub const MAX_CRON: usize = 256;
 pub const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest interval of a schedule: 366 days.
 pub const MAX_INTERVAL: Duration = Duration::from_secs(366 * 86_400);
+/// Longest name of a schedule or its owner, in bytes.
+pub const MAX_SCHEDULE_NAME: usize = 128;
+/// Limit of the data of a schedule's item, in bytes.
+pub const MAX_SCHEDULE_DATA: usize = 1 << 20;
+/// The most schedules of a queue, those included whose revision is kept after their removal.
+pub const MAX_SCHEDULES: u64 = 1_000;
+/// For how many missed ticks a schedule may add an item each.
+pub const MAX_CAUGHT_UP: u32 = 1_000;
 /// How many times of a rule one call computes.
 pub const MAX_TICKS: usize = 1_000;
 /// Shortest pause that ends by itself.

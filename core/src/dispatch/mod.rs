@@ -30,7 +30,7 @@ use self::ops::give_back::GiveBack;
 use self::ops::items::ItemOp;
 pub(crate) use self::ops::lease::{LeaseOp, LeaseParams};
 use self::ops::reports::Reports;
-use self::queue_context::QueueContext;
+pub(crate) use self::queue_context::QueueContext;
 use crate::Result;
 use crate::engine::{Bury, Complete, Extend, Fail, Progress, Release, Revise, Target, Token};
 use crate::item::{Item, State};

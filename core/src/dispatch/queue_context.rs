@@ -1,24 +1,41 @@
 //! What all kinds of calls on one queue share.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::context::Context;
 use super::lanes::Lanes;
 use super::order::Order;
-use crate::Error;
+use crate::engine::{RequestId, Swap, Swapped};
 use crate::name::QueueName;
+use crate::schedule::Ticker;
+use crate::{Error, Result};
 
 pub(crate) struct QueueContext {
     pub(crate) context: Arc<Context>,
     pub(crate) queue: QueueName,
     pub(crate) lanes: Arc<Lanes>,
     pub(super) order: Order,
+    pub(crate) ticker: Ticker,
 }
 
 impl QueueContext {
     pub(super) fn new(context: Arc<Context>, queue: QueueName) -> Arc<QueueContext> {
         let lanes = Lanes::new(&context, &queue);
-        Arc::new(QueueContext { context, queue, lanes, order: Order::default() })
+        Arc::new(QueueContext {
+            context,
+            queue,
+            lanes,
+            order: Order::default(),
+            ticker: Ticker::default(),
+        })
+    }
+
+    /// Swaps a schedule of the queue.
+    pub(crate) async fn swap_schedule(&self, swap: &Swap, until: Instant) -> Result<Swapped> {
+        let engine = &self.context.engine;
+        let swap = async |id: &RequestId| engine.swap_schedule(&self.queue, swap, id).await;
+        self.lanes.run(until, swap).await
     }
 
     /// The deadline of a call has passed. `sent`: its request is in flight.

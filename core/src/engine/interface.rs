@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::values::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Extend,
     Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId,
-    Revise, Target, Token, Turn,
+    Revise, Schedules, Swap, Swapped, Target, Token, Turn, WhichSchedules,
 };
 use crate::Result;
 use crate::access::Role;
@@ -237,6 +237,18 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// The limit of each key, and how many of its items are leased now.
     async fn get_keys(&self, queue: &QueueName, keys: &[Bytes]) -> Result<Vec<KeyInfo>>;
+
+    /// Reads schedules, as many as fit into a reply; at least one.
+    async fn read_schedules(&self, queue: &QueueName, which: &WhichSchedules) -> Result<Schedules>;
+
+    /// Replaces a schedule if nobody else has since it was read, and adds items, in one atomic step. Makes the queue if
+    /// there is none. `Invalid` if the queue has as many schedules as it may have.
+    async fn swap_schedule(
+        &self,
+        queue: &QueueName,
+        swap: &Swap,
+        request_id: &RequestId,
+    ) -> Result<Swapped>;
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts>;
 

@@ -17,6 +17,6 @@ pub(crate) use self::pace::pause;
 pub(crate) use self::values::{
     AddedWith, Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, Ended, EndingPlace,
     EndingReport, Endings, Extend, Fail, Found, KeyLimit, LeaseRequest, LeaseStatus, Leased,
-    LeasedItem, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Target, Token,
-    Turn,
+    LeasedItem, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Schedules,
+    StoredSchedule, Swap, Swapped, Target, Token, Turn, WhichSchedules,
 };

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use super::work_queue::WorkQueue;
 use crate::access::Role;
 use crate::clean::{DeepClean, DeepReport, LightReport};
-use crate::dispatch::Dispatch;
+use crate::dispatch::{Dispatch, QueueContext};
 use crate::engine::{RequestId, Turn};
 use crate::options::{MAX_DELAY, MIN_LEASE, check_duration};
+use crate::schedule::{Changes, tick_due};
 use crate::{Error, Result};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -34,8 +35,15 @@ impl Drop for Held {
     }
 }
 
+/// See [`Engine::audit`](crate::engine::Engine::audit).
+async fn audit(queue: &QueueContext, mend: bool, pace: u32) -> Result<DeepReport> {
+    let mut report = queue.context.engine.audit(&queue.queue, mend, pace).await?;
+    Changes { queue, until: queue.context.until() }.check(mend, &mut report).await?;
+    Ok(report)
+}
+
 impl WorkQueue {
-    /// Makes due items ready and reclaims expired leases, for queues that nobody waits on. The cost depends on
+    /// Makes due items ready, reclaims expired leases and adds the items of schedules that are due, for queues that nobody waits on. The cost depends on
     /// the items that are due or expired, not on those that are queued or leased. Works in steps of up to 1,000
     /// items, each of which has the client's time-out to itself.
     ///
@@ -55,10 +63,13 @@ impl WorkQueue {
             total.removed += step.removed;
             total.next_in = step.next_in;
             if !more {
-                return Ok(total);
+                break;
             }
             until = context.until();
         }
+        let next_tick = tick_due(&self.dispatch).await?;
+        total.next_in = total.next_in.into_iter().chain(next_tick).min();
+        Ok(total)
     }
 
     /// Finds and mends every broken invariant, in small atomic steps: safe under full load and beside other
@@ -69,7 +80,7 @@ impl WorkQueue {
     /// See [`WorkQueue`].
     pub async fn deep_clean(&self) -> Result<DeepReport> {
         self.dispatch.open().await?;
-        self.dispatch.context.engine.audit(&self.dispatch.queue, true, 0).await
+        audit(&self.dispatch, true, 0).await
     }
 
     /// [`deep_clean`](WorkQueue::deep_clean) that changes nothing.
@@ -78,7 +89,7 @@ impl WorkQueue {
     /// See [`WorkQueue`].
     pub async fn check(&self) -> Result<DeepReport> {
         self.dispatch.open().await?;
-        self.dispatch.context.engine.audit(&self.dispatch.queue, false, 0).await
+        audit(&self.dispatch, false, 0).await
     }
 
     /// Waits until an item is due or a lease expires, so that a [`light_clean`] has something to do. A cleaner
@@ -131,7 +142,7 @@ impl WorkQueue {
             return Ok(DeepClean::NotYet(wait));
         }
         let mut held = Held { dispatch: self.dispatch.clone(), ended: false };
-        let audit = engine.audit(queue, true, PACE);
+        let audit = audit(&self.dispatch, true, PACE);
         tokio::pin!(audit);
         let outcome = loop {
             tokio::select! {

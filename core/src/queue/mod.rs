@@ -11,6 +11,7 @@ mod list;
 mod outcome;
 mod progress;
 mod query;
+mod schedules;
 mod settings;
 mod settle;
 mod work_queue;

@@ -12,6 +12,7 @@ mod extended;
 mod fixtures;
 mod keys;
 mod scenarios;
+mod schedules;
 #[path = "../support/mod.rs"]
 mod support;
 mod verify;

@@ -38,6 +38,7 @@ mod query;
 mod rate;
 mod rate_waits;
 mod retain;
+mod schedules;
 mod settings;
 mod settings_sweep;
 mod settle;

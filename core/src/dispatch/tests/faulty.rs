@@ -12,7 +12,7 @@ use crate::doctor::Diagnosis;
 use crate::engine::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
     Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release,
-    RequestId, Revise, Target, Token, Turn,
+    RequestId, Revise, Schedules, Swap, Swapped, Target, Token, Turn, WhichSchedules,
 };
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -147,7 +147,11 @@ impl Engine for Faulty {
         let fault = (self.plan.lock().unwrap())(operation, &[]);
         if let Some(Fault::Fruitless(time)) = fault {
             tokio::time::sleep(time).await;
-            return Ok(Leased { items: Vec::new(), look_in: Some(Duration::ZERO) });
+            return Ok(Leased {
+                items: Vec::new(),
+                look_in: Some(Duration::ZERO),
+                is_to_tick: false,
+            });
         }
         let work = self.engine.lease(queue, wanted, poll_interval, request_id);
         self.end(fault, request_id, work).await
@@ -375,6 +379,19 @@ impl Engine for Faulty {
 
     async fn settings(&self, queue: &QueueName) -> Result<Settings> {
         self.engine.settings(queue).await
+    }
+
+    async fn read_schedules(&self, queue: &QueueName, which: &WhichSchedules) -> Result<Schedules> {
+        self.engine.read_schedules(queue, which).await
+    }
+
+    async fn swap_schedule(
+        &self,
+        queue: &QueueName,
+        swap: &Swap,
+        request_id: &RequestId,
+    ) -> Result<Swapped> {
+        self.engine.swap_schedule(queue, swap, request_id).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

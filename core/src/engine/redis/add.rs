@@ -10,7 +10,7 @@ use super::record::write_record;
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
-use super::stored_id::store_id;
+use super::stored_id::{StoredId, store_id};
 use crate::Result;
 use crate::engine::RequestId;
 use crate::item::{Due, Item};
@@ -35,19 +35,7 @@ pub(super) async fn add(
     };
     let reply = engine
         .run(queue, script, key_count, request_id, |command| {
-            command.arg(&number::salt(request_id)[..]).arg(ids.len());
-            for id in &ids {
-                command.arg(&**id);
-            }
-            let mut record = Vec::new();
-            for (id, item) in ids.iter().zip(&first) {
-                write_record(&mut record, id, item);
-                command.arg(&*record);
-            }
-            add_options(command, &first);
-            if extended {
-                add_more_options(command, &first);
-            }
+            fill(command, &ids, &first, extended, request_id);
         })
         .await?;
     let answers = reply::text(reply)?;
@@ -61,6 +49,29 @@ pub(super) async fn add(
     let mut seen = HashSet::new();
     let mut answer = |item: &Item| seen.insert(item.id.clone()) && answers.next().unwrap_or(false);
     Ok(items.iter().map(&mut answer).collect())
+}
+
+/// Adds the arguments that `scripts/add.lua` reads.
+pub(super) fn fill(
+    command: &mut Cmd,
+    ids: &[StoredId<'_>],
+    items: &[&Item],
+    extended: bool,
+    request_id: &RequestId,
+) {
+    command.arg(&number::salt(request_id)[..]).arg(ids.len());
+    for id in ids {
+        command.arg(&**id);
+    }
+    let mut record = Vec::new();
+    for (id, item) in ids.iter().zip(items) {
+        write_record(&mut record, id, item);
+        command.arg(&*record);
+    }
+    add_options(command, items);
+    if extended {
+        add_more_options(command, items);
+    }
 }
 
 fn add_options(command: &mut Cmd, items: &[&Item]) {

@@ -30,7 +30,7 @@ pub(super) const UP_TO_READY: usize = 11;
 /// All keys of a plain queue.
 pub(super) const PLAIN: usize = 20;
 /// All keys, also those that only extended queues have.
-pub(super) const ALL: usize = 35;
+pub(super) const ALL: usize = 37;
 
 const NAMES: [&str; 11] = [
     "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
@@ -51,6 +51,8 @@ const MORE_NAMES: [&str; ALL - PLAIN] = [
     "lines",
     "open",
     "key_limits",
+    "schedules",
+    "ticks",
 ];
 
 impl Keys {

@@ -121,6 +121,8 @@ fn read(queue: &QueueName, wanted: &[LeaseRequest], reply: [Value; 5]) -> Result
             return Err(error);
         }
     }
+    let is_to_tick = look_in < -1;
+    let look_in = if is_to_tick { -2 - look_in } else { look_in };
     let look_in = u64::try_from(look_in).ok().map(Duration::from_millis);
-    Ok(Leased { items, look_in })
+    Ok(Leased { items, look_in, is_to_tick })
 }

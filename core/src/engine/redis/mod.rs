@@ -46,6 +46,7 @@ mod retry;
 mod retry_decision;
 mod roles;
 mod routes;
+mod schedules;
 mod scripts;
 mod settings;
 mod settle;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::redis_engine::RedisEngine;
 use super::{
     acl, add, admin, audit, cancel, doctor, due, key_limits, lease, list, open_queue, outcomes,
-    query, settings, settle,
+    query, schedules, settings, settle,
 };
 use crate::Result;
 use crate::access::Role;
@@ -18,7 +18,7 @@ use crate::doctor::Diagnosis;
 use crate::engine::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
     Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release,
-    RequestId, Revise, Target, Token, Turn,
+    RequestId, Revise, Schedules, Swap, Swapped, Target, Token, Turn, WhichSchedules,
 };
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -266,6 +266,19 @@ impl Engine for RedisEngine {
 
     async fn get_keys(&self, queue: &QueueName, keys: &[Bytes]) -> Result<Vec<KeyInfo>> {
         key_limits::get_keys(self, queue, keys).await
+    }
+
+    async fn read_schedules(&self, queue: &QueueName, which: &WhichSchedules) -> Result<Schedules> {
+        schedules::read_schedules(self, queue, which).await
+    }
+
+    async fn swap_schedule(
+        &self,
+        queue: &QueueName,
+        swap: &Swap,
+        request_id: &RequestId,
+    ) -> Result<Swapped> {
+        schedules::swap_schedule(self, queue, swap, request_id).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

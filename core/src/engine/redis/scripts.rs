@@ -100,16 +100,16 @@ macro_rules! scripts {
 scripts! {
     Add "add" fills for [Add]
         parts ["keys" "now" "day" "number" "format" "incarnation" "lane" "notify_workers" "notify_cleaner"
-        "large" "details" "delay" "moves" "add_begin" "add_plain"]
+        "large" "details" "delay" "moves" "add_begin" "add_plain" "add_items"]
         extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "incarnation"
         "lane" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
         { "find_conflicts" in "has_passed" "unique" "conflicts" }
         { "make_room" in "record" "endings" "has_passed" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "make_room" } { "key_section" in "find_keys" "key_section" }
-        "add_extended"];
+        "add_extended" "add_items"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
-        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "next_due"
+        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "plain_tick" "next_due"
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "lane" "notify_workers"
         "notify_cleaner" "delivery" "large" "fitting" "settings" "rate" "key_step" "find_keys" "open"
@@ -120,7 +120,7 @@ scripts! {
         "expiries" "delete_items" "delete_extended" "results" "read_items" "renumber" "sweep_expiries" "sweep" }
         "sweep_if_due" "next_due" "put_back" { "hold_blocked" in "read_places" "write_places" "lines" "limit_of" "limits" "hold_blocked" } "taken"
         { "take_open" in "read_places" "write_places" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
-        { "open_raised" in "read_places" "write_places" "raised" } "lease"];
+        { "open_raised" in "read_places" "write_places" "raised" } "next_tick" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "plain_keys" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "extended" "format_extended" "endings" "lane"
@@ -130,7 +130,7 @@ scripts! {
         "delete_extended" "large" "renumber" "complete_late" } "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
-        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "next_due"
+        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "plain_tick" "next_due"
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease" "plain_states" "delete_items" "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" "format_extended"
         "record" "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings"
@@ -142,7 +142,7 @@ scripts! {
         "delete_extended" "results" "read_items" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
         "put_back" { "hold_blocked" in "read_places" "write_places" "lines" "limit_of" "limits" "hold_blocked" } "taken"
         { "take_open" in "read_places" "write_places" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
-        { "open_raised" in "read_places" "write_places" "raised" } "lease" "complete_leased"
+        { "open_raised" in "read_places" "write_places" "raised" } "next_tick" "lease" "complete_leased"
         { "free_places" in "read_places" "write_places" "lines" "leaving" "free_places" }
         { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "delete_items"
         "delete_extended" "renumber" "complete_late" } "complete_extended"];
@@ -194,7 +194,7 @@ scripts! {
         "lines" "keys_of_leases" "leaving" "ends" "due" "next_due" "large" "fitting" "results" "read_items"
         "renumber" "sweep_expiries" "sweep" "next_sweep" "raised"];
     NextDue "next_due" drains for [NextDue]
-        parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep"];
+        parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep" "next_tick"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
     Pause "pause" drains for [SetPaused]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane"
@@ -211,6 +211,19 @@ scripts! {
     Settings "settings" reads for [Settings]
         parts ["keys" "now" "pause_end" "settings" "rate" "pack_settings"];
     Drop "drop" drains for [DropQueue] parts ["keys" "now" "day" "extended" "format_extended" "touch"];
+    ReadSchedules "schedules" reads for [ReadSchedules]
+        parts ["keys" "now" "extended" "large" "schedules"];
+    SetSchedule "set_schedule" fills for [SwapSchedule]
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane"
+        "notify_workers" "notify_cleaner" "schedules" "swap_schedule"];
+    Tick "tick" fills for [SwapSchedule]
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "lane" "notify_workers"
+        "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "schedules" "swap_schedule"
+        "add_begin" "tick_begin"
+        { "find_conflicts" in "unique" "conflicts" }
+        { "make_room" in "record" "endings" "unique" "release_owned" "release_keys" "keys_of"
+        "delete_items" "delete_extended" "make_room" } { "key_section" in "find_keys" "key_section" }
+        "add_extended" "add_items"];
     Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details" "pause_end" "settings" "rate"];
     Get "get" reads for [Get] parts ["keys" "now" "extended" "record" "head" "large" "fitting" "records" "extras"];
     List "list" reads for [List]
@@ -238,7 +251,7 @@ scripts! {
         "details" "delivery" "moves" "has_passed" "unique" "id_matches"];
     MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     // It is about the list of queues, not the keys of one.
-    Register "register" drains for [OpenQueue Add Audit SetPaused Configure DropQueue] parts [];
+    Register "register" drains for [OpenQueue Add Audit SetPaused Configure SwapSchedule DropQueue] parts [];
     PutBack "put_back" drains for [Wait WaitDue] parts [];
     // It must run whatever the user may not do, so it calls no command.
     Rights "rights" reads for [MissingRights] parts [];
@@ -247,7 +260,11 @@ scripts! {
 impl Script {
     /// Whether it may make a queue extended.
     pub(super) fn extends(self) -> bool {
-        self.is_extended() || matches!(self, Script::Cancel | Script::AwaitOutcomes)
+        self.is_extended()
+            || matches!(
+                self,
+                Script::Cancel | Script::AwaitOutcomes | Script::SetSchedule | Script::Tick
+            )
     }
 
     pub(super) fn name(self) -> &'static str {
@@ -286,6 +303,8 @@ impl Script {
                 | Script::Resume
                 | Script::Configure
                 | Script::SetKeyLimits
+                | Script::SetSchedule
+                | Script::Tick
                 | Script::Drop
         )
     }

@@ -93,6 +93,7 @@ pub(super) fn sweep(db: &mut Database, queue: i64) -> Result<()> {
     let keys = db.run(KEYS, |s| s.execute([queue, MAX_BATCH as i64]))?
         + keys::delete_some(db, queue, MAX_BATCH)?;
     if items.is_empty() && keys == 0 {
+        db.run("DELETE FROM schedule WHERE queue = ?1", |s| s.execute([queue]))?;
         db.run("DELETE FROM deep_turn WHERE queue = ?1", |s| s.execute([queue]))?;
         db.run("DELETE FROM queue WHERE queue = ?1", |s| s.execute([queue]))?;
         if first_after(db, queue - 1)? == Some(queue) {

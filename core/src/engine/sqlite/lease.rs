@@ -38,6 +38,9 @@ const EXPIRE_STEP: usize = 500;
 /// When to ask again if items that are due cannot be moved.
 const STUCK: Duration = Duration::from_secs(1);
 
+/// How long (ms) a schedule that is due may take to be processed.
+const TICKING: i64 = 1_000;
+
 /// What a lease has to know of a queue.
 #[derive(Clone, Copy)]
 struct Outlook {
@@ -53,6 +56,8 @@ struct Outlook {
     raised: bool,
     /// When the next item is due or expires.
     next: Option<i64>,
+    /// When the next schedule is due.
+    tick: Option<i64>,
     /// How much of the rate is used up.
     meter: Option<Meter>,
 }
@@ -65,7 +70,8 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
             (SELECT CAST(min(sort_key) AS INTEGER) FROM item
                 WHERE queue = ?1 AND state = 2 AND sort_key <= 9223372036854775807),
             EXISTS (SELECT 1 FROM extra WHERE queue = ?1 AND expires_at BETWEEN 0 AND ?2),
-            held > 0, raised IS NOT NULL
+            held > 0, raised IS NOT NULL,
+            (SELECT min(due) FROM schedule WHERE queue = ?1 AND due IS NOT NULL)
         FROM queue WHERE queue = ?1";
     let settings = settings::of(db, queue)?;
     let limits = [Setting::MaxDead, Setting::MaxDeadAge, Setting::MaxRetained];
@@ -78,23 +84,23 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
             let expired: bool = row.get(4)?;
             let sweeps = expired || limited || row.get(1)?;
             let paused = Paused::at(row.get(0)?, db.now);
-            let (held, raised) = (row.get(5)?, row.get(6)?);
-            Ok(Outlook { paused, sweeps, expired, held, raised, next, meter })
+            let (held, raised, tick) = (row.get(5)?, row.get(6)?, row.get(7)?);
+            Ok(Outlook { paused, sweeps, expired, held, raised, next, tick, meter })
         })
     })
 }
 
 /// The empty reply, if a lease would neither find nor move anything.
 pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>> {
-    let nothing = |look_in| Ok(Some(Leased { items: Vec::new(), look_in }));
-    let Some(queue) = db.queue(name)? else { return nothing(None) };
+    let nothing = |look_in, is_to_tick| Ok(Some(Leased { items: Vec::new(), look_in, is_to_tick }));
+    let Some(queue) = db.queue(name)? else { return nothing(None, false) };
     let outlook = outlook(db, queue)?;
     let Outlook { paused, sweeps, held, next, .. } = outlook;
     let is_due = next.is_some_and(|at| at <= db.now as i64);
     if is_due || outlook.raised || (sweeps && sweep::any(db, queue)?) {
         return Ok(None);
     }
-    let mut look = outlook.next_look(next);
+    let mut look = outlook.next_look(next, db.now);
     if paused == Paused::No && any_to_lease(db, queue, held)? {
         // Only a writer can note that the clock was set back.
         let Some(opens) = outlook.meter.filter(Meter::is_sound).and_then(|meter| meter.opens())
@@ -103,7 +109,7 @@ pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>
         };
         look = earlier(look, opens as i64);
     }
-    nothing(look.map(|at| db.time_until(at)))
+    nothing(look.map(|at| db.time_until(at)), outlook.is_to_tick(db.now))
 }
 
 fn any_to_lease(db: &Database, queue: i64, held: bool) -> Result<bool> {
@@ -117,7 +123,7 @@ pub(super) fn lease(
     wanted: &[LeaseRequest],
 ) -> Result<Leased> {
     let Some(queue) = db.queue(name)? else {
-        return Ok(Leased { items: Vec::new(), look_in: None });
+        return Ok(Leased { items: Vec::new(), look_in: None, is_to_tick: false });
     };
     let mut delta = CountDelta::default();
     let outlook = outlook(db, queue)?;
@@ -163,7 +169,7 @@ pub(super) fn lease(
     delta.leases += items.len() as i64;
     db.count(queue, &delta)?;
     let ends = items.iter().map(|item| item.deadline_ms as i64);
-    let mut next = outlook.next_look(next);
+    let mut next = outlook.next_look(next, db.now);
     if paused == Paused::No
         && let Some(mut meter) = outlook.meter
     {
@@ -182,7 +188,7 @@ pub(super) fn lease(
         _ if stuck => Some(STUCK),
         next => next.map(|at| db.time_until(at)),
     };
-    Ok(Leased { items, look_in })
+    Ok(Leased { items, look_in, is_to_tick: outlook.is_to_tick(db.now) })
 }
 
 const TAKE: &str = "UPDATE item SET state = 1, sort_key = ?3, position = 0 WHERE number IN
@@ -211,11 +217,22 @@ fn earlier(one: Option<i64>, other: i64) -> Option<i64> {
 
 impl Outlook {
     /// When a lease may find more than now.
-    fn next_look(&self, next: Option<i64>) -> Option<i64> {
-        match self.paused {
+    fn next_look(&self, next: Option<i64>, now: u64) -> Option<i64> {
+        let next = match self.paused {
             Paused::Until(end) => earlier(next, end as i64),
             Paused::No | Paused::UntilResumed => next,
+        };
+        match self.tick {
+            // If this client cannot process it, it is asked again then.
+            Some(_) if self.is_to_tick(now) => earlier(next, now as i64 + TICKING),
+            Some(at) => earlier(next, at),
+            None => next,
         }
+    }
+
+    /// Whether a schedule is due.
+    fn is_to_tick(&self, now: u64) -> bool {
+        self.tick.is_some_and(|at| at <= now as i64)
     }
 }
 

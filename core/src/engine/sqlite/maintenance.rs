@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use rusqlite::{OptionalExtension, params};
 use tokio::sync::watch;
 
-use super::clean;
 use super::database::Database;
 use super::executor::Executor;
 use super::files::{beside, shown};
+use super::{clean, schedules};
 use crate::Result;
 use crate::doctor::{Diagnosis, Durability};
 use crate::engine::Turn;
@@ -87,7 +87,7 @@ impl Due {
 
 pub(super) fn next_due(db: &mut Database, name: &QueueName) -> Result<Option<Duration>> {
     let Some(queue) = db.queue(name)? else { return Ok(None) };
-    let next = clean::next(db, queue)?;
+    let next = [clean::next(db, queue)?, schedules::next(db, queue)?].into_iter().flatten().min();
     Ok(next.map(|at| db.time_until(at)))
 }
 

@@ -50,6 +50,7 @@ mod rate;
 mod readable;
 mod reader;
 mod row;
+mod schedules;
 mod settings;
 mod settle;
 mod sweep;

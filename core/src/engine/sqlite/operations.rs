@@ -11,7 +11,7 @@ use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
     add, admin, cancel, change, clean, dropped, keys, list, maintenance, outcomes, progress, query,
-    settings, settle,
+    schedules, settings, settle,
 };
 use crate::Result;
 use crate::access::Role;
@@ -20,7 +20,7 @@ use crate::doctor::Diagnosis;
 use crate::engine::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
     Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release,
-    RequestId, Revise, Target, Token, Turn,
+    RequestId, Revise, Schedules, Swap, Swapped, Target, Token, Turn, WhichSchedules,
 };
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -321,6 +321,25 @@ impl Engine for SqliteEngine {
     async fn get_keys(&self, queue: &QueueName, keys: &[Bytes]) -> Result<Vec<KeyInfo>> {
         let (name, keys) = (queue.clone(), keys.to_vec());
         self.read(move |db| keys::get(db, &name, &keys)).await
+    }
+
+    async fn read_schedules(&self, queue: &QueueName, which: &WhichSchedules) -> Result<Schedules> {
+        let (name, which) = (queue.clone(), which.clone());
+        self.read(move |db| schedules::read(db, &name, &which)).await
+    }
+
+    async fn swap_schedule(
+        &self,
+        queue: &QueueName,
+        swap: &Swap,
+        request_id: &RequestId,
+    ) -> Result<Swapped> {
+        let (executor, name, swap) = (self.executor()?, queue.clone(), swap.clone());
+        let swap = move |db: &mut Database| schedules::swap(db, &name, &swap);
+        let swapped = executor.run(true, request_id.until, swap).await?;
+        // An item was added, or one will be earlier than waiting calls know.
+        executor.notifier().changed(queue);
+        Ok(swapped)
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

@@ -200,6 +200,21 @@ CREATE TABLE ending (
 ) STRICT;
 CREATE INDEX ending_name ON ending (name, sequence);
 
+--   version   changes with each change
+--   last_id   the id of the last item that it has added; NULL: none
+--   due       when it adds the next item; NULL: never
+--   body      what it is, which the engine does not read
+CREATE TABLE schedule (
+    queue   INTEGER NOT NULL,
+    name    TEXT NOT NULL,
+    version TEXT NOT NULL,
+    last_id BLOB,
+    due     INTEGER,
+    body    BLOB NOT NULL,
+    PRIMARY KEY (queue, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX schedule_due ON schedule (queue, due) WHERE due IS NOT NULL;
+
 -- When a queue was last cleaned deeply, and until when a cleaner has the turn.
 CREATE TABLE deep_turn (
     queue    INTEGER PRIMARY KEY,

@@ -8,7 +8,7 @@ use super::batch::LeasePayload;
 use crate::Result;
 use crate::dispatch::ops::give_back::GiveBack;
 use crate::dispatch::queue_context::QueueContext;
-use crate::engine::{Complete, Leased, RequestId};
+use crate::engine::{Complete, LeaseRequest, Leased, RequestId};
 
 /// Completes and leases. The completing calls get their replies even if the leasing fails.
 pub(super) fn send(
@@ -22,20 +22,35 @@ pub(super) fn send(
     let wanted = std::mem::take(&mut payload.wanted);
     let poll_interval = payload.poll_interval;
     async move {
-        let (engine, queue) = (&queue.context.engine, &queue.queue);
-        if completes.is_empty() {
-            return engine.lease(queue, &wanted, poll_interval, &id).await;
+        let leased = execute(&queue, completes, completing, wanted, poll_interval, id).await?;
+        if leased.is_to_tick {
+            queue.ticker.begin(&queue);
         }
-        if wanted.is_empty() {
-            let completed = engine.complete(queue, &completes, &id).await?;
-            deliver_completed(completing, &completes, &completed);
-            return Ok(Leased { items: Vec::new(), look_in: Some(Duration::ZERO) });
-        }
-        let both =
-            engine.complete_and_lease(queue, &completes, &wanted, poll_interval, &id).await?;
-        deliver_completed(completing, &completes, &both.completed);
-        both.leased
+        Ok(leased)
     }
+}
+
+async fn execute(
+    queue: &QueueContext,
+    completes: Vec<Complete>,
+    completing: Vec<Completing>,
+    wanted: Vec<LeaseRequest>,
+    poll_interval: Duration,
+    id: RequestId,
+) -> Result<Leased> {
+    let (engine, queue) = (&queue.context.engine, &queue.queue);
+    if completes.is_empty() {
+        return engine.lease(queue, &wanted, poll_interval, &id).await;
+    }
+    if wanted.is_empty() {
+        let completed = engine.complete(queue, &completes, &id).await?;
+        deliver_completed(completing, &completes, &completed);
+        let (items, look_in) = (Vec::new(), Some(Duration::ZERO));
+        return Ok(Leased { items, look_in, is_to_tick: false });
+    }
+    let both = engine.complete_and_lease(queue, &completes, &wanted, poll_interval, &id).await?;
+    deliver_completed(completing, &completes, &both.completed);
+    both.leased
 }
 
 fn deliver_completed(completing: Vec<Completing>, completes: &[Complete], results: &[bool]) {

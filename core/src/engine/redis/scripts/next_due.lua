@@ -1,10 +1,10 @@
--- Reads when the next item is due or its lease expires, or there is something to delete. If not now, the caller
--- promises to look again then, or after its rest. A script that makes an item due before that pushes a token to DUE.
+-- Reads when the next item is due or its lease expires, a schedule is due, or there is something to delete. If not now, the
+-- caller promises to look again then, or after its rest. A script that makes an item due before that pushes a token to DUE.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] the longest rest, in ms
 -- Reply ms until something is due or expires (-1: nothing; 0: now)
 if redis.call('HGET', META, 'raised') then return 0 end
-local due = earlier(next_due(), next_sweep())
+local due = earlier(earlier(next_due(), next_sweep()), next_tick())
 if due and due <= now then return 0 end
 local look = now + ARGV[1]
 if due and due < look then look = due end

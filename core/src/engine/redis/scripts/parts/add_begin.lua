@@ -1,4 +1,4 @@
--- The beginning of add.lua: what it reads. `known`: for each item the number of the one that has its id, or false.
+-- The beginning of an add: what it reads. `known`: for each item the number of the one that has its id, or false.
 local done = load_reply()
 if done then return done end
 
@@ -7,4 +7,3 @@ local known = redis.call('HMGET', IDS, unpack(ARGV, 5, 4 + count))
 local meta = redis.call('HMGET', META, 'last', 'waiting', 'added', 'format')
 local refused = refusal(meta[4])
 if refused then return refused end
-

@@ -1,0 +1,2 @@
+-- A plain queue has no schedules.
+local next_tick = nil

@@ -1,0 +1,32 @@
+-- Reads schedules.
+-- KEYS  see parts/keys.lua, all
+-- ARGV  [1] `named`, `due` or `after`, [2] a name
+-- Reply server time, when the first schedule is due that is not due yet ('' if none will be), then for each schedule:
+--       name, version ('' if its entry cannot be read), stored id of its last item ('': none), when it is due ('':
+--       never), body. Those that fit into a reply, at least one, and at most 100
+local MOST = 100
+local names
+if ARGV[1] == 'named' then
+  names = { ARGV[2] }
+elseif ARGV[1] == 'due' then
+  names = redis.call('ZRANGE', TICKS, '-inf', text(now), 'BYSCORE', 'LIMIT', 0, MOST)
+else
+  names = {}
+  for _, name in ipairs(redis.call('HKEYS', SCHEDULES)) do
+    if name > ARGV[2] then names[#names + 1] = name end
+  end
+  table.sort(names)
+end
+local next_tick = redis.call('ZRANGE', TICKS, '(' .. text(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+local reply, room = { now, next_tick or '' }, MAX_REPLY
+for i = 1, math.min(#names, MOST) do
+  local name = names[i]
+  room = room - redis.call('HSTRLEN', SCHEDULES, name)
+  if room < 0 and i > 1 then break end
+  local entry, due = redis.call('HGET', SCHEDULES, name), redis.call('ZSCORE', TICKS, name)
+  if entry or due then
+    local version, last_id, body = read_schedule(entry)
+    for _, value in ipairs({ name, version, last_id, due or '', body or '' }) do reply[#reply + 1] = value end
+  end
+end
+return reply

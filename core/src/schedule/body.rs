@@ -1,0 +1,169 @@
+//! What a schedule is stored as: JSON, a line feed, and the data of its item. Engines do not read it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use serde::{Deserialize, Serialize};
+
+use super::rule::ScheduleRule;
+use super::types::{Missed, Schedule, ScheduleInfo};
+use crate::engine::StoredSchedule;
+use crate::item::Item;
+use crate::options::ms;
+use crate::unix_time::from_ms;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Standing {
+    Active,
+    Paused,
+    /// Removed: only its revision is kept, so that an older deployment cannot put it again.
+    Removed,
+}
+
+/// A schedule as it is stored. Times are in ms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Body {
+    pub(super) standing: Standing,
+    pub(super) schedule: Schedule,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    standing: Standing,
+    rule: String,
+    owner: String,
+    revision: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    grace: Option<u64>,
+    missed: StoredMissed,
+    overlap: bool,
+    item: ItemHead,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredMissed {
+    Skip,
+    One,
+    All(u32),
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct ItemHead {
+    priority: u8,
+    delay: u64,
+    max_attempts: Option<u32>,
+    retain: u64,
+    /// Percent-encoded: it may be any bytes.
+    unique: Option<String>,
+    /// As `unique`.
+    key: Option<String>,
+    unique_for: u64,
+    replace: bool,
+    expires_in: Option<u64>,
+}
+
+impl Body {
+    pub(super) fn write(&self) -> Bytes {
+        let Schedule { name: _, rule, item, owner, revision, missed, grace, overlap } =
+            &self.schedule;
+        let head = Head {
+            standing: self.standing,
+            rule: rule.to_string(),
+            owner: owner.clone(),
+            revision: *revision,
+            grace: grace.map(ms),
+            missed: match missed {
+                Missed::Skip => StoredMissed::Skip,
+                Missed::One => StoredMissed::One,
+                Missed::All(most) => StoredMissed::All(*most),
+            },
+            overlap: *overlap,
+            item: ItemHead {
+                priority: item.priority,
+                delay: ms(item.delay),
+                max_attempts: item.max_attempts,
+                retain: ms(item.retain),
+                unique: item.unique.as_ref().map(encode),
+                key: item.key.as_ref().map(encode),
+                unique_for: ms(item.unique_for),
+                replace: item.replace,
+                expires_in: item.expires_in.map(ms),
+            },
+        };
+        // Numbers and texts can always be written.
+        let mut body = serde_json::to_vec(&head).unwrap_or_default();
+        body.push(b'\n');
+        body.extend_from_slice(&item.data);
+        body.into()
+    }
+
+    /// `None` if it cannot be read.
+    pub(super) fn read(stored: &StoredSchedule) -> Option<Body> {
+        let end = memchr::memchr(b'\n', &stored.body)?;
+        let head: Head = serde_json::from_slice(&stored.body[..end]).ok()?;
+        let mut item = Item::new([]);
+        item.data = stored.body.slice(end + 1..);
+        item.priority = head.item.priority;
+        item.delay = Duration::from_millis(head.item.delay);
+        item.max_attempts = head.item.max_attempts;
+        item.retain = Duration::from_millis(head.item.retain);
+        item.unique = head.item.unique.as_deref().map(decode);
+        item.key = head.item.key.as_deref().map(decode);
+        item.unique_for = Duration::from_millis(head.item.unique_for);
+        item.replace = head.item.replace;
+        item.expires_in = head.item.expires_in.map(Duration::from_millis);
+        let schedule = Schedule {
+            name: stored.name.clone(),
+            rule: head.rule.parse().ok()?,
+            item,
+            owner: head.owner,
+            revision: head.revision,
+            missed: match head.missed {
+                StoredMissed::Skip => Missed::Skip,
+                StoredMissed::One => Missed::One,
+                StoredMissed::All(most) => Missed::All(most),
+            },
+            grace: head.grace.map(Duration::from_millis),
+            overlap: head.overlap,
+        };
+        Some(Body { standing: head.standing, schedule })
+    }
+
+    pub(super) fn rule(&self) -> &ScheduleRule {
+        &self.schedule.rule
+    }
+
+    /// Whether this and the other one are the same, whatever the ids of their items.
+    pub(super) fn is_same(&self, other: &Body) -> bool {
+        self.write() == other.write()
+    }
+
+    pub(super) fn info(self, stored: StoredSchedule) -> ScheduleInfo {
+        let Schedule { name, rule, item, owner, revision, missed, grace, overlap } = self.schedule;
+        ScheduleInfo {
+            name,
+            rule,
+            item,
+            owner,
+            revision,
+            missed,
+            grace,
+            overlap,
+            paused: self.standing == Standing::Paused,
+            next: stored.next_ms.map(from_ms),
+            last_id: stored.last_id,
+        }
+    }
+}
+
+fn encode(key: &Bytes) -> String {
+    percent_encode(key, NON_ALPHANUMERIC).to_string()
+}
+
+fn decode(key: &str) -> Bytes {
+    percent_decode_str(key).collect::<Vec<u8>>().into()
+}

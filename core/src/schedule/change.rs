@@ -1,0 +1,249 @@
+//! Changes of schedules, by those who declare or operate them.
+
+use std::time::Instant;
+
+use super::body::{Body, Standing};
+use super::ticks;
+use super::types::{PutSchedule, Schedule, ScheduleInfo, check_name};
+use crate::clean::{Damage, DeepReport};
+use crate::dispatch::QueueContext;
+use crate::engine::{StoredSchedule, Swap, Swapped, WhichSchedules};
+use crate::{Error, Result};
+
+/// Changes schedules of one queue within the time of a call.
+pub(crate) struct Changes<'a> {
+    pub(crate) queue: &'a QueueContext,
+    pub(crate) until: Instant,
+}
+
+/// What is to be done about a schedule, and what its caller gets then.
+enum Change<T> {
+    Nothing(T),
+    Swap(Swap, T),
+}
+
+impl Changes<'_> {
+    /// Reads the schedule, and swaps it as `decide` says, again until nobody else has changed it meanwhile.
+    async fn change<T>(
+        &self,
+        name: &str,
+        decide: impl Fn(u64, Option<&StoredSchedule>) -> Result<Change<T>>,
+    ) -> Result<(T, Swapped)> {
+        let engine = &self.queue.context.engine;
+        let which = WhichSchedules::Named(name.to_owned());
+        loop {
+            let read = engine.read_schedules(&self.queue.queue, &which).await?;
+            let (swap, answer) = match decide(read.now_ms, read.found.first())? {
+                Change::Nothing(answer) => return Ok((answer, Swapped::Skipped)),
+                Change::Swap(swap, answer) => (swap, answer),
+            };
+            match self.queue.swap_schedule(&swap, self.until).await? {
+                Swapped::Refused if Instant::now() < self.until => {}
+                Swapped::Refused => {
+                    let queue = &self.queue.queue;
+                    return Err(Error::unavailable(
+                        format_args!("queue {queue}, schedule {name:?}: it changes all the time"),
+                        false,
+                    ));
+                }
+                swapped => return Ok((answer, swapped)),
+            }
+        }
+    }
+
+    pub(crate) async fn put(&self, schedule: &Schedule) -> Result<PutSchedule> {
+        Ok(self.change(&schedule.name, |now, stored| put(schedule, now, stored)).await?.0)
+    }
+
+    /// `revision`: that of the deployment which removes it; `None`: an operator does.
+    pub(crate) async fn remove(&self, name: &str, revision: Option<u64>) -> Result<bool> {
+        check_name("the name of a schedule", name, 1)?;
+        Ok(self.change(name, |_, stored| Ok(remove(stored, revision))).await?.0)
+    }
+
+    pub(crate) async fn set_paused(&self, name: &str, paused: bool) -> Result<bool> {
+        check_name("the name of a schedule", name, 1)?;
+        Ok(self.change(name, |now, stored| Ok(set_paused(stored, now, paused))).await?.0)
+    }
+
+    pub(crate) async fn run_now(&self, name: &str) -> Result<bool> {
+        check_name("the name of a schedule", name, 1)?;
+        let (exists, swapped) = self.change(name, |now, stored| Ok(run_now(stored, now))).await?;
+        Ok(exists && swapped == Swapped::Done { added: vec![true] })
+    }
+
+    /// All schedules, in the order of their names.
+    pub(crate) async fn all(&self) -> Result<Vec<ScheduleInfo>> {
+        let mut found = self.read_all().await?;
+        found.retain(|(_, body)| body.standing != Standing::Removed);
+        Ok(found.into_iter().map(|(stored, body)| body.info(stored)).collect())
+    }
+
+    /// Finds, and with `mend` repairs, schedules that are due at another time than their rules say, or cannot be read.
+    pub(crate) async fn check(&self, mend: bool, report: &mut DeepReport) -> Result<()> {
+        let engine = &self.queue.context.engine;
+        let mut after = String::new();
+        loop {
+            let which = WhichSchedules::After(after);
+            let read = engine.read_schedules(&self.queue.queue, &which).await?;
+            let Some(last) = read.found.last() else { return Ok(()) };
+            after = last.name.clone();
+            for stored in &read.found {
+                let Some((swap, wrong)) = mending(stored, read.now_ms) else { continue };
+                let what = format_args!("schedule {:?} {wrong}", stored.name);
+                report.note(Damage::BadSettings, 1, mend, what);
+                if mend {
+                    // Refused: somebody else has changed it.
+                    self.queue.swap_schedule(&swap, self.queue.context.until()).await?;
+                }
+            }
+        }
+    }
+
+    /// With those that were removed.
+    async fn read_all(&self) -> Result<Vec<(StoredSchedule, Body)>> {
+        let engine = &self.queue.context.engine;
+        let (mut found, mut after) = (Vec::new(), String::new());
+        loop {
+            let which = WhichSchedules::After(after);
+            let read = engine.read_schedules(&self.queue.queue, &which).await?;
+            let Some(last) = read.found.last() else { break };
+            after = last.name.clone();
+            found.extend(read.found.into_iter().filter_map(|stored| {
+                let body = Body::read(&stored);
+                if body.is_none() {
+                    let (queue, name) = (&self.queue.queue, &stored.name);
+                    tracing::warn!(%queue, name, "a schedule cannot be read");
+                }
+                Some((stored, body?))
+            }));
+        }
+        found.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        Ok(found)
+    }
+
+    /// The names of the owner's schedules that are not among these.
+    pub(crate) async fn undeclared(
+        &self,
+        owner: &str,
+        declared: &[Schedule],
+    ) -> Result<Vec<String>> {
+        let names: std::collections::BTreeSet<_> =
+            declared.iter().map(|schedule| &*schedule.name).collect();
+        let mut all = self.read_all().await?;
+        all.retain(|(stored, body)| {
+            body.standing != Standing::Removed
+                && body.schedule.owner == owner
+                && !names.contains(&*stored.name)
+        });
+        Ok(all.into_iter().map(|(stored, _)| stored.name).collect())
+    }
+}
+
+fn put(
+    schedule: &Schedule,
+    now: u64,
+    stored: Option<&StoredSchedule>,
+) -> Result<Change<PutSchedule>> {
+    let mut body = Body { standing: Standing::Active, schedule: schedule.clone() };
+    let first = body.rule().next(now, now);
+    let Some(stored) = stored else {
+        let swap = Swap::first(&schedule.name, body.write(), first);
+        return Ok(Change::Swap(swap, PutSchedule::Added));
+    };
+    let Some(before) = Body::read(stored) else {
+        return Ok(Change::Swap(Swap::new(stored, body.write(), first), PutSchedule::Updated));
+    };
+    let removed = before.standing == Standing::Removed;
+    let owner = &before.schedule.owner;
+    if *owner == schedule.owner {
+        if schedule.revision < before.schedule.revision {
+            return Ok(Change::Nothing(PutSchedule::Outdated));
+        }
+    } else if !removed && !owner.is_empty() {
+        return Err(Error::invalid(format_args!(
+            "schedule {:?} belongs to {owner:?}, not to {:?}",
+            schedule.name, schedule.owner
+        )));
+    }
+    if removed {
+        return Ok(Change::Swap(Swap::new(stored, body.write(), first), PutSchedule::Added));
+    }
+    // An operator's pause stays.
+    body.standing = before.standing;
+    let same_rule = before.rule() == body.rule();
+    let next = match (before.standing, stored.next_ms) {
+        (Standing::Paused, _) => None,
+        // The clock may have been set back since.
+        (_, Some(next)) if same_rule && first.is_none_or(|first| next <= first) => Some(next),
+        _ => first,
+    };
+    if body.is_same(&before) && next == stored.next_ms {
+        return Ok(Change::Nothing(PutSchedule::Unchanged));
+    }
+    Ok(Change::Swap(Swap::new(stored, body.write(), next), PutSchedule::Updated))
+}
+
+/// What mends the schedule, and what is wrong with it.
+fn mending(stored: &StoredSchedule, now: u64) -> Option<(Swap, &'static str)> {
+    let Some(body) = Body::read(stored) else {
+        return Some((Swap::deletion(stored), "cannot be read"));
+    };
+    let latest = match body.standing {
+        Standing::Active => body.rule().next(now, now),
+        Standing::Paused | Standing::Removed => None,
+    };
+    let wrong = match (stored.next_ms, latest) {
+        (Some(next), Some(latest)) if next <= latest => return None,
+        (None, None) => return None,
+        (Some(_), Some(_)) => "is due later than its rule says",
+        (Some(_), None) => "is due, although it is paused or has no time",
+        (None, Some(_)) => "is never due",
+    };
+    Some((Swap::new(stored, body.write(), latest), wrong))
+}
+
+/// The schedule, unless it was removed or cannot be read.
+fn readable(stored: Option<&StoredSchedule>) -> Option<(&StoredSchedule, Body)> {
+    let stored = stored?;
+    let body = Body::read(stored).filter(|body| body.standing != Standing::Removed)?;
+    Some((stored, body))
+}
+
+fn remove(stored: Option<&StoredSchedule>, revision: Option<u64>) -> Change<bool> {
+    let Some(stored) = stored else { return Change::Nothing(false) };
+    let Some(mut body) = Body::read(stored) else {
+        return Change::Swap(Swap::deletion(stored), true);
+    };
+    let before = body.schedule.revision;
+    if body.standing == Standing::Removed || revision.is_some_and(|own| own < before) {
+        return Change::Nothing(false);
+    }
+    body.schedule.revision = revision.unwrap_or(before);
+    if body.schedule.revision == 0 {
+        return Change::Swap(Swap::deletion(stored), true);
+    }
+    body.standing = Standing::Removed;
+    body.schedule.item = crate::Item::new([]);
+    Change::Swap(Swap::new(stored, body.write(), None), true)
+}
+
+fn set_paused(stored: Option<&StoredSchedule>, now: u64, paused: bool) -> Change<bool> {
+    let Some((stored, mut body)) = readable(stored) else { return Change::Nothing(false) };
+    let standing = if paused { Standing::Paused } else { Standing::Active };
+    if body.standing == standing {
+        return Change::Nothing(true);
+    }
+    body.standing = standing;
+    let next = if paused { None } else { body.rule().next(now, now) };
+    Change::Swap(Swap::new(stored, body.write(), next), true)
+}
+
+fn run_now(stored: Option<&StoredSchedule>, now: u64) -> Change<bool> {
+    let Some((stored, body)) = readable(stored) else { return Change::Nothing(false) };
+    let mut swap = Swap::new(stored, body.write(), stored.next_ms);
+    // Ticks have no such ids, nor has a second call in the same millisecond.
+    let id = format!("{}+{}", ticks::shown(now), &swap.version[..6]);
+    swap.items = vec![ticks::item(&body, &id)];
+    Change::Swap(swap, true)
+}

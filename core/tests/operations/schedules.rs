@@ -1,0 +1,305 @@
+//! Schedules. The clock of the bench begins at 2027-01-15 08:00 UTC, a Friday.
+
+use std::time::Duration;
+
+use leaseq::{
+    Item, LeaseOptions, Missed, PutSchedule, Schedule, ScheduleInfo, ScheduleRule, State, WorkQueue,
+};
+
+use crate::support::*;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn every(interval: Duration) -> ScheduleRule {
+    ScheduleRule::every(interval).unwrap()
+}
+
+fn cron(expression: &str) -> ScheduleRule {
+    ScheduleRule::cron(expression, "UTC").unwrap()
+}
+
+fn schedule(name: &str, rule: ScheduleRule) -> Schedule {
+    Schedule::new(name, rule, Item::new("data"))
+}
+
+async fn only(queue: &WorkQueue) -> ScheduleInfo {
+    let [schedule] = queue.schedules().await.unwrap().try_into().unwrap();
+    schedule
+}
+
+/// Processes what is due, as a cleaner does. Returns the ids of all ready items.
+async fn tick(queue: &WorkQueue) -> Vec<String> {
+    queue.light_clean().await.unwrap();
+    let ready = list_all(queue, State::Ready, 100).await;
+    ready.iter().map(|item| String::from_utf8(item.id.to_vec()).unwrap()).collect()
+}
+
+async fn each_tick_adds_one_item(bench: &Bench) {
+    let (queue, other) = (bench.queue().await, bench.queue().await);
+    let item = Item::new("report").priority(3).max_attempts(2).retain(secs(60));
+    let put = Schedule::new("report", cron("30 8,9 * * *"), item);
+    assert_eq!(queue.put_schedule(put).await.unwrap(), PutSchedule::Added);
+    let info = only(&other).await;
+    assert_eq!((&*info.name, &info.rule), ("report", &cron("30 8,9 * * *")));
+    assert_eq!(info.next.map(since_1970), Some(bench.now() + 1_800_000));
+    assert_eq!(
+        (info.last_id, info.paused, info.item.data().as_ref()),
+        (None, false, &b"report"[..])
+    );
+    bench.advance(secs(1_799));
+    assert!(tick(&other).await.is_empty());
+    let rest = other.light_clean().await.unwrap().next_in;
+    assert_eq!(rest, Some(secs(1)));
+    bench.advance(secs(1));
+    assert_eq!(tick(&other).await, ["report@2027-01-15T08:30:00Z"]);
+    assert_eq!(tick(&queue).await.len(), 1);
+    let lease = take(&queue).await;
+    assert_eq!((lease.data().as_ref(), lease.priority()), (&b"report"[..], 3));
+    assert_eq!(lease.max_attempts(), Some(2));
+    queue.complete(&lease).await.unwrap();
+    bench.advance(HOUR);
+    assert_eq!(tick(&queue).await, ["report@2027-01-15T09:30:00Z"]);
+    let info = only(&queue).await;
+    assert_eq!(info.last_id.as_deref(), Some(&b"report@2027-01-15T09:30:00Z"[..]));
+    assert_eq!(info.next.map(since_1970), Some(bench.now() + 23 * 3_600_000));
+    assert_sound(&queue).await;
+}
+
+async fn any_number_of_clients_tick_once(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.put_schedule(schedule("s", every(secs(1))).overlap()).await.unwrap();
+    let mut queues = Vec::new();
+    for _ in 0..8 {
+        queues.push(bench.queue().await);
+    }
+    for _ in 0..5 {
+        bench.advance(secs(1));
+        let mut calls = tokio::task::JoinSet::new();
+        for queue in queues.iter().cloned() {
+            calls.spawn(async move { queue.light_clean().await.unwrap() });
+        }
+        calls.join_all().await;
+    }
+    assert_eq!(queue.counts().await.unwrap().totals.added, 5);
+}
+
+async fn no_item_while_the_last_one_has_not_ended(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.put_schedule(schedule("s", every(secs(10)))).await.unwrap();
+    bench.advance(secs(10));
+    assert_eq!(tick(&queue).await, ["s@2027-01-15T08:00:10Z"]);
+    let lease = queue.lease(LeaseOptions::new(HOUR)).await.unwrap().unwrap();
+    for _ in 0..3 {
+        bench.advance(secs(10));
+        assert!(tick(&queue).await.is_empty());
+    }
+    queue.complete(&lease).await.unwrap();
+    bench.advance(secs(10));
+    assert_eq!(tick(&queue).await, ["s@2027-01-15T08:00:50Z"]);
+    // A dead one has ended, and one that is retained.
+    queue.bury(&["s@2027-01-15T08:00:50Z"], "no").await.unwrap();
+    bench.advance(secs(10));
+    assert_eq!(tick(&queue).await, ["s@2027-01-15T08:01:00Z"]);
+    let with_overlap = schedule("s", every(secs(10))).overlap();
+    assert_eq!(queue.put_schedule(with_overlap).await.unwrap(), PutSchedule::Updated);
+    bench.advance(secs(10));
+    assert_eq!(tick(&queue).await.len(), 2);
+}
+
+async fn missed_ticks(bench: &Bench) {
+    let queue = bench.queue().await;
+    for (name, missed) in [("skip", Missed::Skip), ("one", Missed::One), ("all", Missed::All(3))] {
+        let put = schedule(name, every(secs(100))).missed(missed).overlap();
+        queue.put_schedule(put).await.unwrap();
+    }
+    // The tick at 500 s is 61 s late, that at 600 s is not due yet.
+    bench.advance(secs(561));
+    let at = |name: &str, times: &[&str]| -> Vec<String> {
+        times.iter().map(|time| format!("{name}@2027-01-15T08:0{time}Z")).collect()
+    };
+    let mut expected = [at("all", &["1:40", "3:20", "5:00"]), at("one", &["1:40"])].concat();
+    let mut found = tick(&queue).await;
+    found.sort();
+    assert_eq!(found, expected);
+    // The next one is in time for all of them.
+    bench.advance(secs(99));
+    expected.extend([at("all", &["9:60"]), at("one", &["9:60"]), at("skip", &["9:60"])].concat());
+    let mut found = tick(&queue).await;
+    found.sort();
+    assert_eq!(found.len(), 7);
+    assert!(found.contains(&"skip@2027-01-15T08:10:00Z".to_owned()), "{found:?}");
+}
+
+async fn a_tick_in_time_is_no_missed_one(bench: &Bench) {
+    let queue = bench.queue().await;
+    let put = schedule("s", every(secs(10))).missed(Missed::Skip).grace(secs(5)).overlap();
+    queue.put_schedule(put).await.unwrap();
+    // Those at 10, 20 and 30 s are missed, that at 40 s is 4 s late.
+    bench.advance(secs(44));
+    assert_eq!(tick(&queue).await, ["s@2027-01-15T08:00:40Z"]);
+}
+
+async fn an_unchanged_rule_keeps_its_phase(bench: &Bench) {
+    let queue = bench.queue().await;
+    let put = schedule("s", every(secs(60)));
+    assert_eq!(queue.put_schedule(put.clone()).await.unwrap(), PutSchedule::Added);
+    let next = only(&queue).await.next;
+    bench.advance(secs(30));
+    assert_eq!(queue.put_schedule(put.clone()).await.unwrap(), PutSchedule::Unchanged);
+    let updated = queue.put_schedule(put.clone().grace(secs(1))).await.unwrap();
+    assert_eq!((updated, only(&queue).await.next), (PutSchedule::Updated, next));
+    let slower = schedule("s", every(secs(90)));
+    assert_eq!(queue.put_schedule(slower).await.unwrap(), PutSchedule::Updated);
+    assert_eq!(only(&queue).await.next.map(since_1970), Some(bench.now() + 90_000));
+}
+
+async fn older_revisions_are_refused(bench: &Bench) {
+    let queue = bench.queue().await;
+    let put = |revision| schedule("s", every(secs(60))).owner("app").revision(revision);
+    assert_eq!(queue.put_schedule(put(7)).await.unwrap(), PutSchedule::Added);
+    assert_eq!(queue.put_schedule(put(6)).await.unwrap(), PutSchedule::Outdated);
+    assert_eq!(queue.put_schedule(put(8)).await.unwrap(), PutSchedule::Updated);
+    assert_eq!(queue.put_schedule(put(7)).await.unwrap(), PutSchedule::Outdated);
+    assert!(queue.remove_schedule("s").await.unwrap());
+    assert!(!queue.remove_schedule("s").await.unwrap());
+    assert!(queue.schedules().await.unwrap().is_empty());
+    assert_eq!(queue.put_schedule(put(7)).await.unwrap(), PutSchedule::Outdated);
+    assert_eq!(queue.put_schedule(put(8)).await.unwrap(), PutSchedule::Added);
+    let foreign = schedule("s", every(secs(60))).owner("other").revision(9);
+    let error = queue.put_schedule(foreign).await.unwrap_err();
+    assert!(error.to_string().contains("belongs to \"app\""), "{error}");
+}
+
+async fn an_owner_declares_its_schedules(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.put_schedule(schedule("operator", every(secs(60)))).await.unwrap();
+    let declare = async |revision, names: &[&str]| {
+        let all = names.iter().map(|name| schedule(name, every(secs(60)))).collect();
+        queue.sync_schedules("app", revision, all).await.unwrap()
+    };
+    assert_eq!(declare(2, &["a", "b"]).await.added, ["a", "b"]);
+    let synced = declare(3, &["b", "c"]).await;
+    assert_eq!(
+        (synced.added, synced.updated, synced.removed),
+        (vec!["c".into()], vec!["b".into()], vec!["a".into()])
+    );
+    let names = async || -> Vec<String> {
+        queue.schedules().await.unwrap().into_iter().map(|schedule| schedule.name).collect()
+    };
+    assert_eq!(names().await, ["b", "c", "operator"]);
+    assert_eq!(declare(3, &["b", "c"]).await.unchanged, ["b", "c"]);
+    // An older deployment neither restores nor removes anything.
+    assert_eq!(declare(2, &["a", "b"]).await.outdated, ["a", "b", "c"]);
+    assert_eq!(names().await, ["b", "c", "operator"]);
+}
+
+async fn paused_schedules_and_runs_at_once(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.put_schedule(schedule("s", every(secs(60)))).await.unwrap();
+    assert!(queue.pause_schedule("s").await.unwrap());
+    assert!(only(&queue).await.paused);
+    bench.advance(HOUR);
+    assert!(tick(&queue).await.is_empty());
+    // Putting it again does not resume it.
+    queue.put_schedule(schedule("s", every(secs(30)))).await.unwrap();
+    assert_eq!(only(&queue).await.next, None);
+    assert!(queue.run_now("s").await.unwrap());
+    assert!(queue.run_now("s").await.unwrap());
+    assert_eq!(tick(&queue).await.len(), 2);
+    assert!(queue.resume_schedule("s").await.unwrap());
+    assert_eq!(only(&queue).await.next.map(since_1970), Some(bench.now() + 30_000));
+    assert!(!queue.pause_schedule("none").await.unwrap());
+    assert!(!queue.resume_schedule("none").await.unwrap());
+    assert!(!queue.run_now("none").await.unwrap());
+}
+
+async fn a_paused_queue_gets_its_items(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.put_schedule(schedule("s", every(secs(60)))).await.unwrap();
+    queue.pause().await.unwrap();
+    bench.advance(secs(60));
+    assert_eq!(tick(&queue).await.len(), 1);
+}
+
+/// A server may have begun with a clock that is ahead.
+async fn the_clock_was_ahead(bench: &Bench) {
+    let queue = bench.queue().await;
+    for name in ["put", "check"] {
+        queue.put_schedule(schedule(name, cron("0 * * * *"))).await.unwrap();
+    }
+    bench.backend().set_clock(bench.now() - 86_400_000);
+    let next = async || -> Vec<u64> {
+        let all = queue.schedules().await.unwrap();
+        all.into_iter().map(|schedule| since_1970(schedule.next.unwrap())).collect()
+    };
+    let (late, early) = (bench.now() + 3_600_000, bench.now() - 86_400_000 + 3_600_000);
+    assert_eq!(next().await, [late, late]);
+    let updated = queue.put_schedule(schedule("put", cron("0 * * * *"))).await.unwrap();
+    assert_eq!(updated, PutSchedule::Updated);
+    assert_eq!(next().await, [late, early]);
+    assert!(queue.check().await.unwrap().mended.is_empty());
+    assert_eq!(next().await, [late, early]);
+    let report = queue.deep_clean().await.unwrap();
+    let late = "schedule \"check\" is due later than its rule says";
+    assert!(report.details.iter().any(|line| line.contains(late)), "{:?}", report.details);
+    assert_eq!(next().await, [early, early]);
+    assert_sound(&queue).await;
+}
+
+async fn dropping_the_queue_ends_its_schedules(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.put_schedule(schedule("s", every(secs(60)))).await.unwrap();
+    assert_eq!(bench.client().await.queues().await.unwrap(), ["jobs"]);
+    queue.drop_queue().await.unwrap();
+    assert!(queue.schedules().await.unwrap().is_empty());
+    bench.advance(HOUR);
+    assert!(tick(&queue).await.is_empty());
+}
+
+async fn as_many_as_a_queue_may_have(bench: &Bench) {
+    let queue = bench.queue().await;
+    for i in 0..1_000 {
+        queue.put_schedule(schedule(&format!("s{i:03}"), every(HOUR))).await.unwrap();
+    }
+    let error = queue.put_schedule(schedule("more", every(HOUR))).await.unwrap_err();
+    assert!(error.to_string().contains("has 1000 schedules"), "{error}");
+    assert_eq!(queue.schedules().await.unwrap().len(), 1_000);
+    bench.advance(HOUR);
+    queue.light_clean().await.unwrap();
+    assert_eq!(queue.counts().await.unwrap().ready, 1_000);
+    assert!(queue.remove_schedule("s500").await.unwrap());
+    queue.put_schedule(schedule("more", every(HOUR))).await.unwrap();
+}
+
+async fn a_waiting_call_wakes_for_the_tick(bench: &Bench) {
+    let queue = bench.queue_in_real_time().await;
+    let other = bench.queue_in_real_time().await;
+    let waits = LeaseOptions::new(secs(60)).wait(secs(60));
+    let call = tokio::spawn(async move { other.lease(waits).await.unwrap().unwrap() });
+    queue.put_schedule(schedule("s", every(ms(300)))).await.unwrap();
+    let lease = call.await.unwrap();
+    let due = since_1970(only(&queue).await.next.unwrap()) - 300;
+    let added = since_1970(lease.deadline()) - 60_000;
+    assert!((due..due + 150).contains(&added), "due at {due}, leased at {added}");
+}
+
+on_every_engine!(
+    each_tick_adds_one_item,
+    any_number_of_clients_tick_once,
+    no_item_while_the_last_one_has_not_ended,
+    missed_ticks,
+    a_tick_in_time_is_no_missed_one,
+    an_unchanged_rule_keeps_its_phase,
+    older_revisions_are_refused,
+    an_owner_declares_its_schedules,
+    paused_schedules_and_runs_at_once,
+    a_paused_queue_gets_its_items,
+    dropping_the_queue_ends_its_schedules,
+    as_many_as_a_queue_may_have,
+    a_waiting_call_wakes_for_the_tick,
+);
+
+#[tokio::test]
+async fn the_clock_of_a_server_was_ahead() {
+    the_clock_was_ahead(&redis::bench()).await;
+}
