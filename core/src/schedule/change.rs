@@ -90,7 +90,7 @@ impl Changes<'_> {
             after = last.name.clone();
             for stored in &read.found {
                 let Some((swap, wrong)) = mending(stored, read.now_ms) else { continue };
-                let what = format_args!("schedule {:?} {wrong}", stored.name);
+                let what = format!("schedule {:?} {wrong}", stored.name);
                 report.note(Damage::BadSettings, 1, mend, what);
                 if mend {
                     // Refused: somebody else has changed it.

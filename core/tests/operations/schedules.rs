@@ -283,7 +283,23 @@ async fn a_waiting_call_wakes_for_the_tick(bench: &Bench) {
     assert!((due..due + 150).contains(&added), "due at {due}, leased at {added}");
 }
 
+/// Callers may be on any thread.
+async fn every_call_can_be_spawned(bench: &Bench) {
+    let queue = bench.queue().await;
+    let all = tokio::spawn(async move {
+        queue.put_schedule(schedule("s", every(secs(60)))).await?;
+        queue.sync_schedules("app", 1, vec![schedule("a", every(secs(60)))]).await?;
+        queue.pause_schedule("s").await?;
+        queue.resume_schedule("s").await?;
+        queue.run_now("s").await?;
+        queue.remove_schedule("s").await?;
+        queue.schedules().await
+    });
+    assert_eq!(all.await.unwrap().unwrap().len(), 1);
+}
+
 on_every_engine!(
+    every_call_can_be_spawned,
     each_tick_adds_one_item,
     any_number_of_clients_tick_once,
     no_item_while_the_last_one_has_not_ended,
