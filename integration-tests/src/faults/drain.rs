@@ -91,7 +91,7 @@ pub(super) async fn until_drained(first: &Testee, recorder: &Recorder) -> Result
     let end = Instant::now() + HEALED;
     loop {
         let counts = insist(first, recorder, json!({ "op": "counts" }), HEALED).await?;
-        if ["ready", "delayed", "leased"].iter().all(|state| counts[state] == 0) {
+        if ["ready", "held", "delayed", "leased"].iter().all(|state| counts[state] == 0) {
             return Ok(());
         }
         if Instant::now() >= end {
@@ -104,7 +104,7 @@ pub(super) async fn until_drained(first: &Testee, recorder: &Recorder) -> Result
 /// The remaining items: only dead and retained ones, if all is well.
 async fn left(first: &Testee, recorder: &Recorder) -> Result<Vec<Left>, Error> {
     let mut all = Vec::new();
-    for state in ["ready", "delayed", "leased", "dead", "completed", "cancelled"] {
+    for state in ["ready", "held", "delayed", "leased", "dead", "completed", "cancelled"] {
         let mut list = json!({ "op": "list", "state": state, "limit": 500 });
         loop {
             let page = insist(first, recorder, list.clone(), HEALED).await?;

@@ -63,6 +63,10 @@ pub(super) struct Options {
     pub(super) expires_in_ms: Option<u64>,
     /// Whether the attempts are limited.
     pub(super) limited: bool,
+    /// The key that limits how many are leased at the same time.
+    pub(super) limit_key: Option<String>,
+    pub(super) priority: u64,
+    pub(super) delayed: bool,
 }
 
 /// A lease that a caller received.
@@ -274,6 +278,8 @@ pub(super) struct History {
     pub(super) probes: Vec<Probe>,
     /// Since when the queue has a rate, by the server's clock in ms.
     pub(super) rated_since: Option<u64>,
+    /// The highest limit that keys ever have in this run.
+    pub(super) key_limit: u64,
     /// `None` if the server lost its counts with other data.
     pub(super) totals: Option<Totals>,
     pub(super) clock: ServerClock,

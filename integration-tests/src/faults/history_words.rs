@@ -9,6 +9,9 @@ impl Display for Options {
         if let Some(key) = &self.key {
             write!(f, ", unique {key} for {} ms", self.unique_for_ms)?;
         }
+        if let Some(key) = &self.limit_key {
+            write!(f, ", key {key}")?;
+        }
         if self.retain_ms > 0 {
             write!(f, ", retained {} ms", self.retain_ms)?;
         }

@@ -47,7 +47,8 @@ pub(super) fn has_single_id(id: &str) -> bool {
 }
 
 /// A new item; sometimes with an id that was used before. `extended`: it may have options that make a queue extended.
-pub(super) fn new_item(number: u64, extended: bool, rng: &mut SeededRng) -> NewItem {
+/// `keyed`: it may have a key.
+pub(super) fn new_item(number: u64, extended: bool, keyed: bool, rng: &mut SeededRng) -> NewItem {
     let mut same = number;
     if number > 20 && !is_single(number) && rng.chance(13) {
         same -= rng.number(1..20);
@@ -57,19 +58,26 @@ pub(super) fn new_item(number: u64, extended: bool, rng: &mut SeededRng) -> NewI
     let size = *rng.pick(&[0, 0, 0, 50, 1_500, 20_000]);
     let data = format!("{number}:{}", "x".repeat(size)).into_bytes();
     let mut item = json!({ "id": hex(id.as_bytes()), "data": hex(&data) });
+    let mut options = Options::default();
     if rng.chance(20) {
-        item["priority"] = rng.number(0..4).into();
+        options.priority = rng.number(0..4);
+        item["priority"] = options.priority.into();
     }
     if rng.chance(10) {
+        options.delayed = true;
         item["delay_ms"] = rng.number(1..80).into();
     }
-    let mut options = Options::default();
     if rng.chance(5) {
         item["max_attempts"] = rng.number(1..4).into();
         options.limited = true;
     }
     if extended {
         more_options(number, &mut item, &mut options, rng);
+    }
+    if keyed && rng.chance(40) {
+        let key = *rng.pick(&["hot", "hot", "hot\0", "warm"]);
+        item["key"] = hex(key.as_bytes()).into();
+        options.limit_key = Some(key.to_owned());
     }
     NewItem { id, data: digest(&data), options, request: item }
 }

@@ -45,6 +45,8 @@ pub(super) struct Load {
     extends_after: Option<u64>,
     /// Whether operators set a rate, once the queue is extended.
     has_rate: bool,
+    /// The limit of keys, once the queue is extended; 0: items have none.
+    key_limit: u64,
     next_add: AtomicU64,
     next_data: AtomicU64,
     backlog: AtomicI64,
@@ -57,6 +59,7 @@ impl Load {
         mix: Mix,
         extends_after: Option<u64>,
         has_rate: bool,
+        key_limit: u64,
     ) -> Self {
         Load {
             recorder,
@@ -64,6 +67,7 @@ impl Load {
             mix,
             extends_after,
             has_rate,
+            key_limit,
             next_add: AtomicU64::new(0),
             next_data: AtomicU64::new(0),
             backlog: AtomicI64::new(0),
@@ -98,6 +102,11 @@ impl Load {
     /// Whether operators set a rate now.
     pub(super) fn is_rated(&self) -> bool {
         self.has_rate && self.is_extended()
+    }
+
+    /// The limit of keys that operators set now.
+    pub(super) fn key_limit(&self) -> Option<u64> {
+        (self.key_limit > 0 && self.is_extended()).then_some(self.key_limit)
     }
 
     /// How many items producers have made so far.
@@ -155,7 +164,8 @@ impl Load {
     }
 
     pub(super) fn item(&self, rng: &mut SeededRng) -> NewItem {
-        new_item(self.next_add.fetch_add(1, Ordering::Relaxed), self.is_extended(), rng)
+        let number = self.next_add.fetch_add(1, Ordering::Relaxed);
+        new_item(number, self.is_extended(), self.key_limit().is_some(), rng)
     }
 
     /// The span of a call, and whether it failed. A killed process ends no call.

@@ -24,6 +24,9 @@ pub(super) async fn operate(load: Arc<Load>, worker_slot: Arc<WorkerSlot>, mut r
         let operator = Operator { load: &load, who: &worker_slot.name, process: &process };
         let failed = match rng.number(0..100) {
             0..=9 if load.is_rated() => operator.set_rate(&mut rng).await,
+            10..=14 if let Some(limit) = load.key_limit() => {
+                operator.set_key_limits(limit, &mut rng).await
+            }
             0..=44 => operator.look_and_change(&mut rng).await,
             45..=54 => operator.change_dead(&mut rng).await,
             55..=59 => operator.count().await,
@@ -133,10 +136,24 @@ impl Operator<'_> {
         Some(())
     }
 
+    /// Sets the limit of all keys, or of one. It may be lower for a time: no lease is given then beyond the highest one.
+    async fn set_key_limits(&self, limit: u64, rng: &mut SeededRng) -> Option<()> {
+        let limit = if rng.chance(50) { limit } else { rng.number(1..limit + 1) };
+        let request = match rng.chance(50) {
+            true => json!({ "op": "configure", "change": { "key_limit": limit } }),
+            false => {
+                let limit = rng.chance(70).then_some(limit);
+                let one = json!({ "key": hex(b"hot"), "limit": limit });
+                json!({ "op": "set_key_limits", "limits": [one] })
+            }
+        };
+        self.read(request).await.map(drop)
+    }
+
     async fn count(&self) -> Option<()> {
         let (counts, _) = self.read(json!({ "op": "counts" })).await?;
         let count = |state: &str| counts[state].as_i64().unwrap_or_default();
-        self.load.set_backlog(count("ready") + count("delayed") + count("leased"));
+        self.load.set_backlog(count("ready") + count("held") + count("delayed") + count("leased"));
         Some(())
     }
 

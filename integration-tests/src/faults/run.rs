@@ -77,7 +77,10 @@ pub(super) async fn play(
     let is_extended = fault.extended || extending.chance(50);
     let extends_after = is_extended.then(|| extending.number(0..EXTENDED));
     let has_rate = extending.chance(50);
-    let load = Arc::new(Load::new(recorder.clone(), fault.mix, extends_after, has_rate));
+    let key_limit = if extending.chance(50) { extending.number(1..4) } else { 0 };
+    recorder.history().key_limit = key_limit.max(1);
+    let load = Load::new(recorder.clone(), fault.mix, extends_after, has_rate, key_limit);
+    let load = Arc::new(load);
     let mut producers: Vec<JoinHandle<()>> = Vec::new();
     let mut workers: Vec<JoinHandle<()>> = Vec::new();
     for worker_slot in &pool.worker_slots {

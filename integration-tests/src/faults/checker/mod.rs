@@ -11,6 +11,7 @@ mod expiry;
 #[cfg(test)]
 mod history_builder;
 mod history_index;
+mod keys;
 mod lasting;
 mod leases;
 mod life;
@@ -51,6 +52,7 @@ pub(super) fn check(history: &History) -> CheckReport {
     expiry::check(&index, &mut found);
     totals::check(&index, &mut found);
     rates::check(&index, &mut found);
+    keys::check(&index, &mut found);
     let all = found.len();
     let excuses = excuses(history);
     found

@@ -26,6 +26,7 @@
 mod adds;
 mod changes;
 mod completes;
+mod keys;
 mod leases;
 mod names;
 mod rates;
