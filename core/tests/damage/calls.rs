@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ::redis::cmd;
 use leaseq::{
-    CompleteOptions, FailOptions, GetOptions, Lease, LeaseOptions, OutcomeOptions, Revision,
-    SettingsChange, State, WorkQueue,
+    CompleteOptions, FailOptions, GetOptions, Lease, LeaseOptions, Missed, OutcomeOptions,
+    Revision, Schedule, ScheduleRule, SettingsChange, State, WorkQueue,
 };
 use leaseq_test_support::eventually;
 
@@ -497,6 +497,37 @@ async fn auditing(stage: &mut Stage) {
     queue.deep_clean().await.unwrap();
 }
 
+/// As many limits as one call sets.
+async fn limiting_keys(stage: &mut Stage) {
+    let queue = stage.queue("keys");
+    let keys: Vec<String> = (0..1_000).map(|i| format!("key-{i}")).collect();
+    queue.add_items(keys.iter().map(|key| item(key).key(key))).await.unwrap();
+    queue.lease_many(1_000, at_once()).await.unwrap();
+    for limit in [Some(2), None] {
+        queue.set_key_limits(keys.iter().map(|key| (key, limit))).await.unwrap();
+        assert_eq!(queue.get_keys(&keys).await.unwrap().len(), 1_000);
+    }
+}
+
+/// A full queue of schedules that are due, and a tick that adds as many items as a step may.
+async fn scheduling(stage: &mut Stage) {
+    let queue = stage.queue("schedules");
+    let schedule = |name: &str| {
+        let rule = ScheduleRule::every(Duration::from_millis(100)).unwrap();
+        Schedule::new(name, rule, item("data")).missed(Missed::All(1_000)).overlap()
+    };
+    for i in 0..150 {
+        queue.put_schedule(schedule(&format!("s{i}"))).await.unwrap();
+    }
+    assert_eq!(queue.schedules().await.unwrap().len(), 150);
+    for i in 1..150 {
+        queue.remove_schedule(&format!("s{i}")).await.unwrap();
+    }
+    stage.bench.advance(Duration::from_secs(300));
+    queue.light_clean().await.unwrap();
+    assert!(queue.counts().await.unwrap().ready >= 1_000);
+}
+
 #[tokio::test]
 async fn no_script_calls_the_server_more_than_a_thousand_times() {
     let redis = Redis::start_counting();
@@ -517,6 +548,8 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     cleaning(&mut stage).await;
     looking(&mut stage).await;
     auditing(&mut stage).await;
+    scheduling(&mut stage).await;
+    limiting_keys(&mut stage).await;
     put_back(&mut stage);
     let mut most = BTreeMap::new();
     for (name, _) in leaseq::testing::scripts() {

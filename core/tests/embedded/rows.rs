@@ -274,6 +274,7 @@ async fn keys_that_were_changed_are_mended() {
         ("UPDATE item SET position = 'x' WHERE id = x'62'", Damage::Stray, 1),
         ("UPDATE item SET sort_key = NULL WHERE id = x'62'", Damage::Stray, 1),
         ("UPDATE queue SET held = held + 1", Damage::BadCount, 1),
+        ("UPDATE queue SET held = 0", Damage::BadCount, 1),
     ] {
         let place = Place::new();
         let queue = place.queue().await;

@@ -75,7 +75,7 @@ async fn any_number_of_clients_tick_once(bench: &Bench) {
     for _ in 0..5 {
         bench.advance(secs(1));
         let mut calls = tokio::task::JoinSet::new();
-        for queue in queues.iter().cloned() {
+        for queue in queues.clone() {
             calls.spawn(async move { queue.light_clean().await.unwrap() });
         }
         calls.join_all().await;

@@ -141,14 +141,14 @@ pub(super) fn is_raised(db: &Database, queue: i64) -> Result<bool> {
     db.run(RAISED, |s| s.query_row([queue], |row| row.get(0)))
 }
 
-/// Opens the next keys with held items, `limit` at most. True if there may be more.
+/// Opens the next keys that have held items, of `limit` keys at most. True if there may be more.
 pub(super) fn open_raised(db: &Database, queue: i64, limit: usize) -> Result<bool> {
     const FROM: &str = "SELECT CAST(raised AS BLOB) FROM queue WHERE queue = ?1";
     const KEEP: &str = "UPDATE queue SET raised = ?2 WHERE queue = ?1";
     let from: Option<Vec<u8>> = db.run(FROM, |s| s.query_row([queue], |row| row.get(0)))?;
     let Some(mut from) = from else { return Ok(false) };
     for _ in 0..limit {
-        let Some(key) = next_held(db, queue, &from)? else {
+        let Some(key) = next_key(db, queue, &from)? else {
             db.run(KEEP, |s| s.execute(params![queue, None::<Vec<u8>>]))?;
             return Ok(false);
         };
@@ -157,6 +157,14 @@ pub(super) fn open_raised(db: &Database, queue: i64, limit: usize) -> Result<boo
     }
     db.run(KEEP, |s| s.execute(params![queue, from]))?;
     Ok(true)
+}
+
+/// The next key behind this one with held or leased items. One step of the index, however many items a key has.
+fn next_key(db: &Database, queue: i64, after: &[u8]) -> Result<Option<Vec<u8>>> {
+    const NEXT: &str = "SELECT key FROM item
+        WHERE queue = ?1 AND key > ?2 AND key IS NOT NULL AND (state = 1 OR state = 6)
+        ORDER BY key LIMIT 1";
+    db.run(NEXT, |s| s.query_row(params![queue, after], |row| row.get(0)).optional())
 }
 
 /// The next key behind this one with held items.

@@ -50,8 +50,8 @@ struct Outlook {
     sweeps: bool,
     /// Some items have expired.
     expired: bool,
-    /// Some items are held.
-    held: bool,
+    /// Some keys are open: a held item of them may be leased.
+    open: bool,
     /// The limit of keys was raised.
     raised: bool,
     /// When the next item is due or expires.
@@ -70,7 +70,7 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
             (SELECT CAST(min(sort_key) AS INTEGER) FROM item
                 WHERE queue = ?1 AND state = 2 AND sort_key <= 9223372036854775807),
             EXISTS (SELECT 1 FROM extra WHERE queue = ?1 AND expires_at BETWEEN 0 AND ?2),
-            held > 0, raised IS NOT NULL,
+            EXISTS (SELECT 1 FROM open_key WHERE queue = ?1), raised IS NOT NULL,
             (SELECT min(due) FROM schedule WHERE queue = ?1 AND due IS NOT NULL)
         FROM queue WHERE queue = ?1";
     let settings = settings::of(db, queue)?;
@@ -84,8 +84,8 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
             let expired: bool = row.get(4)?;
             let sweeps = expired || limited || row.get(1)?;
             let paused = Paused::at(row.get(0)?, db.now);
-            let (held, raised, tick) = (row.get(5)?, row.get(6)?, row.get(7)?);
-            Ok(Outlook { paused, sweeps, expired, held, raised, next, tick, meter })
+            let (open, raised, tick) = (row.get(5)?, row.get(6)?, row.get(7)?);
+            Ok(Outlook { paused, sweeps, expired, open, raised, next, tick, meter })
         })
     })
 }
@@ -95,13 +95,13 @@ pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>
     let nothing = |look_in, is_to_tick| Ok(Some(Leased { items: Vec::new(), look_in, is_to_tick }));
     let Some(queue) = db.queue(name)? else { return nothing(None, false) };
     let outlook = outlook(db, queue)?;
-    let Outlook { paused, sweeps, held, next, .. } = outlook;
+    let Outlook { paused, sweeps, open, next, .. } = outlook;
     let is_due = next.is_some_and(|at| at <= db.now as i64);
     if is_due || outlook.raised || (sweeps && sweep::any(db, queue)?) {
         return Ok(None);
     }
     let mut look = outlook.next_look(next, db.now);
-    if paused == Paused::No && any_to_lease(db, queue, held)? {
+    if paused == Paused::No && any_to_lease(db, queue, open)? {
         // Only a writer can note that the clock was set back.
         let Some(opens) = outlook.meter.filter(Meter::is_sound).and_then(|meter| meter.opens())
         else {
@@ -112,9 +112,9 @@ pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>
     nothing(look.map(|at| db.time_until(at)), outlook.is_to_tick(db.now))
 }
 
-fn any_to_lease(db: &Database, queue: i64, held: bool) -> Result<bool> {
+fn any_to_lease(db: &Database, queue: i64, open: bool) -> Result<bool> {
     const READY: &str = "SELECT 1 FROM item WHERE queue = ?1 AND state = 0 LIMIT 1";
-    Ok(db.run(READY, |s| s.exists([queue]))? || (held && keys::any_open(db, queue)?))
+    Ok(db.run(READY, |s| s.exists([queue]))? || (open && keys::any_open(db, queue)?))
 }
 
 pub(super) fn lease(
@@ -127,7 +127,9 @@ pub(super) fn lease(
     };
     let mut delta = CountDelta::default();
     let outlook = outlook(db, queue)?;
-    let Outlook { paused, sweeps, expired, held, raised, mut next, .. } = outlook;
+    let Outlook { paused, sweeps, expired, raised, mut next, .. } = outlook;
+    // What moves or is deleted below may open keys, too.
+    let open = outlook.open || sweeps || raised || next.is_some_and(|at| at <= db.now as i64);
     let (mut cut_short, mut stuck) = (false, false);
     if next.is_some_and(|at| at <= db.now as i64) {
         let moved = move_due(db, queue, MOVE_STEP, &mut delta)?;
@@ -154,7 +156,7 @@ pub(super) fn lease(
         items: Vec::new(),
     };
     if paused == Paused::No {
-        taking.line.any_open = held && keys::any_open(db, queue)?;
+        taking.line.any_open = open && keys::any_open(db, queue)?;
         let mut allowed = outlook.meter.map_or(usize::MAX, |meter| meter.allowed());
         for group in wanted {
             let count = group.count.min(allowed);
@@ -178,7 +180,7 @@ pub(super) fn lease(
             rate::write(db, queue, meter)?;
         }
         if let Some(opens) = meter.opens()
-            && any_to_lease(db, queue, held)?
+            && any_to_lease(db, queue, open)?
         {
             next = earlier(next, opens as i64);
         }
