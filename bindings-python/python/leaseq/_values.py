@@ -340,7 +340,7 @@ class Page:
     """A page of `Queue.list`."""
 
     items: list[ItemInfo]
-    """In the order of leasing (ready and held ones) or of time (the others), or in the opposite order."""
+    """In the order of leasing (ready, held) or of time (the others), or in the opposite order."""
     cursor: str | None
     """Pass it to `list` for the next page; `None` at the end."""
     examined: int
