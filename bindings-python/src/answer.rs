@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use leaseq::{
-    Counts, DeepReport, Ending, ItemInfo, KeyInfo, LightReport, Outcome, Page, Releases, Settings,
-    State,
+    Counts, DeepReport, Ending, ItemInfo, KeyInfo, LightReport, Missed, Outcome, Page, PutSchedule,
+    Releases, ScheduleInfo, Settings, State, SyncedSchedules,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -13,6 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
 use crate::convert::{id_text, state_member};
 use crate::error::exception;
+use crate::schedules::rule_parts;
 
 /// Which interface an answer is for.
 #[derive(Debug, Clone, Copy)]
@@ -41,11 +42,14 @@ pub(crate) enum Answer {
     Outcome(Option<Outcome>),
     Outcomes(Vec<leaseq::Result<Option<Outcome>>>),
     Page(Page),
+    Put(PutSchedule),
+    Schedules(Vec<ScheduleInfo>),
     /// Nothing for a change that was refused.
     Settings(Option<Box<Settings>>),
     State(State),
     /// Nothing for a lease that is lost.
     States(Vec<Option<State>>),
+    Synced(SyncedSchedules),
     Time(SystemTime),
     Times(Vec<Option<SystemTime>>),
 }
@@ -105,6 +109,11 @@ impl Answer {
                 values.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?
             }
             Answer::Page(page) => page_value(py, page)?,
+            Answer::Put(done) => put_value(py, done)?,
+            Answer::Schedules(all) => {
+                let values = all.into_iter().map(|schedule| schedule_value(py, schedule));
+                values.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?
+            }
             Answer::Settings(None) => py.None().into_bound(py),
             Answer::Settings(Some(settings)) => settings_value(py, *settings)?,
             Answer::State(state) => state_member(py, state)?,
@@ -114,6 +123,11 @@ impl Answer {
                     None => Ok(py.None().into_bound(py)),
                 });
                 members.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?
+            }
+            Answer::Synced(done) => {
+                let SyncedSchedules { added, updated, removed, unchanged, outdated, .. } = done;
+                let names = (added, updated, removed, unchanged, outdated);
+                value!(py, "SyncedSchedules")?.call1(names)?
             }
             Answer::Time(time) => expressible(time).into_pyobject(py)?.into_any(),
             Answer::Times(times) => {
@@ -191,6 +205,46 @@ fn settings_value(py: Python<'_>, settings: Settings) -> PyResult<Bound<'_, PyAn
         settings.paused_until.map(expressible),
         settings.rate_limited_until.map(expressible),
     ))
+}
+
+pub(crate) fn schedule_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    value!(py, "Schedule")
+}
+
+fn put_value(py: Python<'_>, done: PutSchedule) -> PyResult<Bound<'_, PyAny>> {
+    let word = match done {
+        PutSchedule::Added => "added",
+        PutSchedule::Updated => "updated",
+        PutSchedule::Unchanged => "unchanged",
+        _ => "outdated",
+    };
+    value!(py, "PutSchedule")?.call1((word,))
+}
+
+fn schedule_value(py: Python<'_>, info: ScheduleInfo) -> PyResult<Bound<'_, PyAny>> {
+    let (cron, zone, every) = rule_parts(&info.rule);
+    let missed = match info.missed {
+        Missed::Skip => intern!(py, "skip").clone().into_any(),
+        Missed::All(most) => most.into_pyobject(py)?.into_any(),
+        _ => intern!(py, "one").clone().into_any(),
+    };
+    // By name: there are more fields than a tuple can have.
+    let fields = PyDict::new(py);
+    fields.set_item(intern!(py, "name"), info.name)?;
+    fields.set_item(intern!(py, "data"), PyBytes::new(py, info.item.data()))?;
+    fields.set_item(intern!(py, "cron"), cron)?;
+    fields.set_item(intern!(py, "zone"), zone)?;
+    fields.set_item(intern!(py, "every"), every)?;
+    fields.set_item(intern!(py, "owner"), info.owner)?;
+    fields.set_item(intern!(py, "revision"), info.revision)?;
+    fields.set_item(intern!(py, "missed"), missed)?;
+    fields.set_item(intern!(py, "grace"), info.grace.map(|grace| grace.as_secs_f64()))?;
+    fields.set_item(intern!(py, "overlap"), info.overlap)?;
+    fields.set_item(intern!(py, "paused"), info.paused)?;
+    fields.set_item(intern!(py, "next"), info.next.map(expressible))?;
+    let last_id = info.last_id.map(|id| id_text(py, &id)).transpose()?;
+    fields.set_item(intern!(py, "last_id"), last_id)?;
+    value!(py, "ScheduleInfo")?.call((), Some(&fields))
 }
 
 fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {

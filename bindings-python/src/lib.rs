@@ -28,6 +28,7 @@ mod logs;
 mod loop_bridge;
 mod outcome;
 mod queue;
+mod schedules;
 mod settings;
 mod settle;
 mod unclaimed;
@@ -53,6 +54,8 @@ mod _leaseq {
     use super::loop_bridge::{LoopBridge, Started};
     #[pymodule_export]
     use super::queue::Queue;
+    #[pymodule_export]
+    use super::schedules::schedule_times;
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_init]

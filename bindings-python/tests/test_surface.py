@@ -118,6 +118,13 @@ def test_every_operation_of_the_contract_is_there():
         "settings",
         "pause",
         "resume",
+        "put_schedule",
+        "sync_schedules",
+        "schedules",
+        "remove_schedule",
+        "pause_schedule",
+        "resume_schedule",
+        "run_now",
         "purge",
         "drop_queue",
     ]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from . import exceptions
 from ._blocking import Client, Lease, Queue, connect
-from ._leaseq import Item, __version__
+from ._leaseq import Item, __version__, schedule_times
 from ._values import (
     Counts,
     Data,
@@ -39,12 +39,16 @@ from ._values import (
     Outcome,
     OutcomeKind,
     Page,
+    PutSchedule,
     Rate,
     Releases,
     Revision,
+    Schedule,
+    ScheduleInfo,
     Seconds,
     Settings,
     State,
+    SyncedSchedules,
     Totals,
 )
 from .exceptions import (
@@ -84,19 +88,24 @@ __all__ = [
     "Outcome",
     "OutcomeKind",
     "Page",
+    "PutSchedule",
     "Queue",
     "Rate",
     "Releases",
     "Revision",
+    "Schedule",
+    "ScheduleInfo",
     "Seconds",
     "Settings",
     "State",
+    "SyncedSchedules",
     "Totals",
     "UnavailableError",
     "__version__",
     "asyncio",
     "connect",
     "exceptions",
+    "schedule_times",
 ]
 
 for _public in (
@@ -114,11 +123,15 @@ for _public in (
     Outcome,
     OutcomeKind,
     Page,
+    PutSchedule,
     Rate,
     Releases,
     Revision,
+    Schedule,
+    ScheduleInfo,
     Settings,
     State,
+    SyncedSchedules,
     Totals,
 ):
     # The module that users import it from, for messages and pickles.

@@ -23,11 +23,15 @@ from ._values import (
     LightReport,
     Outcome,
     Page,
+    PutSchedule,
     Releases,
     Revision,
+    Schedule,
+    ScheduleInfo,
     Seconds,
     Settings,
     State,
+    SyncedSchedules,
 )
 from .exceptions import LeaseqError
 
@@ -44,6 +48,7 @@ __all__ = [
     "connect",
     "exiting",
     "open_clients",
+    "schedule_times",
 ]
 
 __version__: str
@@ -201,6 +206,14 @@ class Logs:
     def stop(self) -> None: ...
 
 def exiting() -> None: ...
+def schedule_times(
+    *,
+    cron: str | None = None,
+    zone: str | None = None,
+    every: Seconds | None = None,
+    after: datetime | None = None,
+    count: int = 10,
+) -> list[datetime]: ...
 def open_clients() -> list[Client]: ...
 @overload
 def connect(
@@ -615,6 +628,42 @@ class Queue:
     def resume(self, bridge: None) -> None: ...
     @overload
     def resume(self, bridge: LoopBridge) -> Future[None]: ...
+    @overload
+    def put_schedule(
+        self, bridge: None, schedule: Schedule, owner: str, revision: int
+    ) -> PutSchedule: ...
+    @overload
+    def put_schedule(
+        self, bridge: LoopBridge, schedule: Schedule, owner: str, revision: int
+    ) -> Future[PutSchedule]: ...
+    @overload
+    def sync_schedules(
+        self, bridge: None, owner: str, revision: int, schedules: Iterable[Schedule]
+    ) -> SyncedSchedules: ...
+    @overload
+    def sync_schedules(
+        self, bridge: LoopBridge, owner: str, revision: int, schedules: Iterable[Schedule]
+    ) -> Future[SyncedSchedules]: ...
+    @overload
+    def schedules(self, bridge: None) -> _list[ScheduleInfo]: ...
+    @overload
+    def schedules(self, bridge: LoopBridge) -> Future[_list[ScheduleInfo]]: ...
+    @overload
+    def remove_schedule(self, bridge: None, name: str) -> bool: ...
+    @overload
+    def remove_schedule(self, bridge: LoopBridge, name: str) -> Future[bool]: ...
+    @overload
+    def pause_schedule(self, bridge: None, name: str) -> bool: ...
+    @overload
+    def pause_schedule(self, bridge: LoopBridge, name: str) -> Future[bool]: ...
+    @overload
+    def resume_schedule(self, bridge: None, name: str) -> bool: ...
+    @overload
+    def resume_schedule(self, bridge: LoopBridge, name: str) -> Future[bool]: ...
+    @overload
+    def run_now(self, bridge: None, name: str) -> bool: ...
+    @overload
+    def run_now(self, bridge: LoopBridge, name: str) -> Future[bool]: ...
     @overload
     def drop_queue(self, bridge: None) -> bool: ...
     @overload

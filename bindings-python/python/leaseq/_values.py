@@ -6,9 +6,12 @@ import json
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .exceptions import InvalidError
+
+if TYPE_CHECKING:
+    from ._leaseq import Item
 
 Data: TypeAlias = str | bytes | bytearray | memoryview
 """Data of an item; text becomes UTF-8."""
@@ -333,6 +336,98 @@ class KeyInfo:
     def key_bytes(self) -> bytes:
         """The key as bytes."""
         return self.key.encode("utf-8", "surrogateescape")
+
+
+class PutSchedule(str, Enum):
+    """What putting a schedule has done. A member is also a text, its name."""
+
+    ADDED = "added"
+    """There was none."""
+    UPDATED = "updated"
+    """Another one was stored. If it had the same rule, the next tick has stayed."""
+    UNCHANGED = "unchanged"
+    """The same one was stored."""
+    OUTDATED = "outdated"
+    """Its owner has stored or removed one with a higher revision. Nothing has changed."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A schedule to put: a name, a rule, and the item that each tick adds.
+
+    It has either `cron` or `every`.
+
+    >>> Schedule("report", "data", cron="0 9 * * mon-fri", zone="Europe/Berlin").cron
+    '0 9 * * mon-fri'
+    """
+
+    name: str
+    """1 to 128 bytes; its own in the queue."""
+    item: Item | Data
+    """What each tick adds, with the id `NAME@TIME`; a delay begins with the tick."""
+    cron: str | None = field(default=None, kw_only=True)
+    """When: five fields (minute, hour, day, month, day of the week), or six with a second first."""
+    zone: str | None = field(default=None, kw_only=True)
+    """The time zone of `cron`, by its IANA name; default: UTC."""
+    every: Seconds | None = field(default=None, kw_only=True)
+    """After each interval, 100 ms to 366 days. The first one begins when the schedule is put."""
+    missed: Literal["skip", "one"] | int = field(default="one", kw_only=True)
+    """What ticks add that nobody processed within their grace: nothing, one item for all of them,
+    or an item each for at most so many, 1 to 1,000, the earliest ones."""
+    grace: Seconds | None = field(default=None, kw_only=True)
+    """How late a tick may be processed before it is missed, at most 366 days; default: 60 s, or the
+    time to the next tick if that is shorter."""
+    overlap: bool = field(default=False, kw_only=True)
+    """Whether a tick adds an item although the last one of the schedule has not ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleInfo:
+    """A schedule as it is stored. Times are in seconds."""
+
+    name: str
+    data: bytes
+    """The data of the item that each tick adds."""
+    cron: str | None
+    """The cron expression; `None` for an interval."""
+    zone: str | None
+    """The time zone of the expression; `None` for an interval."""
+    every: float | None
+    """The interval; `None` for a cron expression."""
+    owner: str
+    """Who declares it; empty: nobody."""
+    revision: int
+    """The revision of its owner."""
+    missed: Literal["skip", "one"] | int
+    """What ticks add that were missed."""
+    grace: float | None
+    """How late a tick may be processed; `None`: the default."""
+    overlap: bool
+    """Whether a tick adds an item although the last one has not ended."""
+    paused: bool
+    next: datetime | None
+    """The next tick; `None` while it is paused."""
+    last_id: str | None
+    """The id of the last item that it has added; `None`: it has added none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncedSchedules:
+    """What `Queue.sync_schedules` has done, by the names of the schedules."""
+
+    added: list[str]
+    """There was none."""
+    updated: list[str]
+    """Another one was stored."""
+    removed: list[str]
+    """The owner declares them no longer."""
+    unchanged: list[str]
+    """The same ones were stored."""
+    outdated: list[str]
+    """Their owner has stored or removed them with a higher revision."""
 
 
 @dataclass(frozen=True, slots=True)

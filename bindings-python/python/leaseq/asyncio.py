@@ -40,11 +40,15 @@ from ._values import (
     LightReport,
     Outcome,
     Page,
+    PutSchedule,
     Rate,
     Revision,
+    Schedule,
+    ScheduleInfo,
     Seconds,
     Settings,
     State,
+    SyncedSchedules,
 )
 from .exceptions import LeaseqError
 
@@ -967,6 +971,104 @@ class Queue:
     async def resume(self) -> None:
         """Allow leasing again after `pause`; waiting calls wake."""
         await self._native.resume(bridge())
+
+    async def put_schedule(
+        self,
+        name: str,
+        item: Item | Data,
+        *,
+        cron: str | None = None,
+        zone: str | None = None,
+        every: Seconds | None = None,
+        owner: str = "",
+        revision: int = 0,
+        missed: Literal["skip", "one"] | int = "one",
+        grace: Seconds | None = None,
+        overlap: bool = False,
+    ) -> PutSchedule:
+        """Store a schedule, which adds an item at certain times, or replace the one of this name.
+
+        Each tick adds exactly one item, however many clients there are, while somebody waits for an
+        item of the queue or a cleaner looks after it. `Schedule` describes the arguments. An
+        unchanged rule keeps its next tick, and a paused schedule stays paused.
+
+        - `owner`: who declares it, up to 128 bytes; nobody else can change it.
+        - `revision`: the number or time of the deployment that declares it, up to 2^53. A lower one
+          than that of the stored schedule is refused, also after it was removed.
+
+        Raises `InvalidError`, also for a schedule of another owner, and beyond 1,000 schedules.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("reports")
+        >>> await queue.put_schedule("report", "data", cron="0 9 * * mon-fri", zone="Europe/Berlin")
+        <PutSchedule.ADDED: 'added'>
+        >>> await queue.run_now("report")
+        True
+        >>> (await queue.lease(30)).data
+        b'data'
+        """
+        schedule = Schedule(
+            name,
+            item,
+            cron=cron,
+            zone=zone,
+            every=every,
+            missed=missed,
+            grace=grace,
+            overlap=overlap,
+        )
+        return await self._native.put_schedule(bridge(), schedule, owner, revision)
+
+    async def sync_schedules(
+        self, owner: str, revision: int, schedules: Iterable[Schedule]
+    ) -> SyncedSchedules:
+        """Make the schedules of this owner those that it declares: add, update and remove them.
+
+        Those of other owners stay. `revision` is that of all of them, as for `put_schedule`: an
+        older deployment undoes nothing. After an error, repeat the call: each schedule is changed
+        in a step of its own. Raises `InvalidError`, also for an empty owner.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("reports")
+        >>> (await queue.sync_schedules("app", 1, [Schedule("report", "x", every=60)])).added
+        ['report']
+        >>> (await queue.sync_schedules("app", 2, [])).removed
+        ['report']
+        """
+        return await self._native.sync_schedules(bridge(), owner, revision, schedules)
+
+    async def schedules(self) -> builtins.list[ScheduleInfo]:
+        """Return the schedules of this queue, in the order of their names."""
+        return await self._native.schedules(bridge())
+
+    async def remove_schedule(self, name: str) -> bool:
+        """Remove a schedule; the items that it has added stay. False: there was none.
+
+        Its revision is kept, and its owner cannot put it with a lower one. Raises `InvalidError`.
+        """
+        return await self._native.remove_schedule(bridge(), name)
+
+    async def pause_schedule(self, name: str) -> bool:
+        """Stop a schedule until `resume_schedule`, also if it is put again. False: there is none.
+
+        Raises `InvalidError`.
+        """
+        return await self._native.pause_schedule(bridge(), name)
+
+    async def resume_schedule(self, name: str) -> bool:
+        """Continue a schedule with its first tick from now on. False: there is none.
+
+        Those during the pause were not missed. Raises `InvalidError`.
+        """
+        return await self._native.resume_schedule(bridge(), name)
+
+    async def run_now(self, name: str) -> bool:
+        """Add the item of a schedule now, also if its last one has not ended or it is paused.
+
+        Its next tick stays. False: there is no such schedule, or its item could not be added,
+        because another one has its unique key. Raises `InvalidError`.
+        """
+        return await self._native.run_now(bridge(), name)
 
     async def purge(self, state: State | str) -> int:
         """Remove every item that is in a state now, and return how many were removed.

@@ -11,8 +11,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
     CompleteOptions, Ending, Error, FailOptions, Item, ItemInfo, ItemRef, KeepAlive, KeyInfo,
-    Lease, LeaseOptions, Outcome, OutcomeOptions, Page, PauseOptions, Rate, ReleaseOptions,
-    Releases, Result, Revision, Settings, SettingsChange, State,
+    Lease, LeaseOptions, Missed, Outcome, OutcomeOptions, Page, PauseOptions, PutSchedule, Rate,
+    ReleaseOptions, Releases, Result, Revision, Schedule, ScheduleInfo, ScheduleRule, Settings,
+    SettingsChange, State, SyncedSchedules,
 };
 use serde_json::{Value, json};
 
@@ -232,6 +233,85 @@ pub fn keys(found: &[KeyInfo]) -> Value {
         })
     };
     found.iter().map(one).collect()
+}
+
+/// A schedule to put.
+///
+/// # Errors
+/// If the rule is invalid.
+pub fn schedule(fields: &Value) -> Result<Schedule> {
+    let text = |name: &str| fields[name].as_str();
+    let rule = match text("cron") {
+        Some(cron) => ScheduleRule::cron(cron, text("zone").unwrap_or("UTC"))?,
+        None => {
+            ScheduleRule::every(Duration::from_millis(fields["every_ms"].as_u64().unwrap_or(0)))?
+        }
+    };
+    let mut schedule = Schedule::new(text("name").unwrap_or_default(), rule, item(&fields["item"]));
+    schedule = match &fields["missed"] {
+        Value::String(word) if word == "skip" => schedule.missed(Missed::Skip),
+        Value::Number(most) => schedule.missed(Missed::All(most.as_u64().unwrap_or(0) as u32)),
+        _ => schedule,
+    };
+    if let Some(grace) = fields["grace_ms"].as_u64() {
+        schedule = schedule.grace(Duration::from_millis(grace));
+    }
+    if let Some(revision) = fields["revision"].as_u64() {
+        schedule = schedule.revision(revision);
+    }
+    if fields["overlap"].as_bool() == Some(true) {
+        schedule = schedule.overlap();
+    }
+    Ok(text("owner").into_iter().fold(schedule, Schedule::owner))
+}
+
+/// What putting a schedule has done.
+pub fn put(done: PutSchedule) -> Value {
+    match done {
+        PutSchedule::Added => "added",
+        PutSchedule::Updated => "updated",
+        PutSchedule::Unchanged => "unchanged",
+        _ => "outdated",
+    }
+    .into()
+}
+
+/// What the owner's declaration has done.
+pub fn synced(done: &SyncedSchedules) -> Value {
+    json!({
+        "added": done.added,
+        "updated": done.updated,
+        "removed": done.removed,
+        "unchanged": done.unchanged,
+        "outdated": done.outdated,
+    })
+}
+
+/// A schedule of the queue.
+pub fn schedule_info(info: &ScheduleInfo) -> Value {
+    let rule = info.rule.to_string();
+    let mut words = rule.splitn(3, ' ');
+    let (kind, second, third) = (words.next(), words.next(), words.next());
+    let cron = kind == Some("cron");
+    json!({
+        "name": info.name,
+        "data": hex(info.item.data()),
+        "cron": third,
+        "zone": second.filter(|_| cron),
+        "every_ms": second.filter(|_| !cron).and_then(|ms| ms.parse::<u64>().ok()),
+        "owner": info.owner,
+        "revision": info.revision,
+        "missed": match info.missed {
+            Missed::Skip => "skip".into(),
+            Missed::All(most) => Value::from(most),
+            _ => "one".into(),
+        },
+        "grace_ms": info.grace.map(ms),
+        "overlap": info.overlap,
+        "paused": info.paused,
+        "next_ms": info.next.map(ms_of),
+        "last_id": info.last_id.as_ref().map(|id| String::from_utf8_lossy(id)),
+    })
 }
 
 fn delay(fields: &Value) -> Duration {

@@ -203,3 +203,29 @@ def report(found: leaseq.DeepReport) -> Request:
 def page(shown: leaseq.Page) -> Request:
     items = [info(found) for found in shown.items]
     return {"items": items, "cursor": shown.cursor, "examined": shown.examined}
+
+
+def schedule(fields: Request) -> Request:
+    """Return the arguments of a schedule."""
+    same = ("name", "cron", "zone", "missed", "overlap")
+    times = ("every", "grace")
+    return (
+        {"item": item(fields.get("item", {}))}
+        | {name: fields[name] for name in same if name in fields}
+        | {name: seconds(fields[f"{name}_ms"]) for name in times if f"{name}_ms" in fields}
+    )
+
+
+def schedule_info(found: leaseq.ScheduleInfo) -> Request:
+    same = ("name", "cron", "zone", "owner", "revision", "missed", "overlap", "paused", "last_id")
+    times = ("every", "grace", "next")
+    return (
+        {name: getattr(found, name) for name in same}
+        | {f"{name}_ms": ms(getattr(found, name)) for name in times}
+        | {"data": found.data.hex()}
+    )
+
+
+def synced(done: leaseq.SyncedSchedules) -> Request:
+    names = ("added", "updated", "removed", "unchanged", "outdated")
+    return {name: getattr(done, name) for name in names}

@@ -23,9 +23,12 @@ from values import (
     page,
     report,
     revision,
+    schedule,
+    schedule_info,
     seconds,
     settings,
     settings_change,
+    synced,
 )
 
 Tell = Callable[[Any], Any]
@@ -65,6 +68,9 @@ TELLS: dict[str, Tell] = {
     "configure": settings,
     "get_keys": keys,
     "settings": settings,
+    "put_schedule": str,
+    "sync_schedules": synced,
+    "schedules": lambda answers: [schedule_info(answer) for answer in answers],
 }
 
 
@@ -136,5 +142,13 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             return do(*([] if duration is None else [duration])), tell
         case "purge":
             return do(request["state"]), tell
+        case "put_schedule":
+            owned = {name: request[name] for name in ("owner", "revision") if name in request}
+            return do(**schedule(request), **owned), tell
+        case "sync_schedules":
+            all_of = [leaseq.Schedule(**schedule(one)) for one in request["schedules"]]
+            return do(request["owner"], request["revision"], all_of), tell
+        case "remove_schedule" | "pause_schedule" | "resume_schedule" | "run_now":
+            return do(request["name"]), tell
         case _:  # counts of all kinds, settings, resume, drop_queue, cleans, check
             return do(), tell

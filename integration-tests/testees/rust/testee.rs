@@ -186,6 +186,18 @@ impl Testee {
             "settings" => wire::settings(Some(&queue.settings().await?)),
             "pause" => queue.pause_with(wire::pause_options(request)).await?.into(),
             "resume" => queue.resume().await?.into(),
+            "put_schedule" => wire::put(queue.put_schedule(wire::schedule(request)?).await?),
+            "sync_schedules" => {
+                let all = request["schedules"].as_array().into_iter().flatten();
+                let all = all.map(wire::schedule).collect::<Result<Vec<_>>>()?;
+                let revision = number("revision").unwrap_or_default();
+                wire::synced(&queue.sync_schedules(text("owner"), revision, all).await?)
+            }
+            "schedules" => queue.schedules().await?.iter().map(wire::schedule_info).collect(),
+            "remove_schedule" => queue.remove_schedule(text("name")).await?.into(),
+            "pause_schedule" => queue.pause_schedule(text("name")).await?.into(),
+            "resume_schedule" => queue.resume_schedule(text("name")).await?.into(),
+            "run_now" => queue.run_now(text("name")).await?.into(),
             "purge" => queue.purge(state).await?.into(),
             "drop_queue" => queue.drop_queue().await?.into(),
             op => panic!("unknown operation {op}"),
