@@ -13,5 +13,6 @@ export const {
   LeaseLostError,
   LeaseqError,
   Queue,
+  scheduleTimes,
   UnavailableError,
 } = leaseq

@@ -129,6 +129,14 @@ export declare class NativeQueue {
   lightClean(call: number): void
   /** Answers with a report. */
   deepClean(call: number, mend: boolean): void
+  /** Answers with a word. */
+  putSchedule(call: number, schedule: NativeSchedule, item: unknown[], owner: string, revision: number): void
+  /** Answers with lists of names. */
+  syncSchedules(call: number, owner: string, revision: number, all: Array<NativeSchedule>, items: unknown[]): void
+  /** Answers with schedules. */
+  schedules(call: number): void
+  /** `change`: 0 removes the schedule, 1 pauses it, 2 resumes it, 3 runs it now. Answers with a boolean. */
+  changeSchedule(call: number, change: number, name: string): void
   /**
    * `changed`: which of the settings are named, in the order of `change`; without a value they are
    * removed. The last one, the rate, has three: count, period in ms, burst. Answers with settings, or null if another revision is stored.
@@ -195,3 +203,17 @@ export interface NativeReleases {
   /** Milliseconds since 1970. */
   firstAtMs: number
 }
+
+/** A schedule without its item. */
+export interface NativeSchedule {
+  name: string
+  cron?: string
+  zone?: string
+  everyMs?: number
+  missed?: string | number
+  graceMs?: number
+  overlap?: boolean
+}
+
+/** The next times of a rule, in ms since 1970, or the error as text. */
+export declare function scheduleTimes(cron: string | undefined | null, zone: string | undefined | null, everyMs: number | undefined | null, afterMs: number | undefined | null, count: number): Array<number> | string

@@ -839,3 +839,4 @@ module.exports.Bridge = nativeBinding.Bridge
 module.exports.Leases = nativeBinding.Leases
 module.exports.NativeClient = nativeBinding.NativeClient
 module.exports.NativeQueue = nativeBinding.NativeQueue
+module.exports.scheduleTimes = nativeBinding.scheduleTimes

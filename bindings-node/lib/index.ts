@@ -17,4 +17,15 @@ export {
 export { ItemInfo, type Page } from './item'
 export { Lease } from './lease'
 export { Queue } from './queue'
+export {
+  type PutSchedule,
+  type PutScheduleOptions,
+  type Schedule,
+  type ScheduleInfo,
+  type ScheduleOptions,
+  type ScheduleRule,
+  scheduleTimes,
+  type SyncedSchedules,
+  type TimesOptions,
+} from './schedule'
 export type * from './types'

@@ -6,7 +6,7 @@ import { invalid } from './errors'
 import { completes } from './gather'
 import { completion, resultList } from './input'
 import { type Lease, type LeaseState, stateOf } from './lease'
-import { OperatorQueue } from './operator'
+import { ScheduleQueue } from './schedules'
 import type {
   CallOptions,
   CompleteManyOptions,
@@ -26,7 +26,7 @@ const FAIL = new Set(['delayMs', 'dead', 'signal'])
 const STATES: State[] = ['ready', 'delayed', 'leased', 'dead', 'completed', 'cancelled', 'held']
 
 /** The part of `Queue` that settles and extends leases. */
-export abstract class SettleQueue extends OperatorQueue {
+export abstract class SettleQueue extends ScheduleQueue {
   /**
    * Completes the item, which is then gone, or retained with its result: for the time that it was
    * added with, or for `retainMs`. True for exactly one caller in a generation. That may be a holder

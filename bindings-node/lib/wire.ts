@@ -107,6 +107,11 @@ export class Reader {
         return this.items()
       case 11:
         return this.ends(this.next())
+      case 12:
+        return (this.json(this.next()) as object[]).map((about) => ({
+          ...about,
+          data: this.part()!,
+        }))
       case 10:
         return { completed: this.many(this.next()), leases: this.leases(this.next()) }
       default:

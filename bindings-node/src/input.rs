@@ -123,7 +123,7 @@ pub(crate) fn list_options(
 const LAST_TIME: f64 = 8.64e15;
 
 /// A time in ms since 1970; one before is as good as 1970.
-fn time(what: impl Display, ms: f64) -> Result<SystemTime, Failure> {
+pub(crate) fn time(what: impl Display, ms: f64) -> Result<SystemTime, Failure> {
     if ms.is_nan() || ms > LAST_TIME {
         return Err(Failure::invalid(format_args!("{what} {ms} ms: not a time")));
     }

@@ -26,6 +26,7 @@ mod lease;
 mod outbox;
 mod parts;
 mod queue;
+mod schedules;
 mod settings;
 mod settle;
 mod submission_queue;

@@ -284,7 +284,7 @@ impl NativeQueue {
 /// How many fields an item has.
 const FIELDS: usize = 12;
 
-fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {
+pub(crate) fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {
     let number = |place| Ok::<_, napi::Error>(fields.get::<Option<f64>>(place)?.flatten());
     let given = |place| Ok::<_, napi::Error>(fields.get::<Option<Data<'_>>>(place)?.flatten());
     let firsts = || (0..fields.len()).step_by(FIELDS);

@@ -13,8 +13,10 @@
 //! | 8 items | length of the JSON, how many; for each: lengths of the id (-1: no item, null in the JSON), the data, the result, the unique key, the progress and the key (-1: none) | the JSON, then these in turn |
 //! | 9 cancelled | | |
 //! | 11 outcomes | how many; for each: 0 not ended, 1 completed, 2 dead, 3 cancelled, 4 removed, 5 gone, 6 an error of the call; length of the result or the error (-1: none) | results and errors, the last as for 6 |
+//! | 12 JSON with data | length of the JSON, a list; for each of its objects the length of the data | the JSON, then the data |
 //! | 10 completed and leased | how many were completed, 0 or 1 for each; then as 7 | as 7 |
 
+use bytes::Bytes;
 use leaseq::ItemInfo;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -38,6 +40,7 @@ pub(crate) enum Outcome {
     Both { completed: Vec<bool>, leases: Vec<Held>, kept_alive: bool },
     Items { items: Vec<Option<ItemInfo>>, cursor: Option<String>, examined: u64 },
     Ends(Vec<leaseq::Result<Option<leaseq::Outcome>>>),
+    WithData { about: Vec<Value>, data: Vec<Bytes> },
     Cancelled,
 }
 
@@ -86,6 +89,13 @@ impl ReplyBuffer {
             Ok(Outcome::Ends(ends)) => {
                 self.numbers.extend([11.0, ends.len() as f64]);
                 ends.into_iter().for_each(|end| self.end(end));
+            }
+            Ok(Outcome::WithData { about, data }) => {
+                self.text(12.0, &Value::Array(about));
+                for data in data {
+                    self.numbers.push(data.len() as f64);
+                    self.bytes.extend_from_slice(&data);
+                }
             }
             Ok(Outcome::Cancelled) => self.numbers.push(9.0),
             Err(failure) => self.text(6.0, &error(failure)),

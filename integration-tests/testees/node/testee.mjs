@@ -19,7 +19,10 @@ import {
   keyLimits,
   keys,
   outcome,
+  put,
   revision,
+  schedule,
+  scheduleInfo,
   settings,
   settingsChange,
   snake,
@@ -162,6 +165,22 @@ async function operate(queue, request, signal) {
       return settings(await queue.settings())
     case 'pause':
       return queue.pause(given({ durationMs: request.duration_ms }))
+    case 'put_schedule':
+      return queue.putSchedule(...put(request))
+    case 'sync_schedules': {
+      const { owner, revision, schedules } = request
+      return queue.syncSchedules(owner, revision, schedules.map(schedule))
+    }
+    case 'schedules':
+      return (await queue.schedules()).map(scheduleInfo)
+    case 'remove_schedule':
+      return queue.removeSchedule(request.name)
+    case 'pause_schedule':
+      return queue.pauseSchedule(request.name)
+    case 'resume_schedule':
+      return queue.resumeSchedule(request.name)
+    case 'run_now':
+      return queue.runNow(request.name)
     case 'purge':
       return queue.purge(request.state)
     default: // queue_len, processing, deep_clean, check, resume, drop_queue

@@ -48,6 +48,33 @@ export const item = (fields) =>
     expiresInMs: fields.expires_in_ms,
   })
 
+/** When and how a schedule adds items. */
+const scheduleOptions = (fields) =>
+  given({
+    cron: fields.cron,
+    zone: fields.zone,
+    everyMs: fields.every_ms,
+    missed: fields.missed,
+    graceMs: fields.grace_ms,
+    overlap: fields.overlap,
+  })
+
+/** The arguments of `putSchedule`. */
+export const put = (fields) => [
+  fields.name,
+  item(fields.item ?? {}),
+  { ...scheduleOptions(fields), ...given({ owner: fields.owner, revision: fields.revision }) },
+]
+
+/** A schedule that an owner declares. */
+export const schedule = (fields) => ({
+  name: fields.name,
+  item: item(fields.item ?? {}),
+  ...scheduleOptions(fields),
+})
+
+export const scheduleInfo = (found) => ({ ...snake(found), data: hex(found.data) })
+
 export const completion = ({ strict, retain_ms: retainMs, result, results }) =>
   given({
     strict,

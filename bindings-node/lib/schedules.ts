@@ -1,0 +1,96 @@
+// The operations on schedules.
+import { CALL, call } from './calls'
+import { storedText } from './check'
+import { OperatorQueue } from './operator'
+import {
+  PUT,
+  type PutSchedule,
+  type PutScheduleOptions,
+  putFields,
+  type Schedule,
+  type ScheduleInfo,
+  type SyncedSchedules,
+  syncFields,
+} from './schedule'
+import type { CallOptions, Data, Item } from './types'
+
+/** Numbers of changes in the native half. */
+const REMOVE = 0
+const PAUSE = 1
+const RESUME = 2
+const RUN = 3
+
+/** The part of `Queue` that adds items at certain times. */
+export abstract class ScheduleQueue extends OperatorQueue {
+  /**
+   * Stores a schedule, which adds an item at certain times, or replaces the one of this name. Each
+   * tick adds exactly one item, however many clients there are, while somebody waits for an item of
+   * the queue or a cleaner looks after it. An unchanged rule keeps its next tick, and a paused
+   * schedule stays paused. `INVALID` also for a schedule of another owner, and beyond 1,000 schedules.
+   */
+  putSchedule(name: string, item: Data | Item, options: PutScheduleOptions): Promise<PutSchedule> {
+    return call(this.native, { options, names: PUT, of: 'a schedule' }, (native) => {
+      const given = putFields(name, item, options)
+      return (slot) => native.putSchedule(slot, ...given)
+    })
+  }
+
+  /**
+   * Makes the schedules of this owner those that it declares: adds, updates and removes them. Those
+   * of other owners stay. `revision` is that of all of them, as for `putSchedule`: an older deployment
+   * undoes nothing. After an error, repeat the call: each schedule is changed in a step of its own.
+   */
+  syncSchedules(
+    owner: string,
+    revision: number,
+    schedules: Iterable<Schedule>,
+    options?: CallOptions,
+  ): Promise<SyncedSchedules> {
+    return call(this.native, { options, names: CALL }, (native) => {
+      const given = syncFields(owner, revision, schedules)
+      return (slot) => native.syncSchedules(slot, ...given)
+    })
+  }
+
+  /** The schedules of this queue, in the order of their names. */
+  schedules(options?: CallOptions): Promise<ScheduleInfo[]> {
+    return call(this.native, { options, names: CALL }, (native) => (slot) => native.schedules(slot))
+  }
+
+  /**
+   * Removes a schedule; the items that it has added stay. False: there was none. Its revision is
+   * kept, and its owner cannot put it with a lower one.
+   */
+  removeSchedule(name: string, options?: CallOptions): Promise<boolean> {
+    return this.changeSchedule(REMOVE, name, options)
+  }
+
+  /** Stops a schedule until `resumeSchedule`, also if it is put again. False: there is none. */
+  pauseSchedule(name: string, options?: CallOptions): Promise<boolean> {
+    return this.changeSchedule(PAUSE, name, options)
+  }
+
+  /**
+   * Continues a schedule with its first tick from now on: those during the pause were not missed.
+   * False: there is none.
+   */
+  resumeSchedule(name: string, options?: CallOptions): Promise<boolean> {
+    return this.changeSchedule(RESUME, name, options)
+  }
+
+  /**
+   * Adds the item of a schedule now, also if its last one has not ended or it is paused. Its next
+   * tick stays. False: there is no such schedule, or its item could not be added, because another
+   * one has its unique key.
+   */
+  runNow(name: string, options?: CallOptions): Promise<boolean> {
+    return this.changeSchedule(RUN, name, options)
+  }
+
+  private changeSchedule(change: number, name: string, options?: CallOptions): Promise<boolean> {
+    return call(this.native, { options, names: CALL }, (native) => {
+      const which = storedText('name', name)
+      return (slot) => native.changeSchedule(slot, change, which)
+    })
+  }
+}
