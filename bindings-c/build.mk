@@ -36,7 +36,7 @@ build/c/demo_worker: c
 
 build/c/testee: c
 	$(CC) $(C_FLAGS) $(addprefix integration-tests/testees/c/,testee.c operate.c change.c work.c both.c \
-		settings.c keys.c ask.c look.c outcome.c say.c say_item.c) -o $@ $(C_LEASEQ) -lcjson -lpthread
+		settings.c keys.c schedules.c ask.c look.c outcome.c say.c say_item.c) -o $@ $(C_LEASEQ) -lcjson -lpthread
 
 build/c/bench: c
 	$(CC) $(C_FLAGS) bindings-c/bench/*.c -o $@ $(C_LEASEQ)

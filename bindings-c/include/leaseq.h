@@ -96,6 +96,16 @@
 
 
 /**
+ * For leaseq_schedule_options_set_missed(): one item is added for all missed ticks.
+ */
+#define LEASEQ_MISSED_ONE 0
+
+/**
+ * For leaseq_schedule_options_set_missed(): nothing is done about missed ticks.
+ */
+#define LEASEQ_MISSED_SKIP -1
+
+/**
  * Version of the binary interface that this header describes. It increases when programs must be
  * recompiled; the shared library's soname carries it.
  */
@@ -281,6 +291,36 @@ typedef enum {
 } leaseq_end_kind;
 
 /**
+ * What was done with a schedule.
+ */
+typedef enum {
+    /**
+     * Nothing is known.
+     */
+    LEASEQ_SCHEDULED_NONE = 0,
+    /**
+     * There was none.
+     */
+    LEASEQ_SCHEDULED_ADDED = 1,
+    /**
+     * Another one was stored. If it had the same rule, the next tick has stayed.
+     */
+    LEASEQ_SCHEDULED_UPDATED = 2,
+    /**
+     * The same one was stored.
+     */
+    LEASEQ_SCHEDULED_UNCHANGED = 3,
+    /**
+     * Its owner has stored or removed one with a higher revision. Nothing has changed.
+     */
+    LEASEQ_SCHEDULED_OUTDATED = 4,
+    /**
+     * Its owner declares it no longer.
+     */
+    LEASEQ_SCHEDULED_REMOVED = 5,
+} leaseq_scheduled;
+
+/**
  * A setting of a queue.
  */
 typedef enum {
@@ -390,9 +430,29 @@ typedef struct leaseq_queue leaseq_queue;
 typedef struct leaseq_report leaseq_report;
 
 /**
+ * A schedule as it is stored. It lives as long as its leaseq_schedules.
+ */
+typedef struct leaseq_schedule_info leaseq_schedule_info;
+
+/**
+ * How a schedule adds items. A rule must be set.
+ */
+typedef struct leaseq_schedule_options leaseq_schedule_options;
+
+/**
+ * The schedules of a queue, in the order of their names.
+ */
+typedef struct leaseq_schedules leaseq_schedules;
+
+/**
  * What leaseq_queue_configure() changes. A setting that is not named stays as it is.
  */
 typedef struct leaseq_settings_options leaseq_settings_options;
+
+/**
+ * What leaseq_queue_sync_schedules() has done with each schedule.
+ */
+typedef struct leaseq_synced leaseq_synced;
 
 /**
  * Waits for leases in the background, and notifies an event loop through a file descriptor.
@@ -646,6 +706,33 @@ typedef struct {
      */
     uint64_t held;
 } leaseq_counts;
+
+/**
+ * A schedule to put. Set it to zero first: `leaseq_schedule schedule = {0};`
+ */
+typedef struct {
+    /**
+     * Its name of 1 to 128 bytes, which is its own in the queue.
+     */
+    const char *name;
+    /**
+     * The data of the item that each tick adds, at most 1 MiB.
+     */
+    const void *data;
+    /**
+     * Number of bytes of the data.
+     */
+    size_t data_len;
+    /**
+     * The options of that item; NULL for the defaults. Its id is `NAME@TIME` instead of theirs, and a
+     * delay begins with the tick.
+     */
+    const leaseq_item_options *item_options;
+    /**
+     * When and how the schedule adds items.
+     */
+    const leaseq_schedule_options *options;
+} leaseq_schedule;
 
 /**
  * The settings of a queue, which hold for every client. Later versions may append fields.
@@ -2081,6 +2168,274 @@ const char *leaseq_queue_name(const leaseq_queue *queue);
  * allowed.
  */
 void leaseq_queue_free(leaseq_queue **queue);
+
+/**
+ * Number of schedules; 0 for NULL.
+ */
+size_t leaseq_schedules_len(const leaseq_schedules *schedules);
+
+/**
+ * The schedule at this index, from 0; NULL beyond the last. Lives as long as `schedules`.
+ */
+const leaseq_schedule_info *leaseq_schedules_get(const leaseq_schedules *schedules, size_t index);
+
+/**
+ * Frees schedules and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_schedules_free(leaseq_schedules **schedules);
+
+/**
+ * The name. NULL for NULL. Lives as long as `info`.
+ */
+const char *leaseq_schedule_info_name(const leaseq_schedule_info *info);
+
+/**
+ * The cron expression; NULL for an interval, and for NULL. Lives as long as `info`.
+ */
+const char *leaseq_schedule_info_cron(const leaseq_schedule_info *info);
+
+/**
+ * The time zone of the expression; NULL for an interval, and for NULL. Lives as long as `info`.
+ */
+const char *leaseq_schedule_info_zone(const leaseq_schedule_info *info);
+
+/**
+ * The interval, in ms; 0 for a cron expression, and for NULL.
+ */
+int64_t leaseq_schedule_info_every_ms(const leaseq_schedule_info *info);
+
+/**
+ * The data of the item that each tick adds: arbitrary bytes, not followed by a NUL. NULL for NULL.
+ * Lives as long as `info`.
+ */
+const char *leaseq_schedule_info_data(const leaseq_schedule_info *info);
+
+/**
+ * Number of bytes of the data.
+ */
+size_t leaseq_schedule_info_data_len(const leaseq_schedule_info *info);
+
+/**
+ * Who declares it; empty: nobody. NULL for NULL. Lives as long as `info`.
+ */
+const char *leaseq_schedule_info_owner(const leaseq_schedule_info *info);
+
+/**
+ * The revision of its owner.
+ */
+uint64_t leaseq_schedule_info_revision(const leaseq_schedule_info *info);
+
+/**
+ * What is done about missed ticks, as for leaseq_schedule_options_set_missed().
+ */
+int64_t leaseq_schedule_info_missed(const leaseq_schedule_info *info);
+
+/**
+ * How late a tick may be processed, in ms; -1 for the default, and for NULL.
+ */
+int64_t leaseq_schedule_info_grace_ms(const leaseq_schedule_info *info);
+
+/**
+ * True if a tick adds an item although the last one has not ended. False for NULL.
+ */
+bool leaseq_schedule_info_overlap(const leaseq_schedule_info *info);
+
+/**
+ * Whether it is paused. False for NULL.
+ */
+bool leaseq_schedule_info_paused(const leaseq_schedule_info *info);
+
+/**
+ * The next tick, in ms since 1970; -1 while it is paused, and for NULL.
+ */
+int64_t leaseq_schedule_info_next_ms(const leaseq_schedule_info *info);
+
+/**
+ * The id of the last item that it has added; NULL: it has added none. NULL for NULL. Lives as long
+ * as `info`.
+ */
+const char *leaseq_schedule_info_last_id(const leaseq_schedule_info *info);
+
+/**
+ * Number of schedules with which something was done; 0 for NULL.
+ */
+size_t leaseq_synced_len(const leaseq_synced *synced);
+
+/**
+ * The name of the schedule at this index, from 0; NULL beyond the last. Lives as long as `synced`.
+ */
+const char *leaseq_synced_name(const leaseq_synced *synced, size_t index);
+
+/**
+ * What was done with it; `LEASEQ_SCHEDULED_NONE` beyond the last, and for NULL.
+ */
+leaseq_scheduled leaseq_synced_done(const leaseq_synced *synced, size_t index);
+
+/**
+ * Frees what was done and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_synced_free(leaseq_synced **synced);
+
+/**
+ * Options with the defaults and without a rule.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_schedule_options_new(leaseq_schedule_options **options, leaseq_error **error);
+
+/**
+ * Items are added at the local times of a zone, which is an IANA name; NULL means UTC. The
+ * expression has five fields (minute, hour, day of the month, month, day of the week), or six with
+ * a second first. It replaces another rule.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, an expression that cannot be read or names a
+ * time that never comes, or a zone that does not exist.
+ */
+leaseq_status leaseq_schedule_options_set_cron(leaseq_schedule_options *options,
+                                               const char *expression,
+                                               const char *zone,
+                                               leaseq_error **error);
+
+/**
+ * Items are added after each interval, 100 ms to 366 days. The first one begins when the schedule
+ * is put. It replaces another rule.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or another interval.
+ */
+leaseq_status leaseq_schedule_options_set_every_ms(leaseq_schedule_options *options,
+                                                   int64_t every_ms,
+                                                   leaseq_error **error);
+
+/**
+ * Who declares the schedule, up to 128 bytes, and the number or time of its deployment, up to 2^53.
+ * Nobody else can change the schedule, and a lower revision than the stored one is refused, also
+ * after the schedule was removed. Default: nobody, and 0. leaseq_queue_sync_schedules() has an owner
+ * and a revision of its own.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or an owner that is not UTF-8.
+ */
+leaseq_status leaseq_schedule_options_set_owner(leaseq_schedule_options *options,
+                                                const char *owner,
+                                                uint64_t revision,
+                                                leaseq_error **error);
+
+/**
+ * What is done about ticks that nobody processed within their grace: `LEASEQ_MISSED_SKIP`,
+ * `LEASEQ_MISSED_ONE`, or an item is added for each of at most so many, 1 to 1,000, the earliest
+ * ones. Default: `LEASEQ_MISSED_ONE`.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or another number.
+ */
+leaseq_status leaseq_schedule_options_set_missed(leaseq_schedule_options *options,
+                                                 int64_t missed,
+                                                 leaseq_error **error);
+
+/**
+ * How late a tick may be processed before it is missed, at most 366 days; -1 for the default: 60 s,
+ * or the time to the next tick if that is shorter.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or another negative time.
+ */
+leaseq_status leaseq_schedule_options_set_grace_ms(leaseq_schedule_options *options,
+                                                   int64_t grace_ms,
+                                                   leaseq_error **error);
+
+/**
+ * Whether a tick adds an item although the last one of the schedule has not ended. Default: false.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_schedule_options_set_overlap(leaseq_schedule_options *options,
+                                                  bool overlap,
+                                                  leaseq_error **error);
+
+/**
+ * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_schedule_options_free(leaseq_schedule_options **options);
+
+/**
+ * Stores a schedule, or replaces the one with its name. While somebody waits for an item of the
+ * queue, or a cleaner looks after it, each tick adds exactly one item, however many clients there
+ * are. An unchanged rule keeps its next tick, and a paused schedule stays paused. `done` may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a value outside its limits, a schedule of another owner,
+ * or more than 1,000 schedules; an error of every operation.
+ */
+leaseq_status leaseq_queue_put_schedule(const leaseq_queue *queue,
+                                        const leaseq_schedule *schedule,
+                                        leaseq_scheduled *done,
+                                        leaseq_error **error);
+
+/**
+ * Makes the schedules of this owner these `count`: adds and updates them, and removes its others.
+ * Those of other owners stay. `revision` is that of all of them, such as the number of the
+ * deployment: what was stored or removed with a higher one stays. `synced` may be NULL. After an
+ * error, repeat the call: each schedule is changed in a step of its own.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an empty owner, two schedules with one name, or as
+ * leaseq_queue_put_schedule(); an error of every operation.
+ */
+leaseq_status leaseq_queue_sync_schedules(const leaseq_queue *queue,
+                                          const char *owner,
+                                          uint64_t revision,
+                                          const leaseq_schedule *schedules,
+                                          size_t count,
+                                          leaseq_synced **synced,
+                                          leaseq_error **error);
+
+/**
+ * Reads the schedules of this queue, in the order of their names.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_schedules(const leaseq_queue *queue,
+                                     leaseq_schedules **schedules,
+                                     leaseq_error **error);
+
+/**
+ * Removes a schedule; the items that it has added stay. Its revision is kept, and its owner cannot
+ * put it with a lower one. `*removed` is false if there was none; it may be NULL.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_remove_schedule(const leaseq_queue *queue,
+                                           const char *name,
+                                           bool *removed,
+                                           leaseq_error **error);
+
+/**
+ * Stops a schedule until leaseq_queue_resume_schedule(), also if it is put again. `*paused` is false
+ * if there is none; it may be NULL.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_pause_schedule(const leaseq_queue *queue,
+                                          const char *name,
+                                          bool *paused,
+                                          leaseq_error **error);
+
+/**
+ * Continues a schedule with its first tick from now on: those during the pause were not missed.
+ * `*resumed` is false if there is none; it may be NULL.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_resume_schedule(const leaseq_queue *queue,
+                                           const char *name,
+                                           bool *resumed,
+                                           leaseq_error **error);
+
+/**
+ * Adds the item of a schedule now, also if its last one has not ended or it is paused. Its next tick
+ * stays. `*added` is false if there is no such schedule, or another item has the unique key; it may
+ * be NULL.
+ * @return `LEASEQ_OK`, or an error of every operation.
+ */
+leaseq_status leaseq_queue_run_now(const leaseq_queue *queue,
+                                   const char *name,
+                                   bool *added,
+                                   leaseq_error **error);
+
+/**
+ * The next `count` times of the rule of these options, at most 1,000, in ms since 1970, later than
+ * `after_ms`; -1 means now, by this machine's clock. An interval begins then. `*found` is how many
+ * there are: fewer if the rule has no more.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, options without a rule, or a larger count.
+ */
+leaseq_status leaseq_schedule_options_times(const leaseq_schedule_options *options,
+                                            int64_t after_ms,
+                                            int64_t *times,
+                                            size_t count,
+                                            size_t *found,
+                                            leaseq_error **error);
 
 /**
  * Changes settings of this queue, which hold for every client. What `options` does not name stays

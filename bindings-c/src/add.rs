@@ -33,7 +33,7 @@ impl leaseq_item {
     ///
     /// # Safety
     /// The conventions of the header.
-    unsafe fn read(&self) -> Result<Item> {
+    pub(crate) unsafe fn read(&self) -> Result<Item> {
         // SAFETY: the conventions of the header.
         let (data, id, options) = unsafe {
             (

@@ -97,9 +97,9 @@ operations! {
     SetKeyLimits "set_key_limits" Batch roles [Operator] calls ["set_key_limits"];
     GetKeys "get_keys" Repeatable roles [Monitor, Operator] calls ["get_keys"];
     ReadSchedules "read_schedules" Repeatable roles [Producer, Worker, Cleaner, Monitor, Operator]
-        calls [] rust [schedules];
-    SwapSchedule "swap_schedule" Step roles [Producer, Worker, Cleaner, Operator] calls []
-        rust [put_schedule sync_schedules remove_schedule pause_schedule resume_schedule run_now];
+        calls ["schedules"];
+    SwapSchedule "swap_schedule" Step roles [Producer, Worker, Cleaner, Operator]
+        calls ["put_schedule", "sync_schedules", "remove_schedule", "pause_schedule", "resume_schedule", "run_now"];
     Counts "counts" Repeatable roles [Cleaner, Monitor, Operator]
         calls ["counts", "queue_len", "processing"];
     Get "get" Repeatable roles [Monitor, Operator] calls ["get", "get_many"];

@@ -29,7 +29,7 @@ const RUST: List = List { path: "core/src/queue", others: &[] };
 const PYTHON: List =
     List { path: "bindings-python/python/leaseq/_leaseq.pyi", others: &["name", "give_back"] };
 const NODE: List = List {
-    path: "bindings-node/lib/{queue,settle,operator}.ts",
+    path: "bindings-node/lib/{queue,settle,operator,schedules}.ts",
     others: &["constructor", "leases", "stoppableLease"],
 };
 const C: List = List {
@@ -101,8 +101,8 @@ fn every_list_has_the_declared_operations() {
     let found = names_between(python, "\n    def ", &['(']);
     wrong.extend(differences(&PYTHON, owned(calls()), &found));
 
-    let node =
-        ["queue", "settle", "operator"].map(|file| read(&format!("bindings-node/lib/{file}.ts")));
+    let node = ["queue", "settle", "operator", "schedules"]
+        .map(|file| read(&format!("bindings-node/lib/{file}.ts")));
     let node = node.concat().replace("\n  async ", "\n  ");
     let found = node.lines().filter_map(|line| {
         let (name, _) = line.strip_prefix("  ")?.split_once(['(', '<'])?;

@@ -43,6 +43,10 @@ cJSON *settings(Call *call, const char *op);
 cJSON *set_key_limits(Call *call, const char *op);
 cJSON *get_keys(Call *call, const char *op);
 cJSON *pause_or_resume(Call *call, const char *op);
+cJSON *put_schedule(Call *call, const char *op);
+cJSON *sync_schedules(Call *call, const char *op);
+cJSON *schedules(Call *call, const char *op);
+cJSON *change_schedule(Call *call, const char *op);
 
 /* The field of a request by this name; NULL, or the given number, if it is missing. */
 const char *text(const cJSON *request, const char *name);
