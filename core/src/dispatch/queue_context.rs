@@ -1,6 +1,7 @@
 //! What all kinds of calls on one queue share.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::context::Context;
@@ -8,7 +9,6 @@ use super::lanes::Lanes;
 use super::order::Order;
 use crate::engine::{RequestId, Swap, Swapped};
 use crate::name::QueueName;
-use crate::schedule::Ticker;
 use crate::{Error, Result};
 
 pub(crate) struct QueueContext {
@@ -16,7 +16,8 @@ pub(crate) struct QueueContext {
     pub(crate) queue: QueueName,
     pub(crate) lanes: Arc<Lanes>,
     pub(super) order: Order,
-    pub(crate) ticker: Ticker,
+    /// A task of this client processes schedules that are due.
+    pub(crate) is_ticking: AtomicBool,
 }
 
 impl QueueContext {
@@ -27,7 +28,7 @@ impl QueueContext {
             queue,
             lanes,
             order: Order::default(),
-            ticker: Ticker::default(),
+            is_ticking: AtomicBool::new(false),
         })
     }
 

@@ -6,10 +6,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use super::schedules::{Schedules, Swap, Swapped, WhichSchedules};
 use super::values::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Extend,
     Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId,
-    Revise, Schedules, Swap, Swapped, Target, Token, Turn, WhichSchedules,
+    Revise, Target, Token, Turn,
 };
 use crate::Result;
 use crate::access::Role;

@@ -6,6 +6,7 @@ mod interface;
 mod pace;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
+mod schedules;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
 mod values;
@@ -14,9 +15,10 @@ pub(crate) use self::connect::connect;
 pub(crate) use self::generation::Generation;
 pub(crate) use self::interface::Engine;
 pub(crate) use self::pace::pause;
+pub(crate) use self::schedules::{Schedules, StoredSchedule, Swap, Swapped, WhichSchedules};
 pub(crate) use self::values::{
     AddedWith, Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, Ended, EndingPlace,
     EndingReport, Endings, Extend, Fail, Found, KeyLimit, LeaseRequest, LeaseStatus, Leased,
-    LeasedItem, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Schedules,
-    StoredSchedule, Swap, Swapped, Target, Token, Turn, WhichSchedules,
+    LeasedItem, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Target, Token,
+    Turn,
 };

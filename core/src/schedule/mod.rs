@@ -14,5 +14,5 @@ mod types;
 
 pub(crate) use self::change::Changes;
 pub use self::rule::ScheduleRule;
-pub(crate) use self::ticker::{Ticker, tick_due};
+pub(crate) use self::ticker::{begin_to_tick, tick_due};
 pub use self::types::{Missed, PutSchedule, Schedule, ScheduleInfo, SyncedSchedules};

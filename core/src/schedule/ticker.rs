@@ -1,7 +1,7 @@
 //! Adding the items of schedules that are due.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::body::Body;
@@ -15,32 +15,23 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How often it looks again whether more is due.
 const ROUNDS: usize = 100;
 
-/// Of one queue.
-#[derive(Default)]
-pub(crate) struct Ticker {
-    /// A task of this client does it already.
-    busy: AtomicBool,
-}
-
-impl Ticker {
-    /// A lease has seen that a schedule is due.
-    pub(crate) fn begin(&self, queue: &Arc<QueueContext>) {
-        if self.busy.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let queue = queue.clone();
-        let context = queue.context.clone();
-        context.spawn(async move {
-            if let Err(error) = tick_due(&queue).await {
-                tracing::warn!(queue = %queue.queue, %error, "schedules that are due could not be processed");
-                tokio::select! {
-                    () = tokio::time::sleep(PAUSE) => {}
-                    () = queue.context.closed.cancelled() => {}
-                }
-            }
-            queue.ticker.busy.store(false, Ordering::Relaxed);
-        });
+/// A lease has seen that a schedule is due: processes it in the background.
+pub(crate) fn begin_to_tick(queue: &Arc<QueueContext>) {
+    if queue.is_ticking.swap(true, Ordering::Relaxed) {
+        return;
     }
+    let queue = queue.clone();
+    let context = queue.context.clone();
+    context.spawn(async move {
+        if let Err(error) = tick_due(&queue).await {
+            tracing::warn!(queue = %queue.queue, %error, "schedules that are due could not be processed");
+            tokio::select! {
+                () = tokio::time::sleep(PAUSE) => {}
+                () = queue.context.closed.cancelled() => {}
+            }
+        }
+        queue.is_ticking.store(false, Ordering::Relaxed);
+    });
 }
 
 /// Processes all schedules that are due. Others may do the same at the same time. Returns the time until the next one is due;

@@ -129,12 +129,6 @@ pub(super) fn get(db: &mut Database, name: &QueueName, keys: &[Bytes]) -> Result
     Ok(found)
 }
 
-/// The queue has a higher limit: steps of leases and cleans open its keys.
-pub(super) fn raise(db: &Database, queue: i64) -> Result<()> {
-    db.run("UPDATE queue SET raised = x'' WHERE queue = ?1", |s| s.execute([queue]))?;
-    Ok(())
-}
-
 /// Whether keys are still to be opened because the limit of the queue was raised.
 pub(super) fn is_raised(db: &Database, queue: i64) -> Result<bool> {
     const RAISED: &str = "SELECT raised IS NOT NULL FROM queue WHERE queue = ?1";

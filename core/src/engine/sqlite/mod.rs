@@ -54,6 +54,8 @@ mod schedules;
 mod settings;
 mod settle;
 mod sweep;
+mod take_by_keys;
+mod taking;
 #[cfg(test)]
 mod tests;
 mod unique;

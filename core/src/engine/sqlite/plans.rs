@@ -64,7 +64,7 @@ fn use_keys(db: &mut Database, name: &QueueName) {
     let completes = [complete(&leases[0], None), complete(&more[0], Some(1))];
     assert_eq!(settle::complete(db, name, &completes).unwrap(), [true; 2]);
     let queue = db.queue(name).unwrap().unwrap();
-    keys::raise(db, queue).unwrap();
+    settings::raise(db, queue).unwrap();
     assert!(keys::is_raised(db, queue).unwrap());
     assert_eq!(lease::lease(db, name, &wanted).unwrap().items.len(), 2);
     for from in [None, Some(Vec::new())] {

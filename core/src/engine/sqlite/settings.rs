@@ -5,7 +5,7 @@ use std::iter;
 use rusqlite::{Row, params_from_iter};
 
 use super::database::Database;
-use super::{keys, rate};
+use super::rate;
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::name::QueueName;
@@ -78,10 +78,16 @@ pub(super) fn configure(
     let revision = (settings.revision + 1).max(db.now);
     rate::change(db, queue, before.rate(), after.rate())?;
     if after.key_limit() > before.key_limit() {
-        keys::raise(db, queue)?;
+        raise(db, queue)?;
     }
     write(db, queue, after, revision as i64)?;
     Ok(Some(read(db, queue)?.1))
+}
+
+/// The queue has a higher limit: steps of leases and cleans open its keys.
+pub(super) fn raise(db: &Database, queue: i64) -> Result<()> {
+    db.run("UPDATE queue SET raised = x'' WHERE queue = ?1", |s| s.execute([queue]))?;
+    Ok(())
 }
 
 fn write(db: &mut Database, queue: i64, stored: Stored, revision: i64) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::Result;
 use crate::dispatch::ops::give_back::GiveBack;
 use crate::dispatch::queue_context::QueueContext;
 use crate::engine::{Complete, LeaseRequest, Leased, RequestId};
+use crate::schedule::begin_to_tick;
 
 /// Completes and leases. The completing calls get their replies even if the leasing fails.
 pub(super) fn send(
@@ -24,7 +25,7 @@ pub(super) fn send(
     async move {
         let leased = execute(&queue, completes, completing, wanted, poll_interval, id).await?;
         if leased.is_to_tick {
-            queue.ticker.begin(&queue);
+            begin_to_tick(&queue);
         }
         Ok(leased)
     }
