@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo demo-programs test nightly conformance faults bench bench-peers chart \
+.PHONY: help setup build demo demo-programs test nightly model conformance faults bench bench-peers chart \
 	generate fmt lint run-language-tests run-rust-tests
 
 # Rust's own installer does not reach shells that were open before.
@@ -76,6 +76,9 @@ demo-programs: setup
 	@test -e $(PROGRAMS)/demo || echo "demo: compiling the queue and its workers, once: 4 to 8 minutes on two cores"
 	cargo build --profile $(PROFILE) $(C_CRATES)
 
+model: setup ## check the models of follow-ups with spin, and that no rule can be left out
+	@core/model/check --quiet
+
 conformance: python node build/c/testee $(VALKEY_ENV) ## play every scenario with every language on every engine
 	cargo build --profile $(PROFILE) -p leaseq-conformance
 	@$(CONFORMANCE)
@@ -94,7 +97,7 @@ $(VALKEY_ENV):
 # All in one profile, so that each crate is compiled once. The scenarios and the faults with the packages
 # that their tests have built; the benchmarks for one iteration, so that they cannot rot.
 test: PROFILE := dev
-test: lint python node-debug node-peers build/c/testee $(VALKEY_ENV) ## everything that must hold; CI calls this
+test: lint model python node-debug node-peers build/c/testee $(VALKEY_ENV) ## everything that must hold; CI calls this
 	cargo test --workspace --all-features --no-run
 	@rm -f build/run-*-tests.log build/repeated.log
 	@$(MAKE) --no-print-directory --jobs 2 PROFILE=dev TEST_PARTS=$(TEST_PARTS) REPEAT=$(REPEAT) run-language-tests run-rust-tests || \
