@@ -16,6 +16,7 @@ const NONE = {
   paused: false,
   pausedUntilMs: null,
   rateLimitedUntilMs: null,
+  keyLimit: 1,
 }
 const ALL = {
   maxAttempts: 5,

@@ -116,6 +116,8 @@ def test_every_operation_of_the_contract_is_there():
         "revise_many",
         "configure",
         "settings",
+        "set_key_limits",
+        "get_keys",
         "pause",
         "resume",
         "put_schedule",
