@@ -107,7 +107,7 @@ impl NativeQueue {
 
 /// The next times of a rule, in ms since 1970, or the error as text.
 #[napi]
-#[allow(unreachable_pub, reason = "exported by its name")]
+#[allow(dead_code, unreachable_pub, reason = "exported by its name")]
 pub fn schedule_times(
     cron: Option<String>,
     zone: Option<String>,
