@@ -7,7 +7,6 @@ use leaseq::{Missed, ScheduleInfo, SyncedSchedules};
 use crate::guard::{self, look};
 use crate::pointer::{ms, since_epoch};
 use crate::schedule_options::{LEASEQ_MISSED_ONE, LEASEQ_MISSED_SKIP};
-use crate::schedules::leaseq_scheduled;
 
 /// The schedules of a queue, in the order of their names.
 pub struct leaseq_schedules(Vec<leaseq_schedule_info>);
@@ -21,6 +20,24 @@ pub struct leaseq_schedule_info {
     every_ms: i64,
     owner: CString,
     last_id: Option<CString>,
+}
+
+/// What was done with a schedule.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum leaseq_scheduled {
+    /// Nothing is known.
+    LEASEQ_SCHEDULED_NONE = 0,
+    /// There was none.
+    LEASEQ_SCHEDULED_ADDED = 1,
+    /// Another one was stored. If it had the same rule, the next tick has stayed.
+    LEASEQ_SCHEDULED_UPDATED = 2,
+    /// The same one was stored.
+    LEASEQ_SCHEDULED_UNCHANGED = 3,
+    /// Its owner has stored or removed one with a higher revision. Nothing has changed.
+    LEASEQ_SCHEDULED_OUTDATED = 4,
+    /// Its owner declares it no longer.
+    LEASEQ_SCHEDULED_REMOVED = 5,
 }
 
 /// What leaseq_queue_sync_schedules() has done with each schedule.

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::item_options::leaseq_item_options;
 use crate::pointer::{Out, array, give, given, since_epoch, text};
 use crate::queue::leaseq_queue;
-use crate::schedule_info::{leaseq_schedules, leaseq_synced};
+use crate::schedule_info::{leaseq_scheduled, leaseq_schedules, leaseq_synced};
 use crate::schedule_options::leaseq_schedule_options;
 use crate::status::status;
 
@@ -30,24 +30,6 @@ pub struct leaseq_schedule {
     pub item_options: *const leaseq_item_options,
     /// When and how the schedule adds items.
     pub options: *const leaseq_schedule_options,
-}
-
-/// What was done with a schedule.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum leaseq_scheduled {
-    /// Nothing is known.
-    LEASEQ_SCHEDULED_NONE = 0,
-    /// There was none.
-    LEASEQ_SCHEDULED_ADDED = 1,
-    /// Another one was stored. If it had the same rule, the next tick has stayed.
-    LEASEQ_SCHEDULED_UPDATED = 2,
-    /// The same one was stored.
-    LEASEQ_SCHEDULED_UNCHANGED = 3,
-    /// Its owner has stored or removed one with a higher revision. Nothing has changed.
-    LEASEQ_SCHEDULED_OUTDATED = 4,
-    /// Its owner declares it no longer.
-    LEASEQ_SCHEDULED_REMOVED = 5,
 }
 
 impl leaseq_schedule {
