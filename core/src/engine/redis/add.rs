@@ -107,7 +107,8 @@ fn add_more_options(command: &mut Cmd, items: &[&Item]) {
     let count = keys().count();
     let mut seen = HashSet::with_capacity(count);
     let twice = keys().any(|(_, key)| !seen.insert(key));
-    command.arg(u8::from(twice)).arg(count);
+    let keyed = items.iter().any(|item| item.key.is_some());
+    command.arg(u8::from(keyed)).arg(u8::from(twice)).arg(count);
     for (i, key) in keys() {
         if count < items.len() {
             command.arg(i + 1);

@@ -7,7 +7,7 @@
 --       delivery of those that are not in any other state, so must be ready, [5] findings: damage,
 --       number, 1 if mended
 local mend = ARGV[4] == '1'
-local meta = redis.call('HMGET', META, 'last', 'large', 'largest', 'format')
+local meta = redis.call('HMGET', META, 'last', 'large', 'largest', 'format', 'keyed')
 local refused = mend and refusal(meta[4])
 if refused then return refused end
 local last, large = meta[1] and count_of(meta[1]) or 0, meta[2] and count_of(meta[2]) or 0
@@ -93,6 +93,10 @@ for i = 1, #numbers do
   if key and not places[key] then named_keys[#named_keys + 1], places[key] = key, true end
 end
 if #named_keys > 0 then places = read_places(named_keys) end
+if #named_keys > 0 and not meta[5] then
+  write('HSET', META, 'keyed', '1')
+  found('bad_count', numbers[1], mend)
+end
 
 local function check_leased_key(key, number)
   local place = places[key]

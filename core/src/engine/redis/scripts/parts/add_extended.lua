@@ -5,12 +5,13 @@ for i = at + 1, options_end, 4 do options[tonumber(ARGV[i])] = i + 1 end
 
 -- The options that only extended queues know.
 local extended, usual, differing = options_end < #ARGV, options_end + 1, {}
-local keys, named, conflict = {}, {}, false -- keys: by index
+local keys, named, conflict, keyed = {}, {}, false, false -- keys: by index
 if extended then
   local place = usual + 3
   local differing_end = place + 4 * tonumber(ARGV[place])
   for i = place + 1, differing_end, 4 do differing[tonumber(ARGV[i])] = i + 1 end
-  place = differing_end + 2
+  keyed = ARGV[differing_end + 1] == '1'
+  place = differing_end + 3
   conflict = ARGV[place - 1] == '1'
   if tonumber(ARGV[place]) == count then
     keys = { unpack(ARGV, place + 1, place + count) }
@@ -36,6 +37,7 @@ end
 -- are written. `number_of`: index of an item that is added to its number.
 local before_ids = (old or extended) and function(number_of)
   make_extended(meta[4])
+  if keyed then redis.call('HSET', META, 'keyed', 1) end
   local owners, timers, expiries, owning = {}, {}, {}, 0
   for i, number in pairs(number_of) do
     local key, options_at = keys[i], differing[i] or usual

@@ -1,13 +1,14 @@
 -- The keys of items, by the index of their records; nil if none has one.
 local function find_keys(records, count)
-  local keys
+  local keys, byte = nil, string.byte
   for i = 1, count do
     local record = records[i]
-    -- KEYED of parts/record.lua is in the first byte.
-    if record and (string.byte(record) or 0) % 64 >= 32 and #record > 2 then
-      local word = struct.unpack('>I2', record)
-      local at = 3 + word % 4096 + (word >= 32768 and 6 or 0)
-      local last = at + (string.byte(record, at) or 0)
+    -- See parts/record.lua: KEYED is in the first byte.
+    local high, low
+    if record then high, low = byte(record, 1, 2) end
+    if low and high % 64 >= 32 then
+      local at = 3 + high % 16 * 256 + low + (high >= 128 and 6 or 0)
+      local last = at + (byte(record, at) or 0)
       if last > at and last <= #record then
         keys = keys or {}
         keys[i] = string.sub(record, at + 1, last)

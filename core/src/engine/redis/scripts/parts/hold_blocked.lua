@@ -2,14 +2,25 @@
 -- and holds those that must wait. These are dropped from the lists. The caller leases the others, and puts back what
 -- follows. `keys`: index to the key of an item. Returns how many are held.
 local function hold_blocked(popped, found, known, need, priority, keys)
-  local count, named, places = #popped, {}, {}
+  local count, named, seen, shared = #popped, {}, {}, {}
   for i = 1, count do
     local key = keys[i]
-    if key and not places[key] then named[#named + 1], places[key] = key, true end
+    if key and seen[key] then
+      shared[key] = true
+    elseif key then
+      named[#named + 1], seen[key] = key, true
+    end
   end
-  places = read_places(named)
-  local limits = read_limits(named)
-  drop_stale(named, places, limits)
+  -- Usually a key has one item, and no place is taken: it gets one (`fresh`). Others are looked at.
+  local places, busy, fresh, limits = {}, {}, {}, nil
+  for n, value in ipairs(redis.call('HMGET', PLACES, unpack(named))) do
+    local key = named[n]
+    if value or shared[key] then busy[#busy + 1], places[key] = key, read_place(value) end
+  end
+  if #busy > 0 then
+    limits = read_limits(busy)
+    drop_stale(busy, places, limits)
+  end
 
   -- A number that has a place already is in the list twice: damage, which the caller finds.
   local function has_place(place, number)
@@ -22,7 +33,10 @@ local function hold_blocked(popped, found, known, need, priority, keys)
   for i = 1, count do
     local key, number, waits = leased < need and keys[i], popped[i], false
     local place = key and places[key]
-    if place and not has_place(place, number) then
+    if key and not place then
+      fresh[#fresh + 1] = key
+      fresh[#fresh + 1] = ' ' .. number
+    elseif place and not has_place(place, number) then
       local is_free = #place.numbers < limits[key]
       waits = not is_free or place.flag and priority <= place.flag
       if not waits then
@@ -47,7 +61,7 @@ local function hold_blocked(popped, found, known, need, priority, keys)
     if known then known[i] = nil end
   end
   open_keys(opening, places)
-  write_places(named, places)
+  write_places(busy, places, fresh)
   if #held > 0 then hold(held, last) end
   return #held
 end

@@ -1,10 +1,16 @@
 local function priority_of(score) return math.max(0, math.min(9, 9 - math.floor(score / LEVEL))) end
 
+-- Whether an item with a key was ever added.
+local function has_keys()
+  if key_step.keyed == nil then key_step.keyed = redis.call('HGET', META, 'keyed') and true or false end
+  return key_step.keyed
+end
+
 -- The highest priority of which a held item may have a free place; nil if none has; false if this step has looked at as
 -- many open keys as it may.
 local MAX_ROUNDS, MAX_OPEN = 20, 300
 local function first_open()
-  if key_step.none_open then return nil end
+  if not has_keys() or key_step.none_open then return nil end
   local first = redis.call('ZRANGE', OPEN, 0, 0, 'WITHSCORES')[2]
   key_step.none_open = not first
   if not first then return nil end

@@ -1,2 +1,2 @@
 -- In a plain queue no item has a key. See parts/read_places.lua.
-local first_open, pop_above, take_open, is_open, find_keys, hold_blocked, open_raised, notify_opened
+local has_keys, first_open, pop_above, take_open, is_open, find_keys, hold_blocked, open_raised, notify_opened

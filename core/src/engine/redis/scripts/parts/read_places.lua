@@ -9,15 +9,17 @@
 --   5  Only leases take places.
 
 -- PLACES: key to its flag, '' or the highest priority of its line (an upper bound), then a space and a number for each
--- place. Reads those of these keys: key to a table of `numbers` and `flag` (nil: none).
+-- place. Returns a table of `numbers` and `flag` (nil: none).
+local function read_place(value)
+  local numbers = {}
+  if not value then return { numbers = numbers } end
+  for number in string.gmatch(value, ' ([^ ]+)') do numbers[#numbers + 1] = number end
+  return { numbers = numbers, stored = value, flag = tonumber((string.match(value, '^%d?'))) }
+end
+
+-- Those of these keys, by key.
 local function read_places(keys)
   local places = {}
-  for i, value in ipairs(redis.call('HMGET', PLACES, unpack(keys))) do
-    local numbers = {}
-    if value then
-      for number in string.gmatch(value, ' ([^ ]+)') do numbers[#numbers + 1] = number end
-    end
-    places[keys[i]] = { numbers = numbers, stored = value, flag = value and tonumber((string.match(value, '^%d?'))) }
-  end
+  for i, value in ipairs(redis.call('HMGET', PLACES, unpack(keys))) do places[keys[i]] = read_place(value) end
   return places
 end

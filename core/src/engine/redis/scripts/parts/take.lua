@@ -46,7 +46,7 @@ local function take(at, target, touched)
       end
       local found, seen = redis.call('HMGET', ITEMS, unpack(popped)), #popped
       if drop_expired then dropped = dropped + drop_expired(popped, found, known) end
-      local keys = find_keys and find_keys(found, #popped)
+      local keys = has_keys and has_keys() and find_keys(found, #popped)
       if keys then dropped = dropped + hold_blocked(popped, found, known, need, priority, keys) end
       if #popped > need then
         keep_only(need, key, popped, found)

@@ -1,6 +1,7 @@
--- Writes the places of those of the keys that have `changed`.
-local function write_places(keys, places)
-  local changed, empty = {}, {}
+-- Writes the places of those of the keys that have `changed`. `changed`: pairs of others and their places, if there are any.
+local function write_places(keys, places, changed)
+  changed = changed or {}
+  local empty = {}
   for _, key in ipairs(keys) do
     local place = places[key]
     if place.changed and (place.flag or place.numbers[1]) then
