@@ -163,6 +163,62 @@ async fn limiting(stage: &mut Stage) {
     }
 }
 
+/// Many keys, each with one leased item and others that wait, with all priorities.
+async fn keyed(stage: &mut Stage) {
+    let queue = stage.queue("keyed");
+    expect_waiters(&mut stage.raw, "keyed");
+    let add = async |round: u32| {
+        let items = (0..1000u32).map(|i| {
+            let priority = ((i + round) % 10) as u8;
+            item(format!("{i}-{round}")).key(format!("{i}")).priority(priority)
+        });
+        queue.add_items(items).await.unwrap();
+    };
+    // A step takes from so many open keys.
+    let some = async || {
+        let minute = LeaseOptions::new(secs(60)).wait(Duration::ZERO);
+        let mut leases = Vec::new();
+        loop {
+            let more = queue.lease_many(1000, minute.clone()).await.unwrap();
+            if more.is_empty() {
+                return leases;
+            }
+            leases.extend(more);
+        }
+    };
+    add(0).await;
+    let first = some().await;
+    for round in 1..4 {
+        add(round).await;
+        assert_eq!(some().await.len(), 0);
+    }
+    assert_eq!(queue.counts().await.unwrap().held, 3000);
+    // All come back into their lines, and are taken from there again.
+    queue.release_many(&first, Duration::ZERO).await.unwrap();
+    let again = some().await;
+    let leases = again.len();
+    queue.fail_many(again.iter().map(|lease| (lease, "no")), Duration::ZERO).await.unwrap();
+    assert_eq!(leases, 1000);
+    // Entries of lines that no longer count.
+    queue.remove_many((0..1000).map(|i| format!("{i}-2"))).await.unwrap();
+    let next = some().await;
+    assert_eq!(next.len(), 1000);
+    queue.configure(SettingsChange::new().key_limit(2)).await.unwrap();
+    queue.light_clean().await.unwrap();
+    assert!(!some().await.is_empty());
+    let limits = |limit| (0..1000).map(move |i| (format!("{i}"), limit));
+    queue.set_key_limits(limits(Some(3))).await.unwrap();
+    assert_eq!(queue.get_keys((0..1000).map(|i| format!("{i}"))).await.unwrap().len(), 1000);
+    // Everything expires, while the limit of all keys is raised again.
+    queue.set_key_limits(limits(None)).await.unwrap();
+    stage.bench.advance(secs(60));
+    queue.configure(SettingsChange::new().key_limit(5)).await.unwrap();
+    queue.light_clean().await.unwrap();
+    let done = some().await;
+    queue.complete_and_lease(&done[..500], 500, at_once()).await.unwrap();
+    queue.deep_clean().await.unwrap();
+}
+
 /// One clean finds something of every kind.
 async fn everything_at_once(stage: &mut Stage) {
     let queue = stage.queue("everything");
@@ -539,6 +595,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     extended(&mut stage).await;
     expiring(&mut stage).await;
     limiting(&mut stage).await;
+    keyed(&mut stage).await;
     everything_at_once(&mut stage).await;
     leasing(&mut stage).await;
     completing(&mut stage).await;

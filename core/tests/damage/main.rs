@@ -9,6 +9,7 @@ mod calls;
 mod cost;
 #[path = "../support/damage.rs"]
 mod damage;
+mod keys;
 mod load;
 mod mended;
 mod stage;
