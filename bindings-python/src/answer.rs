@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
 use crate::convert::{id_text, state_member};
 use crate::error::exception;
-use crate::schedules::rule_parts;
+use crate::rule_parts::rule_parts;
 
 /// Which interface an answer is for.
 #[derive(Debug, Clone, Copy)]

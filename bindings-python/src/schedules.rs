@@ -1,6 +1,6 @@
 //! Schedules of a queue.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use leaseq::{Missed, Schedule, ScheduleRule};
 use pyo3::intern;
@@ -120,22 +120,6 @@ pub(crate) fn schedule_times<'py>(
     };
     let times = rule.times_after(after, count.0 as usize).map_err(|error| exception(py, &error))?;
     Ok(times.into_iter().map(expressible).collect())
-}
-
-/// The rule as Python has it: cron expression, zone, interval in seconds.
-pub(crate) fn rule_parts(rule: &ScheduleRule) -> (Option<String>, Option<String>, Option<f64>) {
-    // Its text is `cron ZONE EXPRESSION` or `every MILLISECONDS`.
-    let text = rule.to_string();
-    match text.split_once(' ') {
-        Some(("every", ms)) => {
-            (None, None, ms.parse().ok().map(|ms| Duration::from_millis(ms).as_secs_f64()))
-        }
-        Some((_, rest)) => {
-            let (zone, expression) = rest.split_once(' ').unwrap_or((rest, ""));
-            (Some(expression.to_owned()), Some(zone.to_owned()), None)
-        }
-        None => (None, None, None),
-    }
 }
 
 #[pymethods]
