@@ -97,7 +97,7 @@ test('leases that are not there, and lists of different lengths', async () => {
 })
 
 test('items without data', () => {
-  assert.throws(() => queue.addMany(2, ['a', ...Array(11).fill(undefined)]))
+  assert.throws(() => queue.addMany(2, ['a', ...Array(12).fill(undefined)]))
   assert.throws(() => queue.addMany(2, [undefined]))
 })
 
