@@ -7,7 +7,7 @@ use leaseq::options::MAX_KEY;
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::Result;
-use crate::pointer::{Out, array, bytes, given, leaseq_bytes};
+use crate::pointer::{Out, array, bytes, given, leaseq_bytes, null};
 use crate::queue::leaseq_queue;
 use crate::status::status;
 
@@ -97,6 +97,9 @@ pub unsafe extern "C" fn leaseq_queue_get_keys(
     unsafe {
         status(error, || {
             let nothing = leaseq_key_info { limit: 0, own_limit: 0, leased: 0 };
+            if infos.is_null() && count > 0 {
+                return Err(null("infos"));
+            }
             let infos = Out::many(infos, count, nothing, "infos")?;
             let keys = array(keys, count, "keys")?;
             let queue = given(queue, "queue")?;

@@ -19,7 +19,7 @@ pub(crate) fn given<T>(handle: Option<T>, name: &str) -> Result<T> {
     handle.ok_or_else(|| null(name))
 }
 
-fn null(name: &str) -> Failure {
+pub(crate) fn null(name: &str) -> Failure {
     Failure::invalid(format_args!("{name} is NULL"))
 }
 

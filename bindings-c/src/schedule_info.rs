@@ -230,8 +230,9 @@ pub extern "C" fn leaseq_synced_done(
     synced: Option<&leaseq_synced>,
     index: usize,
 ) -> leaseq_scheduled {
-    let nothing = leaseq_scheduled::LEASEQ_SCHEDULED_NONE;
-    look(synced, nothing, |all| all.0.get(index).map_or(nothing, |(_, done)| *done))
+    look(synced, leaseq_scheduled::LEASEQ_SCHEDULED_NONE, |all| {
+        all.0.get(index).map_or(leaseq_scheduled::LEASEQ_SCHEDULED_NONE, |(_, done)| *done)
+    })
 }
 
 /// Frees what was done and makes the pointer NULL. NULL and a pointer to NULL are allowed.

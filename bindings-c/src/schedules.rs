@@ -10,7 +10,7 @@ use crate::add::leaseq_item;
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
 use crate::item_options::leaseq_item_options;
-use crate::pointer::{Out, array, give, given, since_epoch, text};
+use crate::pointer::{Out, array, give, given, null, since_epoch, text};
 use crate::queue::leaseq_queue;
 use crate::schedule_info::{leaseq_scheduled, leaseq_schedules, leaseq_synced};
 use crate::schedule_options::leaseq_schedule_options;
@@ -236,6 +236,9 @@ pub unsafe extern "C" fn leaseq_schedule_options_times(
             if count > MAX_TICKS {
                 let message = format_args!("{count} times are more than {MAX_TICKS}");
                 return Err(Failure::invalid(message));
+            }
+            if times.is_null() && count > 0 {
+                return Err(null("times"));
             }
             let times = Out::many(times, count, 0, "times")?;
             let after = match u64::try_from(after_ms) {

@@ -26,13 +26,17 @@ fn sane(parameter: &str) -> String {
         ("const leaseq_bytes *", _) => "&bytes".into(),
         ("const leaseq_item_ref *", _) => "&item_ref".into(),
         ("const leaseq_revision *", _) => "&revision".into(),
+        ("const leaseq_key_limit *", _) => "&key_limit".into(),
+        ("leaseq_key_info *", _) => "&key_info".into(),
+        ("const leaseq_schedule *", _) => "&schedule".into(),
+        ("leaseq_scheduled *", _) => "&scheduled".into(),
         (kind, _) => {
             // A handle, or a place for one: `const leaseq_x *`, `leaseq_x *`, `leaseq_x **`, `bool *`.
             let base = kind.trim_start_matches("const ").trim_end_matches([' ', '*']);
             let known = ["queue", "client", "lease", "waiter", "item_options", "lease_options"];
             let known =
                 known.iter().chain(&["complete_options", "connect_options", "list_options"]);
-            let known = known.chain(&["settings_options"]);
+            let known = known.chain(&["settings_options", "schedule_options"]);
             match (kind.ends_with("**"), base.strip_prefix("leaseq_")) {
                 (true, Some(handle)) => format!("&new_{handle}"),
                 (false, Some(handle)) if known.clone().any(|known| *known == handle) => {
@@ -57,7 +61,7 @@ fn may_be_null(function: &Function, parameter: &str) -> bool {
         "error" | "options" => !function.name.contains("_options_"),
         "added" | "completed" | "deadline_ms" | "statuses" | "deadlines_ms" | "state"
         | "states" | "texts" | "removed" | "cancelled" | "requeued" | "buried" | "revised"
-        | "dropped" | "configured" => true,
+        | "dropped" | "configured" | "done" | "synced" | "paused" | "resumed" => true,
         "url" => true,
         "cursor" => true,
         _ => false,
@@ -82,6 +86,10 @@ fn program() -> String {
         "item",
         "item_ref",
         "revision",
+        "key_limit",
+        "key_info",
+        "schedule",
+        "scheduled",
         "bytes",
         "counts",
         "light_report",
@@ -93,6 +101,7 @@ fn program() -> String {
     text.push_str("int main(void) {\n    char text[64];\n");
     for handle in &handles {
         writeln!(text, "    leaseq_{handle} *some_{handle} = NULL, *new_{handle} = NULL;").unwrap();
+        writeln!(text, "    (void)some_{handle}; (void)new_{handle};").unwrap();
     }
     text.push_str(
         "    leaseq_counts storage; leaseq_counts *any_counts = &storage;
@@ -107,6 +116,11 @@ fn program() -> String {
     leaseq_bytes bytes = {.data = \"x\", .len = 1};
     leaseq_item_ref item_ref = {.id = \"x\", .id_len = 1};
     leaseq_revision revision = {.id = \"x\", .id_len = 1, .data = \"y\", .data_len = 1};
+    leaseq_key_limit key_limit = {.key = \"x\", .key_len = 1, .limit = 1};
+    leaseq_key_info key_info; leaseq_scheduled scheduled;
+    OK(leaseq_schedule_options_new(&some_schedule_options, &error));
+    OK(leaseq_schedule_options_set_every_ms(some_schedule_options, 1000, &error));
+    leaseq_schedule schedule = {.name = \"x\", .data = \"y\", .data_len = 1, .options = some_schedule_options};
     some_client = connected();
     some_queue = queue_of(some_client, \"nulls\");
     OK(leaseq_item_options_new(&some_item_options, &error));
@@ -120,8 +134,8 @@ fn program() -> String {
     some_lease = leased(some_queue, 1000000);
     (void)any_item_info; (void)any_names; (void)any_page; (void)any_report; (void)any_error;
     (void)any_state; (void)any_status; (void)any_counts; (void)any_light_report; (void)any_settings;
-    (void)some_names; (void)some_page; (void)some_report; (void)some_item_info; (void)some_outcome;
     (void)a_uint64_t; (void)a_int64_t; (void)a_int32_t; (void)a_size_t; (void)a_bool; (void)a_leaseq_state;
+    (void)key_limit; (void)key_info; (void)schedule; (void)scheduled;
     (void)bytes; (void)item_ref; (void)revision; (void)text;
 ",
     );

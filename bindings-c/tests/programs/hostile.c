@@ -119,7 +119,7 @@ static void limits(leaseq_client *client, leaseq_queue *queue) {
     leaseq_page *page = NULL;
     leaseq_state state = LEASEQ_STATE_READY;
     FAILS(LEASEQ_INVALID, leaseq_queue_list(queue, 0, NULL, 10, &page, &error));
-    FAILS(LEASEQ_INVALID, leaseq_queue_list(queue, 7, NULL, 10, &page, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_list(queue, 8, NULL, 10, &page, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_list(queue, state, NULL, 0, &page, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_list(queue, state, NULL, 1001, &page, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_list(queue, state, "nonsense", 10, &page, &error));

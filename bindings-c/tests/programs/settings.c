@@ -91,7 +91,7 @@ static void wrong_values_are_refused(leaseq_queue *queue) {
     FAILS(LEASEQ_INVALID, leaseq_settings_options_set_max_dead_age_ms(options, -1, &error));
     FAILS(LEASEQ_INVALID, leaseq_settings_options_set_max_retained_age_ms(options, -1, &error));
     FAILS(LEASEQ_INVALID, leaseq_settings_options_set_rate(options, 1, -1, 1, &error));
-    for (int32_t setting = -1; setting <= 8; setting += 9)
+    for (int32_t setting = -1; setting <= 9; setting += 10)
         FAILS(LEASEQ_INVALID, leaseq_settings_options_remove(options, setting, &error));
     OK(leaseq_settings_options_set_max_dead(options, 0, &error));
     FAILS(LEASEQ_INVALID,
