@@ -10,7 +10,7 @@ local refused = refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
 
 local promoted, expired, died = move_due(tonumber(ARGV[3]))
-local raised = open_raised(500)
+local raised = open_raised(250) -- a call for each; the sweep makes up to 500
 if promoted + expired > died or key_step.opened then notify_workers(redis.call('HGET', META, 'waiting'), now) end
 local more, removed = sweep(tonumber(ARGV[3]), MAX_REPLY)
 local settings = read_settings()

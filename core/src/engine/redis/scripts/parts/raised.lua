@@ -3,13 +3,15 @@
 local function open_raised(most)
   local from = redis.call('HGET', META, 'raised')
   if not from then return false end
-  local keys, flagged, at_end = {}, {}, false
+  local keys, flagged, at_end, last_line = {}, {}, false, nil
   while #keys < most and not at_end do
     local entry = redis.call('ZRANGE', LINES, from == '' and '-' or '(' .. from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
     if entry then
-      local line = string.sub(entry, 1, 1 + string.byte(entry))
+      local line = string.sub(entry, 1, 1 + (string.byte(entry) or 0))
       keys[#keys + 1] = string.sub(line, 2)
-      from = line .. ':' -- behind all digits
+      -- Behind all digits. An entry that is damaged may stand even behind that, or before all keys.
+      from = entry == '' and '\0' or line == last_line and entry or line .. ':'
+      last_line = line
     else
       at_end = true
     end
