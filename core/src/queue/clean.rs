@@ -92,7 +92,7 @@ impl WorkQueue {
         audit(&self.dispatch, false, 0).await
     }
 
-    /// Waits until an item is due or a lease expires, so that a [`light_clean`] has something to do. A cleaner
+    /// Waits until an item or a schedule is due or a lease expires, so that a [`light_clean`] has something to do. A cleaner
     /// calls it in a loop. It sleeps without polling, and is notified of items that are due or expire earlier.
     /// Because it queries when it is called, a lost notification delays it by no more than `rest`, 1 ms to an
     /// hour. False: the rest is over.

@@ -7,7 +7,7 @@ use super::ticks;
 use super::types::{PutSchedule, Schedule, ScheduleInfo, check_name};
 use crate::clean::{Damage, DeepReport};
 use crate::dispatch::QueueContext;
-use crate::engine::{StoredSchedule, Swap, Swapped, WhichSchedules};
+use crate::engine::{Schedules, StoredSchedule, Swap, Swapped, WhichSchedules};
 use crate::{Error, Result};
 
 /// Changes schedules of one queue within the time of a call.
@@ -23,18 +23,19 @@ enum Change<T> {
 }
 
 impl Changes<'_> {
-    /// Reads the schedule, and swaps it as `decide` says, again until nobody else has changed it meanwhile.
+    /// Reads the schedule, and swaps it as `decide` says, again until nobody else has changed it meanwhile. Also returns
+    /// which of the items of the swap were added.
     async fn change<T>(
         &self,
         name: &str,
         decide: impl Fn(u64, Option<&StoredSchedule>) -> Result<Change<T>>,
-    ) -> Result<(T, Swapped)> {
+    ) -> Result<(T, Vec<bool>)> {
         let engine = &self.queue.context.engine;
         let which = WhichSchedules::Named(name.to_owned());
         loop {
             let read = engine.read_schedules(&self.queue.queue, &which).await?;
             let (swap, answer) = match decide(read.now_ms, read.found.first())? {
-                Change::Nothing(answer) => return Ok((answer, Swapped::Skipped)),
+                Change::Nothing(answer) => return Ok((answer, Vec::new())),
                 Change::Swap(swap, answer) => (swap, answer),
             };
             match self.queue.swap_schedule(&swap, self.until).await? {
@@ -46,7 +47,8 @@ impl Changes<'_> {
                         false,
                     ));
                 }
-                swapped => return Ok((answer, swapped)),
+                Swapped::Skipped => return Ok((answer, Vec::new())),
+                Swapped::Done { added } => return Ok((answer, added)),
             }
         }
     }
@@ -68,8 +70,8 @@ impl Changes<'_> {
 
     pub(crate) async fn run_now(&self, name: &str) -> Result<bool> {
         check_name("the name of a schedule", name, 1)?;
-        let (exists, swapped) = self.change(name, |now, stored| Ok(run_now(stored, now))).await?;
-        Ok(exists && swapped == Swapped::Done { added: vec![true] })
+        let ((), added) = self.change(name, |now, stored| Ok(run_now(stored, now))).await?;
+        Ok(added == [true])
     }
 
     /// All schedules, in the order of their names.
@@ -81,13 +83,8 @@ impl Changes<'_> {
 
     /// Finds, and with `mend` repairs, schedules that are due at another time than their rules say, or cannot be read.
     pub(crate) async fn check(&self, mend: bool, report: &mut DeepReport) -> Result<()> {
-        let engine = &self.queue.context.engine;
         let mut after = String::new();
-        loop {
-            let which = WhichSchedules::After(after);
-            let read = engine.read_schedules(&self.queue.queue, &which).await?;
-            let Some(last) = read.found.last() else { return Ok(()) };
-            after = last.name.clone();
+        while let Some(read) = self.read_page(&mut after).await? {
             for stored in &read.found {
                 let Some((swap, wrong)) = mending(stored, read.now_ms) else { continue };
                 let what = format!("schedule {:?} {wrong}", stored.name);
@@ -98,17 +95,23 @@ impl Changes<'_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// The next schedules behind this name, which is then that of the last of them. `None`: there are no more.
+    async fn read_page(&self, after: &mut String) -> Result<Option<Schedules>> {
+        let engine = &self.queue.context.engine;
+        let which = WhichSchedules::After(after.clone());
+        let read = engine.read_schedules(&self.queue.queue, &which).await?;
+        let Some(last) = read.found.last() else { return Ok(None) };
+        after.clone_from(&last.name);
+        Ok(Some(read))
     }
 
     /// With those that were removed.
     async fn read_all(&self) -> Result<Vec<(StoredSchedule, Body)>> {
-        let engine = &self.queue.context.engine;
         let (mut found, mut after) = (Vec::new(), String::new());
-        loop {
-            let which = WhichSchedules::After(after);
-            let read = engine.read_schedules(&self.queue.queue, &which).await?;
-            let Some(last) = read.found.last() else { break };
-            after = last.name.clone();
+        while let Some(read) = self.read_page(&mut after).await? {
             found.extend(read.found.into_iter().filter_map(|stored| {
                 let body = Body::read(&stored);
                 if body.is_none() {
@@ -239,11 +242,11 @@ fn set_paused(stored: Option<&StoredSchedule>, now: u64, paused: bool) -> Change
     Change::Swap(Swap::new(stored, body.write(), next), true)
 }
 
-fn run_now(stored: Option<&StoredSchedule>, now: u64) -> Change<bool> {
-    let Some((stored, body)) = readable(stored) else { return Change::Nothing(false) };
+fn run_now(stored: Option<&StoredSchedule>, now: u64) -> Change<()> {
+    let Some((stored, body)) = readable(stored) else { return Change::Nothing(()) };
     let mut swap = Swap::new(stored, body.write(), stored.next_ms);
     // Ticks have no such ids, nor has a second call in the same millisecond.
     let id = format!("{}+{}", ticks::shown(now), &swap.version[..6]);
     swap.items = vec![ticks::item(&body, &id)];
-    Change::Swap(swap, true)
+    Change::Swap(swap, ())
 }

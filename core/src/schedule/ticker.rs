@@ -44,17 +44,32 @@ pub(crate) async fn tick_due(queue: &QueueContext) -> Result<Option<Duration>> {
             let next = read.next_ms.map(|at| at.saturating_sub(read.now_ms));
             return Ok(next.map(Duration::from_millis));
         }
+        let mut failed = None;
         for stored in &read.found {
-            if let Some(swap) = step(queue, stored, read.now_ms) {
-                // If another version is stored by now, somebody else has done it.
-                queue.swap_schedule(&swap, queue.context.until()).await?;
+            let Some(swap) = step(queue, stored, read.now_ms) else { continue };
+            // If another version is stored by now, somebody else has done it.
+            match queue.swap_schedule(&swap, queue.context.until()).await {
+                Err(error) if !error.kind().is_retryable() => {
+                    // The others are not concerned.
+                    let (queue, name) = (&queue.queue, &stored.name);
+                    tracing::warn!(%queue, name, %error, "a schedule that is due adds nothing");
+                    failed = Some(error);
+                }
+                swapped => drop(swapped?),
             }
+        }
+        if let Some(error) = failed {
+            return Err(error);
         }
     }
     Ok(Some(Duration::ZERO))
 }
 
 fn step(queue: &QueueContext, stored: &StoredSchedule, now: u64) -> Option<Swap> {
+    if stored.version.is_empty() {
+        // A time that is left of no schedule.
+        return Some(Swap::deletion(stored));
+    }
     let Some(body) = Body::read(stored) else {
         let (queue, name) = (&queue.queue, &stored.name);
         tracing::warn!(%queue, name, "a schedule cannot be read: it adds nothing until it is put again");

@@ -80,12 +80,11 @@ pub(super) async fn swap_schedule(
             if answers.ends_with('n') {
                 engine.announce(queue).await;
             }
-            let answers = answers.trim_end_matches('n').trim_start_matches(if items.is_empty() {
-                "1"
-            } else {
-                ""
-            });
-            Ok(Swapped::Done { added: reply::bools(answers, items.len())? })
+            let added = match items.is_empty() {
+                true => Vec::new(),
+                false => reply::bools(answers.trim_end_matches('n'), items.len())?,
+            };
+            Ok(Swapped::Done { added })
         }
     }
 }
