@@ -99,6 +99,11 @@ fn every_operation_and_option_of_the_contract_occurs() {
     ] {
         assert!(names.contains(option), "no scenario has {option}");
     }
+    for operation in
+        ["enqueue", "result", "start_worker", "end_worker", "worker_exit", "tell", "seen"]
+    {
+        assert!(names.contains(operation), "no scenario has {operation}");
+    }
     for option in ["keep_alive", "keep_alive_limit_ms", "options", "cancel", "close", "drop"] {
         assert!(names.contains(option), "no scenario has {option}");
     }

@@ -10,7 +10,9 @@
 //! | `{"between": [LOW, HIGH]}` | a number from LOW to HIGH |
 //! | `{"length": N}` | a list of N entries, or a text of N characters |
 //! | `{"unordered": [PATTERN, …]}` | a list of these entries in any order |
+//! | `{"has": TEXT}` | a text that contains this |
 //! | `{"in_ms": N}` | a time N ms from now; within 1,000 ms if the clock runs |
+//! | `{"in_ms": [LOW, HIGH]}` | a time from LOW to HIGH ms from now, as above |
 //! | `{"kept": NAME}`, `{"above": NAME}` | the value that a step has kept under this name; a larger number |
 //! | `{"hex": …}`, `{"repeat": …, "times": …}` | these bytes |
 
@@ -87,10 +89,18 @@ impl Expect<'_> {
                 Some(answers) => self.same_in_any_order(patterns, answers),
                 None => false,
             },
+            ("has", Value::String(part)) => answer.as_str().is_some_and(|text| text.contains(part)),
             ("in_ms", ms) => {
-                let at = ms.as_i64().map(|ms| self.now_ms as i64 + ms);
-                let off = at.zip(answer.as_i64()).map(|(at, answer)| at.abs_diff(answer));
-                off.is_some_and(|off| off <= self.within_ms)
+                let (low, high) = match ms.as_array().map(Vec::as_slice) {
+                    Some([low, high]) => (low.as_i64(), high.as_i64()),
+                    _ => (ms.as_i64(), ms.as_i64()),
+                };
+                let from_now = answer.as_i64().map(|at| at - self.now_ms as i64);
+                let within = self.within_ms as i64;
+                match (from_now, low, high) {
+                    (Some(at), Some(low), Some(high)) => at >= low - within && at <= high + within,
+                    _ => false,
+                }
             }
             ("kept" | "above", Value::String(kept)) => {
                 let kept = self.kept.get(kept).ok_or_else(|| format!("nothing kept as {kept}"))?;
@@ -133,7 +143,9 @@ mod tests {
             (json!({"length": 2}), json!([1, 1])),
             (json!({"length": 2}), json!("aé")),
             (json!({"unordered": [1, 2, 2]}), json!([2, 1, 2])),
+            (json!({"has": "b"}), json!("abc")),
             (json!({"in_ms": 10}), json!(1_012)),
+            (json!({"in_ms": [10, 20]}), json!(1_022)),
             (json!({"kept": "n"}), json!(5)),
             (json!({"above": "n"}), json!(6)),
             (json!({"hex": "ff"}), json!({"hex": "ff"})),
@@ -160,7 +172,11 @@ mod tests {
             (json!({"length": 2}), json!("a")),
             (json!({"unordered": [1, 2, 2]}), json!([2, 1, 1])),
             (json!({"unordered": [1]}), json!([1, 1])),
+            (json!({"has": "d"}), json!("abc")),
+            (json!({"has": "b"}), json!(null)),
             (json!({"in_ms": 10}), json!(1_013)),
+            (json!({"in_ms": [10, 20]}), json!(1_007)),
+            (json!({"in_ms": [10, 20]}), json!(null)),
             (json!({"kept": "n"}), json!(6)),
             (json!({"kept": "unknown"}), json!(5)),
             (json!({"above": "n"}), json!(5)),

@@ -6,6 +6,7 @@
 pub(crate) mod clock;
 pub(crate) mod engines;
 mod expect;
+mod processes;
 mod run;
 mod scenario;
 mod table;

@@ -9,6 +9,7 @@ use tokio::task::block_in_place;
 use super::clock::Clock;
 use super::engines::Engine;
 use super::expect::Expect;
+use super::processes::Processes;
 use super::scenario::{ClockMode, Scenario, Step, applies};
 use super::testee::{Answer, Pending, Testee};
 use super::value;
@@ -37,6 +38,8 @@ pub(super) struct Run<'a> {
     place: String,
     /// The clients so far, each with its testee.
     clients: BTreeMap<String, usize>,
+    /// Clients in processes of their own.
+    processes: Processes,
     queues: BTreeSet<String>,
     begun: BTreeMap<String, Pending>,
     kept: Map<String, Value>,
@@ -70,6 +73,7 @@ pub(super) async fn play(
         team,
         number,
         clients: BTreeMap::new(),
+        processes: Processes::default(),
         queues: BTreeSet::new(),
         begun: BTreeMap::new(),
         kept: Map::new(),
@@ -152,6 +156,15 @@ impl Run<'_> {
                 let answer = self.ask(&step.by, request).await?.answer().await?;
                 self.check(step, answer)
             }
+            "spawn" => {
+                let testee = self.next_testee();
+                self.processes.spawn(&step.by, &self.team.testees[testee]).await
+            }
+            "signal" => self.processes.signal(&step.by, arguments),
+            "exit_status" => {
+                let status = self.processes.exit_status(&step.by).await?;
+                self.check(step, Ok(status))
+            }
             "connect" => {
                 let answer = self.connect(&step.by, arguments).await?;
                 self.check(step, answer)
@@ -186,19 +199,31 @@ impl Run<'_> {
             url.push(if url.contains('?') { '&' } else { '?' });
             url.push_str(&options.replace("NAMESPACE", &self.place));
         }
+        let connect = json!({ "op": "connect", "url": url });
+        if self.processes.has(by) {
+            return self.ask(by, connect).await?.answer().await;
+        }
         let name = self.client(by);
-        // In a mixed team, different testees in rotation.
-        let testee = (self.number + self.clients.len()) % self.team.testees.len();
+        let testee = self.next_testee();
         let known = self.clients.contains_key(&name);
         self.clients.entry(name.clone()).or_insert(testee);
-        let answer = self.ask(by, json!({ "op": "connect", "url": url })).await?.answer().await?;
+        let answer = self.ask(by, connect).await?.answer().await?;
         if answer.is_err() && !known {
             self.clients.remove(&name);
         }
         Ok(answer)
     }
 
+    /// In a mixed team, different testees in rotation.
+    fn next_testee(&self) -> usize {
+        (self.number + self.clients.len()) % self.team.testees.len()
+    }
+
     async fn ask(&mut self, by: &str, mut request: Value) -> Result<Pending, Error> {
+        if self.processes.has(by) {
+            request["client"] = by.into();
+            return self.processes.ask(by, request).await;
+        }
         let name = self.client(by);
         let testee = self.clients.get(&name).copied().ok_or("the client has not connected")?;
         request["client"] = name.into();
@@ -211,7 +236,9 @@ impl Run<'_> {
         operation: &str,
         arguments: &Value,
     ) -> Result<Pending, Error> {
-        if !self.clients.contains_key(&self.client(&step.by)) {
+        let connected =
+            self.processes.connected(&step.by) || self.clients.contains_key(&self.client(&step.by));
+        if !connected {
             let connected = self.connect(&step.by, &Value::Null).await?;
             connected.map_err(|failure| format!("connect: {}", failure.message))?;
         }

@@ -83,6 +83,7 @@ type Waiting = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<Answer>>>>>;
 
 pub(crate) struct Testee {
     pub(crate) language: String,
+    spec: (Language, Vec<(&'static str, PathBuf)>),
     /// What it supports besides every operation.
     pub(crate) abilities: Vec<String>,
     child: Child,
@@ -127,14 +128,21 @@ impl Testee {
         };
         let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         tokio::spawn(read(output, waiting.clone(), language.name.clone()));
+        let spec = (language.clone(), environment.to_vec());
         let language = language.name.clone();
         let abilities = Vec::new();
         let (input, next) = (Turn::new(input), AtomicU64::new(0));
-        let mut testee = Testee { language, abilities, child, input, waiting, next };
+        let mut testee = Testee { language, spec, abilities, child, input, waiting, next };
         let hello = testee.ask(serde_json::json!({ "op": "hello" })).await?.answer().await?;
         let hello = hello.map_err(|failure| failure.message)?;
         testee.abilities = serde_json::from_value(hello["can"].clone())?;
         Ok(testee)
+    }
+
+    /// Another process like this one.
+    pub(crate) async fn again(&self) -> Result<Self, Error> {
+        let (language, environment) = &self.spec;
+        Testee::start(language, environment).await
     }
 
     /// Sends a request, an object.
@@ -160,6 +168,12 @@ impl Testee {
     /// The process id; valid as long as this value exists.
     pub(crate) fn pid(&self) -> Option<Pid> {
         self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()))
+    }
+
+    /// Waits for the end of the process, which may be caused by a signal: then it has no status.
+    pub(crate) async fn exit_status(&mut self) -> Result<Option<i32>, Error> {
+        let ended = timeout(PATIENCE, self.child.wait()).await;
+        Ok(ended.map_err(|_| format!("the process has not ended in {PATIENCE:?}"))??.code())
     }
 
     /// Ends the process; its exit status must be 0.

@@ -2,7 +2,7 @@
 //!
 //! Ids and data are bytes. Files have them as text, `{"hex": "00ff"}` or `{"repeat": "x", "times": 513}`;
 //! on the wire they are hexadecimal. Other text may be repeated too. `{"of": VALUE, "times": 3}` is a list
-//! of three such values; `#` in their texts is 0, 1 and 2.
+//! of three such values; `#` in their texts is 0, 1 and 2. `{"json": VALUE}` are the bytes of this value as JSON.
 
 use serde_json::{Map, Value, json};
 
@@ -22,6 +22,9 @@ const BYTES: [&str; 11] = [
     "keys",
     "progress",
 ];
+
+/// Names of fields whose contents are passed on as they are.
+const OPAQUE: [&str; 4] = ["args", "meta", "steps", "value"];
 
 /// Expands the lists that are written as `of` and `times`.
 pub(super) fn expand(value: &Value) -> Value {
@@ -116,8 +119,9 @@ fn map(
         }
         Value::Object(fields) => fields
             .iter()
-            .map(|(name, value)| {
-                Ok((name.clone(), map(value, BYTES.contains(&name.as_str()), change)?))
+            .map(|(name, value)| match name.as_str() {
+                opaque if OPAQUE.contains(&opaque) => Ok((name.clone(), value.clone())),
+                known => Ok((name.clone(), map(value, BYTES.contains(&known), change)?)),
             })
             .collect::<Result<_, Error>>()
             .map(Value::Object),
@@ -126,12 +130,15 @@ fn map(
 }
 
 fn bytes(value: &Value) -> Result<Vec<u8>, Error> {
+    if let Some(json) = value.get("json") {
+        return Ok(json.to_string().into_bytes());
+    }
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     match (value, text("hex"), text("repeat"), value.get("times").and_then(Value::as_u64)) {
         (Value::String(text), ..) => Ok(text.clone().into_bytes()),
         (_, Some(digits), ..) => unhex(digits),
         (_, _, Some(text), Some(times)) => Ok(text.repeat(times as usize).into_bytes()),
-        _ => Err(format!("{value} is no text, hex, or repeat and times").into()),
+        _ => Err(format!("{value} is no text, hex, json, or repeat and times").into()),
     }
 }
 
@@ -181,6 +188,9 @@ mod tests {
         assert_eq!(to_wire(&json!({ "id": long })).unwrap(), json!({"id": "78797879"}));
         assert_eq!(of_pattern(&long).unwrap(), "xyxy");
         assert_eq!(to_wire(&json!({ "error": long })).unwrap(), json!({"error": "xyxy"}));
+        assert_eq!(to_wire(&json!({"data": {"json": [1]}})).unwrap(), json!({"data": "5b315d"}));
+        let opaque = json!({"args": {"id": "a"}, "steps": [{"progress": "b"}]});
+        assert_eq!(to_wire(&opaque).unwrap(), opaque);
         assert!(to_wire(&json!({"id": 7})).is_err());
         assert!(unhex("0").is_err() && unhex("0g").is_err());
     }

@@ -1,6 +1,7 @@
 //! The testee in Rust. Requests and answers: `testees/README.md`.
 #![allow(clippy::expect_used, clippy::panic, clippy::unit_arg, reason = "a testee may stop")]
 
+mod jobs;
 mod leases;
 mod listing;
 
@@ -15,12 +16,14 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::task::AbortHandle;
 
+use self::jobs::Jobs;
 use self::leases::Leases;
 
 #[derive(Default)]
 struct Testee {
     clients: Mutex<HashMap<String, Client>>,
     leases: Leases,
+    jobs: Jobs,
     calls: Mutex<HashMap<String, AbortHandle>>,
 }
 
@@ -62,7 +65,7 @@ impl Testee {
         let duration = ms("duration_ms").unwrap_or_default();
         let client = text("client");
         match text("op") {
-            "hello" => return Ok(json!({ "can": ["cancel", "nul", "order"] })),
+            "hello" => return Ok(json!({ "can": ["cancel", "nul", "order", "jobs"] })),
             "connect" => {
                 let opened = Client::connect(text("url")).await?;
                 return Ok(lock(&self.clients).insert(client.to_owned(), opened).is_some().into());
@@ -75,10 +78,17 @@ impl Testee {
             "look" => return Ok(wire::lease(&self.leases.get(text("lease")))),
             _ => {}
         }
-        let client = lock(&self.clients).get(client).cloned();
+        let name = client;
+        let client = lock(&self.clients).get(name).cloned();
         let client = client.expect("the runner connects first");
+        if let Some(answer) = self.jobs.obey(&client, request, name).await {
+            return answer;
+        }
         match text("op") {
-            "close" => return Ok(client.close().await.into()),
+            "close" => {
+                self.jobs.close(name);
+                return Ok(client.close().await.into());
+            }
             "queues" => return Ok(client.queues().await?.into()),
             _ => {}
         }
