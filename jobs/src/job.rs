@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::Retry;
+use crate::{NewJob, Retry};
 
 /// How long a handler may run unless configured otherwise: 1 hour.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -22,6 +22,12 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     /// The options of all jobs of this type.
     fn options() -> JobOptions {
         JobOptions::default()
+    }
+
+    /// What holds for every job of this type when it is added, unless the producer says otherwise. It may depend on the
+    /// arguments: `job.unique(format!("order-{}", self.order)).key(&self.customer)`.
+    fn defaults(&self, job: NewJob) -> NewJob {
+        job
     }
 }
 

@@ -97,6 +97,12 @@ impl Item {
         Ok(Item::new(data))
     }
 
+    /// Gives the item this data instead, which is not copied.
+    pub fn with_data(mut self, data: impl Into<Bytes>) -> Self {
+        self.data = data.into();
+        self
+    }
+
     /// Gives the item this id instead: 1 to 512 arbitrary bytes.
     pub fn with_id(mut self, id: impl AsRef<[u8]>) -> Self {
         self.id = Bytes::copy_from_slice(id.as_ref());

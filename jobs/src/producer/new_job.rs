@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use leaseq::options::MAX_LEASE;
 use leaseq::{Error, Item, Result};
 use serde::Serialize;
@@ -20,16 +21,8 @@ pub struct NewJob {
     meta: BTreeMap<String, String>,
     timeout: Option<Duration>,
     retry: Option<Retry>,
-    id: Option<Vec<u8>>,
-    priority: u8,
-    delay: Duration,
-    due_at: Option<SystemTime>,
-    max_attempts: Option<u32>,
-    retain: Duration,
-    unique: Option<Vec<u8>>,
-    unique_for: Duration,
-    replace: bool,
-    expires_in: Option<Duration>,
+    /// Without data.
+    item: Item,
 }
 
 impl<J: Job> From<J> for NewJob {
@@ -39,9 +32,10 @@ impl<J: Job> From<J> for NewJob {
 }
 
 impl NewJob {
-    /// A job of a type of this program.
+    /// A job of a type of this program, with the [defaults](Job::defaults) of that type.
     pub fn new<J: Job>(job: J) -> Self {
-        NewJob::named(J::NAME, J::QUEUE, &job).retain(J::options().retain)
+        let new = NewJob::named(J::NAME, J::QUEUE, &job).retain(J::options().retain);
+        job.defaults(new)
     }
 
     /// A job of which this program knows only the name: its handler may be written in another language. The arguments
@@ -59,16 +53,7 @@ impl NewJob {
             meta: BTreeMap::new(),
             timeout: None,
             retry: None,
-            id: None,
-            priority: 0,
-            delay: Duration::ZERO,
-            due_at: None,
-            max_attempts: None,
-            retain: Duration::ZERO,
-            unique: None,
-            unique_for: Duration::ZERO,
-            replace: false,
-            expires_in: None,
+            item: Item::new_many([Bytes::new()]).swap_remove(0),
         }
     }
 
@@ -102,68 +87,68 @@ impl NewJob {
     }
 
     /// The id of the item. Default: a random UUID.
-    pub fn id(mut self, id: impl Into<Vec<u8>>) -> Self {
-        self.id = Some(id.into());
-        self
+    pub fn id(self, id: impl AsRef<[u8]>) -> Self {
+        self.change(|item| item.with_id(id))
     }
 
     /// See [`Item::priority`].
-    pub fn priority(mut self, priority: u8) -> Self {
-        self.priority = priority;
-        self
+    pub fn priority(self, priority: u8) -> Self {
+        self.change(|item| item.priority(priority))
     }
 
     /// See [`Item::delay`].
-    pub fn delay(mut self, delay: Duration) -> Self {
-        self.delay = delay;
-        self
+    pub fn delay(self, delay: Duration) -> Self {
+        self.change(|item| item.delay(delay))
     }
 
     /// See [`Item::due_at`].
-    pub fn due_at(mut self, time: SystemTime) -> Self {
-        self.due_at = Some(time);
-        self
+    pub fn due_at(self, time: SystemTime) -> Self {
+        self.change(|item| item.due_at(time))
     }
 
     /// See [`Item::max_attempts`]. It takes precedence over the retry rules. Default: these decide.
-    pub fn max_attempts(mut self, max_attempts: u32) -> Self {
-        self.max_attempts = Some(max_attempts);
-        self
+    pub fn max_attempts(self, max_attempts: u32) -> Self {
+        self.change(|item| item.max_attempts(max_attempts))
     }
 
     /// Keeps the job for this time after its completion, with its result: see [`Item::retain`]. Default: as its type
     /// says.
-    pub fn retain(mut self, retain: Duration) -> Self {
-        self.retain = retain;
-        self
+    pub fn retain(self, retain: Duration) -> Self {
+        self.change(|item| item.retain(retain))
     }
 
     /// See [`Item::unique`].
-    pub fn unique(mut self, key: impl Into<Vec<u8>>) -> Self {
-        self.unique = Some(key.into());
-        self
+    pub fn unique(self, key: impl AsRef<[u8]>) -> Self {
+        self.change(|item| item.unique(key))
     }
 
     /// See [`Item::unique_for`].
-    pub fn unique_for(mut self, time: Duration) -> Self {
-        self.unique_for = time;
-        self
+    pub fn unique_for(self, time: Duration) -> Self {
+        self.change(|item| item.unique_for(time))
+    }
+
+    /// See [`Item::key`]: jobs of a key do not overlap, or no more of them run than its limit allows.
+    pub fn key(self, key: impl AsRef<[u8]>) -> Self {
+        self.change(|item| item.key(key))
     }
 
     /// See [`Item::replace`].
-    pub fn replace(mut self) -> Self {
-        self.replace = true;
-        self
+    pub fn replace(self) -> Self {
+        self.change(Item::replace)
     }
 
     /// See [`Item::expires_in`].
-    pub fn expires_in(mut self, time: Duration) -> Self {
-        self.expires_in = Some(time);
+    pub fn expires_in(self, time: Duration) -> Self {
+        self.change(|item| item.expires_in(time))
+    }
+
+    fn change(mut self, change: impl FnOnce(Item) -> Item) -> Self {
+        self.item = change(self.item);
         self
     }
 
     /// The queue, and the item to add to it.
-    pub(super) fn into_item(self) -> Result<(String, Item)> {
+    pub(crate) fn into_item(self) -> Result<(String, Item)> {
         let invalid = |what: &str| Error::invalid(format_args!("job {}: {what}", self.name));
         let range = Duration::from_millis(1)..=MAX_LEASE;
         if self.timeout.is_some_and(|timeout| !range.contains(&timeout)) {
@@ -175,31 +160,6 @@ impl NewJob {
         let args = self.args?;
         let retry = self.retry.as_ref();
         let data = envelope::write(&self.name, &args, &self.meta, self.timeout, retry)?;
-        let mut item = Item::new_many([data])
-            .pop()
-            .ok_or_else(|| Error::invalid("no item"))?
-            .priority(self.priority)
-            .delay(self.delay)
-            .retain(self.retain)
-            .unique_for(self.unique_for);
-        if let Some(id) = self.id {
-            item = item.with_id(id);
-        }
-        if let Some(time) = self.due_at {
-            item = item.due_at(time);
-        }
-        if let Some(max_attempts) = self.max_attempts {
-            item = item.max_attempts(max_attempts);
-        }
-        if let Some(key) = self.unique {
-            item = item.unique(key);
-        }
-        if let Some(time) = self.expires_in {
-            item = item.expires_in(time);
-        }
-        if self.replace {
-            item = item.replace();
-        }
-        Ok((self.queue, item))
+        Ok((self.queue, self.item.with_data(data)))
     }
 }

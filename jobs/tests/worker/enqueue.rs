@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use leaseq::{ErrorKind, Outcome, Result};
-use leaseq_jobs::{EnqueueMiddleware, EnqueueNext, Job, JobRef, NewJob, ResultError, async_trait};
+use leaseq_jobs::{
+    EnqueueMiddleware, EnqueueNext, Job, JobRef, NewJob, QueueOptions, ResultError, Task,
+    async_trait,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::support::{Bench, Echo, PATIENCE, Seen, on_every_engine};
+use crate::support::{Bench, Echo, PATIENCE, Seen, on_every_engine, start};
 
 on_every_engine!(
     a_result_is_awaited,
     options_of_an_item_hold,
+    a_type_has_defaults_that_depend_on_the_arguments,
     many_jobs_of_several_queues_are_added,
     what_is_invalid_adds_nothing,
     middleware_surrounds_the_enqueue,
@@ -51,6 +55,46 @@ async fn options_of_an_item_hold(bench: Bench) {
     let later = bench.get(&producer.enqueue(later).await.unwrap()).await;
     assert_eq!(later.state, leaseq::State::Delayed);
     assert!(later.data.ends_with(br#""meta":{"trace":"1"},"timeout":20000}"#));
+}
+
+/// A job whose options depend on its arguments.
+#[derive(Serialize, Deserialize)]
+struct Invoice {
+    customer: String,
+    order: u64,
+}
+
+impl Job for Invoice {
+    const NAME: &'static str = "test.invoice";
+
+    fn defaults(&self, job: NewJob) -> NewJob {
+        job.unique(format!("order-{}", self.order)).key(&self.customer).priority(3)
+    }
+}
+
+async fn a_type_has_defaults_that_depend_on_the_arguments(bench: Bench) {
+    let producer = bench.producer();
+    let invoice = |customer: &str, order| Invoice { customer: customer.into(), order };
+    let first = producer.enqueue(invoice("ada", 1)).await.unwrap();
+    assert!(!producer.enqueue(invoice("bob", 1)).await.unwrap().added(), "the order is unique");
+    let second = NewJob::new(invoice("ada", 2)).priority(5).expires_in(PATIENCE);
+    let second = producer.enqueue(second).await.unwrap();
+    let items = [bench.get(&first).await, bench.get(&second).await];
+    assert_eq!(items.each_ref().map(|item| item.priority), [3, 5]);
+    assert_eq!(items.each_ref().map(|item| item.key.as_deref()), [Some(&b"ada"[..]); 2]);
+    let replaced = NewJob::new(invoice("cyd", 1)).replace();
+    assert!(producer.enqueue(replaced).await.unwrap().added());
+    let core = bench.core(|options| {
+        options.queues = vec![QueueOptions::new(Invoice::QUEUE)];
+        options.jobs.insert(Invoice::NAME.to_owned(), Invoice::options());
+    });
+    producer.enqueue(invoice("ada", 3)).await.unwrap();
+    let one = start(&core).await;
+    let other = start(&core).await;
+    let key = |task: &Task| serde_json::from_slice::<Invoice>(task.args()).unwrap().customer;
+    let mut keys = [key(&one), key(&other)];
+    keys.sort();
+    assert_eq!(keys, ["ada", "cyd"], "jobs of a key do not overlap");
 }
 
 async fn many_jobs_of_several_queues_are_added(bench: Bench) {
