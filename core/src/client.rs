@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::dispatch::{Context, Dispatch, LaneNames, MAX_RETIRING};
+use crate::keep_alive::KeepAlives;
 use crate::known::Known;
 use crate::lock::lock;
 use crate::name::{QueueName, QueueNames};
@@ -114,6 +115,7 @@ impl Client {
             reply_lock: tokio::sync::Mutex::default(),
             waiting_queues: 0.into(),
             watches: Watches::default(),
+            keep_alives: KeepAlives::default(),
             outcome_waits: OutcomeWaits::default(),
             fork_depth,
         };

@@ -13,6 +13,7 @@ use super::lane::LaneNames;
 use crate::backoff::Backoff;
 use crate::engine::Engine;
 use crate::fork;
+use crate::keep_alive::KeepAlives;
 use crate::outcomes::waits::OutcomeWaits;
 use crate::watches::Watches;
 use crate::{Error, Result};
@@ -36,6 +37,8 @@ pub(crate) struct Context {
     pub(crate) waiting_queues: AtomicUsize,
     /// The leases whose holders are told of a cancellation.
     pub(crate) watches: Watches,
+    /// The leases that are extended in the background.
+    pub(crate) keep_alives: KeepAlives,
     /// The items whose ends calls wait for.
     pub(crate) outcome_waits: OutcomeWaits,
     /// Of the process that began to connect: [`fork::depth`].

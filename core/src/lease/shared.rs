@@ -189,7 +189,7 @@ impl Shared {
     }
 
     /// Neither settled, lost nor dropped.
-    fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.state.load(Ordering::Acquire) == ACTIVE
     }
 

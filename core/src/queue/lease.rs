@@ -110,9 +110,7 @@ impl WorkQueue {
 
     fn keep_alive(&self, leases: &[Lease], options: &LeaseOptions) {
         if let Some(keep) = &options.keep_alive {
-            for lease in leases {
-                keep_alive::start(&self.dispatch, lease, keep);
-            }
+            keep_alive::start(&self.dispatch, leases, keep);
         }
     }
 }
