@@ -55,6 +55,6 @@ pub use producer::{EnqueueMiddleware, EnqueueNext, JobRef, NewJob, Producer, Res
 pub use retry::Retry;
 pub use worker::{Context, Event, Middleware, Next, Output, Worker};
 pub use worker_core::{
-    Exit, ExitReason, Finish, JobStart, Order, QueueOptions, Reason, Settled, Task, WorkerCore,
-    WorkerOptions,
+    Deployment, Exit, ExitReason, Finish, JobStart, Order, QueueOptions, Reason, Settled, Task,
+    WorkerCore, WorkerOptions,
 };

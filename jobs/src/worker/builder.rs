@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaseq::Error;
+use leaseq::{Error, Schedule, ScheduleRule};
 use serde::Serialize;
 
 use super::Worker;
@@ -11,7 +11,7 @@ use super::context::Context;
 use super::event::Event;
 use super::handler::Registered;
 use super::middleware::Middleware;
-use crate::{Job, JobError, JobOptions, Order, QueueOptions};
+use crate::{Deployment, Job, JobError, JobOptions, NewJob, Order, QueueOptions};
 
 impl Worker {
     /// Leases from this queue. Of several, jobs are started by their weights, 1 to 1,000. Default: the queues of the
@@ -62,6 +62,50 @@ impl Worker {
     /// to do.
     pub fn burst(mut self) -> Self {
         self.options.burst = true;
+        self
+    }
+
+    /// Declares the schedules of this program under its name. The revision is the number of its deployment, or its time:
+    /// an older deployment that starts again changes nothing. When the worker starts, the program's schedules become those
+    /// that it declares here: new ones are stored, and those that are gone are removed.
+    pub fn deployment(mut self, program: impl Into<String>, revision: u64) -> Self {
+        let mut deployment = Deployment::new(program, revision);
+        if let Some(before) = self.options.deployment.take() {
+            deployment.schedules = before.schedules;
+        }
+        self.options.deployment = Some(deployment);
+        self
+    }
+
+    /// Adds this job at the times of a rule, once for each time however many workers there are. Needs a
+    /// [`deployment`](Worker::deployment). The name is the schedule's own in the job's queue. A time is left out while
+    /// the job of the one before has not ended, and one job is added for all times that were missed.
+    pub fn schedule(
+        self,
+        name: impl Into<String>,
+        rule: ScheduleRule,
+        job: impl Into<NewJob>,
+    ) -> Self {
+        self.schedule_with(name, rule, job, |schedule| schedule)
+    }
+
+    /// [`schedule`](Worker::schedule) with options: `|schedule| schedule.overlap().missed(Missed::Skip)`.
+    pub fn schedule_with(
+        mut self,
+        name: impl Into<String>,
+        rule: ScheduleRule,
+        job: impl Into<NewJob>,
+        options: impl FnOnce(Schedule) -> Schedule,
+    ) -> Self {
+        match job.into().into_item() {
+            Ok((queue, item)) => {
+                let schedule = options(Schedule::new(name, rule, item));
+                let deployment = &mut self.options.deployment;
+                let deployment = deployment.get_or_insert_with(|| Deployment::new("", 0));
+                deployment.schedules.push((queue, schedule));
+            }
+            Err(error) => _ = self.mistake.get_or_insert(error),
+        }
         self
     }
 

@@ -27,6 +27,7 @@ impl Worker {
         let added = Producer::new(&client).enqueue(job).await?;
         let mut options = self.options.clone();
         options.queues = vec![QueueOptions::new("inline")];
+        options.deployment = None;
         let (face, mistake) = (self.face.clone(), self.mistake.clone());
         let worker = Worker { client, face, options, grace: self.grace, mistake };
         worker.run_until_idle().await?;

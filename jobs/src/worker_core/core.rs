@@ -12,7 +12,7 @@ use super::options::WorkerOptions;
 use super::settlement::Settled;
 use super::state::{Popped, Shared};
 use super::task::Task;
-use super::{shutdown, timers};
+use super::{schedules, shutdown, timers};
 
 /// What [`WorkerCore::next`] returns.
 #[derive(Debug)]
@@ -42,7 +42,12 @@ impl WorkerCore {
     /// `Invalid` for an option outside its limits, `Closed` if the client is closed.
     pub fn start(client: &Client, options: WorkerOptions) -> Result<WorkerCore> {
         let shared = Shared::new(client, options)?;
-        tokio::spawn(Fetcher::new(shared.clone()).run());
+        let (fetcher, client) = (Fetcher::new(shared.clone()), client.clone());
+        let schedules = shared.clone();
+        tokio::spawn(async move {
+            schedules::sync(&schedules, &client).await;
+            fetcher.run().await;
+        });
         tokio::spawn(timers::run(shared.clone()));
         Ok(WorkerCore { shared })
     }

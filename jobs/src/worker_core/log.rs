@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use leaseq::WorkQueue;
+use leaseq::{SyncedSchedules, WorkQueue};
 use tracing::{debug, error, info, warn};
 
 use super::reason::Reason;
@@ -65,4 +65,18 @@ pub(super) fn not_settled(running: &Running, failure: &dyn Display) {
 
 pub(super) fn not_leased(queue: &WorkQueue, failure: &dyn Display) {
     error!(queue = queue.name(), %failure, "no jobs can be leased for now");
+}
+
+pub(super) fn schedules(queue: &WorkQueue, synced: &SyncedSchedules) {
+    let SyncedSchedules { added, updated, removed, outdated, .. } = synced;
+    if [added, updated, removed].into_iter().any(|names| !names.is_empty()) {
+        info!(queue = queue.name(), ?added, ?updated, ?removed, "the schedules have changed");
+    }
+    if !outdated.is_empty() {
+        warn!(queue = queue.name(), ?outdated, "a newer deployment has changed these schedules");
+    }
+}
+
+pub(super) fn not_scheduled(queue: &WorkQueue, failure: &dyn Display) {
+    error!(queue = queue.name(), %failure, "the schedules cannot be stored for now");
 }

@@ -9,6 +9,7 @@
 //! | `fetcher`, `sources`, `ask_order` | lease for free slots, and complete in the same requests |
 //! | `admission` | from a lease to a job in a slot |
 //! | `settlement`, `settler` | decide what the end of a task means; make the queue do it |
+//! | `schedules` | stores the schedules of the deployment |
 //! | `timers` | timeouts, and watching for cancellations |
 //! | `shutdown` | ends the worker in order |
 
@@ -23,6 +24,7 @@ mod log;
 mod options;
 mod reason;
 mod running;
+mod schedules;
 mod settlement;
 mod settler;
 mod shutdown;
@@ -35,7 +37,7 @@ pub(crate) use self::core::Stopper;
 pub use self::core::{JobStart, WorkerCore};
 pub use self::exit::{Exit, ExitReason};
 pub use self::finish::Finish;
-pub use self::options::{Order, QueueOptions, WorkerOptions};
+pub use self::options::{Deployment, Order, QueueOptions, WorkerOptions};
 pub use self::reason::Reason;
 pub use self::settlement::Settled;
 pub(crate) use self::shutdown::GRACE;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use leaseq::options::{MAX_BATCH, MAX_LEASE};
-use leaseq::{Error, Result};
+use leaseq::{Error, Result, Schedule};
 
 use crate::JobOptions;
 
@@ -45,6 +45,27 @@ pub enum Order {
     Strict,
 }
 
+/// The schedules that a program declares. When its worker starts, they become those that are stored under its name:
+/// see [`WorkQueue::sync_schedules`](leaseq::WorkQueue::sync_schedules).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Deployment {
+    /// The name of the program, 1 to 128 bytes. Its schedules in the queues of the worker that it does not declare any
+    /// more are removed; those of others stay.
+    pub owner: String,
+    /// The number of the deployment, or its time, up to 2^53: an older one changes nothing.
+    pub revision: u64,
+    /// Each with the name of its queue.
+    pub schedules: Vec<(String, Schedule)>,
+}
+
+impl Deployment {
+    /// A deployment without schedules.
+    pub fn new(owner: impl Into<String>, revision: u64) -> Self {
+        Deployment { owner: owner.into(), revision, schedules: Vec::new() }
+    }
+}
+
 /// The options of a [`WorkerCore`](crate::WorkerCore).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -70,6 +91,8 @@ pub struct WorkerOptions {
     pub burst: bool,
     /// The worker drains after it has started this many jobs. Default: never.
     pub max_jobs: Option<u64>,
+    /// Whose schedules the worker stores before it leases. Default: none.
+    pub deployment: Option<Deployment>,
     /// The process ends when the worker has: the last handlers, which cannot be stopped, are taken to be over
     /// then, and their jobs are released or failed. Otherwise these jobs stay leased until their handlers
     /// return. Default: no.
@@ -88,6 +111,7 @@ impl Default for WorkerOptions {
             max_hung: None,
             burst: false,
             max_jobs: None,
+            deployment: None,
             owns_process: false,
         }
     }
@@ -126,6 +150,10 @@ impl WorkerOptions {
         }
         if self.jobs.is_empty() {
             return Err(Error::invalid("a worker without a handler"));
+        }
+        let has_owner = |deployment: &Deployment| !deployment.owner.is_empty();
+        if !self.deployment.as_ref().is_none_or(has_owner) {
+            return Err(Error::invalid("schedules without a deployment"));
         }
         for (name, options) in &self.jobs {
             let timeout = millis(options.timeout);

@@ -160,6 +160,17 @@ impl Shared {
         self.lock().phase
     }
 
+    /// Returns when the worker has come to this phase.
+    pub(super) async fn until_phase(&self, phase: Phase) {
+        loop {
+            let changed = self.changed.notified();
+            if self.phase() >= phase {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// The queue that a task comes from.
     pub(super) fn queue(&self, running: &Running) -> &WorkQueue {
         &self.queues[running.queue_index]

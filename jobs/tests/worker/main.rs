@@ -13,6 +13,7 @@ mod faults;
 mod handlers;
 mod queues;
 mod retries;
+mod schedules;
 mod shutdown;
 mod signals;
 mod timeouts;
