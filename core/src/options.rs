@@ -481,6 +481,8 @@ pub struct ReleaseOptions {
     /// Why, up to 128 bytes. It is kept with the item, with how often in a row it was given and when first.
     /// Default: no reason.
     pub reason: String,
+    /// Nobody has looked at the item: the last reason stays, with how often it was given and when first. Default: no.
+    pub unseen: bool,
 }
 
 impl ReleaseOptions {
@@ -495,6 +497,12 @@ impl ReleaseOptions {
         self
     }
 
+    /// Leaves the last reason, with how often it was given and when first, as it is: nobody has looked at the item.
+    pub fn unseen(mut self) -> Self {
+        self.unseen = true;
+        self
+    }
+
     /// Keeps this reason with the item, up to 128 bytes.
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         self.reason = reason.into();
@@ -506,6 +514,12 @@ impl ReleaseOptions {
             return Err(Error::invalid(format_args!(
                 "a reason of {} bytes is over the limit of {MAX_REASON}",
                 self.reason.len()
+            )));
+        }
+        if self.unseen && !self.reason.is_empty() {
+            let reason = &self.reason;
+            return Err(Error::invalid(format_args!(
+                "a reason ({reason:?}) for the release of an item that nobody has looked at"
             )));
         }
         check_delay(self.delay)

@@ -28,6 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let lease = queue.lease(LeaseOptions::new(Duration::from_secs(30))).await?.ok_or("empty")?;
     queue.fail(&lease, "no such address", Duration::ZERO).await?;
     //--- jobs
+    use leaseq::ScheduleRule;
     use leaseq_jobs::{Context, Job, JobError, JobOptions, NewJob, Producer, Retry, Worker};
     use serde::{Deserialize, Serialize};
     use serde_json::json;

@@ -31,6 +31,20 @@ pub trait Job: Serialize + DeserializeOwned + Send + 'static {
     }
 }
 
+impl<J: Job> From<J> for NewJob {
+    fn from(job: J) -> Self {
+        NewJob::new(job)
+    }
+}
+
+impl NewJob {
+    /// A job of a type of this program, with the [defaults](Job::defaults) of that type.
+    pub fn new<J: Job>(job: J) -> Self {
+        let new = NewJob::named(J::NAME, J::QUEUE, &job).retain(J::options().retain);
+        job.defaults(new)
+    }
+}
+
 /// The options of all jobs of a name. The worker that runs a job decides on the timeout and retries, unless the job
 /// was added with its own.
 #[derive(Debug, Clone, PartialEq, Eq)]

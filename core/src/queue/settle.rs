@@ -176,7 +176,7 @@ impl WorkQueue {
                 token: lease.token(),
                 id: lease.item.id.clone(),
                 delay_ms,
-                reason: Some(options.reason.clone()),
+                reason: (!options.unseen).then(|| options.reason.clone()),
             });
             let release = self.dispatch.release.call(call.collect(), until);
             let answers = self.after_progress(chunk, until, release).await?;

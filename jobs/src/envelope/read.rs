@@ -9,7 +9,7 @@ use leaseq::options::MAX_LEASE;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::limits::VERSION;
+use super::limits::{MAX_NAME, VERSION};
 use crate::Retry;
 
 /// A job as it was read.
@@ -20,7 +20,7 @@ pub(crate) struct Envelope {
     pub(crate) args: Bytes,
     pub(crate) meta: BTreeMap<String, String>,
     pub(crate) timeout: Option<Duration>,
-    pub(crate) retry: Option<Retry>,
+    pub(crate) retry: Option<RetryRules>,
 }
 
 /// Why an item cannot be read as a job. A newer producer may have added it.
@@ -42,18 +42,17 @@ struct Fields<'a> {
     #[serde(default)]
     meta: BTreeMap<String, String>,
     timeout: Option<u64>,
-    retry: Option<RetryFields>,
+    retry: Option<RetryRules>,
 }
 
-#[derive(Deserialize)]
-struct RetryFields {
+/// The retry rules of a job, as far as they differ from those of its handler.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct RetryRules {
     max: Option<u32>,
     base: Option<u64>,
     cap: Option<u64>,
-    #[serde(default)]
-    on: Vec<String>,
-    #[serde(default)]
-    never: Vec<String>,
+    on: Option<Vec<String>>,
+    never: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -74,6 +73,10 @@ impl Envelope {
         if fields.v > VERSION {
             return Err(Unreadable::Newer(fields.v));
         }
+        if fields.v == 0 || fields.job.is_empty() || fields.job.len() > MAX_NAME {
+            let message = format!("version 0, or a name of no or more than {MAX_NAME} bytes");
+            return Err(Unreadable::NoEnvelope(message));
+        }
         if !fields.args.get().starts_with('{') {
             return Err(Unreadable::NoEnvelope("args is not an object".into()));
         }
@@ -84,20 +87,20 @@ impl Envelope {
             timeout: fields
                 .timeout
                 .map(|ms| Duration::from_millis(ms).clamp(Duration::from_millis(1), MAX_LEASE)),
-            retry: fields.retry.map(RetryFields::rules),
+            retry: fields.retry,
         })
     }
 }
 
-impl RetryFields {
-    fn rules(self) -> Retry {
-        let default = Retry::default();
+impl RetryRules {
+    /// With what these rules leave to the handler.
+    pub(crate) fn over(self, handler: &Retry) -> Retry {
         Retry {
-            attempts: self.max.unwrap_or(default.attempts).max(1),
-            base: self.base.map_or(default.base, Duration::from_millis),
-            cap: self.cap.map_or(default.cap, Duration::from_millis),
-            on: self.on,
-            never: self.never,
+            attempts: self.max.unwrap_or(handler.attempts).max(1),
+            base: self.base.map_or(handler.base, Duration::from_millis),
+            cap: self.cap.map_or(handler.cap, Duration::from_millis),
+            on: self.on.unwrap_or_else(|| handler.on.clone()),
+            never: self.never.unwrap_or_else(|| handler.never.clone()),
         }
     }
 }
@@ -119,7 +122,9 @@ mod tests {
         assert_eq!(envelope.args, r#"{"to": "ada", "n": 1e2}"#);
         assert_eq!(envelope.meta["traceparent"], "00-1");
         assert_eq!(envelope.timeout, Some(Duration::from_secs(30)));
-        assert_eq!(envelope.retry, Some(Retry::new(5).on(["OSError"])));
+        let handler = Retry::new(9).never(["Fatal"]).base(Duration::from_secs(7));
+        let expected = Retry { attempts: 5, ..handler.clone() }.on(["OSError"]);
+        assert_eq!(envelope.retry.map(|rules| rules.over(&handler)), Some(expected));
     }
 
     #[test]
@@ -140,6 +145,8 @@ mod tests {
             "{}",
             r#"{"v":"1"}"#,
             r#"{"v":1,"job":"a"}"#,
+            r#"{"v":0,"job":"a","args":{}}"#,
+            r#"{"v":1,"job":"","args":{}}"#,
             r#"{"v":1,"job":"a","args":[1]}"#,
             r#"{"v":1,"job":1,"args":{}}"#,
             r#"{"v":1,"job":"a","args":{},"meta":{"a":1}}"#,

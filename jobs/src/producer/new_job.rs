@@ -9,7 +9,7 @@ use leaseq::{Error, Item, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{Job, Retry, envelope};
+use crate::{Retry, envelope};
 
 /// A job to add, with its options. What the queue decides on has the meaning and limits that it has for [`Item`].
 #[derive(Debug)]
@@ -25,19 +25,7 @@ pub struct NewJob {
     item: Item,
 }
 
-impl<J: Job> From<J> for NewJob {
-    fn from(job: J) -> Self {
-        NewJob::new(job)
-    }
-}
-
 impl NewJob {
-    /// A job of a type of this program, with the [defaults](Job::defaults) of that type.
-    pub fn new<J: Job>(job: J) -> Self {
-        let new = NewJob::named(J::NAME, J::QUEUE, &job).retain(J::options().retain);
-        job.defaults(new)
-    }
-
     /// A job of which this program knows only the name: its handler may be written in another language. The arguments
     /// are written as a JSON object.
     pub fn named<T: Serialize + ?Sized>(

@@ -48,7 +48,7 @@ impl Worker {
 
     /// How long handlers may go on when the worker is to end. Default: 25 s.
     pub fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
+        self.options.grace = grace;
         self
     }
 

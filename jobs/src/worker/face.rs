@@ -30,7 +30,12 @@ impl Face {
     }
 
     fn notify(&self, event: &Event<'_>) {
-        self.hooks.iter().for_each(|hook| hook(event));
+        for hook in &self.hooks {
+            let call = std::panic::AssertUnwindSafe(|| hook(event));
+            if std::panic::catch_unwind(call).is_err() {
+                tracing::error!(?event, "a hook has panicked");
+            }
+        }
     }
 
     /// Runs the handler of a task, and reports how it ended.

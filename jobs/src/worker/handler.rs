@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::context::Context;
-use crate::{Job, JobError};
+use crate::{Job, JobError, Policy};
 
 /// A handler that has its arguments and was not polled.
 pub(super) type Prepared = Pin<Box<dyn Future<Output = Result<Output, JobError>> + Send>>;
@@ -19,8 +19,10 @@ pub struct Output(Option<Bytes>);
 impl Output {
     /// The result of a handler that returns `()` is none.
     fn new<T: Serialize>(value: &T) -> Result<Output, JobError> {
-        let json = serde_json::to_vec(value)
-            .map_err(|error| JobError::new("InvalidResult", error.to_string()))?;
+        // The next attempt would have the same result.
+        let json = serde_json::to_vec(value).map_err(|error| {
+            JobError::new("InvalidResult", error.to_string()).policy(Policy::Bury)
+        })?;
         Ok(Output((json != b"null").then(|| json.into())))
     }
 
@@ -68,12 +70,9 @@ impl Registered {
             let (handler, context) = (handler.clone(), context.clone());
             let job = args(&context)?;
             Ok(Box::pin(async move {
-                let run = move || Output::new(&handler(job, context)?);
-                match tokio::task::spawn_blocking(run).await {
+                match on_a_thread(move || Output::new(&handler(job, context)?)).await? {
                     Ok(ended) => ended,
-                    Err(error) if error.is_panic() => Err(panicked(&*error.into_panic())),
-                    // The runtime ends.
-                    Err(error) => Err(error.into()),
+                    Err(panic) => Err(panicked(&*panic)),
                 }
             }))
         };
@@ -89,6 +88,22 @@ impl Registered {
     pub(super) fn prepare(&self, context: &Context) -> Result<Prepared, String> {
         (self.prepare)(context)
     }
+}
+
+/// Runs a function on a thread of its own. The end of the runtime does not wait for that thread, as it does for those
+/// of the runtime: a handler that hangs must not keep its process alive. Fails if there can be no thread.
+async fn on_a_thread<T: Send + 'static>(
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<std::thread::Result<T>, JobError> {
+    let (sender, ended) = tokio::sync::oneshot::channel();
+    let runtime = tokio::runtime::Handle::current();
+    let run = move || {
+        let _entered = runtime.enter();
+        let run = std::panic::AssertUnwindSafe(run);
+        _ = sender.send(std::panic::catch_unwind(run));
+    };
+    std::thread::Builder::new().name("leaseq-job".into()).spawn(run)?;
+    Ok(ended.await?)
 }
 
 fn args<J: Job>(context: &Context) -> Result<J, String> {

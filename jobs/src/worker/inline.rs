@@ -29,7 +29,7 @@ impl Worker {
         options.queues = vec![QueueOptions::new("inline")];
         options.deployment = None;
         let (face, mistake) = (self.face.clone(), self.mistake.clone());
-        let worker = Worker { client, face, options, grace: self.grace, mistake };
+        let worker = Worker { client, face, options, mistake };
         worker.run_until_idle().await?;
         added.result(Duration::ZERO).await
     }

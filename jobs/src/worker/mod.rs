@@ -11,13 +11,11 @@ mod run;
 mod signals;
 
 use std::fmt;
-use std::time::Duration;
 
 use leaseq::{Client, Error};
 
 use self::face::Face;
 use crate::WorkerOptions;
-use crate::worker_core::GRACE;
 
 pub use self::context::Context;
 pub use self::event::Event;
@@ -49,7 +47,6 @@ pub struct Worker {
     client: Client,
     face: Face,
     options: WorkerOptions,
-    grace: Duration,
     /// The first mistake of the configuration, which is returned when the worker starts.
     mistake: Option<Error>,
 }
@@ -67,7 +64,6 @@ impl Worker {
             client: client.clone(),
             face: Face::default(),
             options: WorkerOptions::new(),
-            grace: GRACE,
             mistake: None,
         }
     }

@@ -1,6 +1,7 @@
 //! Running a worker.
 
 use std::future::pending;
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::signals::Signals;
 use crate::{Exit, ExitReason, JobStart, QueueOptions, WorkerCore, WorkerOptions};
 
 /// How long the client may take to finish its requests when the process ends.
-const CLOSING: Duration = Duration::from_secs(1);
+const CLOSING: Duration = Duration::from_millis(300);
 
 impl Worker {
     /// Runs until SIGTERM or SIGINT, and returns when the handlers have ended: at the latest about 3 s after the [grace
@@ -57,15 +58,20 @@ impl Worker {
     pub async fn run_process(&self) -> ! {
         let mut options = self.options.clone();
         options.owns_process = true;
-        let status = match self.run_with(options, true, pending()).await {
-            Ok(exit) => exit.status(),
+        let (status, handlers_run) = match self.run_with(options, true, pending()).await {
+            Ok(exit) => (exit.status(), exit.running > 0 || exit.gave_up),
             Err(failure) => {
                 error!(%failure, "the worker has failed");
-                1
+                (1, true)
             }
         };
         // Leases of calls that the end has interrupted are given back.
         _ = tokio::time::timeout(CLOSING, self.client.close()).await;
+        if handlers_run {
+            // Nothing that runs at the exit of a process may wait for a thread whose job another worker may run soon.
+            _ = std::io::stdout().flush();
+            signal_hook::low_level::exit(status.into());
+        }
         std::process::exit(status.into())
     }
 
@@ -94,13 +100,14 @@ impl Worker {
         info!(slots, "the worker starts");
         let on_signals = async {
             if let Some(signals) = signals {
-                signals.end(core.stopper(), self.grace).await;
+                signals.end(core.stopper(), self.options.grace).await;
+            } else {
+                pending::<()>().await;
             }
-            pending().await
         };
         let on_end = async {
             end.await;
-            core.drain(self.grace);
+            core.drain(self.options.grace);
             pending().await
         };
         // On a thread of the runtime, as the handlers: `run` is often called on another one.
@@ -112,7 +119,8 @@ impl Worker {
             () = on_signals => {}
         }
         let exit = core.exit();
-        if !owns_process && exit.running == 0 && exit.reason != ExitReason::Aborted {
+        let aborted = matches!(exit.reason, ExitReason::Aborted | ExitReason::Failed);
+        if !owns_process && exit.running == 0 && !aborted {
             // The jobs have ended; hooks may not have heard of it.
             handlers.close();
             handlers.wait().await;

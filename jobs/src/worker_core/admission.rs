@@ -1,16 +1,18 @@
-//! From a lease to a task: a job that this worker cannot run is settled without being started.
+//! From a lease to a task that starts. A job that this worker cannot run is settled without being started.
 
 use std::sync::Arc;
 
 use leaseq::Lease;
 
+use super::log;
 use super::running::Running;
 use super::settlement::{Settlement, unhandled};
-use super::state::{Finished, Phase, Shared};
+use super::settler;
+use super::state::{Finished, Phase, Popped, Shared};
 use crate::envelope::Envelope;
 
 /// Gives each lease a slot. They were leased from the queue with this index.
-pub(super) fn admit(shared: &Shared, queue_index: usize, leases: Vec<Lease>) {
+pub(super) fn admit(shared: &Arc<Shared>, queue_index: usize, leases: Vec<Lease>) {
     for lease in leases {
         let id = shared.lock().new_id();
         let mut running = Running::new(id, queue_index, lease, shared.options.lease);
@@ -33,7 +35,10 @@ fn read(running: &mut Running, shared: &Shared) -> Result<(), Settlement> {
         return Err(unhandled(error, &running.facts()));
     };
     running.timeout = envelope.timeout.unwrap_or(options.timeout);
-    running.retry = envelope.retry.unwrap_or_else(|| options.retry.clone());
+    running.retry = match envelope.retry {
+        Some(rules) => rules.over(&options.retry),
+        None => options.retry.clone(),
+    };
     // A job that kills its worker each time is never failed by a handler.
     let (attempt, most) = (running.lease.attempt(), running.max_attempts());
     if attempt > most {
@@ -47,9 +52,10 @@ fn read(running: &mut Running, shared: &Shared) -> Result<(), Settlement> {
 }
 
 /// Puts the task into a slot: to be started, or to be settled.
-fn place(shared: &Shared, running: Arc<Running>, refused: Option<Settlement>) {
+fn place(shared: &Arc<Shared>, running: Arc<Running>, refused: Option<Settlement>) {
     let mut state = shared.lock();
-    if state.phase == Phase::Aborted {
+    // Calls that have waited on several queues may obtain more than there are slots for.
+    if state.phase >= Phase::Stopped || !state.has_room(&shared.options) {
         drop(state);
         shared.queue(&running).give_back([&running.lease]);
         return;
@@ -57,13 +63,12 @@ fn place(shared: &Shared, running: Arc<Running>, refused: Option<Settlement>) {
     state.tasks.insert(running.id, running.clone());
     // The worker may have begun to drain while the request was under way.
     let leasing = state.phase == Phase::Leasing;
-    let settlement = refused.or_else(|| (!leasing).then(Settlement::give_back));
+    let settlement = refused.or_else(|| (!leasing).then_some(Settlement::GiveBack));
     match settlement {
         Some(settlement) => {
             running.claim();
-            state.finished.push(Finished { running, settlement, reply: None });
             drop(state);
-            shared.fetch.notify_one();
+            settler::spawn(shared, Finished { running, settlement, reply: None });
         }
         None => {
             state.started += 1;
@@ -71,5 +76,32 @@ fn place(shared: &Shared, running: Arc<Running>, refused: Option<Settlement>) {
             drop(state);
             shared.starts.notify_one();
         }
+    }
+}
+
+impl Shared {
+    /// The next task to start, or the end; `None`: neither.
+    pub(super) fn pop(self: &Arc<Self>) -> Option<Popped> {
+        let mut state = self.lock();
+        while let Some(running) = state.ready.pop_front() {
+            // Another caller may have seen nothing before.
+            if !state.ready.is_empty() {
+                self.starts.notify_one();
+            }
+            if running.lease.is_lost() {
+                // Another worker may have it.
+                running.claim();
+                state.started -= 1;
+                let settlement = Settlement::Abandon;
+                settler::spawn(self, Finished { running, settlement, reply: None });
+                continue;
+            }
+            let due = running.start(&self.options);
+            self.set_timer(&mut state, due, running.id);
+            drop(state);
+            log::started(&running);
+            return Some(Popped::Start(running));
+        }
+        (state.phase >= Phase::Stopped).then_some(Popped::End)
     }
 }

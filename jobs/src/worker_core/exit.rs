@@ -31,6 +31,8 @@ pub struct Exit {
     pub started: u64,
     /// How many handlers still ran when it ended.
     pub running: usize,
+    /// Whether the jobs of handlers that did not stop were released or failed: the process must end at once.
+    pub gave_up: bool,
     /// What has made it fail.
     pub error: Option<Error>,
 }

@@ -29,7 +29,6 @@ pub(super) struct Fetcher {
 struct Work {
     /// By queue.
     completions: Vec<Vec<Finished>>,
-    others: Vec<Finished>,
     /// How many jobs may be leased, if the completions free their slots.
     free: usize,
     /// Whether a slot is free without that: only then may calls wait for jobs. Otherwise a job for which one has waited
@@ -54,9 +53,6 @@ impl Fetcher {
         loop {
             let changed = shared.fetch.notified();
             let Some(work) = self.take_work() else { return };
-            for finished in work.others {
-                settler::spawn(&shared, finished);
-            }
             if !work.is_idle {
                 self.sources.forget();
             }
@@ -73,7 +69,7 @@ impl Fetcher {
                 continue;
             }
             if shared.options.burst && work.free > 0 && self.sources.all_empty() {
-                shared.end_burst();
+                shared.end_burst(work.ended);
             }
             let retry_at = self.sources.next_retry();
             tokio::select! {
@@ -91,21 +87,16 @@ impl Fetcher {
     fn take_work(&self) -> Option<Work> {
         let mut completions: Vec<_> =
             self.shared.options.queues.iter().map(|_| Vec::new()).collect();
-        let mut others = Vec::new();
         let mut state = self.shared.lock();
         for finished in std::mem::take(&mut state.finished) {
-            match finished.settlement {
-                Settlement::Complete { .. } => {
-                    completions[finished.running.queue_index].push(finished);
-                }
-                _ => others.push(finished),
-            }
+            completions[finished.running.queue_index].push(finished);
         }
         let settling = completions.iter().map(Vec::len).sum();
+        state.completing = settling;
         let free = self.shared.wanted(&state, settling);
         let is_idle = self.shared.wanted(&state, 0) > 0;
         let ended = state.ended;
-        (!state.is_over()).then_some(Work { completions, others, free, is_idle, ended })
+        (!state.is_over()).then_some(Work { completions, free, is_idle, ended })
     }
 
     async fn round(&mut self, mut completions: Vec<Vec<Finished>>, mut free: usize) {
@@ -188,6 +179,7 @@ impl Fetcher {
     }
 
     fn completed(&self, completions: Vec<Finished>, completed: &[bool]) {
+        self.shared.lock().completing -= completions.len();
         for (finished, completed) in completions.into_iter().zip(completed) {
             let settled = completion(&finished.running, *completed, false);
             self.shared.end(finished, settled);
@@ -196,6 +188,7 @@ impl Fetcher {
 
     /// Repeats, one by one, what was not completed. Returns how many that are.
     fn completion_failed(&self, completions: Vec<Finished>) -> usize {
+        self.shared.lock().completing -= completions.len();
         let mut repeated = 0;
         for finished in completions {
             if finished.running.lease.completed() == Some(true) {
@@ -220,7 +213,8 @@ impl Fetcher {
             }
             Err(error) => {
                 let is_first = self.sources.failed(queue);
-                if error.kind() == ErrorKind::Closed {
+                let hopeless = self.shared.options.burst && !error.kind().is_retryable();
+                if error.kind() == ErrorKind::Closed || hopeless {
                     self.shared.abort(ExitReason::Failed, Some(error));
                 } else if is_first {
                     log::not_leased(self.shared.queue_at(queue), &error);

@@ -9,11 +9,11 @@ use super::finish::Finish;
 use super::running::{Claim, Running};
 use super::settlement::{Settled, decide};
 use super::state::{Finished, Shared};
-use crate::JobError;
+use crate::{JobError, Policy};
 
 /// Queues the settlement of a task that a face has finished. The receiver gets what has become of the job.
 pub(super) fn finish(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     running: &Arc<Running>,
     finish: Finish,
 ) -> Result<oneshot::Receiver<Settled>> {
@@ -34,10 +34,14 @@ pub(super) fn finish(
             let size = result.len();
             let checked = Item::new_many([result.clone()]).pop();
             match checked.map(|item| shared.queue(running).accepts(&item)) {
-                Some(Err(_)) => Finish::Failed(JobError::new(
-                    "ResultTooLarge",
-                    format!("a result of {size} bytes is over the limit of the client"),
-                )),
+                // It would be as large the next time.
+                Some(Err(_)) => Finish::Failed(
+                    JobError::new(
+                        "ResultTooLarge",
+                        format!("a result of {size} bytes is over the limit of the client"),
+                    )
+                    .policy(Policy::Bury),
+                ),
                 _ => Finish::Done { result: Some(result) },
             }
         }

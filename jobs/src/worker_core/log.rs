@@ -14,7 +14,7 @@ macro_rules! job_event {
     ($level:ident, $running:expr, $($field:tt)*) => {
         $level!(
             queue = $running.lease.queue(),
-            job = %$running.name,
+            job = $running.name.as_str(),
             id = %$running.lease.id().escape_ascii(),
             attempt = $running.lease.attempt(),
             $($field)*
@@ -52,6 +52,10 @@ pub(super) fn settled(running: &Running, settled: &Settled) {
         Settled::Cancelled => job_event!(info, running, duration_ms, "cancelled"),
         Settled::Lost => job_event!(warn, running, duration_ms, cancelled, "lost"),
     }
+}
+
+pub(super) fn refused(running: &Running, reason: &str) {
+    job_event!(warn, running, reason, "this worker cannot run the job");
 }
 
 pub(super) fn hung(running: &Running) {

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `core`, `task`, `finish`, `finishing` | what faces call |
 //! | `state` | the slots and their jobs, and the phase of the worker, behind one lock |
+//! | `phases` | the worker drains, stops, or is aborted |
 //! | `running` | a job in a slot: who settles it, why it is to stop, when something is to be done about it |
 //! | `fetcher`, `sources`, `ask_order` | lease for free slots, and complete in the same requests |
 //! | `admission` | from a lease to a job in a slot |
@@ -22,6 +23,7 @@ mod finish;
 mod finishing;
 mod log;
 mod options;
+mod phases;
 mod reason;
 mod running;
 mod schedules;
@@ -40,5 +42,4 @@ pub use self::finish::Finish;
 pub use self::options::{Deployment, Order, QueueOptions, WorkerOptions};
 pub use self::reason::Reason;
 pub use self::settlement::Settled;
-pub(crate) use self::shutdown::GRACE;
 pub use self::task::Task;

@@ -8,7 +8,9 @@ use leaseq::{Error, Result, Schedule};
 
 use crate::JobOptions;
 
-/// Longest lease and shortest lease of a worker's jobs.
+/// The grace period unless another one is given.
+const GRACE: Duration = Duration::from_secs(25);
+/// The shortest lease of a worker's jobs.
 const MIN_LEASE: Duration = Duration::from_millis(100);
 
 /// A queue of a worker.
@@ -84,6 +86,8 @@ pub struct WorkerOptions {
     pub lease: Duration,
     /// How long after its timeout a handler that still runs is [killed](crate::Task::killed). Default: 10 s.
     pub kill_after: Duration,
+    /// How long handlers may go on when the worker ends by itself because others hang. Default: 25 s.
+    pub grace: Duration,
     /// The worker drains if this many handlers run although they were killed, or one has for 10 minutes. Default:
     /// half of the slots.
     pub max_hung: Option<usize>,
@@ -108,6 +112,7 @@ impl Default for WorkerOptions {
             slots: default_slots(),
             lease: Duration::from_secs(30),
             kill_after: Duration::from_secs(10),
+            grace: GRACE,
             max_hung: None,
             burst: false,
             max_jobs: None,

@@ -84,15 +84,15 @@ pub(super) enum Settlement {
         delay: Duration,
         reason: &'static str,
     },
+    /// This worker cannot run it.
+    Refuse {
+        error: String,
+        delay: Duration,
+    },
+    /// No handler has seen it.
+    GiveBack,
     /// Another worker may have it.
     Abandon,
-}
-
-impl Settlement {
-    /// For a job that was not started.
-    pub(super) fn give_back() -> Settlement {
-        Settlement::Release { delay: Duration::ZERO, reason: "" }
-    }
 }
 
 /// What is known about a job when its task ends.
@@ -117,7 +117,9 @@ pub(super) fn decide(finish: Finish, facts: &Facts<'_>) -> Settlement {
         (Finish::Done { result }, _) => Settlement::Complete { result },
         (_, Some(Reason::Lost)) => Settlement::Abandon,
         // The queue ends a cancelled job with its lease.
-        (Finish::Cancelled | Finish::Snooze(_), Some(Reason::User)) => Settlement::give_back(),
+        (Finish::Cancelled | Finish::Snooze(_), Some(Reason::User)) => {
+            Settlement::Release { delay: Duration::ZERO, reason: "" }
+        }
         (Finish::Cancelled, Some(Reason::Timeout)) => fail(&timed_out(facts), facts),
         (Finish::Failed(error), Some(Reason::Timeout)) if error.wants() == Policy::Retry => {
             let timeout = timed_out(facts);
@@ -127,7 +129,11 @@ pub(super) fn decide(finish: Finish, facts: &Facts<'_>) -> Settlement {
         (Finish::Failed(error), Some(Reason::Shutdown)) if error.wants() == Policy::Retry => {
             interrupted(Duration::ZERO)
         }
-        (Finish::Cancelled, _) => interrupted(Duration::ZERO),
+        (Finish::Cancelled, Some(Reason::Shutdown)) => interrupted(Duration::ZERO),
+        // A face takes something else for a cancellation. Released, the job would run again at once, without end.
+        (Finish::Cancelled, None) => {
+            fail(&JobError::new("Cancelled", "the handler was not cancelled by the worker"), facts)
+        }
         (Finish::Failed(error), _) => fail(&error, facts),
         (Finish::Snooze(delay), _) => {
             Settlement::Release { delay: delay.min(MAX_DELAY), reason: SNOOZED }
@@ -190,7 +196,7 @@ pub(super) fn unhandled(error: String, facts: &Facts<'_>) -> Settlement {
     let longest = Duration::from_secs(1 << times.min(9)).min(UNHANDLED_DELAY);
     // Between a half and the whole of it: not all at once, and not at once.
     let spread = Retry::default().base(longest / 2).cap(longest / 2).delay(1);
-    Settlement::Release { delay: longest / 2 + spread, reason: UNHANDLED }
+    Settlement::Refuse { error, delay: longest / 2 + spread }
 }
 
 #[cfg(test)]
@@ -273,7 +279,10 @@ mod tests {
             assert!(error.starts_with("Timeout: the handler ran for more than 30s"), "{error}");
             assert!(delay <= BASE);
         }
-        assert_eq!(ends(cancelled, Reason::User), Settlement::give_back());
+        let given_back = Settlement::Release { delay: Duration::ZERO, reason: "" };
+        assert_eq!(ends(cancelled, Reason::User), given_back);
+        let (error, _) = retried(decided(cancelled(), |_| {}));
+        assert_eq!(error, "Cancelled: the handler was not cancelled by the worker");
         retried(ends(failed, Reason::User));
         let done: fn() -> Finish = || Finish::Done { result: None };
         for reason in [Reason::User, Reason::Timeout, Reason::Shutdown, Reason::Lost] {
@@ -304,19 +313,20 @@ mod tests {
         };
         for (count, longest) in [(0, 1), (1, 2), (5, 32), (9, 300), (1_000, 300)] {
             let longest = Duration::from_secs(longest);
-            let Settlement::Release { delay, reason: UNHANDLED } = bounced(count, longest) else {
-                panic!("it is not released")
+            let Settlement::Refuse { delay, .. } = bounced(count, longest) else {
+                panic!("it is not refused")
             };
             assert!(delay >= longest / 2 && delay <= longest, "{delay:?} after {count}");
         }
         let almost = UNHANDLED_FOR - Duration::from_millis(1);
-        assert!(matches!(bounced(300, almost), Settlement::Release { .. }));
+        assert!(matches!(bounced(300, almost), Settlement::Refuse { .. }));
         let dead = Settlement::Bury { error: "no_handler: x".into() };
         assert_eq!(bounced(300, UNHANDLED_FOR), dead);
         let invalid = Finish::InvalidArgs("missing field `to`".into());
-        let Settlement::Release { delay, reason } = decided(invalid, |_| {}) else {
-            panic!("it is not released")
+        let Settlement::Refuse { delay, error } = decided(invalid, |_| {}) else {
+            panic!("it is not refused")
         };
-        assert!(reason == UNHANDLED && delay <= Duration::from_secs(1));
+        assert_eq!(error, "invalid_args: missing field `to`");
+        assert!(delay <= Duration::from_secs(1));
     }
 }

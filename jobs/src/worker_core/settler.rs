@@ -10,16 +10,39 @@ use leaseq::{
 use super::log;
 use super::reason::Reason;
 use super::running::Running;
-use super::settlement::{Settled, Settlement};
+use super::settlement::{Settled, Settlement, UNHANDLED};
 use super::state::{Finished, Phase, Shared};
 
 /// The longest pause between two attempts to reach the server.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
+impl Shared {
+    /// Settles a task that its caller has claimed. Completions go with the next request for jobs, as long as there is one.
+    pub(super) fn settle(self: &Arc<Self>, finished: Finished) {
+        let mut state = self.lock();
+        if state.phase == Phase::Aborted {
+            drop(state);
+            finished.running.set_ended();
+            return;
+        }
+        if let Some(at) = finished.running.stop_timer() {
+            state.timers.remove(&(at, finished.running.id));
+        }
+        let is_completion = matches!(finished.settlement, Settlement::Complete { .. });
+        if !is_completion || state.phase != Phase::Leasing {
+            drop(state);
+            return spawn(self, finished);
+        }
+        state.finished.push(finished);
+        drop(state);
+        self.fetch.notify_one();
+    }
+}
+
 /// Settles a job in the background.
 pub(super) fn spawn(shared: &Arc<Shared>, finished: Finished) {
-    let shared = shared.clone();
-    tokio::spawn(async move {
+    let (shared, runtime) = (shared.clone(), shared.runtime.clone());
+    runtime.spawn(async move {
         let settled = settle(&shared, &finished).await;
         shared.end(finished, settled);
     });
@@ -80,6 +103,16 @@ async fn call(
                 Some(Reason::User) => Settled::Cancelled,
                 _ => Settled::Released { delay: *delay },
             })
+        }
+        Settlement::Refuse { error, delay } => {
+            let options = ReleaseOptions::new().delay(*delay).reason(UNHANDLED);
+            queue.release_with(lease, options).await?;
+            log::refused(running, error);
+            Ok(Settled::Released { delay: *delay })
+        }
+        Settlement::GiveBack => {
+            queue.release_with(lease, ReleaseOptions::new().unseen()).await?;
+            Ok(Settled::Released { delay: Duration::ZERO })
         }
         Settlement::Abandon => Ok(Settled::Lost),
     }

@@ -6,6 +6,7 @@
 //! | after the grace period | the handlers that still run are cancelled |
 //! | 3 s later | those that still run are killed |
 //! | 0.2 s later | the jobs of the last ones are released, or failed if they hang, if the process ends with the worker |
+//! | 1 s later at most | the queue has answered |
 //!
 //! As soon as no handler runs, the worker has ended.
 
@@ -20,8 +21,6 @@ use super::running::Claim;
 use super::settlement::decide_at_exit;
 use super::state::{Finished, Phase, Shared};
 
-/// The grace period unless another one is given.
-pub(crate) const GRACE: Duration = Duration::from_secs(25);
 /// A longer grace period is cut to this.
 const MAX_GRACE: Duration = Duration::from_secs(30 * 86_400);
 /// From the cancellation of handlers to their end by force.
@@ -30,7 +29,7 @@ const KILL_AFTER: Duration = Duration::from_secs(3);
 const KILLING: Duration = Duration::from_millis(200);
 /// How long the jobs of the last handlers may take to settle. All in all it takes less than 30 s, after which
 /// Kubernetes kills.
-const SETTLING: Duration = Duration::from_millis(1500);
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// Begins the end, or shortens the grace period.
 pub(super) fn drain(shared: &Arc<Shared>, grace: Duration, reason: ExitReason) {
@@ -62,15 +61,16 @@ async fn end(shared: Arc<Shared>) {
     until_idle(&shared, KILLING).await;
     if shared.options.owns_process {
         take_over(&shared);
-        until_idle(&shared, SETTLING).await;
     }
+    until_idle(&shared, SETTLING).await;
     shared.stop();
 }
 
 /// Settles the jobs of handlers that cannot be stopped: they end with the process.
-fn take_over(shared: &Shared) {
+fn take_over(shared: &Arc<Shared>) {
     for running in shared.tasks() {
         if running.take_over() == Claim::Own {
+            shared.lock().gave_up = true;
             let settlement = decide_at_exit(running.is_overdue(), &running.facts());
             shared.settle(Finished { running, settlement, reply: None });
         }

@@ -2,7 +2,8 @@
 //!
 //! A queue that has given less than it was asked for is empty. While a slot is free, one call that leases waits on it.
 //! Together these calls wait for no more jobs than there are free slots, except that each waits for at least one: with
-//! fewer free slots than queues, the worker may obtain more leases than it has slots for, which it gives back at once.
+//! fewer free slots than queues, or when slots are taken meanwhile, the worker may obtain more leases than it has slots
+//! for, which it gives back at once.
 
 use std::future::poll_fn;
 use std::pin::Pin;

@@ -12,7 +12,6 @@ use tokio::sync::{Notify, oneshot};
 use super::exit::{Exit, ExitReason};
 use super::log;
 use super::options::WorkerOptions;
-use super::reason::Reason;
 use super::running::Running;
 use super::settlement::{Settled, Settlement};
 
@@ -78,6 +77,12 @@ pub(super) struct State {
     /// How many tasks have ended.
     pub(super) ended: u64,
     pub(super) hung: usize,
+    /// How many tasks the fetcher is completing: their handlers have ended.
+    pub(super) completing: usize,
+    /// How many handlers ran when the worker was aborted.
+    pub(super) aborted: usize,
+    /// The jobs of handlers that still run were settled.
+    pub(super) gave_up: bool,
     /// The end of the grace period, once it has begun.
     pub(super) cancel_at: Option<Instant>,
     next_id: u64,
@@ -101,7 +106,7 @@ impl State {
     }
 
     /// The worker ends if it leases nothing more and nothing runs. True if it has ended by that.
-    fn end_if_idle(&mut self, options: &WorkerOptions) -> bool {
+    pub(super) fn end_if_idle(&mut self, options: &WorkerOptions) -> bool {
         let spent = self.phase == Phase::Leasing && self.is_spent(options);
         let over = self.tasks.is_empty() && (self.phase == Phase::Draining || spent);
         if over {
@@ -111,6 +116,11 @@ impl State {
             }
         }
         over
+    }
+
+    /// Whether one more task may be started.
+    pub(super) fn has_room(&self, options: &WorkerOptions) -> bool {
+        self.tasks.len() < options.slots + self.completing && !self.is_spent(options)
     }
 
     pub(super) fn new_id(&mut self) -> u64 {
@@ -139,6 +149,9 @@ impl Shared {
                 started: 0,
                 ended: 0,
                 hung: 0,
+                completing: 0,
+                aborted: 0,
+                gave_up: false,
                 cancel_at: None,
                 next_id: 0,
             }),
@@ -191,40 +204,11 @@ impl Shared {
         free.min(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    /// The next task to start, or the end; `None`: neither.
-    pub(super) fn pop(&self) -> Option<Popped> {
-        let mut state = self.lock();
-        if let Some(running) = state.ready.pop_front() {
-            let due = running.start(&self.options);
-            self.set_timer(&mut state, due, running.id);
-            drop(state);
-            log::started(&running);
-            return Some(Popped::Start(running));
-        }
-        (state.phase >= Phase::Stopped).then_some(Popped::End)
-    }
-
     pub(super) fn set_timer(&self, state: &mut State, at: Instant, id: u64) {
         state.timers.insert((at, id));
         if state.timers_wake.is_none_or(|wake| at < wake) {
             self.timer.notify_one();
         }
-    }
-
-    /// Queues the settlement of a task that its caller has claimed.
-    pub(super) fn settle(&self, finished: Finished) {
-        let mut state = self.lock();
-        if state.phase == Phase::Aborted {
-            drop(state);
-            finished.running.set_ended();
-            return;
-        }
-        if let Some(at) = finished.running.stop_timer() {
-            state.timers.remove(&(at, finished.running.id));
-        }
-        state.finished.push(finished);
-        drop(state);
-        self.fetch.notify_one();
     }
 
     /// A task was settled: its slot is free.
@@ -251,67 +235,7 @@ impl Shared {
         }
     }
 
-    /// Leases nothing more. Releases what waits to be started.
-    pub(super) fn stop_leasing(&self, reason: ExitReason) {
-        let mut state = self.lock();
-        if state.phase != Phase::Leasing {
-            return;
-        }
-        state.phase = Phase::Draining;
-        state.reason = reason;
-        for running in std::mem::take(&mut state.ready) {
-            running.claim();
-            let settlement = Settlement::give_back();
-            state.started -= 1;
-            state.finished.push(Finished { running, settlement, reply: None });
-        }
-        state.end_if_idle(&self.options);
-        drop(state);
-        self.wake_all();
-    }
-
-    /// A burst has found nothing more to lease: it ends if nothing runs either.
-    pub(super) fn end_burst(&self) {
-        let mut state = self.lock();
-        if state.phase == Phase::Leasing && state.tasks.is_empty() {
-            state.phase = Phase::Stopped;
-            state.reason = ExitReason::Idle;
-            drop(state);
-            self.wake_all();
-        }
-    }
-
-    /// The worker has ended, whatever still runs.
-    pub(super) fn stop(&self) {
-        let mut state = self.lock();
-        state.phase = state.phase.max(Phase::Stopped);
-        drop(state);
-        self.wake_all();
-    }
-
-    /// Ends at once: nothing that happens from now on is reported to the queue, and nobody extends the leases of
-    /// handlers that have returned. Does nothing if the worker has ended.
-    pub(super) fn abort(&self, reason: ExitReason, error: Option<Error>) {
-        let mut state = self.lock();
-        if state.phase >= Phase::Stopped {
-            return;
-        }
-        state.phase = Phase::Aborted;
-        state.reason = reason;
-        state.error = error;
-        let tasks = std::mem::take(&mut state.tasks);
-        state.ready.clear();
-        let finished = std::mem::take(&mut state.finished);
-        drop(state);
-        finished.iter().for_each(|finished| finished.running.set_ended());
-        for running in tasks.values() {
-            running.cancel(Reason::Shutdown);
-            running.kill();
-        }
-        self.wake_all();
-    }
-
-    fn wake_all(&self) {
+    pub(super) fn wake_all(&self) {
         self.fetch.notify_one();
         self.timer.notify_one();
         self.starts.notify_waiters();
@@ -338,7 +262,8 @@ impl Shared {
         Exit {
             reason: state.reason,
             started: state.started,
-            running: state.tasks.len(),
+            running: state.tasks.len() + state.aborted,
+            gave_up: state.gave_up,
             error: state.error.clone(),
         }
     }

@@ -1,13 +1,15 @@
 //! Timeouts of tasks, and watching them for cancellations and lost leases.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
 
 use super::exit::ExitReason;
 use super::log;
 use super::reason::Reason;
 use super::running::{Running, Stage};
-use super::shutdown::{self, GRACE};
+use super::shutdown;
 use super::state::Shared;
 
 /// Ends with the worker and the last task.
@@ -56,37 +58,46 @@ fn act(shared: &Arc<Shared>, running: &Arc<Running>, now: Instant) {
         if let Some(at) = again {
             shared.set_timer(&mut state, at, running.id);
         }
+        if stage == Some(Stage::Cancel) {
+            running.cancel(Reason::Timeout);
+        }
         stage
     };
     match stage {
-        Some(Stage::Watch) => _ = tokio::spawn(watch(running.clone())),
-        Some(Stage::Cancel) => running.cancel(Reason::Timeout),
+        Some(Stage::Watch) => {
+            _ = tokio::spawn(watch(running.clone(), shared.options.kill_after));
+        }
         Some(Stage::Kill) => running.kill(),
         Some(Stage::CountHung) => {
             let hung = shared.count_hung(running);
             log::hung(running);
             if hung >= shared.options.hung_limit() {
-                shutdown::drain(shared, GRACE, ExitReason::Hung);
+                shutdown::drain(shared, shared.options.grace, ExitReason::Hung);
             }
         }
-        Some(Stage::GiveUp) => shutdown::drain(shared, GRACE, ExitReason::Hung),
-        Some(Stage::Nothing) | None => {}
+        Some(Stage::GiveUp) => shutdown::drain(shared, shared.options.grace, ExitReason::Hung),
+        Some(Stage::Cancel | Stage::Nothing) | None => {}
     }
 }
 
-/// Cancels the task when somebody has cancelled its job, or when its lease is lost.
-async fn watch(running: Arc<Running>) {
+/// Cancels the task when somebody has cancelled its job, or when its lease is lost, and kills it later.
+async fn watch(running: Arc<Running>, kill_after: Duration) {
+    let lease = &running.lease;
     let watched = async {
-        tokio::select! {
-            cancelled = running.lease.cancelled() => {
-                if cancelled {
-                    running.cancel(Reason::User);
-                }
+        let cancelled = tokio::select! {
+            cancelled = lease.cancelled() => cancelled,
+            () = lease.lost() => false,
+        };
+        if cancelled {
+            running.cancel(Reason::User);
+            if timeout(kill_after, lease.lost()).await.is_err() {
+                running.kill();
             }
-            () = running.lease.lost() => {}
         }
-        running.lease.lost().await;
+        lease.lost().await;
         running.cancel(Reason::Lost);
+        tokio::time::sleep(kill_after).await;
+        running.kill();
     };
     tokio::select! {
         () = watched => {}

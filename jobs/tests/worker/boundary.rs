@@ -97,7 +97,7 @@ async fn a_result_that_is_too_large_fails_only_its_job(bench: Bench) {
     let result = vec![b' '; leaseq::options::DEFAULT_MAX_DATA + 1];
     let first = core.finish(&tasks[0], Finish::Done { result: Some(result.into()) });
     let second = core.finish(&tasks[1], done(&json!("ok")));
-    assert!(matches!(soon(first).await.unwrap(), Settled::Retried { .. }));
+    assert!(matches!(soon(first).await.unwrap(), Settled::Dead { .. }));
     assert_eq!(soon(second).await.unwrap(), Settled::Completed);
     assert_eq!(small.result::<String>(PATIENCE).await.unwrap(), "ok");
     assert!(bench.get(&large).await.last_error.starts_with("ResultTooLarge"));

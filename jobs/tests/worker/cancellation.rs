@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use leaseq::{Outcome, State};
 use leaseq_jobs::{Finish, JobError, Reason, Settled};
+use leaseq_test_support::eventually;
 
-use crate::support::{Bench, PATIENCE, on_every_engine, soon, start};
+use crate::support::{Bench, Echo, PATIENCE, on_every_engine, soon, start};
 
 on_every_engine!(
     a_cancellation_arrives_while_all_slots_are_busy,
     a_job_that_succeeds_although_it_is_cancelled_is_completed,
     a_lost_lease_cancels_the_task,
+    a_handler_that_ignores_its_cancellation_is_dropped,
 );
 
 async fn a_cancellation_arrives_while_all_slots_are_busy(bench: Bench) {
@@ -51,4 +53,20 @@ async fn a_lost_lease_cancels_the_task(bench: Bench) {
     assert_eq!(soon(task.cancelled()).await, Reason::Lost);
     let failed = Finish::Failed(JobError::new("Late", ""));
     assert_eq!(soon(core.finish(&task, failed)).await.unwrap(), Settled::Lost);
+}
+
+async fn a_handler_that_ignores_its_cancellation_is_dropped(bench: Bench) {
+    let job = bench.add("a").await;
+    let worker = bench
+        .worker()
+        .kill_after(Duration::from_millis(100))
+        .handle(|_: Echo, _| std::future::pending::<Result<(), JobError>>());
+    let cancelled = async {
+        let running = async || job.queue().counts().await.unwrap().leased == 1;
+        assert!(eventually(PATIENCE, running).await, "it runs");
+        assert!(job.cancel().await.unwrap());
+        assert_eq!(job.outcome(PATIENCE).await.unwrap(), Some(Outcome::Cancelled));
+    };
+    let exit = soon(worker.grace(PATIENCE).run_until(cancelled)).await.unwrap();
+    assert_eq!((exit.started, exit.running), (1, 0));
 }

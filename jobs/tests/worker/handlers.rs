@@ -98,10 +98,12 @@ async fn middleware_surrounds_the_handler(bench: Bench) {
 
 async fn events_are_reported(bench: Bench) {
     bench.add("a").await;
-    let (seen, hook) = (Seen::default(), Seen::default());
+    let hook = Seen::default();
     let hooked = hook.clone();
     let worker = bench
         .worker()
+        // It disturbs nobody.
+        .on_event(|_| panic!("a faulty hook"))
         .on_event(move |event| match event {
             Event::Started(job) => hooked.push(format!("started {}", job.attempt())),
             Event::Ended(_, settled, _) => hooked.push(settled.as_str()),
@@ -115,7 +117,6 @@ async fn events_are_reported(bench: Bench) {
         });
     worker.run_until_idle().await.unwrap();
     assert_eq!(hook.take(), ["started 1", "retried", "started 2", "completed"]);
-    assert!(seen.take().is_empty());
 }
 
 async fn progress_is_stored(bench: Bench) {

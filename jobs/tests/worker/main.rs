@@ -16,4 +16,5 @@ mod retries;
 mod schedules;
 mod shutdown;
 mod signals;
+mod slots;
 mod timeouts;
