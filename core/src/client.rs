@@ -155,6 +155,12 @@ impl Client {
         self.0.queues().len()
     }
 
+    /// What all its calls share, unless it is closed.
+    pub(crate) fn open_context(&self) -> Result<&Arc<Context>> {
+        self.0.context.check_open()?;
+        Ok(&self.0.context)
+    }
+
     #[cfg(test)]
     pub(crate) fn context(&self) -> &Arc<Context> {
         &self.0.context

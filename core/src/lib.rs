@@ -48,6 +48,7 @@ mod doctor;
 mod engine;
 mod error;
 pub mod fork;
+mod histogram;
 mod item;
 mod keep_alive;
 mod known;
@@ -63,6 +64,7 @@ mod queue_advice;
 mod random;
 mod rate;
 mod redact;
+mod registry;
 mod schedule;
 mod serialize;
 mod settings;
@@ -81,6 +83,7 @@ pub use clean::{Damage, DeepClean, DeepReport, LightReport};
 pub use client::{Client, url_from_env};
 pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
+pub use histogram::Histogram;
 pub use item::{
     Counts, Cursor, Ending, EndingKind, Item, ItemInfo, ItemRef, KeyInfo, Outcome, Page, Releases,
     Revision, State, Totals,
@@ -97,6 +100,10 @@ pub use query_options::{GetOptions, ListOptions, OutcomeOptions};
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
 pub use rate::Rate;
 pub use redact::redact_url;
+pub use registry::{
+    Beat, BeatReply, RunningItem, WorkerAction, WorkerCommand, WorkerId, WorkerInfo,
+    WorkersOptions, WorkersPage,
+};
 pub use schedule::{Missed, PutSchedule, Schedule, ScheduleInfo, ScheduleRule, SyncedSchedules};
 pub use settings::{PauseOptions, Settings, SettingsChange};
 // For the bindings, which gather the adds of several callers.

@@ -29,6 +29,12 @@ impl QueueName {
         QueueName("(all queues)".into())
     }
 
+    /// No queue can have this name: it stands for the registry of workers where a name is needed.
+    #[cfg(feature = "redis")]
+    pub(crate) fn registry() -> Self {
+        QueueName("(workers)".into())
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -100,6 +100,10 @@ operations! {
         calls ["schedules"];
     SwapSchedule "swap_schedule" Step roles [Producer, Worker, Cleaner, Operator]
         calls ["put_schedule", "sync_schedules", "remove_schedule", "pause_schedule", "resume_schedule", "run_now"];
+    Beat "beat" Repeatable roles [Worker] calls [];
+    ReadWorkers "read_workers" Repeatable roles [Monitor, Operator] calls [];
+    CommandWorker "command_worker" Repeatable roles [Operator] calls [];
+    SetQuiet "set_quiet" Repeatable roles [Operator] calls [];
     Counts "counts" Repeatable roles [Cleaner, Monitor, Operator]
         calls ["counts", "queue_len", "processing"];
     Get "get" Repeatable roles [Monitor, Operator] calls ["get", "get_many"];

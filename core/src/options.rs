@@ -79,6 +79,24 @@ pub const MAX_UNIQUE: usize = 512;
 pub const MAX_REASON: usize = 128;
 /// Longest progress of an item, in bytes.
 pub const MAX_PROGRESS: usize = 1_024;
+/// How often a worker beats.
+pub const BEAT_INTERVAL: Duration = Duration::from_secs(10);
+/// How long after its last beat a worker is still listed.
+pub const WORKER_LIFE: Duration = Duration::from_secs(30);
+/// How long a command waits for its worker.
+pub const COMMAND_LIFE: Duration = Duration::from_secs(300);
+/// The most commands that wait for one worker.
+pub const MAX_WORKER_COMMANDS: usize = 100;
+/// The most names of workers that are quiet.
+pub const MAX_QUIET_WORKERS: usize = 10_000;
+/// Longest name, instance, host, language and version of a worker, in bytes.
+pub const MAX_WORKER_TEXT: usize = 128;
+/// The most queues and the most running items that a beat may name, each.
+pub const MAX_BEAT_ENTRIES: usize = 1_000;
+/// The most that a beat may take as it is stored, in bytes: 256 KiB.
+pub const MAX_BEAT: usize = 256 << 10;
+/// The most workers that one call looks at.
+pub const MAX_WORKERS_PAGE: usize = 200;
 /// The most replicas that [`ConnectOptions::replicas`] and [`Fsync::Replicas`] may name.
 pub const MAX_REPLICAS: u32 = 10;
 /// Limit of the data in one request, in bytes: 16 MiB, or a single larger item.

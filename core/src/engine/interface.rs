@@ -12,6 +12,9 @@ use super::values::{
     Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId,
     Revise, Target, Token, Turn,
 };
+use super::workers::{
+    BeatAnswer, StoredBeat, StoredCommand, StoredName, StoredWorkers, WhichWorkers,
+};
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
@@ -250,6 +253,18 @@ pub(crate) trait Engine: Send + Sync + 'static {
         swap: &Swap,
         request_id: &RequestId,
     ) -> Result<Swapped>;
+
+    /// Writes what a worker says of itself, and returns what it shall do.
+    async fn beat(&self, beat: &StoredBeat) -> Result<BeatAnswer>;
+
+    async fn read_workers(&self, which: &WhichWorkers) -> Result<StoredWorkers>;
+
+    /// Gives a worker a command. False: there is none whose last beat is recent. A repetition with the same number
+    /// changes nothing. `Invalid` if the worker has as many commands as it may have.
+    async fn command_worker(&self, worker: &StoredName, command: &StoredCommand) -> Result<bool>;
+
+    /// Makes the workers of a name quiet, or no longer. `Invalid` if as many names are quiet as may be.
+    async fn set_quiet(&self, name: &str, quiet: bool) -> Result<()>;
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts>;
 

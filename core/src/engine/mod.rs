@@ -10,6 +10,7 @@ mod schedules;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
 mod values;
+mod workers;
 
 pub(crate) use self::connect::connect;
 pub(crate) use self::generation::Generation;
@@ -21,4 +22,7 @@ pub(crate) use self::values::{
     EndingReport, Endings, Extend, Fail, Found, KeyLimit, LeaseRequest, LeaseStatus, Leased,
     LeasedItem, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Target, Token,
     Turn,
+};
+pub(crate) use self::workers::{
+    BeatAnswer, StoredBeat, StoredCommand, StoredName, StoredWorker, StoredWorkers, WhichWorkers,
 };

@@ -587,6 +587,21 @@ async fn scheduling(stage: &mut Stage) {
     assert!(queue.check().await.unwrap().is_sound());
 }
 
+/// A full page of workers, each with commands, and as many that are gone as a beat deletes.
+async fn registering(stage: &mut Stage) {
+    let client = &stage.client;
+    let workers: Vec<_> = (0..200).map(|i| leaseq::WorkerId::new(format!("w{i}"))).collect();
+    for worker in &workers {
+        client.beat(&leaseq::Beat::new(worker.clone())).await.unwrap();
+        assert!(client.command_worker(worker, &leaseq::WorkerAction::Stop).await.unwrap());
+    }
+    let page = client.workers(leaseq::WorkersOptions::new().limit(200)).await.unwrap();
+    assert_eq!(page.workers.len(), 200);
+    client.quiet_worker("w1").await.unwrap();
+    stage.bench.advance(secs(3_600));
+    client.beat(&leaseq::Beat::new(workers[0].clone())).await.unwrap();
+}
+
 #[tokio::test]
 async fn no_script_calls_the_server_more_than_a_thousand_times() {
     let redis = Redis::start_counting();
@@ -610,6 +625,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     auditing(&mut stage).await;
     scheduling(&mut stage).await;
     limiting_keys(&mut stage).await;
+    registering(&mut stage).await;
     put_back(&mut stage);
     let mut most = BTreeMap::new();
     for (name, _) in leaseq::testing::scripts() {

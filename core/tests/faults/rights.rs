@@ -107,6 +107,16 @@ async fn the_rights_of_a_role_are_sufficient() {
     operates.revise(b"a", leaseq::Revision::new().data("new")).await.unwrap();
     assert!(operates.remove(short.id()).await.unwrap());
     assert_eq!(operates.purge(State::Leased).await.unwrap(), 2);
+    let id = leaseq::WorkerId::new("w");
+    worker.beat(&leaseq::Beat::new(id.clone())).await.unwrap();
+    operator.quiet_worker("w").await.unwrap();
+    assert!(operator.command_worker(&id, &leaseq::WorkerAction::Stop).await.unwrap());
+    for sees in [&monitor, &operator] {
+        let page = sees.workers(leaseq::WorkersOptions::new()).await.unwrap();
+        assert!(page.workers[0].quiet && page.workers[0].commands.len() == 1);
+    }
+    operator.resume_worker("w").await.unwrap();
+    worker.leave(&id).await.unwrap();
     // Waiting for ends, and looking.
     adds.add_item(leaseq::Item::new("o").with_id("o")).await.unwrap();
     let outcome = leaseq::OutcomeOptions::new();

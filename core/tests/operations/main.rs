@@ -47,3 +47,4 @@ mod tending;
 mod together;
 mod unique;
 mod waiting;
+mod workers;

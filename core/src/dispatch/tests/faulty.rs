@@ -10,9 +10,10 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
-    Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release,
-    RequestId, Revise, Schedules, Swap, Swapped, Target, Token, Turn, WhichSchedules,
+    Awaited, BeatAnswer, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace,
+    Endings, Engine, Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes,
+    Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
+    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichSchedules, WhichWorkers,
 };
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -392,6 +393,22 @@ impl Engine for Faulty {
         request_id: &RequestId,
     ) -> Result<Swapped> {
         self.engine.swap_schedule(queue, swap, request_id).await
+    }
+
+    async fn beat(&self, beat: &StoredBeat) -> Result<BeatAnswer> {
+        self.engine.beat(beat).await
+    }
+
+    async fn read_workers(&self, which: &WhichWorkers) -> Result<StoredWorkers> {
+        self.engine.read_workers(which).await
+    }
+
+    async fn command_worker(&self, worker: &StoredName, command: &StoredCommand) -> Result<bool> {
+        self.engine.command_worker(worker, command).await
+    }
+
+    async fn set_quiet(&self, name: &str, quiet: bool) -> Result<()> {
+        self.engine.set_quiet(name, quiet).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

@@ -55,9 +55,23 @@ const MORE_NAMES: [&str; ALL - PLAIN] = [
     "ticks",
 ];
 
+/// How many keys the registry of workers has.
+pub(super) const OF_WORKERS: usize = 5;
+
+/// The keys of the registry of workers, in the order of `scripts/parts/workers.lua`. One hash tag serves all workers
+/// of the namespace, so that the beat of a worker is one command, whatever queues it serves.
+const WORKER_NAMES: [&str; OF_WORKERS] = ["names", "beats", "bodies", "commands", "quiet"];
+
 impl Keys {
     pub(super) fn new(namespace: &str, queue: &QueueName) -> Self {
-        let name = |i| format!("{namespace}:{{{queue}}}:{}", Keys::short_name(i)).into_bytes();
+        let is_registry = *queue == QueueName::registry();
+        let name = |i: usize| {
+            let name = match WORKER_NAMES.get(i) {
+                Some(name) if is_registry => (*name).to_owned(),
+                _ => Keys::short_name(i),
+            };
+            format!("{namespace}:{{{queue}}}:{name}").into_bytes()
+        };
         let absent = format!("{namespace}:{{{queue}}}:absent").into_bytes();
         Keys {
             names: std::array::from_fn(name),

@@ -51,6 +51,7 @@ mod scripts;
 mod settings;
 mod settle;
 mod stored_id;
+mod workers;
 
 pub(crate) use self::redis_engine::RedisEngine;
 #[cfg(feature = "testing")]

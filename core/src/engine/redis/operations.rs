@@ -9,16 +9,17 @@ use bytes::Bytes;
 use super::redis_engine::RedisEngine;
 use super::{
     acl, add, admin, audit, cancel, doctor, due, key_limits, lease, list, open_queue, outcomes,
-    query, schedules, settings, settle,
+    query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
-    Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release,
-    RequestId, Revise, Schedules, Swap, Swapped, Target, Token, Turn, WhichSchedules,
+    Awaited, BeatAnswer, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace,
+    Endings, Engine, Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes,
+    Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
+    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichSchedules, WhichWorkers,
 };
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -279,6 +280,22 @@ impl Engine for RedisEngine {
         request_id: &RequestId,
     ) -> Result<Swapped> {
         schedules::swap_schedule(self, queue, swap, request_id).await
+    }
+
+    async fn beat(&self, beat: &StoredBeat) -> Result<BeatAnswer> {
+        workers::beat(self, beat).await
+    }
+
+    async fn read_workers(&self, which: &WhichWorkers) -> Result<StoredWorkers> {
+        workers::read(self, which).await
+    }
+
+    async fn command_worker(&self, worker: &StoredName, command: &StoredCommand) -> Result<bool> {
+        workers::command(self, worker, command).await
+    }
+
+    async fn set_quiet(&self, name: &str, quiet: bool) -> Result<()> {
+        workers::set_quiet(self, name, quiet).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

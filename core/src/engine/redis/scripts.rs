@@ -250,6 +250,11 @@ scripts! {
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "large" "record" "without_key"
         "details" "delivery" "moves" "has_passed" "unique" "id_matches"];
     MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
+    // These are about the registry of workers, not the keys of a queue.
+    Beat "beat" drains for [Beat] parts ["keys_of_workers" "now" "day" "workers"];
+    CommandWorker "command_worker" drains for [CommandWorker] parts ["keys_of_workers" "now" "workers"];
+    SetQuiet "set_quiet" drains for [SetQuiet] parts ["keys_of_workers" "now"];
+    ReadWorkers "read_workers" reads for [ReadWorkers] parts ["keys_of_workers" "now" "large" "workers"];
     // It is about the list of queues, not the keys of one.
     Register "register" drains for [OpenQueue Add Audit SetPaused Configure SwapSchedule DropQueue] parts [];
     PutBack "put_back" drains for [Wait WaitDue] parts [];

@@ -61,6 +61,7 @@ mod tests;
 mod unique;
 mod wal_probe;
 mod wal_watcher;
+mod workers;
 mod writer_lock;
 
 pub(crate) use self::engine::SqliteEngine;

@@ -11,16 +11,17 @@ use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
     add, admin, cancel, change, clean, dropped, keys, list, maintenance, outcomes, progress, query,
-    schedules, settings, settle,
+    schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Engine,
-    Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release,
-    RequestId, Revise, Schedules, Swap, Swapped, Target, Token, Turn, WhichSchedules,
+    Awaited, BeatAnswer, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace,
+    Endings, Engine, Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes,
+    Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
+    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichSchedules, WhichWorkers,
 };
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -340,6 +341,30 @@ impl Engine for SqliteEngine {
         // An item was added, or one will be earlier than waiting calls know.
         executor.notifier().changed(queue);
         Ok(swapped)
+    }
+
+    async fn beat(&self, beat: &StoredBeat) -> Result<BeatAnswer> {
+        let beat = beat.clone();
+        self.executor()?.run(true, self.until(), move |db| workers::beat(db, &beat)).await
+    }
+
+    async fn read_workers(&self, which: &WhichWorkers) -> Result<StoredWorkers> {
+        let which = which.clone();
+        self.read(move |db| workers::read(db, &which)).await
+    }
+
+    async fn command_worker(&self, worker: &StoredName, command: &StoredCommand) -> Result<bool> {
+        let (worker, command) = (worker.clone(), command.clone());
+        self.executor()?
+            .run(true, self.until(), move |db| workers::command(db, &worker, &command))
+            .await
+    }
+
+    async fn set_quiet(&self, name: &str, quiet: bool) -> Result<()> {
+        let name = name.to_owned();
+        self.executor()?
+            .run(true, self.until(), move |db| workers::set_quiet(db, &name, quiet))
+            .await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

@@ -215,6 +215,36 @@ CREATE TABLE schedule (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX schedule_due ON schedule (queue, due) WHERE due IS NOT NULL;
 
+-- Workers that have beaten.
+--   expires   when the worker is no longer listed
+--   body      what it said of itself, which the engine does not read
+CREATE TABLE worker (
+    worker   INTEGER PRIMARY KEY,
+    name     TEXT NOT NULL,
+    instance TEXT NOT NULL,
+    expires  INTEGER NOT NULL,
+    body     BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX worker_name ON worker (name, instance);
+CREATE INDEX worker_expires ON worker (expires);
+
+-- The commands that workers have not acknowledged.
+--   number   chosen by who gave it
+--   body     what it is, which the engine does not read
+CREATE TABLE worker_command (
+    worker  INTEGER NOT NULL,
+    number  INTEGER NOT NULL,
+    expires INTEGER NOT NULL,
+    body    BLOB NOT NULL,
+    PRIMARY KEY (worker, number)
+) STRICT, WITHOUT ROWID;
+
+-- The names of workers that take nothing, and since when.
+CREATE TABLE quiet_worker (
+    name  TEXT PRIMARY KEY,
+    since INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- When a queue was last cleaned deeply, and until when a cleaner has the turn.
 CREATE TABLE deep_turn (
     queue    INTEGER PRIMARY KEY,
