@@ -6,7 +6,7 @@ C_LEASEQ := -I$(CURDIR)/build/c/include -L$(CURDIR)/build/c/lib -lleaseq -Wl,-rp
 
 PREFIX := /usr/local
 # The header is as its generator writes it.
-C_SOURCES := $(filter-out %/leaseq.h,$(wildcard bindings-c/*/*.[ch] bindings-c/*/*.[ch]pp \
+C_SOURCES := $(filter-out %/leaseq.h,$(wildcard jobs/tests/*/*.c bindings-c/*/*.[ch] bindings-c/*/*.[ch]pp \
 	bindings-c/*/*/*.[ch] integration-tests/clock/*.c integration-tests/testees/c/*.[ch]))
 
 DEMO_WORKERS += 'c=$(CURDIR)/build/c/demo_worker'

@@ -40,6 +40,7 @@
 
 #![forbid(unsafe_code)]
 
+mod children;
 mod envelope;
 mod error;
 mod job;
@@ -49,6 +50,7 @@ mod worker;
 mod worker_core;
 
 pub use async_trait::async_trait;
+pub use children::Children;
 pub use error::{JobError, Policy};
 pub use job::{DEFAULT_TIMEOUT, Job, JobOptions};
 pub use producer::{EnqueueMiddleware, EnqueueNext, JobRef, NewJob, Producer, ResultError};

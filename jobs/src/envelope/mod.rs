@@ -12,5 +12,5 @@ mod limits;
 mod read;
 mod write;
 
-pub(crate) use self::read::Envelope;
+pub(crate) use self::read::{Envelope, RetryRules};
 pub(crate) use self::write::{write, write_args};

@@ -11,7 +11,7 @@ use super::context::Context;
 use super::event::Event;
 use super::handler::Registered;
 use super::middleware::Middleware;
-use crate::{Deployment, Job, JobError, JobOptions, NewJob, Order, QueueOptions};
+use crate::{Children, Deployment, Job, JobError, JobOptions, NewJob, Order, QueueOptions};
 
 impl Worker {
     /// Leases from this queue. Of several, jobs are started by their weights, 1 to 1,000. Default: the queues of the
@@ -150,6 +150,13 @@ impl Worker {
         T: Serialize + 'static,
     {
         self.register(J::NAME, J::QUEUE, J::options(), Registered::blocking(handler))
+    }
+
+    /// Runs jobs in child processes instead of handlers of this process: one child for each slot. The children tell what
+    /// jobs they have handlers for, and from which queues. See `docs/isolation.md`.
+    pub fn children(mut self, children: Children) -> Self {
+        self.face.children = Some(children);
+        self
     }
 
     fn register(

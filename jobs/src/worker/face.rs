@@ -11,7 +11,7 @@ use super::context::{Context, States};
 use super::event::{Event, Hook};
 use super::handler::{Output, Registered, panicked};
 use super::middleware::{Middleware, Next};
-use crate::{Finish, JobError, Policy, Task};
+use crate::{Children, Finish, JobError, Policy, Task};
 
 /// The handlers, and everything around them.
 #[derive(Clone, Default)]
@@ -19,6 +19,8 @@ pub(super) struct Face {
     pub(super) handlers: HashMap<&'static str, Arc<Registered>>,
     /// Of the jobs that have handlers.
     pub(super) queues: Vec<&'static str>,
+    /// Instead of handlers.
+    pub(super) children: Option<Children>,
     pub(super) middleware: Vec<Arc<dyn Middleware>>,
     pub(super) hooks: Vec<Arc<Hook>>,
     states: Arc<States>,
@@ -40,14 +42,25 @@ impl Face {
 
     /// Runs the handler of a task, and reports how it ended.
     pub(super) async fn run(self: Arc<Self>, task: Task) {
-        let context = Context::new(task, self.states.clone());
-        self.notify(&Event::Started(&context));
+        let context = self.start(task);
         let begun = Instant::now();
         let finish = self.call(&context).await;
+        self.end(&context, finish, begun).await;
+    }
+
+    /// Tells the hooks that a handler starts.
+    pub(super) fn start(&self, task: Task) -> Context {
+        let context = Context::new(task, self.states.clone());
+        self.notify(&Event::Started(&context));
+        context
+    }
+
+    /// Reports how a handler that began then has ended.
+    pub(super) async fn end(&self, context: &Context, finish: Finish, begun: Instant) {
         let elapsed = begun.elapsed();
-        // It is finished once, here.
+        // It is finished once.
         if let Ok(settled) = context.task().finish(finish).await {
-            self.notify(&Event::Ended(&context, &settled, elapsed));
+            self.notify(&Event::Ended(context, &settled, elapsed));
         }
     }
 

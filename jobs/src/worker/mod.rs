@@ -5,6 +5,7 @@ mod context;
 mod event;
 mod face;
 mod handler;
+mod in_children;
 mod inline;
 mod middleware;
 mod run;

@@ -11,8 +11,10 @@ use tracing::{error, info};
 
 use super::Worker;
 use super::face::Face;
+use super::in_children::{self, Slot};
 use super::signals::Signals;
-use crate::{Exit, ExitReason, JobStart, QueueOptions, WorkerCore, WorkerOptions};
+use crate::children::{Child, Pool};
+use crate::{Children, Exit, ExitReason, JobStart, QueueOptions, WorkerCore, WorkerOptions};
 
 /// How long the client may take to finish its requests when the process ends.
 const CLOSING: Duration = Duration::from_millis(300);
@@ -84,8 +86,13 @@ impl Worker {
         if let Some(mistake) = &self.mistake {
             return Err(mistake.clone());
         }
+        let mut queues: Vec<String> = self.face.queues.iter().map(|name| (*name).into()).collect();
+        let children = match &self.face.children {
+            Some(children) => Some(self.start_children(children, &mut options, &mut queues).await?),
+            None => None,
+        };
         if options.queues.is_empty() {
-            options.queues = self.face.queues.iter().map(|name| QueueOptions::new(*name)).collect();
+            options.queues = queues.into_iter().map(QueueOptions::new).collect();
         }
         let signals = match signals {
             true => Some(Signals::listen().map_err(|error| {
@@ -95,7 +102,9 @@ impl Worker {
         };
         let (slots, owns_process) = (options.slots, options.owns_process);
         let handlers = TaskTracker::new();
-        let running = Running(Arc::new(WorkerCore::start(&self.client, options)?));
+        // Of the children, only the first is there.
+        let capacity = if children.is_some() { 1 } else { slots };
+        let running = Running(Arc::new(WorkerCore::start_with(&self.client, options, capacity)?));
         let core = &running.0;
         info!(slots, "the worker starts");
         let on_signals = async {
@@ -111,7 +120,14 @@ impl Worker {
             pending().await
         };
         // On a thread of the runtime, as the handlers: `run` is often called on another one.
-        let mut serving = tokio::spawn(serve(self.face.clone(), core.clone(), handlers.clone()));
+        let (face, core_too) = (Arc::new(self.face.clone()), core.clone());
+        let mut serving = match children {
+            None => tokio::spawn(serve(face, core_too, handlers.clone())),
+            Some((pool, first)) => {
+                let slot = Slot { face, core: core_too, pool, handlers: handlers.clone() };
+                tokio::spawn(in_children::serve(slot, slots, first))
+            }
+        };
         tokio::select! {
             biased;
             _ = &mut serving => {}
@@ -133,6 +149,28 @@ impl Worker {
     }
 }
 
+impl Worker {
+    /// Starts the first child, which tells what jobs there are and from which queues.
+    async fn start_children(
+        &self,
+        children: &Children,
+        options: &mut WorkerOptions,
+        queues: &mut Vec<String>,
+    ) -> Result<(Arc<Pool>, Child)> {
+        if !self.face.handlers.is_empty() {
+            return Err(Error::invalid("a worker with handlers and children"));
+        }
+        let (pool, first, jobs) = Pool::start_first(children.clone()).await?;
+        for (name, declared) in jobs {
+            if !queues.iter().any(|queue| queue == declared.queue()) {
+                queues.push(declared.queue().to_owned());
+            }
+            options.jobs.insert(name, declared.options());
+        }
+        Ok((Arc::new(pool), first))
+    }
+}
+
 /// Aborts the worker when `run` is dropped.
 struct Running(Arc<WorkerCore>);
 
@@ -143,8 +181,7 @@ impl Drop for Running {
 }
 
 /// Runs a task for each job.
-async fn serve(face: Face, core: Arc<WorkerCore>, handlers: TaskTracker) {
-    let face = Arc::new(face);
+async fn serve(face: Arc<Face>, core: Arc<WorkerCore>, handlers: TaskTracker) {
     while let JobStart::Start(task) = core.next().await {
         handlers.spawn(face.clone().run(task));
     }

@@ -10,7 +10,7 @@ use super::fetcher::Fetcher;
 use super::finish::Finish;
 use super::options::WorkerOptions;
 use super::settlement::Settled;
-use super::state::{Popped, Shared};
+use super::state::{Phase, Popped, Shared};
 use super::task::Task;
 use super::{schedules, shutdown, timers};
 
@@ -41,7 +41,17 @@ impl WorkerCore {
     /// # Errors
     /// `Invalid` for an option outside its limits, `Closed` if the client is closed.
     pub fn start(client: &Client, options: WorkerOptions) -> Result<WorkerCore> {
-        let shared = Shared::new(client, options)?;
+        let capacity = options.slots;
+        WorkerCore::start_with(client, options, capacity)
+    }
+
+    /// Starts to lease for so many slots; for the others [when they are open](WorkerCore::open_slot).
+    pub(crate) fn start_with(
+        client: &Client,
+        options: WorkerOptions,
+        capacity: usize,
+    ) -> Result<WorkerCore> {
+        let shared = Shared::new(client, options, capacity)?;
         let (fetcher, client) = (Fetcher::new(shared.clone()), client.clone());
         let schedules = shared.clone();
         tokio::spawn(async move {
@@ -91,6 +101,21 @@ impl WorkerCore {
     /// returned or the process has ended.
     pub fn abort(&self) {
         self.shared.abort(ExitReason::Aborted, None);
+    }
+
+    /// One slot more can be used.
+    pub(crate) fn open_slot(&self) {
+        self.shared.open_slot();
+    }
+
+    /// One slot less can be used: what would run in it has ended.
+    pub(crate) fn close_slot(&self) {
+        self.shared.close_slot();
+    }
+
+    /// Returns when the worker has ended.
+    pub(crate) async fn ended(&self) {
+        self.shared.until_phase(Phase::Stopped).await;
     }
 
     /// How the worker has ended, for the exit status of the process.

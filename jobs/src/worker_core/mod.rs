@@ -6,6 +6,7 @@
 //! | `core`, `task`, `finish`, `finishing` | what faces call |
 //! | `state` | the slots and their jobs, and the phase of the worker, behind one lock |
 //! | `phases` | the worker drains, stops, or is aborted |
+//! | `capacity` | how many of the slots can be used |
 //! | `running` | a job in a slot: who settles it, why it is to stop, when something is to be done about it |
 //! | `fetcher`, `sources`, `ask_order` | lease for free slots, and complete in the same requests |
 //! | `admission` | from a lease to a job in a slot |
@@ -16,6 +17,7 @@
 
 mod admission;
 mod ask_order;
+mod capacity;
 mod core;
 mod exit;
 mod fetcher;

@@ -83,6 +83,8 @@ pub(super) struct State {
     pub(super) aborted: usize,
     /// The jobs of handlers that still run were settled.
     pub(super) gave_up: bool,
+    /// How many slots can be used now.
+    pub(super) capacity: usize,
     /// The end of the grace period, once it has begun.
     pub(super) cancel_at: Option<Instant>,
     next_id: u64,
@@ -120,7 +122,7 @@ impl State {
 
     /// Whether one more task may be started.
     pub(super) fn has_room(&self, options: &WorkerOptions) -> bool {
-        self.tasks.len() < options.slots + self.completing && !self.is_spent(options)
+        self.tasks.len() < self.capacity + self.completing && !self.is_spent(options)
     }
 
     pub(super) fn new_id(&mut self) -> u64 {
@@ -130,7 +132,11 @@ impl State {
 }
 
 impl Shared {
-    pub(super) fn new(client: &Client, options: WorkerOptions) -> Result<Arc<Shared>> {
+    pub(super) fn new(
+        client: &Client,
+        options: WorkerOptions,
+        capacity: usize,
+    ) -> Result<Arc<Shared>> {
         options.validate()?;
         let queues = options.queues.iter().map(|queue| client.queue(&queue.name));
         let runtime = Handle::try_current()
@@ -152,6 +158,7 @@ impl Shared {
                 completing: 0,
                 aborted: 0,
                 gave_up: false,
+                capacity,
                 cancel_at: None,
                 next_id: 0,
             }),
@@ -198,7 +205,7 @@ impl Shared {
         if state.phase != Phase::Leasing {
             return 0;
         }
-        let free = (self.options.slots + settling).saturating_sub(state.tasks.len());
+        let free = (state.capacity + settling).saturating_sub(state.tasks.len());
         let most = self.options.max_jobs.unwrap_or(u64::MAX);
         let left = most.saturating_sub(state.started);
         free.min(usize::try_from(left).unwrap_or(usize::MAX))

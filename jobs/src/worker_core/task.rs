@@ -109,7 +109,12 @@ impl Task {
 
     /// When it is killed.
     pub fn hard_deadline(&self) -> Instant {
-        self.soft_deadline() + self.shared.options.kill_after
+        self.soft_deadline() + self.kill_after()
+    }
+
+    /// How long a cancelled handler may go on.
+    pub(crate) fn kill_after(&self) -> Duration {
+        self.shared.options.kill_after
     }
 
     /// Returns when the handler is to stop, and why. It should then end with

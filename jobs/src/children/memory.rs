@@ -1,0 +1,28 @@
+//! What processes use of the memory, as Linux tells it. Elsewhere nothing is known.
+
+use std::fs;
+
+use rustix::process::Pid;
+
+/// The resident size of a process, in bytes; `None`: not known.
+pub(super) fn resident(pid: Pid) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_nonzero())).ok()?;
+    let pages: u64 = status.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+/// How many processes of this one's control group the system has killed for want of memory; `None`: not known.
+pub(super) fn oom_kills() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    // `0::/group` in version 2; `4:memory:/group` in version 1.
+    let file =
+        groups.lines().find_map(|line| match line.splitn(3, ':').collect::<Vec<_>>()[..] {
+            [_, "memory", group] => {
+                Some(format!("/sys/fs/cgroup/memory{group}/memory.oom_control"))
+            }
+            ["0", "", group] => Some(format!("/sys/fs/cgroup{group}/memory.events")),
+            _ => None,
+        })?;
+    let events = fs::read_to_string(file).ok()?;
+    events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
+}

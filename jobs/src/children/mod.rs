@@ -1,0 +1,26 @@
+//! Jobs in child processes: the worker holds leases and connections, and a child runs the handlers. A child is any
+//! program that speaks the protocol of `docs/child-protocol.md` over a socket.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `options` | what a worker is told about its children |
+//! | `message` | what is said, as JSON |
+//! | `process` | a process of the system: its group, its standard error, its end |
+//! | `obituary` | why a process has ended, for the error of its job |
+//! | `child` | a child that speaks the protocol: from its start to its end |
+//! | `job` | one job in a child |
+//! | `memory` | what a process uses |
+//! | `pool` | starts children, and waits after failures |
+
+mod child;
+mod job;
+mod memory;
+mod message;
+mod obituary;
+mod options;
+mod pool;
+mod process;
+
+pub(crate) use self::child::Child;
+pub use self::options::Children;
+pub(crate) use self::pool::Pool;

@@ -1,0 +1,131 @@
+//! Starting, replacing and ending children.
+
+use std::time::Duration;
+
+use leaseq_jobs::Children;
+use serde_json::json;
+
+use crate::support::{Bench, gone, pid_in, python, soon, until};
+
+#[tokio::test]
+async fn a_program_that_cannot_start_is_an_error() {
+    let bench = Bench::new().await;
+    let start = async |children: Children| {
+        let worker = leaseq_jobs::Worker::new(&bench.client).children(children);
+        worker.run_until_idle().await.unwrap_err().to_string()
+    };
+    let missing = start(Children::new("/nowhere/worker")).await;
+    assert!(
+        missing.contains("child \"/nowhere/worker\": it cannot be started: No such file"),
+        "{missing}"
+    );
+    let silent = start(Children::new("sh").args(["-c", "echo oh no >&2; exit 3"])).await;
+    assert!(silent.ends_with("it ended with status 3; its last line: oh no"), "{silent}");
+    let slow = Children::new("sleep").arg("600").start_timeout(Duration::from_millis(50));
+    assert!(start(slow).await.ends_with("it was not ready after 50ms"));
+    let other =
+        start(Children::new("sh").args(["-c", "printf '\\0\\0\\0\\2{}' >&0; sleep 600"])).await;
+    assert!(other.contains("what it says is no message"), "{other}");
+    let newer = r#"printf '\0\0\0\43{"type":"hello","version":2,"a":10}' >&0; sleep 600"#;
+    let newer = start(Children::new("sh").args(["-c", newer])).await;
+    assert!(newer.ends_with("it speaks version 2, this worker version 1"), "{newer}");
+    assert!(start(python().max_jobs(0)).await.contains("after 0 jobs"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_is_replaced_after_its_last_job() {
+    let bench = Bench::new().await;
+    let worker = bench.run(python().max_jobs(2));
+    let mut pids = Vec::new();
+    for _ in 0..5 {
+        let job = bench.add(json!([["pid"]])).await;
+        pids.push(bench.end_of(&job).await.unwrap().as_i64().unwrap());
+    }
+    assert_eq!((pids[0], pids[2]), (pids[1], pids[3]), "{pids:?}");
+    assert!(pids[0] != pids[2] && pids[2] != pids[4], "{pids:?}");
+    gone(pids[0] as i32).await;
+    worker.end().await;
+    gone(pids[4] as i32).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_that_has_grown_is_replaced() {
+    let bench = Bench::new().await;
+    let worker = bench.run(python().max_memory(100 << 20));
+    let mut pids = Vec::new();
+    for mebibytes in [1, 150, 1] {
+        let job = bench.add(json!([["leak", mebibytes]])).await;
+        pids.push(bench.end_of(&job).await.unwrap());
+    }
+    assert!(pids[0] == pids[1] && pids[1] != pids[2], "{pids:?}");
+    worker.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_idle_child_that_dies_is_replaced() {
+    let bench = Bench::new().await;
+    let worker = bench.run(python());
+    let pid = bench.end_of(&bench.add(json!([["pid"]])).await).await.unwrap().as_i64().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let job = bench.add(json!([["return", 1]])).await;
+    assert_eq!(bench.end_of(&job).await.unwrap(), 1);
+    let item = bench.get(&job).await;
+    assert_eq!(item.failures + item.expiries, 0);
+    worker.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_slot_has_a_child() {
+    let bench = Bench::new().await;
+    let worker = bench.run_with(python(), |worker| worker.slots(3));
+    let paths = [1, 2, 3].map(|n| bench.path(&n.to_string()));
+    for path in &paths {
+        bench.add(json!([["write", path], ["until_cancelled"]])).await;
+    }
+    for path in &paths {
+        pid_in(path).await;
+    }
+    let exit = worker.end().await;
+    assert_eq!((exit.started, exit.running), (3, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_of_killed_children_are_released_at_the_end_of_the_worker() {
+    let bench = Bench::new().await;
+    let worker = bench.run(python());
+    let path = bench.path("started");
+    let job = bench.add(json!([["write", path], ["block"]])).await;
+    let child = pid_in(&path).await;
+    soon(worker.end()).await;
+    assert!(!crate::support::runs(child));
+    let item = bench.get(&job).await;
+    assert_eq!(item.state, leaseq::State::Ready);
+    assert_eq!(item.failures + item.expiries, 0);
+}
+
+/// Children that fail to start after the first one do not stop the others, and are not started without end.
+#[tokio::test(flavor = "multi_thread")]
+async fn starts_that_fail_wait_longer_each_time() {
+    let bench = Bench::new().await;
+    let (log, once) = (bench.path("starts"), bench.path("once"));
+    let script = format!(
+        "echo . >> {log}; mkdir {once} 2>/dev/null || exit 1; exec python3 {child}",
+        log = log.display(),
+        once = once.display(),
+        child = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/child.py"),
+    );
+    let children = Children::new("sh").arg("-c").arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
+    let worker = bench.run_with(children, |worker| worker.slots(100));
+    let starts = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
+    until(|| (starts() >= 4).then_some(())).await;
+    let begun = std::time::Instant::now();
+    let first = bench.add(json!([["pid"]])).await;
+    bench.end_of(&first).await.unwrap();
+    until(|| (starts() >= 7).then_some(())).await;
+    // 0.1 s, 0.2 s, 0.4 s … between them, with one start under way for each processor.
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let seconds = begun.elapsed().as_secs_f64() + 1.0;
+    assert!((starts() as f64) < (seconds * 10.0).log2() + 3.0 + processors as f64, "{}", starts());
+    worker.end().await;
+}

@@ -1,0 +1,212 @@
+//! Workers with children as processes, which are killed, stopped and terminated: this test program, which runs the test
+//! [`process`].
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use leaseq::{Client, LeaseOptions, State};
+use leaseq_jobs::{JobRef, Producer, Worker};
+use leaseq_test_support::eventually;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{PATIENCE, Steps, forking, gone, pid_in, python};
+
+const URL: &str = "LEASEQ_TEST_WORKER_URL";
+const FORKS: &str = "LEASEQ_TEST_WORKER_FORKS";
+const LEASE: Duration = Duration::from_secs(1);
+
+/// Not a test, but the worker of the others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a process of other tests"]
+async fn process() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let client = Client::connect(&url).await.unwrap();
+    let children = if std::env::var(FORKS).is_ok() { forking() } else { python() };
+    let worker = Worker::new(&client).slots(1).lease(LEASE).children(children);
+    worker.grace(Duration::from_millis(200)).run_process().await
+}
+
+/// A worker process and its client.
+struct Process {
+    client: Client,
+    worker: Child,
+    folder: TempDir,
+}
+
+impl Process {
+    async fn start(forks: bool) -> Process {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "--ignored", "workers::process"]);
+        Process::start_as(command, forks).await
+    }
+
+    async fn start_as(mut command: Command, forks: bool) -> Process {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("queue.db").display());
+        let client = Client::connect(&url).await.unwrap();
+        command.env(URL, url).stdout(Stdio::null()).process_group(0);
+        if forks {
+            command.env(FORKS, "1");
+        }
+        let worker = command.spawn().unwrap();
+        Process { client, worker, folder }
+    }
+
+    /// Adds a job that runs until it is cancelled, or for ever. Returns it, and the process that runs it.
+    async fn runs(&self, step: &str) -> (JobRef, i32) {
+        let path = self.folder.path().join("pid");
+        let job = self.add(json!([["write", path], [step]])).await;
+        (job, pid_in(&path).await)
+    }
+
+    async fn add(&self, steps: Value) -> JobRef {
+        Producer::new(&self.client).enqueue(Steps { steps }).await.unwrap()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.worker), signal).unwrap();
+    }
+
+    /// Its exit status.
+    fn wait(&mut self) -> Option<i32> {
+        self.worker.wait().unwrap().code()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        _ = self.worker.kill();
+        _ = self.worker.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn children_end_with_their_worker_however_it_ends() {
+    for forks in [false, true] {
+        for step in ["block", "until_cancelled"] {
+            let mut process = Process::start(forks).await;
+            let (_, child) = process.runs(step).await;
+            process.signal(Signal::KILL);
+            process.wait();
+            gone(child).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_terminated_kills_and_then_releases() {
+    for forks in [false, true] {
+        let mut process = Process::start(forks).await;
+        let (job, child) = process.runs("block").await;
+        process.signal(Signal::TERM);
+        assert_eq!(process.wait(), Some(0));
+        assert!(!crate::support::runs(child));
+        let item = job.queue().get(job.id()).await.unwrap().unwrap();
+        assert_eq!((item.state, item.failures + item.expiries), (State::Ready, 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_whose_job_another_worker_has_is_killed() {
+    let mut process = Process::start(false).await;
+    let (job, child) = process.runs("block").await;
+    process.signal(Signal::STOP);
+    let lease = job
+        .queue()
+        .lease(LeaseOptions::new(PATIENCE).wait(PATIENCE))
+        .await
+        .unwrap()
+        .expect("the lease of the worker expires");
+    assert_eq!(lease.attempt(), 2);
+    assert!(crate::support::runs(child));
+    process.signal(Signal::CONT);
+    gone(child).await;
+    assert!(job.queue().complete(&lease).await.unwrap());
+    process.signal(Signal::TERM);
+    assert_eq!(process.wait(), Some(0));
+}
+
+/// For every job another child. Fewer than a day's worth, unless there is time.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_descriptor_no_thread_and_no_zombie_is_left() {
+    let jobs = 40 * std::env::var("LEASEQ_STRESS").map_or(1, |times| times.parse().unwrap());
+    let bench = crate::support::Bench::new().await;
+    let worker = bench.run(python().max_jobs(1));
+    let own = |folder: &str| std::fs::read_dir(format!("/proc/self/{folder}")).unwrap().count();
+    let mut first = None;
+    let mut last = 0;
+    for i in 0..jobs {
+        let step = if i % 2 == 0 { json!(["pid"]) } else { json!(["exit", 1]) };
+        let job = bench.add(json!([step])).await;
+        if let Ok(pid) = bench.end_of(&job).await {
+            last = pid.as_i64().unwrap() as i32;
+        }
+        if i == 5 {
+            first = Some((own("fd"), own("task")));
+        }
+    }
+    let (descriptors, threads) = first.unwrap();
+    // Other tests of this program run at the same time; a leak in each job would be more.
+    let slack = jobs / 2;
+    assert!(own("fd") < descriptors + slack, "{} descriptors, {descriptors} before", own("fd"));
+    assert!(own("task") < threads + slack, "{} threads, {threads} before", own("task"));
+    worker.end().await;
+    assert!(
+        eventually(PATIENCE, async || !std::fs::exists(format!("/proc/{last}")).unwrap()).await
+    );
+}
+
+/// Makes a control group with a limit, if this user may, and removes it.
+struct Group(std::path::PathBuf);
+
+impl Group {
+    fn with_limit(bytes: u64) -> Option<Group> {
+        let name = format!("leaseq-test-{}", std::process::id());
+        let groups =
+            [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+        groups.into_iter().find_map(|(root, limit)| {
+            let path = std::path::Path::new(root).join(&name);
+            std::fs::create_dir(&path).ok()?;
+            let group = Group(path);
+            std::fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+            Some(group)
+        })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_system_runs_out_of_memory() {
+    let Some(group) = Group::with_limit(200 << 20) else {
+        eprintln!("no control group with a limit can be made here: not tested");
+        return;
+    };
+    let mut command = Command::new("sh");
+    let join = r#"echo $$ > "$0/cgroup.procs" && exec "$@""#;
+    command.args(["-c", join]).arg(&group.0).arg(std::env::current_exe().unwrap());
+    command.args(["--exact", "--ignored", "workers::process"]);
+    let mut process = Process::start_as(command, false).await;
+    let job = process.add(json!([["allocate", 400]])).await;
+    let error = async || {
+        let item = job.queue().get(job.id()).await.unwrap().unwrap();
+        (item.state == State::Dead).then_some(item.last_error)
+    };
+    assert!(eventually(PATIENCE, async || error().await.is_some()).await);
+    let error = error().await.unwrap();
+    assert!(
+        error.starts_with(
+            "OutOfMemory: the child was killed by the system, which ran out of memory"
+        ),
+        "{error}"
+    );
+    process.signal(Signal::TERM);
+    process.wait();
+}
