@@ -68,6 +68,7 @@ mod registry;
 mod schedule;
 mod serialize;
 mod settings;
+mod settle_options;
 mod shared_adds;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
@@ -85,17 +86,15 @@ pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
 pub use histogram::Histogram;
 pub use item::{
-    Counts, Cursor, Ending, EndingKind, Item, ItemInfo, ItemRef, KeyInfo, Outcome, Page, Releases,
-    Revision, State, Totals,
+    Counts, Cursor, Ending, EndingKind, FollowUp, Item, ItemInfo, ItemRef, KeyInfo, On, Outcome,
+    Page, Releases, Revision, State, Totals, Trigger,
 };
 pub use lease::Lease;
 // For the cleaner, which checks names before it has a client.
 #[doc(hidden)]
 pub use name::QueueName;
 pub use name::QueueNames;
-pub use options::{
-    CompleteOptions, ConnectOptions, FailOptions, Fsync, KeepAlive, LeaseOptions, ReleaseOptions,
-};
+pub use options::{ConnectOptions, Fsync, KeepAlive, LeaseOptions};
 pub use query_options::{GetOptions, ListOptions, OutcomeOptions};
 pub use queue::{CompletedAndLeased, Hold, WorkQueue};
 pub use rate::Rate;
@@ -106,6 +105,7 @@ pub use registry::{
 };
 pub use schedule::{Missed, PutSchedule, Schedule, ScheduleInfo, ScheduleRule, SyncedSchedules};
 pub use settings::{PauseOptions, Settings, SettingsChange};
+pub use settle_options::{CompleteOptions, FailOptions, ReleaseOptions};
 // For the bindings, which gather the adds of several callers.
 #[doc(hidden)]
 pub use shared_adds::SharedAdds;

@@ -72,6 +72,7 @@ operations! {
     Lease "lease" Batch roles [Worker] calls ["lease", "lease_many"];
     Complete "complete" Batch roles [Worker] calls ["complete", "complete_many"];
     CompleteAndLease "complete_and_lease" Batch roles [Worker] calls ["complete_and_lease"];
+    Distribute "distribute" Repeatable roles [Worker, Cleaner, Operator] calls [];
     Extend "extend" Batch roles [Worker] calls ["extend", "extend_many"];
     SetProgress "set_progress" Batch roles [Worker] calls ["set_progress"];
     Release "release" Batch roles [Worker] calls ["release", "release_many"];

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use leaseq::{CompleteOptions, Item, Lease, WorkQueue};
+use leaseq::{CompleteOptions, FollowUp, Item, Lease, On, WorkQueue};
 
 use crate::server_time::{Side, Step};
 use crate::setup::{DATA, at_once};
@@ -20,10 +20,13 @@ pub(crate) enum Kind {
     Unique,
     /// Each has a key of its own, of 36 bytes, so none is held.
     Keyed,
+    /// Each adds one follow-up when it is completed, which stays.
+    Followed,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 4] = [Kind::Plain, Kind::Retained, Kind::Unique, Kind::Keyed];
+    pub(crate) const ALL: [Kind; 5] =
+        [Kind::Plain, Kind::Retained, Kind::Unique, Kind::Keyed, Kind::Followed];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -31,6 +34,7 @@ impl Kind {
             Kind::Retained => "retained with a result",
             Kind::Unique => "with a unique key",
             Kind::Keyed => "with a key",
+            Kind::Followed => "with a follow-up",
         }
     }
 
@@ -41,6 +45,7 @@ impl Kind {
             Kind::Retained => item.retain(HOUR),
             Kind::Unique => item.unique(uuid::Uuid::new_v4().to_string()),
             Kind::Keyed => item.key(uuid::Uuid::new_v4().to_string()),
+            Kind::Followed => item.follow_up(FollowUp::new(On::Completed, Item::new([b'x'; DATA]))),
         }
     }
 }
@@ -82,7 +87,7 @@ impl Side for Cycles {
                             let results = vec![Some(vec![b'r'; DATA].into()); self.size];
                             CompleteOptions::new().results(results)
                         }
-                        Kind::Plain | Kind::Unique | Kind::Keyed => CompleteOptions::new(),
+                        _ => CompleteOptions::new(),
                     };
                     let leases = &self.leased[batch];
                     let completed = self.queue.complete_many_with(leases, options).await.unwrap();
@@ -94,6 +99,7 @@ impl Side for Cycles {
 
     async fn is_done(&mut self) -> bool {
         let counts = self.queue.counts().await.unwrap();
-        (counts.ready, counts.leased) == (0, 0)
+        let added = if self.kind == Kind::Followed { self.size * self.items.len() } else { 0 };
+        (counts.ready, counts.leased) == (added as u64, 0)
     }
 }

@@ -80,7 +80,7 @@ impl Dispatch {
         let queue = QueueContext::new(context, queue);
         let by_id = |items: &mut Items, target: &Target| items.by_id(&target.id);
         let add = ItemOp::new(Kind::Add, |items, item: &Item| items.by_id(&item.id), send!(add))
-            .limited_by_bytes(|item| item.id.len() + item.data.len())
+            .limited_by_bytes(Item::size)
             .limited_to(|shared, earlier, call| shared.admits(earlier, call));
         let complete = ItemOp::new(Kind::Complete, Items::by_lease, send!(complete))
             .limited_by_bytes(Complete::bytes);
@@ -104,7 +104,8 @@ impl Dispatch {
             Kind::Fail,
             |items, lease: &Fail| items.by_id_and_token(&lease.id, lease.token),
             send!(fail),
-        );
+        )
+        .limited_by_bytes(Fail::sent);
         let remove = ItemOp::new(Kind::Remove, by_id, send!(remove));
         let requeue = ItemOp::new(Kind::Requeue, by_id, send!(requeue));
         let bury = |items: &mut Items, bury: &Bury| items.by_id(&bury.target.id);

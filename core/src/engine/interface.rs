@@ -79,6 +79,10 @@ pub(crate) trait Engine: Send + Sync + 'static {
         request_id: &RequestId,
     ) -> Result<CompleteAndLeaseReply>;
 
+    /// Adds follow-ups of items that have ended, in one bounded step. Whoever ends items does so at once; this is for what
+    /// is left. Returns whether more are left.
+    async fn distribute(&self, queue: &QueueName) -> Result<bool>;
+
     /// Returns the new deadlines in ms since 1970; `None`: lost.
     async fn extend(
         &self,

@@ -30,6 +30,8 @@ pub(crate) enum WhichSchedules {
 
 #[derive(Debug)]
 pub(crate) struct Schedules {
+    /// There are follow-ups to [add](crate::engine::Engine::distribute), if those that are due were wanted.
+    pub(crate) deferred: bool,
     /// Milliseconds since 1970 on the engine's clock.
     pub(crate) now_ms: u64,
     pub(crate) found: Vec<StoredSchedule>,

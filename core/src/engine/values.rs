@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::generation::Generation;
 use crate::Result;
-use crate::item::{Cursor, Due, History, ItemInfo, Outcome, State};
+use crate::item::{Cursor, Due, History, Item, ItemInfo, Outcome, State, Trigger, size_of_added};
 
 /// Names one execution of an operation, so that a retry gets the reply of the first execution.
 /// A lane has one operation in flight at a time; its numbers go up.
@@ -43,6 +43,8 @@ pub(crate) struct LeasedItem {
     pub(crate) id: Bytes,
     pub(crate) data: Bytes,
     pub(crate) added_with: Option<Arc<AddedWith>>,
+    /// The item that has added it by its end, if it wants to know.
+    pub(crate) trigger: Option<Trigger>,
     pub(crate) priority: u8,
     pub(crate) max_attempts: Option<u32>,
     pub(crate) failures: u32,
@@ -63,6 +65,8 @@ pub(crate) struct AddedWith {
     pub(crate) unique: Option<Bytes>,
     /// Every engine lets its client keep it.
     pub(crate) key: Option<Bytes>,
+    /// The name under which the engine has its follow-ups.
+    pub(crate) follow_ups: Option<Bytes>,
 }
 
 /// A limit for one key.
@@ -92,6 +96,8 @@ pub(crate) struct Complete {
     /// How long the item is retained, instead of what it was added with.
     pub(crate) retain_ms: Option<u64>,
     pub(crate) result: Option<Bytes>,
+    /// What is added if the call completes the item.
+    pub(crate) add: Arc<[Item]>,
     /// Length of the item's data.
     pub(crate) data_len: usize,
 }
@@ -100,7 +106,18 @@ impl Complete {
     /// How much of [`MAX_SHARED_BYTES`](crate::options::MAX_SHARED_BYTES) it takes. Retaining an item whose lease
     /// has expired may copy its data within the server, 16 MiB at most in a step.
     pub(crate) fn bytes(&self) -> usize {
-        self.result.as_ref().map_or(0, Bytes::len) + self.data_len / 16
+        self.sent() + self.data_len / 16
+    }
+
+    /// How many bytes are sent with it, and its data.
+    pub(crate) fn size(&self) -> usize {
+        self.data_len + self.sent()
+    }
+
+    /// How many bytes of results and items are sent with it.
+    pub(crate) fn sent(&self) -> usize {
+        self.result.as_ref().map_or(0, Bytes::len)
+            + self.add.iter().map(size_of_added).sum::<usize>()
     }
 }
 
@@ -142,6 +159,15 @@ pub(crate) struct Fail {
     /// The item is dead then, whatever its limit of attempts.
     pub(crate) dead: bool,
     pub(crate) error: String,
+    /// What is added if the call ends the item.
+    pub(crate) add: Arc<[Item]>,
+}
+
+impl Fail {
+    /// How many bytes of items are sent with it.
+    pub(crate) fn sent(&self) -> usize {
+        self.add.iter().map(size_of_added).sum()
+    }
 }
 
 /// An item that an operator names.

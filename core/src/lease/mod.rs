@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 pub(crate) use self::shared::{Completing, Shared};
 use crate::dispatch::Context;
 use crate::engine::{LeasedItem, Token};
-use crate::item::{Ending, Releases, read_json};
+use crate::item::{Ending, Releases, Trigger, read_json};
 use crate::name::QueueName;
 use crate::unix_time::from_ms;
 use crate::{Result, cancellation};
@@ -101,6 +101,11 @@ impl Lease {
     /// The item's [key](crate::Item::key), if it has one.
     pub fn key(&self) -> Option<&[u8]> {
         self.item.added_with.as_ref()?.key.as_deref()
+    }
+
+    /// The item whose end has added this one, if this is a follow-up that asked for it. `None`: it is not.
+    pub fn trigger(&self) -> Option<&Trigger> {
+        self.item.trigger.as_ref()
     }
 
     /// 0 to 9.

@@ -44,7 +44,7 @@ impl WorkQueue {
         let mut added = Vec::with_capacity(items.len());
         let (mut chunk, mut bytes) = (Vec::new(), 0);
         for item in items {
-            let size = item.id.len() + item.data.len();
+            let size = item.size();
             if !chunk.is_empty() && (chunk.len() == MAX_BATCH || bytes + size > MAX_BATCH_BYTES) {
                 added.extend(self.dispatch.add.call(std::mem::take(&mut chunk), until).await?);
                 until = self.dispatch.context.until();

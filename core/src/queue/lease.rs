@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::settle::chunks;
 use super::work_queue::WorkQueue;
 use crate::dispatch::LeaseParams;
+use crate::engine::Complete;
 use crate::lease::{Completing, Lease, Shared};
-use crate::options::{CompleteOptions, LeaseOptions, MAX_BATCH};
+use crate::options::{LeaseOptions, MAX_BATCH};
+use crate::settle_options::CompleteOptions;
 use crate::{Error, Result, keep_alive};
 
 impl WorkQueue {
@@ -71,7 +73,7 @@ impl WorkQueue {
         let duration_ms = check(count, &options)?;
         let leases = self.own(leases)?;
         let completes = self.completes(&leases, &complete)?;
-        let last = chunks(&completes).pop().map_or(0, |chunk| chunk.start);
+        let last = chunks(&completes, Complete::size).pop().map_or(0, |chunk| chunk.start);
         let (before, last) = leases.split_at(last);
         let (completes_before, last_completes) = completes.split_at(before.len());
         let each_says = |error: Error| {

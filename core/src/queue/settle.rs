@@ -3,17 +3,14 @@
 use std::ops::Range;
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::work_queue::{WorkQueue, only};
 use crate::engine::{Complete, Extend, Fail, Release};
 use crate::item::State;
 use crate::lease::{Completing, Lease, local_deadline};
-use crate::options::{
-    CompleteOptions, FailOptions, MAX_BATCH, MAX_BATCH_BYTES, MAX_ERROR_TEXT, ReleaseOptions,
-    check_lease,
-};
+use crate::options::{MAX_BATCH, MAX_BATCH_BYTES, MAX_ERROR_TEXT, check_lease};
+use crate::settle_options::{CompleteOptions, FailOptions, ReleaseOptions};
 use crate::unix_time::from_ms;
 use crate::{Error, Result};
 
@@ -77,7 +74,7 @@ impl WorkQueue {
     ) -> Result<Vec<bool>> {
         let mut until = self.dispatch.open().await?;
         let mut completed = Vec::with_capacity(leases.len());
-        for chunk in chunks(completes) {
+        for chunk in chunks(completes, Complete::size) {
             let (leases, completes) = (&leases[chunk.clone()], completes[chunk].to_vec());
             let begun = Completing::begin(leases.iter().map(|lease| lease.shared.clone()));
             let answers = begun.end(self.dispatch.complete.call(completes, until).await)?;
@@ -254,20 +251,24 @@ impl WorkQueue {
         failures: impl IntoIterator<Item = (&'a Lease, &'a str)>,
         options: FailOptions,
     ) -> Result<Vec<Result<State>>> {
-        let delay_ms = options.validate()?;
         let (leases, errors): (Vec<&Lease>, Vec<&str>) = failures.into_iter().unzip();
+        let delay_ms = options.validate(leases.len(), self.dispatch.context.max_data)?;
         let leases = self.own(leases)?;
+        let mut adds = options.adds.iter().map(|items| items.clone().into());
         let mut until = self.dispatch.open().await?;
         let mut failed = Vec::with_capacity(leases.len());
-        for (chunk, errors) in leases.chunks(MAX_BATCH).zip(errors.chunks(MAX_BATCH)) {
-            let call = chunk.iter().zip(errors).map(|(lease, error)| Fail {
-                token: lease.token(),
-                id: lease.item.id.clone(),
-                delay_ms,
-                dead: options.dead,
-                error: cut(error, MAX_ERROR_TEXT).to_owned(),
-            });
-            let fail = self.dispatch.fail.call(call.collect(), until);
+        let fails = leases.iter().zip(errors).map(|(lease, error)| Fail {
+            token: lease.token(),
+            id: lease.item.id.clone(),
+            delay_ms,
+            dead: options.dead,
+            add: adds.next().unwrap_or_default(),
+            error: cut(error, MAX_ERROR_TEXT).to_owned(),
+        });
+        let fails: Vec<Fail> = fails.collect();
+        for chunk in chunks(&fails, Fail::sent) {
+            let (chunk, call) = (&leases[chunk.clone()], fails[chunk].to_vec());
+            let fail = self.dispatch.fail.call(call, until);
             let answers = self.after_progress(chunk, until, fail).await?;
             until = self.dispatch.context.until();
             failed.extend(chunk.iter().zip(answers).map(|(lease, state)| {
@@ -287,6 +288,7 @@ impl WorkQueue {
     ) -> Result<Vec<Complete>> {
         let retain_ms = options.validate(leases.len(), self.dispatch.context.max_data)?;
         let mut results = options.results.iter().cloned();
+        let mut adds = options.adds.iter().map(|items| items.clone().into());
         let complete = |lease: &&Lease| Complete {
             token: lease.token(),
             id: lease.item.id.clone(),
@@ -294,6 +296,7 @@ impl WorkQueue {
             added_with: lease.item.added_with.clone(),
             retain_ms,
             result: results.next().flatten(),
+            add: adds.next().unwrap_or_default(),
             data_len: lease.item.data.len(),
         };
         Ok(leases.iter().map(complete).collect())
@@ -315,19 +318,18 @@ impl WorkQueue {
     }
 }
 
-/// The parts of a call that are one step each: at most 1,000 items, and 16 MiB of results and of the items' data.
-pub(super) fn chunks(completes: &[Complete]) -> Vec<Range<usize>> {
-    let size = |one: &Complete| one.data_len + one.result.as_ref().map_or(0, Bytes::len);
+/// Splits a batch into requests, by the sizes of what they send and may copy.
+pub(super) fn chunks<T>(batch: &[T], size: impl Fn(&T) -> usize) -> Vec<Range<usize>> {
     let (mut chunks, mut from, mut bytes) = (Vec::new(), 0, 0);
-    for (i, complete) in completes.iter().enumerate() {
-        if i > from && (i - from == MAX_BATCH || bytes + size(complete) > MAX_BATCH_BYTES) {
+    for (i, one) in batch.iter().enumerate() {
+        if i > from && (i - from == MAX_BATCH || bytes + size(one) > MAX_BATCH_BYTES) {
             chunks.push(from..i);
             (from, bytes) = (i, 0);
         }
-        bytes += size(complete);
+        bytes += size(one);
     }
-    if from < completes.len() {
-        chunks.push(from..completes.len());
+    if from < batch.len() {
+        chunks.push(from..batch.len());
     }
     chunks
 }

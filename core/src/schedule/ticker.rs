@@ -40,6 +40,9 @@ pub(crate) async fn tick_due(queue: &QueueContext) -> Result<Option<Duration>> {
     let engine = &queue.context.engine;
     for _ in 0..ROUNDS {
         let read = engine.read_schedules(&queue.queue, &WhichSchedules::Due).await?;
+        if read.deferred && engine.distribute(&queue.queue).await? {
+            continue;
+        }
         if read.found.is_empty() {
             let next = read.next_ms.map(|at| at.saturating_sub(read.now_ms));
             return Ok(next.map(Duration::from_millis));

@@ -122,6 +122,9 @@ impl Schedule {
         if self.item.due_at.is_some() {
             return Err(Error::invalid("the item is due at a time of its own"));
         }
+        if !self.item.follow_ups.is_empty() {
+            return Err(Error::invalid("the item of a schedule has follow-ups"));
+        }
         self.item.validate(max_data)
     }
 }

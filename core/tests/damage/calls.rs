@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ::redis::cmd;
 use leaseq::{
-    CompleteOptions, FailOptions, GetOptions, Lease, LeaseOptions, Missed, OutcomeOptions,
-    Revision, Schedule, ScheduleRule, SettingsChange, State, WorkQueue,
+    CompleteOptions, FailOptions, FollowUp, GetOptions, Lease, LeaseOptions, Missed, On,
+    OutcomeOptions, Revision, Schedule, ScheduleRule, SettingsChange, State, WorkQueue,
 };
 use leaseq_test_support::eventually;
 
@@ -602,6 +602,40 @@ async fn registering(stage: &mut Stage) {
     client.beat(&leaseq::Beat::new(workers[0].clone())).await.unwrap();
 }
 
+/// Ends of 1,000 items, each with 16 follow-ups, and with items that the call adds.
+async fn following(stage: &mut Stage) {
+    let queue = stage.queue("follow-ups");
+    let followed = |n: usize| {
+        let follow_up =
+            |k| FollowUp::new(On::Ended, item(format!("{n}-{k}")).unique(format!("{n}-{k}")));
+        let item = item(n.to_string()).key("k").unique(n.to_string());
+        (0..16).fold(item, |item, k| item.follow_up(follow_up(k).with_trigger()))
+    };
+    queue.set_key_limits([("k", Some(1_000))]).await.unwrap();
+    for round in 0..3 {
+        let items = (0..1_000).map(|n| followed(n).replace().expires_in(secs(60)));
+        assert_eq!(queue.add_items(items).await.unwrap(), [true; 1_000]);
+        let leases = lease(&queue, 1_000, secs(30)).await;
+        let adds = (0..1_000).map(|n| vec![item(format!("added {n}"))]);
+        match round {
+            0 => drop(
+                queue.complete_many_with(&leases, CompleteOptions::new().adds(adds)).await.unwrap(),
+            ),
+            1 => {
+                let failures = leases.iter().map(|lease| (lease, "no"));
+                queue.fail_many_with(failures, FailOptions::new().dead().adds(adds)).await.unwrap();
+            }
+            _ => drop(queue.remove_many((0..1_000).map(|n| n.to_string())).await.unwrap()),
+        }
+        while queue.counts().await.unwrap().ready > 0 {
+            let leases = lease(&queue, 1_000, secs(30)).await;
+            queue.complete_many(&leases).await.unwrap();
+            queue.light_clean().await.unwrap();
+        }
+    }
+    assert!(queue.check().await.unwrap().is_sound());
+}
+
 #[tokio::test]
 async fn no_script_calls_the_server_more_than_a_thousand_times() {
     let redis = Redis::start_counting();
@@ -624,6 +658,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     looking(&mut stage).await;
     auditing(&mut stage).await;
     scheduling(&mut stage).await;
+    following(&mut stage).await;
     limiting_keys(&mut stage).await;
     registering(&mut stage).await;
     put_back(&mut stage);

@@ -10,6 +10,7 @@ mod broken;
 mod damage;
 mod extended;
 mod fixtures;
+mod follow_ups;
 mod keys;
 mod scenarios;
 mod schedules;

@@ -17,6 +17,7 @@ mod complete_and_lease;
 mod drop;
 mod drop_on_redis;
 mod expires;
+mod follow_ups;
 mod format;
 mod get_many;
 mod key_lines;

@@ -187,6 +187,10 @@ impl Engine for Faulty {
         Ok(done)
     }
 
+    async fn distribute(&self, queue: &QueueName) -> Result<bool> {
+        self.engine.distribute(queue).await
+    }
+
     async fn extend(
         &self,
         queue: &QueueName,

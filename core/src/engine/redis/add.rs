@@ -4,18 +4,19 @@ use std::collections::HashSet;
 
 use redis::Cmd;
 
+use super::follow_ups::{Packed, pack_follow_ups};
 use super::keys::{ALL, UP_TO_READY};
 use super::number;
-use super::record::write_record;
+use super::record::{TriggerPlace, delay, write_record};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
 use super::stored_id::{StoredId, store_id};
 use crate::Result;
 use crate::engine::RequestId;
-use crate::item::{Due, Item};
+use crate::item::Item;
 use crate::name::QueueName;
-use crate::options::{MAX_DELAY, ms};
+use crate::options::ms;
 
 pub(super) async fn add(
     engine: &RedisEngine,
@@ -64,13 +65,17 @@ pub(super) fn fill(
         command.arg(&**id);
     }
     let mut record = Vec::new();
-    for (id, item) in ids.iter().zip(items) {
-        write_record(&mut record, id, item);
+    let mut follow_ups = Vec::new();
+    for (i, (id, item)) in ids.iter().zip(items).enumerate() {
+        let packed = pack_follow_ups(item);
+        let name = packed.as_ref().map(|packed| &packed.name);
+        write_record(&mut record, id, item, name, TriggerPlace::None);
         command.arg(&*record);
+        follow_ups.extend(packed.map(|packed| (i + 1, packed)));
     }
     add_options(command, items);
     if extended {
-        add_more_options(command, items);
+        add_more_options(command, items, &follow_ups);
     }
 }
 
@@ -87,10 +92,11 @@ fn add_options(command: &mut Cmd, items: &[&Item]) {
 /// Whether the item has options that make a queue extended, or that only extended queues know.
 fn has_more_options(item: &Item) -> bool {
     let has_key = item.unique.is_some() || item.key.is_some();
-    has_key || item.replace || !item.retain.is_zero() || item.expires_in.is_some()
+    let has_more = has_key || !item.follow_ups.is_empty();
+    has_more || item.replace || !item.retain.is_zero() || item.expires_in.is_some()
 }
 
-fn add_more_options(command: &mut Cmd, items: &[&Item]) {
+fn add_more_options(command: &mut Cmd, items: &[&Item], follow_ups: &[(usize, Packed)]) {
     let more = |item: &Item| {
         let expires_in = item.expires_in.map_or(0, ms);
         (ms(item.unique_for), u8::from(item.replace), expires_in)
@@ -103,6 +109,10 @@ fn add_more_options(command: &mut Cmd, items: &[&Item]) {
         let (unique_for, replace, expires_in) = more(item);
         command.arg(i + 1).arg(unique_for).arg(replace).arg(expires_in);
     }
+    command.arg(follow_ups.len());
+    for (i, packed) in follow_ups {
+        command.arg(i).arg(&packed.name[..]).arg(&*packed.bytes);
+    }
     let keys = || items.iter().enumerate().filter_map(|(i, item)| Some((i, item.unique.as_ref()?)));
     let count = keys().count();
     let mut seen = HashSet::with_capacity(count);
@@ -114,15 +124,5 @@ fn add_more_options(command: &mut Cmd, items: &[&Item]) {
             command.arg(i + 1);
         }
         command.arg(&**key);
-    }
-}
-
-/// As the script reads it: a delay, or a time, which is more than the longest delay.
-pub(super) fn delay(due: Due) -> u64 {
-    match due {
-        Due::After(ms) => ms,
-        Due::At(time) if u128::from(time) > MAX_DELAY.as_millis() => time,
-        // It has passed, whatever the server's clock says.
-        Due::At(_) => 0,
     }
 }

@@ -10,7 +10,7 @@ use super::keys::ALL;
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::stored_id::store_id;
-use super::{acl, add, names, number, reply};
+use super::{acl, follow_ups, names, number, record, reply};
 use crate::Result;
 use crate::clean::LightReport;
 use crate::engine::{Bury, RequestId, Revise, Target};
@@ -28,7 +28,8 @@ pub(super) async fn remove(
 ) -> Result<Vec<bool>> {
     let fill = |command: &mut Cmd| name_items(command, items.iter());
     let reply = engine.run(queue, Script::Remove, ALL, request_id, fill).await?;
-    reply::bools(&reply::text(reply)?, items.len())
+    let digits = follow_ups::added(engine, queue, reply::text(reply)?).await;
+    reply::bools(&digits, items.len())
 }
 
 pub(super) async fn requeue(
@@ -39,7 +40,7 @@ pub(super) async fn requeue(
 ) -> Result<Vec<Option<bool>>> {
     let fill = |command: &mut Cmd| name_items(command, items.iter());
     let reply = engine.run(queue, Script::Requeue, ALL, request_id, fill).await?;
-    answers(&reply::text(reply)?, items.len())
+    answers(&follow_ups::added(engine, queue, reply::text(reply)?).await, items.len())
 }
 
 pub(super) async fn bury(
@@ -57,7 +58,7 @@ pub(super) async fn bury(
             }
         })
         .await?;
-    answers(&reply::text(reply)?, items.len())
+    answers(&follow_ups::added(engine, queue, reply::text(reply)?).await, items.len())
 }
 
 pub(super) async fn revise(
@@ -74,7 +75,7 @@ pub(super) async fn revise(
                 let data = item.data.as_ref().map(|data| [b"=", &**data].concat());
                 command.arg(data.unwrap_or_default());
                 or_unchanged(command, item.priority);
-                or_unchanged(command, item.due.map(add::delay));
+                or_unchanged(command, item.due.map(record::delay));
                 or_unchanged(command, item.max_attempts);
             }
         })
@@ -124,7 +125,8 @@ pub(super) async fn purge(
             command.arg(state.as_str()).arg(limit);
         })
         .await?;
-    let [removed, seen] = reply::numbers(&reply::text(reply)?)?;
+    let numbers = follow_ups::added(engine, queue, reply::text(reply)?).await;
+    let [removed, seen] = reply::numbers(&numbers)?;
     Ok((removed, seen))
 }
 

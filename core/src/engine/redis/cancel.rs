@@ -4,7 +4,7 @@ use super::admin::{answers, name_items};
 use super::keys::ALL;
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
-use super::{number, reply};
+use super::{follow_ups, number, reply};
 use crate::Result;
 use crate::engine::{Cancellations, LeaseStatus, RequestId, Target, Token};
 use crate::name::QueueName;
@@ -21,7 +21,7 @@ pub(super) async fn cancel(
             name_items(command, items.iter());
         })
         .await?;
-    answers(&reply::text(reply)?, items.len())
+    answers(&follow_ups::added(engine, queue, reply::text(reply)?).await, items.len())
 }
 
 pub(super) async fn cancellations(

@@ -30,7 +30,7 @@ pub(super) const UP_TO_READY: usize = 11;
 /// All keys of a plain queue.
 pub(super) const PLAIN: usize = 20;
 /// All keys, also those that only extended queues have.
-pub(super) const ALL: usize = 37;
+pub(super) const ALL: usize = 39;
 
 const NAMES: [&str; 11] = [
     "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
@@ -53,6 +53,8 @@ const MORE_NAMES: [&str; ALL - PLAIN] = [
     "key_limits",
     "schedules",
     "ticks",
+    "follow_ups",
+    "deferred",
 ];
 
 /// How many keys the registry of workers has.

@@ -104,6 +104,7 @@ fn read(queue: &QueueName, wanted: &[LeaseRequest], reply: [Value; 5]) -> Result
             data,
             added_with: (head.added_with != AddedWith::default())
                 .then(|| Arc::new(head.added_with)),
+            trigger: head.trigger,
             priority: details.priority,
             max_attempts: details.max_attempts,
             failures: details.failures,

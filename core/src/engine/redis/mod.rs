@@ -21,6 +21,7 @@ mod doctor;
 mod due;
 mod endings;
 mod failure;
+mod follow_ups;
 mod greeting;
 mod key_limits;
 mod keys;

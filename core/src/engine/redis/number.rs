@@ -6,9 +6,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use redis::{RedisWrite, ToRedisArgs, Value};
 
 use super::reply;
-use crate::Result;
 use crate::engine::generation::LONGEST;
 use crate::engine::{Generation, RequestId};
+use crate::{Result, random};
 
 const SALT: usize = 5;
 const DIGITS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
@@ -19,6 +19,15 @@ pub(super) fn salt(request_id: &RequestId) -> [u8; SALT] {
     let mut hasher = DefaultHasher::new();
     (&request_id.lane, request_id.number).hash(&mut hasher);
     from_bits(hasher.finish())
+}
+
+/// For a script that is not repeated under a lane.
+pub(super) fn random_salt() -> [u8; SALT] {
+    let mut bits = 0;
+    random::bytes(1, |bytes| {
+        bits = bytes.iter().fold(0, |bits, byte| bits << 6 | u64::from(*byte))
+    });
+    from_bits(bits)
 }
 
 fn from_bits(bits: u64) -> [u8; SALT] {

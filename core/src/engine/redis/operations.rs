@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
 use super::{
-    acl, add, admin, audit, cancel, doctor, due, key_limits, lease, list, open_queue, outcomes,
-    query, schedules, settings, settle, workers,
+    acl, add, admin, audit, cancel, doctor, due, follow_ups, key_limits, lease, list, open_queue,
+    outcomes, query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
@@ -87,6 +87,10 @@ impl Engine for RedisEngine {
         request_id: &RequestId,
     ) -> Result<CompleteAndLeaseReply> {
         lease::complete_and_lease(self, queue, leases, wanted, poll_interval, request_id).await
+    }
+
+    async fn distribute(&self, queue: &QueueName) -> Result<bool> {
+        follow_ups::distribute(self, queue).await
     }
 
     async fn extend(

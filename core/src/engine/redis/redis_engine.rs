@@ -1,6 +1,7 @@
 //! What the operations are made of: connecting, and running scripts.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use redis::{Cmd, Value};
 
@@ -68,7 +69,7 @@ impl RedisEngine {
         request_id: &RequestId,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        self.send(queue, script, key_count, Some(request_id), fill).await
+        self.send(queue, script, key_count, (Some(request_id), request_id.until), fill).await
     }
 
     /// Runs a script that may be repeated: the keys, then what `fill` adds.
@@ -79,7 +80,18 @@ impl RedisEngine {
         key_count: usize,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        self.send(queue, script, key_count, None, fill).await
+        self.send(queue, script, key_count, (None, self.context.until()), fill).await
+    }
+
+    /// The same for a script that others run if it fails: it does not take long.
+    pub(super) async fn query_briefly(
+        &self,
+        queue: &QueueName,
+        script: Script,
+        key_count: usize,
+        fill: impl Fn(&mut Cmd) + Send + Sync,
+    ) -> Result<Value> {
+        self.send(queue, script, key_count, (None, self.context.briefly()), fill).await
     }
 
     async fn send(
@@ -87,7 +99,7 @@ impl RedisEngine {
         queue: &QueueName,
         script: Script,
         key_count: usize,
-        request_id: Option<&RequestId>,
+        (request_id, until): (Option<&RequestId>, Instant),
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
         let manager = &self.context.manager;
@@ -99,7 +111,6 @@ impl RedisEngine {
             // The calls behind it must not be sent again: that would change their order.
             keys.set_extended();
         }
-        let until = request_id.map_or_else(|| self.context.until(), |id| id.until);
         let late_copy = request_id.map(|id| &*id.late_copy);
         manager
             .run(queue, script, until, late_copy, |command, variant| {

@@ -31,6 +31,7 @@ pub(super) async fn read_schedules(
     let mut next = || values.next().unwrap_or(Value::Nil);
     let now_ms = reply::number(next())?;
     let next_ms = reply::text(next())?.parse().ok();
+    let deferred = reply::number::<u8>(next())? == 1;
     let mut found = Vec::new();
     while let Some(name) = values.next() {
         let mut next = || values.next().unwrap_or(Value::Nil);
@@ -44,7 +45,7 @@ pub(super) async fn read_schedules(
             body: reply::bytes(body)?,
         });
     }
-    Ok(Schedules { now_ms, found, next_ms })
+    Ok(Schedules { deferred, now_ms, found, next_ms })
 }
 
 pub(super) async fn swap_schedule(

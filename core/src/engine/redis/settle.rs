@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use redis::Cmd;
 
+use super::follow_ups::{self, pack_added};
 use super::keys::{ALL, PLAIN, UP_TO_DEAD, UP_TO_DETAILS};
 use super::redis_engine::RedisEngine;
 use super::reply;
@@ -25,13 +26,15 @@ pub(super) async fn complete(
     };
     let fill = |command: &mut Cmd| add_completes(command, leases);
     let reply = engine.run(queue, script, key_count, request_id, fill).await?;
-    reply::bools(&reply::text(reply)?, leases.len())
+    let answers = follow_ups::added(engine, queue, reply::text(reply)?).await;
+    reply::bools(&answers, leases.len())
 }
 
 /// Whether the completion of some needs more than that of plain items.
 pub(super) fn are_extended(leases: &[Complete]) -> bool {
     let more = |one: &Complete| {
-        one.retain_ms.is_some() || one.result.is_some() || one.added_with.is_some()
+        let adds = !one.add.is_empty();
+        adds || one.retain_ms.is_some() || one.result.is_some() || one.added_with.is_some()
     };
     leases.iter().any(more)
 }
@@ -85,6 +88,13 @@ pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
     }
     add_keys(command, leases, |added_with| added_with.unique.as_ref());
     add_keys(command, leases, |added_with| added_with.key.as_ref());
+    add_keys(command, leases, |added_with| added_with.follow_ups.as_ref());
+    let added = indexed(leases).filter_map(|(i, one)| Some((i, pack_added(&one.id, &one.add)?)));
+    let added: Vec<_> = added.collect();
+    command.arg(added.len());
+    for (i, packed) in added {
+        command.arg(i).arg(packed);
+    }
 }
 
 /// Adds how many leases have a key, and the keys: if some have none, each behind the index of its lease.
@@ -152,7 +162,8 @@ pub(super) async fn release(
             }
         })
         .await?;
-    reply::bools(&reply::text(reply)?, leases.len())
+    let answers = follow_ups::added(engine, queue, reply::text(reply)?).await;
+    reply::bools(&answers, leases.len())
 }
 
 pub(super) async fn fail(
@@ -161,19 +172,25 @@ pub(super) async fn fail(
     leases: &[Fail],
     request_id: &RequestId,
 ) -> Result<Vec<Option<State>>> {
+    let (script, key_count) = match leases.iter().any(|lease| !lease.add.is_empty()) {
+        true => (Script::FailExtended, ALL),
+        false => (Script::Fail, PLAIN),
+    };
     let reply = engine
-        .run(queue, Script::Fail, PLAIN, request_id, |command| {
+        .run(queue, script, key_count, request_id, |command| {
             for lease in leases {
                 command.arg(lease.token.generation).arg(lease.token.delivery);
-                match lease.dead {
-                    true => command.arg(-1),
-                    false => command.arg(lease.delay_ms),
+                let delay = if lease.dead { -1 } else { lease.delay_ms as i64 };
+                match pack_added(&lease.id, &lease.add) {
+                    None => command.arg(delay).arg(&lease.error),
+                    Some(added) => command
+                        .arg(format!("{delay} {}", lease.error.len()))
+                        .arg([lease.error.as_bytes(), &added].concat()),
                 };
-                command.arg(&lease.error);
             }
         })
         .await?;
-    let answers = reply::text(reply)?;
+    let answers = follow_ups::added(engine, queue, reply::text(reply)?).await;
     let states = answers.bytes().zip(leases).map(|(answer, lease)| match answer {
         b'0' => None,
         b'2' => Some(State::Dead),

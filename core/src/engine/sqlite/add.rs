@@ -10,11 +10,11 @@ use super::large::{self, INLINE};
 use super::row::{DEAD, LEASED, sort_key, state_number};
 use super::{
     extra::{self, Extra},
-    outcomes, unique,
+    follow_ups, outcomes, unique,
 };
 use crate::Result;
 use crate::engine::Ended;
-use crate::item::{Item, State};
+use crate::item::{Item, State, Trigger};
 use crate::name::QueueName;
 use crate::options::ms;
 
@@ -24,15 +24,30 @@ const ADD: &str = "INSERT INTO item
 
 pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result<Vec<bool>> {
     let queue = db.queue_or_new(name)?;
-    let mut adding =
-        Adding { db, queue, delta: CountDelta::default(), first: None, refused: HashSet::new() };
+    let mut adding = Adding::new(db, queue);
     let mut answers = Vec::with_capacity(items.len());
     for item in items {
-        answers.push(adding.add(item)?);
+        answers.push(adding.add(item, None)?);
     }
     let delta = adding.delta;
     db.count(queue, &delta)?;
     Ok(answers)
+}
+
+/// Adds items that the end of another one has fired, perhaps with that as their trigger. Returns how many.
+pub(super) fn add_fired<'a>(
+    db: &Database,
+    queue: i64,
+    items: impl Iterator<Item = (&'a Item, Option<&'a Trigger>)>,
+) -> Result<usize> {
+    let mut adding = Adding::new(db, queue);
+    let mut added = 0;
+    for (item, trigger) in items {
+        added += usize::from(adding.add(item, trigger)?);
+    }
+    let delta = adding.delta;
+    db.count(queue, &delta)?;
+    Ok(added)
 }
 
 /// One batch.
@@ -47,20 +62,24 @@ struct Adding<'a> {
 }
 
 impl<'a> Adding<'a> {
-    fn add(&mut self, item: &'a Item) -> Result<bool> {
+    fn new(db: &'a Database, queue: i64) -> Self {
+        Adding { db, queue, delta: CountDelta::default(), first: None, refused: HashSet::new() }
+    }
+
+    fn add(&mut self, item: &'a Item, trigger: Option<&Trigger>) -> Result<bool> {
         if self.refused.contains(item.id.as_ref()) {
             return Ok(false);
         }
         let number = self.db.next_number();
         let first = *self.first.get_or_insert(number);
-        if item.unique.is_none() && !item.replace && self.insert(number, item)? {
+        if item.unique.is_none() && !item.replace && self.insert(number, item, trigger)? {
             return Ok(true);
         }
         let Some(until) = self.make_room(item, first)? else {
             self.refused.insert(&item.id);
             return Ok(false);
         };
-        self.insert(number, item)?;
+        self.insert(number, item, trigger)?;
         if let Some(key) = &item.unique {
             unique::take(self.db, self.queue, key, number, until)?;
         }
@@ -68,7 +87,7 @@ impl<'a> Adding<'a> {
     }
 
     /// False if there is an item with this id.
-    fn insert(&mut self, number: i64, item: &Item) -> Result<bool> {
+    fn insert(&mut self, number: i64, item: &Item, trigger: Option<&Trigger>) -> Result<bool> {
         let now = self.db.now as i64;
         let delay = item.due().delay_ms(self.db.now) as i64;
         let (state, position, since) = match delay {
@@ -77,7 +96,11 @@ impl<'a> Adding<'a> {
         };
         let inline = item.data.len() <= INLINE;
         let expires_at = item.expires_in.map(|time| now + ms(time) as i64);
-        let more = item.unique.is_some() || !item.retain.is_zero() || expires_at.is_some();
+        let has_end = !item.retain.is_zero() || expires_at.is_some() || !item.follow_ups.is_empty();
+        let more = match trigger {
+            Some(_) => 2,
+            None => i64::from(has_end || item.unique.is_some()),
+        };
         let added = self.db.run(ADD, |statement| {
             statement.execute(params![
                 number,
@@ -101,9 +124,20 @@ impl<'a> Adding<'a> {
         if !inline {
             large::add(self.db, number, &item.data)?;
         }
-        if more {
+        if more > 0 {
+            let follow_ups = match &item.follow_ups[..] {
+                [] => None,
+                all => Some(follow_ups::store(self.db, self.queue, all)?),
+            };
             let (retain, unique) = (ms(item.retain) as i64, item.unique.clone());
-            let extra = Extra { retain, unique, expires_at, ..Extra::default() };
+            let extra = Extra {
+                retain,
+                unique,
+                expires_at,
+                follow_ups,
+                trigger: trigger.cloned(),
+                ..Extra::default()
+            };
             extra::write(self.db, self.queue, number, &extra)?;
         }
         self.delta.count(state, item.priority, 1);
@@ -138,6 +172,8 @@ impl<'a> Adding<'a> {
             if !has_same_id {
                 outcomes::report_number(self.db, self.queue, number, Ended::Removed)?;
             }
+            // What replaces it takes its place.
+            follow_ups::end(self.db, self.queue, number, 0, None)?;
             extra::delete_item(self.db, self.queue, number, &mut self.delta)?;
         }
         let reserved = if item.unique_for.is_zero() { 0 } else { now + ms(item.unique_for) as i64 };

@@ -6,7 +6,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, is_generation, state_number};
-use super::{expiry, extra, outcomes, unique};
+use super::{distribute, expiry, extra, follow_ups, outcomes, unique};
 use crate::Result;
 use crate::engine::{Ended, Target};
 use crate::item::State;
@@ -29,6 +29,7 @@ pub(super) fn remove(db: &mut Database, name: &QueueName, items: &[Target]) -> R
             answers.push(false);
             continue;
         };
+        follow_ups::end(db, queue, number, follow_ups::ENDS, None)?;
         let state = extra::delete_item(db, queue, number, &mut delta)?.flatten();
         // A retained item whose time is over was not there any more.
         let over = state.is_some_and(State::is_retained) && sort_key <= db.now as i64;
@@ -38,7 +39,7 @@ pub(super) fn remove(db: &mut Database, name: &QueueName, items: &[Target]) -> R
         }
         answers.push(!over);
     }
-    db.count(queue, &delta)?;
+    distribute::finish(db, queue, &delta)?;
     Ok(answers)
 }
 
@@ -80,6 +81,10 @@ pub(super) fn requeue(
         if item.broken.any() {
             set_right(db, &item, &mut delta)?;
         }
+        if item.more && item.state != State::Dead {
+            // It has expired, and dies before its new run begins.
+            follow_ups::die(db, queue, item.number)?;
+        }
         expiry::end(db, item.number)?;
         // An item that waits in line keeps its place.
         let (state, position) = match item.state {
@@ -93,7 +98,7 @@ pub(super) fn requeue(
         delta.count(item.state, item.priority, -1);
         delta.count(state, item.priority, 1);
     }
-    db.count(queue, &delta)?;
+    distribute::finish(db, queue, &delta)?;
     Ok(answers)
 }
 
@@ -125,10 +130,11 @@ pub(super) fn purge(
     let mut delta = CountDelta::default();
     for number in numbers {
         outcomes::report_number(db, queue, number, Ended::Removed)?;
+        follow_ups::end(db, queue, number, follow_ups::ENDS, None)?;
         let gone = extra::delete_item(db, queue, number, &mut delta)?;
         delta.removed += i64::from(gone.is_some());
     }
-    db.count(queue, &delta)?;
+    distribute::finish(db, queue, &delta)?;
     // In a damaged file, an entry without a row would be found again and again.
     let gone = delta.removed as u64;
     Ok((gone, gone))

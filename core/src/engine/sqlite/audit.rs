@@ -9,7 +9,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{COLUMNS, MORE, Stored, in_line};
-use super::{dropped, expiry, extra, keys, unique};
+use super::{dropped, expiry, extra, follow_ups, keys, unique};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::error::show_id;
@@ -238,6 +238,8 @@ pub(super) fn unique_keys(
     if from.is_empty() {
         let unreadable = unique::unreadable(db, queue, mend)?;
         report.note(Damage::BadUnique, unreadable, mend, "unreadable");
+        let dangling = follow_ups::dangling(db, queue, mend)?;
+        report.note(Damage::DanglingDetails, dangling, mend, "follow-ups of no item");
     }
     let mut keys = unique::keys_after(db, queue, &from, MAX_BATCH)?;
     for (key, _) in keys.iter().filter(|(_, is_useless)| *is_useless) {

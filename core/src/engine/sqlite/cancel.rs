@@ -6,7 +6,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::readable::readable;
 use super::row::{CANCELLED, Stored};
-use super::{change, expiry, extra, large, outcomes, settings};
+use super::{change, distribute, expiry, extra, follow_ups, large, outcomes, settings};
 use crate::Result;
 use crate::engine::{Cancellations, Ended, LeaseStatus, Target, Token};
 use crate::item::State;
@@ -42,6 +42,9 @@ pub(super) fn cancel(
             continue;
         }
         let retain = settings::retention(db, queue, extra.own_retain())?;
+        if extra.follow_ups.is_some() && retain == 0 {
+            follow_ups::cancel(db, queue, item.number)?;
+        }
         if retain > 0 {
             let size = match large::length(db, item.number)? {
                 Some(None) => {
@@ -59,6 +62,9 @@ pub(super) fn cancel(
             room -= size;
             copied_any = true;
             let number = change::renumber(db, queue, item.number)?;
+            if extra.follow_ups.is_some() {
+                follow_ups::cancel(db, queue, number)?;
+            }
             extra::retain(db, number, CANCELLED, retain, None)?;
             delta.count(item.state, item.priority, -1);
             delta.count(State::Cancelled, item.priority, 1);
@@ -75,7 +81,7 @@ pub(super) fn cancel(
         const NOTE: &str = "UPDATE queue SET cancels = max(cancels + 1, ?2) WHERE queue = ?1";
         db.run(NOTE, |s| s.execute([queue, db.now as i64]))?;
     }
-    db.count(queue, &delta)?;
+    distribute::finish(db, queue, &delta)?;
     Ok(answers)
 }
 
@@ -115,6 +121,7 @@ pub(super) fn end(
 ) -> Result<()> {
     let how = Ended::Cancelled { retained: retain > 0 };
     outcomes::report_number(db, queue, number, how)?;
+    follow_ups::cancel(db, queue, number)?;
     if retain > 0 {
         extra::retain(db, number, CANCELLED, retain, None)?;
     } else {

@@ -7,7 +7,7 @@ use super::database::Database;
 use super::large::{self, INLINE};
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, in_line, is_generation, sort_key, state_number};
-use super::{expiry, extra, outcomes, unique};
+use super::{distribute, expiry, extra, follow_ups, outcomes, unique};
 use crate::Result;
 use crate::engine::{Bury, Ended, Revise, Target};
 use crate::item::State;
@@ -214,6 +214,9 @@ impl Step {
         self.delta.count(item.state, item.priority, 1);
         if state != State::Dead && item.state == State::Dead {
             self.delta.died += 1;
+            if more {
+                follow_ups::die(db, self.queue, new)?;
+            }
             outcomes::report_number(db, self.queue, new, Ended::Dead)?;
         }
         self.answers.push(Some(true));
@@ -221,7 +224,7 @@ impl Step {
     }
 
     fn end(self, db: &Database) -> Result<Vec<Option<bool>>> {
-        db.count(self.queue, &self.delta)?;
+        distribute::finish(db, self.queue, &self.delta)?;
         Ok(self.answers)
     }
 }

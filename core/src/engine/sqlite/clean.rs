@@ -3,7 +3,7 @@
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::due::{move_due, next_due};
-use super::{keys, sweep};
+use super::{distribute, keys, sweep};
 use crate::Result;
 use crate::clean::LightReport;
 use crate::name::QueueName;
@@ -18,7 +18,7 @@ pub(super) fn light_clean(db: &mut Database, name: &QueueName) -> Result<(LightR
     let moved = move_due(db, queue, LIGHT_STEP, &mut delta)?;
     let unfinished = sweep::sweep(db, queue, LIGHT_STEP, MAX_BATCH_BYTES as i64, &mut delta)?;
     let raised = keys::open_raised(db, queue, LIGHT_STEP)?;
-    db.count(queue, &delta)?;
+    distribute::finish(db, queue, &delta)?;
     sweep::note_clean(db, queue)?;
     let next = next(db, queue)?;
     let report = LightReport {

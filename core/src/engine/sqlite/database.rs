@@ -49,6 +49,10 @@ pub(super) struct Database {
     reported: Cell<bool>,
     /// The queues of which the transaction has opened keys.
     opened_keys: RefCell<Vec<i64>>,
+    /// The transaction has ended items with follow-ups, which are to be added.
+    pub(super) deferred: Cell<bool>,
+    /// The queues to which the transaction has added follow-ups.
+    added_to: RefCell<Vec<i64>>,
     /// Clock and sequence of the file.
     stored: (i64, i64),
     /// The last version of the file that [`others_wrote`](Database::others_wrote) has seen.
@@ -76,6 +80,8 @@ impl Database {
             awaited: 0,
             reported: Cell::new(false),
             opened_keys: RefCell::default(),
+            deferred: Cell::new(false),
+            added_to: RefCell::default(),
             stored: (0, 0),
             seen: None,
             full: Cell::new(false),
@@ -197,6 +203,8 @@ impl Database {
         self.awaited = awaited;
         self.reported.set(false);
         self.opened_keys.get_mut().clear();
+        self.deferred.set(false);
+        self.added_to.get_mut().clear();
         if changes != self.changes {
             // A queue was dropped, and its name does not stand for its number any more; or it has other settings.
             self.forget();
@@ -282,14 +290,24 @@ impl Database {
         }
     }
 
-    /// The queues of which the transaction leaves keys open.
+    /// Notes that the transaction has added follow-ups.
+    pub(super) fn note_added(&self, queue: i64) {
+        let mut added = self.added_to.borrow_mut();
+        if !added.contains(&queue) {
+            added.push(queue);
+        }
+    }
+
+    /// The queues of which the transaction leaves keys open, or to which it has added follow-ups.
     fn still_open(&self) -> Result<Vec<QueueName>> {
         const NAME: &str = "SELECT name FROM queue WHERE queue = ?1 AND name IS NOT NULL
-            AND EXISTS (SELECT 1 FROM open_key WHERE open_key.queue = queue.queue)";
+            AND (?2 OR EXISTS (SELECT 1 FROM open_key WHERE open_key.queue = queue.queue))";
         let mut names = Vec::new();
-        for queue in self.opened_keys.take() {
-            let name: Option<String> =
-                self.run(NAME, |s| s.query_row([queue], |row| row.get(0)).optional())?;
+        let opened = self.opened_keys.take().into_iter().map(|queue| (queue, false));
+        let added = self.added_to.take().into_iter().map(|queue| (queue, true));
+        for (queue, added) in opened.chain(added) {
+            let name: Option<String> = self
+                .run(NAME, |s| s.query_row(params![queue, added], |row| row.get(0)).optional())?;
             names.extend(name.and_then(|name| QueueName::new(&name).ok()));
         }
         Ok(names)

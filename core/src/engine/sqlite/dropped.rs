@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
 use super::executor::Executor;
-use super::{keys, unique};
+use super::{follow_ups, keys, unique};
 use crate::lock::lock;
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
@@ -91,7 +91,8 @@ pub(super) fn sweep(db: &mut Database, queue: i64) -> Result<()> {
         room -= delete(db, *number, *large)?;
     }
     let keys = db.run(KEYS, |s| s.execute([queue, MAX_BATCH as i64]))?
-        + keys::delete_some(db, queue, MAX_BATCH)?;
+        + keys::delete_some(db, queue, MAX_BATCH)?
+        + follow_ups::delete_some(db, queue, MAX_BATCH)?;
     if items.is_empty() && keys == 0 {
         db.run("DELETE FROM schedule WHERE queue = ?1", |s| s.execute([queue]))?;
         db.run("DELETE FROM deep_turn WHERE queue = ?1", |s| s.execute([queue]))?;

@@ -6,7 +6,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, sort_key, state_number};
-use super::{cancel, expiry, keys, outcomes, settings, unique};
+use super::{cancel, expiry, follow_ups, keys, outcomes, settings, unique};
 use crate::Result;
 use crate::engine::Ended;
 use crate::item::{EndingKind, State};
@@ -75,6 +75,9 @@ pub(super) fn move_due(
             cancel::end(db, queue, item.number, retain, delta)?;
         } else if state == State::Dead && item.more {
             unique::release(db, queue, item.number)?;
+        }
+        if state == State::Dead && item.more {
+            follow_ups::die(db, queue, item.number)?;
         }
         if state == State::Dead {
             outcomes::report_number(db, queue, item.number, Ended::Dead)?;

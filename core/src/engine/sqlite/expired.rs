@@ -7,7 +7,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::readable::readable;
 use super::row::{read_priority, read_state};
-use super::{expiry, outcomes, unique};
+use super::{expiry, follow_ups, outcomes, unique};
 use crate::Result;
 use crate::engine::Ended;
 use crate::item::{NOT_LEASED, State};
@@ -36,6 +36,8 @@ pub(super) fn die(
     );
     const OWNERS: &str = "SELECT number FROM extra
         WHERE number IN (SELECT value FROM json_each(?1)) AND unique_key IS NOT NULL";
+    const FOLLOWED: &str = "SELECT number FROM extra
+        WHERE number IN (SELECT value FROM json_each(?1)) AND follow_ups IS NOT NULL";
     if items.is_empty() {
         return Ok(());
     }
@@ -45,6 +47,9 @@ pub(super) fn die(
     db.run(END, |s| s.execute([&numbers]))?;
     for owner in db.rows(OWNERS, [&numbers], |row| row.get(0))? {
         unique::release(db, queue, owner)?;
+    }
+    for number in db.rows(FOLLOWED, [&numbers], |row| row.get(0))? {
+        follow_ups::die(db, queue, number)?;
     }
     for Expired { number, state, priority } in items {
         delta.count(*state, *priority, -1);

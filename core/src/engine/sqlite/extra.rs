@@ -9,7 +9,7 @@ use super::readable::readable;
 use super::row::{read_priority, read_state};
 use super::{keys, large, unique};
 use crate::Result;
-use crate::item::State;
+use crate::item::{State, Trigger};
 
 /// A row of `extra`.
 #[derive(Debug, Default)]
@@ -23,6 +23,8 @@ pub(super) struct Extra {
     pub(super) progress: Option<Bytes>,
     /// Its cancellation was requested while it was leased.
     pub(super) marked: bool,
+    pub(super) follow_ups: Option<i64>,
+    pub(super) trigger: Option<Trigger>,
 }
 
 impl Extra {
@@ -37,7 +39,7 @@ impl Extra {
 pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Option<Extra>> {
     const READ: &str = "SELECT retain, unique_key, ended_at,
         CASE WHEN length(result) <= ?2 THEN result END, length(result) > ?2, expires_at, marked,
-        progress FROM extra WHERE number = ?1";
+        progress, follow_ups, trigger_id, trigger_result FROM extra WHERE number = ?1";
     // What another program has written and cannot be read is left out.
     let bytes = |row: &rusqlite::Row<'_>, column| -> rusqlite::Result<Option<Bytes>> {
         Ok(row.get_ref(column)?.as_blob().ok().map(Bytes::copy_from_slice))
@@ -56,6 +58,11 @@ pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Opti
                 expires_at: integer(row, 5)?,
                 marked: integer(row, 6)? == Some(1),
                 progress: bytes(row, 7)?,
+                follow_ups: integer(row, 8)?,
+                trigger: match bytes(row, 9)? {
+                    Some(id) => Some(Trigger { id, result: bytes(row, 10)? }),
+                    None => None,
+                },
             }))
         })
         .optional()
@@ -65,10 +72,16 @@ pub(super) fn read(db: &Database, number: i64, most: Option<i64>) -> Result<Opti
 
 /// Writes the row of a new item.
 pub(super) fn write(db: &Database, queue: i64, number: i64, extra: &Extra) -> Result<()> {
-    const WRITE: &str = "INSERT INTO extra (queue, number, retain, unique_key, expires_at)
-        VALUES (?1, ?2, ?3, ?4, ?5)";
-    let Extra { retain, unique, expires_at, .. } = extra;
-    db.run(WRITE, |s| s.execute(params![queue, number, retain, unique.as_deref(), expires_at]))?;
+    const WRITE: &str = "INSERT INTO extra
+        (queue, number, retain, unique_key, expires_at, follow_ups, trigger_id, trigger_result)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let Extra { retain, unique, expires_at, follow_ups, trigger, .. } = extra;
+    let id = trigger.as_ref().map(|trigger| trigger.id.as_ref());
+    let result = trigger.as_ref().and_then(|trigger| trigger.result.as_deref());
+    let unique = unique.as_deref();
+    db.run(WRITE, |s| {
+        s.execute(params![queue, number, retain, unique, expires_at, follow_ups, id, result])
+    })?;
     Ok(())
 }
 

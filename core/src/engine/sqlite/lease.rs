@@ -9,7 +9,7 @@ use super::expired::Walk;
 use super::key_line::KeyLine;
 use super::rate::{self, Meter};
 use super::taking::Taking;
-use super::{expiry, keys, settings, sweep};
+use super::{distribute, expiry, keys, settings, sweep};
 use crate::Result;
 use crate::engine::{LeaseRequest, Leased};
 use crate::name::QueueName;
@@ -44,7 +44,7 @@ struct Outlook {
     raised: bool,
     /// When the next item is due or expires.
     next: Option<i64>,
-    /// When the next schedule is due.
+    /// When the next schedule is due; 0 if there are follow-ups to add.
     tick: Option<i64>,
     /// How much of the rate is used up.
     meter: Option<Meter>,
@@ -59,7 +59,8 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
                 WHERE queue = ?1 AND state = 2 AND sort_key <= 9223372036854775807),
             EXISTS (SELECT 1 FROM extra WHERE queue = ?1 AND expires_at BETWEEN 0 AND ?2),
             EXISTS (SELECT 1 FROM open_key WHERE queue = ?1), raised IS NOT NULL,
-            (SELECT min(due) FROM schedule WHERE queue = ?1 AND due IS NOT NULL)
+            CASE WHEN EXISTS (SELECT 1 FROM deferred WHERE queue = ?1) THEN 0 ELSE
+                (SELECT min(due) FROM schedule WHERE queue = ?1 AND due IS NOT NULL) END
         FROM queue WHERE queue = ?1";
     let settings = settings::of(db, queue)?;
     let limits = [Setting::MaxDead, Setting::MaxDeadAge, Setting::MaxRetained];
@@ -157,7 +158,7 @@ pub(super) fn lease(
     cut_short |= taking.cut_short;
     let items = taking.items;
     delta.leases += items.len() as i64;
-    db.count(queue, &delta)?;
+    distribute::finish(db, queue, &delta)?;
     let ends = items.iter().map(|item| item.deadline_ms as i64);
     let mut next = outlook.next_look(next, db.now);
     if paused == Paused::No

@@ -10,8 +10,8 @@ use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
-    add, admin, cancel, change, clean, dropped, keys, list, maintenance, outcomes, progress, query,
-    schedules, settings, settle, workers,
+    add, admin, cancel, change, clean, distribute, dropped, keys, list, maintenance, outcomes,
+    progress, query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
@@ -93,6 +93,12 @@ impl Engine for SqliteEngine {
         let (completed, leased) =
             self.complete_and_lease_items(queue, leases, wanted, request_id.until).await?;
         Ok(CompleteAndLeaseReply { completed, leased: Ok(leased) })
+    }
+
+    async fn distribute(&self, queue: &QueueName) -> Result<bool> {
+        let name = queue.clone();
+        let step = move |db: &mut Database| distribute::distribute(db, &name);
+        self.executor()?.run(true, self.until(), step).await
     }
 
     async fn extend(

@@ -34,7 +34,14 @@ fn cancel_all(db: &mut Database, name: &QueueName) {
     assert_eq!(answers, [Some(true); 3]);
     let found = cancel::cancellations(db, name, &[token]).unwrap();
     assert_eq!(found.leases, [LeaseStatus::Cancelled]);
-    let fail = Fail { token, id: Bytes::new(), delay_ms: 1, dead: false, error: "no".into() };
+    let fail = Fail {
+        token,
+        id: Bytes::new(),
+        delay_ms: 1,
+        dead: false,
+        error: "no".into(),
+        add: Default::default(),
+    };
     assert_eq!(settle::fail(db, name, &[fail]).unwrap(), [Some(State::Cancelled)]);
 }
 
@@ -59,6 +66,7 @@ fn use_keys(db: &mut Database, name: &QueueName) {
         added_with: leased.added_with.clone(),
         retain_ms,
         result: None,
+        add: Default::default(),
         data_len: 0,
     };
     let completes = [complete(&leases[0], None), complete(&more[0], Some(1))];
@@ -101,7 +109,14 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     settle::fail(
         db,
         &name,
-        &[Fail { token: b, id: Bytes::new(), delay_ms: 1, dead: false, error: "no".into() }],
+        &[Fail {
+            token: b,
+            id: Bytes::new(),
+            delay_ms: 1,
+            dead: false,
+            error: "no".into(),
+            add: Default::default(),
+        }],
     )
     .unwrap();
     for (token, strict) in [(c, false), (d, true)] {
@@ -109,7 +124,16 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
         let result = Some("done".into());
         let id = Bytes::new();
         let (added_with, data_len) = (None, 0);
-        let complete = Complete { token, id, strict, added_with, retain_ms, result, data_len };
+        let complete = Complete {
+            token,
+            id,
+            strict,
+            added_with,
+            retain_ms,
+            result,
+            data_len,
+            add: Default::default(),
+        };
         settle::complete(db, &name, &[complete]).unwrap();
     }
     lease::lease(db, &name, &wanted).unwrap();

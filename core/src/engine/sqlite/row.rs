@@ -44,6 +44,8 @@ pub(super) struct Stored {
     pub(super) history: History,
     /// It has a row in `extra`.
     pub(super) more: bool,
+    /// The row in `extra` has a trigger.
+    pub(super) triggered: bool,
     pub(super) id: Bytes,
     pub(super) key: Option<Bytes>,
     pub(super) broken: Broken,
@@ -254,6 +256,7 @@ impl Stored {
             _ => sort_key.is_none() || position != Some(0),
         };
         columns.broken.order = misplaced || position.is_none();
+        let more = columns.detail(16, 0..=2)?.unwrap_or(1);
         Ok(Stored {
             number: row.get(0)?,
             state,
@@ -267,7 +270,8 @@ impl Stored {
             added_at: columns.detail(9, ANY)?.unwrap_or(0),
             error: columns.error()?,
             history: columns.history()?,
-            more: columns.detail(16, 0..=1)?.unwrap_or(1) == 1,
+            more: more > 0,
+            triggered: more == 2,
             id: columns.id()?,
             data: columns.data()?,
             key,

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
 use super::row::{CANCELLED, COMPLETED, DEAD, LEASED};
-use super::{add, expiry};
+use super::{add, expiry, follow_ups};
 use crate::engine::{Schedules, StoredSchedule, Swap, Swapped, WhichSchedules};
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH_BYTES, MAX_SCHEDULES};
@@ -21,7 +21,7 @@ pub(super) fn read(
 ) -> Result<Schedules> {
     let now_ms = db.now;
     let Some(queue) = db.queue(name)? else {
-        return Ok(Schedules { now_ms, found: Vec::new(), next_ms: None });
+        return Ok(Schedules { deferred: false, now_ms, found: Vec::new(), next_ms: None });
     };
     const COLUMNS: &str = "SELECT name, version, last_id, due, body FROM schedule WHERE queue = ?1";
     let found = match which {
@@ -47,7 +47,8 @@ pub(super) fn read(
     const NEXT: &str = "SELECT min(due) FROM schedule WHERE queue = ?1 AND due > ?2";
     let next: Option<i64> =
         db.run(NEXT, |s| s.query_row([queue, now_ms as i64], |row| row.get(0)))?;
-    Ok(Schedules { now_ms, found, next_ms: next.map(|at| at as u64) })
+    let deferred = follow_ups::any_deferred(db, queue)?;
+    Ok(Schedules { deferred, now_ms, found, next_ms: next.map(|at| at as u64) })
 }
 
 fn stored(row: &Row<'_>) -> rusqlite::Result<StoredSchedule> {
@@ -64,6 +65,9 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<StoredSchedule> {
 /// When the first schedule is due.
 pub(super) fn next(db: &Database, queue: i64) -> Result<Option<i64>> {
     const NEXT: &str = "SELECT min(due) FROM schedule WHERE queue = ?1 AND due IS NOT NULL";
+    if follow_ups::any_deferred(db, queue)? {
+        return Ok(Some(0));
+    }
     db.run(NEXT, |s| s.query_row([queue], |row| row.get(0)))
 }
 

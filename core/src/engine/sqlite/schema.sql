@@ -87,7 +87,7 @@ CREATE TABLE queue (
 --   front       1 while a released item waits for the end of its delay
 --   since       when it became ready, 0 if that was when it was added
 --   history     how its last leases ended, and reasons of releases, packed; empty if there is nothing
---   more        1 if it has a row in `extra`
+--   more        1 if it has a row in `extra`, 2 if that has a trigger, too
 --   key         NULL if it has none
 --   data        NULL if it is in `large`
 -- A lease changes state, sort_key and position of most rows without changing their length (SQLite stores 0 and
@@ -155,6 +155,8 @@ CREATE TABLE large (
 --               passed while the item was leased and a sweep has seen that
 --   progress    how far the last holder that has said so came
 --   marked      1 if the item is leased and its cancellation was requested
+--   follow_ups  the number of its row in `follow_up`; NULL if it has none
+--   trigger_id, trigger_result   of the item that has added it by its end, if it wants to know; then item.more is 2
 CREATE TABLE extra (
     number     INTEGER PRIMARY KEY,
     queue      INTEGER NOT NULL,
@@ -164,9 +166,39 @@ CREATE TABLE extra (
     result     BLOB,
     expires_at INTEGER,
     progress   BLOB,
-    marked     INTEGER NOT NULL DEFAULT 0
+    marked     INTEGER NOT NULL DEFAULT 0,
+    follow_ups INTEGER,
+    trigger_id BLOB,
+    trigger_result BLOB
 ) STRICT;
 CREATE INDEX extra_expires_at ON extra (queue, expires_at) WHERE expires_at IS NOT NULL;
+
+-- The follow-ups of items, and what calls have added that ended items. They are deleted with the last note about them.
+--   follow_up   a number of the sequence
+CREATE TABLE follow_up (
+    follow_up INTEGER PRIMARY KEY,
+    queue     INTEGER NOT NULL,
+    packed    BLOB NOT NULL
+) STRICT;
+CREATE INDEX follow_up_queue ON follow_up (queue);
+CREATE INDEX extra_follow_ups ON extra (follow_ups) WHERE follow_ups IS NOT NULL;
+
+-- Notes of ends whose follow-ups are to be added: usually in the transaction that writes them.
+--   sequence   a number of the sequence
+--   kinds      what fires: the sum of 1 (completion), 2 (death) and 4 (end of the run)
+--   last       1 if there will be no other note about them
+--   id, result   of the item that has ended
+CREATE TABLE deferred (
+    sequence  INTEGER PRIMARY KEY,
+    queue     INTEGER NOT NULL,
+    follow_up INTEGER NOT NULL,
+    kinds     INTEGER NOT NULL,
+    last      INTEGER NOT NULL,
+    id        BLOB NOT NULL,
+    result    BLOB
+) STRICT;
+CREATE INDEX deferred_queue ON deferred (queue, sequence);
+CREATE INDEX deferred_follow_up ON deferred (follow_up);
 
 -- Unique keys, each with the number of the item that owns it.
 --   until   until when the key stays taken in any case, 0 if for no longer than the item needs it

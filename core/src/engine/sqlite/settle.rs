@@ -9,7 +9,10 @@ use super::mend::set_right;
 use super::row::{
     COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
 };
-use super::{cancel, change, expired, expiry, extra, keys, outcomes, settings, unique};
+use super::{
+    cancel, change, distribute, expired, expiry, extra, follow_ups, keys, outcomes, settings,
+    unique,
+};
 use crate::Result;
 use crate::engine::{Complete, Ended, Extend, Fail, Release, Token};
 use crate::item::{EndingKind, State};
@@ -72,7 +75,12 @@ pub(super) fn complete(
             answers.push(done);
         }
     }
-    db.count(queue, &delta)?;
+    for (lease, _) in
+        leases.iter().zip(&answers).filter(|(lease, done)| **done && !lease.add.is_empty())
+    {
+        follow_ups::added(db, queue, &lease.id, &lease.add)?;
+    }
+    distribute::finish(db, queue, &delta)?;
     Ok(answers)
 }
 
@@ -106,7 +114,7 @@ fn complete_any(
     lease: &Complete,
     delta: &mut CountDelta,
 ) -> Result<bool> {
-    const FIND: &str = "SELECT state, priority, deliveries IS ?3, key FROM item
+    const FIND: &str = "SELECT state, priority, deliveries IS ?3, key, more IS NOT 0 FROM item
         WHERE number = ?1 AND queue = ?2";
     let (number, delivery) = numbers(lease.token);
     let found = db.run(FIND, |s| {
@@ -116,14 +124,19 @@ fn complete_any(
                 read_priority(row, 1)?,
                 row.get::<_, bool>(2)?,
                 key_of(row, 3)?,
+                row.get::<_, bool>(4)?,
             ))
         })
         .optional()
     })?;
-    let Some((state, priority, same_delivery, key)) = found else { return Ok(false) };
+    let Some((state, priority, same_delivery, key, more)) = found else { return Ok(false) };
     let current = same_delivery && state == Some(State::Leased);
     if state.is_some_and(State::is_retained) || (lease.strict && !current) {
         return Ok(false);
+    }
+    if more {
+        let kinds = follow_ups::COMPLETES | follow_ups::ENDS;
+        follow_ups::end(db, queue, number, kinds, lease.result.as_deref())?;
     }
     let own = match lease.retain_ms {
         Some(retain) => Some(retain as i64),
@@ -238,7 +251,7 @@ pub(super) fn release(
         }
         answers[i] = true;
     }
-    db.count(queue, &delta)?;
+    distribute::finish(db, queue, &delta)?;
     Ok(answers)
 }
 
@@ -295,6 +308,12 @@ pub(super) fn fail(
         } else if state == State::Dead && found.more {
             unique::release(db, queue, number)?;
         }
+        if state == State::Dead && found.more {
+            follow_ups::die(db, queue, number)?;
+        }
+        if matches!(state, State::Dead | State::Cancelled) && !lease.add.is_empty() {
+            follow_ups::added(db, queue, &found.id, &lease.add)?;
+        }
         if state == State::Dead {
             outcomes::report_number(db, queue, number, Ended::Dead)?;
         }
@@ -303,7 +322,7 @@ pub(super) fn fail(
         }
         answers.push(Some(state));
     }
-    db.count(queue, &delta)?;
+    distribute::finish(db, queue, &delta)?;
     Ok(answers)
 }
 

@@ -6,7 +6,7 @@ use rusqlite::params;
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::row::{CANCELLED, COMPLETED, DEAD};
-use super::{expired, expiry, extra, settings, unique};
+use super::{expired, expiry, extra, follow_ups, settings, unique};
 use crate::Result;
 use crate::settings::Setting;
 
@@ -203,6 +203,7 @@ fn delete(
             return Ok(true);
         }
         room -= size;
+        follow_ups::end(db, queue, number, follow_ups::ENDS, None)?;
         extra::delete_item(db, queue, number, delta)?;
         delta.removed += i64::from(i >= over);
     }

@@ -169,7 +169,7 @@ impl Taking {
         if let Some(key) = &item.key {
             self.line.took(key);
         }
-        self.give(item, data, group, deadline_ms, delta);
+        self.give(db, item, data, group, deadline_ms, delta)?;
         Ok(Taken::One)
     }
 }

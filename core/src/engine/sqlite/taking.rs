@@ -8,10 +8,10 @@ use rusqlite::params;
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::expired::{self, Expired, Walk};
-use super::expiry;
 use super::key_line::{KeyLine, Looked};
 use super::mend::set_right;
 use super::row::{COLUMNS, Data, Stored};
+use super::{expiry, extra};
 use crate::engine::{AddedWith, LeaseRequest, LeasedItem, Token};
 use crate::item::State;
 use crate::{Error, Result};
@@ -198,7 +198,7 @@ impl Taking {
             )));
         }
         for (row, data) in fit {
-            self.give(row, data, group, deadline_ms, delta);
+            self.give(db, row, data, group, deadline_ms, delta)?;
         }
         Ok(())
     }
@@ -206,12 +206,17 @@ impl Taking {
     /// Adds an item to the reply.
     pub(super) fn give(
         &mut self,
+        db: &Database,
         row: Stored,
         data: Bytes,
         group: &LeaseRequest,
         deadline_ms: u64,
         delta: &mut CountDelta,
-    ) {
+    ) -> Result<()> {
+        let trigger = match row.triggered {
+            true => extra::read(db, row.number, None)?.and_then(|extra| extra.trigger),
+            false => None,
+        };
         self.room -= data.len() as i64;
         delta.count(row.state, row.priority, -1);
         delta.count(State::Leased, row.priority, 1);
@@ -228,8 +233,10 @@ impl Taking {
             last_error: row.error,
             history: row.history,
             id: row.id,
+            trigger,
             duration_ms: group.duration_ms,
             deadline_ms,
         });
+        Ok(())
     }
 }

@@ -158,6 +158,7 @@ mod tests {
             added_with: None,
             retain_ms: None,
             result: None,
+            add: Arc::default(),
             data_len: 0,
         };
         let completing = (completes > 0).then(|| {

@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 use self::candidates::Candidates;
 use self::items::Large;
 use self::state::Audit;
+use super::follow_ups;
 use super::keys::{ALL, Keys, UP_TO_META};
 use super::redis_engine::RedisEngine;
 use super::reply;
@@ -40,6 +41,10 @@ pub(super) async fn audit(
     audit.check_types().await?;
     if !audit.report.is_sound() {
         return Ok(audit.report);
+    }
+    if mend {
+        // What a step that has stopped half-way has added gets into no list before its notes are gone.
+        follow_ups::distribute_all(engine, queue).await?;
     }
     let large = audit.check_details().await?;
     audit.check_items(&large).await?;
@@ -65,6 +70,7 @@ pub(super) async fn audit(
         ("expiries", Some(Damage::DanglingDetails)),
         ("marks", Some(Damage::DanglingDetails)),
         ("awaited", Some(Damage::BadTime)),
+        ("follow_ups", Some(Damage::DanglingDetails)),
         ("ids", Some(Damage::DanglingId)),
         ("lines", None),
         ("places", Some(Damage::BadKey)),
@@ -89,7 +95,7 @@ impl Audit<'_> {
         let types = reply::list(self.step(Script::AuditTypes, ALL, |_| ()).await?)?;
         for (i, found) in types.into_iter().enumerate() {
             let expected = match i {
-                0..=3 | 5 | 22..=24 | 27 | 31 | 34 | 35 => "hash",
+                0..=3 | 5 | 22..=24 | 27 | 31 | 34 | 35 | 37 => "hash",
                 4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 | 30 | 32 | 33 | 36 => "zset",
                 29 => "stream",
                 _ => "list",

@@ -5,6 +5,7 @@
 --       parts/delay.lua), max_attempts (0: no limit). Then perhaps what makes a queue extended: how long the unique
 --       keys stay taken in any case (ms from now), whether the items replace others (1 or 0), in how many ms they
 --       expire (0: never); the count of those for which that differs, and for each of them: index and the same three;
+--       the count of those with follow-ups, and for each of them: index, name and follow-ups (see parts/fire.lua);
 --       1 if an item has a key, else 0; 1 if several have the same unique key, else 0; the count of those with a
 --       unique key, and the keys if all have one, else for each: index and key
 --       The ids of one call differ from each other.

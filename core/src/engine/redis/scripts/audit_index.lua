@@ -6,14 +6,16 @@
 --       those that are idle), for details [4] the sum of the sizes of large records and [5] the largest
 local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED,
   held = HELD, timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED }
-local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, uniques = UNIQUES, marks = MARKS }
+local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, uniques = UNIQUES, marks = MARKS,
+  follow_ups = FOLLOW_UPS }
 local name, mend = ARGV[1], ARGV[5] == '1'
 local hash, key = hashes[name] ~= nil, hashes[name] or sets[name]
 local refused = mend and refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
 local LONGEST_RESERVATION, LONGEST_WAIT = 31622400000, 120000
-local page = redis.call(hash and 'HSCAN' or 'ZSCAN', key, ARGV[2], 'COUNT', ARGV[4])
-local from, to, cursor, skip = part_of(page, ARGV[3], ARGV[4], ARGV[2])
+local most = name == 'follow_ups' and math.min(50, ARGV[4]) or ARGV[4] -- they are large
+local page = redis.call(hash and 'HSCAN' or 'ZSCAN', key, ARGV[2], 'COUNT', most)
+local from, to, cursor, skip = part_of(page, ARGV[3], most, ARGV[2])
 
 local owner_of = {}
 if name == 'uniques' and from <= to then
@@ -21,12 +23,27 @@ if name == 'uniques' and from <= to then
   for i = from, to, 2 do keys[#keys + 1] = page[2][i] end
   for i, owner in ipairs(find_owners(keys)) do owner_of[keys[i]] = owner end
 end
+-- Follow-ups belong to the item that they name, or to a note about it.
+local followed = {}
+if name == 'follow_ups' and from <= to and redis.call('EXISTS', DEFERRED) == 0 then
+  local ids, numbers = {}, {}
+  for i = from, to, 2 do
+    local fine, id = pcall(owner_of_packed, page[2][i + 1])
+    ids[#ids + 1] = fine and id or ''
+  end
+  for i, number in ipairs(redis.call('HMGET', IDS, unpack(ids))) do numbers[i] = number or '' end
+  for _, found in pairs(find_names(numbers) or {}) do followed[found] = true end
+elseif name == 'follow_ups' then
+  for i = from, to, 2 do followed[page[2][i]] = true end
+end
 local dangling, lapsed, sizes, largest = {}, {}, 0, 0
 for i = from, to, 2 do
   local entry, value = page[2][i], page[2][i + 1]
   local fine
   if name == 'ids' then
     fine = id_matches(entry, value, LARGE_RECORD)
+  elseif name == 'follow_ups' then
+    fine = followed[entry]
   elseif name == 'lanes' then
     fine = not is_idle(entry, value, mend)
   elseif name == 'ended' then

@@ -2,7 +2,8 @@
 -- so that no earlier holder can complete it, and no entry of a ready list leads to it.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, [3] salt, from [4] what parts/named.lua reads, then the error text of each
--- Reply a string: for each 1 (buried), 0 (there is none, or it is leased or dead) or - (not executed: ask again)
+-- Reply a string: for each 1 (buried), 0 (there is none, or it is leased or dead) or - (not executed: ask again),
+--       perhaps followed by what parts/end_step.lua has
 local done = load_reply()
 if done then return done end
 
@@ -28,11 +29,12 @@ if #items > 0 then
     moves.at(DEAD, now, item.number)
     dead[n], ids[n] = item.number, item.id
   end
+  fire_deaths(dead)
   moves.write()
   redis.call('ZREM', EXPIRIES, unpack(dead))
   redis.call('HINCRBY', META, 'died', #items)
   report_endings('d', ids)
 end
-local answer = table.concat(answers)
+local answer = table.concat(answers) .. end_step.deferred
 save_reply(answer)
 return answer

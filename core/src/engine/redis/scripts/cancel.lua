@@ -3,7 +3,7 @@
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, [3] salt, from [4] what parts/named.lua reads
 -- Reply a string: for each 1 (cancelled, or leased and marked), 0 (there is none, or it has ended) or - (not executed:
---       ask again)
+--       ask again), perhaps followed by what parts/end_step.lua has
 local done = load_reply()
 if done then return done end
 
@@ -12,7 +12,8 @@ local refused = refusal(meta[1])
 if refused then return refused end
 local numbers = read_named(4)
 local found, answers = read_items(numbers, { leased = true }, MAX_REPLY), {}
-local leased, marks, items, times = {}, {}, {}, {}
+local leased, marks, items, times, names = {}, {}, {}, {}, {}
+local ending = {} -- those that end now, with their names by index
 local gone = { numbers = {}, ids = {}, known = {}, details = {}, keys = {} }
 for i, number in ipairs(numbers) do
   local item, id = number and found[number], ARGV[4 + i]
@@ -30,6 +31,7 @@ for i, number in ipairs(numbers) do
   else
     local retain = retention(item.retain)
     item.id = id
+    ending[#ending + 1], names[#ending + 1] = number, item.follow_ups
     if retain > 0 then
       items[#items + 1], times[#times + 1] = item, retain
     else
@@ -51,6 +53,7 @@ if not all_marked then
   redis.call('HSET', META, 'cancels', text(math.max((tonumber(meta[2]) or 0) + 1, now)))
   redis.call('HSET', MARKS, unpack(marks))
 end
+if next(names) then fire(ending, names, ENDS, 'l') end
 if #gone.numbers > 0 then delete_all_of(gone.numbers, gone.ids, gone.known, gone.details, gone.keys) end
 if #items > 0 then
   renumber(items, ARGV[3])
@@ -66,6 +69,6 @@ if count > 0 then
   report_endings('x', gone.ids)
   report_endings('X', kept_ids)
 end
-local answer = table.concat(answers)
+local answer = table.concat(answers) .. end_step.deferred
 save_reply(answer)
 return answer

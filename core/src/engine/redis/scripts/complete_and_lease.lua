@@ -14,7 +14,8 @@ end
 local refused = refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
 local last = tonumber(ARGV[3])
-local answer = last < #ARGV and complete(last + 1, #ARGV) or '' -- nothing to complete: asks for a lost reply
+-- Nothing to complete: asks for a lost reply. Who leases learns in another way that there are follow-ups.
+local answer = last < #ARGV and string.match(complete(last + 1, #ARGV), '^%d*') or ''
 local look = lease(4, last, #answer)
 save_reply(answer, saved)
 return { now, look, numbers, records, details, answer }

@@ -1,7 +1,8 @@
 -- Removes items of one state, oldest first, in one bounded step.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, [3] state, [4] at most how many (0 to 1,000)
--- Reply a string: how many were removed, and how many were looked at (0: the state is empty)
+-- Reply a string: how many were removed, and how many were looked at (0: the state is empty), perhaps
+--       followed by what parts/end_step.lua has
 local done = load_reply()
 if done then return done end
 local refused = refusal(redis.call('HGET', META, 'format'))
@@ -40,6 +41,7 @@ if #numbers > 0 then
     end
   end
   local leaving = set == LEASED and find_places(existing, find_keys(records, #existing))
+  fire_removals(existing)
   if #existing > 0 then removed = delete_all_of(existing, ids, known, their_details, keys) end
   -- `delete_items` has counted a tombstone for each ready item, but the numbers were popped.
   if list then redis.call('HINCRBY', META, 'gone:' .. (string.match(list, ':ready:(%d)$') or '0'), -#numbers)
@@ -49,6 +51,6 @@ if #numbers > 0 then
   report_endings('r', ids)
 end
 notify_opened()
-local answer = removed .. ' ' .. #numbers
+local answer = removed .. ' ' .. #numbers .. end_step.deferred
 save_reply(answer)
 return answer

@@ -4,7 +4,7 @@
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms, `=` and the reason (or
 --       nothing: what the item keeps of reasons stays)
--- Reply a string: for each lease 1 (released) or 0 (lost)
+-- Reply a string: for each lease 1 (released) or 0 (lost), perhaps followed by what parts/end_step.lua has
 local done = load_reply()
 if done then return done end
 local refused = refusal(redis.call('HGET', META, 'format'))
@@ -47,6 +47,7 @@ if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
   redis.call('HSET', DETAILS, unpack(changed))
   if leaving then ends.leave_places(leaving, removed) end
+  if died then ends.fire_deaths(died) end
   moves.write()
   if cancelled and cancelled[1] then ends.end_marked(cancelled, marked) end
   if died then ends.items_expired(died) end
@@ -55,6 +56,6 @@ if #removed > 0 then
   if first_due then notify_cleaner(meta[2], first_due) end
 end
 if notify_opened then notify_opened() end
-local answer = table.concat(answers)
+local answer = table.concat(answers) .. (ends and end_step.deferred or '')
 save_reply(answer)
 return answer

@@ -1,7 +1,7 @@
 -- Removes items by id, in whatever state they are.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, from [3] what parts/named.lua reads
--- Reply a string: for each 1 (removed) or 0 (there was none)
+-- Reply a string: for each 1 (removed) or 0 (there was none), perhaps followed by what parts/end_step.lua has
 local done = load_reply()
 if done then return done end
 local refused = refusal(redis.call('HGET', META, 'format'))
@@ -29,6 +29,7 @@ if #numbers > 0 then
   for n, deadline in ipairs(redis.call('ZMSCORE', LEASED, unpack(numbers))) do
     if deadline then leased[#leased + 1], their_details[#leased + 1] = numbers[n], details[n] end
   end
+  fire_removals(numbers)
   local leaving = find_places(leased, keys_of_leases(leased, their_details))
   delete_all_of(numbers, ids, known, details, keys_of(numbers, details))
   leave_places(leaving, leased)
@@ -39,6 +40,6 @@ if #numbers > 0 then
   end
 end
 notify_opened()
-local answer = table.concat(answers)
+local answer = table.concat(answers) .. end_step.deferred
 save_reply(answer)
 return answer

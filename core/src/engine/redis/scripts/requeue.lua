@@ -3,7 +3,7 @@
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] lane, [2] number, from [3] what parts/named.lua reads
 -- Reply a string: for each 1 (requeued), 0 (there is none, it is not dead, or its unique key is taken) or - (not
---       executed: ask again)
+--       executed: ask again), perhaps followed by what parts/end_step.lua has
 local done = load_reply()
 if done then return done end
 local refused = refusal(redis.call('HGET', META, 'format'))
@@ -16,7 +16,8 @@ for _, item in pairs(found) do
 end
 for n, owner in ipairs(#keys > 0 and find_owners(keys) or {}) do owner_of[keys[n]] = owner end
 
-local revived, changed, entries, taken, lost, moves = {}, {}, {}, {}, {}, new_moves()
+local revived, changed, entries, taken, lost, dying, moves = {}, {}, {}, {}, {}, {}, new_moves()
+local named = {} -- of those with follow-ups, the names
 for i, number in ipairs(numbers) do
   local item = number and found[number]
   local owner = item and item.key and owner_of[item.key]
@@ -36,12 +37,16 @@ for i, number in ipairs(numbers) do
     x.failures, x.expiries, x.front, x.since = 0, 0, 0, now
     note_release(x, '=')
     revived[#revived + 1] = number
+    named[#named + 1] = item.follow_ups
+    if not item.dead then dying[#dying + 1] = number end -- it has expired: it dies first
     changed[#changed + 1] = number
     changed[#changed + 1] = pack_details(x)
     if item.dead or item.delayed then moves.to_back(x.priority, number) end
   end
 end
 if #revived > 0 then
+  fire_deaths(dying)
+  note_requeued(named)
   expire_for_good(lost)
   if #entries > 0 then redis.call('HSET', UNIQUES, unpack(entries)) end
   for _, key in ipairs({ EXPIRIES, DEAD, DELAYED }) do redis.call('ZREM', key, unpack(revived)) end
@@ -49,6 +54,6 @@ if #revived > 0 then
   moves.write()
   notify_workers(redis.call('HGET', META, 'waiting'), now)
 end
-local answer = table.concat(answers)
+local answer = table.concat(answers) .. end_step.deferred
 save_reply(answer)
 return answer

@@ -5,13 +5,16 @@ for i = at + 1, options_end, 4 do options[tonumber(ARGV[i])] = i + 1 end
 
 -- The options that only extended queues know.
 local extended, usual, differing = options_end < #ARGV, options_end + 1, {}
-local keys, named, conflict, keyed = {}, {}, false, false -- keys: by index
+local keys, named, conflict, keyed, followed = {}, {}, false, false, {} -- keys, followed: by index
 if extended then
   local place = usual + 3
   local differing_end = place + 4 * tonumber(ARGV[place])
   for i = place + 1, differing_end, 4 do differing[tonumber(ARGV[i])] = i + 1 end
-  keyed = ARGV[differing_end + 1] == '1'
-  place = differing_end + 3
+  place = differing_end + 1
+  local follow_ups_end = place + 3 * tonumber(ARGV[place])
+  for i = place + 1, follow_ups_end, 3 do followed[tonumber(ARGV[i])] = i + 1 end
+  keyed = ARGV[follow_ups_end + 1] == '1'
+  place = follow_ups_end + 3
   conflict = ARGV[place - 1] == '1'
   if tonumber(ARGV[place]) == count then
     keys = { unpack(ARGV, place + 1, place + count) }
@@ -38,9 +41,13 @@ end
 local before_ids = (old or extended) and function(number_of)
   make_extended(meta[4])
   if keyed then redis.call('HSET', META, 'keyed', 1) end
-  local owners, timers, expiries, owning = {}, {}, {}, 0
+  local owners, timers, expiries, owning, follow_ups = {}, {}, {}, 0, {}
   for i, number in pairs(number_of) do
-    local key, options_at = keys[i], differing[i] or usual
+    local key, options_at, follow_ups_at = keys[i], differing[i] or usual, followed[i]
+    if follow_ups_at then
+      follow_ups[#follow_ups + 1] = ARGV[follow_ups_at]
+      follow_ups[#follow_ups + 1] = ARGV[follow_ups_at + 1]
+    end
     local expires_in = extended and ARGV[options_at + 2] or '0'
     if expires_in ~= '0' then
       expiries[#expiries + 1] = text(now + expires_in)
@@ -58,6 +65,7 @@ local before_ids = (old or extended) and function(number_of)
       end
     end
   end
+  if #follow_ups > 0 then redis.call('HSET', FOLLOW_UPS, unpack(follow_ups)) end
   if #expiries > 0 then redis.call('ZADD', EXPIRIES, unpack(expiries)) end
   if expired then make_room(old, expired, number_of) end
   if owning > 0 then redis.call('HSET', UNIQUES, unpack(owners)) end

@@ -4,8 +4,10 @@
 --   for each index and time
 --   the count of those with a result, and the results if all have one, else for each index and result
 --   the count of those with a unique key, and the keys if all have one, else for each index and key
---   the same of the keys that limit how many items run
--- Returns a string: for each item 1 (true: completed by this call) or 0 (false).
+--   the same of the keys that limit how many items run, and of the names of follow-ups
+--   the count of those whose completion adds items, and for each index and what parts/fire.lua reads
+-- Returns a string: for each item 1 (true: completed by this call) or 0 (false), perhaps followed
+-- by what parts/end_step.lua has.
 local function complete(at, to)
   local count = tonumber(ARGV[at])
   local first, last = at + 1, at + count
@@ -26,10 +28,11 @@ local function complete(at, to)
   local strict_end = place + tonumber(ARGV[place])
   for i = place + 1, strict_end do strict[tonumber(ARGV[i])] = true end
   place = strict_end + 1
-  local retain_all, retain_of, results, keys, limit_keys = -1, {}, {}, {}, {}
+  local retain_all, retain_of, results, keys, limit_keys, names, added = -1, {}, {}, {}, {}, {}, {}
   if place < to then
     retain_all, place = tonumber(ARGV[place]), place + 1
     retain_of, results, keys, limit_keys = read_pairs(), read_values(), read_values(), read_values()
+    names, added = read_values(), read_pairs()
   end
 
   -- The usual case is that all leases are current. See parts/complete.lua.
@@ -46,10 +49,12 @@ local function complete(at, to)
   local taken = one_by_one and 0 or redis.call('ZREM', LEASED, unpack(numbers))
   if taken > 0 and next(limit_keys) then free_places(numbers, limit_keys) end
   if taken == count then
+    if next(names) or next(added) then completions_fire(numbers, names, results, added) end
     complete_leased(numbers, ids, keys, retain_all, retain_of, results, release_owned)
-    return string.rep('1', count)
+    return string.rep('1', count) .. end_step.deferred
   end
   return complete_late(numbers, ids, { deliveries = deliveries, strict = strict, details = details, keys = keys,
-    limit_keys = limit_keys, retain_all = retain_all, retain_of = retain_of, results = results, taken = taken,
+    limit_keys = limit_keys, names = names, added = added,
+    retain_all = retain_all, retain_of = retain_of, results = results, taken = taken,
     priority = priority or '0' })
 end

@@ -36,6 +36,10 @@ local function complete_late(numbers, ids, x)
     end
   end
 
+  for i = 1, count do
+    if answers[i] == '0' then x.names[i], x.added[i] = nil, nil end
+  end
+  if next(x.names) or next(x.added) then completions_fire(numbers, x.names, x.results, x.added, true, x.taken > 0) end
   if #leased.numbers > 0 then
     redis.call('ZREM', LEASED, unpack(leased.numbers))
     if next(leased.limit_keys) then free_places(leased.numbers, leased.limit_keys) end
@@ -78,5 +82,5 @@ local function complete_late(numbers, ids, x)
   if #gone.numbers + #items > 0 then redis.call('HINCRBY', META, 'completed', text(#gone.numbers + #items)) end
   report_endings('c', gone.ids)
   report_endings('C', late.ids)
-  return table.concat(answers)
+  return table.concat(answers) .. end_step.deferred
 end

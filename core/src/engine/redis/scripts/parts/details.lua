@@ -7,6 +7,7 @@
 -- Sections that few items have stand before the colon of the error: each a semicolon, a letter, its length, a
 -- colon and its text.
 --   A           server time of the add, for an item that has got another number since
+--   F           the name of the follow-ups of an item with a large record, which is in the record too
 --   H           history: `endings:releases:released:reason`: the last 16 failed (F) and expired (E) leases, each
 --               a letter and the server time; how often in a row the item was released for this reason, and
 --               when first

@@ -54,6 +54,7 @@ local function move_due(limit)
     redis.call('ZREM', LEASED, unpack(expired))
     redis.call('HSET', DETAILS, unpack(changed))
     if leaving then ends.leave_places(leaving, expired) end
+    if ends then ends.fire_deaths(dead) end
     redis.call('HINCRBY', META, 'expired', #expired)
     died = #dead
     if marked then ends.end_marked(cancelled, marked) end

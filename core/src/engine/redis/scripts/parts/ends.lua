@@ -5,5 +5,5 @@ local function find_leaving(numbers, details) return find_places(numbers, keys_o
 local ends = {
   find_marked = find_marked, end_marked = end_marked, find_expired = find_expired, items_expired = items_expired,
   attempts_counted = attempts_counted, default_attempts = default_attempts, find_leaving = find_leaving,
-  joins_line = joins_line, leave_places = leave_places,
+  joins_line = joins_line, leave_places = leave_places, fire_deaths = fire_deaths, fire_added = fire_added,
 }

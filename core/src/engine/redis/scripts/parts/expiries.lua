@@ -48,6 +48,7 @@ local function drop_expired(popped, found, known)
     if known then known[i] = nil end
   end
   redis.call('HSET', DETAILS, unpack(changed))
+  fire_deaths(expired)
   redis.call('ZADD', DEAD, unpack(dead))
   items_expired(expired)
   return #expired

@@ -7,7 +7,11 @@ local function find_keys(records, count)
     local high, low
     if record then high, low = byte(record, 1, 2) end
     if low and high % 64 >= 32 then
-      local at = 3 + high % 16 * 256 + low + (high >= 128 and 6 or 0)
+      local at = 3 + high % 8 * 256 + low + (high >= 128 and 6 or 0) + (high % 32 >= 16 and NAME or 0)
+      if high % 16 >= 8 then -- its trigger
+        at = at + 2 + (at < #record and struct.unpack('>I2', record, at) or 0)
+        at = at + 4 + (at + 2 < #record and math.max(0, struct.unpack('>I4', record, at) - 1) or 0)
+      end
       local last = at + (byte(record, at) or 0)
       if last > at and last <= #record then
         keys = keys or {}

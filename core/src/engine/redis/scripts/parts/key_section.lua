@@ -1,5 +1,7 @@
--- The section of the details of an item with a large record that has a key: no script reads the record for it.
+-- The sections of the details of an item with a large record that has a key or follow-ups: no script reads the record for
+-- them.
 local function key_section(record)
   local keys = find_keys({ record }, 1)
-  return keys and { K = keys[1] }
+  local _, _, _, _, _, name = read_head(record)
+  return (keys or name) and { K = keys and keys[1], F = name }
 end

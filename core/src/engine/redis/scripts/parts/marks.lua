@@ -16,9 +16,10 @@ end
 
 -- Cancels items whose leases have just ended, of those that `find_marked` has found: they are gone, or retained.
 local function end_marked(numbers, marked)
-  local kept, retains, kept_ids, gone, ids, keys = {}, {}, {}, {}, {}, {}
-  for _, number in ipairs(numbers) do
-    local id, retain, key = read_head(marked[number])
+  local kept, retains, kept_ids, gone, ids, keys, names = {}, {}, {}, {}, {}, {}, {}
+  for i, number in ipairs(numbers) do
+    local id, retain, key, _, _, name = read_head(marked[number])
+    names[i] = name
     retain = retention(retain)
     if retain > 0 then
       kept[#kept + 1], retains[#retains + 1], kept_ids[#kept_ids + 1] = number, retain, id or false
@@ -26,6 +27,7 @@ local function end_marked(numbers, marked)
       gone[#gone + 1], ids[#ids + 1], keys[#gone + 1] = number, id, key
     end
   end
+  if next(names) then fire(numbers, names, ENDS, 'l') end
   if #kept > 0 then retain_items(CANCELLED, kept, retains, {}) end
   if #gone > 0 then
     delete_leased(gone, ids)

@@ -1,6 +1,6 @@
 -- Reads items that a script may give new numbers, of those with these numbers (false: there is none): those that have
 -- not ended, and are not leased or dead unless `also` has that state. Returns them by number. Of each: number, record,
--- what read_head returns (stored_id, retain, key, data_at, limit_key), packed and x (its details), priority, leased,
+-- what read_head returns (stored_id, retain, key, data_at, limit_key, follow_ups), packed and x (its details), priority, leased,
 -- delayed, dead and held (its score, or false), and expires (nil if it does not). Only `left`, if its record does not fit
 -- into `room` bytes: the script leaves the item to another one, and answers `-`. The first item is never left.
 local function read_items(numbers, also, room)
@@ -33,7 +33,8 @@ local function read_items(numbers, also, room)
   for n = fits + 1, #items do found[wanted[n]] = { left = true } end
   for n, record in ipairs(redis.call('HMGET', ITEMS, unpack(wanted, 1, fits))) do
     local item = items[n]
-    item.stored_id, item.retain, item.key, item.data_at, item.limit_key = read_head(record)
+    item.stored_id, item.retain, item.key, item.data_at, item.limit_key, item.follow_ups =
+      read_head(record)
     -- An id may lead to no item, because a script died half-way.
     if item.stored_id then
       item.record, item.packed, item.x = record, their_details[n], unpack_details(their_details[n])

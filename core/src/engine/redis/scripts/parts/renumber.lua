@@ -43,7 +43,7 @@ local function renumber(items, salt)
     x.deliveries, x.size = 0, 0
     if #item.record > LARGE_RECORD then
       x.size, large, largest = #item.record, number, math.max(largest, #item.record)
-      x.sections.K = item.limit_key
+      x.sections.K, x.sections.F = item.limit_key, item.follow_ups
     end
     records[2 * n - 1], records[2 * n] = number, item.record
     details[2 * n - 1], details[2 * n] = number, pack_details(x)

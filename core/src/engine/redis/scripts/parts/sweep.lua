@@ -16,6 +16,7 @@ local function delete_ended(numbers, room, over, with_results)
     ids[i], known[i], keys[i] = id, true, key
     if record and i > over then removed = removed + 1 end
   end
+  fire_removals(numbers)
   delete_all_of(numbers, ids, known, details, keys)
   if removed > 0 then redis.call('HINCRBY', META, 'removed', removed) end
   return fits < found, removed

@@ -33,6 +33,7 @@ local function sweep_expiries(limit, room)
     for n, item in ipairs(all) do
       dead[2 * n - 1], dead[2 * n], expired[n] = text(now), item.number, item.number
     end
+    fire_deaths(expired)
     redis.call('ZADD', DEAD, unpack(dead))
     items_expired(expired)
   end

@@ -1,0 +1,86 @@
+-- Reads the first notes of DEFERRED, and what they add: at most MOST items and MAX_REPLY bytes, but at least one note.
+-- Items of one step do not depend on each other. See parts/fire.lua.
+local MOST, MOST_NOTES = 1000, 500
+
+-- Returns the notes, in tables of kinds, letter, name and number, and the size of what each names.
+local function read_notes()
+  local notes, room = {}, MAX_REPLY
+  for n, note in ipairs(redis.call('LRANGE', DEFERRED, 0, MOST_NOTES - 1)) do
+    local kinds, letter = string.match(note, '^([0-7])([dla])')
+    local name, number = string.sub(note, 3, 2 + NAME), string.sub(note, 3 + NAME)
+    if not kinds or #name < NAME then kinds, name = 0, nil end -- damage: it is dropped
+    local wants_result = name and kinds % 2 == 1 and string.byte(name) % 2 == 1
+    room = room - (name and struct.unpack('>I4', name, 2) or 0) - (wants_result and MAX_COPIED_RESULT or 0)
+    if room < 0 and n > 1 then break end
+    notes[n] = { kinds = tonumber(kinds), letter = letter, name = name, number = number, wants_result = wants_result }
+  end
+  return notes
+end
+
+-- Adds to the notes what they name, `packed`, and the result.
+local function read_packed(notes)
+  local names, places = {}, {}
+  for n, note in ipairs(notes) do
+    if note.name then
+      names[#names + 1], places[#places + 1] = note.name, { n, 'packed' }
+      if note.wants_result then names[#names + 1], places[#places + 1] = note.name .. 'r', { n, 'result' } end
+    end
+  end
+  for i, value in ipairs(#names > 0 and redis.call('HMGET', FOLLOW_UPS, unpack(names)) or {}) do
+    notes[places[i][1]][places[i][2]] = value
+  end
+end
+
+-- Marks notes of items that have not ended or died, because the script that was to end them has stopped half-way. An item
+-- that is alive may have died if it was requeued since, which FOLLOW_UPS knows then.
+local function find_untrue(notes)
+  local ids, theirs, requeued = {}, {}, {}
+  for _, note in ipairs(notes) do
+    local fine, id = pcall(owner_of_packed, note.packed)
+    if fine and note.letter ~= 'a' then ids[#ids + 1], theirs[#theirs + 1] = id, note end
+  end
+  local numbers, living = {}, {}
+  for i, number in ipairs(#ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {}) do
+    if number == theirs[i].number then numbers[#numbers + 1], living[#living + 1] = number, theirs[i] end
+  end
+  if #numbers == 0 then return end
+  for _, set in ipairs({ COMPLETED, CANCELLED, DEAD }) do
+    for i, score in ipairs(redis.call('ZMSCORE', set, unpack(numbers))) do
+      if score and (set ~= DEAD or living[i].letter == 'd') then numbers[i] = '' end
+    end
+  end
+  for i, note in ipairs(living) do requeued[i] = note.name .. 'q' end
+  for i, was_requeued in ipairs(redis.call('HMGET', FOLLOW_UPS, unpack(requeued))) do
+    local note = living[i]
+    note.requeued = note.letter == 'd' and was_requeued
+    note.untrue = numbers[i] ~= '' and not note.requeued and redis.call('HEXISTS', ITEMS, numbers[i]) == 1
+  end
+end
+
+-- Returns the items of the first notes, how many notes these are, and the fields of FOLLOW_UPS that go with them; and whether
+-- two items have the same unique key.
+local function collect()
+  local notes, items, done, ids, uniques, twice = read_notes(), {}, {}, {}, {}, false
+  read_packed(notes)
+  find_untrue(notes)
+  for n, note in ipairs(notes) do
+    local fine, theirs = true, {}
+    if note.packed and not note.untrue then fine, theirs = pcall(unpack_items, note.packed, note.kinds, note.result) end
+    if not fine then theirs = {} end
+    local depends = #items + #theirs > MOST
+    for _, item in ipairs(theirs) do
+      depends = depends or ids[item.id] or item.unique and item.replaces == 1 and uniques[item.unique]
+    end
+    if depends and n > 1 then return items, n - 1, done, twice end
+    for _, item in ipairs(theirs) do
+      items[#items + 1], ids[item.id] = item, true
+      if item.unique then twice, uniques[item.unique] = twice or uniques[item.unique], true end
+    end
+    if note.name and note.letter ~= 'd' and not note.untrue then
+      done[#done + 1] = note.name
+      if note.wants_result then done[#done + 1] = note.name .. 'r' end
+    end
+    if note.requeued then done[#done + 1] = note.name .. 'q' end
+  end
+  return items, #notes, done, twice
+end

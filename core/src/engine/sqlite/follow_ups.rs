@@ -1,0 +1,148 @@
+//! Follow-ups. Whatever ends items writes a note for each that has some to `deferred`; `distribute.rs` adds them in the same
+//! transaction, as far as its budget goes, so their order is that of the ends.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::database::Database;
+use super::expiry;
+use super::packed_items::pack;
+use super::row::{CANCELLED, COMPLETED, DEAD, LEASED};
+use crate::Result;
+use crate::item::{FollowUp, Item, On};
+use crate::options::MAX_COPIED_RESULT;
+
+/// What fires, as a sum of the bits of [`On`].
+pub(super) type Kinds = u8;
+pub(super) const COMPLETES: Kinds = 1;
+const DIES: Kinds = 2;
+pub(super) const ENDS: Kinds = 4;
+
+/// Stores the follow-ups of an item; returns the number that `extra` keeps.
+pub(super) fn store(db: &Database, queue: i64, follow_ups: &[FollowUp]) -> Result<i64> {
+    const STORE: &str = "INSERT INTO follow_up (follow_up, queue, packed) VALUES (?1, ?2, ?3)";
+    let number = db.next_number();
+    let packed = pack(follow_ups);
+    db.run(STORE, |s| s.execute(params![number, queue, packed]))?;
+    Ok(number)
+}
+
+/// What this item has. `Some`: it has follow-ups.
+struct Fired {
+    follow_ups: i64,
+    id: Vec<u8>,
+    state: Option<i64>,
+    expires_at: Option<i64>,
+}
+
+fn find(db: &Database, number: i64) -> Result<Option<Fired>> {
+    const FIND: &str = "SELECT extra.follow_ups, item.id, item.state, extra.expires_at
+        FROM extra JOIN item ON item.number = extra.number
+        WHERE extra.number = ?1 AND typeof(extra.follow_ups) = 'integer'";
+    db.run(FIND, |s| {
+        s.query_row([number], |row| {
+            Ok(Fired {
+                follow_ups: row.get(0)?,
+                id: row.get_ref(1)?.as_blob().unwrap_or_default().to_vec(),
+                state: row.get_ref(2)?.as_i64().ok(),
+                expires_at: row.get_ref(3)?.as_i64().ok(),
+            })
+        })
+        .optional()
+    })
+}
+
+/// The item dies now, or has just died: it may be completed late, or requeued.
+pub(super) fn die(db: &Database, queue: i64, number: i64) -> Result<()> {
+    match find(db, number)? {
+        Some(fired) => note(db, queue, &fired, DIES | ENDS, false, None),
+        None => Ok(()),
+    }
+}
+
+/// The item ends now, and had not ended before: its lease or its wait was cancelled.
+pub(super) fn cancel(db: &Database, queue: i64, number: i64) -> Result<()> {
+    match find(db, number)? {
+        Some(fired) => note(db, queue, &fired, ENDS, true, None),
+        None => Ok(()),
+    }
+}
+
+/// The item is about to end from any state. `kinds` fires if it has not ended. One that is dead has fired its death; one
+/// that has expired, which nobody has noticed yet, dies first.
+pub(super) fn end(
+    db: &Database,
+    queue: i64,
+    number: i64,
+    kinds: Kinds,
+    result: Option<&[u8]>,
+) -> Result<()> {
+    let Some(fired) = find(db, number)? else { return Ok(()) };
+    match fired.state {
+        // It has fired all.
+        Some(COMPLETED | CANCELLED) => Ok(()),
+        Some(DEAD) => note(db, queue, &fired, kinds & COMPLETES, true, result),
+        state if state != Some(LEASED) && expiry::has_passed(db, fired.expires_at) => {
+            note(db, queue, &fired, DIES | ENDS, false, None)?;
+            note(db, queue, &fired, kinds & COMPLETES, true, result)
+        }
+        _ => note(db, queue, &fired, kinds, true, result),
+    }
+}
+
+/// A call that has ended the item with this id adds these.
+pub(super) fn added(db: &Database, queue: i64, id: &[u8], items: &[Item]) -> Result<()> {
+    let all: Vec<_> = items.iter().map(|item| FollowUp::new(On::Completed, item.clone())).collect();
+    let follow_ups = store(db, queue, &all)?;
+    let fired = Fired { follow_ups, id: id.to_vec(), state: None, expires_at: None };
+    note(db, queue, &fired, COMPLETES, true, None)
+}
+
+fn note(
+    db: &Database,
+    queue: i64,
+    fired: &Fired,
+    kinds: Kinds,
+    last: bool,
+    result: Option<&[u8]>,
+) -> Result<()> {
+    const NOTE: &str = "INSERT INTO deferred (sequence, queue, follow_up, kinds, last, id, result)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let result = result.filter(|result| result.len() <= MAX_COPIED_RESULT);
+    let number = db.next_number();
+    db.run(NOTE, |s| {
+        s.execute(params![number, queue, fired.follow_ups, kinds, last, fired.id, result])
+    })?;
+    db.deferred.set(true);
+    Ok(())
+}
+
+/// Whether some follow-ups of items that have ended are to be added.
+pub(super) fn any_deferred(db: &Database, queue: i64) -> Result<bool> {
+    db.run("SELECT 1 FROM deferred WHERE queue = ?1 LIMIT 1", |s| s.exists([queue]))
+}
+
+/// Deletes those of a queue that has none of its items left.
+pub(super) fn delete_some(db: &Database, queue: i64, limit: usize) -> Result<usize> {
+    const NOTES: &str = "DELETE FROM deferred WHERE sequence IN
+        (SELECT sequence FROM deferred WHERE queue = ?1 LIMIT ?2)";
+    const PACKED: &str = "DELETE FROM follow_up WHERE follow_up IN
+        (SELECT follow_up FROM follow_up WHERE queue = ?1 LIMIT ?2)";
+    let mut deleted = 0;
+    for statement in [NOTES, PACKED] {
+        deleted += db.run(statement, |s| s.execute([queue, limit as i64]))?;
+    }
+    Ok(deleted)
+}
+
+/// Follow-ups of no item, and of no note.
+pub(super) fn dangling(db: &Database, queue: i64, delete: bool) -> Result<u64> {
+    const WHERE: &str = "FROM follow_up WHERE queue = ?1
+        AND NOT EXISTS (SELECT 1 FROM extra WHERE extra.follow_ups = follow_up.follow_up)
+        AND NOT EXISTS (SELECT 1 FROM deferred WHERE deferred.follow_up = follow_up.follow_up)";
+    let found: i64 =
+        db.run(&format!("SELECT count(*) {WHERE}"), |s| s.query_row([queue], |row| row.get(0)))?;
+    if delete && found > 0 {
+        db.run(&format!("DELETE {WHERE}"), |s| s.execute([queue]))?;
+    }
+    Ok(found as u64)
+}

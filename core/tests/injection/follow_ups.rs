@@ -1,0 +1,200 @@
+//! Scripts that end items with follow-ups, and the one that adds these. Wherever a script stops: whatever an item fires when
+//! its run ends is added once, whether a deep clean comes before the workers go on or not.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ::redis::Commands;
+use leaseq::{
+    CompleteOptions, ErrorKind, FailOptions, FollowUp, Item, Lease, LeaseOptions, On, Result,
+    WorkQueue,
+};
+
+use crate::fixtures::Leases;
+use crate::support::redis::{expect_waiters, fail_after, has_failed};
+use crate::support::*;
+use crate::verify::Stage;
+
+const LONG: Duration = Duration::from_secs(1800);
+
+fn followed(item: Item) -> Item {
+    let id = item.id().to_vec();
+    let follow_up =
+        |on, name: &[u8]| FollowUp::new(on, self::item([&id[..], name].concat())).with_trigger();
+    item.follow_up(follow_up(On::Ended, b" ended")).follow_up(follow_up(On::Completed, b" done"))
+}
+
+const IDS: [&str; 7] = ["leased", "large", "retained", "expired", "waiting", "over", "dead"];
+
+/// - `leased`, `large`, `retained`: leased by the caller; `expired`: past its deadline
+/// - `over`: its time has passed, and nobody has seen it; `dead`: it has fired
+async fn fixtures(bench: &Bench, queue: &WorkQueue) -> Leases {
+    let mut leases = Leases::new();
+    let mut lease = async |item: Item, duration| {
+        queue.add_item(followed(item)).await.unwrap();
+        let lease = queue.lease(LeaseOptions::new(duration)).await.unwrap().unwrap();
+        leases.insert(lease.id_str().unwrap().to_owned(), lease);
+    };
+    lease(item("dead"), LONG).await;
+    lease(item("expired").max_attempts(1), secs(5)).await;
+    lease(item("leased"), LONG).await;
+    lease(Item::new(vec![b'x'; 20_000]).with_id("large"), LONG).await;
+    lease(item("retained").retain(LONG), LONG).await;
+    let dead = FailOptions::new().dead();
+    queue.fail_with(&leases["dead"], "no", dead).await.unwrap();
+    queue.add_item(followed(item("over").expires_in(secs(5)))).await.unwrap();
+    queue.add_item(followed(item("waiting").delay(secs(60)))).await.unwrap();
+    assert!(queue.complete(&take(queue).await).await.is_ok());
+    bench.advance(secs(5));
+    leases
+}
+
+/// Completes whatever comes; returns how often each came.
+async fn work(bench: &Bench, queue: &WorkQueue) -> BTreeMap<String, usize> {
+    let mut came = BTreeMap::new();
+    for _ in 0..6 {
+        loop {
+            let options = LeaseOptions::new(LONG).wait(Duration::ZERO);
+            let leases = queue.lease_many(1000, options).await.unwrap();
+            if leases.is_empty() {
+                break;
+            }
+            for id in ids(&leases) {
+                *came.entry(id).or_default() += 1;
+            }
+            queue.complete_many(&leases).await.unwrap();
+        }
+        queue.light_clean().await.unwrap();
+        bench.advance(LONG);
+    }
+    came
+}
+
+/// Stops the act after each call of the script. `fires`: what comes once, besides the end of each item.
+async fn stops(script: &str, fires: &[&str], act: impl AsyncFn(&WorkQueue, &Leases) -> Result<()>) {
+    let mut stage = Stage::new().await;
+    for cleans in [true, false] {
+        let mut calls = 0;
+        loop {
+            calls += 1;
+            let queue = stage.new_queue();
+            let leases = fixtures(&stage.bench, &queue).await;
+            expect_waiters(&mut stage.raw, queue.name());
+            fail_after(&mut stage.raw, script, calls);
+            let answer = act(&queue, &leases).await;
+            let failed = has_failed(&mut stage.raw, script);
+            eprintln!("{script} stopped after call {calls}, cleaned {cleans}: {answer:?}");
+            if let Err(error) = &answer {
+                assert!(failed && error.kind() == ErrorKind::Internal, "{error}");
+            }
+            if cleans {
+                queue.deep_clean().await.unwrap();
+                assert_sound(&queue).await;
+            }
+            let mut came = work(&stage.bench, &queue).await;
+            if !cleans {
+                queue.deep_clean().await.unwrap();
+                for (id, times) in work(&stage.bench, &queue).await {
+                    *came.entry(id).or_default() += times;
+                }
+            }
+            // Records without ids that have been added again since come back with a clean that is too late.
+            let most = if script == "distribute" && !cleans { 2 } else { 1 };
+            let once = |times: usize| (1..=most).contains(&times);
+            for id in IDS.iter().filter(|id| **id != "dead") {
+                let times = |how| came.get(&format!("{id} {how}")).copied().unwrap_or(0);
+                assert!(once(times("ended")), "{id} ended: {came:?}");
+                assert!(times("done") == 0 || once(times("done")), "{id} done: {came:?}");
+            }
+            for id in fires {
+                let times = came.get(*id).copied().unwrap_or(0);
+                assert!(once(times) || (failed && times == 0), "{id} came {times} times");
+            }
+            assert!(!came.contains_key("dead ended"), "it had fired before");
+            queue.deep_clean().await.unwrap();
+            let prefix = format!("leaseq:{{{}}}", queue.name());
+            assert_eq!(stage.raw.llen::<_, usize>(format!("{prefix}:deferred")), Ok(0));
+            if !failed {
+                assert!(calls > 1, "{script} makes no call");
+                break;
+            }
+        }
+    }
+}
+
+fn leased(leases: &Leases) -> Vec<&Lease> {
+    ["leased", "large", "retained"].iter().map(|id| &leases[*id]).collect()
+}
+
+#[tokio::test]
+async fn completions() {
+    stops("complete extended", &["added"], async |queue, leases| {
+        let options = CompleteOptions::new().adds([vec![], vec![], vec![item("added")]]);
+        let results = [None, Some("x".into()), Some("y".into())];
+        queue.complete_many_with(leased(leases), options.results(results)).await.map(drop)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn late_completions() {
+    stops("complete extended", &[], async |queue, leases| {
+        let late = [&leases["leased"], &leases["dead"], &leases["expired"]];
+        queue.complete_many_with(late, CompleteOptions::new().retain(secs(60))).await.map(drop)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn completions_that_lease() {
+    stops("complete_and_lease extended", &[], async |queue, leases| {
+        queue.complete_and_lease(leased(leases), 10, at_once()).await.map(drop)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn failures() {
+    stops("fail extended", &["added"], async |queue, leases| {
+        let options = FailOptions::new().dead().adds([vec![], vec![], vec![item("added")]]);
+        let failures = leased(leases).into_iter().map(|lease| (lease, "no"));
+        queue.fail_many_with(failures, options).await.map(drop)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn cancellations() {
+    stops("cancel", &[], async |queue, _| {
+        queue.cancel_many(["leased", "waiting", "over"]).await.map(drop)
+    })
+    .await;
+    stops("release extended", &[], async |queue, leases| {
+        queue.cancel_many(["leased", "large", "retained"]).await.unwrap();
+        queue.release_many(leased(leases), Duration::ZERO).await.map(drop)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn removals() {
+    stops("remove", &[], async |queue, _| queue.remove_many(IDS).await.map(drop)).await;
+    stops("bury", &[], async |queue, _| queue.bury(["waiting", "over"], "no").await.map(drop))
+        .await;
+    stops("purge", &[], async |queue, _| queue.purge(leaseq::State::Leased).await.map(drop)).await;
+}
+
+#[tokio::test]
+async fn cleans_and_leases() {
+    stops("light_clean", &[], async |queue, _| queue.light_clean().await.map(drop)).await;
+    stops("lease extended", &[], async |queue, _| queue.lease(at_once()).await.map(drop)).await;
+}
+
+#[tokio::test]
+async fn what_is_distributed() {
+    stops("distribute", &["added"], async |queue, leases| {
+        let options = CompleteOptions::new().adds([vec![], vec![], vec![item("added")]]);
+        queue.complete_many_with(leased(leases), options).await.map(drop)
+    })
+    .await;
+}
