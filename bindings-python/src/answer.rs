@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use leaseq::{
     Counts, DeepReport, Ending, ItemInfo, KeyInfo, LightReport, Missed, Outcome, Page, PutSchedule,
-    Releases, ScheduleInfo, Settings, State, SyncedSchedules,
+    Releases, ScheduleInfo, Settings, State, SyncedSchedules, Trigger,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -300,6 +300,19 @@ pub(crate) fn releases_value<'py>(
         value!(py, "Releases")?.call1((&releases.reason, releases.count, first_at))
     };
     releases.map(value).transpose()
+}
+
+/// The item that has added another one by its end.
+pub(crate) fn trigger_value<'py>(
+    py: Python<'py>,
+    trigger: Option<&Trigger>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let value = |trigger: &Trigger| {
+        let result = trigger.result().map(|result| PyBytes::new(py, result));
+        let id = PyBytes::new(py, trigger.id());
+        value!(py, "Trigger")?.call1((id_text(py, trigger.id())?, id, result))
+    };
+    trigger.map(value).transpose()
 }
 
 fn page_value(py: Python<'_>, page: Page) -> PyResult<Bound<'_, PyAny>> {

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use crate::convert;
 use crate::error::invalid;
+use crate::item::Item;
 
 /// The options, without results.
 pub(crate) fn options(
@@ -16,6 +17,18 @@ pub(crate) fn options(
     options.strict = strict;
     options.retain = retain.map(|retain| convert::duration("a retention", retain)).transpose()?;
     Ok(options)
+}
+
+/// Items that a call adds; `None` stands for none.
+pub(crate) fn added(items: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<leaseq::Item>> {
+    let Some(items) = items else { return Ok(Vec::new()) };
+    convert::several("items to add", items)?.map(|item| Item::from(&item?)).collect()
+}
+
+/// The same for each of many leases; empty if nothing is given.
+pub(crate) fn added_for_each(items: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Vec<leaseq::Item>>> {
+    let Some(items) = items else { return Ok(Vec::new()) };
+    convert::several("adds", items)?.map(|items| added(Some(&items?))).collect()
 }
 
 /// The result of one item.

@@ -4,11 +4,14 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime};
 
+use leaseq::On;
 use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
 use crate::convert;
+use crate::error::invalid;
 
 /// How many bytes of its data the `repr` of an item shows.
 const SHOWN: usize = 64;
@@ -33,6 +36,7 @@ const SHOWN: usize = 64;
 ///   not added.
 /// - `key`: 1 to 128 bytes, or text: no more items of a key are leased at the same time than its limit allows, which
 ///   is one unless it was set; the others wait. Default: none.
+/// - `follow_ups`: up to 16 `FollowUp`s, items that are added to the same queue when this one ends.
 /// - `expires_in`: the item is dead after this time, 1 ms to 366 days, if it is not leased then and no attempt has
 ///   counted; not shorter than a delay. Default: it does not expire.
 ///
@@ -41,7 +45,6 @@ const SHOWN: usize = 64;
 /// >>> Item("your order", id="order-17", priority=5)
 /// Item(b'your order', id='order-17', priority=5)
 #[pyclass(frozen, eq, module = "leaseq")]
-#[derive(PartialEq, Eq)]
 pub(crate) struct Item {
     item: leaseq::Item,
     /// 0 to 9.
@@ -62,6 +65,39 @@ pub(crate) struct Item {
     replace: bool,
     key: Option<Vec<u8>>,
     expires_in: Option<Duration>,
+    /// Those that it was made with, a tuple.
+    #[pyo3(get)]
+    follow_ups: Py<PyTuple>,
+}
+
+/// The item of the core has all its options.
+impl PartialEq for Item {
+    fn eq(&self, other: &Self) -> bool {
+        self.item == other.item
+    }
+}
+
+/// A follow-up of the core, from one that Python has.
+fn follow_up(value: &Bound<'_, PyAny>) -> PyResult<leaseq::FollowUp> {
+    let py = value.py();
+    let field = |name| value.getattr(name);
+    let on = field(intern!(py, "on"))?;
+    let on = match &*on.cast::<PyString>()?.to_string_lossy() {
+        "completed" => On::Completed,
+        "dead" => On::Dead,
+        "ended" => On::Ended,
+        other => {
+            let shown: String = other.chars().take(SHOWN).collect();
+            let message = format_args!("a follow-up on {shown:?}, not on completed, dead or ended");
+            return Err(invalid(py, message));
+        }
+    };
+    let item = Item::from(&field(intern!(py, "item"))?)?;
+    let follow_up = leaseq::FollowUp::new(on, item);
+    match field(intern!(py, "with_trigger"))?.is_truthy()? {
+        true => Ok(follow_up.with_trigger()),
+        false => Ok(follow_up),
+    }
 }
 
 impl Item {
@@ -80,7 +116,7 @@ impl Item {
     #[pyo3(signature = (
         data, *, id=None, priority=None, delay=None, due_at=None, max_attempts=None,
         retain=None, unique=None, unique_for=None, replace=false, key=None,
-        expires_in=None,
+        expires_in=None, follow_ups=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     fn new(
@@ -96,7 +132,9 @@ impl Item {
         replace: bool,
         key: Option<&Bound<'_, PyAny>>,
         expires_in: Option<&Bound<'_, PyAny>>,
+        follow_ups: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let py = data.py();
         let mut item = leaseq::Item::new(convert::data("data", data)?);
         if let Some(id) = id {
             item = item.with_id(convert::id(id)?);
@@ -142,8 +180,17 @@ impl Item {
         if let Some(time) = expires_in {
             item = item.expires_in(time);
         }
+        let mut values = Vec::new();
+        if let Some(follow_ups) = follow_ups {
+            for value in convert::several("follow-ups", follow_ups)? {
+                let value = value?;
+                item = item.follow_up(follow_up(&value)?);
+                values.push(value);
+            }
+        }
         Ok(Item {
             item,
+            follow_ups: PyTuple::new(py, values)?.unbind(),
             priority,
             delay,
             due_at,
@@ -284,6 +331,9 @@ impl Item {
         if let Some(time) = self.expires_in() {
             text += &format!(", expires_in={time:?}");
         }
+        if !self.follow_ups.bind(py).is_empty() {
+            text += &format!(", follow_ups={}", self.follow_ups.bind(py).repr()?);
+        }
         Ok(text + ")")
     }
 
@@ -303,6 +353,7 @@ impl Item {
         options.set_item("replace", self.replace)?;
         options.set_item("key", self.key_bytes())?;
         options.set_item("expires_in", self.expires_in())?;
+        options.set_item("follow_ups", &self.follow_ups)?;
         Ok((PyTuple::new(py, [self.data(py)])?, options))
     }
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::answer::{endings_value, expressible, releases_value};
+use crate::answer::{endings_value, expressible, releases_value, trigger_value};
 use crate::convert;
 use crate::error::{exception, internal};
 use crate::unused::Handle;
@@ -153,6 +153,12 @@ impl Lease {
     #[getter]
     fn releases<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         releases_value(py, self.look(py)?.releases())
+    }
+
+    /// The item whose end has added this one, if it is a follow-up that asked for it; else `None`.
+    #[getter]
+    fn trigger<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        trigger_value(py, self.look(py)?.trigger())
     }
 
     /// Numbers the lives of the id, each from an add to the completion. It goes up with every add of the

@@ -103,6 +103,7 @@ impl Queue {
         strict: bool,
         results: Option<&Bound<'py, PyAny>>,
         retain: Option<&Bound<'py, PyAny>>,
+        adds: Option<&Bound<'py, PyAny>>,
         count: &Bound<'py, PyAny>,
         duration: &Bound<'py, PyAny>,
         wait: Option<&Bound<'py, PyAny>>,
@@ -112,6 +113,7 @@ impl Queue {
         let (args, mut complete) =
             (LeaseArgs::many(leases)?, complete_args::options(strict, retain)?);
         complete.results = complete_args::results(results, args.len())?;
+        complete.adds = complete_args::added_for_each(adds)?;
         let count = convert::number("a count", count, 1, u32::MAX)? as usize;
         let options = LeaseRequest { duration, wait, keep_alive, limit }.checked(py)?;
         let (queue, held) = (self.core().clone(), bridge.is_some());

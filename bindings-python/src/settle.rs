@@ -57,6 +57,7 @@ fn errors_of(error: &Bound<'_, PyAny>, leases: usize) -> PyResult<Vec<String>> {
 
 #[pymethods]
 impl Queue {
+    #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     pub(crate) fn complete<'py>(
         &self,
         py: Python<'py>,
@@ -65,22 +66,28 @@ impl Queue {
         strict: bool,
         result: Option<&Bound<'py, PyAny>>,
         retain: Option<&Bound<'py, PyAny>>,
+        add: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
         let lease = one(lease)?;
         let (mut options, result) =
             (complete_args::options(strict, retain)?, complete_args::result(result)?);
         if let Some(bridge) = bridge
+            && add.is_none()
             && Arc::ptr_eq(&lease.queue, self.core())
         {
             return LoopBridge::complete(bridge, self.core(), lease, options, result);
         }
         options.results.extend(result.map(Some));
+        if add.is_some() {
+            options = options.add_items(complete_args::added(add)?);
+        }
         self.run(py, bridge, async move |queue| {
             let lease = lease.in_this_process()?;
             Ok(Answer::Flag(queue.complete_with(lease, options).await?))
         })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     fn complete_many<'py>(
         &self,
         py: Python<'py>,
@@ -89,10 +96,12 @@ impl Queue {
         strict: bool,
         results: Option<&Bound<'py, PyAny>>,
         retain: Option<&Bound<'py, PyAny>>,
+        adds: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
         let (args, mut options) =
             (LeaseArgs::many(leases)?, complete_args::options(strict, retain)?);
         options.results = complete_args::results(results, args.len())?;
+        options.adds = complete_args::added_for_each(adds)?;
         self.run(py, bridge, async move |queue| {
             Ok(Answer::Flags(queue.complete_many_with(args.leases(), options).await?))
         })
@@ -168,6 +177,7 @@ impl Queue {
         })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     pub(crate) fn fail<'py>(
         &self,
         py: Python<'py>,
@@ -176,8 +186,12 @@ impl Queue {
         error: &Bound<'py, PyString>,
         delay: Option<&Bound<'py, PyAny>>,
         dead: bool,
+        add: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
-        let (lease, options) = (one(lease)?, fail_options(delay, dead)?);
+        let (lease, mut options) = (one(lease)?, fail_options(delay, dead)?);
+        if add.is_some() {
+            options = options.add_items(complete_args::added(add)?);
+        }
         let error = error.to_string_lossy().into_owned();
         self.run(py, bridge, async move |queue| {
             let lease = lease.in_this_process()?;
@@ -185,6 +199,7 @@ impl Queue {
         })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     fn fail_many<'py>(
         &self,
         py: Python<'py>,
@@ -193,8 +208,10 @@ impl Queue {
         error: &Bound<'py, PyAny>,
         delay: Option<&Bound<'py, PyAny>>,
         dead: bool,
+        adds: Option<&Bound<'py, PyAny>>,
     ) -> Reply<'py> {
-        let (args, options) = (LeaseArgs::many(leases)?, fail_options(delay, dead)?);
+        let (args, mut options) = (LeaseArgs::many(leases)?, fail_options(delay, dead)?);
+        options.adds = complete_args::added_for_each(adds)?;
         let errors = errors_of(error, args.len())?;
         self.run(py, bridge, async move |queue| {
             let failures = args.leases().zip(errors.iter().map(String::as_str));
@@ -225,14 +242,14 @@ impl Lease {
         }
         let queue = this._queue();
         let Some(error) = error else {
-            return queue.complete(py, None, slf, false, None, None).map(drop);
+            return queue.complete(py, None, slf, false, None, None, None).map(drop);
         };
         let (text, interrupt) = match failure(error) {
             Ok(text) => (text, None),
             Err(interrupt) => (None, Some(interrupt)),
         };
         let given_back = match text {
-            Some(text) => queue.fail(py, None, slf, &text, None, false),
+            Some(text) => queue.fail(py, None, slf, &text, None, false, None),
             None => queue.release(py, None, slf, None, intern!(py, "")),
         };
         match given_back {

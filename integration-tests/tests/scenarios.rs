@@ -96,6 +96,9 @@ fn every_operation_and_option_of_the_contract_occurs() {
         "unique_for_ms",
         "replace",
         "expires_in_ms",
+        "follow_ups",
+        "add",
+        "adds",
     ] {
         assert!(names.contains(option), "no scenario has {option}");
     }

@@ -32,6 +32,7 @@ from ._values import (
     DeepReport,
     Ending,
     EndingKind,
+    FollowUp,
     ItemId,
     ItemInfo,
     KeyInfo,
@@ -50,6 +51,7 @@ from ._values import (
     State,
     SyncedSchedules,
     Totals,
+    Trigger,
 )
 from .exceptions import (
     ClosedError,
@@ -73,6 +75,7 @@ __all__ = [
     "DeepReport",
     "Ending",
     "EndingKind",
+    "FollowUp",
     "IncompatibleError",
     "InternalError",
     "InvalidError",
@@ -100,6 +103,7 @@ __all__ = [
     "State",
     "SyncedSchedules",
     "Totals",
+    "Trigger",
     "UnavailableError",
     "__version__",
     "asyncio",
@@ -117,6 +121,7 @@ for _public in (
     DeepReport,
     Ending,
     EndingKind,
+    FollowUp,
     ItemInfo,
     KeyInfo,
     LightReport,
@@ -133,6 +138,7 @@ for _public in (
     State,
     SyncedSchedules,
     Totals,
+    Trigger,
 ):
     # The module that users import it from, for messages and pickles.
     _public.__module__ = __name__

@@ -17,6 +17,7 @@ from ._values import (
     Data,
     DeepReport,
     Ending,
+    FollowUp,
     ItemId,
     ItemInfo,
     KeyInfo,
@@ -32,6 +33,7 @@ from ._values import (
     Settings,
     State,
     SyncedSchedules,
+    Trigger,
 )
 from .exceptions import LeaseqError
 
@@ -70,6 +72,7 @@ class Item:
         replace: bool = False,
         key: ItemId | None = None,
         expires_in: Seconds | None = None,
+        follow_ups: Iterable[FollowUp] | None = None,
     ) -> Item: ...
     @classmethod
     def json(
@@ -87,6 +90,7 @@ class Item:
         replace: bool = False,
         key: ItemId | None = None,
         expires_in: Seconds | None = None,
+        follow_ups: Iterable[FollowUp] | None = None,
     ) -> Item: ...
     @property
     def id(self) -> str: ...
@@ -118,6 +122,8 @@ class Item:
     def key_bytes(self) -> bytes | None: ...
     @property
     def expires_in(self) -> float | None: ...
+    @property
+    def follow_ups(self) -> tuple[FollowUp, ...]: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -158,6 +164,8 @@ class Lease:
     def endings(self) -> tuple[Ending, ...]: ...
     @property
     def releases(self) -> Releases | None: ...
+    @property
+    def trigger(self) -> Trigger | None: ...
     @property
     def generation(self) -> int: ...
     @property
@@ -321,6 +329,7 @@ class Queue:
         strict: bool,
         result: Data | None,
         retain: Seconds | None,
+        add: Iterable[Item | Data] | None,
     ) -> bool: ...
     @overload
     def complete(
@@ -330,6 +339,7 @@ class Queue:
         strict: bool,
         result: Data | None,
         retain: Seconds | None,
+        add: Iterable[Item | Data] | None,
     ) -> Future[bool]: ...
     @overload
     def complete_many(
@@ -339,6 +349,7 @@ class Queue:
         strict: bool,
         results: Iterable[Data | None] | None,
         retain: Seconds | None,
+        adds: Iterable[Iterable[Item | Data]] | None,
     ) -> _list[bool]: ...
     @overload
     def complete_many(
@@ -348,6 +359,7 @@ class Queue:
         strict: bool,
         results: Iterable[Data | None] | None,
         retain: Seconds | None,
+        adds: Iterable[Iterable[Item | Data]] | None,
     ) -> Future[_list[bool]]: ...
     @overload
     def complete_and_lease(
@@ -357,6 +369,7 @@ class Queue:
         strict: bool,
         results: Iterable[Data | None] | None,
         retain: Seconds | None,
+        adds: Iterable[Iterable[Item | Data]] | None,
         count: int,
         duration: Seconds,
         wait: Seconds | None,
@@ -371,6 +384,7 @@ class Queue:
         strict: bool,
         results: Iterable[Data | None] | None,
         retain: Seconds | None,
+        adds: Iterable[Iterable[Item | Data]] | None,
         count: int,
         duration: Seconds,
         wait: Seconds | None,
@@ -409,11 +423,23 @@ class Queue:
     ) -> Future[_list[bool]]: ...
     @overload
     def fail(
-        self, bridge: None, lease: Lease, error: str, delay: Seconds | None, dead: bool
+        self,
+        bridge: None,
+        lease: Lease,
+        error: str,
+        delay: Seconds | None,
+        dead: bool,
+        add: Iterable[Item | Data] | None,
     ) -> State: ...
     @overload
     def fail(
-        self, bridge: LoopBridge, lease: Lease, error: str, delay: Seconds | None, dead: bool
+        self,
+        bridge: LoopBridge,
+        lease: Lease,
+        error: str,
+        delay: Seconds | None,
+        dead: bool,
+        add: Iterable[Item | Data] | None,
     ) -> Future[State]: ...
     @overload
     def fail_many(
@@ -423,6 +449,7 @@ class Queue:
         error: str | _list[str],
         delay: Seconds | None,
         dead: bool,
+        adds: Iterable[Iterable[Item | Data]] | None,
     ) -> _list[State | None]: ...
     @overload
     def fail_many(
@@ -432,6 +459,7 @@ class Queue:
         error: str | _list[str],
         delay: Seconds | None,
         dead: bool,
+        adds: Iterable[Iterable[Item | Data]] | None,
     ) -> Future[_list[State | None]]: ...
     @overload
     def light_clean(self, bridge: None) -> LightReport: ...

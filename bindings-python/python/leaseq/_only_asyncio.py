@@ -162,11 +162,11 @@ class Lease(_leaseq.Lease):
         if not self._held:
             return
         if error is None:
-            await self._queue.complete(bridge(), self, False, None, None)
+            await self._queue.complete(bridge(), self, False, None, None, None)
             return
         try:
             if isinstance(error, Exception) and not isinstance(error, ItemCancelledError):
-                await self._queue.fail(bridge(), self, describe(error), None, False)
+                await self._queue.fail(bridge(), self, describe(error), None, False, None)
             else:
                 await self._queue.release(bridge(), self, None, "")
         except LeaseqError as problem:

@@ -95,6 +95,32 @@ class Outcome:
         return self.kind is OutcomeKind.COMPLETED
 
 
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """An item that is added to the same queue when the item that has it ends so.
+
+    >>> FollowUp("completed", "next step").with_trigger
+    False
+    """
+
+    on: Literal["completed", "dead", "ended"]
+    """The end that fires it. `ended` is any: completed, dead, cancelled, removed or purged."""
+    item: Item | Data
+    """What is added, with all its options. Delays begin then."""
+    with_trigger: bool = False
+    """Whether `Lease.trigger` has the id and the result of the item that has fired it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """The item whose end has added a follow-up."""
+
+    id: str
+    id_bytes: bytes
+    result: bytes | None
+    """Of its completion. `None` if it has none, or one of more than 64 KiB."""
+
+
 class EndingKind(str, Enum):
     """How a lease ended without completion. A member is also a text, its name."""
 

@@ -347,6 +347,7 @@ class Queue:
         strict: bool = False,
         result: Data | None = None,
         retain: Seconds | None = None,
+        add: Iterable[Item | Data] | None = None,
     ) -> bool:
         """Complete the item: it is gone, or retained.
 
@@ -357,6 +358,8 @@ class Queue:
         An item that is retained stays in the state `completed`, with `result`, for the time that it
         was added with, or for `retain`, at most 366 days; 0 means not at all. The result, as large
         as data may be, is dropped with an item that is not retained.
+
+        Up to 999 items to `add` are added to the queue if this call completes the item.
 
         Raises `InvalidError`, also for a lease of another queue or process.
 
@@ -370,7 +373,7 @@ class Queue:
         >>> info.state, info.result
         (<State.COMPLETED: 'completed'>, b'sent')
         """
-        return await self._native.complete(bridge(), lease, strict, result, retain)
+        return await self._native.complete(bridge(), lease, strict, result, retain, add)
 
     async def complete_many(
         self,
@@ -379,12 +382,14 @@ class Queue:
         strict: bool = False,
         results: Iterable[Data | None] | None = None,
         retain: Seconds | None = None,
+        adds: Iterable[Iterable[Item | Data]] | None = None,
     ) -> builtins.list[bool]:
         """Complete many items; the answers are in the same order.
 
-        `results` has one for each lease, `None` for those without.
+        `results` has one for each lease, `None` for those without, and `adds` what is added for
+        each.
         """
-        return await self._native.complete_many(bridge(), leases, strict, results, retain)
+        return await self._native.complete_many(bridge(), leases, strict, results, retain, adds)
 
     async def complete_and_lease(
         self,
@@ -396,6 +401,7 @@ class Queue:
         strict: bool = False,
         results: Iterable[Data | None] | None = None,
         retain: Seconds | None = None,
+        adds: Iterable[Iterable[Item | Data]] | None = None,
         keep_alive: bool = False,
         keep_alive_limit: Seconds | None = None,
     ) -> tuple[builtins.list[bool], builtins.list[Lease]]:
@@ -427,6 +433,7 @@ class Queue:
                 strict,
                 results,
                 retain,
+                adds,
                 count,
                 duration,
                 wait,
@@ -514,12 +521,14 @@ class Queue:
         *,
         delay: Seconds | None = None,
         dead: bool = False,
+        add: Iterable[Item | Data] | None = None,
     ) -> State:
         """Count a failure: the item goes to the back of its priority, at once or after `delay`.
 
         The item is dead when its limit of attempts is reached; with `dead`, which allows no delay,
         it is dead whatever its limit. Returns its new state. The first 1,024 bytes of the error are
-        kept with the item. Raises `LeaseLostError`, `InvalidError`.
+        kept with the item. Up to 999 items to `add` are added to the queue if this call ends the
+        item. Raises `LeaseLostError`, `InvalidError`.
 
         >>> client = await connect("memory:")
         >>> queue = client.queue("emails")
@@ -531,7 +540,7 @@ class Queue:
         >>> info.last_error
         'ValueError: no such address'
         """
-        return await self._native.fail(bridge(), lease, describe(error), delay, dead)
+        return await self._native.fail(bridge(), lease, describe(error), delay, dead, add)
 
     async def fail_many(
         self,
@@ -540,12 +549,16 @@ class Queue:
         *,
         delay: Seconds | None = None,
         dead: bool = False,
+        adds: Iterable[Iterable[Item | Data]] | None = None,
     ) -> builtins.list[State | None]:
         """Count failures of many items, with one error for all, or one for each.
 
-        Returns their new states, `None` for a lease that is lost.
+        Returns their new states, `None` for a lease that is lost. `adds` has for each lease what is
+        added if its item ends.
         """
-        return await self._native.fail_many(bridge(), leases, describe_all(errors), delay, dead)
+        return await self._native.fail_many(
+            bridge(), leases, describe_all(errors), delay, dead, adds
+        )
 
     async def light_clean(self) -> LightReport:
         """Make due items ready and reclaim expired leases, for queues that nobody is waiting on.

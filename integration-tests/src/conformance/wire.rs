@@ -10,10 +10,10 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
-    CompleteOptions, Ending, Error, FailOptions, Item, ItemInfo, ItemRef, KeepAlive, KeyInfo,
-    Lease, LeaseOptions, Missed, Outcome, OutcomeOptions, Page, PauseOptions, PutSchedule, Rate,
-    ReleaseOptions, Releases, Result, Revision, Schedule, ScheduleInfo, ScheduleRule, Settings,
-    SettingsChange, State, SyncedSchedules,
+    CompleteOptions, Ending, Error, FailOptions, FollowUp, Item, ItemInfo, ItemRef, KeepAlive,
+    KeyInfo, Lease, LeaseOptions, Missed, On, Outcome, OutcomeOptions, Page, PauseOptions,
+    PutSchedule, Rate, ReleaseOptions, Releases, Result, Revision, Schedule, ScheduleInfo,
+    ScheduleRule, Settings, SettingsChange, State, SyncedSchedules,
 };
 use serde_json::{Value, json};
 
@@ -22,6 +22,18 @@ use super::value::{hex, unhex};
 /// The texts of a list.
 pub fn strings(list: &Value) -> impl Iterator<Item = &str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn list(values: &Value) -> impl Iterator<Item = &Value> {
+    values.as_array().into_iter().flatten()
+}
+
+/// What a call adds if it ends its items, for each lease.
+fn additions(request: &Value) -> Vec<Vec<Item>> {
+    match request["add"].is_null() {
+        false => vec![list(&request["add"]).map(item).collect()],
+        true => list(&request["adds"]).map(|items| list(items).map(item).collect()).collect(),
+    }
 }
 
 /// Bytes from a field.
@@ -54,6 +66,18 @@ pub fn item(fields: &Value) -> Item {
     }
     if let Some(time) = number("expires_in_ms") {
         item = item.expires_in(Duration::from_millis(time));
+    }
+    for fields in list(&fields["follow_ups"]) {
+        let on = match fields["on"].as_str() {
+            Some("completed") => On::Completed,
+            Some("dead") => On::Dead,
+            _ => On::Ended,
+        };
+        let follow_up = FollowUp::new(on, self::item(&fields["item"]));
+        item = item.follow_up(match fields["with_trigger"].as_bool() {
+            Some(true) => follow_up.with_trigger(),
+            _ => follow_up,
+        });
     }
     let ms = |name: &str| Duration::from_millis(number(name).unwrap_or(0));
     item.delay(delay(fields)).retain(ms("retain_ms")).unique_for(ms("unique_for_ms"))
@@ -137,6 +161,7 @@ pub fn complete_options(request: &Value) -> CompleteOptions {
         }
         _ => Vec::new(),
     };
+    options.adds = additions(request);
     options
 }
 
@@ -144,6 +169,7 @@ pub fn complete_options(request: &Value) -> CompleteOptions {
 pub fn fail_options(request: &Value) -> FailOptions {
     let mut options = FailOptions::new().delay(delay(request));
     options.dead = request["dead"].as_bool() == Some(true);
+    options.adds = additions(request);
     options
 }
 
@@ -405,6 +431,7 @@ pub fn lease(lease: &Lease) -> Value {
         "id": hex(lease.id()),
         "data": hex(lease.data()),
         "key": lease.key().map(hex),
+        "trigger": lease.trigger().map(|of| json!({ "id": hex(of.id()), "result": of.result().map(|r| hex(r)) })),
         "attempt": lease.attempt(),
         "failures": lease.failures(),
         "expiries": lease.expiries(),

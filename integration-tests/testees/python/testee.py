@@ -23,7 +23,7 @@ def obey(request: values.Request) -> Any:
     match request["op"]:
         case "hello":
             # Only a signal can cancel a call of a thread.
-            return {"can": ["block", "fork", "nul"]}
+            return {"can": ["block", "follow_ups", "fork", "nul"]}
         case "block":
             ctypes.PyDLL(None).usleep(request["ms"] * 1000)  # with the GIL
         case "fork":

@@ -42,7 +42,20 @@ def completion(request: Request) -> Request:
         how["result"] = bytes.fromhex(request["result"])
     if "results" in request:
         how["results"] = [one if one is None else bytes.fromhex(one) for one in request["results"]]
-    return how
+    return how | additions(request)
+
+
+def additions(request: Request) -> Request:
+    if "add" in request:
+        return {"add": [item(one) for one in request["add"]]}
+    if "adds" in request:
+        return {"adds": [[item(one) for one in items] for items in request["adds"]]}
+    return {}
+
+
+def trigger(of: Any) -> Request | None:
+    of = of.trigger
+    return of and {"id": of.id_bytes.hex(), "result": hexadecimal(of.result)}
 
 
 def item(fields: Request) -> leaseq.Item:
@@ -59,6 +72,10 @@ def item(fields: Request) -> leaseq.Item:
         replace=bool(fields.get("replace")),
         key=bytes.fromhex(fields["key"]) if "key" in fields else None,
         expires_in=seconds(fields.get("expires_in_ms")),
+        follow_ups=[
+            leaseq.FollowUp(one["on"], item(one["item"]), bool(one.get("with_trigger")))
+            for one in fields.get("follow_ups", [])
+        ],
     )
 
 
@@ -115,6 +132,7 @@ def lease(held: Any) -> Request:
         "data": held.data.hex(),
         "key": hexadecimal(held.key_bytes),
         "deadline_ms": ms(held.deadline),
+        "trigger": trigger(held),
         **history(held),
     }
 

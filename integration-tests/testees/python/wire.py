@@ -96,7 +96,7 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
         case "release" | "release_many":
             return do(leases, delay=delay, reason=request.get("reason", "")), tell
         case "fail" | "fail_many":
-            how = {"delay": delay, "dead": bool(request.get("dead"))}
+            how = {"delay": delay, "dead": bool(request.get("dead")), **values.additions(request)}
             return do(leases, request.get("error", ""), **how), tell
         case "add_item":
             return do(item(request)), tell

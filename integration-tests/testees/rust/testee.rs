@@ -65,7 +65,9 @@ impl Testee {
         let duration = ms("duration_ms").unwrap_or_default();
         let client = text("client");
         match text("op") {
-            "hello" => return Ok(json!({ "can": ["cancel", "nul", "order", "jobs"] })),
+            "hello" => {
+                return Ok(json!({ "can": ["cancel", "nul", "order", "jobs", "follow_ups"] }));
+            }
             "connect" => {
                 let opened = Client::connect(text("url")).await?;
                 return Ok(lock(&self.clients).insert(client.to_owned(), opened).is_some().into());

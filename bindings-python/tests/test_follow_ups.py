@@ -1,0 +1,76 @@
+"""Follow-ups: how arguments are converted. What they mean is in the scenarios."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import pytest
+
+import leaseq
+from leaseq import FollowUp, InvalidError, Item, Queue, Trigger
+
+
+@pytest.fixture
+def queue() -> Queue:
+    return leaseq.connect("memory:").queue("jobs")
+
+
+def test_an_item_keeps_its_follow_ups() -> None:
+    follow_up = FollowUp("dead", Item("b", id="b"), with_trigger=True)
+    item = Item("a", id="a", follow_ups=(one for one in [follow_up]))
+    assert item.follow_ups == (follow_up,)
+    assert pickle.loads(pickle.dumps(item)) == item
+    assert "follow_ups=(FollowUp(on='dead'" in repr(item)
+    assert item != Item("a", id="a")
+    assert Item.json({"a": 1}, follow_ups=[follow_up]).follow_ups == (follow_up,)
+    assert Item("a").follow_ups == ()
+
+
+def test_a_trigger_has_id_and_result(queue: Queue) -> None:
+    item = Item("a", id=b"\xff", follow_ups=[FollowUp("completed", b"b", with_trigger=True)])
+    assert queue.add_item(item)
+    lease = queue.lease(60, wait=0)
+    assert lease is not None
+    assert lease.trigger is None
+    assert queue.complete(lease, result="done")
+    lease = queue.lease(60, wait=0)
+    assert lease is not None
+    assert lease.trigger == Trigger("\udcff", b"\xff", b"done")
+
+
+def test_calls_add_items(queue: Queue) -> None:
+    assert queue.add_items(["a", "b", "c"]) == [True] * 3
+    one, two, three = queue.lease_many(3, 60, wait=0)
+    assert queue.complete_many([one, two], adds=[["x"], ()]) == [True, True]
+    assert queue.fail(three, "no", dead=True, add=[Item("y", id="y")]) == leaseq.State.DEAD
+    lease, other = queue.lease_many(2, 60, wait=0)
+    assert {lease.data, other.data} == {b"x", b"y"}
+    assert queue.fail_many([other], "no", dead=True, adds=[["z"]]) == [leaseq.State.DEAD]
+    completed, leases = queue.complete_and_lease([lease], 2, 60, wait=1, adds=[["w"]])
+    assert completed == [True]
+    assert leases
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (lambda: Item("a", follow_ups=[FollowUp("never", "b")]), InvalidError, "never"),  # type: ignore[arg-type]
+        (lambda: Item("a", follow_ups="text"), TypeError, "follow-ups"),  # type: ignore[arg-type]
+        (lambda: Item("a", follow_ups=[1]), AttributeError, "on"),  # type: ignore[list-item]
+        (lambda: Item("a", follow_ups=[FollowUp("dead", 1)]), TypeError, "data"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_wrong(wrong: Callable[[], object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        wrong()
+
+
+def test_too_many_are_invalid(queue: Queue) -> None:
+    with pytest.raises(InvalidError, match="17 follow-ups"):
+        queue.add_item(Item("a", follow_ups=[FollowUp("ended", "b")] * 17))
+    queue.add_item("a")
+    lease = queue.lease(60)
+    assert lease is not None
+    with pytest.raises(InvalidError, match="1000"):
+        queue.complete(lease, add=["x"] * 1000)
