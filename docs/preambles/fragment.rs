@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     queue.fail(&lease, "no such address", Duration::ZERO).await?;
     //--- jobs
     use leaseq::ScheduleRule;
-    use leaseq_jobs::{Context, Job, JobError, JobOptions, NewJob, Producer, Retry, Worker};
+    use leaseq_jobs::{Context, Job, JobError, JobOptions, NewJob, Producer, Retry, Throttle, Worker};
     use serde::{Deserialize, Serialize};
     use serde_json::json;
     #[derive(Serialize, Deserialize)]

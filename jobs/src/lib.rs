@@ -44,8 +44,12 @@ mod children;
 mod envelope;
 mod error;
 mod job;
+#[cfg(feature = "opentelemetry")]
+mod otel;
 mod producer;
 mod retry;
+#[cfg(feature = "webhook")]
+mod webhook;
 mod worker;
 mod worker_core;
 
@@ -53,10 +57,14 @@ pub use async_trait::async_trait;
 pub use children::Children;
 pub use error::{JobError, Policy};
 pub use job::{DEFAULT_TIMEOUT, Job, JobOptions};
+#[cfg(feature = "opentelemetry")]
+pub use otel::OpenTelemetry;
 pub use producer::{EnqueueMiddleware, EnqueueNext, JobRef, NewJob, Producer, ResultError};
 pub use retry::Retry;
+#[cfg(feature = "webhook")]
+pub use webhook::{Webhook, WebhookSender};
 pub use worker::{Context, Event, Middleware, Next, Output, Worker};
 pub use worker_core::{
-    Deployment, Exit, ExitReason, Finish, JobStart, Order, QueueOptions, Reason, Settled, Task,
-    WorkerCore, WorkerOptions,
+    Deployment, Exit, ExitReason, Finish, JobStart, Load, Marks, Order, QueueOptions, Reason,
+    Settled, Task, Throttle, WorkerCore, WorkerOptions,
 };

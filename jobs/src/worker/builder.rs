@@ -11,10 +11,13 @@ use super::context::Context;
 use super::event::Event;
 use super::handler::Registered;
 use super::middleware::Middleware;
-use crate::{Children, Deployment, Job, JobError, JobOptions, NewJob, Order, QueueOptions};
+use crate::{
+    Children, Deployment, Job, JobError, JobOptions, NewJob, Order, QueueOptions, Throttle,
+};
 
 impl Worker {
-    /// Leases from this queue. Of several, jobs are started by their weights, 1 to 1,000. Default: the queues of the
+    /// Leases from this queue; or from all queues whose names match a pattern, also from new ones: `*` stands for any
+    /// text, `?` for a character. Of several, jobs are started by their weights, 1 to 1,000. Default: the queues of the
     /// jobs that have handlers, with weight 1.
     pub fn queue(mut self, name: impl Into<String>, weight: u32) -> Self {
         self.options.queues.push(QueueOptions::new(name).weight(weight));
@@ -49,6 +52,39 @@ impl Worker {
     /// How long handlers may go on when the worker is to end. Default: 25 s.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.options.grace = grace;
+        self
+    }
+
+    /// Leaves a slot empty for this time after each job.
+    pub fn cooldown(mut self, time: Duration) -> Self {
+        self.options.cooldown = time;
+        self
+    }
+
+    /// Starts no job sooner than this after the one before, whatever slots are free.
+    pub fn stagger(mut self, time: Duration) -> Self {
+        self.options.stagger = time;
+        self
+    }
+
+    /// Is [listed](leaseq::Client::workers) under this name, which stays the same when the worker is started again.
+    /// Workers of one name are quiet together. Default: the program and the host.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.options.name = Some(name.into());
+        self
+    }
+
+    /// Serves metrics for Prometheus at `/metrics` of this address, which should not be a public one: the run time of
+    /// handlers and what became of their jobs, by queue and job; slots, and throttling.
+    #[cfg(feature = "metrics")]
+    pub fn metrics(mut self, address: std::net::SocketAddr) -> Self {
+        self.metrics = Some(address);
+        self
+    }
+
+    /// Leases nothing while memory is short. Default: [as the environment says](Throttle::from_env).
+    pub fn throttle(mut self, throttle: Throttle) -> Self {
+        self.options.throttle = Some(throttle);
         self
     }
 

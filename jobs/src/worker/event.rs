@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::context::Context;
 use crate::Settled;
 
-/// Something that has happened to a job. Jobs that were not started, as those without a handler, are only logged.
+/// Something that has happened to a job, or to the worker. Jobs that were not started, as those without a handler, are only logged.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -13,6 +13,8 @@ pub enum Event<'a> {
     Started(&'a Context),
     /// Its handler has ended after this time, and this has become of the job.
     Ended(&'a Context, &'a Settled, Duration),
+    /// The worker [leases nothing](crate::Throttle) from now on, or it leases again.
+    Throttled(bool),
 }
 
 pub(super) type Hook = dyn Fn(&Event<'_>) + Send + Sync;

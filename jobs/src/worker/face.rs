@@ -31,7 +31,7 @@ impl Face {
         Arc::make_mut(&mut self.states).insert(TypeId::of::<T>(), Arc::new(value));
     }
 
-    fn notify(&self, event: &Event<'_>) {
+    pub(super) fn notify(&self, event: &Event<'_>) {
         for hook in &self.hooks {
             let call = std::panic::AssertUnwindSafe(|| hook(event));
             if std::panic::catch_unwind(call).is_err() {

@@ -28,8 +28,9 @@ impl Worker {
         let mut options = self.options.clone();
         options.queues = vec![QueueOptions::new("inline")];
         options.deployment = None;
+        options.listed = false;
         let (face, mistake) = (self.face.clone(), self.mistake.clone());
-        let worker = Worker { client, face, options, mistake };
+        let worker = Worker { face, options, mistake, ..Worker::new(&client) };
         worker.run_until_idle().await?;
         added.result(Duration::ZERO).await
     }

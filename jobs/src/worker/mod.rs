@@ -7,11 +7,15 @@ mod face;
 mod handler;
 mod in_children;
 mod inline;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod middleware;
 mod run;
 mod signals;
 
 use std::fmt;
+#[cfg(feature = "metrics")]
+use std::net::SocketAddr;
 
 use leaseq::{Client, Error};
 
@@ -48,6 +52,8 @@ pub struct Worker {
     client: Client,
     face: Face,
     options: WorkerOptions,
+    #[cfg(feature = "metrics")]
+    metrics: Option<SocketAddr>,
     /// The first mistake of the configuration, which is returned when the worker starts.
     mistake: Option<Error>,
 }
@@ -65,6 +71,8 @@ impl Worker {
             client: client.clone(),
             face: Face::default(),
             options: WorkerOptions::new(),
+            #[cfg(feature = "metrics")]
+            metrics: None,
             mistake: None,
         }
     }

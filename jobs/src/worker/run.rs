@@ -10,8 +10,11 @@ use tokio_util::task::TaskTracker;
 use tracing::{error, info};
 
 use super::Worker;
+use super::event::Event;
 use super::face::Face;
 use super::in_children::{self, Slot};
+#[cfg(feature = "metrics")]
+use super::metrics;
 use super::signals::Signals;
 use crate::children::{Child, Pool};
 use crate::{Children, Exit, ExitReason, JobStart, QueueOptions, WorkerCore, WorkerOptions};
@@ -100,6 +103,19 @@ impl Worker {
             })?),
             false => None,
         };
+        #[cfg(feature = "metrics")]
+        let (face, listener) = match self.metrics {
+            Some(address) => {
+                let listener = metrics::bind(address).await?;
+                let metrics = Arc::new(metrics::Metrics::new());
+                let (mut face, counts) = (self.face.clone(), metrics.clone());
+                face.hooks.push(Arc::new(move |event: &Event<'_>| counts.count(event)));
+                (face, Some((listener, metrics)))
+            }
+            None => (self.face.clone(), None),
+        };
+        #[cfg(not(feature = "metrics"))]
+        let face = self.face.clone();
         let (slots, owns_process) = (options.slots, options.owns_process);
         let handlers = TaskTracker::new();
         // Of the children, only the first is there.
@@ -119,8 +135,14 @@ impl Worker {
             core.drain(self.options.grace);
             pending().await
         };
+        let on_throttle = async {
+            for throttled in [true, false].into_iter().cycle() {
+                core.throttled(throttled).await;
+                self.face.notify(&Event::Throttled(throttled));
+            }
+        };
         // On a thread of the runtime, as the handlers: `run` is often called on another one.
-        let (face, core_too) = (Arc::new(self.face.clone()), core.clone());
+        let (face, core_too) = (Arc::new(face), core.clone());
         let mut serving = match children {
             None => tokio::spawn(serve(face, core_too, handlers.clone())),
             Some((pool, first)) => {
@@ -128,11 +150,15 @@ impl Worker {
                 tokio::spawn(in_children::serve(slot, slots, first))
             }
         };
+        #[cfg(feature = "metrics")]
+        let _server =
+            listener.map(|(listener, metrics)| metrics::Server::start(listener, metrics, core));
         tokio::select! {
             biased;
             _ = &mut serving => {}
             () = on_end => {}
             () = on_signals => {}
+            () = on_throttle => {}
         }
         let exit = core.exit();
         let aborted = matches!(exit.reason, ExitReason::Aborted | ExitReason::Failed);
@@ -140,6 +166,9 @@ impl Worker {
             // The jobs have ended; hooks may not have heard of it.
             handlers.close();
             handlers.wait().await;
+        }
+        if !aborted {
+            _ = tokio::time::timeout(CLOSING, core.left()).await;
         }
         info!(started = exit.started, reason = ?exit.reason, running = exit.running, "the worker has ended");
         match exit.error {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leaseq::Lease;
+use leaseq::{Lease, WorkQueue};
 
 use super::log;
 use super::running::Running;
@@ -12,10 +12,15 @@ use super::state::{Finished, Phase, Popped, Shared};
 use crate::envelope::Envelope;
 
 /// Gives each lease a slot. They were leased from the queue with this index.
-pub(super) fn admit(shared: &Arc<Shared>, queue_index: usize, leases: Vec<Lease>) {
+pub(super) fn admit(
+    shared: &Arc<Shared>,
+    queue_index: usize,
+    queue: &WorkQueue,
+    leases: Vec<Lease>,
+) {
     for lease in leases {
         let id = shared.lock().new_id();
-        let mut running = Running::new(id, queue_index, lease, shared.options.lease);
+        let mut running = Running::new(id, queue_index, queue.clone(), lease, shared.options.lease);
         let refused = read(&mut running, shared).err();
         place(shared, Arc::new(running), refused);
     }
@@ -57,7 +62,7 @@ fn place(shared: &Arc<Shared>, running: Arc<Running>, refused: Option<Settlement
     // Calls that have waited on several queues may obtain more than there are slots for.
     if state.phase >= Phase::Stopped || !state.has_room(&shared.options) {
         drop(state);
-        shared.queue(&running).give_back([&running.lease]);
+        running.queue.give_back([&running.lease]);
         return;
     }
     state.tasks.insert(running.id, running.clone());
@@ -71,7 +76,7 @@ fn place(shared: &Arc<Shared>, running: Arc<Running>, refused: Option<Settlement
             settler::spawn(shared, Finished { running, settlement, reply: None });
         }
         None => {
-            state.started += 1;
+            state.count_start(&shared.options);
             state.ready.push_back(running);
             drop(state);
             shared.starts.notify_one();

@@ -5,20 +5,32 @@ use super::options::Order;
 /// Divides free slots among queues.
 #[derive(Debug)]
 pub(super) enum AskOrder {
-    /// The first queue that has anything gets all.
-    Strict,
+    /// The first queue that has anything gets all. The places of the queues: that with the lowest is the first.
+    Strict { places: Vec<usize> },
     /// Deficit round robin: it is a queue's turn until it has started as many jobs as its weight says. A queue that
     /// has nothing loses its turn, so it saves nothing up.
     Weighted { weights: Vec<u32>, turn: usize, left: u32 },
 }
 
 impl AskOrder {
-    pub(super) fn new(order: Order, weights: Vec<u32>) -> AskOrder {
+    /// Of no queues.
+    pub(super) fn new(order: Order) -> AskOrder {
         match order {
-            Order::Strict => AskOrder::Strict,
-            Order::Weighted => {
-                let left = weights.first().copied().unwrap_or(1);
-                AskOrder::Weighted { weights, turn: 0, left }
+            Order::Strict => AskOrder::Strict { places: Vec::new() },
+            Order::Weighted => AskOrder::Weighted { weights: Vec::new(), turn: 0, left: 0 },
+        }
+    }
+
+    /// One more queue.
+    pub(super) fn add(&mut self, place: usize, weight: u32) {
+        match self {
+            AskOrder::Strict { places } => places.push(place),
+            AskOrder::Weighted { weights, turn, left } => {
+                weights.push(weight);
+                // It is the turn of the first one.
+                if weights.len() == 1 {
+                    (*turn, *left) = (0, weight);
+                }
             }
         }
     }
@@ -30,7 +42,10 @@ impl AskOrder {
             return Vec::new();
         }
         let (weights, turn, left) = match self {
-            AskOrder::Strict => return vec![(candidates[0], free)],
+            AskOrder::Strict { places } => {
+                let first = candidates.iter().min_by_key(|queue| places[**queue]);
+                return first.map(|queue| (*queue, free)).into_iter().collect();
+            }
             AskOrder::Weighted { weights, turn, left } => (weights, turn, left),
         };
         let mut shares: Vec<(usize, usize)> = Vec::new();
@@ -57,19 +72,28 @@ impl AskOrder {
 mod tests {
     use super::*;
 
+    fn order(order: Order, weights: &[u32]) -> AskOrder {
+        let mut of_none = AskOrder::new(order);
+        weights.iter().enumerate().for_each(|(place, weight)| of_none.add(place, *weight));
+        of_none
+    }
+
     #[test]
     fn the_first_queue_gets_all_in_strict_order() {
-        let mut order = AskOrder::new(Order::Strict, vec![1, 5]);
+        let mut order = self::order(Order::Strict, &[1, 5]);
         assert_eq!(order.divide(7, &[0, 1]), [(0, 7)]);
         assert_eq!(order.divide(7, &[1]), [(1, 7)]);
         assert_eq!(order.divide(7, &[]), []);
         assert_eq!(order.divide(0, &[0]), []);
+        // One that is found later may belong to a place in front.
+        order.add(0, 1);
+        assert_eq!(order.divide(7, &[1, 2]), [(2, 7)]);
     }
 
     #[test]
     fn weights_hold_whether_slots_become_free_together_or_one_by_one() {
         for step in [1, 2, 3, 5, 100] {
-            let mut order = AskOrder::new(Order::Weighted, vec![3, 1, 2]);
+            let mut order = self::order(Order::Weighted, &[3, 1, 2]);
             let mut started = [0; 3];
             for _ in 0..600 / step {
                 for (queue, count) in order.divide(step, &[0, 1, 2]) {
@@ -82,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_has_nothing_saves_nothing_up() {
-        let mut order = AskOrder::new(Order::Weighted, vec![3, 1]);
+        let mut order = self::order(Order::Weighted, &[3, 1]);
         for _ in 0..10 {
             assert_eq!(order.divide(5, &[1]), [(1, 5)]);
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use leaseq::{Client, Result};
 
+use super::beats::Beats;
 use super::exit::{Exit, ExitReason};
 use super::fetcher::Fetcher;
 use super::finish::Finish;
@@ -12,6 +13,7 @@ use super::options::WorkerOptions;
 use super::settlement::Settled;
 use super::state::{Phase, Popped, Shared};
 use super::task::Task;
+use super::throttle::{self, Throttle};
 use super::{schedules, shutdown, timers};
 
 /// What [`WorkerCore::next`] returns.
@@ -21,6 +23,24 @@ pub enum JobStart {
     Start(Task),
     /// The worker has ended; there are no more tasks.
     Drained,
+}
+
+/// What a worker does at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Load {
+    /// How many jobs may run at the same time.
+    pub slots: usize,
+    /// How many slots have a job: one that runs, waits to be started, or is being settled.
+    pub in_use: usize,
+    /// How many jobs it has started.
+    pub started: u64,
+    /// Whether it is told to lease nothing.
+    pub quiet: bool,
+    /// Whether it leases nothing because memory is short.
+    pub throttled: bool,
+    /// How often it has been throttled.
+    pub throttles: u64,
 }
 
 /// Leases jobs for free slots, and sees to leases, timeouts, retries, cancellation and shutdown. Dropping it aborts.
@@ -51,14 +71,30 @@ impl WorkerCore {
         options: WorkerOptions,
         capacity: usize,
     ) -> Result<WorkerCore> {
-        let shared = Shared::new(client, options, capacity)?;
-        let (fetcher, client) = (Fetcher::new(shared.clone()), client.clone());
+        let throttle = match &options.throttle {
+            Some(throttle) => throttle.clone(),
+            None => Throttle::from_env()?,
+        };
+        throttle.validate()?;
+        let shared = Shared::new(options, capacity)?;
+        let (fetcher, client) = (Fetcher::new(client, &shared)?, client.clone());
         let schedules = shared.clone();
         tokio::spawn(async move {
             schedules::sync(&schedules, &client).await;
+            if schedules.options.listed {
+                // A worker that is to be quiet leases nothing at its start either.
+                let mut beats = Beats::new(&client, &schedules);
+                beats.beat().await;
+                tokio::spawn(beats.run());
+            } else {
+                schedules.left.cancel();
+            }
             fetcher.run().await;
         });
         tokio::spawn(timers::run(shared.clone()));
+        if throttle.is_needed() {
+            tokio::spawn(throttle::run(shared.clone(), throttle));
+        }
         Ok(WorkerCore { shared })
     }
 
@@ -116,6 +152,35 @@ impl WorkerCore {
     /// Returns when the worker has ended.
     pub(crate) async fn ended(&self) {
         self.shared.until_phase(Phase::Stopped).await;
+    }
+
+    /// Returns when the worker is throttled, or when it is not any more.
+    pub async fn throttled(&self, throttled: bool) {
+        loop {
+            let changed = self.shared.changed.notified();
+            if self.load().throttled == throttled {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Returns when the worker has ended and the registry lists it no longer, or cannot be reached soon.
+    pub async fn left(&self) {
+        self.shared.left.cancelled().await;
+    }
+
+    /// What the worker does now.
+    pub fn load(&self) -> Load {
+        let state = self.shared.lock();
+        Load {
+            slots: self.shared.options.slots,
+            in_use: state.tasks.len(),
+            started: state.started,
+            quiet: state.quiet,
+            throttled: state.throttled,
+            throttles: state.throttles,
+        }
     }
 
     /// How the worker has ended, for the exit status of the process.

@@ -6,10 +6,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use leaseq::{CompleteOptions, ErrorKind, KeepAlive, Lease, LeaseOptions, Result};
+use leaseq::{
+    Client, CompleteOptions, ErrorKind, KeepAlive, Lease, LeaseOptions, Result, WorkQueue,
+};
+use tokio::sync::mpsc;
 
 use super::admission::admit;
 use super::ask_order::AskOrder;
+use super::discovery::{self, Found};
 use super::exit::ExitReason;
 use super::log;
 use super::settlement::{Settled, Settlement};
@@ -19,6 +23,9 @@ use super::state::{Finished, Phase, Shared};
 
 pub(super) struct Fetcher {
     shared: Arc<Shared>,
+    queues: Vec<WorkQueue>,
+    /// Queues that match patterns.
+    found: Option<mpsc::Receiver<Vec<Found>>>,
     order: AskOrder,
     sources: Sources,
     /// How many tasks had ended when the queues were asked.
@@ -36,20 +43,46 @@ struct Work {
     is_idle: bool,
     /// How many tasks have ended.
     ended: u64,
+    /// Whether the worker is told to lease nothing.
+    is_quiet: bool,
+    /// When another slot may be used, or another job started.
+    wake_at: Option<Instant>,
 }
 
 impl Fetcher {
-    pub(super) fn new(shared: Arc<Shared>) -> Fetcher {
-        let queues = &shared.options.queues;
-        let weights = queues.iter().map(|queue| queue.weight).collect();
-        let order = AskOrder::new(shared.options.order, weights);
-        let sources = Sources::new(queues.len());
-        Fetcher { shared, order, sources, ended: 0 }
+    pub(super) fn new(client: &Client, shared: &Arc<Shared>) -> Result<Fetcher> {
+        let mut fetcher = Fetcher {
+            shared: shared.clone(),
+            queues: Vec::new(),
+            found: None,
+            order: AskOrder::new(shared.options.order),
+            sources: Sources::default(),
+            ended: 0,
+        };
+        fetcher.add(discovery::named(client, &shared.options)?);
+        fetcher.found = discovery::start(client, shared);
+        Ok(fetcher)
+    }
+
+    fn add(&mut self, found: Vec<Found>) {
+        for Found { queue, place, weight } in found {
+            self.shared.lock().queues.push(queue.name().to_owned());
+            self.queues.push(queue);
+            self.order.add(place, weight);
+            self.sources.add();
+        }
     }
 
     /// Ends with the last task.
     pub(super) async fn run(mut self) {
         let shared = self.shared.clone();
+        // A burst must not end before its queues are known.
+        if self.found.is_some() {
+            tokio::select! {
+                found = next_found(&mut self.found) => self.add(found),
+                () = shared.until_phase(Phase::Draining) => {}
+            }
+        }
         loop {
             let changed = shared.fetch.notified();
             let Some(work) = self.take_work() else { return };
@@ -68,35 +101,37 @@ impl Fetcher {
                 self.round(work.completions, work.free).await;
                 continue;
             }
-            if shared.options.burst && work.free > 0 && self.sources.all_empty() {
+            let nothing_left = work.free > 0 && self.sources.all_empty();
+            if shared.options.burst && (nothing_left || work.is_quiet) {
                 shared.end_burst(work.ended);
             }
-            let retry_at = self.sources.next_retry();
+            let wake_at = [self.sources.next_retry(), work.wake_at].into_iter().flatten().min();
             tokio::select! {
+                found = next_found(&mut self.found) => self.add(found),
                 // Handlers that are about to end go with the same request.
                 () = changed => tokio::task::yield_now().await,
                 (queue, answer) = self.sources.next() => {
                     self.receive(queue, usize::MAX, answer);
                 }
-                () = sleep_until(retry_at) => {}
+                () = sleep_until(wake_at) => {}
             }
         }
     }
 
     /// `None`: the worker has ended.
     fn take_work(&self) -> Option<Work> {
-        let mut completions: Vec<_> =
-            self.shared.options.queues.iter().map(|_| Vec::new()).collect();
+        let mut completions: Vec<_> = self.queues.iter().map(|_| Vec::new()).collect();
         let mut state = self.shared.lock();
         for finished in std::mem::take(&mut state.finished) {
             completions[finished.running.queue_index].push(finished);
         }
         let settling = completions.iter().map(Vec::len).sum();
         state.completing = settling;
+        let wake_at = state.end_cooldowns();
         let free = self.shared.wanted(&state, settling);
         let is_idle = self.shared.wanted(&state, 0) > 0;
-        let ended = state.ended;
-        (!state.is_over()).then_some(Work { completions, free, is_idle, ended })
+        let (ended, is_quiet) = (state.ended, state.quiet);
+        (!state.is_over()).then_some(Work { completions, free, is_idle, ended, is_quiet, wake_at })
     }
 
     async fn round(&mut self, mut completions: Vec<Vec<Finished>>, mut free: usize) {
@@ -143,7 +178,7 @@ impl Fetcher {
     /// Completes jobs of a queue, and leases up to so many others. Returns how many slots it has used.
     async fn ask(&mut self, queue: usize, completions: Vec<Finished>, count: usize) -> usize {
         let options = self.lease_options().wait(Duration::ZERO);
-        let from = self.shared.queue_at(queue);
+        let from = &self.queues[queue];
         let answer = if completions.is_empty() {
             from.lease_many(count, options).await
         } else {
@@ -172,7 +207,7 @@ impl Fetcher {
         }
         let leases = completions.iter().map(|finished| &finished.running.lease);
         let options = complete_options(&completions);
-        match self.shared.queue_at(queue).complete_many_with(leases, options).await {
+        match self.queues[queue].complete_many_with(leases, options).await {
             Ok(completed) => self.completed(completions, &completed),
             Err(_) => _ = self.completion_failed(completions),
         }
@@ -208,7 +243,7 @@ impl Fetcher {
                 let got = leases.len();
                 // A call that has waited says nothing about what else there is.
                 self.sources.answered(queue, got < asked && asked != usize::MAX);
-                admit(&self.shared, queue, leases);
+                admit(&self.shared, queue, &self.queues[queue], leases);
                 got
             }
             Err(error) => {
@@ -217,7 +252,7 @@ impl Fetcher {
                 if error.kind() == ErrorKind::Closed || hopeless {
                     self.shared.abort(ExitReason::Failed, Some(error));
                 } else if is_first {
-                    log::not_leased(self.shared.queue_at(queue), &error);
+                    log::not_leased(&self.queues[queue], &error);
                 }
                 0
             }
@@ -230,7 +265,7 @@ impl Fetcher {
             return;
         }
         for (index, count) in self.sources.unwatched(free) {
-            let (queue, options) = (self.shared.queue_at(index).clone(), self.lease_options());
+            let (queue, options) = (self.queues[index].clone(), self.lease_options());
             let wait = Box::pin(async move { queue.lease_many(count, options).await });
             self.sources.watch(index, count, wait);
         }
@@ -250,6 +285,18 @@ fn complete_options(completions: &[Finished]) -> CompleteOptions {
     match results.iter().any(Option::is_some) {
         true => CompleteOptions::new().results(results),
         false => CompleteOptions::new(),
+    }
+}
+
+/// Never returns without patterns, or when nobody looks for queues any more.
+async fn next_found(found: &mut Option<mpsc::Receiver<Vec<Found>>>) -> Vec<Found> {
+    let next = match found {
+        Some(found) => found.recv().await,
+        None => None,
+    };
+    match next {
+        Some(queues) => queues,
+        None => std::future::pending().await,
     }
 }
 

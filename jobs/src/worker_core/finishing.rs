@@ -33,7 +33,7 @@ pub(super) fn finish(
             // A batch is refused because of one result that is too large.
             let size = result.len();
             let checked = Item::new_many([result.clone()]).pop();
-            match checked.map(|item| shared.queue(running).accepts(&item)) {
+            match checked.map(|item| running.queue.accepts(&item)) {
                 // It would be as large the next time.
                 Some(Err(_)) => Finish::Failed(
                     JobError::new(

@@ -81,6 +81,42 @@ pub(super) fn schedules(queue: &WorkQueue, synced: &SyncedSchedules) {
     }
 }
 
+pub(super) fn throttled(what: &str, percent: f64) {
+    warn!(what, percent, "throttled: no more jobs are leased");
+}
+
+pub(super) fn resumed() {
+    info!("not throttled any more");
+}
+
+pub(super) fn gpu_unknown(command: &str, failure: &str) {
+    warn!(command, failure, "the use of the GPU is unknown");
+}
+
+pub(super) fn quiet(quiet: bool) {
+    info!(quiet, "told to lease nothing, or to lease again");
+}
+
+pub(super) fn told_to_stop() {
+    info!("told to stop: the worker ends when its handlers have");
+}
+
+pub(super) fn not_cancelled(running: &Running, failure: &dyn Display) {
+    job_event!(error, running, %failure, "the job could not be cancelled");
+}
+
+pub(super) fn not_listed(failure: &dyn Display) {
+    warn!(%failure, "the worker cannot be listed for now");
+}
+
+pub(super) fn not_found(failure: &dyn Display) {
+    error!(%failure, "queues cannot be looked for for now");
+}
+
+pub(super) fn too_many_queues(name: &str) {
+    warn!(queue = name, "more queues match the patterns of the worker than it can serve");
+}
+
 pub(super) fn not_scheduled(queue: &WorkQueue, failure: &dyn Display) {
     error!(queue = queue.name(), %failure, "the schedules cannot be stored for now");
 }

@@ -9,16 +9,21 @@
 //! | `capacity` | how many of the slots can be used |
 //! | `running` | a job in a slot: who settles it, why it is to stop, when something is to be done about it |
 //! | `fetcher`, `sources`, `ask_order` | lease for free slots, and complete in the same requests |
+//! | `discovery` | finds queues by patterns |
 //! | `admission` | from a lease to a job in a slot |
 //! | `settlement`, `settler` | decide what the end of a task means; make the queue do it |
 //! | `schedules` | stores the schedules of the deployment |
+//! | `throttle` | leases nothing while memory is short |
+//! | `beats` | the entry in the registry of workers, and the commands from there |
 //! | `timers` | timeouts, and watching for cancellations |
 //! | `shutdown` | ends the worker in order |
 
 mod admission;
 mod ask_order;
+mod beats;
 mod capacity;
 mod core;
+mod discovery;
 mod exit;
 mod fetcher;
 mod finish;
@@ -35,13 +40,15 @@ mod shutdown;
 mod sources;
 mod state;
 mod task;
+mod throttle;
 mod timers;
 
 pub(crate) use self::core::Stopper;
-pub use self::core::{JobStart, WorkerCore};
+pub use self::core::{JobStart, Load, WorkerCore};
 pub use self::exit::{Exit, ExitReason};
 pub use self::finish::Finish;
 pub use self::options::{Deployment, Order, QueueOptions, WorkerOptions};
 pub use self::reason::Reason;
 pub use self::settlement::Settled;
 pub use self::task::Task;
+pub use self::throttle::{Marks, Throttle};

@@ -6,8 +6,11 @@ use std::time::Duration;
 use leaseq::options::{MAX_BATCH, MAX_LEASE};
 use leaseq::{Error, Result, Schedule};
 
+use super::throttle::Throttle;
 use crate::JobOptions;
 
+/// The most queues that a worker leases from.
+pub(super) const MAX_QUEUES: usize = 1_000;
 /// The grace period unless another one is given.
 const GRACE: Duration = Duration::from_secs(25);
 /// The shortest lease of a worker's jobs.
@@ -17,7 +20,8 @@ const MIN_LEASE: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueOptions {
-    /// Its name.
+    /// Its name; or a pattern, in which `*` stands for any text and `?` for a character: all queues whose names match,
+    /// also those that are made later, which are found within 10 s. At most 1,000 queues.
     pub name: String,
     /// How many of its jobs are started, in relation to the other queues: 1 to 1,000. Default: 1.
     pub weight: u32,
@@ -33,6 +37,11 @@ impl QueueOptions {
     pub fn weight(mut self, weight: u32) -> Self {
         self.weight = weight;
         self
+    }
+
+    /// Whether the name is a pattern.
+    pub(super) fn is_pattern(&self) -> bool {
+        self.name.contains(['*', '?'])
     }
 }
 
@@ -72,7 +81,7 @@ impl Deployment {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WorkerOptions {
-    /// 1 to 100 queues.
+    /// 1 to 100 names or patterns.
     pub queues: Vec<QueueOptions>,
     /// Default: by weights.
     pub order: Order,
@@ -95,6 +104,19 @@ pub struct WorkerOptions {
     pub burst: bool,
     /// The worker drains after it has started this many jobs. Default: never.
     pub max_jobs: Option<u64>,
+    /// How long a slot stays empty after a handler has ended, at most 30 days. Default: not at all.
+    pub cooldown: Duration,
+    /// The least time between the starts of two jobs, at most 30 days. Default: none.
+    pub stagger: Duration,
+    /// When the worker leases nothing because memory is short. Default: [as the environment says](Throttle::from_env).
+    pub throttle: Option<Throttle>,
+    /// The name under which the worker is [listed](leaseq::Client::workers), the same after a restart: workers of a name
+    /// are quiet together. Up to 128 bytes. Default: the program and the host.
+    pub name: Option<String>,
+    /// The language of its handlers, which is listed. Default: `rust`.
+    pub language: String,
+    /// Whether it is listed and can be commanded. Default: yes.
+    pub listed: bool,
     /// Whose schedules the worker stores before it leases. Default: none.
     pub deployment: Option<Deployment>,
     /// The process ends when the worker has: the last handlers, which cannot be stopped, are taken to be over
@@ -116,6 +138,12 @@ impl Default for WorkerOptions {
             max_hung: None,
             burst: false,
             max_jobs: None,
+            cooldown: Duration::ZERO,
+            stagger: Duration::ZERO,
+            throttle: None,
+            name: None,
+            language: "rust".into(),
+            listed: true,
             deployment: None,
             owns_process: false,
         }
@@ -145,6 +173,8 @@ impl WorkerOptions {
         between("number of slots", self.slots as u64, 1, MAX_BATCH as u64)?;
         between("lease in ms", millis(self.lease), millis(MIN_LEASE), millis(MAX_LEASE))?;
         between("kill_after in ms", millis(self.kill_after), 0, millis(MAX_LEASE))?;
+        between("cooldown in ms", millis(self.cooldown), 0, millis(MAX_LEASE))?;
+        between("stagger in ms", millis(self.stagger), 0, millis(MAX_LEASE))?;
         between("max_jobs", self.max_jobs.unwrap_or(1), 1, u64::MAX)?;
         between("max_hung", self.max_hung.unwrap_or(1) as u64, 1, u64::MAX)?;
         for (i, queue) in self.queues.iter().enumerate() {

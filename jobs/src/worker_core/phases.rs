@@ -68,7 +68,7 @@ impl Shared {
         finished.iter().for_each(|finished| finished.running.set_ended());
         for running in ready {
             running.claim();
-            self.queue(&running).give_back([&running.lease]);
+            running.queue.give_back([&running.lease]);
         }
         for running in tasks.values() {
             running.cancel(Reason::Shutdown);

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use leaseq::Lease;
+use leaseq::{Lease, WorkQueue};
 use tokio::sync::Notify;
 
 use super::options::WorkerOptions;
@@ -33,6 +33,7 @@ pub(super) enum Stage {
 
 #[derive(Debug)]
 struct Times {
+    has_started: bool,
     started: Instant,
     soft: Instant,
     stage: Stage,
@@ -58,6 +59,7 @@ pub(super) enum Claim {
 pub(super) struct Running {
     pub(super) id: u64,
     pub(super) queue_index: usize,
+    pub(super) queue: WorkQueue,
     pub(super) lease: Lease,
     pub(super) name: String,
     pub(super) args: Bytes,
@@ -86,13 +88,20 @@ impl fmt::Display for Running {
 }
 
 impl Running {
-    pub(super) fn new(id: u64, queue_index: usize, lease: Lease, duration: Duration) -> Running {
+    pub(super) fn new(
+        id: u64,
+        queue_index: usize,
+        queue: WorkQueue,
+        lease: Lease,
+        duration: Duration,
+    ) -> Running {
         let now = Instant::now();
         // Nobody has extended the lease before.
         let leased_at = lease.deadline().checked_sub(duration).unwrap_or(SystemTime::UNIX_EPOCH);
         Running {
             id,
             queue_index,
+            queue,
             lease,
             name: String::new(),
             args: Bytes::new(),
@@ -106,7 +115,13 @@ impl Running {
             hung: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             changed: Notify::new(),
-            times: Mutex::new(Times { started: now, soft: now, stage: Stage::Watch, timer: None }),
+            times: Mutex::new(Times {
+                has_started: false,
+                started: now,
+                soft: now,
+                stage: Stage::Watch,
+                timer: None,
+            }),
         }
     }
 
@@ -118,6 +133,7 @@ impl Running {
     pub(super) fn start(&self, options: &WorkerOptions) -> Instant {
         let mut times = self.times();
         times.started = Instant::now();
+        times.has_started = true;
         times.soft = times.started + self.timeout;
         let watch = times.started + watch_after(options.lease);
         let at = watch.min(times.soft);
@@ -167,6 +183,11 @@ impl Running {
     /// Its entry in the timers, which is not needed any more.
     pub(super) fn stop_timer(&self) -> Option<Instant> {
         self.times().timer.take()
+    }
+
+    /// Whether its handler has started.
+    pub(super) fn has_started(&self) -> bool {
+        self.times().has_started
     }
 
     pub(super) fn soft_deadline(&self) -> Instant {

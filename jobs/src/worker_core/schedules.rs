@@ -50,7 +50,7 @@ async fn sync_all(shared: &Shared, client: &Client, deployment: &Deployment) -> 
 /// The declared schedules of each queue; of a queue of the worker perhaps none.
 fn by_queue(deployment: &Deployment, options: &WorkerOptions) -> BTreeMap<String, Vec<Schedule>> {
     let mut queues: BTreeMap<String, Vec<_>> = BTreeMap::new();
-    for queue in &options.queues {
+    for queue in options.queues.iter().filter(|queue| !queue.is_pattern()) {
         queues.insert(queue.name.clone(), Vec::new());
     }
     for (queue, schedule) in &deployment.schedules {

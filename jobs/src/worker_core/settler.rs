@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leaseq::{
-    Backoff, CompleteOptions, ErrorKind, FailOptions, ReleaseOptions, Result, State, WorkQueue,
-};
+use leaseq::{Backoff, CompleteOptions, ErrorKind, FailOptions, ReleaseOptions, Result, State};
 
 use super::log;
 use super::reason::Reason;
@@ -56,8 +54,7 @@ async fn settle(shared: &Shared, finished: &Finished) -> Settled {
     // A call that has failed may have been executed.
     let mut unknown = running.lease.completed().is_none();
     loop {
-        let error = match call(shared.queue(running), running, &finished.settlement, unknown).await
-        {
+        let error = match call(running, &finished.settlement, unknown).await {
             Ok(settled) => return settled,
             Err(error) if error.kind() == ErrorKind::LeaseLost => return Settled::Lost,
             Err(error) => error,
@@ -71,13 +68,8 @@ async fn settle(shared: &Shared, finished: &Finished) -> Settled {
     }
 }
 
-async fn call(
-    queue: &WorkQueue,
-    running: &Running,
-    settlement: &Settlement,
-    unknown: bool,
-) -> Result<Settled> {
-    let lease = &running.lease;
+async fn call(running: &Running, settlement: &Settlement, unknown: bool) -> Result<Settled> {
+    let (queue, lease) = (&running.queue, &running.lease);
     match settlement {
         Settlement::Complete { result } => {
             let options = match result {

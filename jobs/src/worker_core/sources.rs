@@ -34,13 +34,14 @@ struct Source {
     failing: bool,
 }
 
+#[derive(Default)]
 pub(super) struct Sources(Vec<Source>);
 
 impl Sources {
-    pub(super) fn new(count: usize) -> Sources {
-        let new =
-            || Source { known: Known::Nothing, backoff: Backoff::up_to(MAX_PAUSE), failing: false };
-        Sources((0..count).map(|_| new()).collect())
+    /// One more queue.
+    pub(super) fn add(&mut self) {
+        let backoff = Backoff::up_to(MAX_PAUSE);
+        self.0.push(Source { known: Known::Nothing, backoff, failing: false });
     }
 
     /// The queues that are worth asking, sorted.

@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use leaseq::{Client, Error, Result, WorkQueue};
+use leaseq::{Error, Histogram, Result};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use super::exit::{Exit, ExitReason};
 use super::log;
@@ -47,7 +48,6 @@ pub(super) struct Shared {
     pub(super) options: WorkerOptions,
     /// Faces may call from threads outside of it.
     pub(super) runtime: Handle,
-    queues: Vec<WorkQueue>,
     state: Mutex<State>,
     /// There may be something for the fetcher to do.
     pub(super) fetch: Notify,
@@ -55,6 +55,8 @@ pub(super) struct Shared {
     pub(super) starts: Notify,
     /// A timer is due earlier than the timers know.
     pub(super) timer: Notify,
+    /// The worker is not listed any more.
+    pub(super) left: CancellationToken,
     /// A task has ended, or the phase or the end of the grace period has changed.
     pub(super) changed: Notify,
 }
@@ -81,6 +83,22 @@ pub(super) struct State {
     pub(super) completing: usize,
     /// How many handlers ran when the worker was aborted.
     pub(super) aborted: usize,
+    /// When slots that cool down may be used again.
+    cooling: VecDeque<Instant>,
+    /// When the next job may start, if starts are staggered.
+    next_start: Option<Instant>,
+    /// The machine has too little left of something.
+    pub(super) throttled: bool,
+    /// Workers of its name are told to lease nothing.
+    pub(super) quiet: bool,
+    /// The names of its queues.
+    pub(super) queues: Vec<String>,
+    /// How long handlers have run, in µs.
+    pub(super) run: Histogram,
+    /// How much of the first duration of their leases jobs have used, in thousandths.
+    pub(super) lease_use: Histogram,
+    /// How often it had.
+    pub(super) throttles: u64,
     /// The jobs of handlers that still run were settled.
     pub(super) gave_up: bool,
     /// How many slots can be used now.
@@ -92,7 +110,7 @@ pub(super) struct State {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("queues", &self.queues).finish_non_exhaustive()
+        f.debug_struct("Shared").field("queues", &self.options.queues).finish_non_exhaustive()
     }
 }
 
@@ -120,9 +138,36 @@ impl State {
         over
     }
 
+    /// Whether it leases nothing for now.
+    pub(super) fn is_held(&self) -> bool {
+        self.throttled || self.quiet
+    }
+
     /// Whether one more task may be started.
     pub(super) fn has_room(&self, options: &WorkerOptions) -> bool {
-        self.tasks.len() < self.capacity + self.completing && !self.is_spent(options)
+        let occupied = self.tasks.len() + self.cooling.len();
+        occupied < self.capacity + self.completing
+            && !self.is_spent(options)
+            && !self.is_held()
+            && self.next_start.is_none_or(|at| at <= Instant::now())
+    }
+
+    /// A job is to start: it takes a slot.
+    pub(super) fn count_start(&mut self, options: &WorkerOptions) {
+        self.started += 1;
+        if !options.stagger.is_zero() {
+            self.next_start = Some(Instant::now() + options.stagger);
+        }
+    }
+
+    /// Lets slots be used again. Returns when the next one can be, or the next job can start.
+    pub(super) fn end_cooldowns(&mut self) -> Option<Instant> {
+        let now = Instant::now();
+        while self.cooling.front().is_some_and(|until| *until <= now) {
+            self.cooling.pop_front();
+        }
+        self.next_start = self.next_start.filter(|at| *at > now);
+        [self.cooling.front().copied(), self.next_start].into_iter().flatten().min()
     }
 
     pub(super) fn new_id(&mut self) -> u64 {
@@ -132,17 +177,11 @@ impl State {
 }
 
 impl Shared {
-    pub(super) fn new(
-        client: &Client,
-        options: WorkerOptions,
-        capacity: usize,
-    ) -> Result<Arc<Shared>> {
+    pub(super) fn new(options: WorkerOptions, capacity: usize) -> Result<Arc<Shared>> {
         options.validate()?;
-        let queues = options.queues.iter().map(|queue| client.queue(&queue.name));
         let runtime = Handle::try_current()
             .map_err(|_| Error::invalid("a worker must be started inside a tokio runtime"))?;
         Ok(Arc::new(Shared {
-            queues: queues.collect::<Result<_>>()?,
             state: Mutex::new(State {
                 phase: Phase::Leasing,
                 reason: ExitReason::Drained,
@@ -157,6 +196,14 @@ impl Shared {
                 hung: 0,
                 completing: 0,
                 aborted: 0,
+                cooling: VecDeque::new(),
+                next_start: None,
+                throttled: false,
+                throttles: 0,
+                quiet: false,
+                queues: Vec::new(),
+                run: Histogram::new(),
+                lease_use: Histogram::new(),
                 gave_up: false,
                 capacity,
                 cancel_at: None,
@@ -167,6 +214,7 @@ impl Shared {
             fetch: Notify::new(),
             starts: Notify::new(),
             timer: Notify::new(),
+            left: CancellationToken::new(),
             changed: Notify::new(),
         }))
     }
@@ -191,21 +239,20 @@ impl Shared {
         }
     }
 
-    /// The queue that a task comes from.
-    pub(super) fn queue(&self, running: &Running) -> &WorkQueue {
-        &self.queues[running.queue_index]
-    }
-
-    pub(super) fn queue_at(&self, index: usize) -> &WorkQueue {
-        &self.queues[index]
-    }
-
     /// How many jobs may be leased now; `settling` tasks free their slots with the same request.
     pub(super) fn wanted(&self, state: &State, settling: usize) -> usize {
-        if state.phase != Phase::Leasing {
+        if state.phase != Phase::Leasing || state.is_held() {
             return 0;
         }
-        let free = (state.capacity + settling).saturating_sub(state.tasks.len());
+        // A slot that is to cool down is not freed.
+        let settling = if self.options.cooldown.is_zero() { settling } else { 0 };
+        let occupied = state.tasks.len() + state.cooling.len();
+        let free = (state.capacity + settling).saturating_sub(occupied);
+        let free = match (self.options.stagger.is_zero(), state.next_start) {
+            (true, _) => free,
+            (false, None) => free.min(1),
+            (false, Some(_)) => 0,
+        };
         let most = self.options.max_jobs.unwrap_or(u64::MAX);
         let left = most.saturating_sub(state.started);
         free.min(usize::try_from(left).unwrap_or(usize::MAX))
@@ -225,8 +272,17 @@ impl Shared {
         log::settled(running, &settled);
         let mut state = self.lock();
         state.ended += 1;
-        if state.tasks.remove(&running.id).is_some() && running.was_hung() {
-            state.hung -= 1;
+        if state.tasks.remove(&running.id).is_some() {
+            state.hung -= usize::from(running.was_hung());
+            if running.has_started() {
+                let elapsed = running.elapsed();
+                state.run.record(elapsed.as_micros() as u64);
+                let used = elapsed.as_secs_f64() / self.options.lease.as_secs_f64();
+                state.lease_use.record((used * 1000.0) as u64);
+            }
+            if !self.options.cooldown.is_zero() && running.has_started() {
+                state.cooling.push_back(Instant::now() + self.options.cooldown);
+            }
         }
         state.end_if_idle(&self.options);
         let over = state.phase >= Phase::Stopped;

@@ -165,7 +165,6 @@ impl Task {
     /// # Errors
     /// `LeaseLost`; `Invalid` for more bytes.
     pub async fn progress(&self, progress: impl Into<Bytes>) -> Result<()> {
-        let queue = self.shared.queue(&self.running);
-        queue.set_progress(&self.running.lease, progress).await
+        self.running.queue.set_progress(&self.running.lease, progress).await
     }
 }

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use leaseq::{Client, ConnectOptions};
-use leaseq_jobs::{Finish, Job, JobStart, NewJob, Producer, Settled, WorkerCore, WorkerOptions};
+use leaseq_jobs::{
+    Finish, Job, JobStart, NewJob, Producer, QueueOptions, Settled, WorkerCore, WorkerOptions,
+};
 use leaseq_test_support::{Proxy, RedisServer, eventually};
 
 use crate::support::{Echo, PATIENCE, Seen, soon};
@@ -20,7 +22,7 @@ async fn impatient(url: &str) -> Client {
 
 fn worker(client: &Client) -> WorkerCore {
     let mut options = WorkerOptions::new();
-    options.queues = vec![leaseq_jobs::QueueOptions::new(Echo::QUEUE)];
+    options.queues = vec![QueueOptions::new(Echo::QUEUE)];
     options.jobs.insert(Echo::NAME.to_owned(), Echo::options());
     options.slots = 10;
     WorkerCore::start(client, options).unwrap()
@@ -47,21 +49,27 @@ async fn complete_all(core: &WorkerCore, seen: &Seen) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_worker_is_quiet() {
-    let server = RedisServer::start();
+    idle_with(1).await;
+}
+
+async fn idle_with(queues: usize) {
+    let server = tokio::task::spawn_blocking(RedisServer::start).await.unwrap();
     let proxy = Proxy::start(server.port()).await;
     let client = Client::connect(&proxy.url()).await.unwrap();
     let mut options = WorkerOptions::new();
-    options.queues = vec![leaseq_jobs::QueueOptions::new(Echo::QUEUE)];
+    options.queues = (0..queues).map(|i| QueueOptions::new(format!("q{i}"))).collect();
     options.jobs.insert(Echo::NAME.to_owned(), Echo::options());
     let core = WorkerCore::start(&client, options).unwrap();
-    let idle = tokio::time::timeout(Duration::from_secs(3), core.next()).await;
+    // The first calls do not know how many queues wait, so they ask again sooner.
+    let idle = tokio::time::timeout(Duration::from_secs(6), core.next()).await;
     assert!(idle.is_err(), "there is no job");
-    let (before, seconds) = (proxy.commands(), 6);
+    let (before, seconds) = (proxy.commands(), 10);
     let idle = tokio::time::timeout(Duration::from_secs(seconds), core.next()).await;
     assert!(idle.is_err(), "there is no job");
-    // At most 1.2 a second.
+    // At most 1.2 a second, with a beat.
     let commands = proxy.commands() - before;
-    assert!(commands * 10 <= seconds * 12, "{commands} commands in {seconds} s");
+    println!("{queues} queues: {commands} commands in {seconds} s");
+    assert!(commands * 10 <= seconds * 12, "{queues} queues: {commands} commands in {seconds} s");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -125,7 +133,7 @@ async fn a_worker_ends_in_time_although_its_server_is_gone() {
     let client = impatient(&server.url()).await;
     add_jobs(&client).await;
     let mut options = WorkerOptions::new();
-    options.queues = vec![leaseq_jobs::QueueOptions::new(Echo::QUEUE)];
+    options.queues = vec![QueueOptions::new(Echo::QUEUE)];
     options.jobs.insert(Echo::NAME.to_owned(), Echo::options());
     options.owns_process = true;
     let core = WorkerCore::start(&client, options).unwrap();

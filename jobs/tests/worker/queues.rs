@@ -10,6 +10,7 @@ on_every_engine!(
     weights_count_started_jobs,
     strict_order_prefers_the_first_queue,
     one_slot_waits_on_several_queues,
+    queues_are_found_by_patterns,
 );
 
 async fn fill(bench: &Bench, queue: &str, count: usize) {
@@ -88,4 +89,41 @@ async fn one_slot_waits_on_several_queues(bench: Bench) {
         let task = start(&core).await;
         soon(core.finish(&task, Finish::Done { result: None })).await.unwrap();
     }
+}
+
+async fn queues_are_found_by_patterns(bench: Bench) {
+    for queue in ["tenant-a", "tenant-b", "other", "plain"] {
+        fill(&bench, queue, 1).await;
+    }
+    let options = |options: &mut leaseq_jobs::WorkerOptions| {
+        options.queues = queues(&[("plain", 1), ("tenant-*", 1), ("p?ain", 1)]);
+        options.order = Order::Strict;
+        options.slots = 1;
+    };
+    let core = bench.core(options);
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let task = start(&core).await;
+        seen.push(task.queue().to_owned());
+        soon(core.finish(&task, Finish::Done { result: None })).await.unwrap();
+    }
+    assert_eq!(seen, ["plain", "tenant-a", "tenant-b"]);
+    // One that is made later is found, too.
+    fill(&bench, "tenant-c", 1).await;
+    let task = start(&core).await;
+    assert_eq!(task.queue(), "tenant-c");
+    soon(core.finish(&task, Finish::Done { result: None })).await.unwrap();
+    core.abort();
+    // A burst knows them before it ends.
+    fill(&bench, "tenant-a", 2).await;
+    let core = bench.core(|given| {
+        options(given);
+        given.burst = true;
+    });
+    for _ in 0..2 {
+        let task = start(&core).await;
+        assert_eq!(task.queue(), "tenant-a");
+        soon(core.finish(&task, Finish::Done { result: None })).await.unwrap();
+    }
+    assert_eq!(crate::support::drained(&core).await.started, 2);
 }

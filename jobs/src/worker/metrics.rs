@@ -1,0 +1,145 @@
+//! Metrics for Prometheus, and the server from which it reads them.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use leaseq::{Error, Result};
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use super::event::Event;
+use crate::WorkerCore;
+
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Upper bounds of the run time of handlers, in seconds.
+const BUCKETS: [f64; 10] = [0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 600.0, 3600.0];
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Job {
+    queue: String,
+    job: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Ended {
+    queue: String,
+    job: String,
+    end: &'static str,
+}
+
+/// What a worker counts. The names are an interface.
+pub(super) struct Metrics {
+    registry: Registry,
+    run_seconds: Family<Job, Histogram, fn() -> Histogram>,
+    ended: Family<Ended, Counter>,
+    slots: Gauge,
+    in_use: Gauge,
+    throttled: Gauge,
+    throttles: Gauge,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Metrics {
+    pub(super) fn new() -> Metrics {
+        let mut registry = Registry::with_prefix("leaseq_worker");
+        let new: fn() -> Histogram = || Histogram::new(BUCKETS);
+        let run_seconds = Family::new_with_constructor(new);
+        let (ended, slots) = (Family::default(), Gauge::default());
+        let [in_use, throttled, throttles] = [(); 3].map(|()| Gauge::default());
+        registry.register("run_seconds", "How long handlers have run", run_seconds.clone());
+        registry.register(
+            "jobs",
+            "Jobs whose handlers have ended, by what became of them",
+            Family::clone(&ended),
+        );
+        registry.register("slots", "Handlers that may run at the same time", slots.clone());
+        registry.register("slots_in_use", "Slots with a job", in_use.clone());
+        registry.register(
+            "throttled",
+            "1 if nothing is leased because memory is short",
+            throttled.clone(),
+        );
+        registry.register("throttles", "How often the worker was throttled", throttles.clone());
+        Metrics { registry, run_seconds, ended, slots, in_use, throttled, throttles }
+    }
+
+    /// Counts the end of a handler.
+    pub(super) fn count(&self, event: &Event<'_>) {
+        let Event::Ended(context, settled, time) = event else { return };
+        let (queue, job) = (context.queue().to_owned(), context.name().to_owned());
+        let label = Job { queue: queue.clone(), job: job.clone() };
+        self.run_seconds.get_or_create(&label).observe(time.as_secs_f64());
+        self.ended.get_or_create(&Ended { queue, job, end: settled.as_str() }).inc();
+    }
+
+    fn encode(&self, core: &WorkerCore) -> std::result::Result<String, fmt::Error> {
+        let load = core.load();
+        self.slots.set(load.slots as i64);
+        self.in_use.set(load.in_use as i64);
+        self.throttled.set(i64::from(load.throttled));
+        self.throttles.set(load.throttles as i64);
+        let mut out = String::new();
+        text::encode(&mut out, &self.registry)?;
+        Ok(out)
+    }
+}
+
+/// Binds the address.
+pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| Error::invalid(format_args!("metrics at {address}: {error}")))
+}
+
+/// Serves the metrics until it is dropped.
+pub(super) struct Server(JoinHandle<()>);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Server {
+    pub(super) fn start(
+        listener: TcpListener,
+        metrics: Arc<Metrics>,
+        core: &Arc<WorkerCore>,
+    ) -> Server {
+        let state = (metrics, Arc::downgrade(core));
+        let routes = Router::new().route("/metrics", get(show)).with_state(state);
+        Server(tokio::spawn(async move {
+            if let Err(error) = axum::serve(listener, routes).await {
+                tracing::error!(%error, "the metrics are served no longer");
+            }
+        }))
+    }
+}
+
+async fn show(State((metrics, core)): State<(Arc<Metrics>, Weak<WorkerCore>)>) -> Response {
+    // The worker has ended.
+    let Some(core) = core.upgrade() else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    match metrics.encode(&core) {
+        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}

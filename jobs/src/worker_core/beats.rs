@@ -1,0 +1,171 @@
+//! The entry of the worker in the registry, and the commands that come with it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use leaseq::options::{BEAT_INTERVAL, MAX_BEAT, MAX_BEAT_ENTRIES, MAX_WORKER_COMMANDS};
+use leaseq::{Beat, BeatReply, Client, ErrorKind, RunningItem, WorkerAction, WorkerId};
+use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
+
+use super::exit::ExitReason;
+use super::log;
+use super::options::WorkerOptions;
+use super::reason::Reason;
+use super::shutdown;
+use super::state::{Phase, Shared};
+
+/// What a running item takes in a beat besides its queue and its id, at most.
+const ENTRY: usize = 128;
+/// For how long the end of a worker waits until it is listed no longer.
+const LEAVING: Duration = Duration::from_millis(300);
+
+pub(super) struct Beats {
+    shared: Arc<Shared>,
+    client: Client,
+    worker: WorkerId,
+    host: String,
+    /// The numbers of the last commands that were executed.
+    executed: VecDeque<u64>,
+    is_failing: bool,
+}
+
+impl Beats {
+    pub(super) fn new(client: &Client, shared: &Arc<Shared>) -> Beats {
+        let host: String = System::host_name().unwrap_or_default().chars().take(64).collect();
+        let worker = WorkerId::new(name(&shared.options, &host));
+        let (shared, client) = (shared.clone(), client.clone());
+        Beats { shared, client, worker, host, executed: VecDeque::new(), is_failing: false }
+    }
+
+    /// Ends with the worker.
+    pub(super) async fn run(mut self) {
+        loop {
+            let next = tokio::time::sleep(BEAT_INTERVAL);
+            tokio::select! {
+                () = next => {}
+                () = self.shared.until_phase(Phase::Stopped) => break,
+            }
+            self.beat().await;
+        }
+        // Without it, the worker is listed for 30 s.
+        _ = tokio::time::timeout(LEAVING, self.client.leave(&self.worker)).await;
+        self.shared.left.cancel();
+    }
+
+    /// Says what the worker does, and obeys. A worker that cannot be listed works nevertheless.
+    pub(super) async fn beat(&mut self) {
+        let beat = self.compose().await;
+        match self.client.beat(&beat).await {
+            Ok(reply) => {
+                self.is_failing = false;
+                self.obey(reply);
+            }
+            Err(error) if error.kind() == ErrorKind::Closed => {}
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_failing, true) {
+                    log::not_listed(&error);
+                }
+            }
+        }
+    }
+
+    async fn compose(&self) -> Beat {
+        let mut beat = Beat::new(self.worker.clone());
+        beat.host.clone_from(&self.host);
+        beat.language.clone_from(&self.shared.options.language);
+        beat.slots = self.shared.options.slots as u32;
+        beat.memory = tokio::task::spawn_blocking(memory).await.ok().flatten();
+        beat.acknowledged = self.executed.iter().copied().collect();
+        let state = self.shared.lock();
+        beat.queues.clone_from(&state.queues);
+        beat.throttled = state.throttled;
+        beat.run = state.run.clone();
+        beat.lease_use = state.lease_use.clone();
+        let mut room = MAX_BEAT / 2;
+        let started = state.tasks.values().filter(|running| running.has_started());
+        for running in started.take(MAX_BEAT_ENTRIES) {
+            let lease = &running.lease;
+            let size = ENTRY + lease.queue().len() + 2 * lease.id().len();
+            let Some(rest) = room.checked_sub(size) else { break };
+            room = rest;
+            beat.running.push(RunningItem {
+                queue: lease.queue().to_owned(),
+                id: Bytes::copy_from_slice(lease.id()),
+                elapsed: running.elapsed(),
+                deadline: lease.deadline(),
+            });
+        }
+        beat
+    }
+
+    fn obey(&mut self, reply: BeatReply) {
+        if self.shared.set_quiet(reply.quiet) {
+            log::quiet(reply.quiet);
+        }
+        for command in reply.commands {
+            if self.executed.contains(&command.number) {
+                continue;
+            }
+            if self.executed.len() == MAX_WORKER_COMMANDS {
+                self.executed.pop_front();
+            }
+            self.executed.push_back(command.number);
+            match command.action {
+                WorkerAction::Stop => {
+                    log::told_to_stop();
+                    shutdown::drain(&self.shared, self.shared.options.grace, ExitReason::Drained);
+                }
+                WorkerAction::Cancel { queue, id } => self.cancel(&queue, &id),
+                // Of a newer version.
+                _ => {}
+            }
+        }
+    }
+
+    /// Also marks the item, so that its end with the task is final.
+    fn cancel(&self, queue: &str, id: &[u8]) {
+        let is_meant = |lease: &leaseq::Lease| lease.queue() == queue && lease.id() == id;
+        let running = self.shared.tasks().into_iter().find(|running| is_meant(&running.lease));
+        if let Some(running) = running {
+            tokio::spawn(async move {
+                match running.queue.cancel(running.lease.id()).await {
+                    Ok(_) => running.cancel(Reason::User),
+                    Err(error) => log::not_cancelled(&running, &error),
+                }
+            });
+        }
+    }
+}
+
+/// The name that stays the same when the worker is started again.
+fn name(options: &WorkerOptions, host: &str) -> String {
+    if let Some(name) = &options.name {
+        return name.clone();
+    }
+    let program = std::env::current_exe().ok();
+    let program = program.as_deref().and_then(|path| path.file_name()).unwrap_or_default();
+    let name = format!("{}@{host}", program.to_string_lossy());
+    name.chars().filter(|char| !char.is_control()).take(120).collect()
+}
+
+/// What this process uses, in bytes.
+fn memory() -> Option<u64> {
+    let process = sysinfo::get_current_pid().ok()?;
+    let mut system = System::new();
+    let memory = ProcessRefreshKind::nothing().with_memory();
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[process]), false, memory);
+    Some(system.process(process)?.memory())
+}
+
+impl Shared {
+    /// Leases nothing while it is quiet. False: nothing has changed.
+    fn set_quiet(&self, quiet: bool) -> bool {
+        let mut state = self.lock();
+        let changed = std::mem::replace(&mut state.quiet, quiet) != quiet;
+        drop(state);
+        self.wake_all();
+        changed
+    }
+}

@@ -1,0 +1,68 @@
+//! Workers in the registry, and commands for them. Beats are 10 s apart, so few tests wait for one.
+
+use std::time::Duration;
+
+use leaseq::{Outcome, WorkerAction, WorkerInfo, WorkersOptions};
+use leaseq_jobs::{ExitReason, Finish, JobStart, Reason, Settled};
+use leaseq_test_support::eventually;
+
+use crate::support::{Bench, PATIENCE, drained, nothing, on_every_engine, soon, start};
+
+on_every_engine!(
+    a_worker_is_listed_until_it_ends,
+    a_quiet_worker_leases_nothing,
+    commands_are_obeyed
+);
+
+async fn listed(bench: &Bench) -> Vec<WorkerInfo> {
+    bench.client.workers(WorkersOptions::new()).await.unwrap().workers
+}
+
+async fn a_worker_is_listed_until_it_ends(bench: Bench) {
+    let core = bench.core(|options| {
+        options.name = Some("mine".into());
+        options.slots = 3;
+    });
+    assert!(eventually(PATIENCE, async || !listed(&bench).await.is_empty()).await);
+    let [worker] = &listed(&bench).await[..] else { panic!("not one worker") };
+    assert_eq!((worker.beat.worker.name(), worker.beat.slots), ("mine", 3));
+    assert_eq!((&worker.beat.queues[..], worker.quiet), (&["echo".to_owned()][..], false));
+    assert!(worker.beat.memory.unwrap() > 1 << 20, "{:?}", worker.beat.memory);
+    core.drain(Duration::ZERO);
+    drained(&core).await;
+    soon(core.left()).await;
+    assert!(listed(&bench).await.is_empty());
+}
+
+async fn a_quiet_worker_leases_nothing(bench: Bench) {
+    bench.client.quiet_worker("mine").await.unwrap();
+    bench.add("a").await;
+    // A burst ends.
+    let worker = bench.worker().name("mine").handle(nothing);
+    assert_eq!(soon(worker.run_until_idle()).await.unwrap().status(), 3);
+    let core = bench.core(|options| options.name = Some("mine".into()));
+    let idle = tokio::time::timeout(Duration::from_millis(500), core.next()).await;
+    assert!(idle.is_err(), "a quiet worker leases");
+    bench.client.resume_worker("mine").await.unwrap();
+    start(&core).await;
+}
+
+async fn commands_are_obeyed(bench: Bench) {
+    let core = bench.core(|_| {});
+    let job = bench.add("a").await;
+    let task = start(&core).await;
+    let id = listed(&bench).await[0].beat.worker.clone();
+    let cancel = WorkerAction::Cancel { queue: task.queue().into(), id: task.id().to_vec().into() };
+    for action in [cancel, WorkerAction::Stop] {
+        assert!(bench.client.command_worker(&id, &action).await.unwrap());
+    }
+    assert_eq!(soon(task.cancelled()).await, Reason::User);
+    // It was listed as running by the same beat.
+    let running = listed(&bench).await[0].beat.running.clone();
+    assert_eq!(running[0].id, task.id());
+    let settled = soon(core.finish(&task, Finish::Cancelled)).await.unwrap();
+    assert_eq!(settled, Settled::Cancelled);
+    assert_eq!(job.outcome(PATIENCE).await.unwrap(), Some(Outcome::Cancelled));
+    assert!(matches!(soon(core.next()).await, JobStart::Drained));
+    assert_eq!(core.exit().reason, ExitReason::Drained);
+}
