@@ -70,6 +70,8 @@ export declare class NativeClient {
   queue(name: string): NativeQueue
   /** Answers with a list of text. */
   queues(call: number): void
+  /** Runs an operation on the registry of workers, with JSON as arguments and answer. */
+  callRegistry(call: number, operation: string, arguments: string): void
   /** Answers with nothing. */
   close(call: number): void
 }

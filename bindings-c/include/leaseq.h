@@ -1113,6 +1113,29 @@ leaseq_status leaseq_client_queues(const leaseq_client *client,
                                    leaseq_error **error);
 
 /**
+ * Runs an operation on the registry of workers. Arguments and answer are JSON, UTF-8. The answer is the only text of
+ * `answer`.
+ *
+ * | operation | arguments | answer |
+ * |---|---|---|
+ * | `beat` | a worker: `name` and `instance` (1 to 128 bytes each), and any of `host`, `process`, `language`, `version`, `queues`, `slots`, `running`, `memory_bytes`, `throttled`, `waiting_us`, `run_us`, `lease_use`, `acknowledged` (numbers of commands); at most 256 KiB | `quiet` and `commands`, each with `number` and `action`: `stop`, or `cancel` with `queue` and `item_id` |
+ * | `leave` | `name`, `instance` | `null` |
+ * | `workers` | any of `after`, `name`, `queue`, `limit` (1 to 200; default: 100) | `workers`, each as its last beat said and with `seen`, `quiet` and `commands`; `next`, the `after` of the next page, or `null`; `skipped` |
+ * | `command_worker` | `worker`: name and instance; `command`: `action`, and `queue` and `item_id` to cancel | `false`: no such worker has beaten within 30 s |
+ * | `quiet_worker`, `resume_worker` | `name` | `null` |
+ *
+ * Each of `running` has `queue`, `item_id` (or `item_id_hex`, if it is no text), `elapsed_ms` and `deadline` (RFC 3339). A
+ * histogram is a list of pairs: a value, and how often it was counted. A worker beats every 10 s, and is listed for 30 s.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an operation or arguments that are none, or above a limit; or an error of
+ * every operation.
+ */
+leaseq_status leaseq_client_call_registry(const leaseq_client *client,
+                                          const char *operation,
+                                          const char *arguments,
+                                          leaseq_names **answer,
+                                          leaseq_error **error);
+
+/**
  * Number of names; 0 for NULL.
  */
 size_t leaseq_names_len(const leaseq_names *names);

@@ -109,6 +109,45 @@ pub unsafe extern "C" fn leaseq_client_queues(
     }
 }
 
+/// Runs an operation on the registry of workers. Arguments and answer are JSON, UTF-8. The answer is the only text of
+/// `answer`.
+///
+/// | operation | arguments | answer |
+/// |---|---|---|
+/// | `beat` | a worker: `name` and `instance` (1 to 128 bytes each), and any of `host`, `process`, `language`, `version`, `queues`, `slots`, `running`, `memory_bytes`, `throttled`, `waiting_us`, `run_us`, `lease_use`, `acknowledged` (numbers of commands); at most 256 KiB | `quiet` and `commands`, each with `number` and `action`: `stop`, or `cancel` with `queue` and `item_id` |
+/// | `leave` | `name`, `instance` | `null` |
+/// | `workers` | any of `after`, `name`, `queue`, `limit` (1 to 200; default: 100) | `workers`, each as its last beat said and with `seen`, `quiet` and `commands`; `next`, the `after` of the next page, or `null`; `skipped` |
+/// | `command_worker` | `worker`: name and instance; `command`: `action`, and `queue` and `item_id` to cancel | `false`: no such worker has beaten within 30 s |
+/// | `quiet_worker`, `resume_worker` | `name` | `null` |
+///
+/// Each of `running` has `queue`, `item_id` (or `item_id_hex`, if it is no text), `elapsed_ms` and `deadline` (RFC 3339). A
+/// histogram is a list of pairs: a value, and how often it was counted. A worker beats every 10 s, and is listed for 30 s.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an operation or arguments that are none, or above a limit; or an error of
+/// every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_client_call_registry(
+    client: Option<&leaseq_client>,
+    operation: *const c_char,
+    arguments: *const c_char,
+    answer: *mut *mut leaseq_names,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let place = Out::one(answer, std::ptr::null_mut(), "answer")?;
+            let client = given(client, "client")?;
+            let (operation, arguments) =
+                (text(operation, "operation")?, text(arguments, "arguments")?);
+            let answer = run(async {
+                client.client.in_this_process().await?.call_registry(operation, arguments).await
+            })?;
+            place.set(give(leaseq_names(vec![CString::new(answer).unwrap_or_default()])));
+            Ok(())
+        })
+    }
+}
+
 /// Number of names; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_names_len(names: Option<&leaseq_names>) -> usize {

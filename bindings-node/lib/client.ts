@@ -4,6 +4,16 @@ import { known, number, text } from './check'
 import { invalid, makeError } from './errors'
 import { Queue } from './queue'
 import type { CallOptions, ConnectOptions } from './types'
+import {
+  type Beat,
+  type BeatReply,
+  type WorkerCommand,
+  type WorkerName,
+  WORKERS,
+  type WorkersOptions,
+  type WorkersPage,
+  writeJson,
+} from './workers'
 
 const CONNECT = new Set([
   'namespace',
@@ -47,6 +57,64 @@ export class Client {
    */
   queues(options?: CallOptions): Promise<string[]> {
     return call(this.native, { options, names: CALL }, (native) => (slot) => native.queues(slot))
+  }
+
+  /**
+   * Says what a worker does, and returns what it shall do. A worker beats every 10 s and is listed for
+   * 30 s after its last beat. A command comes with each reply until a beat acknowledges its number.
+   * `INVALID` for a value above its limit, or a beat of more than 256 KiB.
+   */
+  beat(beat: Beat, options?: CallOptions): Promise<BeatReply> {
+    return this.registry('beat', () => ({ language: 'node', ...beat }), options)
+  }
+
+  /** Ends a worker: it is listed no longer, and its commands are deleted. */
+  async leave(worker: WorkerName, options?: CallOptions): Promise<void> {
+    await this.registry('leave', () => worker, options)
+  }
+
+  /** A page of the workers that have beaten within 30 s. */
+  workers(options: WorkersOptions = {}): Promise<WorkersPage> {
+    const which = (): object => ({ ...options, signal: undefined })
+    return this.registry('workers', which, options, WORKERS)
+  }
+
+  /**
+   * Gives a worker a command, which comes with the reply to its next beat. It waits for 5 minutes at
+   * most. False: no such worker has beaten within 30 s. `INVALID` if the worker has 100 commands that it
+   * has not acknowledged.
+   */
+  commandWorker(
+    worker: WorkerName,
+    command: WorkerCommand,
+    options?: CallOptions,
+  ): Promise<boolean> {
+    return this.registry('command_worker', () => ({ worker, command }), options)
+  }
+
+  /**
+   * Lets the workers of this name lease nothing until `resumeWorker`, those included that are started
+   * later; there need not be any.
+   */
+  async quietWorker(name: string, options?: CallOptions): Promise<void> {
+    await this.registry('quiet_worker', () => ({ name }), options)
+  }
+
+  /** Lets the workers of this name lease again, from their next beats on. */
+  async resumeWorker(name: string, options?: CallOptions): Promise<void> {
+    await this.registry('resume_worker', () => ({ name }), options)
+  }
+
+  private registry<T>(
+    operation: string,
+    given: () => object,
+    options?: CallOptions,
+    names = CALL,
+  ): Promise<T> {
+    return call(this.native, { options, names }, (native) => {
+      const text = writeJson(given())
+      return (slot) => native.callRegistry(slot, operation, text)
+    })
   }
 
   /**

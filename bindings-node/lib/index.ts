@@ -29,3 +29,17 @@ export {
   type TimesOptions,
 } from './schedule'
 export type * from './types'
+export type {
+  Beat,
+  BeatReply,
+  GivenCommand,
+  Histogram,
+  RunningItem,
+  WorkerCommand,
+  WorkerInfo,
+  WorkerItemId,
+  WorkerName,
+  WorkersOptions,
+  WorkersPage,
+  WorkerState,
+} from './workers'

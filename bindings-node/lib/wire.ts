@@ -45,7 +45,7 @@ export type EndParts = readonly [kind: number, bytes: Buffer | null]
 /** A value with its names in camel case: the core writes them with underscores. */
 function camelCase(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value
+  if (Array.isArray(value)) return value.map(camelCase)
   const entries = Object.entries(value).map(([name, field]) => [
     name.replace(/_[a-z]/g, (part) => part.charAt(1).toUpperCase()),
     camelCase(field),

@@ -93,6 +93,17 @@ impl NativeClient {
         });
     }
 
+    /// Runs an operation on the registry of workers, with JSON as arguments and answer.
+    #[napi]
+    pub fn call_registry(&self, call: u32, operation: String, arguments: String) {
+        let client = self.client.clone();
+        self.submissions.call(call, async move {
+            let client = client.get().ok_or_else(not_connected)?;
+            let answer = client.call_registry(&operation, &arguments).await?;
+            serde_json::from_str(&answer).map(Outcome::Json).map_err(Failure::internal)
+        });
+    }
+
     /// Answers with nothing.
     #[napi]
     pub fn close(&self, call: u32) {

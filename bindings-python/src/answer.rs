@@ -50,6 +50,7 @@ pub(crate) enum Answer {
     /// Nothing for a lease that is lost.
     States(Vec<Option<State>>),
     Synced(SyncedSchedules),
+    Text(String),
     Time(SystemTime),
     Times(Vec<Option<SystemTime>>),
 }
@@ -129,6 +130,7 @@ impl Answer {
                 let names = (added, updated, removed, unchanged, outdated);
                 value!(py, "SyncedSchedules")?.call1(names)?
             }
+            Answer::Text(text) => text.into_pyobject(py)?.into_any(),
             Answer::Time(time) => expressible(time).into_pyobject(py)?.into_any(),
             Answer::Times(times) => {
                 let times = times.into_iter().map(|time| time.map(expressible));

@@ -102,6 +102,21 @@ impl Client {
         })
     }
 
+    /// Runs an operation on the registry of workers, with JSON as arguments and answer.
+    fn call_registry<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Option<&Bound<'py, LoopBridge>>,
+        operation: String,
+        arguments: String,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let client = self.0.clone();
+        call(py, bridge, async move {
+            let client = client.in_this_process().await?;
+            Ok(Answer::Text(client.call_registry(&operation, &arguments).await?))
+        })
+    }
+
     /// Gives back the leases that were never used. Returns at once; the requests are sent in the background.
     fn give_back_unused(&self) {
         unused::give_back_of(&self.0);

@@ -14,6 +14,8 @@ fn sane(parameter: &str) -> String {
     match (kind, name) {
         (_, "error") => "&error".into(),
         ("const char *", "url") => "\"memory:\"".into(),
+        ("const char *", "operation") => "\"workers\"".into(),
+        ("const char *", "arguments") => "\"{}\"".into(),
         ("const char *" | "const void *", _) => "\"x\"".into(),
         ("char *", _) => "text".into(),
         ("size_t", "size") => "SIZE".into(),

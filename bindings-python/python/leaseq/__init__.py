@@ -53,6 +53,18 @@ from ._values import (
     Totals,
     Trigger,
 )
+from ._workers import (
+    Beat,
+    BeatReply,
+    CancelCommand,
+    GivenCommand,
+    RunningItem,
+    StopCommand,
+    WorkerInfo,
+    WorkerName,
+    WorkersPage,
+    WorkerState,
+)
 from .exceptions import (
     ClosedError,
     IncompatibleError,
@@ -68,6 +80,9 @@ if TYPE_CHECKING:
     from . import asyncio
 
 __all__ = [
+    "Beat",
+    "BeatReply",
+    "CancelCommand",
     "Client",
     "ClosedError",
     "Counts",
@@ -76,6 +91,7 @@ __all__ = [
     "Ending",
     "EndingKind",
     "FollowUp",
+    "GivenCommand",
     "IncompatibleError",
     "InternalError",
     "InvalidError",
@@ -96,15 +112,21 @@ __all__ = [
     "Rate",
     "Releases",
     "Revision",
+    "RunningItem",
     "Schedule",
     "ScheduleInfo",
     "Seconds",
     "Settings",
     "State",
+    "StopCommand",
     "SyncedSchedules",
     "Totals",
     "Trigger",
     "UnavailableError",
+    "WorkerInfo",
+    "WorkerName",
+    "WorkerState",
+    "WorkersPage",
     "__version__",
     "asyncio",
     "connect",

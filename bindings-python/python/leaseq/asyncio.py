@@ -20,6 +20,7 @@ b'world'
 from __future__ import annotations
 
 import builtins
+import json
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from datetime import datetime
@@ -50,6 +51,7 @@ from ._values import (
     State,
     SyncedSchedules,
 )
+from ._workers import Beat, BeatReply, CancelCommand, StopCommand, WorkerName, WorkersPage
 from .exceptions import LeaseqError
 
 __all__ = ["Client", "Lease", "Queue", "connect"]
@@ -130,6 +132,77 @@ class Client:
         ['emails']
         """
         return await self._native.queues(bridge())
+
+    async def beat(self, beat: Beat) -> BeatReply:
+        """Say what a worker does, and return what it shall do.
+
+        A worker beats every 10 seconds and is listed for 30 seconds after its last beat. A command
+        comes with each reply until a beat acknowledges its number. Raises `InvalidError` for a
+        value above its limit, or a beat of more than 256 KiB.
+
+        >>> client = await connect("memory:")
+        >>> await client.beat({"name": "mailer", "instance": "1", "queues": ["emails"], "slots": 4})
+        {'quiet': False, 'commands': []}
+        """
+        given = {"language": "python", **beat}
+        return cast(BeatReply, await self._call_registry("beat", given))
+
+    async def leave(self, worker: WorkerName) -> None:
+        """End a worker: it is listed no longer, and its commands are deleted."""
+        await self._call_registry("leave", worker)
+
+    async def workers(
+        self,
+        *,
+        after: WorkerName | None = None,
+        name: str | None = None,
+        queue: str | None = None,
+        limit: int = 100,
+    ) -> WorkersPage:
+        """Return a page of the workers that have beaten within 30 seconds.
+
+        - `after`: the `next` of the page before.
+        - `name`, `queue`: only workers of this name, or that serve this queue.
+        - `limit`: how many workers to look at, 1 to 200.
+
+        >>> client = await connect("memory:")
+        >>> await client.beat({"name": "mailer", "instance": "1"})
+        {'quiet': False, 'commands': []}
+        >>> [worker["name"] for worker in (await client.workers())["workers"]]
+        ['mailer']
+        """
+        which = {"after": after, "name": name, "queue": queue, "limit": limit}
+        return cast(WorkersPage, await self._call_registry("workers", which))
+
+    async def command_worker(
+        self, worker: WorkerName, command: StopCommand | CancelCommand
+    ) -> bool:
+        """Give a worker a command, which comes with the reply to its next beat.
+
+        It waits for 5 minutes at most. False: no such worker has beaten within 30 seconds. Raises
+        `InvalidError` if the worker has 100 commands that it has not acknowledged.
+
+        >>> client = await connect("memory:")
+        >>> await client.command_worker({"name": "mailer", "instance": "1"}, {"action": "stop"})
+        False
+        """
+        given = {"worker": worker, "command": command}
+        return cast(bool, await self._call_registry("command_worker", given))
+
+    async def quiet_worker(self, name: str) -> None:
+        """Let the workers of this name lease nothing, until `resume_worker`.
+
+        That includes those that are started later; there need not be any.
+        """
+        await self._call_registry("quiet_worker", {"name": name})
+
+    async def resume_worker(self, name: str) -> None:
+        """Let the workers of this name lease again, from their next beats on."""
+        await self._call_registry("resume_worker", {"name": name})
+
+    async def _call_registry(self, operation: str, arguments: object) -> object:
+        text = json.dumps(arguments)
+        return json.loads(await self._native.call_registry(bridge(), operation, text))
 
     async def close(self) -> None:
         """End waiting calls with `ClosedError`, finish the requests in flight, and disconnect.

@@ -72,6 +72,16 @@ static cJSON *obey(Call *call) {
         cJSON *said = say_names(names);
         leaseq_names_free(&names);
         return said;
+    } else if (strcmp(op, "registry") == 0) {
+        leaseq_names *answer = NULL;
+        char *arguments = cJSON_PrintUnformatted(cJSON_GetObjectItem(call->request, "arguments"));
+        leaseq_client_call_registry(call->client->handle, text(call->request, "operation"),
+                                    arguments, &answer, &call->error);
+        const char *said = leaseq_names_get(answer, 0);
+        cJSON *gives = said == NULL ? NULL : cJSON_Parse(said);
+        leaseq_names_free(&answer);
+        free(arguments);
+        return gives;
     } else if (call->error == NULL) {
         return operate(call, op);
     }

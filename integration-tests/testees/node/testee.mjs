@@ -6,7 +6,10 @@ import { setImmediate } from 'node:timers/promises'
 
 import { Lease, LeaseqError, connect } from '../../../bindings-node/index.mjs'
 import {
+  allCamel,
+  allSnake,
   bytes,
+  camel,
   completion,
   failure,
   generation,
@@ -68,7 +71,21 @@ async function obey(request, signal) {
   const client = clients.get(name)
   if (op === 'close') return client.close()
   if (op === 'queues') return client.queues()
+  if (op === 'registry') return callRegistry(client, request)
   return operate(client.queue(request.queue), request, signal)
+}
+
+async function callRegistry(client, { operation, arguments: given }) {
+  const [method, fields] = [camel(operation), allCamel(given)]
+  switch (operation) {
+    case 'command_worker':
+      return client[method](fields.worker, fields.command)
+    case 'quiet_worker':
+    case 'resume_worker':
+      return client[method](fields.name)
+    default:
+      return allSnake(await client[method](fields))
+  }
 }
 
 async function operate(queue, request, signal) {

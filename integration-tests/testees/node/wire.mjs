@@ -11,7 +11,17 @@ export const snake = (fields) =>
 const underscored = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** A name of the protocol as JavaScript spells it. */
-const camel = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
+export const camel = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
+
+/** A value with all names within it changed. */
+const renamed = (value, change) => {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((entry) => renamed(entry, change))
+  const entries = Object.entries(value)
+  return Object.fromEntries(entries.map(([name, field]) => [change(name), renamed(field, change)]))
+}
+export const allCamel = (value) => renamed(value, camel)
+export const allSnake = (value) => renamed(value ?? null, underscored)
 
 /** What to change of the settings of a queue; null removes one. */
 export const settingsChange = (fields) =>

@@ -38,6 +38,8 @@ def obey(request: values.Request) -> Any:
             return values.lease(leases[request["lease"]])
         case "queues":
             return clients[request["client"]].queues()
+        case "registry":
+            return wire.call_registry(clients[request["client"]], request)
         case _:
             queue = clients[request["client"]].queue(request["queue"])
             answer, tell = wire.call(queue, request, leases.__getitem__)

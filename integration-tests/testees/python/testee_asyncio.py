@@ -36,6 +36,8 @@ async def obey(request: values.Request) -> Any:
             return values.lease(leases[request["lease"]])
         case "queues":
             return await clients[request["client"]].queues()
+        case "registry":
+            return await wire.call_registry(clients[request["client"]], request)
         case _:
             queue = clients[request["client"]].queue(request["queue"])
             begun, tell = wire.call(queue, request, leases.__getitem__)

@@ -152,3 +152,16 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             return do(request["name"]), tell
         case _:  # counts of all kinds, settings, resume, drop_queue, cleans, check
             return do(), tell
+
+
+def call_registry(client: Any, request: dict[str, Any]) -> Any:
+    arguments = request["arguments"]
+    match operation := request["operation"]:
+        case "workers":
+            return client.workers(**arguments)
+        case "command_worker":
+            return client.command_worker(arguments["worker"], arguments["command"])
+        case "quiet_worker" | "resume_worker":
+            return getattr(client, operation)(arguments["name"])
+        case _:
+            return getattr(client, operation)(arguments)

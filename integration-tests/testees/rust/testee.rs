@@ -92,6 +92,11 @@ impl Testee {
                 return Ok(client.close().await.into());
             }
             "queues" => return Ok(client.queues().await?.into()),
+            "registry" => {
+                let arguments = request["arguments"].to_string();
+                let answer = client.call_registry(text("operation"), &arguments).await?;
+                return Ok(serde_json::from_str(&answer).unwrap_or_default());
+            }
             _ => {}
         }
         let queue = client.queue(text("queue"))?;
