@@ -131,6 +131,10 @@ export declare class NativeQueue {
   lightClean(call: number): void
   /** Answers with a report. */
   deepClean(call: number, mend: boolean): void
+  /** `measured`: JSON. Answers with a boolean. */
+  recordHistory(call: number, measured: string): void
+  /** Answers with rows. */
+  history(call: number, kind: string): void
   /** Answers with a word. */
   putSchedule(call: number, schedule: NativeSchedule, item: unknown[], owner: string, revision: number): void
   /** Answers with lists of names. */

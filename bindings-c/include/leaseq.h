@@ -2193,6 +2193,31 @@ const char *leaseq_queue_name(const leaseq_queue *queue);
 void leaseq_queue_free(leaseq_queue **queue);
 
 /**
+ * Writes how the queue is now into its history, and adds what the caller has measured since its last call. Whoever
+ * works on a queue calls it once a minute; the first call of a minute writes its row. `measured` is JSON: an object
+ * with any of `waiting_us` (for how long items were ready), `run_us` (for how long they ran) and `lease_use` (how much
+ * of their leases they used, in thousandths), each a list of pairs: a value, and how often it was measured.
+ * `done`, unless NULL, receives false if there is no queue.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for other JSON; an error of every operation.
+ */
+leaseq_status leaseq_queue_record_history(const leaseq_queue *queue,
+                                          const char *measured,
+                                          bool *done,
+                                          leaseq_error **error);
+
+/**
+ * The history of the queue, the oldest row first: `kind` is `minutes`, for a row of each minute of the last day, or
+ * `hours`, for each hour of the last 31 days. The only text of `rows` is JSON: a list of objects with `at` (RFC 3339),
+ * `totals`, `ready`, `delayed`, `leased`, `dead` and `held` when the minute or hour began, and what was measured in it:
+ * `waiting_us`, `run_us` and `lease_use`, each with `count`, `p50`, `p90`, `p99` (null if there is nothing) and `values`.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for another kind; an error of every operation.
+ */
+leaseq_status leaseq_queue_history(const leaseq_queue *queue,
+                                   const char *kind,
+                                   leaseq_names **rows,
+                                   leaseq_error **error);
+
+/**
  * Number of schedules; 0 for NULL.
  */
 size_t leaseq_schedules_len(const leaseq_schedules *schedules);

@@ -36,6 +36,7 @@ mod outcome;
 mod pointer;
 mod query;
 mod queue;
+mod queue_history;
 mod schedule_info;
 mod schedule_options;
 mod schedules;

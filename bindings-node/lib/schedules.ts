@@ -1,6 +1,7 @@
 // The operations on schedules.
 import { CALL, call } from './calls'
-import { storedText } from './check'
+import { known, storedText, text } from './check'
+import { type HistoryRow, type Measured, MEASURED } from './history'
 import { OperatorQueue } from './operator'
 import {
   PUT,
@@ -13,6 +14,7 @@ import {
   syncFields,
 } from './schedule'
 import type { CallOptions, Data, Item } from './types'
+import { writeJson } from './workers'
 
 /** Numbers of changes in the native half. */
 const REMOVE = 0
@@ -20,8 +22,31 @@ const PAUSE = 1
 const RESUME = 2
 const RUN = 3
 
-/** The part of `Queue` that adds items at certain times. */
+/** The part of `Queue` that adds items at certain times, and shows its history. */
 export abstract class ScheduleQueue extends OperatorQueue {
+  /**
+   * Writes how the queue is now into its history, and adds what the caller has measured since its last
+   * call. Whoever works on a queue calls it once a minute; the first call of a minute writes its row.
+   * False: there is no queue.
+   */
+  recordHistory(measured: Measured = {}, options?: CallOptions): Promise<boolean> {
+    return call(this.native, { options, names: CALL }, (native) => {
+      const given = writeJson(known(measured, 'a measurement', MEASURED))
+      return (slot) => native.recordHistory(slot, given)
+    })
+  }
+
+  /**
+   * The history of this queue, the oldest row first: a row for each minute of the last day, or each hour
+   * of the last 31 days, in which somebody has recorded it.
+   */
+  history(kind: 'minutes' | 'hours' = 'minutes', options?: CallOptions): Promise<HistoryRow[]> {
+    return call(this.native, { options, names: CALL }, (native) => {
+      const given = text('kind', kind)
+      return (slot) => native.history(slot, given)
+    })
+  }
+
   /**
    * Stores a schedule, which adds an item at certain times, or replaces the one of this name. Each
    * tick adds exactly one item, however many clients there are, while somebody waits for an item of

@@ -26,6 +26,7 @@ mod lease;
 mod outbox;
 mod parts;
 mod queue;
+mod queue_history;
 mod schedules;
 mod settings;
 mod settle;

@@ -28,6 +28,7 @@ mod logs;
 mod loop_bridge;
 mod outcome;
 mod queue;
+mod queue_history;
 mod rule_parts;
 mod schedules;
 mod settings;

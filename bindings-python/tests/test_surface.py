@@ -120,6 +120,8 @@ def test_every_operation_of_the_contract_is_there():
         "get_keys",
         "pause",
         "resume",
+        "record_history",
+        "history",
         "put_schedule",
         "sync_schedules",
         "schedules",

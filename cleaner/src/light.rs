@@ -1,9 +1,9 @@
 //! Light cleans of one queue.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use leaseq::{Backoff, LightReport, Result, Role, WorkQueue};
+use leaseq::{Backoff, LightReport, Measured, Result, Role, WorkQueue};
 use rand::Rng;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,7 @@ pub(crate) async fn clean(shared: Shared, name: String, stop: CancellationToken)
     let mut failures = Backoff::up_to(MAX_PAUSE);
     let mut idle = Backoff::up_to(MAX_IDLE_PAUSE);
     let mut may_clean = false;
+    let mut recorded = 0;
     let mut listens: Option<OwnedSemaphorePermit> = None;
     while !stop.is_cancelled() {
         listens = listens.or_else(|| shared.listeners.clone().try_acquire_owned().ok());
@@ -39,6 +40,7 @@ pub(crate) async fn clean(shared: Shared, name: String, stop: CancellationToken)
             is_due = is_due(&shared, &queue, &mut may_clean, listens.is_some()) => is_due,
             () = stop.cancelled() => return,
         };
+        record(&queue, &mut recorded).await;
         // Not cancelled: a clean that has started finishes.
         let outcome = match is_due {
             Ok(Due::Yes) => light_clean(&shared, &queue).await.map(Some),
@@ -68,6 +70,22 @@ pub(crate) async fn clean(shared: Shared, name: String, stop: CancellationToken)
             }
         };
         pause(time, &stop).await;
+    }
+}
+
+/// Writes the row of this minute into the history of the queue, unless somebody has. `recorded`: the last minute.
+async fn record(queue: &WorkQueue, recorded: &mut u64) {
+    // Which minute the row is of is decided by the server's clock.
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let minute = now.as_secs() / 60;
+    if *recorded == minute {
+        return;
+    }
+    match queue.record_history(&Measured::default()).await {
+        Ok(_) => *recorded = minute,
+        Err(error) => {
+            tracing::debug!(queue = queue.name(), %error, "the history was not written");
+        }
     }
 }
 

@@ -49,6 +49,7 @@ mod engine;
 mod error;
 pub mod fork;
 mod histogram;
+mod history;
 mod item;
 mod keep_alive;
 mod known;
@@ -85,6 +86,7 @@ pub use client::{Client, url_from_env};
 pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
 pub use histogram::Histogram;
+pub use history::{HistoryKind, HistoryRow, Measured};
 pub use item::{
     Counts, Cursor, Ending, EndingKind, FollowUp, Item, ItemInfo, ItemRef, KeyInfo, On, Outcome,
     Page, Releases, Revision, State, Totals, Trigger,

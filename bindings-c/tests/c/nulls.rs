@@ -15,6 +15,8 @@ fn sane(parameter: &str) -> String {
         (_, "error") => "&error".into(),
         ("const char *", "url") => "\"memory:\"".into(),
         ("const char *", "operation") => "\"workers\"".into(),
+        ("const char *", "measured") => "\"{}\"".into(),
+        ("const char *", "kind") => "\"minutes\"".into(),
         ("const char *", "arguments") => "\"{}\"".into(),
         ("const char *" | "const void *", _) => "\"x\"".into(),
         ("char *", _) => "text".into(),

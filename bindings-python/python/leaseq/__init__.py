@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from . import exceptions
 from ._blocking import Client, Lease, Queue, connect
+from ._history import HistoryRow, HistoryTotals, Measurements
 from ._leaseq import Item, __version__, schedule_times
 from ._values import (
     Counts,
@@ -92,6 +93,8 @@ __all__ = [
     "EndingKind",
     "FollowUp",
     "GivenCommand",
+    "HistoryRow",
+    "HistoryTotals",
     "IncompatibleError",
     "InternalError",
     "InvalidError",
@@ -104,6 +107,7 @@ __all__ = [
     "LeaseLostError",
     "LeaseqError",
     "LightReport",
+    "Measurements",
     "Outcome",
     "OutcomeKind",
     "Page",

@@ -14,6 +14,7 @@ from types import EllipsisType, TracebackType
 from typing import Literal, cast, overload
 
 from . import _leaseq
+from ._history import HistoryRow
 from ._leaseq import Item
 from ._only_blocking import Lease, give_back
 from ._process import CLOSED, describe, describe_all, opened
@@ -1027,6 +1028,49 @@ class Queue:
     def resume(self) -> None:
         """Allow leasing again after `pause`; waiting calls wake."""
         self._native.resume(None)
+
+    def record_history(
+        self,
+        *,
+        waiting_us: Iterable[tuple[int, int]] = (),
+        run_us: Iterable[tuple[int, int]] = (),
+        lease_use: Iterable[tuple[int, int]] = (),
+    ) -> bool:
+        """Write how the queue is now into its history, and add what the caller has measured.
+
+        Whoever works on a queue calls it once a minute; the first call of a minute writes its row.
+        Each measurement is a value, and how often it was measured since the last call: how long
+        items were ready and how long they ran, in microseconds, and how much of their leases they
+        used, in thousandths. False: there is no queue. Raises `InvalidError`.
+
+        >>> client = connect("memory:")
+        >>> client.queue("emails").record_history(run_us=[(1500, 2)])
+        False
+        """
+        measured = {
+            "waiting_us": builtins.list(waiting_us),
+            "run_us": builtins.list(run_us),
+            "lease_use": builtins.list(lease_use),
+        }
+        return self._native.record_history(None, json.dumps(measured))
+
+    def history(self, kind: Literal["minutes", "hours"] = "minutes") -> builtins.list[HistoryRow]:
+        """Return the history of this queue, the oldest row first.
+
+        It has a row for each minute of the last day, or each hour of the last 31 days, in which
+        somebody has recorded it. Raises `InvalidError` for another kind.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> queue.add_item("hello")
+        True
+        >>> queue.record_history(run_us=[(1500, 2)])
+        True
+        >>> [(row["ready"], row["run_us"]["count"]) for row in queue.history()]
+        [(1, 2)]
+        """
+        text = self._native.history(None, kind)
+        return cast(builtins.list[HistoryRow], json.loads(text))
 
     def put_schedule(
         self,

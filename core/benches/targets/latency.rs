@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use leaseq::{Client, Item, LeaseOptions};
+use leaseq::{Client, Item, LeaseOptions, Schedule, ScheduleRule};
 
 use crate::Scale;
 use crate::report::{Bound, Report, Scene};
@@ -32,6 +32,17 @@ pub(crate) async fn measure(scale: Scale, report: &mut Report) {
         p99,
         "ms",
         (Bound::AtMost, 50.0),
+        note,
+    );
+
+    let ticks = ticks(&setup, &worker, scale).await;
+    let note = format!("p50 {:.2} ms; {} samples", percentile(ticks.clone(), 0.5), ticks.len());
+    report.target(
+        "6",
+        "tick of a schedule → leased by a waiting worker, p99",
+        percentile(ticks, 0.99),
+        "ms",
+        (Bound::AtMost, 20.0),
         note,
     );
 
@@ -87,6 +98,25 @@ async fn expired(setup: &Setup, worker: &Client, scale: Scale) -> Vec<f64> {
         latencies.push(late.as_secs_f64() * 1e3);
         assert!(waiting.complete(&lease).await.unwrap());
     }
+    latencies
+}
+
+async fn ticks(setup: &Setup, worker: &Client, scale: Scale) -> Vec<f64> {
+    let (owner, waiting) = (setup.queue("ticks"), worker.queue("ticks").unwrap());
+    let rule = ScheduleRule::every(Duration::from_millis(100)).unwrap();
+    owner.put_schedule(Schedule::new("s", rule, Item::new([b'x'; DATA])).overlap()).await.unwrap();
+    let mut next = owner.schedules().await.unwrap()[0].next.unwrap();
+    let mut latencies = Vec::new();
+    for _ in 0..(scale.samples / 5).max(5) {
+        let lease =
+            waiting.lease(LeaseOptions::new(Duration::from_secs(60))).await.unwrap().unwrap();
+        // The server's clock is this machine's.
+        let late = SystemTime::now().duration_since(next).unwrap();
+        latencies.push(late.as_secs_f64() * 1e3);
+        next += Duration::from_millis(100);
+        assert!(waiting.complete(&lease).await.unwrap());
+    }
+    owner.remove_schedule("s").await.unwrap();
     latencies
 }
 

@@ -19,6 +19,7 @@ use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
+use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
 use crate::settings::{Configure, Pause, Settings};
@@ -269,6 +270,18 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// Makes the workers of a name quiet, or no longer. `Invalid` if as many names are quiet as may be.
     async fn set_quiet(&self, name: &str, quiet: bool) -> Result<()>;
+
+    /// Writes the rows of this minute and hour, unless they are there, and adds measurements to them. False: there is no
+    /// queue.
+    async fn record_history(
+        &self,
+        queue: &QueueName,
+        measured: &Measured,
+        request_id: &RequestId,
+    ) -> Result<bool>;
+
+    /// The rows of the last day or month, the oldest first. They do not come from one moment.
+    async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>>;
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts>;
 

@@ -2,6 +2,7 @@
 
 mod connect;
 pub(crate) mod generation;
+mod history;
 mod interface;
 mod pace;
 #[cfg(feature = "redis")]
@@ -14,6 +15,7 @@ mod workers;
 
 pub(crate) use self::connect::connect;
 pub(crate) use self::generation::Generation;
+pub(crate) use self::history::{read_row, write_numbers};
 pub(crate) use self::interface::Engine;
 pub(crate) use self::pace::pause;
 pub(crate) use self::schedules::{Schedules, StoredSchedule, Swap, Swapped, WhichSchedules};

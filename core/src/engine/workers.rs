@@ -15,7 +15,7 @@ pub(crate) struct StoredName {
 /// A command as an engine stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredCommand {
-    /// Below 2^53; no other command of the worker has it.
+    /// Below 2^48; no other command of the worker has it.
     pub(crate) number: u64,
     /// Opaque to the engine.
     pub(crate) text: Bytes,

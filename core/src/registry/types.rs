@@ -198,7 +198,7 @@ impl WorkerAction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerCommand {
-    /// By which it is acknowledged; below 2^53.
+    /// By which it is acknowledged; below 2^48.
     pub number: u64,
     /// What to do.
     pub action: WorkerAction,

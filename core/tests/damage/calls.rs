@@ -217,6 +217,12 @@ async fn keyed(stage: &mut Stage) {
     let done = some().await;
     queue.complete_and_lease(&done[..500], 500, at_once()).await.unwrap();
     queue.deep_clean().await.unwrap();
+    let mut measured = leaseq::Measured::default();
+    measured.run.extend((0..10_000).map(|value| (value, 1)));
+    for _ in 0..2 {
+        assert!(queue.record_history(&measured).await.unwrap());
+    }
+    assert_eq!(queue.history(leaseq::HistoryKind::Minutes).await.unwrap().len(), 1);
 }
 
 /// One clean finds something of every kind.

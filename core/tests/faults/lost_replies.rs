@@ -11,7 +11,7 @@ use crate::support::{at_once, behind_proxy, is_script, lease_now, ms, sound};
 
 /// How replies are lost, and how often in a row.
 const LOSSES: [(Then, usize); 3] = [(Then::Close, 1), (Then::Close, 4), (Then::KeepOpen, 1)];
-const OPERATIONS: [&str; 19] = [
+const OPERATIONS: [&str; 22] = [
     "add",
     "lease",
     "complete",
@@ -28,6 +28,9 @@ const OPERATIONS: [&str; 19] = [
     "light_clean",
     "purge",
     "configure",
+    "record_history",
+    "set_schedule",
+    "tick",
     "pause",
     "resume",
     "drop",
@@ -67,6 +70,11 @@ async fn an_operation_whose_reply_is_lost_is_executed_once_and_answered() {
 
 fn lose(proxy: &Proxy, operation: &str, queue: &str, times: usize, then: Then) {
     proxy.drop_replies(is_script(operation, queue), times, then);
+}
+
+fn schedule() -> leaseq::Schedule {
+    let rule = leaseq::ScheduleRule::every(Duration::from_secs(86_400)).unwrap();
+    leaseq::Schedule::new("s", rule, Item::new("data"))
 }
 
 /// Executes the operation on an empty queue, with `cut` called right before, and checks everything that
@@ -199,6 +207,28 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
             let change = leaseq::SettingsChange::new().max_dead(5).expect_revision(0);
             let settings = queue.configure(change).await.unwrap().expect("it is executed once");
             assert_eq!(queue.settings().await.unwrap(), settings);
+        }
+        "set_schedule" => {
+            cut();
+            // Executed twice, it would find another version: its own.
+            let put = queue.put_schedule(schedule()).await.unwrap();
+            assert_eq!(put, leaseq::PutSchedule::Added);
+            assert_eq!(queue.schedules().await.unwrap().len(), 1);
+        }
+        "tick" => {
+            queue.put_schedule(schedule()).await.unwrap();
+            cut();
+            assert!(queue.run_now("s").await.unwrap());
+            assert_eq!(queue.counts().await.unwrap().totals.added, 2);
+            assert!(queue.schedules().await.unwrap()[0].last_id.is_some());
+        }
+        "record_history" => {
+            let mut measured = leaseq::Measured::default();
+            measured.run.record(5);
+            cut();
+            assert!(queue.record_history(&measured).await.unwrap());
+            let rows = queue.history(leaseq::HistoryKind::Hours).await.unwrap();
+            assert_eq!(rows[0].measured, measured);
         }
         "pause" => {
             cut();

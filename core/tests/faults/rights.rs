@@ -107,6 +107,11 @@ async fn the_rights_of_a_role_are_sufficient() {
     operates.revise(b"a", leaseq::Revision::new().data("new")).await.unwrap();
     assert!(operates.remove(short.id()).await.unwrap());
     assert_eq!(operates.purge(State::Leased).await.unwrap(), 2);
+    assert!(works.record_history(&leaseq::Measured::default()).await.unwrap());
+    assert!(cleans.record_history(&leaseq::Measured::default()).await.unwrap());
+    for sees in [&looks, &operates] {
+        assert_eq!(sees.history(leaseq::HistoryKind::Hours).await.unwrap().len(), 1);
+    }
     let id = leaseq::WorkerId::new("w");
     worker.beat(&leaseq::Beat::new(id.clone())).await.unwrap();
     operator.quiet_worker("w").await.unwrap();

@@ -11,6 +11,7 @@ mod damage;
 mod extended;
 mod fixtures;
 mod follow_ups;
+mod history;
 mod keys;
 mod scenarios;
 mod schedules;

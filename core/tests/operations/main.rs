@@ -20,6 +20,7 @@ mod expires;
 mod follow_ups;
 mod format;
 mod get_many;
+mod history;
 mod key_lines;
 mod keys;
 mod keys_on_redis;

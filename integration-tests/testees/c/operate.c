@@ -92,6 +92,8 @@ static const struct {
     {"revise_many", revise},
     {"put_schedule", put_schedule},
     {"sync_schedules", sync_schedules},
+    {"record_history", history},
+    {"history", history},
     {"schedules", schedules},
     {"remove_schedule", change_schedule},
     {"pause_schedule", change_schedule},

@@ -1,6 +1,7 @@
-/* Schedules of a queue. */
+/* Schedules of a queue, and its history. */
 #include "testee.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static leaseq_schedule_options *schedule_options(const cJSON *request, leaseq_error **error) {
@@ -118,6 +119,22 @@ static cJSON *say_schedule(const leaseq_schedule_info *info) {
     put_unless(-1, said, "next_ms", leaseq_schedule_info_next_ms(info));
     put_text(said, "last_id", leaseq_schedule_info_last_id(info));
     return said;
+}
+
+cJSON *history(Call *call, const char *op) {
+    if (strcmp(op, "record_history") == 0) {
+        char *measured = cJSON_PrintUnformatted(cJSON_GetObjectItem(call->request, "measured"));
+        bool done = false;
+        leaseq_queue_record_history(call->queue, measured, &done, &call->error);
+        free(measured);
+        return cJSON_CreateBool(done);
+    }
+    leaseq_names *rows = NULL;
+    leaseq_queue_history(call->queue, text(call->request, "kind"), &rows, &call->error);
+    const char *said = leaseq_names_get(rows, 0);
+    cJSON *gives = said == NULL ? NULL : cJSON_Parse(said);
+    leaseq_names_free(&rows);
+    return gives;
 }
 
 cJSON *schedules(Call *call, const char *op) {

@@ -188,6 +188,10 @@ async function operate(queue, request, signal) {
       const { owner, revision, schedules } = request
       return queue.syncSchedules(owner, revision, schedules.map(schedule))
     }
+    case 'record_history':
+      return queue.recordHistory(allCamel(request.measured))
+    case 'history':
+      return allSnake(await queue.history(request.kind))
     case 'schedules':
       return (await queue.schedules()).map(scheduleInfo)
     case 'remove_schedule':

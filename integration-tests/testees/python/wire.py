@@ -134,6 +134,10 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             return do(*where, **listing(request)), tell
         case "configure":
             return do(**settings_change(request)), tell
+        case "record_history":
+            return do(**request["measured"]), tell
+        case "history":
+            return do(request["kind"]), tell
         case "set_key_limits":
             return do(key_limits(request)), tell
         case "get_keys":

@@ -211,6 +211,13 @@ impl Testee {
                 wire::synced(&queue.sync_schedules(text("owner"), revision, all).await?)
             }
             "schedules" => queue.schedules().await?.iter().map(wire::schedule_info).collect(),
+            "record_history" => {
+                queue.record_history_json(&request["measured"].to_string()).await?.into()
+            }
+            "history" => {
+                let rows = queue.history_json(text("kind")).await?;
+                serde_json::from_str(&rows).unwrap_or_default()
+            }
             "remove_schedule" => queue.remove_schedule(text("name")).await?.into(),
             "pause_schedule" => queue.pause_schedule(text("name")).await?.into(),
             "resume_schedule" => queue.resume_schedule(text("name")).await?.into(),

@@ -15,6 +15,7 @@ use crate::engine::{
     Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
     StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichSchedules, WhichWorkers,
 };
+use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
 use crate::settings::{Configure, Pause, Settings};
@@ -396,7 +397,9 @@ impl Engine for Faulty {
         swap: &Swap,
         request_id: &RequestId,
     ) -> Result<Swapped> {
-        self.engine.swap_schedule(queue, swap, request_id).await
+        let names = [Bytes::from(swap.name.clone())];
+        let work = self.engine.swap_schedule(queue, swap, request_id);
+        self.run("swap_schedule", &names, request_id, work).await
     }
 
     async fn beat(&self, beat: &StoredBeat) -> Result<BeatAnswer> {
@@ -413,6 +416,19 @@ impl Engine for Faulty {
 
     async fn set_quiet(&self, name: &str, quiet: bool) -> Result<()> {
         self.engine.set_quiet(name, quiet).await
+    }
+
+    async fn record_history(
+        &self,
+        queue: &QueueName,
+        measured: &Measured,
+        request_id: &RequestId,
+    ) -> Result<bool> {
+        self.engine.record_history(queue, measured, request_id).await
+    }
+
+    async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>> {
+        self.engine.read_history(queue, kind).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

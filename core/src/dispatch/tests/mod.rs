@@ -8,6 +8,7 @@ mod faulty;
 mod leases;
 mod outcomes;
 mod panics;
+mod schedules;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

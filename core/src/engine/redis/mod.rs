@@ -23,6 +23,7 @@ mod endings;
 mod failure;
 mod follow_ups;
 mod greeting;
+mod history;
 mod key_limits;
 mod keys;
 mod lease;

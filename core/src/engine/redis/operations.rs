@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
 use super::{
-    acl, add, admin, audit, cancel, doctor, due, follow_ups, key_limits, lease, list, open_queue,
-    outcomes, query, schedules, settings, settle, workers,
+    acl, add, admin, audit, cancel, doctor, due, follow_ups, history, key_limits, lease, list,
+    open_queue, outcomes, query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
@@ -21,6 +21,7 @@ use crate::engine::{
     Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
     StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichSchedules, WhichWorkers,
 };
+use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
 use crate::settings::{Configure, Pause, Settings};
@@ -300,6 +301,19 @@ impl Engine for RedisEngine {
 
     async fn set_quiet(&self, name: &str, quiet: bool) -> Result<()> {
         workers::set_quiet(self, name, quiet).await
+    }
+
+    async fn record_history(
+        &self,
+        queue: &QueueName,
+        measured: &Measured,
+        request_id: &RequestId,
+    ) -> Result<bool> {
+        history::record(self, queue, measured, request_id).await
+    }
+
+    async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>> {
+        history::read(self, queue, kind).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

@@ -233,6 +233,9 @@ scripts! {
         { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "distribute_end" "add_items"];
+    RecordHistory "record_history" drains for [RecordHistory]
+        parts ["keys" "now" "day" "extended" "format_extended" "lane"];
+    ReadHistory "read_history" reads for [ReadHistory] parts ["keys" "now" "extended"];
     Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details" "pause_end" "settings" "rate"];
     Get "get" reads for [Get] parts ["keys" "now" "extended" "record" "head" "large" "fitting" "records" "extras"];
     List "list" reads for [List]
@@ -319,6 +322,7 @@ impl Script {
                 | Script::SetKeyLimits
                 | Script::SetSchedule
                 | Script::Tick
+                | Script::RecordHistory
                 | Script::Drop
         )
     }

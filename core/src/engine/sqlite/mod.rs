@@ -26,6 +26,7 @@ mod expiry;
 mod extra;
 mod files;
 mod follow_ups;
+mod history;
 mod info;
 mod key_line;
 mod keys;

@@ -10,8 +10,8 @@ use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
-    add, admin, cancel, change, clean, distribute, dropped, keys, list, maintenance, outcomes,
-    progress, query, schedules, settings, settle, workers,
+    add, admin, cancel, change, clean, distribute, dropped, history, keys, list, maintenance,
+    outcomes, progress, query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
@@ -23,6 +23,7 @@ use crate::engine::{
     Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
     StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichSchedules, WhichWorkers,
 };
+use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
 use crate::settings::{Configure, Pause, Settings};
@@ -371,6 +372,22 @@ impl Engine for SqliteEngine {
         self.executor()?
             .run(true, self.until(), move |db| workers::set_quiet(db, &name, quiet))
             .await
+    }
+
+    async fn record_history(
+        &self,
+        queue: &QueueName,
+        measured: &Measured,
+        request_id: &RequestId,
+    ) -> Result<bool> {
+        let (executor, name, measured) = (self.executor()?, queue.clone(), measured.clone());
+        let record = move |db: &mut Database| history::record(db, &name, &measured);
+        executor.run(true, request_id.until, record).await
+    }
+
+    async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>> {
+        let name = queue.clone();
+        self.read(move |db| history::read(db, &name, kind)).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

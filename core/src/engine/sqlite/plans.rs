@@ -9,14 +9,16 @@ use super::database::Database;
 use super::location::Location;
 use super::opening::Opening;
 use super::{
-    add, admin, audit, cancel, change, clean, dropped, keys, lease, list, maintenance, open,
-    outcomes, progress, query, settings, settle,
+    add, admin, audit, cancel, change, clean, dropped, history, keys, lease, list, maintenance,
+    open, outcomes, progress, query, settings, settle, workers,
 };
 use crate::clock::Clock;
 use crate::engine::{
     Awaited, Bury, Complete, EndingPlace, Extend, Fail, KeyLimit, LeaseRequest, LeaseStatus,
-    LeasedItem, ListStep, Progress, Release, Revise, Target, Turn,
+    LeasedItem, ListStep, Progress, Release, Revise, StoredBeat, StoredCommand, StoredName, Target,
+    Turn, WhichWorkers,
 };
+use crate::history::{HistoryKind, Measured};
 use crate::item::{Due, Item, State};
 use crate::name::QueueName;
 use crate::settings::{Configure, Pause, Setting};
@@ -82,6 +84,32 @@ fn use_keys(db: &mut Database, name: &QueueName) {
     admin::purge(db, name, State::Leased, 10).unwrap();
     admin::purge(db, name, State::Held, 10).unwrap();
     assert!(lease::lease(db, name, &wanted).unwrap().items.is_empty());
+}
+
+/// Beats, commands and lists; writes and reads a history.
+fn observe(db: &mut Database, name: &QueueName) {
+    let worker = StoredName { name: "w".into(), instance: "1".into() };
+    let beat = |body: &'static str| StoredBeat {
+        worker: worker.clone(),
+        body: body.into(),
+        acknowledged: vec![1],
+    };
+    let command = StoredCommand { number: 1, text: "stop".into() };
+    workers::beat(db, &beat("{}")).unwrap();
+    assert!(workers::command(db, &worker, &command).unwrap());
+    for name in [None, Some("w".to_owned())] {
+        let which = WhichWorkers { after: None, name, limit: 10 };
+        assert_eq!(workers::read(db, &which).unwrap().found[0].commands.len(), 1);
+    }
+    assert!(workers::beat(db, &beat("{}")).unwrap().commands.is_empty());
+    workers::set_quiet(db, "w", false).unwrap();
+    workers::beat(db, &beat("")).unwrap();
+    let mut measured = Measured::default();
+    for _ in 0..2 {
+        measured.run.record(1);
+        assert!(history::record(db, name, &measured).unwrap());
+    }
+    assert_eq!(history::read(db, name, HistoryKind::Hours).unwrap().len(), 1);
 }
 
 /// Runs every operation; returns the text of every statement.
@@ -176,6 +204,7 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     clean::light_clean(db, &name).unwrap();
     settings::check(db, &name, true, &mut Default::default()).unwrap();
     query::counts(db, &name).unwrap();
+    observe(db, &name);
     let ids = [1, 7].map(|id| Bytes::from(vec![id]));
     query::get(db, &name, &ids, true).unwrap();
     query::get(db, &name, &ids, false).unwrap();

@@ -247,6 +247,21 @@ CREATE TABLE schedule (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX schedule_due ON schedule (queue, due) WHERE due IS NOT NULL;
 
+-- The history of each queue.
+--   kind      0: a row for each minute of a day; 1: for each hour of 31 days
+--   place     number of the minute or hour since 1970, modulo the number of rows
+--   at        when it was written
+--   numbers, measured   see engine/history.rs
+CREATE TABLE history (
+    queue    INTEGER NOT NULL,
+    kind     INTEGER NOT NULL,
+    place    INTEGER NOT NULL,
+    at       INTEGER NOT NULL,
+    numbers  TEXT NOT NULL,
+    measured TEXT NOT NULL,
+    PRIMARY KEY (queue, kind, place)
+) STRICT, WITHOUT ROWID;
+
 -- Workers that have beaten.
 --   expires   when the worker is no longer listed
 --   body      what it said of itself, which the engine does not read

@@ -62,7 +62,7 @@ fn find(db: &Database, worker: &StoredName) -> Result<Option<(i64, i64)>> {
 }
 
 fn is_quiet(db: &Database, name: &str) -> Result<bool> {
-    const QUIET: &str = "SELECT EXISTS (SELECT 1 FROM quiet_worker WHERE name = ?1)";
+    const QUIET: &str = "SELECT count(*) FROM quiet_worker WHERE name = ?1";
     db.run(QUIET, |s| s.query_row([name], |row| row.get(0)))
 }
 

@@ -95,7 +95,7 @@ impl Audit<'_> {
         let types = reply::list(self.step(Script::AuditTypes, ALL, |_| ()).await?)?;
         for (i, found) in types.into_iter().enumerate() {
             let expected = match i {
-                0..=3 | 5 | 22..=24 | 27 | 31 | 34 | 35 | 37 => "hash",
+                0..=3 | 5 | 22..=24 | 27 | 31 | 34 | 35 | 37 | 39 => "hash",
                 4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 | 30 | 32 | 33 | 36 => "zset",
                 29 => "stream",
                 _ => "list",

@@ -37,9 +37,11 @@ if gone[1] then
   redis.call('ZREM', BEATS, unpack(gone))
 end
 if ARGV[3] ~= '' then
-  redis.call('ZADD', NAMES, 0, entry)
-  redis.call('HSET', BODIES, entry, ARGV[3])
+  -- First and, above, last the sorted set by which entries are found that are gone: a script that stops between leaves
+  -- nothing that nobody deletes.
   redis.call('ZADD', BEATS, text(now + lives), entry)
+  redis.call('HSET', BODIES, entry, ARGV[3])
+  redis.call('ZADD', NAMES, 0, entry)
   -- When nobody beats any more, nobody deletes the last entries.
   for _, key in ipairs({ NAMES, BEATS, BODIES, COMMANDS }) do redis.call('PEXPIRE', key, DAY) end
 end

@@ -14,7 +14,7 @@ end
 local existed = ARGV[1] ~= '' or redis.call('EXISTS', ITEMS) == 1
 
 redis.call('UNLINK', META, ITEMS, IDS, DETAILS, ENDED, RESULTS, UNIQUES, TIMERS, EXPIRIES, MARKS, PLACES, LINES, OPEN,
-  KEY_LIMITS, SCHEDULES, TICKS, FOLLOW_UPS, DEFERRED, unpack(SETS))
+  KEY_LIMITS, SCHEDULES, TICKS, FOLLOW_UPS, DEFERRED, HISTORY, unpack(SETS))
 redis.call('UNLINK', unpack(KEYS, READY, READY + 9))
 -- Retries of earlier operations still get their answers. Waiting clients go on waiting, and are notified when
 -- the queue is made again.

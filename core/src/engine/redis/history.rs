@@ -1,0 +1,65 @@
+//! The history of a queue.
+
+use redis::{Cmd, Value};
+
+use super::keys::ALL;
+use super::redis_engine::RedisEngine;
+use super::reply;
+use super::scripts::Script;
+use crate::Result;
+use crate::engine::{RequestId, read_row};
+use crate::history::{HistoryKind, HistoryRow, Measured};
+use crate::name::QueueName;
+
+/// Rows that one request reads.
+const STEP: u64 = 360;
+
+pub(super) async fn record(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    measured: &Measured,
+    request_id: &RequestId,
+) -> Result<bool> {
+    let fill = |command: &mut Cmd| {
+        let text = if measured.is_empty() { String::new() } else { measured.write() };
+        command.arg(text);
+        for kind in HistoryKind::ALL {
+            command.arg(letter(kind)).arg(kind.ms()).arg(kind.count());
+        }
+    };
+    let reply = engine.run(queue, Script::RecordHistory, ALL, request_id, fill).await?;
+    Ok(reply::number::<u8>(reply)? == 1)
+}
+
+pub(super) async fn read(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    kind: HistoryKind,
+) -> Result<Vec<HistoryRow>> {
+    let mut rows = Vec::new();
+    for first in (0..kind.count()).step_by(STEP as usize) {
+        let last = (first + STEP).min(kind.count()) - 1;
+        let fill = |command: &mut Cmd| {
+            command.arg(letter(kind)).arg(first).arg(last);
+        };
+        let values = reply::list(engine.query(queue, Script::ReadHistory, ALL, fill).await?)?;
+        let mut values = values.into_iter();
+        let now = reply::number(values.next().unwrap_or(Value::Nil))?;
+        while let (Some(numbers), Some(measured)) = (values.next(), values.next()) {
+            // Something else may have written it.
+            let (Ok(numbers), Ok(measured)) = (reply::text(numbers), reply::text(measured)) else {
+                continue;
+            };
+            rows.extend(read_row(kind, &numbers, &measured, now));
+        }
+    }
+    rows.sort_by_key(|row| row.at);
+    Ok(rows)
+}
+
+fn letter(kind: HistoryKind) -> &'static str {
+    match kind {
+        HistoryKind::Minutes => "m",
+        HistoryKind::Hours => "h",
+    }
+}
