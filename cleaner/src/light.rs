@@ -40,7 +40,7 @@ pub(crate) async fn clean(shared: Shared, name: String, stop: CancellationToken)
             is_due = is_due(&shared, &queue, &mut may_clean, listens.is_some()) => is_due,
             () = stop.cancelled() => return,
         };
-        record(&queue, &mut recorded).await;
+        record(&queue, matches!(is_due, Ok(Due::Yes)), &mut recorded).await;
         // Not cancelled: a clean that has started finishes.
         let outcome = match is_due {
             Ok(Due::Yes) => light_clean(&shared, &queue).await.map(Some),
@@ -73,12 +73,16 @@ pub(crate) async fn clean(shared: Shared, name: String, stop: CancellationToken)
     }
 }
 
-/// Writes the row of this minute into the history of the queue, unless somebody has. `recorded`: the last minute.
-async fn record(queue: &WorkQueue, recorded: &mut u64) {
+/// How often (minutes) the history of a queue is written in which nothing is due.
+const IDLE_ROWS: u64 = 10;
+
+/// Writes the row of this minute into the history of the queue, unless somebody has. `recorded`: the last minute in which
+/// this cleaner has tried.
+async fn record(queue: &WorkQueue, is_due: bool, recorded: &mut u64) {
     // Which minute the row is of is decided by the server's clock.
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let minute = now.as_secs() / 60;
-    if *recorded == minute {
+    if minute.abs_diff(*recorded) < if is_due { 1 } else { IDLE_ROWS } {
         return;
     }
     match queue.record_history(&Measured::default()).await {
