@@ -3,6 +3,7 @@
 use std::pin::Pin;
 
 use super::fault_context::FaultContext;
+use super::jobs::{self, JobContext};
 use super::kinds::{
     cleaners, clocks, commands, connections, disks, failover, processes, servers, slots, workers,
 };
@@ -27,6 +28,8 @@ pub(super) struct Fault {
     pub(super) extended: bool,
     /// Breaks things until the time of the context is over, and repairs them.
     pub(super) inject: for<'a, 'b> fn(&'a mut FaultContext<'b>) -> Injecting<'a>,
+    /// The same for workers that run handlers, instead of the load of calls.
+    pub(super) inject_jobs: Option<for<'a, 'b> fn(&'a mut JobContext<'b>) -> Injecting<'a>>,
 }
 
 const NONE: Setup = Setup {
@@ -63,6 +66,10 @@ macro_rules! faults {
     };
 }
 
+async fn nothing(_: &mut FaultContext<'_>) -> Result<(), Error> {
+    Ok(())
+}
+
 const DEFAULT: Fault = Fault {
     name: "",
     engines: &[],
@@ -72,8 +79,16 @@ const DEFAULT: Fault = Fault {
     leaks: false,
     needs: None,
     extended: false,
-    inject: |_| Box::pin(async { Ok(()) }),
+    inject: |context| Box::pin(nothing(context)),
+    inject_jobs: None,
 };
+
+/// Breaks something while workers run handlers.
+macro_rules! handlers {
+    ($inject:path) => {
+        Some(|context| Box::pin($inject(context)))
+    };
+}
 
 #[rustfmt::skip]
 pub(super) const FAULTS: &[Fault] = faults![
@@ -109,4 +124,10 @@ pub(super) const FAULTS: &[Fault] = faults![
     "master killed, replicas=1" on ["sentinel", "cluster"], failover::kill_master, setup: CONFIRMED, extended: true;
     "slots move" on ["cluster"], slots::move_about;
     "slots stay half moved" on ["cluster"], slots::leave_half;
+    "job workers killed" on ["sqlite", "redis", "valkey"], nothing, inject_jobs: handlers!(jobs::kill);
+    "job workers stopped" on ["sqlite", "redis"], nothing, inject_jobs: handlers!(jobs::stop);
+    "job workers told to end" on ["sqlite", "redis", "cluster"], nothing, inject_jobs: handlers!(jobs::signal);
+    "jobs and a server killed" on ["redis", "valkey"], nothing, setup: ALWAYS, inject_jobs: handlers!(jobs::restart_server);
+    "jobs that nobody knows" on ["sqlite", "redis"], nothing, inject_jobs: handlers!(jobs::with_unknown_names);
+    "jobs cancelled" on ["sqlite", "redis", "tls"], nothing, inject_jobs: handlers!(jobs::cancel_while_busy);
 ];

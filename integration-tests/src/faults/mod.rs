@@ -13,6 +13,7 @@ mod history;
 mod history_text;
 mod history_words;
 mod item;
+mod jobs;
 mod kinds;
 mod load;
 mod operate;

@@ -10,6 +10,7 @@ use super::drain::{drain, take_stock};
 use super::fault::Fault;
 use super::fault_context::FaultContext;
 use super::history::History;
+use super::jobs;
 use super::load::{Load, Stage};
 use super::operate::operate;
 use super::place::Place;
@@ -60,6 +61,9 @@ pub(super) async fn play(
     engine: &'static str,
     terms: &Terms,
 ) -> Result<Report, Error> {
+    if fault.inject_jobs.is_some() {
+        return jobs::play(fault, engine, terms).await;
+    }
     let mut place = match block_in_place(|| Place::start(engine, &fault.setup))? {
         Ok(place) => place,
         Err(why) => return Ok(Report { skipped: Some(why), ..Report::default() }),

@@ -175,6 +175,13 @@ impl Running {
             Stage::Watch => at(Stage::Watch).map(|watch| watch.min(times.soft)),
             stage => at(stage),
         };
+        // A process that was stopped for a while gives its handlers the time between two stages all the same.
+        let pause = match stage {
+            Stage::Kill => options.kill_after,
+            Stage::CountHung => HUNG_AFTER,
+            _ => Duration::ZERO,
+        };
+        let again = again.map(|at| if due.is_some() { at.max(now + pause) } else { at });
         times.stage = stage;
         times.timer = again;
         (due, again)

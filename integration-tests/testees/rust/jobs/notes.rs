@@ -1,7 +1,10 @@
 //! What the handlers of a worker have done, and what they are to do next.
 
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::Write;
 use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -10,6 +13,8 @@ use crate::lock;
 
 #[derive(Default)]
 pub(super) struct Notes {
+    /// Where each note also goes.
+    log: Mutex<Option<File>>,
     seen: Mutex<Vec<String>>,
     /// How often each job has run.
     runs: Mutex<HashMap<String, usize>>,
@@ -19,8 +24,22 @@ pub(super) struct Notes {
 }
 
 impl Notes {
+    pub(super) fn log_to(&self, path: &str) {
+        let file = File::options().create(true).append(true).open(path);
+        *lock(&self.log) = Some(file.expect("a log"));
+    }
+
     pub(super) fn note(&self, what: String) {
+        self.log(&what);
         lock(&self.seen).push(what);
+    }
+
+    /// In one write, so that no kill can mix lines.
+    pub(super) fn log(&self, what: &str) {
+        if let Some(file) = lock(&self.log).as_mut() {
+            let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+            file.write_all(format!("{at} {what}\n").as_bytes()).expect("the log");
+        }
     }
 
     pub(super) fn seen(&self) -> Value {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use leaseq_jobs::{Context, JobError, Policy};
+use leaseq_jobs::{Context, JobError, Policy, Reason};
 use serde_json::Value;
 
 use super::notes::Notes;
@@ -16,6 +16,11 @@ pub(super) async fn run(steps: &[Value], job: &Context, notes: &Notes) -> Result
     let id = String::from_utf8_lossy(job.id()).into_owned();
     let run = notes.count_run(&id);
     notes.note(format!("{id} start {}", job.attempt()));
+    let _end = End { id: &id, notes };
+    let stopped = |reason: Reason| {
+        notes.note(format!("{id} cancelled {}", reason.as_str()));
+        Err(JobError::new("Stopped", reason.as_str()))
+    };
     // Of several lists each is for one run, and the last one for all later runs.
     let steps = match steps.get(run.min(steps.len().saturating_sub(1))) {
         Some(Value::Array(of_this_run)) => of_this_run.clone(),
@@ -53,11 +58,18 @@ pub(super) async fn run(steps: &[Value], job: &Context, notes: &Notes) -> Result
             "wait" => tokio::select! {
                 biased;
                 told = notes.told(&id) => told.into_iter().rev().for_each(|s| steps.push_front(s)),
-                reason = job.cancelled() => {
-                    notes.note(format!("{id} cancelled {}", reason.as_str()));
-                    return Err(JobError::new("Stopped", reason.as_str()));
-                }
+                reason = job.cancelled() => return stopped(reason),
             },
+            "sleep_ms" => tokio::select! {
+                () = tokio::time::sleep(time()) => {}
+                reason = job.cancelled() => return stopped(reason),
+            },
+            "block_ms" => std::thread::sleep(time()),
+            "skip_from" => {
+                if u64::from(job.attempt()) >= value.as_u64().expect("an attempt") {
+                    steps.pop_front();
+                }
+            }
             "ignore" => {
                 let told = notes.told(&id).await;
                 told.into_iter().rev().for_each(|step| steps.push_front(step));
@@ -70,4 +82,16 @@ pub(super) async fn run(steps: &[Value], job: &Context, notes: &Notes) -> Result
         }
     }
     Ok(Value::Null)
+}
+
+/// Logs the end of a run, also if the handler is dropped.
+struct End<'a> {
+    id: &'a str,
+    notes: &'a Notes,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.notes.log(&format!("{} end", self.id));
+    }
 }

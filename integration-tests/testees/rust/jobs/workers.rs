@@ -41,6 +41,7 @@ impl Workers {
         let key = key(name, request);
         let last = lock(&self.0).get(&key).map(|last| last.notes.clone());
         let notes = last.unwrap_or_default();
+        request["log"].as_str().into_iter().for_each(|path| notes.log_to(path));
         let worker = configured(client, request, &notes);
         let (end, told_to_end) = oneshot::channel::<()>();
         let (tell_end, ended) = watch::channel(None);

@@ -1,0 +1,191 @@
+//! The worker processes. A process that has ended is replaced by another one.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, kill_process};
+use serde_json::json;
+
+use super::history::{MS, Micros, Run, Worker, now};
+use super::log;
+use crate::conformance::testee::{Language, Testee};
+use crate::error::Error;
+use crate::faults::rng::SeededRng;
+
+pub(super) const QUEUE: &str = "q";
+/// Handlers of a worker at the same time.
+pub(super) const SLOTS: usize = 3;
+/// Worker processes at the same time.
+const PROCESSES: usize = 3;
+const LEASE_MS: u64 = 1_500;
+/// How long a process that was stopped may take to learn that its leases are lost.
+const STARTING: Micros = 500 * MS;
+/// What an orderly end may take longer than the grace period: 3 s for cancelled handlers, 1.7 s for the rest, and what a
+/// busy machine adds.
+const ENDING: Duration = Duration::from_secs(8);
+
+pub(super) struct Fleet {
+    languages: Vec<Language>,
+    url: String,
+    logs: PathBuf,
+    rng: SeededRng,
+    /// Of the processes that run.
+    running: Vec<Running>,
+    /// Every process so far.
+    workers: Vec<Worker>,
+    /// When the server did not answer.
+    pub(super) windows: Vec<(Micros, Micros)>,
+}
+
+struct Running {
+    testee: Testee,
+    worker: usize,
+    grace: Duration,
+}
+
+impl Fleet {
+    pub(super) async fn start(
+        languages: Vec<Language>,
+        url: String,
+        logs: PathBuf,
+        rng: SeededRng,
+    ) -> Result<Fleet, Error> {
+        let (running, workers, windows) = (Vec::new(), Vec::new(), Vec::new());
+        let mut fleet = Fleet { languages, url, logs, rng, running, workers, windows };
+        for _ in 0..PROCESSES {
+            fleet.add().await?;
+        }
+        Ok(fleet)
+    }
+
+    fn log(&self, worker: usize) -> PathBuf {
+        self.logs.join(format!("{worker}.log"))
+    }
+
+    /// Starts one more process.
+    pub(super) async fn add(&mut self) -> Result<(), Error> {
+        let worker = self.workers.len();
+        let language = &self.languages[worker % self.languages.len()];
+        let testee = Testee::start(language, &super::no_environment()).await?;
+        let grace = *self.rng.pick(&[0, 100, 1_000]);
+        let retry = json!({ "max": 5, "base_ms": 20, "cap_ms": 200 });
+        let start = json!({
+            "op": "start_worker", "client": "w", "queue": QUEUE, "process": true,
+            "slots": SLOTS, "lease_ms": LEASE_MS, "kill_after_ms": 100, "grace_ms": grace,
+            "log": self.log(worker),
+            "jobs": {
+                "work": { "timeout_ms": 300, "retry": retry },
+                "other": { "timeout_ms": 100, "retry": retry, "thread": true },
+                "third": { "timeout_ms": 60_000, "retry": retry },
+            },
+        });
+        let connect = json!({ "op": "connect", "client": "w", "url": self.url });
+        // The server may have just come back.
+        for request in [connect, start] {
+            let answer = testee.ask(request).await?.answer().await?;
+            answer.map_err(|failure| format!("worker {worker}: {}", failure.message))?;
+        }
+        self.workers.push(Worker::default());
+        self.running.push(Running { testee, worker, grace: Duration::from_millis(grace) });
+        Ok(())
+    }
+
+    fn any(&mut self) -> usize {
+        self.rng.number(0..self.running.len() as u64) as usize
+    }
+
+    /// Kills one.
+    pub(super) async fn kill(&mut self) -> Result<(), Error> {
+        let any = self.any();
+        let mut killed = self.running.swap_remove(any);
+        signal(&killed.testee, Signal::KILL)?;
+        killed.testee.exit_status().await?;
+        self.note_end(killed.worker, true);
+        Ok(())
+    }
+
+    /// Stops one for this time.
+    pub(super) async fn stop(&mut self, time: Duration) -> Result<(), Error> {
+        let any = self.any();
+        let stopped = &self.running[any];
+        let from = now();
+        signal(&stopped.testee, Signal::STOP)?;
+        tokio::time::sleep(time).await;
+        signal(&stopped.testee, Signal::CONT)?;
+        // It may start what it had leased before it learns that the lease is lost.
+        self.workers[stopped.worker].stops.push((from, now() + STARTING));
+        Ok(())
+    }
+
+    /// Sends so many signals, 1 to 3, with these pauses; the process must end in order.
+    pub(super) async fn signal(&mut self, pauses: &[Duration]) -> Result<(), Error> {
+        let any = self.any();
+        let signalled = self.running.swap_remove(any);
+        self.end_one(signalled, pauses).await
+    }
+
+    async fn end_one(&mut self, mut process: Running, pauses: &[Duration]) -> Result<(), Error> {
+        let Running { testee, worker, grace } = &mut process;
+        let began = Instant::now();
+        // Two signals of one kind may become one.
+        for (pause, name) in pauses.iter().zip([Signal::TERM, Signal::INT, Signal::TERM]) {
+            tokio::time::sleep(*pause).await;
+            // It may have ended before the next one.
+            _ = signal(testee, name);
+        }
+        let status = testee.exit_status().await?;
+        let (took, at_once) = (began.elapsed(), pauses.len() == 3);
+        self.note_end(*worker, at_once);
+        if status != Some(0) && !(at_once && status == Some(1)) {
+            return Err(format!("worker {worker} ended with {status:?}").into());
+        }
+        let most = *grace + ENDING + pauses.iter().sum::<Duration>();
+        if took > most {
+            return Err(format!("worker {worker} took {took:?} to end, more than {most:?}").into());
+        }
+        Ok(())
+    }
+
+    /// Ends all in order. Returns what was wrong.
+    pub(super) async fn end(&mut self) -> Result<Vec<String>, Error> {
+        let mut faults = Vec::new();
+        while let Some(process) = self.running.pop() {
+            if let Err(error) = self.end_one(process, &[Duration::ZERO]).await {
+                faults.push(error.to_string());
+            }
+        }
+        Ok(faults)
+    }
+
+    fn note_end(&mut self, worker: usize, abrupt: bool) {
+        self.workers[worker].ended = Some(now());
+        self.workers[worker].abrupt = abrupt;
+    }
+
+    /// How many handlers can run at the same time.
+    pub(super) fn slots(&self) -> usize {
+        self.running.len() * SLOTS
+    }
+
+    /// All runs of handlers so far.
+    pub(super) fn all_runs(&self) -> Result<Vec<Run>, Error> {
+        let mut runs = Vec::new();
+        for worker in 0..self.workers.len() {
+            runs.extend(log::read(&self.log(worker), worker)?);
+        }
+        Ok(runs)
+    }
+
+    pub(super) fn runs(self) -> Result<(Vec<Run>, Vec<Worker>), Error> {
+        Ok((self.all_runs()?, self.workers))
+    }
+
+    /// The server did not answer from then to now, and what it may have disturbed afterwards.
+    pub(super) fn note_outage(&mut self, from: Micros) {
+        self.windows.push((from, now() + LEASE_MS * MS));
+    }
+}
+
+fn signal(testee: &Testee, signal: Signal) -> Result<(), Error> {
+    Ok(kill_process(testee.pid().ok_or("a worker has ended by itself")?, signal)?)
+}

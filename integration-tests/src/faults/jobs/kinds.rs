@@ -1,0 +1,106 @@
+//! What breaks while workers run jobs.
+
+use std::time::{Duration, Instant};
+
+use tokio::task::block_in_place;
+
+use super::JobContext;
+use super::history::now;
+use crate::error::Error;
+use crate::faults::worker_pool::HEALED;
+
+/// SIGKILL at any time.
+pub(in crate::faults) async fn kill(context: &mut JobContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        context.fleet.kill().await?;
+        context.times += 1;
+        context.fleet.add().await?;
+        context.rest(50..400).await?;
+    }
+    Ok(())
+}
+
+/// SIGSTOP, sometimes for longer than a lease, then SIGCONT: handlers continue with lost leases.
+pub(in crate::faults) async fn stop(context: &mut JobContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let time = context.rng.ms(50..2_500);
+        context.fleet.stop(time).await?;
+        context.times += 1;
+        context.rest(50..400).await?;
+    }
+    Ok(())
+}
+
+/// SIGTERM once, twice or three times at any moment.
+pub(in crate::faults) async fn signal(context: &mut JobContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let count = context.rng.number(1..4);
+        let pauses: Vec<_> = (0..count).map(|_| context.rng.ms(0..300)).collect();
+        context.fleet.signal(&pauses).await?;
+        context.times += 1;
+        context.fleet.add().await?;
+        context.rest(50..400).await?;
+    }
+    Ok(())
+}
+
+/// SIGKILL of the server and a new start, with every write on the disk before it is answered.
+pub(in crate::faults) async fn restart_server(context: &mut JobContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let (from, down) = (now(), context.rng.ms(0..300));
+        block_in_place(|| context.place.server().map(|server| server.kill()))?;
+        tokio::time::sleep(down).await;
+        block_in_place(|| context.place.server().map(|server| server.restart_with_whole_log()))?;
+        context.fleet.note_outage(from);
+        context.times += 1;
+        context.rest(300..900).await?;
+    }
+    Ok(())
+}
+
+/// A thousand jobs have a name that no worker knows.
+pub(in crate::faults) async fn with_unknown_names(
+    context: &mut JobContext<'_>,
+) -> Result<(), Error> {
+    context.load.add_unknown(1_000).await?;
+    context.times += 1;
+    while context.goes_on() {
+        context.rest(100..200).await?;
+    }
+    Ok(())
+}
+
+/// Somebody cancels jobs while every slot of every worker is busy with them.
+pub(in crate::faults) async fn cancel_while_busy(
+    context: &mut JobContext<'_>,
+) -> Result<(), Error> {
+    while context.goes_on() {
+        let endless = context.load.add_endless(context.fleet.slots()).await?;
+        until(context, |runs| endless.iter().all(|id| runs.iter().any(|run| run.id == *id)))
+            .await?;
+        context.load.cancel(&endless).await?;
+        context.times += 1;
+        until(context, |runs| {
+            let of = |id: &String| runs.iter().any(|run| run.id == *id && run.end.is_some());
+            endless.iter().all(of)
+        })
+        .await?;
+        context.rest(50..100).await?;
+    }
+    Ok(())
+}
+
+/// Waits until the handlers have logged what this asks for.
+async fn until(
+    context: &JobContext<'_>,
+    holds: impl Fn(&[super::history::Run]) -> bool,
+) -> Result<(), Error> {
+    let end = Instant::now() + HEALED;
+    while !holds(&context.fleet.all_runs()?) {
+        if Instant::now() >= end {
+            return Err(format!("the handlers have not come so far in {HEALED:?}").into());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
