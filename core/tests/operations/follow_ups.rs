@@ -1,11 +1,15 @@
 //! Follow-ups: what ends of items add, and what they do not.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use leaseq::{
     CompleteOptions, ErrorKind, FailOptions, FollowUp, Item, Lease, On, Revision, SettingsChange,
     State, WorkQueue,
 };
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 
 use crate::support::*;
 
@@ -398,7 +402,75 @@ async fn settings_remove_items_and_fire(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
+/// Ends of all kinds in any order, by holders of current and old leases, with cleans in between.
+async fn whatever_happens_each_end_fires_once(bench: &Bench) {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let queue = bench.queue().await;
+    let mut completions = BTreeMap::<String, u32>::new();
+    let (mut held, mut added): (Vec<Lease>, _) = (Vec::new(), 0);
+    for _ in 0..400 {
+        let id = |rng: &mut StdRng, added: usize| format!("{}", rng.random_range(0..added.max(1)));
+        match rng.random_range(0..14) {
+            0..3 => {
+                let mut item = item(added.to_string()).max_attempts(rng.random_range(1..4));
+                for (on, letter) in [(On::Completed, 'c'), (On::Ended, 'e')] {
+                    let follow_up = self::item(format!("{letter}{added}"));
+                    item = item.follow_up(FollowUp::new(on, follow_up).with_trigger());
+                }
+                item = if rng.random_bool(0.3) { item.expires_in(secs(20)) } else { item };
+                item = if rng.random_bool(0.3) { item.retain(secs(30)) } else { item };
+                item = if rng.random_bool(0.3) { item.key("k") } else { item };
+                add(&queue, item).await;
+                added += 1;
+            }
+            3..5 => {
+                held.extend(queue.lease_many(rng.random_range(1..5), at_once()).await.unwrap());
+            }
+            5 | 6 if !held.is_empty() => {
+                let at = rng.random_range(0..held.len());
+                let some: Vec<&Lease> = held[at..].iter().take(3).collect();
+                for (lease, done) in
+                    some.iter().zip(queue.complete_many(some.clone()).await.unwrap())
+                {
+                    *completions.entry(lease.id_str().unwrap().to_owned()).or_default() +=
+                        u32::from(done);
+                }
+            }
+            7 | 8 if !held.is_empty() => {
+                let lease = &held[rng.random_range(0..held.len())];
+                let options = FailOptions::new().delay(secs(rng.random_range(0..3)));
+                queue.fail_with(lease, "no", options).await.ok();
+            }
+            9 => _ = queue.cancel(id(&mut rng, added)).await.unwrap(),
+            10 => _ = queue.remove(id(&mut rng, added)).await.unwrap(),
+            11 => _ = queue.bury([id(&mut rng, added)], "no").await.unwrap(),
+            12 => _ = queue.light_clean().await.unwrap(),
+            _ => bench.advance(secs(rng.random_range(0..6))),
+        }
+    }
+    // What is leased expires, and is completed by another one.
+    for _ in 0..30 {
+        bench.advance(secs(11));
+        queue.light_clean().await.unwrap();
+        let leases = queue.lease_many(1_000, at_once()).await.unwrap();
+        for (lease, done) in leases.iter().zip(queue.complete_many(&leases).await.unwrap()) {
+            *completions.entry(lease.id_str().unwrap().to_owned()).or_default() += u32::from(done);
+        }
+    }
+    for n in 0..added {
+        assert_eq!(completions.get(&format!("e{n}")), Some(&1), "{n} has ended once");
+        let completed = completions.get(&n.to_string()).copied().unwrap_or(0);
+        let fired = completions.get(&format!("c{n}")).copied().unwrap_or(0);
+        assert_eq!(fired, completed, "{n} was completed {completed} times");
+    }
+    queue.light_clean().await.unwrap();
+    assert_sound(&queue).await;
+}
+
 on_every_engine!(
+    whatever_happens_each_end_fires_once,
     each_end_fires_its_own,
     deaths_by_time_fire,
     replaced_and_dropped_ones_fire_nothing,

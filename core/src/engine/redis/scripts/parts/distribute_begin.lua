@@ -24,18 +24,15 @@ do
   end
   for i, item in ipairs(items) do
     ids[i], records[i] = item.id, item.record
-    if item.priority + item.delay + item.max_attempts > 0 then
-      append(options, i, item.priority, item.delay, item.max_attempts)
-    end
-    if item.unique_for + item.replaces + item.expires_in > 0 then
-      append(more, i, item.unique_for, item.replaces, item.expires_in)
-    end
-    if item.name then append(followed, i, item.name, item.nested) end
+    local x = item.options
+    if x and x.priority + x.delay + x.max_attempts > 0 then append(options, i, x.priority, x.delay, x.max_attempts) end
+    if x and x.unique_for + x.replaces + x.expires_in > 0 then append(more, i, x.unique_for, x.replaces, x.expires_in) end
+    if x and x.name then append(followed, i, x.name, x.nested) end
     if item.unique then
       append(uniques, i, item.unique)
       append(all, item.unique)
     end
-    if item.keyed then keyed = 1 end
+    if x and x.keyed then keyed = 1 end
   end
   local salt = table.remove(ARGV)
   for _, list in ipairs({ { '', '', salt, text(#ids) }, ids, records, { text(#options / 4) }, options,

@@ -1,33 +1,34 @@
 -- Reads the first notes of DEFERRED, and what they add: at most MOST items and MAX_REPLY bytes, but at least one note.
 -- Items of one step do not depend on each other. See parts/fire.lua.
 local MOST, MOST_NOTES = 1000, 500
+local DEATH, ADDED = 100, 97 -- the letters `d` and `a`
 
--- Returns the notes, in tables of kinds, letter, name and number, and the size of what each names.
+-- Returns the notes: for each kinds, the letter as a byte, name, number, and whether a follow-up wants the result.
 local function read_notes()
   local notes, room = {}, MAX_REPLY
   for n, note in ipairs(redis.call('LRANGE', DEFERRED, 0, MOST_NOTES - 1)) do
-    local kinds, letter = string.match(note, '^([0-7])([dla])')
+    local kinds, letter = string.byte(note, 1, 2)
     local name, number = string.sub(note, 3, 2 + NAME), string.sub(note, 3 + NAME)
-    if not kinds or #name < NAME then kinds, name = 0, nil end -- damage: it is dropped
+    kinds = (kinds or 48) - 48
+    if kinds < 0 or kinds > 7 or #name < NAME then kinds, name = 0, nil end -- damage: it is dropped
     local wants_result = name and kinds % 2 == 1 and string.byte(name) % 2 == 1
     room = room - (name and struct.unpack('>I4', name, 2) or 0) - (wants_result and MAX_COPIED_RESULT or 0)
     if room < 0 and n > 1 then break end
-    notes[n] = { kinds = tonumber(kinds), letter = letter, name = name, number = number, wants_result = wants_result }
+    notes[n] = { kinds = kinds, letter = letter, name = name, number = number, wants_result = wants_result }
   end
   return notes
 end
 
 -- Adds to the notes what they name, `packed`, and the result.
 local function read_packed(notes)
-  local names, places = {}, {}
+  local names, places, fields = {}, {}, {}
   for n, note in ipairs(notes) do
-    if note.name then
-      names[#names + 1], places[#places + 1] = note.name, { n, 'packed' }
-      if note.wants_result then names[#names + 1], places[#places + 1] = note.name .. 'r', { n, 'result' } end
-    end
+    local at = #names + 1
+    if note.name then names[at], places[at], fields[at] = note.name, n, 'packed' end
+    if note.wants_result then names[at + 1], places[at + 1], fields[at + 1] = note.name .. 'r', n, 'result' end
   end
   for i, value in ipairs(#names > 0 and redis.call('HMGET', FOLLOW_UPS, unpack(names)) or {}) do
-    notes[places[i][1]][places[i][2]] = value
+    notes[places[i]][fields[i]] = value
   end
 end
 
@@ -36,8 +37,11 @@ end
 local function find_untrue(notes)
   local ids, theirs, requeued = {}, {}, {}
   for _, note in ipairs(notes) do
-    local fine, id = pcall(owner_of_packed, note.packed)
-    if fine and note.letter ~= 'a' then ids[#ids + 1], theirs[#theirs + 1] = id, note end
+    local fine, owner, first = pcall(owner_of_packed, note.packed)
+    if fine then
+      note.owner, note.first = owner, first
+      if note.letter ~= ADDED then ids[#ids + 1], theirs[#theirs + 1] = owner, note end
+    end
   end
   local numbers, living = {}, {}
   for i, number in ipairs(#ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {}) do
@@ -46,13 +50,13 @@ local function find_untrue(notes)
   if #numbers == 0 then return end
   for _, set in ipairs({ COMPLETED, CANCELLED, DEAD }) do
     for i, score in ipairs(redis.call('ZMSCORE', set, unpack(numbers))) do
-      if score and (set ~= DEAD or living[i].letter == 'd') then numbers[i] = '' end
+      if score and (set ~= DEAD or living[i].letter == DEATH) then numbers[i] = '' end
     end
   end
   for i, note in ipairs(living) do requeued[i] = note.name .. 'q' end
   for i, was_requeued in ipairs(redis.call('HMGET', FOLLOW_UPS, unpack(requeued))) do
     local note = living[i]
-    note.requeued = note.letter == 'd' and was_requeued
+    note.requeued = note.letter == DEATH and was_requeued
     note.untrue = numbers[i] ~= '' and not note.requeued and redis.call('HEXISTS', ITEMS, numbers[i]) == 1
   end
 end
@@ -65,18 +69,20 @@ local function collect()
   find_untrue(notes)
   for n, note in ipairs(notes) do
     local fine, theirs = true, {}
-    if note.packed and not note.untrue then fine, theirs = pcall(unpack_items, note.packed, note.kinds, note.result) end
+    if note.owner and not note.untrue and note.kinds > 0 then
+      fine, theirs = pcall(unpack_items, note.packed, note.first, note.kinds, note.owner, note.result)
+    end
     if not fine then theirs = {} end
     local depends = #items + #theirs > MOST
     for _, item in ipairs(theirs) do
-      depends = depends or ids[item.id] or item.unique and item.replaces == 1 and uniques[item.unique]
+      depends = depends or ids[item.id] or item.unique and item.replaces and uniques[item.unique]
     end
     if depends and n > 1 then return items, n - 1, done, twice end
     for _, item in ipairs(theirs) do
       items[#items + 1], ids[item.id] = item, true
       if item.unique then twice, uniques[item.unique] = twice or uniques[item.unique], true end
     end
-    if note.name and note.letter ~= 'd' and not note.untrue then
+    if note.name and note.letter ~= DEATH and not note.untrue then
       done[#done + 1] = note.name
       if note.wants_result then done[#done + 1] = note.name .. 'r' end
     end

@@ -7,31 +7,39 @@
 local FIELDS = '>BBBBI6I6I6I2I2I2I2I4'
 local FIELDS_SIZE = 34
 
--- Those that fire with `kinds`. `result`: of the completion, false if there is none. They are not to be trusted: the caller
--- catches errors.
-local function unpack_items(packed, kinds, result)
-  local items, owner, at = {}, owner_of_packed(packed)
-  while at <= #packed do
-    local length = struct.unpack('>I4', packed, at)
-    local on, priority, replaces, keyed, delay, unique_for, expires_in, max_attempts, id_length, unique_length, trigger_at,
-      nested_length = struct.unpack(FIELDS, packed, at + 4)
+-- Those that fire with `kinds`. `at`: where the first one begins; `owner`, `result`: of the trigger, false if there is no result.
+-- They are not to be trusted: the caller catches errors. Of each: id, record, and `options` if it has any.
+local function unpack_items(packed, at, kinds, owner, result)
+  local items, sub, unpack_fields = {}, string.sub, struct.unpack
+  local size = #packed
+  while at <= size do
+    local length, on = unpack_fields('>I4B', packed, at)
     if math.floor(kinds / on) % 2 == 1 then
+      local _, priority, replaces, keyed, delay, unique_for, expires_in, max_attempts, id_length, unique_length, trigger_at,
+        nested_length = unpack_fields(FIELDS, packed, at + 4)
       local from = at + 4 + FIELDS_SIZE
-      local function take(size)
-        from = from + size
-        return string.sub(packed, from - size, from - 1)
+      local item, behind = { id = sub(packed, from, from + id_length - 1) }, from + id_length
+      if priority + replaces + keyed + delay + unique_for + expires_in + max_attempts + unique_length + nested_length > 0 then
+        item.options = { priority = priority, delay = delay, max_attempts = max_attempts, unique_for = unique_for,
+          replaces = replaces, expires_in = expires_in, keyed = keyed == 1 }
+        if unique_length > 0 then
+          item.unique, behind = sub(packed, behind, behind + unique_length - 1), behind + unique_length
+          item.replaces = replaces == 1
+        end
+        if nested_length > 0 then
+          item.options.name = sub(packed, behind, behind + NAME - 1)
+          item.options.nested = sub(packed, behind + NAME, behind + NAME + nested_length - 1)
+          behind = behind + NAME + nested_length
+        end
       end
-      local id, unique = take(id_length), take(unique_length)
-      local name = nested_length > 0 and take(NAME)
-      local nested = take(nested_length)
-      local record = take(at + 4 + length - from)
+      local last = at + 3 + length
       if trigger_at > 0 then
-        record = string.sub(record, 1, trigger_at) .. struct.pack('>I2', #owner) .. owner
-          .. struct.pack('>I4', result and #result + 1 or 0) .. (result or '') .. string.sub(record, trigger_at + 1)
+        item.record = sub(packed, behind, behind + trigger_at - 1) .. struct.pack('>I2', #owner) .. owner
+          .. struct.pack('>I4', result and #result + 1 or 0) .. (result or '') .. sub(packed, behind + trigger_at, last)
+      else
+        item.record = sub(packed, behind, last)
       end
-      items[#items + 1] = { id = id, record = record, priority = priority, delay = delay, max_attempts = max_attempts,
-        unique_for = unique_for, replaces = replaces, expires_in = expires_in, keyed = keyed == 1,
-        unique = unique_length > 0 and unique, name = name, nested = nested }
+      items[#items + 1] = item
     end
     at = at + 4 + length
   end
