@@ -19,7 +19,7 @@ TESTEES += 'python=$(PYTHON) integration-tests/testees/python/testee.py'
 TESTEES += 'asyncio=$(PYTHON) integration-tests/testees/python/testee_asyncio.py'
 
 python: setup $(PYTHON_VENV)/ready ## build the Python package into build/python, ready to import
-	$(call once,$(PYTHON_VENV)/installed,bindings-python/src bindings-python/python bindings-python/*.toml $(CORE_SOURCES),$(PYTHON_INSTALL))
+	$(call once,$(PYTHON_VENV)/installed,bindings-python/src bindings-python/python bindings-python/*.toml jobs/src jobs/Cargo.toml $(CORE_SOURCES),$(PYTHON_INSTALL))
 
 $(PYTHON_VENV)/ready: bindings-python/requirements.txt
 	python3 -m venv $(PYTHON_VENV)

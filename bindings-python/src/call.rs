@@ -66,6 +66,13 @@ pub(crate) fn exiting() {
     EXITING.store(true, Ordering::Release);
 }
 
+/// A thread that waited without the GIL stops here if the interpreter ends meanwhile.
+pub(crate) fn park_at_exit() {
+    while EXITING.load(Ordering::Acquire) {
+        std::thread::park();
+    }
+}
+
 /// At the end of the process a daemon thread gets no error: it stops here, as Python itself would stop it.
 fn end_with_the_process(py: Python<'_>) {
     if !EXITING.load(Ordering::Acquire) {
@@ -74,10 +81,6 @@ fn end_with_the_process(py: Python<'_>) {
     let thread = py.import("threading").and_then(|module| module.call_method0("current_thread"));
     let daemon = thread.and_then(|thread| thread.getattr("daemon")?.is_truthy());
     if daemon.unwrap_or(false) {
-        py.detach(|| {
-            loop {
-                std::thread::park();
-            }
-        })
+        py.detach(park_at_exit);
     }
 }

@@ -33,6 +33,12 @@ impl Client {
     }
 }
 
+impl Client {
+    pub(crate) fn core(&self) -> &Arc<blocking::Client> {
+        &self.0
+    }
+}
+
 /// The clients to close when the process ends.
 #[pyfunction]
 pub(crate) fn open_clients() -> Vec<Client> {

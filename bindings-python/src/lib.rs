@@ -20,6 +20,7 @@ mod error;
 mod gathered;
 mod inbox;
 mod item;
+mod jobs;
 mod keys;
 mod lease;
 mod lease_args;
@@ -48,6 +49,8 @@ mod _leaseq {
     use super::client::{Client, connect, open_clients};
     #[pymodule_export]
     use super::item::Item;
+    #[pymodule_export]
+    use super::jobs::{JobTask, JobWorker, job_data, start_worker, to_json};
     #[pymodule_export]
     use super::lease::{Lease, LeaseInit};
     #[pymodule_export]

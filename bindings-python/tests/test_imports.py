@@ -7,7 +7,10 @@ from pathlib import Path
 import leaseq
 
 PACKAGE = Path(leaseq.__file__).parent
-MODULES = {path.stem: path for path in PACKAGE.glob("*.py")}
+MODULES = {
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts): path
+    for path in PACKAGE.rglob("*.py")
+}
 
 
 def for_types_only(node):
@@ -22,7 +25,7 @@ def statements(tree):
             yield from statements(node)
 
 
-def imported(path):
+def imported(name, path):
     """The modules of the package that a module imports, by their names in it."""
     for node in statements(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -31,13 +34,15 @@ def imported(path):
                 if package == "leaseq":
                     yield module or "__init__"
         elif isinstance(node, ast.ImportFrom) and node.level:
+            folder = name.split(".")[: -node.level]
             if node.module:
-                yield node.module
+                yield ".".join([*folder, node.module])
             else:
-                yield from (alias.name for alias in node.names)
+                yield from (".".join([*folder, alias.name]) for alias in node.names)
 
 
 def test_there_are_no_import_cycles():
-    graph = {name: set(imported(path)) for name, path in MODULES.items()}
+    graph = {name: set(imported(name, path)) for name, path in MODULES.items()}
     assert {"_values", "exceptions", "_leaseq"} <= graph["asyncio"] | graph["_only_asyncio"]
+    assert {"jobs._run", "_only_asyncio"} <= graph["jobs._event_loop"]
     graphlib.TopologicalSorter(graph).prepare()

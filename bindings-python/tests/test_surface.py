@@ -4,6 +4,7 @@ import ast
 import asyncio
 import doctest
 import inspect
+import logging
 import subprocess
 import sys
 import types
@@ -14,6 +15,7 @@ import pytest
 
 import leaseq
 import leaseq.asyncio
+import leaseq.jobs
 
 HERE = Path(__file__).parent
 # The methods behind `with` blocks, by those behind `async with`.
@@ -200,6 +202,22 @@ def test_there_are_examples():
     few = {"leaseq", "leaseq.Item.json", "leaseq.Queue.lease", "leaseq.asyncio.Queue.lease"}
     assert few <= set(EXAMPLES)
     assert len(EXAMPLES) > 30
+
+
+def test_the_jobs_are_documented_and_their_examples_work(may_await):
+    words = {"leaseq": leaseq, "logging": logging, **vars(leaseq.jobs)}
+    things = [getattr(leaseq.jobs, name) for name in leaseq.jobs.__all__]
+    for thing in [
+        leaseq.jobs,
+        *(each for each in things if inspect.isroutine(each) or inspect.isclass(each)),
+    ]:
+        assert thing.__doc__, thing
+        for name, member in vars(thing).items() if inspect.isclass(thing) else ():
+            if not name.startswith("_") and (callable(member) or isinstance(member, property)):
+                assert member.__doc__, f"{thing}.{name}"
+        name = getattr(thing, "__name__", "")
+        for example in doctest.DocTestFinder().find(thing, name, False, globs=dict(words)):
+            assert doctest.DocTestRunner().run(example).failed == 0, example.name
 
 
 def test_annotations_can_be_read_when_the_program_runs():

@@ -55,6 +55,7 @@ mod worker_core;
 
 pub use async_trait::async_trait;
 pub use children::Children;
+pub use envelope::to_json;
 pub use error::{JobError, Policy};
 pub use job::{DEFAULT_TIMEOUT, Job, JobOptions};
 #[cfg(feature = "opentelemetry")]

@@ -13,4 +13,5 @@ mod read;
 mod write;
 
 pub(crate) use self::read::{Envelope, RetryRules};
+pub use self::write::to_json;
 pub(crate) use self::write::{write, write_args};

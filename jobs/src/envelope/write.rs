@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
+use leaseq::options::MAX_LEASE;
 use leaseq::{Error, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -34,6 +35,15 @@ struct RetryFields<'a> {
     never: &'a [String],
 }
 
+/// A value as JSON, if every language reads it alike: arguments or a result.
+///
+/// # Errors
+/// `Invalid` for NaN, infinite numbers, integers beyond 2^53, and more than 64 levels.
+pub fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<Bytes> {
+    check(value).map_err(Error::invalid)?;
+    Ok(serde_json::to_vec(value).map_err(Error::invalid)?.into())
+}
+
 /// The arguments of a job as JSON, if every language reads them alike.
 pub(crate) fn write_args<T: Serialize + ?Sized>(job: &str, args: &T) -> Result<Box<RawValue>> {
     let invalid = |what: &dyn std::fmt::Display| Error::invalid(format_args!("job {job}: {what}"));
@@ -58,6 +68,15 @@ pub(crate) fn write(
             "the name of a job has {} bytes, not between 1 and {MAX_NAME}",
             job.len()
         )));
+    }
+    let range = Duration::from_millis(1)..=MAX_LEASE;
+    if timeout.is_some_and(|timeout| !range.contains(&timeout)) {
+        return Err(Error::invalid(format_args!(
+            "job {job}: the timeout is not between 1 ms and 30 days"
+        )));
+    }
+    if let Some(retry) = retry {
+        retry.validate()?;
     }
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let retry = retry.map(|retry| RetryFields {

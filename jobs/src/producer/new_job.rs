@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use leaseq::options::MAX_LEASE;
-use leaseq::{Error, Item, Result};
+use leaseq::{Item, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -135,19 +134,18 @@ impl NewJob {
         self
     }
 
+    /// The data of its item, for programs that add the item themselves.
+    ///
+    /// # Errors
+    /// `Invalid`, as for [`Producer::enqueue`](crate::Producer::enqueue).
+    pub fn data(&self) -> Result<Bytes> {
+        let args = self.args.as_ref().map_err(Clone::clone)?;
+        envelope::write(&self.name, args, &self.meta, self.timeout, self.retry.as_ref())
+    }
+
     /// The queue, and the item to add to it.
     pub(crate) fn into_item(self) -> Result<(String, Item)> {
-        let invalid = |what: &str| Error::invalid(format_args!("job {}: {what}", self.name));
-        let range = Duration::from_millis(1)..=MAX_LEASE;
-        if self.timeout.is_some_and(|timeout| !range.contains(&timeout)) {
-            return Err(invalid("the timeout is not between 1 ms and 30 days"));
-        }
-        if let Some(retry) = &self.retry {
-            retry.validate()?;
-        }
-        let args = self.args?;
-        let retry = self.retry.as_ref();
-        let data = envelope::write(&self.name, &args, &self.meta, self.timeout, retry)?;
+        let data = self.data()?;
         Ok((self.queue, self.item.with_data(data)))
     }
 }

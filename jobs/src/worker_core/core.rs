@@ -149,8 +149,8 @@ impl WorkerCore {
         self.shared.close_slot();
     }
 
-    /// Returns when the worker has ended.
-    pub(crate) async fn ended(&self) {
+    /// Waits until the worker has ended, as [`next`](WorkerCore::next) does, and takes no task.
+    pub async fn ended(&self) {
         self.shared.until_phase(Phase::Stopped).await;
     }
 

@@ -1,0 +1,87 @@
+"""Jobs: call a function later, elsewhere, with retries.
+
+>>> import leaseq
+>>> from leaseq.jobs import Jobs, Worker
+>>> jobs = Jobs(queue="mail")
+>>> @jobs.job("mail.welcome", timeout=30)
+... def welcome(to: str) -> None:
+...     print("welcome,", to)
+>>> with leaseq.connect("memory:") as client:  # or sqlite:jobs.db, or redis://127.0.0.1/
+...     ref = welcome.enqueue(client, to="ada@example.org")
+...     exit = Worker(client, jobs, threads=1).run_until_idle()  # or run()
+welcome, ada@example.org
+
+A job may run more than once: its worker may be killed. Handlers must tolerate that.
+"""
+
+from __future__ import annotations
+
+from ._async_worker import AsyncWorker
+from ._context import CancelReason, Job, JobFilter, current_job
+from ._enqueue import EnqueueMiddleware, NewJob
+from ._errors import (
+    JobCancelledError,
+    JobError,
+    JobFailedError,
+    JobGoneError,
+    JobRemovedError,
+)
+from ._exit import Exit
+from ._jobs import Jobs, JobType
+from ._ref import AsyncJobRef, JobRef
+from ._retry import Bury, Discard, Retry, RetryAfter, Snooze
+from ._run import Middleware
+from ._worker import Worker
+
+__all__ = [
+    "AsyncJobRef",
+    "AsyncWorker",
+    "Bury",
+    "CancelReason",
+    "Discard",
+    "EnqueueMiddleware",
+    "Exit",
+    "Job",
+    "JobCancelledError",
+    "JobError",
+    "JobFailedError",
+    "JobFilter",
+    "JobGoneError",
+    "JobRef",
+    "JobRemovedError",
+    "JobType",
+    "Jobs",
+    "Middleware",
+    "NewJob",
+    "Retry",
+    "RetryAfter",
+    "Snooze",
+    "Worker",
+    "current_job",
+]
+
+for _public in (
+    AsyncJobRef,
+    AsyncWorker,
+    Bury,
+    Discard,
+    Exit,
+    Job,
+    JobCancelledError,
+    JobError,
+    JobFailedError,
+    JobFilter,
+    JobGoneError,
+    JobRef,
+    JobRemovedError,
+    JobType,
+    Jobs,
+    NewJob,
+    Retry,
+    RetryAfter,
+    Snooze,
+    Worker,
+    current_job,
+):
+    # The module that users import it from, for messages and pickles.
+    _public.__module__ = __name__

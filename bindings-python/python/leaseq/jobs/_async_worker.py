@@ -1,0 +1,149 @@
+"""The worker for asyncio."""
+
+from __future__ import annotations
+
+import asyncio as aio
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from types import TracebackType
+
+from .. import _leaseq, asyncio
+from .._leaseq import JobWorker
+from .._only_asyncio import bridge, unless_cancelled
+from .._values import Seconds
+from ._event_loop import AsyncRunner
+from ._exit import Exit, exit_of
+from ._jobs import Jobs
+from ._retry import seconds
+from ._run import Middleware
+from ._settings import Settings
+from ._signals import Signals
+from ._threads import Threads
+
+
+class AsyncWorker:
+    """Runs jobs in the current event loop; `def` handlers on threads.
+
+    - `client`: of `leaseq.asyncio.connect`.
+    - `concurrency`: how many jobs run at the same time, 1 to 1,000; default 100.
+
+    The other options are those of `Worker`. As an `async with` block the worker runs in the
+    background, and ends when the block is left.
+    """
+
+    def __init__(
+        self,
+        client: asyncio.Client,
+        jobs: Jobs | Iterable[Jobs],
+        *,
+        queues: Mapping[str, int] | Iterable[str] | None = None,
+        concurrency: int = 100,
+        strict_order: bool = False,
+        lease: Seconds | None = None,
+        kill_after: Seconds | None = None,
+        grace: Seconds = 25,
+        max_jobs: int | None = None,
+        burst: bool = False,
+        middleware: Sequence[Middleware] = (),
+    ) -> None:
+        self._client = client
+        self._settings = Settings(
+            jobs,
+            queues,
+            slots=concurrency,
+            strict_order=strict_order,
+            lease=lease,
+            kill_after=kill_after,
+            grace=grace,
+            max_jobs=max_jobs,
+            burst=burst,
+            middleware=middleware,
+        )
+        self._native: JobWorker | None = None
+        self._serving: aio.Task[Exit] | None = None
+
+    async def run(self, *, signals: bool = True) -> Exit:
+        """Run until SIGTERM or SIGINT, as `Worker.run` does.
+
+        If the task is cancelled, handlers are cancelled without a grace period, and the
+        cancellation goes on when they have ended.
+        """
+        return await self._run(self._settings.native(), signals)
+
+    async def run_until_idle(self) -> Exit:
+        """Run until there is nothing more to lease and no handler runs, for tests.
+
+        Does not wait for delayed jobs.
+        """
+        return await self._run(self._settings.native(burst=True), False)
+
+    async def _run(self, options: dict[str, object], signals: bool) -> Exit:
+        # Before it starts: a job may run at once, and whoever sees that may send a signal.
+        with Signals(self._settings.grace, signals) as ending:
+            native, serving = await self._start(options)
+            ending.end(native)
+            return await self._until_served(native, serving)
+
+    async def _until_served(self, native: JobWorker, serving: aio.Task[Exit]) -> Exit:
+        try:
+            return await aio.shield(serving)
+        except aio.CancelledError:
+            native.drain(0.0)
+            await aio.wait([serving])
+            raise
+
+    async def start(self) -> None:
+        """Start in the background. Signals are left to the program."""
+        await self._start(self._settings.native())
+
+    async def stop(self, grace: Seconds | None = None) -> Exit:
+        """End in order, as after a first signal; returns when the handlers have ended.
+
+        `grace` takes precedence over that of the worker.
+        """
+        native, serving = self._native, self._serving
+        if native is None or serving is None:
+            raise RuntimeError("the worker does not run")
+        native.drain(self._settings.grace if grace is None else seconds(grace))
+        return await self._until_served(native, serving)
+
+    async def _start(self, options: dict[str, object]) -> tuple[JobWorker, aio.Task[Exit]]:
+        if self._serving is not None:
+            raise RuntimeError("the worker runs already")
+        native = await _leaseq.start_worker(bridge(), self._client._native, options)
+        self._native = native
+        self._serving = aio.create_task(self._serve(native), name="leaseq-worker")
+        return native, self._serving
+
+    async def _serve(self, native: JobWorker) -> Exit:
+        runner = self._settings.runner
+        handlers, threads = AsyncRunner(native, runner), Threads()
+        try:
+            while tasks := await unless_cancelled(native.next(bridge())):
+                for task in tasks:
+                    if runner.is_async(task):
+                        handlers.start(task)
+                    else:
+                        threads.submit(partial(runner.run, task))
+                # Not while waiting for the next ones.
+                del task, tasks
+            ended = exit_of(native)
+            await handlers.close(wait=ended.running == 0 and ended.reason != "aborted")
+            return ended
+        finally:
+            native.abort()
+            threads.close()
+            self._native = self._serving = None
+
+    async def __aenter__(self) -> AsyncWorker:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._serving is not None:
+            await self.stop()

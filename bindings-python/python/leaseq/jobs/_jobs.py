@@ -1,0 +1,286 @@
+"""Names, handlers and types of jobs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+from .._values import ItemId, Seconds
+from ..exceptions import InvalidError
+from ._context import Job
+from ._decode import Decoder, decoder
+from ._enqueue import EnqueueMiddleware, NewJob, aadd, add
+from ._options import Key, Options
+from ._ref import AsyncJobRef, JobRef
+from ._retry import Retry
+from ._signature import Signature
+
+if TYPE_CHECKING:
+    from .. import _blocking, asyncio
+
+P = ParamSpec("P")
+R = TypeVar("R")
+MAX_NAME = 128
+
+
+class JobType(Generic[P, R]):
+    """A job with a name, its options and its handler; made by `Jobs.job` and `Jobs.named`."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        name: str,
+        function: Callable[..., Any] | None,
+        defaults: Options,
+        changes: Options,
+    ) -> None:
+        self.name = name
+        """The name of the job."""
+        self.function = function
+        """The handler, as it was written, to call it yourself; `None` if it is elsewhere."""
+        self._jobs = jobs
+        self._defaults = defaults
+        self._changes = changes
+        self._signature = Signature(name, function) if function is not None else None
+
+    def __repr__(self) -> str:
+        return f"<JobType {self.name!r}>"
+
+    def using(
+        self,
+        *,
+        queue: str | None = None,
+        timeout: Seconds | None = None,
+        retry: Retry | None = None,
+        id: ItemId | None = None,  # noqa: A002 - the word for it
+        priority: int | None = None,
+        delay: Seconds | None = None,
+        due_at: datetime | None = None,
+        max_attempts: int | None = None,
+        retain: Seconds | None = None,
+        unique: Key | None = None,
+        unique_for: Seconds | None = None,
+        replace: bool | None = None,
+        key: Key | None = None,
+        expires_in: Seconds | None = None,
+        meta: dict[str, str] | None = None,
+    ) -> JobType[P, R]:
+        """Return this job with other options.
+
+        `timeout` and `retry` take precedence over those of the worker. `meta` are texts for the
+        handler. The other options are those of `leaseq.Item`.
+        """
+        changes = Options(
+            queue=queue,
+            timeout=timeout,
+            retry=retry,
+            id=id,
+            priority=priority,
+            delay=delay,
+            due_at=due_at,
+            max_attempts=max_attempts,
+            retain=retain,
+            unique=unique,
+            unique_for=unique_for,
+            replace=replace,
+            key=key,
+            expires_in=expires_in,
+            meta=meta or {},
+        )
+        changed = self._changes.change(changes)
+        return JobType(self._jobs, self.name, self.function, self._defaults, changed)
+
+    def new(self, *args: P.args, **kwargs: P.kwargs) -> NewJob[R]:
+        """Return a job to add, for `enqueue_many`. Raises `TypeError` for wrong arguments."""
+        if self._signature is not None:
+            named = self._signature.bind(args, kwargs)
+        elif args:
+            raise TypeError(f"job {self.name}: its arguments have names")
+        else:
+            named = dict(kwargs)
+        # The worker knows its own timeout and retry rules.
+        defaults = self._defaults
+        options = Options(
+            queue=defaults.queue,
+            priority=defaults.priority,
+            retain=defaults.retain,
+            unique=defaults.unique,
+            unique_for=defaults.unique_for,
+            key=defaults.key,
+            expires_in=defaults.expires_in,
+        ).change(self._changes)
+        return NewJob(self.name, named, options, self._decode)
+
+    def enqueue(self, client: _blocking.Client, /, *args: P.args, **kwargs: P.kwargs) -> JobRef[R]:
+        """Add a job with these arguments, and return a reference to it.
+
+        Raises `TypeError` for arguments that the handler does not take, and `InvalidError` for
+        values that not every language reads alike: NaN, infinite numbers, integers beyond 2^53,
+        more than 64 levels, and types that JSON cannot express. Otherwise as `Queue.add_item`.
+        """
+        return add(client, [self.new(*args, **kwargs)], self._jobs._middleware)[0]
+
+    async def aenqueue(
+        self, client: asyncio.Client, /, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncJobRef[R]:
+        """Do the same for asyncio."""
+        return (await aadd(client, [self.new(*args, **kwargs)], self._jobs._middleware))[0]
+
+    def ref(self, client: _blocking.Client, id: ItemId) -> JobRef[R]:  # noqa: A002
+        """Return a reference to a job that was added before, here or elsewhere."""
+        return JobRef(client, self.name, self._queue, _text(id), True, self._decode)
+
+    def aref(self, client: asyncio.Client, id: ItemId) -> AsyncJobRef[R]:  # noqa: A002
+        """Do the same for asyncio."""
+        return AsyncJobRef(client, self.name, self._queue, _text(id), True, self._decode)
+
+    @property
+    def _queue(self) -> str:
+        return self._changes.queue or self._defaults.queue or "default"
+
+    @property
+    def _is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.function)
+
+    def _decode(self, value: object) -> Any:  # noqa: ANN401
+        decode: Decoder = self._signature.result if self._signature else decoder(Any)
+        return decode(value)
+
+
+def _text(item_id: ItemId) -> str:
+    return item_id if isinstance(item_id, str) else item_id.decode("utf-8", "surrogateescape")
+
+
+class _Decorator:
+    """Makes a job of a handler."""
+
+    def __init__(self, jobs: Jobs, name: str, options: Options) -> None:
+        self._jobs, self._name, self._options = jobs, name, options
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Job, P], Coroutine[Any, Any, R]]
+    ) -> JobType[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Job, P], R]) -> JobType[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]]) -> JobType[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R]) -> JobType[P, R]: ...
+    def __call__(self, function: Callable[..., Any]) -> JobType[..., Any]:
+        return self._jobs._register(self._name, function, self._options)
+
+
+class Jobs:
+    """Names and handlers of jobs. Has no client and no URL, and connects to nothing.
+
+    `queue`: the queue of jobs that name no other; default `default`.
+
+    >>> jobs = Jobs(queue="mail")
+    >>> @jobs.job("mail.send", timeout=30)
+    ... def send(to: str, order: int) -> str:
+    ...     return f"sent {order} to {to}"
+    >>> with leaseq.connect("memory:") as client:
+    ...     ref = send.using(retain=60).enqueue(client, to="ada", order=17)
+    ...     exit = Worker(client, jobs).run_until_idle()
+    ...     ref.result()
+    'sent 17 to ada'
+    """
+
+    def __init__(self, *, queue: str = "default") -> None:
+        self._default_queue = queue
+        self._types: dict[str, JobType[..., Any]] = {}
+        self._middleware: list[EnqueueMiddleware] = []
+
+    def __iter__(self) -> Iterator[JobType[..., Any]]:
+        return iter(self._types.values())
+
+    def job(
+        self,
+        name: str,
+        *,
+        queue: str | None = None,
+        timeout: Seconds | None = None,
+        retry: Retry | None = None,
+        priority: int | None = None,
+        retain: Seconds | None = None,
+        unique: Key | None = None,
+        unique_for: Seconds | None = None,
+        key: Key | None = None,
+        expires_in: Seconds | None = None,
+    ) -> _Decorator:
+        """Register the function below as the handler of jobs of this name.
+
+        The name is 1 to 128 bytes, the same in every language and version, and no path in the code.
+        The function is `def` or `async def`. If its first parameter is annotated with `Job`, it
+        gets the job. The other parameters are the arguments, by name.
+
+        - `timeout`: how long the handler may run before it is cancelled, 1 ms to 30 days; default
+          1 hour.
+        - `retry`: when and how often it is tried again.
+        - `retain`: how long the job is kept after its completion, with its result; default not.
+        - `unique` and `key` are texts, or functions of the arguments that return one.
+
+        `priority`, `unique_for` and `expires_in` are those of `leaseq.Item`. Raises `InvalidError`
+        if the name is taken, `TypeError` for a function whose parameters have no names.
+        """
+        options = Options(
+            queue=queue or self._default_queue,
+            timeout=timeout,
+            retry=retry,
+            priority=priority,
+            retain=retain,
+            unique=unique,
+            unique_for=unique_for,
+            key=key,
+            expires_in=expires_in,
+        )
+        return _Decorator(self, name, options)
+
+    def named(self, name: str, *, queue: str | None = None) -> JobType[..., Any]:
+        """Return a job of which this program knows only the name: its handler is elsewhere.
+
+        It takes any arguments, by name.
+        """
+        options = Options(queue=queue or self._default_queue)
+        return JobType(self, _checked(name), None, options, Options())
+
+    def enqueue_many(self, client: _blocking.Client, jobs: Iterable[NewJob[R]]) -> list[JobRef[R]]:
+        """Add many jobs, which may be of several types; the references are in their order.
+
+        Jobs of a queue are added in batches of up to 1,000, each of which is one atomic step. If
+        any is invalid, none is added; after another error, some may have been added.
+        """
+        return add(client, jobs, self._middleware)
+
+    async def aenqueue_many(
+        self, client: asyncio.Client, jobs: Iterable[NewJob[R]]
+    ) -> list[AsyncJobRef[R]]:
+        """Do the same for asyncio."""
+        return await aadd(client, jobs, self._middleware)
+
+    def around_enqueue(self, middleware: EnqueueMiddleware) -> EnqueueMiddleware:
+        """Do this around every enqueue; the first one is the outermost. Can be a decorator.
+
+        `middleware` gets the jobs to add, may change their `meta`, and returns a context manager.
+        """
+        self._middleware.append(middleware)
+        return middleware
+
+    def _register(
+        self, name: str, function: Callable[..., Any], options: Options
+    ) -> JobType[..., Any]:
+        if _checked(name) in self._types:
+            raise InvalidError(f"job {name} has two handlers")
+        made: JobType[..., Any] = JobType(self, name, function, options, Options())
+        self._types[name] = made
+        return made
+
+
+def _checked(name: str) -> str:
+    size = len(name.encode())
+    if not 1 <= size <= MAX_NAME:
+        raise InvalidError(f"the name of a job has {size} bytes, not between 1 and {MAX_NAME}")
+    return name

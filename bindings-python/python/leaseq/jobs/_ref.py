@@ -1,0 +1,132 @@
+"""References to jobs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from .._values import ItemInfo, Outcome, OutcomeKind, Seconds
+from ._decode import Decoder, MismatchError
+from ._errors import JobCancelledError, JobFailedError, JobGoneError, JobRemovedError
+
+if TYPE_CHECKING:
+    from .. import _blocking, asyncio
+
+R = TypeVar("R")
+
+
+class _Ref(Generic[R]):
+    def __init__(self, name: str, queue: str, job_id: str, added: bool, decode: Decoder) -> None:
+        self.name = name
+        """The name of the job."""
+        self.id = job_id
+        """The id of its item."""
+        self.queue = queue
+        """The name of its queue."""
+        self.added = added
+        """False: the id or the unique key was taken, and nothing was added. The reference is about
+        the job that has this id, if there is one."""
+        self._decode = decode
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} {self.id!r} in queue {self.queue!r}>"
+
+    def _ended(self, outcome: Outcome | None, timeout: Seconds | None) -> Outcome:
+        if outcome is None:
+            raise TimeoutError(f"{self!r} has not ended within {timeout} s")
+        return outcome
+
+    def _result(self, outcome: Outcome) -> R:
+        match outcome.kind:
+            case OutcomeKind.COMPLETED:
+                try:
+                    result: R = self._decode(json.loads(outcome.result or b"null"))
+                except (MismatchError, ValueError) as error:
+                    if outcome.result is None:
+                        raise JobGoneError(f"{self!r} has ended; its result is not kept") from None
+                    raise TypeError(f"{self!r} has another result: {error}") from None
+                return result
+            case OutcomeKind.DEAD:
+                raise JobFailedError(outcome.error or "the job is dead")
+            case OutcomeKind.CANCELLED:
+                raise JobCancelledError(f"{self!r} was cancelled")
+            case OutcomeKind.REMOVED:
+                raise JobRemovedError(f"{self!r} was removed")
+            case _:
+                raise JobGoneError(f"{self!r} is gone: a job is kept only if it is retained")
+
+
+class JobRef(_Ref[R]):
+    """A reference to a job, which `enqueue` returns."""
+
+    def __init__(
+        self,
+        client: _blocking.Client,
+        name: str,
+        queue: str,
+        job_id: str,
+        added: bool,
+        decode: Decoder,
+    ) -> None:
+        super().__init__(name, queue, job_id, added, decode)
+        self._queue = client.queue(queue)
+
+    def wait(self, timeout: Seconds | None = None) -> Outcome:
+        """Wait until the job has ended, and return how. Raises `TimeoutError`."""
+        return self._ended(self._queue.outcome(self.id, timeout), timeout)
+
+    def result(self, timeout: Seconds | None = None) -> R:
+        """Wait for the result of the handler. The job must be retained.
+
+        Raises `TimeoutError`, and `JobError` for every end other than a completion.
+        """
+        return self._result(self.wait(timeout))
+
+    def cancel(self) -> bool:
+        """Cancel the job: one that waits is gone, a handler that runs learns of it within 5 s.
+
+        False: the job has ended.
+        """
+        return self._queue.cancel(self.id)
+
+    def info(self) -> ItemInfo | None:
+        """Look at the job, with its state and progress; `None` if it is gone."""
+        return self._queue.get(self.id)
+
+
+class AsyncJobRef(_Ref[R]):
+    """A reference to a job, which `aenqueue` returns."""
+
+    def __init__(
+        self,
+        client: asyncio.Client,
+        name: str,
+        queue: str,
+        job_id: str,
+        added: bool,
+        decode: Decoder,
+    ) -> None:
+        super().__init__(name, queue, job_id, added, decode)
+        self._queue = client.queue(queue)
+
+    async def wait(self, timeout: Seconds | None = None) -> Outcome:
+        """Wait until the job has ended, and return how. Raises `TimeoutError`."""
+        return self._ended(await self._queue.outcome(self.id, timeout), timeout)
+
+    async def result(self, timeout: Seconds | None = None) -> R:
+        """Wait for the result of the handler. The job must be retained.
+
+        Raises `TimeoutError`, and `JobError` for every end other than a completion.
+        """
+        return self._result(await self.wait(timeout))
+
+    async def cancel(self) -> bool:
+        """Cancel the job: one that waits is gone, a handler that runs learns of it within 5 s.
+
+        False: the job has ended.
+        """
+        return await self._queue.cancel(self.id)
+
+    async def info(self) -> ItemInfo | None:
+        """Look at the job, with its state and progress; `None` if it is gone."""
+        return await self._queue.get(self.id)

@@ -1,0 +1,107 @@
+"""Runs the handler of one job."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ._context import Job, _current
+from ._decode import MismatchError
+from ._report import report_error, report_result
+
+if TYPE_CHECKING:
+    from .._leaseq import JobTask
+    from ._jobs import JobType
+
+Middleware: TypeAlias = Callable[[Job], AbstractContextManager[object]]
+"""Returns what is entered before the handler of a job runs, and left after that."""
+
+
+class Runner:
+    """The handlers, and what is done around them."""
+
+    def __init__(
+        self, handlers: dict[str, JobType[..., Any]], middleware: Sequence[Middleware]
+    ) -> None:
+        self.handlers = handlers
+        self._middleware = middleware
+        self._process = os.getpid()
+
+    def is_async(self, task: JobTask) -> bool:
+        """Whether the handler of this job runs in an event loop."""
+        return self.handlers[task.name]._is_async
+
+    def run(self, task: JobTask) -> None:
+        """Run the handler on this thread, and report how it has ended."""
+        copy_context().run(self._run, task)
+
+    def _run(self, task: JobTask) -> None:
+        try:
+            ready = self._prepare(task)
+            if ready is None:
+                return
+            with ExitStack() as stack:
+                function, args, kwargs = self._enter(ready, stack)
+                result = function(*args, **kwargs)
+        except BaseException as error:  # SystemExit ends the job, not the worker
+            self._stop_in_child()
+            report_error(task, error)
+        else:
+            self._stop_in_child()
+            report_result(task, result)
+
+    async def run_async(self, task: JobTask) -> None:
+        """Run the handler in this task of an event loop, and report how it has ended."""
+        try:
+            ready = self._prepare(task)
+            if ready is None:
+                return
+            with ExitStack() as stack:
+                function, args, kwargs = self._enter(ready, stack)
+                result = await function(*args, **kwargs)
+        except asyncio.CancelledError as error:
+            if task.cancel_reason is None and _was_cancelled():
+                # The event loop ends before the worker.
+                task.cancelled()
+                raise
+            report_error(task, error)
+        except BaseException as error:
+            report_error(task, error)
+        else:
+            report_result(task, result)
+
+    def _prepare(self, task: JobTask) -> tuple[JobType[..., Any], Job, dict[str, Any]] | None:
+        kind = self.handlers[task.name]
+        signature = kind._signature
+        assert signature is not None
+        try:
+            return kind, Job(task), signature.decode(task.args)
+        except (MismatchError, ValueError, RecursionError) as error:
+            task.invalid_args(str(error))
+            return None
+
+    def _enter(
+        self, ready: tuple[JobType[..., Any], Job, dict[str, Any]], stack: ExitStack
+    ) -> tuple[Callable[..., Any], tuple[Job, ...], dict[str, Any]]:
+        kind, job, args = ready
+        assert kind.function is not None
+        assert kind._signature is not None
+        _current.set(job)
+        for one in self._middleware:
+            stack.enter_context(one(job))
+        return kind.function, (job,) if kind._signature.takes_job else (), args
+
+    def _stop_in_child(self) -> None:
+        """End a child that the handler has forked, and that has returned from it."""
+        if os.getpid() != self._process:
+            os._exit(1)
+
+
+def _was_cancelled() -> bool:
+    task = asyncio.current_task()
+    return sys.version_info >= (3, 11) and task is not None and task.cancelling() > 0

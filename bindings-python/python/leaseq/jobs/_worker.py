@@ -1,0 +1,227 @@
+"""The worker with threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import NoReturn
+
+from .. import _blocking, _leaseq
+from .._leaseq import JobTask, JobWorker
+from .._values import Seconds
+from ..exceptions import LeaseqError
+from ._event_loop import LoopThread
+from ._exit import Exit, end_process, exit_of
+from ._jobs import Jobs
+from ._retry import seconds
+from ._run import Middleware
+from ._settings import Settings
+from ._signals import Signals
+
+THREADS = "leaseq-job"
+"""How the names of the threads of handlers begin."""
+LOOK = 0.025
+"""How often the main thread handles signals, in seconds."""
+CLOSING = 1.0
+"""How long the client may take to finish its requests when the process ends, in seconds."""
+AT_ERROR = 5.0
+"""How long handlers may take to end when the program is interrupted otherwise, in seconds."""
+
+
+class Worker:
+    """Runs jobs on threads; `async def` handlers in an event loop on a thread of its own.
+
+    - `client`: of `leaseq.connect`.
+    - `jobs`: the jobs whose handlers it runs, one `Jobs` or several.
+    - `queues`: names, or weights by names: `{"mail": 3, "bulk": 1}` starts three jobs of `mail` for
+      one of `bulk` while both have some. Default: the queues of the jobs.
+    - `threads`: how many jobs run at the same time, 1 to 1,000; default 90 % of the processors, at
+      least 10.
+    - `strict_order`: leases from a queue only if those named before it have nothing.
+    - `lease`: how soon a job of a killed worker is delivered again; default 30 s. It is extended
+      while the handler runs.
+    - `kill_after`: how long after its timeout a handler is stopped by force; default 10 s.
+    - `grace`: how long handlers may go on when the worker is to end; default 25 s.
+    - `max_jobs`: ends after so many jobs.
+    - `burst`: ends when there is nothing more to lease.
+    - `middleware`: functions that get the `Job` and return a context manager, which is entered
+      around its handler; the first one is the outermost.
+
+    As a context manager the worker runs in the background, and ends when the block is left:
+    for programs that have something else to do, such as a web server.
+    """
+
+    def __init__(
+        self,
+        client: _blocking.Client,
+        jobs: Jobs | Iterable[Jobs],
+        *,
+        queues: Mapping[str, int] | Iterable[str] | None = None,
+        threads: int | None = None,
+        strict_order: bool = False,
+        lease: Seconds | None = None,
+        kill_after: Seconds | None = None,
+        grace: Seconds = 25,
+        max_jobs: int | None = None,
+        burst: bool = False,
+        middleware: Sequence[Middleware] = (),
+    ) -> None:
+        self._client = client
+        self._settings = Settings(
+            jobs,
+            queues,
+            slots=threads,
+            strict_order=strict_order,
+            lease=lease,
+            kill_after=kill_after,
+            grace=grace,
+            max_jobs=max_jobs,
+            burst=burst,
+            middleware=middleware,
+        )
+        self._running: _Running | None = None
+
+    def run(self, *, signals: bool = True) -> Exit:
+        """Run until SIGTERM or SIGINT, and return when the handlers have ended.
+
+        At the first signal nothing more is leased, and handlers have the grace period; after it
+        they are cancelled, and at most 3 s later this returns. A second signal skips the grace
+        period, a third ends the worker at once, and its leases expire. Signals are handled only in
+        the main thread, and not with `signals=False`; `stop` ends the worker too.
+
+        Raises `InvalidError` for a wrong configuration, `ClosedError` if the client is closed.
+        """
+        return self._run(self._settings.native(), signals)
+
+    def run_until_idle(self) -> Exit:
+        """Run until there is nothing more to lease and no handler runs, for tests.
+
+        Does not wait for delayed jobs.
+        """
+        return self._run(self._settings.native(burst=True), False)
+
+    def run_process(self) -> NoReturn:
+        """Run as `run` does, and end the process with the status of the exit.
+
+        Because of that, a handler that does not return delays nothing: its job is given back, or
+        fails if its time is over.
+        """
+        status = self._run(self._settings.native(owns_process=True), True).status
+        with suppress(LeaseqError):
+            self._client._native.close(None, CLOSING)
+        if any(thread.name.startswith(THREADS) for thread in threading.enumerate()):
+            end_process(status)
+        raise SystemExit(status)
+
+    def _run(self, options: dict[str, object], signals: bool) -> Exit:
+        # Before it starts: a job may run at once, and whoever sees that may send a signal.
+        with Signals(self._settings.grace, signals) as ending:
+            running = self._start(options)
+            ending.end(running.native)
+            return self._wait(running)
+
+    def _wait(self, running: _Running) -> Exit:
+        try:
+            while not running.native.ended(LOOK):
+                pass
+        except BaseException:
+            running.native.drain(0.0)
+            running.native.ended(AT_ERROR)
+            raise
+        finally:
+            self._running = None
+            running.close()
+        return exit_of(running.native)
+
+    def start(self) -> None:
+        """Start in the background. Signals are left to the program."""
+        self._start(self._settings.native())
+
+    def stop(self, grace: Seconds | None = None) -> Exit:
+        """End in order, as after a first signal; returns when the handlers have ended.
+
+        `grace` takes precedence over that of the worker. May be called on any thread, and while
+        `run` runs.
+        """
+        running = self._running
+        if running is None:
+            raise RuntimeError("the worker does not run")
+        running.native.drain(self._settings.grace if grace is None else seconds(grace))
+        while not running.native.ended(LOOK):
+            pass
+        if self._running is running:
+            self._running = None
+        running.close()
+        return exit_of(running.native)
+
+    def _start(self, options: dict[str, object]) -> _Running:
+        if self._running is not None:
+            raise RuntimeError("the worker runs already")
+        native = _leaseq.start_worker(None, self._client._native, options)
+        # Before its threads start: a handler may stop the worker.
+        self._running = running = _Running(native, self._settings)
+        running.start()
+        return running
+
+    def __enter__(self) -> Worker:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._running is not None:
+            self.stop()
+
+
+class _Running:
+    """A worker that runs, and its threads."""
+
+    def __init__(self, native: JobWorker, settings: Settings) -> None:
+        self.native = native
+        self._runner = settings.runner
+        self._loop: LoopThread | None = None
+        if any(kind._is_async for kind in self._runner.handlers.values()):
+            self._loop = LoopThread(native, self._runner)
+        self._closing = threading.Lock()
+        self._closed = False
+        # Daemons: a handler that does not return does not keep the process alive.
+        self._threads = [
+            threading.Thread(target=self._serve, name=f"{THREADS}-{number}", daemon=True)
+            for number in range(native.slots)
+        ]
+
+    def start(self) -> None:
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def _serve(self) -> None:
+        while (task := self.native.take()) is not None:
+            self._run(task)
+            # Not while waiting for the next one.
+            del task
+
+    def _run(self, task: JobTask) -> None:
+        if self._loop is not None and self._runner.is_async(task):
+            self._loop.start(task)
+        else:
+            self._runner.run(task)
+
+    def close(self) -> None:
+        """Wait for the threads, if their handlers have ended."""
+        reason, _, running, _, gave_up, _ = self.native.exit()
+        wait = running == 0 and not gave_up and reason not in ("aborted", "failed")
+        with self._closing:
+            if self._loop is not None and not self._closed:
+                self._loop.close(wait)
+            self._closed = True
+        for thread in self._threads if wait else ():
+            # A handler may have stopped the worker.
+            if thread is not threading.current_thread():
+                thread.join()

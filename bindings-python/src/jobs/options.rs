@@ -1,0 +1,78 @@
+//! Options of jobs and workers.
+
+use std::time::Duration;
+
+use leaseq_jobs::{JobOptions, Order, QueueOptions, Retry, WorkerOptions};
+use pyo3::prelude::*;
+
+use crate::convert;
+
+/// The attributes of `leaseq.jobs.Retry`.
+pub(super) fn retry(value: &Bound<'_, PyAny>) -> PyResult<Retry> {
+    let attribute = |name| value.getattr(name);
+    let most = leaseq::options::MAX_ATTEMPTS;
+    let attempts = convert::number("attempts", &attribute("attempts")?, 1, most)?;
+    Ok(Retry::new(attempts)
+        .base(convert::duration("base", &attribute("base")?)?)
+        .cap(convert::duration("cap", &attribute("cap")?)?)
+        .on(attribute("on")?.extract::<Vec<String>>()?)
+        .never(attribute("never")?.extract::<Vec<String>>()?))
+}
+
+pub(super) fn timeout(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    convert::duration("a timeout", value)
+}
+
+/// The options of a job by its name: its timeout and its retry rules, if they are given.
+type NamedJob<'py> = (String, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
+
+/// What `start_worker` gets, as a dict with every key.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct WorkerArgs<'py> {
+    queues: Vec<(String, Bound<'py, PyAny>)>,
+    strict: bool,
+    jobs: Vec<NamedJob<'py>>,
+    slots: Option<Bound<'py, PyAny>>,
+    lease: Option<Bound<'py, PyAny>>,
+    kill_after: Option<Bound<'py, PyAny>>,
+    max_jobs: Option<u64>,
+    burst: bool,
+    owns_process: bool,
+}
+
+impl WorkerArgs<'_> {
+    pub(super) fn read(self) -> PyResult<WorkerOptions> {
+        let mut options = WorkerOptions::new();
+        for (name, weight) in self.queues {
+            let weight = convert::number(format_args!("the weight of {name}"), &weight, 1, 1000)?;
+            options.queues.push(QueueOptions::new(name).weight(weight));
+        }
+        if self.strict {
+            options.order = Order::Strict;
+        }
+        for (name, its_timeout, its_retry) in self.jobs {
+            let mut job = JobOptions::new();
+            if let Some(value) = its_timeout {
+                job.timeout = timeout(&value)?;
+            }
+            if let Some(value) = its_retry {
+                job.retry = retry(&value)?;
+            }
+            options.jobs.insert(name, job);
+        }
+        if let Some(slots) = self.slots {
+            options.slots = convert::number("number of slots", &slots, 1, 1000)? as usize;
+        }
+        if let Some(lease) = self.lease {
+            options.lease = convert::duration("a lease", &lease)?;
+        }
+        if let Some(time) = self.kill_after {
+            options.kill_after = convert::duration("kill_after", &time)?;
+        }
+        options.max_jobs = self.max_jobs;
+        options.burst = self.burst;
+        options.owns_process = self.owns_process;
+        Ok(options)
+    }
+}

@@ -1,0 +1,266 @@
+"""Jobs are added with names and arguments, and referred to."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+import leaseq
+from leaseq.jobs import (
+    Job,
+    JobCancelledError,
+    JobFailedError,
+    JobGoneError,
+    JobRemovedError,
+    Jobs,
+    Retry,
+)
+
+
+@pytest.fixture
+def jobs():
+    return Jobs(queue="mail")
+
+
+@pytest.fixture
+def memory():
+    with leaseq.connect("memory:") as client:
+        yield client
+
+
+def data(client, ref):
+    return json.loads(client.queue(ref.queue).get(ref.id).data)
+
+
+def test_a_job_is_its_name_and_its_named_arguments(jobs, memory):
+    @jobs.job("mail.send", timeout=30)
+    def send(job: Job, to: str, order: int = 1) -> None: ...
+
+    ref = send.enqueue(memory, "ada", order=2)
+    assert ref.added
+    assert ref.queue == "mail"
+    assert data(memory, ref) == {"v": 1, "job": "mail.send", "args": {"to": "ada", "order": 2}}
+    # A default is that of the handler that runs.
+    assert data(memory, send.enqueue(memory, to="ada"))["args"] == {"to": "ada"}
+
+
+def test_importing_jobs_connects_to_nothing_and_starts_no_thread():
+    code = "import threading, leaseq.jobs; jobs = leaseq.jobs.Jobs(); jobs.job('a')(lambda: None)"
+    code += "; print(threading.active_count())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
+
+
+def test_options_are_those_of_the_job_changed_by_those_of_the_call(jobs, memory):
+    @jobs.job("a", retain=60, key=lambda n: f"tenant-{n}", unique="fixed", priority=3)
+    def a(n: int) -> None: ...
+
+    changed = a.using(queue="other", delay=5, unique=b"x", meta={"trace": "1"})
+    changed = changed.using(meta={"by": "me"}, timeout=timedelta(seconds=2), retry=Retry(3))
+    ref = changed.enqueue(memory, 7)
+    info = ref.info()
+    assert (ref.queue, info.state, info.priority) == ("other", "delayed", 3)
+    assert (info.retain, info.key, info.unique) == (60.0, "tenant-7", "x")
+    assert data(memory, ref) == {
+        "v": 1,
+        "job": "a",
+        "args": {"n": 7},
+        "meta": {"by": "me", "trace": "1"},
+        "timeout": 2000,
+        "retry": {"max": 3, "base": 1000, "cap": 600000, "on": [], "never": []},
+    }
+    assert a.enqueue(memory, 1).info().state == "ready"
+    # The key is taken.
+    again = a.enqueue(memory, 1)
+    assert not again.added
+    due = datetime.now(timezone.utc) + timedelta(hours=1)
+    assert changed.using(due_at=due, unique="y").enqueue(memory, 1).info().state == "delayed"
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (float("nan"), "job a: NaN is not a number"),
+        ([{"x": float("inf")}], "inf is not a number"),
+        (2**53 + 1, "integer 9007199254740993 is beyond 2^53"),
+        (-(10**30), "beyond 2^53"),
+        ({1: 2}, "a key is a <class 'int'>, not a str"),
+        ("\ud800", "surrogates not allowed"),
+        (datetime(2026, 1, 1), "has no time zone"),
+        (object(), "builtins.object cannot be written as JSON"),
+        (1j, "builtins.complex cannot be written as JSON"),
+    ],
+)
+def test_values_that_other_languages_read_differently_are_refused(jobs, memory, value, error):
+    @jobs.job("a")
+    def a(x: object) -> None: ...
+
+    with pytest.raises(leaseq.InvalidError, match=error.replace("^", r"\^")):
+        a.enqueue(memory, value)
+    assert memory.queues() == []
+
+
+def test_deep_and_circular_values_are_refused(jobs, memory):
+    @jobs.job("a")
+    def a(x: object) -> None: ...
+
+    circle = []
+    circle.append(circle)
+    deep = 1
+    for _ in range(64):
+        deep = [deep]
+    for value in (circle, deep, {"a": circle}):
+        with pytest.raises(leaseq.InvalidError, match="nested more than 64 deep"):
+            a.enqueue(memory, value)
+    assert a.enqueue(memory, deep[0]).added
+
+
+def test_wrong_calls_are_type_errors(jobs, memory):
+    @jobs.job("a")
+    def a(job: Job, n: int) -> None: ...
+
+    for args, kwargs in (((), {}), ((1, 2), {}), ((1,), {"m": 2}), ((), {"job": 1, "n": 1})):
+        with pytest.raises(TypeError):
+            a.enqueue(memory, *args, **kwargs)
+    with pytest.raises(TypeError, match="has no name in the job"):
+
+        @jobs.job("b")
+        def b(*numbers: int) -> None: ...
+
+    with pytest.raises(TypeError, match="has no name"):
+
+        @jobs.job("c")
+        def c(n: int, /) -> None: ...
+
+
+def test_names_are_checked_and_unique(jobs):
+    jobs.job("a")(lambda: None)
+    with pytest.raises(leaseq.InvalidError, match="job a has two handlers"):
+        jobs.job("a")(lambda: None)
+    for name in ("", "x" * 129):
+        with pytest.raises(leaseq.InvalidError, match="not between 1 and 128"):
+            jobs.job(name)(lambda: None)
+
+
+def test_a_job_whose_handler_is_elsewhere_takes_any_named_arguments(jobs, memory):
+    pdf = jobs.named("pdf.render", queue="pdf")
+    ref = pdf.enqueue(memory, id=7)
+    assert ref.queue == "pdf"
+    assert data(memory, ref) == {"v": 1, "job": "pdf.render", "args": {"id": 7}}
+    with pytest.raises(TypeError, match="its arguments have names"):
+        pdf.enqueue(memory, 7)
+
+
+def test_many_jobs_are_added_together_or_not_at_all(jobs, memory):
+    @jobs.job("a")
+    def a(n: object) -> None: ...
+
+    pdf = jobs.named("pdf", queue="pdf")
+    refs = jobs.enqueue_many(memory, [a.new(0), pdf.new(id=1), *(a.new(n) for n in range(2, 1200))])
+    assert len({ref.id for ref in refs}) == 1200
+    assert data(memory, refs[1])["job"] == "pdf"
+    assert [data(memory, refs[n])["args"] for n in (0, 1199)] == [{"n": 0}, {"n": 1199}]
+    with pytest.raises(leaseq.InvalidError):
+        jobs.enqueue_many(memory, [a.new(1), pdf.new(id=1), a.new(float("nan"))])
+    assert memory.queue("mail").queue_len() == 1199
+
+
+def test_functions_around_enqueue_change_the_meta_of_jobs(jobs, memory):
+    steps = []
+
+    @jobs.around_enqueue
+    @contextmanager
+    def outer(new):
+        steps.append("outer")
+        for job in new:
+            job.meta["by"] = "outer"
+        yield
+        steps.append("added")
+
+    @jobs.around_enqueue
+    @contextmanager
+    def inner(new):
+        steps.append("inner")
+        new[0].meta["by"] += " and inner"
+        yield
+
+    @jobs.job("a")
+    def a() -> None: ...
+
+    assert data(memory, a.enqueue(memory))["meta"] == {"by": "outer and inner"}
+    assert steps == ["outer", "inner", "added"]
+
+
+def test_a_reference_says_how_a_job_has_ended(jobs, memory):
+    @jobs.job("a", retain=60)
+    def a(n: int) -> int: ...
+
+    queue = memory.queue("mail")
+
+    def ended(end):
+        ref = a.enqueue(memory, 1)
+        end(ref)
+        return ref
+
+    completed = ended(lambda ref: queue.complete(queue.lease(30), result="5"))
+    assert completed.result() == 5
+    assert a.ref(memory, completed.id).result() == 5
+    other = ended(lambda ref: queue.complete(queue.lease(30), result='"5"'))
+    with pytest.raises(TypeError, match="has another result: an int is needed, not str"):
+        other.result()
+    dead = ended(lambda ref: queue.fail(queue.lease(30), "Bad: luck", dead=True))
+    with pytest.raises(JobFailedError, match="Bad: luck"):
+        dead.result()
+    with pytest.raises(JobCancelledError):
+        ended(lambda ref: ref.cancel()).result()
+    removed = a.enqueue(memory, 1)
+    with pytest.raises(TimeoutError, match="has not ended within 0 s"):
+        removed.result(0)
+    queue.remove(removed.id)
+    with pytest.raises((JobRemovedError, JobGoneError)):
+        removed.result()
+    kept = a.using(retain=0).enqueue(memory, 1)
+    queue.complete(queue.lease(30), result="5")
+    with pytest.raises(JobGoneError):
+        kept.result()
+
+
+def test_the_same_for_asyncio(jobs, url):
+    @jobs.job("a", retain=60)
+    async def a(n: int) -> int: ...
+
+    async def main():
+        async with await leaseq.asyncio.connect(url) as client:
+            queue = client.queue("mail")
+            ref = await a.using(priority=1).aenqueue(client, n=1)
+            assert (await ref.info()).priority == 1
+            with pytest.raises(TimeoutError):
+                await ref.result(0)
+            await queue.complete(await queue.lease(30), result="5")
+            assert await ref.result() == 5
+            assert await a.aref(client, ref.id).result(5) == 5
+            refs = await jobs.aenqueue_many(client, [a.new(1), a.new(2)])
+            assert await refs[0].cancel()
+            with pytest.raises(JobCancelledError):
+                await refs[0].result()
+            assert (await refs[1].info()).state == "ready"
+
+    asyncio.run(main())
+
+
+def test_retry_rules_are_checked():
+    assert Retry(5, on=(OSError, "RateLimited"), never=ValueError).on == ("OSError", "RateLimited")
+    assert Retry(never=ValueError).never == ("ValueError",)
+    assert Retry(base=timedelta(minutes=1)).base == 60
+    for wrong in (0, 65_536):
+        with pytest.raises(leaseq.InvalidError):
+            Retry(wrong)
+    with pytest.raises(TypeError):
+        Retry(1.5)
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(leaseq.InvalidError):
+            Retry(base=wrong)
