@@ -44,6 +44,7 @@ pub(crate) struct WorkerArgs<'py> {
 impl WorkerArgs<'_> {
     pub(super) fn read(self) -> PyResult<WorkerOptions> {
         let mut options = WorkerOptions::new();
+        options.language = "python".into();
         for (name, weight) in self.queues {
             let weight = convert::number(format_args!("the weight of {name}"), &weight, 1, 1000)?;
             options.queues.push(QueueOptions::new(name).weight(weight));

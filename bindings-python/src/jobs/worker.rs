@@ -23,6 +23,8 @@ use crate::queue::{Caller, Reply};
 
 /// A call for tasks gets at most so many, so that an event loop goes on meanwhile.
 const TASKS: usize = 100;
+/// How long the end of a worker waits for the registry.
+const LEAVING: Duration = Duration::from_secs(1);
 
 #[pyclass(frozen, module = "leaseq._leaseq")]
 pub(crate) struct JobWorker(Arc<ProcessBound<Shared>>);
@@ -66,6 +68,13 @@ impl JobWorker {
     }
 }
 
+/// Waits, for a moment, until a worker that has ended is not listed any more.
+async fn left(core: &WorkerCore) {
+    if !matches!(core.exit().reason, ExitReason::Aborted | ExitReason::Failed) {
+        _ = tokio::time::timeout(LEAVING, core.left()).await;
+    }
+}
+
 /// The next tasks; none at the end of the worker.
 async fn next(shared: &Shared) -> Vec<Task> {
     let mut tasks = Vec::new();
@@ -76,6 +85,9 @@ async fn next(shared: &Shared) -> Vec<Task> {
             break;
         }
         next = shared.core.next().now_or_never();
+    }
+    if tasks.is_empty() {
+        left(&shared.core).await;
     }
     tasks
 }
@@ -134,6 +146,13 @@ impl JobWorker {
                 .runtime
                 .block_on(async { tokio::time::timeout(within, shared.core.ended()).await.is_ok() })
         }))
+    }
+
+    /// Waits on a thread, for a moment, until a worker that has ended is not listed any more.
+    fn left(&self, py: Python<'_>) -> PyResult<()> {
+        let shared = self.shared(py)?;
+        py.detach(|| shared.runtime.block_on(left(&shared.core)));
+        Ok(())
     }
 
     /// Ends in order, with this grace period in seconds.

@@ -225,3 +225,4 @@ class _Running:
             # A handler may have stopped the worker.
             if thread is not threading.current_thread():
                 thread.join()
+        self.native.left()
