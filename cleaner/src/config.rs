@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use leaseq::QueueName;
 use leaseq::options::MAX_QUEUE_NAME;
+use leaseq_report::{duration, shown};
 
 use crate::config_file::{BadConfig, File};
-use crate::duration;
 use crate::flags::{Flags, LogFormat, LogLevel};
-use crate::secrets::shown;
 
 /// The default of `listen`.
 const LISTEN: &str = "127.0.0.1:9470";

@@ -4,10 +4,10 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
+use leaseq_report::shown;
 use serde::{Deserialize, Serialize};
 
 use crate::flags::{LogFormat, LogLevel};
-use crate::secrets::shown;
 
 /// No configuration is longer, but another file, named by mistake, may be endless.
 const MAX_SIZE: u64 = 1 << 20;

@@ -4,11 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use leaseq::{DeepClean, Result};
+use leaseq_report::summary;
 use tokio::sync::watch::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::light::missing_rights;
-use crate::report::summary;
 use crate::shared::Shared;
 use crate::state::Place;
 

@@ -4,10 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
+use leaseq_report::{duration, without_secrets};
 use serde::{Deserialize, Serialize};
-
-use crate::duration;
-use crate::secrets::without_secrets;
 
 /// Keeps the queues of leaseq clean: makes due items ready, reclaims expired leases, mends damage,
 /// and reports the condition of the queues.

@@ -13,6 +13,7 @@ use axum::routing::get;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use leaseq::Backoff;
+use leaseq_report::{QueueCounts, escaped};
 use serde_json::{Map, Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -20,10 +21,8 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::config::Listen;
-use crate::escape::escaped;
 use crate::metrics;
 use crate::overview::Overview;
-use crate::report::QueueCounts;
 
 /// Further connections are closed at once, to leave descriptors for the cleaning.
 const MAX_CONNECTIONS: usize = 64;
@@ -228,6 +227,7 @@ async fn metrics(State(overview): State<Arc<Overview>>) -> Response {
 async fn queues(State(overview): State<Arc<Overview>>) -> Response {
     let snapshot = overview.snapshot().await;
     let queues: BTreeMap<&str, QueueCounts<'_>> = snapshot
+        .counted
         .counts
         .iter()
         .map(|(queue, counts)| (queue.as_str(), QueueCounts::from(counts)))
@@ -238,13 +238,15 @@ async fn queues(State(overview): State<Arc<Overview>>) -> Response {
         .filter_map(|(queue, state)| Some((queue.clone(), state.failure()?.into())))
         .collect();
     let mut body = json!({ "queues": queues });
-    for (key, why) in [("uncounted", json!(snapshot.uncounted)), ("failing", failing.into())] {
+    for (key, why) in
+        [("uncounted", json!(snapshot.counted.uncounted)), ("failing", failing.into())]
+    {
         if why.as_object().is_some_and(|queues| !queues.is_empty()) {
             body[key] = why;
         }
     }
     let mut status = StatusCode::OK;
-    if let Some(error) = &snapshot.error {
+    if let Some(error) = &snapshot.counted.error {
         body["error"] = error.as_str().into();
         status = StatusCode::SERVICE_UNAVAILABLE;
     }

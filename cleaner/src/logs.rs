@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use leaseq_report::escaped;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::config::Settings;
-use crate::escape::escaped;
 use crate::flags::{LogFormat, LogLevel};
 
 /// Lines buffered for a slow reader of the log; further lines are dropped.

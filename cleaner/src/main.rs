@@ -7,8 +7,6 @@ mod config;
 mod config_file;
 mod daemon;
 mod deep;
-mod duration;
-mod escape;
 mod flags;
 mod http;
 mod light;
@@ -17,8 +15,6 @@ mod metrics;
 mod once;
 mod overview;
 mod queues;
-mod report;
-mod secrets;
 mod shared;
 mod signals;
 mod snapshot;
@@ -27,8 +23,9 @@ mod state;
 use std::io::Write;
 use std::process::ExitCode;
 
+use leaseq_report::escaped;
+
 use crate::config::Settings;
-use crate::escape::escaped;
 use crate::flags::Flags;
 
 /// Exit status: something is wrong with a queue or its server.

@@ -3,12 +3,11 @@
 use std::io::Write;
 
 use leaseq::{Client, DeepReport, Diagnosis, Result};
+use leaseq_report::{escaped, summary};
 use serde_json::{Value, json};
 
 use crate::config::Settings;
-use crate::escape::escaped;
 use crate::flags::Mode;
-use crate::report;
 
 /// A report: lines for people, and the same as JSON.
 struct Output {
@@ -64,7 +63,7 @@ async fn clean(client: &Client, settings: &Settings) -> Result<Output> {
             light.died,
             light.removed,
             deep.items,
-            report::summary(&deep),
+            summary(&deep),
         ));
         queues.add(&name, &deep, deep.found == deep.mended);
         queues.json.push(json!({
@@ -79,11 +78,7 @@ async fn check(client: &Client, settings: &Settings) -> Result<Output> {
     for name in names(client, settings).await? {
         let checked = async { client.queue(&name)?.check().await };
         let Some(found) = queues.of_queue(&name, checked.await)? else { continue };
-        queues.lines.push(format!(
-            "queue {name}: {} items, {}",
-            found.items,
-            report::summary(&found)
-        ));
+        queues.lines.push(format!("queue {name}: {} items, {}", found.items, summary(&found)));
         queues.add(&name, &found, found.is_sound());
         queues.json.push(json!({ "queue": name, "check": found }));
     }

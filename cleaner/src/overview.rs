@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use leaseq::{Client, DeepReport, Error};
+use leaseq_report::escaped;
 
-use crate::escape::escaped;
 use crate::metrics::Metrics;
 use crate::snapshot::Snapshot;
 use crate::state::{News, Place, State};
@@ -145,8 +145,15 @@ impl Overview {
             (inner.client.clone(), inner.state.queues().clone())
         };
         let snapshot = Arc::new(match client {
-            Some(client) => Snapshot { queues, ..Snapshot::default() }.taken(&client).await,
-            None => Snapshot { error: Some("not connected".into()), ..Snapshot::default() },
+            Some(client) => {
+                let names = queues.keys().cloned().collect();
+                Snapshot { counted: leaseq_report::Snapshot::take(&client, names).await, queues }
+            }
+            None => {
+                let mut snapshot = Snapshot::default();
+                snapshot.counted.error = Some("not connected".into());
+                snapshot
+            }
         });
         *last = Some((Instant::now(), snapshot.clone()));
         snapshot
@@ -171,13 +178,13 @@ mod tests {
         assert!(tokio::time::timeout(Duration::ZERO, &mut asked_before).await.is_err());
         overview.reset();
         let (before, between) = tokio::join!(asked_before, overview.snapshot());
-        assert!(before.error.is_some() && before.queues.contains_key("old"), "{before:?}");
-        assert_eq!(between.error.as_deref(), Some("not connected"));
+        assert!(before.counted.error.is_some() && before.queues.contains_key("old"), "{before:?}");
+        assert_eq!(between.counted.error.as_deref(), Some("not connected"));
         // Nor is a snapshot reused that was taken without a client.
         overview.set_client(Client::connect("memory:").await.unwrap());
         overview.set_queues(&BTreeSet::from(["new".to_owned()]));
         let after = overview.snapshot().await;
-        assert_eq!(after.error, None);
+        assert_eq!(after.counted.error, None);
         assert_eq!(after.queues.keys().collect::<Vec<_>>(), ["new"]);
     }
 }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use super::cursor::Cursor;
 use super::history::{Ending, Releases};
 use super::state::State;
+use crate::engine::Generation;
 use crate::error::show_id;
 use crate::unix_time::from_ms;
 use crate::{Error, Result};
@@ -89,6 +90,13 @@ impl ItemInfo {
             self.last_error = NOT_LEASED.to_owned();
         }
         self
+    }
+
+    /// Whether its generation began after that one, in the same queue: `generation` is that of another item. False for
+    /// text that is no generation.
+    pub fn is_newer_than(&self, generation: &str) -> bool {
+        let count = |text: &str| Generation::read(text.as_bytes()).map(|read| read.count);
+        count(&self.generation).zip(count(generation)).is_some_and(|(own, other)| own > other)
     }
 
     /// The data read as JSON.

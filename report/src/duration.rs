@@ -8,7 +8,7 @@ const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 /// Reads a whole number and a unit: ms, s, m, h or d.
-pub(crate) fn read(text: &str) -> Result<Duration, String> {
+pub fn read(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let ms = UNITS.iter().find(|(name, _)| *name == unit.trim()).map(|(_, ms)| *ms);
@@ -20,7 +20,7 @@ pub(crate) fn read(text: &str) -> Result<Duration, String> {
 }
 
 /// The same in the largest unit that shows it exactly.
-pub(crate) fn show(duration: Duration) -> String {
+pub fn show(duration: Duration) -> String {
     let ms = duration.as_millis() as u64;
     let unit = UNITS.iter().rev().find(|(_, size)| ms > 0 && ms.is_multiple_of(*size));
     unit.map_or_else(|| format!("{ms}ms"), |(name, size)| format!("{}{name}", ms / size))

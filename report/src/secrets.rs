@@ -4,7 +4,7 @@
 const MAX_SHOWN: usize = 200;
 
 /// Removes secrets from a message about the command line, which may quote any argument or variable.
-pub(crate) fn without_secrets(mut message: String) -> String {
+pub fn without_secrets(mut message: String) -> String {
     let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
     let arguments = std::env::args_os().skip(1).map(text);
     let variables = std::env::vars_os().map(|(_, value)| text(value));
@@ -20,7 +20,7 @@ pub(crate) fn without_secrets(mut message: String) -> String {
 }
 
 /// A wrong value, for messages. It may be a URL in the wrong place.
-pub(crate) fn shown(value: &str) -> String {
+pub fn shown(value: &str) -> String {
     let may_be_url = value.contains(['@', '?', '&', '=']) || value.contains("//");
     let value = if may_be_url { leaseq::redact_url(value) } else { value.to_owned() };
     value.chars().take(MAX_SHOWN).collect()

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// The counts of a queue, with what autoscalers and dashboards read.
 #[derive(Serialize)]
-pub(crate) struct QueueCounts<'a> {
+pub struct QueueCounts<'a> {
     /// The current work, for autoscalers.
     backlog: u64,
     oldest_ready_seconds: f64,
@@ -24,7 +24,7 @@ impl<'a> From<&'a Counts> for QueueCounts<'a> {
 }
 
 /// The damage in a few words.
-pub(crate) fn summary(report: &DeepReport) -> String {
+pub fn summary(report: &DeepReport) -> String {
     if report.is_sound() {
         return "sound".into();
     }

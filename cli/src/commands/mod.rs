@@ -1,0 +1,16 @@
+//! The commands, one file for each group.
+
+pub(crate) mod add;
+pub(crate) mod bulk;
+pub(crate) mod checks;
+pub(crate) mod items;
+mod job;
+pub(crate) mod pause;
+mod preview;
+pub(crate) mod schedules;
+pub(crate) mod settings;
+pub(crate) mod show;
+pub(crate) mod status;
+pub(crate) mod transfer;
+pub(crate) mod work;
+mod work_queue;

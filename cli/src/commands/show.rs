@@ -1,0 +1,204 @@
+//! `show`: one item.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::os::unix::ffi::OsStringExt;
+
+use clap::Args;
+use leaseq::ItemInfo;
+use leaseq_report::escaped_bytes;
+
+use crate::failure::{Ended, Failure};
+use crate::global::Shared;
+use crate::item_json;
+use crate::output::Cell;
+use crate::text;
+
+/// Longest data that is shown on a terminal.
+const MAX_SHOWN: usize = 64 << 10;
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    pub(crate) queue: String,
+    /// The id of the item
+    id: OsString,
+    /// The id is written as lists show it, with \u001b, \xff and \\
+    #[arg(long)]
+    escaped: bool,
+    /// Write only the data, as it is
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
+    /// Write only the result, as it is
+    #[arg(long, conflicts_with_all = ["json", "raw"])]
+    raw_result: bool,
+}
+
+pub(crate) async fn show(shared: &Shared, args: ShowArgs) -> Ended {
+    let wrong = || Failure::usage("this is no id as lists show them");
+    let id = match args.escaped {
+        true => text::unescape(&args.id.to_string_lossy()).ok_or_else(wrong)?,
+        false => args.id.into_vec(),
+    };
+    let queue = shared.existing(&args.queue).await?;
+    let Some(info) = queue.get(&id).await? else {
+        let id = text::id(&id);
+        return Err(Failure::no(format_args!("queue {}: there is no item {id}", args.queue)));
+    };
+    let output = &shared.output;
+    if args.raw {
+        return raw(&info.data);
+    }
+    if args.raw_result {
+        let none = || Failure::no("the item has no result");
+        return raw(info.result.as_ref().ok_or_else(none)?);
+    }
+    if output.json {
+        output.document(&item_json::item(&info, true))?;
+        return Ok(0);
+    }
+    let lines = fields(&info);
+    let lines = lines.iter().map(|(name, cell)| match output.table {
+        true => format!("{name:<18}{}", cell.shown()),
+        false => format!("{name}\t{}", cell.exact()),
+    });
+    output.line(&lines.collect::<Vec<_>>().join("\n"))?;
+    if output.table {
+        for (name, bytes) in [("data", Some(&info.data)), ("result", info.result.as_ref())] {
+            if let Some(bytes) = bytes {
+                output.line(&format!("\n{name}, {} bytes:\n{}", bytes.len(), readable(bytes)))?;
+            }
+        }
+    } else {
+        output.line(&format!("data\t{}", escaped_bytes(&info.data)))?;
+        if let Some(result) = &info.result {
+            output.line(&format!("result\t{}", escaped_bytes(result)))?;
+        }
+    }
+    Ok(0)
+}
+
+fn raw(bytes: &[u8]) -> Ended {
+    let mut out = std::io::stdout().lock();
+    // On a terminal it could do anything.
+    if out.is_terminal() && readable(bytes).as_bytes() != bytes {
+        return Err(Failure::usage("the bytes could control the terminal")
+            .hint("write them into a file or a pipe, or leave out --raw"));
+    }
+    out.write_all(bytes)?;
+    out.flush()?;
+    Ok(0)
+}
+
+/// The data for people: JSON with a line for each value, text with its lines.
+fn readable(bytes: &[u8]) -> String {
+    let cut = &bytes[..bytes.len().min(MAX_SHOWN)];
+    let pretty = match serde_json::from_slice::<&serde_json::value::RawValue>(bytes) {
+        // Not through a value, which would change large numbers and lose repeated names.
+        Ok(_) if bytes.len() == cut.len() => indented(bytes),
+        _ => cut.to_vec(),
+    };
+    let lines: Vec<_> = pretty.split(|byte| *byte == b'\n').map(escaped_bytes).collect();
+    let mut text = lines.join("\n");
+    if cut.len() < bytes.len() {
+        text.push_str(&format!("\n… {} bytes more: leaseq show --raw", bytes.len() - cut.len()));
+    }
+    text
+}
+
+/// Valid JSON, with other white space.
+fn indented(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(json.len() * 2);
+    let (mut depth, mut in_text, mut escape) = (0, false, false);
+    let line = |out: &mut Vec<u8>, depth: usize| {
+        out.push(b'\n');
+        out.extend(std::iter::repeat_n(b' ', 2 * depth.min(40)));
+    };
+    let mut bytes = json.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        if in_text {
+            out.push(byte);
+            (in_text, escape) = (escape || byte != b'"', !escape && byte == b'\\');
+            continue;
+        }
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            b'"' => {
+                out.push(byte);
+                in_text = true;
+            }
+            b'{' | b'[' => {
+                out.push(byte);
+                while bytes.next_if(u8::is_ascii_whitespace).is_some() {}
+                if let Some(close) = bytes.next_if(|next| matches!(next, b'}' | b']')) {
+                    out.push(close);
+                } else {
+                    depth += 1;
+                    line(&mut out, depth);
+                }
+            }
+            b'}' | b']' => {
+                depth -= 1;
+                line(&mut out, depth);
+                out.push(byte);
+            }
+            b',' => {
+                out.push(byte);
+                line(&mut out, depth);
+            }
+            b':' => out.extend(b": "),
+            _ => out.push(byte),
+        }
+    }
+    out
+}
+
+fn fields(info: &ItemInfo) -> Vec<(&'static str, Cell)> {
+    let mut fields = vec![
+        ("id", Cell::Id(info.id.to_vec())),
+        ("state", Cell::word(info.state.as_str())),
+        ("priority", Cell::Number(info.priority.into())),
+        ("failures", Cell::Number(info.failures.into())),
+        ("expiries", Cell::Number(info.expiries.into())),
+        ("max_attempts", info.max_attempts.map_or(Cell::Empty, |most| Cell::Number(most.into()))),
+        ("last_error", Cell::text(&info.last_error)),
+        ("added_at", Cell::Time(info.added_at)),
+        ("at", Cell::time(info.at)),
+        ("ended_at", Cell::time(info.ended_at)),
+        ("expires_at", Cell::time(info.expires_at)),
+        ("retain", Cell::Duration(info.retain)),
+        ("cancel_requested", Cell::word(info.cancel_requested.to_string())),
+        ("generation", Cell::text(&info.generation)),
+    ];
+    for (name, bytes) in
+        [("unique", &info.unique), ("key", &info.key), ("progress", &info.progress)]
+    {
+        fields.extend(bytes.as_ref().map(|bytes| (name, Cell::text(bytes))));
+    }
+    if let Some(releases) = &info.releases {
+        let since = text::exact_time(releases.first_at);
+        let text = format!("{} times since {since}: {}", releases.count, releases.reason);
+        fields.push(("released", Cell::text(text)));
+    }
+    for ending in &info.endings {
+        fields.push((ending.kind.as_str(), Cell::Time(ending.at)));
+    }
+    if info.retain.is_zero() {
+        fields.retain(|(name, _)| *name != "retain");
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::readable;
+
+    #[test]
+    fn json_is_indented_and_nothing_else_is_changed() {
+        let json = br#"{"a":[1,{}, [ ] ,"x{,\"\\"],"big":123456789012345678901234567890,"a":null}"#;
+        let expected = "{\n  \"a\": [\n    1,\n    {},\n    [],\n    \"x{,\\\"\\\\\"\n  ],\n  \
+                        \"big\": 123456789012345678901234567890,\n  \"a\": null\n}";
+        assert_eq!(readable(json), expected);
+        assert_eq!(readable(b"{1"), "{1");
+        assert_eq!(readable(b"a\nb\x1b\xff"), "a\nb\\u001b\\xff");
+    }
+}

@@ -1,0 +1,118 @@
+//! Commands that change single items and queues.
+
+use leaseq::State;
+use serde_json::json;
+
+use crate::support::Bench;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn items_are_added_from_everywhere() {
+    for bench in Bench::all() {
+        let id = bench.run(&["add", "mail", "hello"]).ok().out;
+        let queue = bench.queue("mail").await;
+        assert_eq!(queue.get(id.trim_end()).await.unwrap().unwrap().data, "hello");
+        assert_eq!(
+            bench.run(&["add", "mail", "a", "--id", "one", "--priority", "9"]).ok().out,
+            "one\n"
+        );
+        let again = bench.run(&["add", "mail", "b", "--id", "one"]);
+        assert_eq!((again.status, again.out.as_str()), (1, ""));
+        assert_eq!(
+            bench.json(&["add", "mail", "b", "--id", "one"]),
+            json!({ "id": "one", "added": false })
+        );
+        assert_eq!(bench.json(&["add", "mail", "b", "--id", "one", "--replace"])["added"], true);
+        bench.run_with(&["add", "mail", "-", "--id", "bytes"], b"\x00\xff").ok();
+        assert_eq!(queue.get("bytes").await.unwrap().unwrap().data, &b"\x00\xff"[..]);
+        std::fs::write(bench.folder.path().join("letter"), "dear").unwrap();
+        bench.run(&["add", "mail", "@letter", "--id", "file", "--delay", "1h"]).ok();
+        let item = queue.get("file").await.unwrap().unwrap();
+        assert_eq!((&item.data[..], item.state), (&b"dear"[..], State::Delayed));
+        let missing = bench.run(&["add", "mail", "@nothing"]);
+        assert_eq!(missing.status, 2, "{missing:?}");
+        let before = queue.queue_len().await.unwrap();
+        let lines = bench.run_with(&["add", "mail", "--ndjson"], b"{\"n\":1}\n\n[2]\n\"three\"");
+        assert_eq!(lines.ok().out, "added 3 of 3 items\n");
+        assert_eq!(queue.queue_len().await.unwrap(), before + 3);
+        let wrong = bench.run_with(&["add", "mail", "--ndjson"], b"1\n{\n");
+        assert_eq!(wrong.status, 2);
+        assert!(wrong.err.contains("line 2 is no JSON"), "{}", wrong.err);
+        let refused = bench.run(&["add", "mail", "x", "--priority", "10", "--json"]);
+        assert_eq!((refused.status, &refused.error()["kind"]), (2, &"INVALID".into()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_is_enqueued_as_workers_read_it() {
+    for bench in Bench::all() {
+        let args =
+            ["enqueue", "mail", "mail.welcome", "{\"to\":\"ada\"}", "--id", "j", "--timeout", "5s"];
+        assert_eq!(bench.run(&args).ok().out, "j\n");
+        let item = bench.queue("mail").await.get("j").await.unwrap().unwrap();
+        let job: serde_json::Value = item.json().unwrap();
+        assert_eq!(job["args"]["to"], "ada", "{job}");
+        assert_eq!(bench.run(&["enqueue", "mail", "m", "[1]"]).status, 2);
+        assert_eq!(bench.run(&["enqueue", "mail", "m", "{"]).status, 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queues_are_paused_and_resumed() {
+    for bench in Bench::all() {
+        let (a, b) = (bench.queue("a").await, bench.queue("b").await);
+        for queue in [&a, &b] {
+            queue.add_item(leaseq::Item::new("x")).await.unwrap();
+        }
+        assert_eq!(bench.run(&["pause", "a"]).ok().out, "paused a\n");
+        assert!(a.settings().await.unwrap().paused && !b.settings().await.unwrap().paused);
+        assert!(bench.run(&["status", "--table"]).ok().out.contains("paused"));
+        bench.run(&["pause", "--all", "--for", "1h"]).ok();
+        assert!(b.settings().await.unwrap().paused_until.is_some());
+        assert_eq!(bench.json(&["resume", "--all"]), json!({ "resumed": ["a", "b"] }));
+        assert!(!a.settings().await.unwrap().paused && !b.settings().await.unwrap().paused);
+        // A mistyped name makes no queue.
+        assert_eq!(bench.run(&["pause", "c"]).status, 1);
+        assert_eq!(bench.run(&["queues"]).ok().out, "a\nb\n");
+        assert_eq!(bench.run(&["pause"]).status, 2);
+        assert_eq!(bench.run(&["pause", "a", "--all"]).status, 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_are_changed_and_shown() {
+    for bench in Bench::all() {
+        let changes = [
+            "max_attempts=5",
+            "retain=24h",
+            "max_dead=1000",
+            "max_dead_age=30d",
+            "max_retained=7",
+            "max_retained_age=7d",
+            "key_limit=2",
+            "rate=10/1s,burst=50",
+        ];
+        let shown = bench.json(&[&["settings", "q"], &changes[..]].concat());
+        assert_eq!(shown["retain_ms"], 86_400_000, "{shown}");
+        assert_eq!(shown["rate"], json!({ "count": 10, "period_ms": 1000, "burst": 50 }));
+        let lines = bench.run(&["settings", "q"]).ok().out.replace('\t', "=");
+        for change in changes {
+            let change = change.replace("24h", "1d");
+            assert!(lines.lines().any(|line| line == change), "{change}: {lines}");
+        }
+        let shown = bench.json(&["settings", "q", "rate=none", "retain=none", "key_limit=none"]);
+        assert_eq!((&shown["rate"], &shown["key_limit"]), (&json!(null), &1.into()));
+        for wrong in [
+            "rate=10",
+            "retain=soon",
+            "colour=red",
+            "max_attempts",
+            "max_attempts=-1",
+            "key_limit=0",
+        ] {
+            assert_eq!(bench.run(&["settings", "q", wrong]).status, 2, "{wrong}");
+        }
+        let old = bench.run(&["settings", "q", "max_dead=1", "--if-revision", "7"]);
+        assert_eq!(old.status, 1);
+        assert_eq!(bench.json(&["settings", "q"])["max_dead"], 1000);
+    }
+}

@@ -1,0 +1,16 @@
+//! Tests the program with real servers, on every engine.
+
+// A failed step must stop the test and say where.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bulk;
+mod changing;
+mod contexts;
+mod hostile;
+mod outages;
+mod pages;
+mod reading;
+mod rights;
+mod support;
+mod transfer;
+mod work;
