@@ -116,11 +116,9 @@ impl Output {
         };
         table.set_header(headings.iter().map(|text| style(text, "1")).collect::<Vec<_>>());
         for row in rows {
-            let cells = row.iter().map(|cell| {
-                match cell {
-                    Cell::Word(word, true) => style(word, "31"),
-                    _ => cell.shown(),
-                }
+            let cells = row.iter().map(|cell| match cell {
+                Cell::Word(word, true) => style(word, "31"),
+                _ => cell.shown(),
             });
             let mut row = comfy_table::Row::from(cells.collect::<Vec<_>>());
             row.max_height(1);
