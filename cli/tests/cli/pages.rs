@@ -24,7 +24,7 @@ fn commands() -> Vec<(String, String)> {
 fn is_like(line: &str, pattern: &str) -> bool {
     let mut parts = pattern.split("[..]");
     let Some(mut rest) = line.strip_prefix(parts.next().unwrap()) else { return false };
-    let mut ends = !pattern.contains("[..]");
+    let mut ends = false;
     for part in parts {
         let Some(at) = rest.find(part) else { return false };
         rest = &rest[at + part.len()..];
