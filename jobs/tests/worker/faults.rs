@@ -49,7 +49,13 @@ async fn complete_all(core: &WorkerCore, seen: &Seen) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_worker_is_quiet() {
-    idle_with(1).await;
+    let mut cases = tokio::task::JoinSet::new();
+    for queues in [1, 3] {
+        cases.spawn(idle_with(queues));
+    }
+    while let Some(case) = cases.join_next().await {
+        case.unwrap();
+    }
 }
 
 async fn idle_with(queues: usize) {

@@ -6,7 +6,7 @@ use std::task::Poll;
 use super::linger::{linger, start_send};
 use super::op::{BatchOf, Next, Op};
 use super::request_lane::RequestLane;
-use super::state::State;
+use super::state::{State, WaitingQueue};
 use crate::dispatch::order::SendPermit;
 
 pub(super) struct PollLoop<O: Op> {
@@ -33,6 +33,7 @@ impl<O: Op> PollLoop<O> {
         let state = self.state.clone();
         let min_batch = state.min_batch();
         let mut rested = false;
+        let mut waiting = None;
         loop {
             let send_lock = state.send_lock.lock().await;
             linger(|| state.pending().to_linger_for(min_batch)).await;
@@ -58,11 +59,15 @@ impl<O: Op> PollLoop<O> {
             drop(unanswered);
             let next = self.requests.finish(reply).await;
             rested = matches!(next, Next::Rest(_));
-            let Next::Rest(time) = next else { continue };
+            let Next::Rest(time) = next else {
+                waiting = None;
+                continue;
+            };
             if self.leave_to_another() {
                 // What the other loop knows may be older.
                 return state.news.notify_one();
             }
+            waiting.get_or_insert_with(|| WaitingQueue::new(&state.queue.context));
             state.rest(time).await;
         }
     }

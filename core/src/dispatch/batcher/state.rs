@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 
 use super::deadline::sleep_until;
 use super::op::{CallOf, Op, PendingOf};
+use crate::dispatch::context::Context;
 use crate::dispatch::order::SendPermit;
 use crate::dispatch::queue_context::QueueContext;
 use crate::lock::lock;
@@ -81,13 +82,28 @@ impl<O: Op> State<O> {
     /// the end of the time.
     pub(super) async fn rest(&self, time: Duration) {
         let context = &self.queue.context;
-        context.waiting_queues.fetch_add(1, Ordering::Relaxed);
         tokio::select! {
             () = context.engine.wait(&self.queue.queue) => {}
             () = tokio::time::sleep(time) => {}
             () = self.news.notified() => {}
             () = context.closed.cancelled() => {}
         }
-        context.waiting_queues.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Counts a queue among those that wait, until it is dropped. It does not end with each poll: queues that began to wait
+/// together poll together, and each would take itself for the only one.
+pub(super) struct WaitingQueue(Arc<Context>);
+
+impl WaitingQueue {
+    pub(super) fn new(context: &Arc<Context>) -> Self {
+        context.waiting_queues.fetch_add(1, Ordering::Relaxed);
+        WaitingQueue(context.clone())
+    }
+}
+
+impl Drop for WaitingQueue {
+    fn drop(&mut self) {
+        self.0.waiting_queues.fetch_sub(1, Ordering::Relaxed);
     }
 }
