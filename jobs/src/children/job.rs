@@ -3,13 +3,15 @@
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process_group};
+use bytes::Bytes;
+use rustix::process::{Pid, getpgid, getpgrp};
 use tokio::time::{MissedTickBehavior, interval, sleep_until, timeout};
 
-use super::child::{CLOSED, Child, LISTENING};
-use super::memory;
+use super::child::Child;
+use super::connection::{READING, Trouble};
 use super::message::{About, FromChild, ToChild};
 use super::options::Children;
+use super::system;
 use crate::{Finish, JobError, Reason, Task};
 
 /// How long a handler may go on when another worker may have its job.
@@ -18,8 +20,15 @@ const AFTER_LOSS: Duration = Duration::from_secs(3);
 const MEMORY_EVERY: Duration = Duration::from_millis(100);
 /// What a child has said before its end is there at once, unless another process keeps the connection open.
 const AFTER_END: Duration = Duration::from_millis(200);
-/// How long a child may take to notice that the process that it has forked is dead.
-const DYING: Duration = Duration::from_millis(500);
+
+/// How a job in a child has ended.
+pub(crate) struct Ran {
+    pub(crate) finish: Finish,
+    /// Whether the child lives.
+    pub(crate) is_alive: bool,
+    /// Whether a handler has seen the job: if not, the child was perhaps about to end anyway.
+    pub(crate) was_started: bool,
+}
 
 /// Why the wait for an answer ends.
 enum End {
@@ -39,138 +48,126 @@ struct Job<'a> {
     number: u64,
     task: &'a Task,
     options: &'a Children,
-    /// Of a child that forks: the process that runs the handler.
-    fork: Option<Pid>,
     is_started: bool,
     kill_at: Option<Instant>,
-}
-
-/// How a job in a child has ended.
-pub(crate) struct Ran {
-    pub(crate) finish: Finish,
-    /// Whether the child lives.
-    pub(crate) is_alive: bool,
-    /// The child has ended without a word about the job: perhaps it was about to end anyway.
-    pub(crate) never_started: bool,
 }
 
 impl Child {
     /// Runs a task.
     pub(crate) async fn run(&mut self, task: &Task, options: &Children) -> Ran {
         self.jobs += 1;
+        self.process.begin_job();
         let number = self.jobs;
-        let mut job = Job { number, task, options, fork: None, is_started: false, kill_at: None };
+        let mut job = Job { number, task, options, is_started: false, kill_at: None };
         let end = match ToChild::run(number, task) {
             Ok(frame) => tokio::select! {
-                biased;
                 end = job.follow(self, frame) => end,
                 () = task.killed() => End::Killed,
             },
             Err(error) => End::Answered(Finish::InvalidArgs(error.to_string())),
         };
-        let ran = |finish, is_alive| Ran { finish, is_alive, never_started: false };
-        let finish = match end {
-            End::Answered(finish) => return ran(finish, true),
-            End::Gone => {
-                let (finish, answered) = self.after_its_end(&mut job).await;
-                let never_started = !answered && !job.is_started;
-                return Ran { finish, is_alive: false, never_started };
-            }
-            End::Killed => Finish::Cancelled,
-            End::OverLimit(bytes) => Finish::Failed(out_of_memory(bytes, options)),
-            End::NotStarted => Finish::Failed(JobError::new(
-                "ChildHung",
-                format!("the child did not start the job within {LISTENING:?}"),
-            )),
-            End::Confused(reason) => Finish::Failed(JobError::new("ChildConfused", reason)),
-        };
+        if let End::Answered(finish) = end {
+            return Ran { finish, is_alive: true, was_started: true };
+        }
         // First the process, then the report: another worker may start the job at once.
-        self.end(job.fork).await;
-        ran(finish, false)
+        match end {
+            End::Gone => self.end_after_closing().await,
+            _ => self.end().await,
+        }
+        // An answer counts, whatever happens to the child afterwards.
+        let answer = match end {
+            End::Confused(_) => None,
+            _ => self.last_words(&mut job).await,
+        };
+        let finish = match (answer, end) {
+            (Some(finish), _) => finish,
+            (None, End::OverLimit(bytes)) => Finish::Failed(out_of_memory(bytes, options)),
+            (None, End::NotStarted) => Finish::Failed(JobError::new(
+                "ChildHung",
+                format!("the child did not start the job within {READING:?}"),
+            )),
+            (None, End::Confused(reason)) => Finish::Failed(JobError::new("ChildConfused", reason)),
+            (None, End::Gone) => Finish::Failed(self.process.obituary().await.error()),
+            (None, End::Killed | End::Answered(_)) => Finish::Cancelled,
+        };
+        Ran { finish, is_alive: false, was_started: job.is_started }
     }
 
-    /// It has ended by itself, perhaps after its answer. Returns whether that was heard.
-    async fn after_its_end(&mut self, job: &mut Job<'_>) -> (Finish, bool) {
-        let answer = async {
+    /// What a dead child has said last: its answer, if there is one.
+    async fn last_words(&mut self, job: &mut Job<'_>) -> Option<Finish> {
+        let words = async {
             while let Ok(message) = self.connection.read().await {
-                match message {
-                    FromChild::Job(number, About::Ended(finish)) if number == job.number => {
-                        return Some(finish);
-                    }
-                    FromChild::Job(..) => job.is_started = true,
+                let FromChild::Job(number, about) = message else { continue };
+                job.is_started = true;
+                match about {
+                    About::Ended(finish) if number == job.number => return Some(finish),
+                    // It has ended with the child, or because of that; what it has started may live.
+                    About::Started(Some(pid)) => self.fork = forked(pid).unwrap_or_default(),
                     _ => {}
                 }
             }
             None
         };
-        let answer = timeout(AFTER_END, answer).await.ok().flatten();
-        self.settle_down().await;
-        self.end(job.fork).await;
-        match answer {
-            Some(finish) => (finish, true),
-            None => (Finish::Failed(self.process.obituary().await.error()), false),
+        let answer = timeout(AFTER_END, words).await.ok().flatten();
+        if self.fork.is_some() {
+            self.end().await;
         }
-    }
-
-    /// Kills the child, and the process that it has forked for a job.
-    async fn end(&self, fork: Option<Pid>) {
-        if let Some(fork) = fork {
-            _ = kill_process_group(fork, Signal::KILL);
-            // The child ends when that process has: until then it may still run.
-            _ = timeout(DYING, self.process.exited()).await;
-        }
-        self.process.end().await;
+        answer
     }
 }
 
 impl<'a> Job<'a> {
     /// Starts the job, and follows it to its end.
-    async fn follow(&mut self, child: &mut Child, run: bytes::Bytes) -> End {
-        if let Err(reason) = child.connection.write(run).await {
-            return if reason == CLOSED { End::Gone } else { End::NotStarted };
+    async fn follow(&mut self, child: &mut Child, run: Bytes) -> End {
+        match child.connection.write(run).await {
+            Ok(()) => {}
+            Err(Trouble::Closed) => return End::Gone,
+            Err(Trouble::Confused(_)) => return End::NotStarted,
         }
-        let start_by = Instant::now() + LISTENING;
+        let start_by = Instant::now() + READING;
         let mut memory = interval(MEMORY_EVERY);
         memory.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut is_told = false;
+        let (mut is_told, mut is_lost) = (false, false);
         let mut progress = Progress::default();
         loop {
-            let Child { process, connection, .. } = child;
-            let wake = match self.is_started {
-                true => self.kill_at,
-                false => Some(start_by),
-            };
+            let Child { process, connection, fork, .. } = child;
+            // In no order: a child that never stops speaking is not the only one that is heard.
             tokio::select! {
-                biased;
                 message = connection.read() => match message {
                     Ok(FromChild::Job(number, about)) if number == self.number => {
-                        match self.hear(about, &mut progress) {
+                        match self.hear(about, fork, &mut progress) {
                             Ok(None) => {}
                             Ok(Some(finish)) => return End::Answered(finish),
                             Err(reason) => return End::Confused(reason),
                         }
                     }
                     Ok(_) => return End::Confused("the child speaks of another job".to_owned()),
-                    Err(reason) if reason == CLOSED => return End::Gone,
-                    Err(reason) => return End::Confused(reason),
+                    Err(Trouble::Closed) => return End::Gone,
+                    Err(Trouble::Confused(reason)) => return End::Confused(reason),
                 },
                 _ = process.exited() => return End::Gone,
                 reason = self.task.cancelled(), if !is_told => {
                     is_told = true;
-                    self.kill_at = self.kill_after(reason);
+                    // After timeouts and at its end, the worker kills.
+                    if reason == Reason::User {
+                        self.kill_within(self.task.kill_after());
+                    }
                     if let Ok(frame) = ToChild::cancel(self.number, reason)
                         && connection.write(frame).await.is_err()
                     {
                         return End::Gone;
                     }
                 }
+                () = self.task.lost(), if !is_lost => {
+                    is_lost = true;
+                    self.kill_within(AFTER_LOSS);
+                }
                 () = progress.stored(self.task) => {}
-                () = at(wake) => return match self.is_started {
-                    true => End::Killed,
-                    false => End::NotStarted,
-                },
+                () = at(self.kill_at) => return End::Killed,
+                () = sleep_until(start_by.into()), if !self.is_started => return End::NotStarted,
                 _ = memory.tick(), if self.options.memory_limit.is_some() => {
-                    let bytes = self.fork.or_else(|| process.pid()).and_then(memory::resident).unwrap_or(0);
+                    let bytes = fork.or_else(|| process.pid()).and_then(system::resident);
+                    let bytes = bytes.unwrap_or_default();
                     if self.options.memory_limit.is_some_and(|limit| bytes > limit) {
                         return End::OverLimit(bytes);
                     }
@@ -183,12 +180,16 @@ impl<'a> Job<'a> {
     fn hear(
         &mut self,
         about: About,
+        fork: &mut Option<Pid>,
         progress: &mut Progress<'_>,
     ) -> Result<Option<Finish>, String> {
         match about {
-            About::Started(fork) => {
+            About::Started(_) if self.is_started => {
+                return Err("the child has started the job twice".to_owned());
+            }
+            About::Started(pid) => {
                 self.is_started = true;
-                self.fork = fork.map(forked).transpose()?;
+                *fork = pid.map(forked).transpose()?.flatten();
             }
             About::Progress(text) => progress.next = Some(text),
             // Too late, or for too long: the handler goes on with the time that it has.
@@ -198,13 +199,9 @@ impl<'a> Job<'a> {
         Ok(None)
     }
 
-    /// The worker itself kills after timeouts and at its end.
-    fn kill_after(&self, reason: Reason) -> Option<Instant> {
-        match reason {
-            Reason::Timeout | Reason::Shutdown => None,
-            Reason::User => Some(Instant::now() + self.task.kill_after()),
-            Reason::Lost => Some(Instant::now() + AFTER_LOSS),
-        }
+    fn kill_within(&mut self, time: Duration) {
+        let at = Instant::now() + time;
+        self.kill_at = Some(self.kill_at.map_or(at, |before| before.min(at)));
     }
 }
 
@@ -230,16 +227,17 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// The process group that a child has made for a job.
-fn forked(pid: i32) -> Result<Pid, String> {
+/// The process group that a child has made for a job; `None`: it has ended.
+fn forked(pid: i32) -> Result<Option<Pid>, String> {
     // Of 0 and less, and of this process's own group, a mistake would be fatal.
-    let pid = Some(pid).filter(|pid| *pid > 1).and_then(Pid::from_raw);
-    let of_its_own = |pid: &Pid| match getpgid(Some(*pid)) {
-        Ok(group) => group == *pid && group != getpgrp(),
-        // It may have ended.
-        Err(_) => false,
+    let Some(pid) = Some(pid).filter(|pid| *pid > 1).and_then(Pid::from_raw) else {
+        return Err(format!("the child names process {pid}"));
     };
-    pid.filter(of_its_own).ok_or_else(|| "the child names a process that is no group".to_owned())
+    match getpgid(Some(pid)) {
+        Ok(group) if group == pid && group != getpgrp() => Ok(Some(pid)),
+        Ok(_) => Err(format!("the child names process {pid:?}, which is no group")),
+        Err(_) => Ok(None),
+    }
 }
 
 fn out_of_memory(bytes: u64, options: &Children) -> JobError {

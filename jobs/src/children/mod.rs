@@ -5,21 +5,23 @@
 //! |---|---|
 //! | `options` | what a worker is told about its children |
 //! | `message` | what is said, as JSON |
+//! | `connection` | the socket between a worker and a child |
 //! | `process` | a process of the system: its group, its standard error, its end |
 //! | `obituary` | why a process has ended, for the error of its job |
 //! | `child` | a child that speaks the protocol: from its start to its end |
 //! | `job` | one job in a child |
-//! | `memory` | what a process uses |
+//! | `system` | what Linux tells about processes |
 //! | `pool` | starts children, and waits after failures |
 
 mod child;
+mod connection;
 mod job;
-mod memory;
 mod message;
 mod obituary;
 mod options;
 mod pool;
 mod process;
+mod system;
 
 pub(crate) use self::child::Child;
 pub use self::options::Children;

@@ -1,5 +1,6 @@
 //! Starts children, and waits after failures.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 use tracing::{error, warn};
 
-use super::child::{Child, Jobs};
+use super::child::{Broken, Child, Jobs};
 use super::options::Children;
 
 /// The wait after the first failure; it doubles with each, up to the longest.
@@ -21,6 +22,8 @@ pub(crate) struct Pool {
     /// How many may start at the same time.
     starts: Semaphore,
     failures: Mutex<Failures>,
+    /// The names of the jobs that the first child has handlers for.
+    jobs: BTreeSet<String>,
 }
 
 #[derive(Default)]
@@ -43,7 +46,8 @@ impl Pool {
         })?;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let starts = Semaphore::new(processors);
-        Ok((Pool { options, starts, failures: Mutex::default() }, child, jobs))
+        let names = jobs.keys().cloned().collect();
+        Ok((Pool { options, starts, failures: Mutex::default(), jobs: names }, child, jobs))
     }
 
     /// Starts a child, and tries again until it succeeds.
@@ -56,16 +60,21 @@ impl Pool {
                 sleep_until(at).await;
             }
             match Child::start(&self.options).await {
-                Ok((child, _)) => return child,
+                Ok((child, jobs)) if jobs.keys().eq(&self.jobs) => return child,
+                // The core knows the timeouts and retries of the first one's.
+                Ok(_) => self.failed("it has other jobs than the first one: start the worker anew"),
                 Err(reason) => self.failed(&reason),
             }
         }
     }
 
-    /// A child has ended that was not asked to. One that has run no job was no success.
-    pub(crate) fn lost(&self, child: &Child, reason: &str) {
-        match child.jobs {
-            0 => self.failed(reason),
+    /// A child that had no job is of no more use.
+    pub(crate) async fn lost(&self, child: Child, broken: Broken) {
+        let jobs = child.jobs;
+        let reason = child.bury_broken(broken).await;
+        match jobs {
+            // That it has started means little.
+            0 => self.failed(&reason),
             _ => warn!(program = self.options.program(), reason, "a child has ended"),
         }
     }
@@ -75,7 +84,8 @@ impl Pool {
         *self.failures() = Failures::default();
     }
 
-    fn failed(&self, reason: &str) {
+    /// A child was started in vain.
+    pub(crate) fn failed(&self, reason: &str) {
         let mut failures = self.failures();
         let wait = FIRST_WAIT.saturating_mul(1 << failures.in_a_row.min(16)).min(LONGEST_WAIT);
         failures.in_a_row = failures.in_a_row.saturating_add(1);

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::memory;
 use super::obituary::Obituary;
+use super::system;
 
 /// The variable in the environment of a child that has the process id of its worker.
 const WORKER_VARIABLE: &str = "LEASEQ_WORKER_PID";
@@ -25,21 +26,44 @@ const LAST_WORDS: usize = 2048;
 /// How long the end of the standard error is awaited: a process outside of the group may keep it open.
 const LISTENING: Duration = Duration::from_millis(200);
 
+/// How often it is looked whether a process is dead whose parent is another one.
+const LOOK: Duration = Duration::from_millis(2);
+/// How long the system may take to end such a process.
+const DYING: Duration = Duration::from_secs(1);
+
+/// A process and its group, which is killed when this is dropped.
+struct Group(Alive);
+
 /// The process id, as long as it cannot belong to another process.
 type Alive = Arc<Mutex<Option<Pid>>>;
 
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Group {
+    fn kill(&self) {
+        if let Some(group) = *lock(&self.0) {
+            kill_group(group);
+        }
+    }
+}
+
 /// A running process. It is killed when this is dropped.
 pub(super) struct Process {
-    alive: Alive,
+    group: Group,
     exited: watch::Receiver<Option<ExitStatus>>,
     last_words: Arc<Mutex<VecDeque<u8>>>,
     listening: JoinHandle<()>,
+    /// See [`Process::begin_job`].
     oom_kills: Option<u64>,
+    was_killed: AtomicBool,
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.kill();
         self.listening.abort();
     }
 }
@@ -52,35 +76,32 @@ impl Process {
             .stdin(Stdio::from(socket))
             .stderr(Stdio::piped())
             .env(WORKER_VARIABLE, std::process::id().to_string());
-        let oom_kills = memory::oom_kills();
-        let alive = Alive::default();
+        // If this future is dropped, the process is killed.
+        let group = Group(Alive::default());
+        let alive = group.0.clone();
         let (exit, exited) = watch::channel(None);
         let (answer, started) = oneshot::channel();
         let thread = std::thread::Builder::new().name("leaseq-child".to_owned());
-        thread.spawn({
-            let alive = alive.clone();
-            move || live(command, &alive, answer, &exit)
-        })?;
+        thread.spawn(move || live(command, &alive, answer, &exit))?;
         let stderr = started.await.map_err(io::Error::other)??;
         let last_words = Arc::default();
         let listening = tokio::spawn(listen(stderr, Arc::clone(&last_words)));
-        Ok(Process { alive, exited, last_words, listening, oom_kills })
+        let was_killed = AtomicBool::new(false);
+        let oom_kills = system::oom_kills();
+        Ok(Process { group, exited, last_words, listening, oom_kills, was_killed })
     }
 
-    /// Kills its group.
-    pub(super) fn kill(&self) {
-        if let Some(group) = *lock(&self.alive) {
-            // It may have ended by itself.
-            _ = kill_process_group(group, Signal::KILL);
-        }
+    /// From now on it is looked whether the system kills for want of memory.
+    pub(super) fn begin_job(&mut self) {
+        self.oom_kills = system::oom_kills();
     }
 
     /// Its process id, as long as it lives.
     pub(super) fn pid(&self) -> Option<Pid> {
-        *lock(&self.alive)
+        *lock(&self.group.0)
     }
 
-    /// Returns when it has ended, and with it its group.
+    /// Returns when it has ended. Its group has been killed then.
     pub(super) async fn exited(&self) -> ExitStatus {
         let mut exited = self.exited.clone();
         match exited.wait_for(Option::is_some).await {
@@ -92,20 +113,42 @@ impl Process {
 
     /// Kills it, and returns when it has ended.
     pub(super) async fn end(&self) {
-        self.kill();
+        if self.pid().is_some() {
+            self.was_killed.store(true, Ordering::Relaxed);
+            self.group.kill();
+        }
         self.exited().await;
     }
 
     /// How it has ended.
     pub(super) async fn obituary(&mut self) -> Obituary {
         let status = self.exited().await;
-        let oom_killed = memory::oom_kills() > self.oom_kills;
+        let oom_killed = match (self.oom_kills, system::oom_kills()) {
+            (Some(before), Some(now)) => now > before && !self.was_killed.load(Ordering::Relaxed),
+            _ => false,
+        };
         // Its last lines may still be in the pipe.
         _ = tokio::time::timeout(LISTENING, &mut self.listening).await;
         let words: Vec<u8> = lock(&self.last_words).iter().copied().collect();
         let last_words = String::from_utf8_lossy(&words).trim().to_owned();
         Obituary { status, oom_killed, last_words }
     }
+}
+
+/// Kills a process group.
+pub(super) fn kill_group(group: Pid) {
+    // It may have ended by itself.
+    _ = kill_process_group(group, Signal::KILL);
+}
+
+/// Waits until a process is dead that was killed and has another parent.
+pub(super) async fn until_dead(pid: Pid) {
+    let dying = async {
+        while system::is_alive(pid) {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    _ = tokio::time::timeout(DYING, dying).await;
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -133,14 +176,14 @@ fn live(
     *lock(alive) = Some(pid);
     let stderr = child.stderr.take().ok_or_else(|| io::Error::other("no standard error"));
     if started.send(stderr).is_err() {
-        _ = kill_process_group(pid, Signal::KILL);
+        kill_group(pid);
     }
     // Until it is reaped, its number stays its own.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
     // What it has started ends with it.
     let mut alive = lock(alive);
-    _ = kill_process_group(pid, Signal::KILL);
+    kill_group(pid);
     *alive = None;
     drop(alive);
     exit.send_replace(Some(child.wait().unwrap_or_default()));

@@ -1,25 +1,46 @@
 //! Running jobs in child processes: a child for each slot.
 
 use std::future::pending;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
+use tracing::error;
 
 use super::context::Context;
 use super::face::Face;
 use crate::children::{Child, Pool};
 use crate::{Finish, JobStart, WorkerCore};
 
-/// Runs jobs in so many slots until the worker has ended. The core has one open, for the first child.
+/// How long the children may take to end after the worker.
+const ENDING: Duration = Duration::from_millis(1500);
+
+/// Runs jobs in so many slots until the worker has ended. The core has none open.
 pub(super) async fn serve(slot: Slot, slots: usize, first: Child) {
+    let core = slot.core.clone();
     let mut first = Some(first);
     let mut serving = JoinSet::new();
     for _ in 0..slots {
         serving.spawn(slot.clone().serve(first.take()));
     }
-    serving.join_all().await;
+    let late = async {
+        core.ended().await;
+        tokio::time::sleep(ENDING).await;
+    };
+    tokio::pin!(late);
+    loop {
+        tokio::select! {
+            ended = serving.join_next() => match ended {
+                Some(Ok(())) => {}
+                Some(Err(failure)) => error!(%failure, "a slot has failed"),
+                None => return,
+            },
+            // They are killed.
+            () = &mut late => return,
+        }
+    }
 }
 
 /// A slot, which has a child most of the time.
@@ -32,8 +53,24 @@ pub(super) struct Slot {
     pub(super) handlers: TaskTracker,
 }
 
-/// A job for which there is no child yet, because the one that got it has ended before it began.
-type Waiting = Option<Context>;
+/// The core may lease for this slot as long as this exists.
+struct Open(Arc<WorkerCore>);
+
+impl Open {
+    fn new(core: &Arc<WorkerCore>) -> Open {
+        core.open_slot();
+        Open(core.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.close_slot();
+    }
+}
+
+/// A job whose child has ended before a handler saw it, and which waits for the next one.
+type Waiting = Option<(Context, Open)>;
 
 impl Slot {
     async fn serve(self, first: Option<Child>) {
@@ -41,82 +78,100 @@ impl Slot {
         let mut waiting = None;
         loop {
             let child = match next.take() {
-                Some(child) => child,
-                None => {
-                    let Some(child) = self.start_child(&mut waiting).await else { return };
-                    self.core.open_slot();
-                    child
-                }
+                Some(child) => Some(child),
+                None => self.start_child(&mut waiting).await,
             };
-            let Some(child) = self.use_up(child, &mut waiting).await else { return };
-            child.stop().await;
-        }
-    }
-
-    /// `None`: the worker has ended.
-    async fn start_child(&self, waiting: &mut Waiting) -> Option<Child> {
-        loop {
-            let killed = async {
-                match waiting {
-                    Some(context) => context.task().killed().await,
-                    None => pending().await,
-                }
-            };
-            tokio::select! {
-                biased;
-                () = self.core.ended() => return None,
-                () = killed => {
-                    if let Some(context) = waiting.take() {
-                        self.end(context, Finish::Cancelled, Instant::now());
-                    }
-                }
-                child = self.pool.start() => return Some(child),
+            let Some(child) = child else { return };
+            if self.use_up(child, &mut waiting).await.is_break() {
+                return;
             }
         }
     }
 
-    /// Runs jobs in a child until it has to be replaced. `None`: the worker has ended.
-    async fn use_up(&self, mut child: Child, waiting: &mut Waiting) -> Option<Child> {
+    /// `None`: the worker ends.
+    async fn start_child(&self, waiting: &mut Waiting) -> Option<Child> {
         loop {
-            let is_second = waiting.is_some();
-            let context = match waiting.take() {
+            let cancelled = async {
+                match waiting {
+                    Some((context, _)) => context.task().cancelled().await,
+                    None => pending().await,
+                }
+            };
+            let child = tokio::select! {
+                biased;
+                () = self.core.draining() => None,
+                _ = cancelled => None,
+                child = self.pool.start() => Some(child),
+            };
+            if child.is_some() {
+                return child;
+            }
+            match waiting.take() {
+                // No handler has seen it.
+                Some((context, _)) => {
+                    self.end(context, Finish::Snooze(Duration::ZERO), Instant::now());
+                }
+                None => return None,
+            }
+        }
+    }
+
+    /// Runs jobs in a child until it is to be replaced, or until the worker has ended.
+    async fn use_up(&self, mut child: Child, waiting: &mut Waiting) -> ControlFlow<()> {
+        let (mut again, open) = match waiting.take() {
+            Some((context, open)) => (Some(context), open),
+            None => (None, Open::new(&self.core)),
+        };
+        let mut open = Some(open);
+        loop {
+            let is_second = again.is_some();
+            let context = match again.take() {
                 Some(context) => context,
                 None => tokio::select! {
                     biased;
+                    broken = child.broken() => {
+                        drop(open);
+                        self.pool.lost(child, broken).await;
+                        return ControlFlow::Continue(());
+                    }
                     start = self.core.next() => match start {
                         JobStart::Start(task) => self.face.start(task),
                         JobStart::Drained => {
                             child.stop().await;
-                            return None;
+                            return ControlFlow::Break(());
                         }
                     },
-                    reason = child.broken() => {
-                        self.core.close_slot();
-                        self.pool.lost(&child, &reason);
-                        return Some(child);
-                    }
                 },
             };
             let begun = Instant::now();
             let ran = child.run(context.task(), &self.pool.options).await;
+            if ran.was_started && child.jobs == 1 {
+                self.pool.succeeded();
+            }
+            if !ran.was_started && !ran.is_alive {
+                self.pool.failed("it has ended before a handler saw its job");
+                if let Some(open) = open.take_if(|_| !is_second) {
+                    *waiting = Some((context, open));
+                    return ControlFlow::Continue(());
+                }
+            }
             let is_last = !ran.is_alive || child.is_used_up(&self.pool.options);
             if is_last {
                 // Before the report, which makes room for the next job.
-                self.core.close_slot();
-            }
-            if ran.never_started && !is_second {
-                *waiting = Some(context);
-                return Some(child);
+                open = None;
             }
             self.end(context, ran.finish, begun);
-            self.pool.succeeded();
-            if is_last {
-                return Some(child);
+            if !ran.is_alive {
+                return ControlFlow::Continue(());
             }
-            if let Err(reason) = child.ready().await {
-                self.core.close_slot();
-                self.pool.lost(&child, &reason);
-                return Some(child);
+            if let Err(broken) = child.ready().await {
+                drop(open);
+                self.pool.lost(child, broken).await;
+                return ControlFlow::Continue(());
+            }
+            if is_last {
+                child.stop().await;
+                return ControlFlow::Continue(());
             }
         }
     }

@@ -118,8 +118,8 @@ impl Worker {
         let face = self.face.clone();
         let (slots, owns_process) = (options.slots, options.owns_process);
         let handlers = TaskTracker::new();
-        // Of the children, only the first is there.
-        let capacity = if children.is_some() { 1 } else { slots };
+        // Children open their slots.
+        let capacity = if children.is_some() { 0 } else { slots };
         let running = Running(Arc::new(WorkerCore::start_with(&self.client, options, capacity)?));
         let core = &running.0;
         info!(slots, "the worker starts");

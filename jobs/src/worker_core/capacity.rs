@@ -17,7 +17,7 @@ impl Shared {
     pub(super) fn close_slot(self: &Arc<Self>) {
         let mut state = self.lock();
         state.capacity = state.capacity.saturating_sub(1);
-        if state.tasks.len() > state.capacity
+        if state.occupied() > state.capacity + state.completing
             && let Some(running) = state.ready.pop_back()
         {
             running.claim();

@@ -149,6 +149,11 @@ impl WorkerCore {
         self.shared.close_slot();
     }
 
+    /// Returns when nothing more is started.
+    pub(crate) async fn draining(&self) {
+        self.shared.until_phase(Phase::Draining).await;
+    }
+
     /// Waits until the worker has ended, as [`next`](WorkerCore::next) does, and takes no task.
     pub async fn ended(&self) {
         self.shared.until_phase(Phase::Stopped).await;

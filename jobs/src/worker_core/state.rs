@@ -143,10 +143,14 @@ impl State {
         self.throttled || self.quiet
     }
 
+    /// How many slots run a task, wait to start one, or cool down.
+    pub(super) fn occupied(&self) -> usize {
+        self.tasks.len() + self.cooling.len()
+    }
+
     /// Whether one more task may be started.
     pub(super) fn has_room(&self, options: &WorkerOptions) -> bool {
-        let occupied = self.tasks.len() + self.cooling.len();
-        occupied < self.capacity + self.completing
+        self.occupied() < self.capacity + self.completing
             && !self.is_spent(options)
             && !self.is_held()
             && self.next_start.is_none_or(|at| at <= Instant::now())
@@ -246,8 +250,7 @@ impl Shared {
         }
         // A slot that is to cool down is not freed.
         let settling = if self.options.cooldown.is_zero() { settling } else { 0 };
-        let occupied = state.tasks.len() + state.cooling.len();
-        let free = (state.capacity + settling).saturating_sub(occupied);
+        let free = (state.capacity + settling).saturating_sub(state.occupied());
         let free = match (self.options.stagger.is_zero(), state.next_start) {
             (true, _) => free,
             (false, None) => free.min(1),

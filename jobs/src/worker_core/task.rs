@@ -112,6 +112,11 @@ impl Task {
         self.soft_deadline() + self.kill_after()
     }
 
+    /// Returns when the lease is lost.
+    pub(crate) async fn lost(&self) {
+        self.running.until(|running| running.reason() == Some(Reason::Lost)).await;
+    }
+
     /// How long a cancelled handler may go on.
     pub(crate) fn kill_after(&self) -> Duration {
         self.shared.options.kill_after

@@ -142,7 +142,9 @@ def main(handlers: dict[str, Handler], forks: bool) -> None:
             ended = None
         if job is None or job["type"] == "stop":
             return
-        if forks:
+        if job["job"] not in handlers:
+            worker.send(type="invalid_args", task=job["task"], message="there is no handler")
+        elif forks:
             ended = run_forked(worker, job, handlers[job["job"]])
         else:
             run(worker, job, handlers[job["job"]])

@@ -159,3 +159,30 @@ async fn a_cancelled_job_ends_and_one_that_ignores_it_is_killed() {
     assert_eq!(bench.end_of(&first).await.unwrap(), "cancelled");
     soon(worker.end()).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_that_speaks_without_end_hears_its_cancellation() {
+    let bench = Bench::new().await;
+    let worker = bench.run_with(python(), |worker| worker.slots(1).lease(Duration::from_secs(2)));
+    let path = bench.path("pid");
+    let job = bench.add(json!([["write", path], ["flood"], ["return", "heard"]])).await;
+    pid_in(&path).await;
+    job.queue().cancel_many([job.id()]).await.unwrap();
+    assert_eq!(bench.end_of(&job).await.unwrap(), "heard");
+    worker.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forked_process_that_hangs_after_its_answer_ends_with_what_it_has_started() {
+    let bench = Bench::new().await;
+    let worker = bench.run(forking());
+    let (path, own) = (bench.path("grandchild"), bench.path("own"));
+    let steps = json!([["write", own], ["grandchild", path], ["hang_in_exit"], ["return", 1]]);
+    let job = bench.add(steps).await;
+    assert_eq!(bench.end_of(&job).await.unwrap(), 1);
+    let next = bench.add(json!([["return", "next"]])).await;
+    assert_eq!(bench.end_of(&next).await.unwrap(), "next");
+    gone(pid_in(&own).await).await;
+    gone(pid_in(&path).await).await;
+    worker.end().await;
+}

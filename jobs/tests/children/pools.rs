@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use leaseq_jobs::Children;
+use leaseq_jobs::{Children, NewJob};
 use serde_json::json;
 
-use crate::support::{Bench, gone, pid_in, python, soon, until};
+use crate::support::{Bench, Steps, gone, pid_in, python, soon, until};
 
 #[tokio::test]
 async fn a_program_that_cannot_start_is_an_error() {
@@ -128,4 +128,48 @@ async fn starts_that_fail_wait_longer_each_time() {
     let seconds = begun.elapsed().as_secs_f64() + 1.0;
     assert!((starts() as f64) < (seconds * 10.0).log2() + 3.0 + processors as f64, "{}", starts());
     worker.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_child_dies_before_it_starts_goes_to_the_next_one() {
+    for fork in [None, Some("--fork")] {
+        let bench = Bench::new().await;
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/unlucky.py");
+        let children = Children::new("python3").arg(program).args(fork);
+        let children = children.env("PYTHONDONTWRITEBYTECODE", "1").env("LUCK", bench.path("luck"));
+        let worker = bench.run(children);
+        let job = NewJob::new(Steps { steps: json!([["return", 1]]) }).max_attempts(1);
+        let job = bench.add_job(job).await;
+        assert_eq!(bench.end_of(&job).await.unwrap(), 1);
+        assert!(bench.path("luck").exists());
+        let exit = worker.end().await;
+        assert_eq!((exit.started, exit.running), (1, 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_idle_child_costs_no_attempt() {
+    let bench = Bench::new().await;
+    let worker = bench.run(python());
+    let pid = bench.end_of(&bench.add(json!([["pid"]])).await).await.unwrap().as_i64().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let job = NewJob::new(Steps { steps: json!([["return", 1]]) }).max_attempts(1);
+    let job = bench.add_job(job).await;
+    assert_eq!(bench.end_of(&job).await.unwrap(), 1);
+    worker.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_that_is_not_ready_does_not_delay_the_end() {
+    let bench = Bench::new().await;
+    let worker = bench.run(python());
+    let answer = json!({"type": "done", "result": 1});
+    let path = bench.path("pid");
+    let job = bench.add(json!([["write", path], ["say", answer], ["hang"]])).await;
+    assert_eq!(bench.end_of(&job).await.unwrap(), 1);
+    let begun = std::time::Instant::now();
+    worker.end().await;
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    gone(pid_in(&path).await).await;
 }

@@ -114,3 +114,14 @@ leaked = []
 
 def step_ignore_term(worker, job, cancelled):
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT])
+
+
+def step_flood(worker, job, cancelled):
+    """Speak without end."""
+    while not cancelled.is_set():
+        worker.send(type="progress", task=job["task"], progress="x")
+
+
+def step_hang_in_exit(worker, job, cancelled):
+    """Hang after the answer, when a forked process would exit."""
+    os._exit = lambda status: time.sleep(600)

@@ -1,8 +1,8 @@
-//! What processes use of the memory, as Linux tells it. Elsewhere nothing is known.
+//! What Linux tells about processes. Elsewhere little is known.
 
 use std::fs;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, test_kill_process};
 
 /// The resident size of a process, in bytes; `None`: not known.
 pub(super) fn resident(pid: Pid) -> Option<u64> {
@@ -25,4 +25,16 @@ pub(super) fn oom_kills() -> Option<u64> {
         })?;
     let events = fs::read_to_string(file).ok()?;
     events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
+}
+
+/// Whether a process runs; not, if it only waits to be reaped.
+pub(super) fn is_alive(pid: Pid) -> bool {
+    match fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())) {
+        // Behind the name, which may contain anything: the state.
+        Ok(stat) => !stat
+            .rsplit(") ")
+            .next()
+            .is_some_and(|rest| rest.starts_with('Z') || rest.starts_with('X')),
+        Err(_) => !cfg!(target_os = "linux") && test_kill_process(pid).is_ok(),
+    }
 }
