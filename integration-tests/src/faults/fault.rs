@@ -3,7 +3,8 @@
 use std::pin::Pin;
 
 use super::fault_context::FaultContext;
-use super::jobs::{self, JobContext};
+use super::jobs::context::JobContext;
+use super::jobs::kinds as jobs;
 use super::kinds::{
     cleaners, clocks, commands, connections, disks, failover, processes, servers, slots, workers,
 };

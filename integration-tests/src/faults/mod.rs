@@ -25,6 +25,7 @@ mod rng;
 mod rows;
 mod run;
 mod settle;
+mod terms;
 mod work;
 mod worker;
 mod worker_pool;
@@ -41,7 +42,7 @@ use tokio::task::JoinSet;
 
 use self::fault::FAULTS;
 use self::place::ENGINES;
-use self::run::Terms;
+use self::terms::Terms;
 use crate::conformance::engines::VALKEY;
 use crate::conformance::testee::Language;
 use crate::error::Error;

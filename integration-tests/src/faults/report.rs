@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::run::Report;
+use super::terms::Report;
 
 /// The results of one fault on one engine, in all rounds.
 #[derive(Debug, Default)]

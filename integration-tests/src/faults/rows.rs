@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use super::fault::Fault;
 use super::place::is_private;
 use super::report::Row;
-use super::run::{self, Report, Terms};
+use super::run;
+use super::terms::{Report, Terms};
 
 /// Longer runs consist of rounds, each with a queue, servers and a history of its own.
 const ROUND: Duration = Duration::from_secs(20);

@@ -16,6 +16,7 @@ use super::operate::operate;
 use super::place::Place;
 use super::recorder::Recorder;
 use super::rng::SeededRng;
+use super::terms::{Report, Terms};
 use super::work::work;
 use super::worker_pool::{HEALED, ProcessSpec, WorkerPool};
 use crate::conformance::testee::Language;
@@ -29,40 +30,13 @@ const WORKERS: usize = 2;
 /// Within so many completions the queue of half of the runs becomes extended.
 const EXTENDED: u64 = 200;
 
-/// The result of a run.
-#[derive(Debug, Default)]
-pub(super) struct Report {
-    pub(super) adds: usize,
-    pub(super) leases: usize,
-    pub(super) completes: usize,
-    pub(super) unknown: usize,
-    /// How many runs had an extended queue.
-    pub(super) extended: usize,
-    /// How often something was broken.
-    pub(super) times: u64,
-    /// Violations that a window excuses.
-    pub(super) excused: usize,
-    /// Violations, each with the history of the item concerned.
-    pub(super) faults: Vec<String>,
-    /// Why it was not run.
-    pub(super) skipped: Option<String>,
-}
-
-/// Duration, languages and seed.
-#[derive(Clone)]
-pub(super) struct Terms {
-    pub(super) languages: Vec<Language>,
-    pub(super) time: Duration,
-    pub(super) seed: u64,
-}
-
 pub(super) async fn play(
     fault: &Fault,
     engine: &'static str,
     terms: &Terms,
 ) -> Result<Report, Error> {
     if fault.inject_jobs.is_some() {
-        return jobs::play(fault, engine, terms).await;
+        return jobs::play::play(fault, engine, terms).await;
     }
     let mut place = match block_in_place(|| Place::start(engine, &fault.setup))? {
         Ok(place) => place,

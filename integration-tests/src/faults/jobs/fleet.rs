@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, kill_process};
 use serde_json::json;
 
+use super::control::{QUEUE, no_environment};
 use super::history::{MS, Micros, Run, Worker, now};
 use super::log;
 use crate::conformance::testee::{Language, Testee};
 use crate::error::Error;
 use crate::faults::rng::SeededRng;
 
-pub(super) const QUEUE: &str = "q";
 /// Handlers of a worker at the same time.
 pub(super) const SLOTS: usize = 3;
 /// Worker processes at the same time.
@@ -66,7 +66,7 @@ impl Fleet {
     pub(super) async fn add(&mut self) -> Result<(), Error> {
         let worker = self.workers.len();
         let language = &self.languages[worker % self.languages.len()];
-        let testee = Testee::start(language, &super::no_environment()).await?;
+        let testee = Testee::start(language, &no_environment()).await?;
         let grace = *self.rng.pick(&[0, 100, 1_000]);
         let retry = json!({ "max": 5, "base_ms": 20, "cap_ms": 200 });
         let start = json!({

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::block_in_place;
 
-use super::JobContext;
+use super::context::JobContext;
 use super::history::now;
 use crate::error::Error;
 use crate::faults::worker_pool::HEALED;

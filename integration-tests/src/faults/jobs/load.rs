@@ -5,14 +5,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::Control;
+use super::control::Control;
 use super::history::{Job, Left, MS, Micros, now};
 use crate::conformance::value::{hex, unhex};
 use crate::error::Error;
 use crate::faults::rng::SeededRng;
 
-/// Handlers of a key at the same time.
-pub(super) const KEY_LIMIT: usize = 2;
 const KEYS: [&str; 3] = ["k0", "k1", "k2"];
 /// Enough to keep the workers busy, few enough to drain soon.
 const BACKLOG: u64 = 60;
