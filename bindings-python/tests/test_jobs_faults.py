@@ -203,12 +203,12 @@ def test_a_job_that_ends_its_process_dies_of_that(client, worker, kind):
 
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
 def test_a_handler_that_holds_the_gil_keeps_its_lease(client, worker, kind):
-    running = worker(kind, lease=0.2)
-    ref = enqueue(client, "hold", ms=2000)
+    running = worker(kind, lease=0.5)
+    ref = enqueue(client, "hold", ms=5000)
     running.says("started")
     queue = client.queue("tests")
     # Ten times the lease: nobody else gets it meanwhile.
-    assert queue.lease(30, wait=1.9) is None
+    assert queue.lease(30, wait=4.5) is None
     assert ref.result(PATIENCE) == "held"
     running.signal(signal.SIGTERM)
     running.ends()

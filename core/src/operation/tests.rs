@@ -97,7 +97,8 @@ fn every_list_has_the_declared_operations() {
     wrong.extend(differences(&RUST, owned(calls().chain(only_rust)), &found));
 
     let python = read(PYTHON.path);
-    let python = &python[python.find("\nclass Queue:").unwrap()..];
+    let python = &python[python.find("\nclass Queue:").unwrap() + 1..];
+    let python = &python[..python.find("\nclass ").unwrap_or(python.len())];
     let found = names_between(python, "\n    def ", &['(']);
     wrong.extend(differences(&PYTHON, owned(calls()), &found));
 
