@@ -264,6 +264,61 @@ async fn everything_at_once(stage: &mut Stage) {
     assert_eq!((counts.ready, counts.totals.expired_unleased), (500, 500));
 }
 
+/// One lease, or one clean, finds something of every kind, and keys to open after a raised limit, whose held items have expired.
+async fn everything_with_keys(stage: &mut Stage) {
+    for (n, way) in ["lease", "complete_and_lease", "light_clean"].into_iter().enumerate() {
+        let queue = stage.queue(&format!("keyed-{n}"));
+        let ids = |kind: &'static str, count: usize| (0..count).map(move |i| format!("{kind}{i}"));
+        let all = |kind, count| {
+            ids(kind, count).enumerate().map(|(i, id)| item(&id).priority((i % 10) as u8))
+        };
+        let keyed = |kind, count| {
+            let of = |(i, item): (usize, leaseq::Item)| item.key(format!("{}", i % 600));
+            all(kind, count).enumerate().map(of)
+        };
+        let hour = LeaseOptions::new(secs(3600)).wait(Duration::ZERO);
+        let lease_all = async || {
+            let mut leases = Vec::new();
+            while let more @ [_, ..] = &queue.lease_many(1000, hour.clone()).await.unwrap()[..] {
+                leases.extend(more.iter().map(|lease| lease.id().to_vec()));
+            }
+            leases
+        };
+        queue.add_items(all("old", 200)).await.unwrap();
+        let old = queue.lease_many(200, hour.clone()).await.unwrap();
+        queue.add_items(keyed("first", 600)).await.unwrap();
+        assert_eq!(lease_all().await.len(), 600);
+        queue.add_items(keyed("held", 600)).await.unwrap();
+        queue.add_items(keyed("dies", 600).map(|item| item.expires_in(secs(20)))).await.unwrap();
+        assert!(lease_all().await.is_empty());
+        queue.add_items(all("due", 500).map(|item| item.delay(secs(20)))).await.unwrap();
+        queue.add_items(all("short", 500)).await.unwrap();
+        let short = LeaseOptions::new(secs(20)).wait(Duration::ZERO);
+        assert_eq!(queue.lease_many(500, short).await.unwrap().len(), 500);
+        queue.add_items(all("gone", 900)).await.unwrap();
+        queue.remove_many(ids("gone", 900)).await.unwrap();
+        queue.add_items(all("fades", 500).map(|item| item.expires_in(secs(20)))).await.unwrap();
+        await_all(&queue, ids("fades", 500)).await;
+        let kept = CompleteOptions::new().retain(secs(20));
+        queue.complete_many_with(&old[..100], kept).await.unwrap();
+        let limits = SettingsChange::new().key_limit(3).max_dead(1).max_retained(1);
+        queue.configure(limits).await.unwrap();
+        expect_waiters(&mut stage.raw, queue.name());
+        stage.bench.advance(secs(20));
+        for _ in 0..12 {
+            match way {
+                "lease" => drop(queue.lease_many(1, at_once()).await.unwrap()),
+                "complete_and_lease" => {
+                    let done = queue.complete_and_lease(&old[100..], 1000, at_once());
+                    drop(done.await.unwrap());
+                }
+                _ => drop(queue.light_clean().await.unwrap()),
+            }
+        }
+        queue.deep_clean().await.unwrap();
+    }
+}
+
 /// Progress of so many leases in one request: the first values are sent at once.
 async fn report(queue: &WorkQueue, leases: &[Lease]) {
     for value in ["begun", "nearly"] {
@@ -655,6 +710,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     limiting(&mut stage).await;
     keyed(&mut stage).await;
     everything_at_once(&mut stage).await;
+    everything_with_keys(&mut stage).await;
     leasing(&mut stage).await;
     completing(&mut stage).await;
     completing_and_leasing(&mut stage).await;

@@ -300,3 +300,42 @@ async fn deep_clean() {
         }
     }
 }
+
+/// Without a clean: what ends a lease opens the key first.
+#[tokio::test]
+async fn the_end_of_a_lease_that_stops_blocks_no_key() {
+    for script in
+        ["complete extended", "release extended", "fail extended", "remove", "purge", "light_clean"]
+    {
+        let mut stage = Stage::new().await;
+        for calls in 1.. {
+            let queue = stage.new_queue();
+            queue.add_items(["a1", "a2"].map(keyed)).await.unwrap();
+            let leases = lease(&queue, secs(60)).await;
+            assert_eq!(leases.len(), 1);
+            if script == "light_clean" {
+                stage.bench.advance(secs(61));
+            }
+            let act = async || match script {
+                "complete extended" => queue.complete(&leases[0]).await.map(drop),
+                "release extended" => queue.release(&leases[0], secs(3600)).await,
+                "fail extended" => queue.fail(&leases[0], "no", secs(3600)).await.map(drop),
+                "remove" => queue.remove("a1").await.map(drop),
+                "purge" => queue.purge(State::Leased).await.map(drop),
+                _ => queue.light_clean().await.map(drop),
+            };
+            fail_after(&mut stage.raw, script, calls);
+            let answer = act().await;
+            let failed = has_failed(&mut stage.raw, script);
+            assert_eq!(answer.is_err(), failed, "{script} {calls}: {answer:?}");
+            // The caller asks again; it may hear that the lease is lost.
+            drop(act().await);
+            stage.bench.advance(secs(61));
+            let came = work(&stage.bench, &queue, 3).await;
+            assert!(came.contains("a2"), "{script} stopped after call {calls} blocks the key");
+            if !failed {
+                break;
+            }
+        }
+    }
+}

@@ -1,12 +1,11 @@
 //! Keys: how many items are leased at the same time, and in which order.
 //!
-//! The model does not know when an engine holds an item, so to the model a held item is a ready one. Which item of another
-//! key comes first among those of one priority is an engine's matter too. So the model looks at what was leased, and
-//! checks what is promised.
+//! The model does not know when an engine holds an item, so to the model a held item is a ready one. A lease gets the first
+//! of all items whose keys have a place.
 
 use std::collections::BTreeSet;
 
-use leaseq::{ItemInfo, Lease, LeaseOptions, State, WorkQueue};
+use leaseq::{ItemInfo, Lease, State, WorkQueue};
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
@@ -43,11 +42,10 @@ impl Model {
             let entry = &self.items[&generation];
             assert_eq!(entry.state, State::Ready, "{id:?} is leased");
             assert!(self.has_place(entry), "{id:?} is beyond the limit of {:?}", entry.key);
-            let before = leased.last().map_or(9, |(_, before)| before.priority);
-            assert!(entry.priority <= before, "{id:?} comes after a lower priority");
-            let all = self.list(State::Ready).into_iter();
-            let first = all.into_iter().find(|other| self.items[other].key == entry.key);
-            assert_eq!(first, Some(generation), "{id:?} is not the first of {:?}", entry.key);
+            let mut all = self.list(State::Ready).into_iter();
+            let first = all.find(|other| self.has_place(&self.items[other]));
+            let first = first.map(|first| &self.items[&first].id[..]);
+            assert_eq!(first, Some(*id), "the first item that may be leased");
             leased.push(self.lease_one(generation, duration));
         }
         // What is left has no place, or a lower priority where all that were wanted were leased.
@@ -110,24 +108,6 @@ impl Driver<'_> {
         let ids: Vec<_> = leases.iter().map(|lease| lease.id()).collect();
         self.trail.steps.push(format!("leased {ids:?}"));
         self.model.lease_these(&ids, count, duration)
-    }
-
-    /// Leases until nothing more can be leased. A step of a lease is bounded, so one call may find less than there is.
-    pub(crate) async fn lease_more(
-        &mut self,
-        queue: &WorkQueue,
-        mut leases: Vec<Lease>,
-        count: usize,
-        options: LeaseOptions,
-    ) -> Vec<Lease> {
-        while self.keyed && leases.len() < count {
-            let more = queue.lease_many(count - leases.len(), options.clone()).await.unwrap();
-            if more.is_empty() {
-                break;
-            }
-            leases.extend(more);
-        }
-        leases
     }
 
     /// Changes limits of single keys.

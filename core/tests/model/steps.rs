@@ -65,8 +65,7 @@ impl Driver<'_> {
         let (count, duration) = (self.rng.random_range(1..6), self.duration());
         self.note(format!("lease {count} for {duration}"));
         let options = LeaseOptions::new(ms(duration)).wait(Duration::ZERO);
-        let leases = queue.lease_many(count, options.clone()).await.unwrap();
-        let leases = self.lease_more(queue, leases, count, options).await;
+        let leases = queue.lease_many(count, options).await.unwrap();
         let expected = self.expected(&leases, count, duration);
         self.leased(leases, expected);
     }
@@ -83,13 +82,11 @@ impl Driver<'_> {
         let complete = if strict { complete.strict() } else { complete };
         let options = LeaseOptions::new(ms(duration)).wait(Duration::ZERO);
         let leases = some.iter().map(|i| &self.handles[*i].0);
-        let done =
-            queue.complete_and_lease_with(leases, complete, count, options.clone()).await.unwrap();
+        let done = queue.complete_and_lease_with(leases, complete, count, options).await.unwrap();
         let completed: Vec<bool> = self.completed(&tokens, strict, retain, results);
         assert_eq!(done.completed, completed);
-        let leases = self.lease_more(queue, done.leases, count, options).await;
-        let expected = self.expected(&leases, count, duration);
-        self.leased(leases, expected);
+        let expected = self.expected(&done.leases, count, duration);
+        self.leased(done.leases, expected);
     }
 
     fn leased(&mut self, leases: Vec<Lease>, expected: Vec<(Token, Entry)>) {

@@ -105,49 +105,48 @@ scripts! {
         "lane" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
         { "find_conflicts" in "has_passed" "unique" "conflicts" }
         { "make_room" in "record" "endings" "has_passed" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
-        "delete_items" "delete_extended" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "add_items"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
         { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "plain_tick" "next_due"
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "end_step" "lane" "notify_workers"
-        "notify_cleaner" "delivery" "large" "fitting" "settings" "rate" "key_step" "find_keys" "open"
+        "notify_cleaner" "delivery" "large" "fitting" "settings" "rate" "key_step" "find_keys" "fronts" "open"
         { "move_due" in "details" "moves" "record" "endings" "has_passed" "find_names" "fire" "release_owned" "release_keys"
-        "expiries" "delete_leased" "retain" "marks" "read_places" "write_places" "lines" "keys_of_leases" "leaving" "ends" "due" }
+        "expiries" "delete_leased" "retain" "marks" "read_places" "write_places" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "record" "endings" "has_passed" "find_names" "fire" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "record" "endings" "has_passed" "find_names" "fire" "unique" "release_owned" "release_keys"
-        "expiries" "delete_items" "delete_extended" "results" "read_items" "renumber" "sweep_expiries" "sweep" }
-        "sweep_if_due" "next_due" "put_back" { "hold_blocked" in "read_places" "write_places" "lines" "limit_of" "limits" "hold_blocked" } "taken"
-        { "take_open" in "read_places" "write_places" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
+        "expiries" "delete_items" "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" }
+        "sweep_if_due" "next_due" "put_back" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "hold_blocked" } "taken"
+        { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
         { "open_raised" in "read_places" "write_places" "raised" } "next_tick" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "plain_keys" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "extended" "format_extended" "end_step" "endings" "lane"
         "notify_workers" "delivery" "settings" "delete_leased" "retain" "release_owned" "complete_leased" "key_step"
         { "completions_fire" in "record" "details" "has_passed" "find_names" "fire" "completions_fire" }
-        "notify_opened" { "free_places" in "read_places" "write_places" "lines" "leaving" "free_places" }
+        "notify_opened" { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "delete_items"
-        "delete_extended" "large" "renumber" "complete_late" } "complete_extended"];
+        "delete_extended" "large" "entry" "renumber" "complete_late" } "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
         { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "plain_tick" "next_due"
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease" "plain_states" "delete_items" "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" "format_extended" "end_step"
         "record" "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings"
-        "rate" "delete_leased" "retain" "release_owned" "key_step" "find_keys" "open"
-        { "move_due" in "details" "moves" "has_passed" "find_names" "fire" "release_keys" "expiries" "marks" "read_places" "write_places" "lines"
-        "keys_of_leases" "leaving" "ends" "due" }
+        "rate" "delete_leased" "retain" "release_owned" "key_step" "find_keys" "fronts" "open"
+        { "move_due" in "details" "moves" "has_passed" "find_names" "fire" "release_keys" "expiries" "marks" "read_places" "write_places" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "has_passed" "find_names" "fire" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "has_passed" "find_names" "fire" "unique" "release_keys" "expiries" "delete_items"
-        "delete_extended" "results" "read_items" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
-        "put_back" { "hold_blocked" in "read_places" "write_places" "lines" "limit_of" "limits" "hold_blocked" } "taken"
-        { "take_open" in "read_places" "write_places" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
+        "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
+        "put_back" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "hold_blocked" } "taken"
+        { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
         { "open_raised" in "read_places" "write_places" "raised" } "next_tick" "lease" "complete_leased"
         { "completions_fire" in "details" "has_passed" "find_names" "fire" "completions_fire" }
-        { "free_places" in "read_places" "write_places" "lines" "leaving" "free_places" }
+        { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "delete_items"
-        "delete_extended" "renumber" "complete_late" } "complete_extended"];
+        "delete_extended" "entry" "renumber" "complete_late" } "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
         extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery"
         "current"];
@@ -159,42 +158,44 @@ scripts! {
         extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings"
         "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "find_names" "fire" "release_owned"
         "release_keys" "expiries" "delete_leased" "settings" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
-        "lines" "keys_of_leases" "leaving" "notify_opened" "ends" "current"];
+        "keys_of_leases" "leaving" "notify_opened" "fronts" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_keys" "current"]
         extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane"
         "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "find_names" "fire" "release_owned"
         "release_keys" "expiries" "delete_leased" "settings" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
-        "lines" "keys_of_leases" "leaving" "notify_opened" "ends" "current"];
+        "keys_of_leases" "leaving" "notify_opened" "fronts" "ends" "current"];
     Remove "remove" drains for [Remove]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "notify_workers" "details"
         "named" "has_passed" "find_names" "fire" "release_owned" "release_keys" "keys_of" "delete_items" "delete_extended" "key_step"
-        "find_keys" "read_places" "write_places" "lines" "keys_of_leases" "leaving" "notify_opened"];
+        "find_keys" "read_places" "write_places" "entry" "keys_of_leases" "drop_entries" "leaving"
+        "notify_opened"];
     Requeue "requeue" drains for [Requeue]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "lane" "notify_workers" "large" "details"
         "moves" "fitting" "named" "has_passed" "find_names" "fire" "unique" "read_items"];
     Bury "bury" drains for [Bury]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "large" "details"
-        "moves" "fitting" "named" "has_passed" "find_names" "fire" "release_owned" "release_keys" "read_items" "renumber"];
+        "moves" "fitting" "named" "has_passed" "find_names" "fire" "release_owned" "release_keys" "read_items" "entry" "renumber"];
     Revise "revise" fills for [Revise]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "lane" "notify_workers"
         "notify_cleaner" "large" "details" "delay" "moves" "fitting" "named" "has_passed" "release_owned"
-        "release_keys" "read_items" "renumber"];
+        "release_keys" "read_items" "entry" "renumber"];
     Cancel "cancel" drains for [Cancel]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "large"
         "details" "fitting" "named" "has_passed" "find_names" "fire" "release_owned" "release_keys" "delete_items" "delete_extended"
-        "delete_leased" "read_items" "renumber" "settings" "retain"];
+        "delete_leased" "read_items" "entry" "renumber" "settings" "retain"];
     Purge "purge" drains for [Purge]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "notify_workers"
         "large" "fitting" "put_back" "details" "has_passed" "find_names" "fire" "release_owned" "release_keys" "delete_items" "delete_extended"
-        "results" "key_step" "find_keys" "read_places" "write_places" "lines" "leaving" "notify_opened"];
+        "results" "key_step" "find_keys" "read_places" "write_places" "entry" "keys_of_leases" "drop_entries"
+        "fronts" "leaving" "notify_opened"];
     LightClean "light_clean" drains for [LightClean]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane"
         "notify_workers" "details" "moves" "has_passed" "find_names" "fire" "unique" "release_owned" "release_keys" "expiries"
         "delete_items" "delete_extended" "delete_leased" "settings" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
-        "lines" "keys_of_leases" "leaving" "ends" "due" "next_due" "large" "fitting" "results" "read_items"
-        "renumber" "sweep_expiries" "sweep" "next_sweep" "raised"];
+        "keys_of_leases" "leaving" "fronts" "ends" "due" "next_due" "large" "fitting" "results" "read_items"
+        "entry" "renumber" "sweep_expiries" "sweep" "next_sweep" "raised"];
     NextDue "next_due" drains for [NextDue]
         parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep" "next_tick"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
@@ -224,14 +225,14 @@ scripts! {
         "add_begin" "tick_begin"
         { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
-        "delete_items" "delete_extended" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "add_items"];
     Distribute "distribute" drains for [Distribute Audit]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "read_notes"
         "distribute_begin" { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
-        "delete_items" "delete_extended" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "distribute_end" "add_items"];
     RecordHistory "record_history" drains for [RecordHistory]
         parts ["keys" "now" "day" "extended" "format_extended" "lane"];
@@ -247,14 +248,14 @@ scripts! {
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now" "extended"];
     AuditItems "audit_items" drains for [Audit]
         parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "without_key" "details"
-        "delivery" "has_passed" "unique" "id_matches" "scan" "key_step" "read_places" "write_places" "lines"];
+        "delivery" "has_passed" "unique" "id_matches" "scan" "key_step" "read_places" "write_places" "entry" "lines"];
     AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     AuditIndex "audit_index" drains for [Audit]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "details" "find_names" "owner_of_packed" "lane" "large" "has_passed" "unique"
         "id_matches" "scan"];
     AuditKeys "audit_keys" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "settings" "scan" "key_step" "read_places"
-        "write_places" "lines" "limit_of" "limits"];
+        "write_places" "entry" "lines" "limit_of" "limits"];
     AuditCounts "audit_counts" drains for [Audit] parts ["keys" "now" "extended" "format_extended" "incarnation"];
     AuditSettings "audit_settings" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "pause_end" "settings" "rate" "pack_settings"];

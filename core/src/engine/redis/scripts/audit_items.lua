@@ -100,10 +100,8 @@ end
 
 local function check_leased_key(key, number)
   local place = places[key]
-  for _, other in ipairs(place.numbers) do
-    if other == number then return end
-  end
-  place.numbers[#place.numbers + 1], place.changed = number, true
+  if has_place(place, number) then return end
+  take_place(place, number)
   found('bad_key', number, mend)
 end
 
@@ -118,10 +116,9 @@ local function check_held_key(key, number, priority, score)
     write('HSET', META, 'holds', text(order))
   end
   local entry = entry_of(key, rank, number)
-  local highest = read_entry(entry, 1 + #key)
-  local low = not place.flag or place.flag < highest
-  if low then place.flag, place.changed = highest, true end
-  entries[#entries + 1] = { number = number, entry = entry, wrong = low or not valid }
+  local late = not place.flag or place.flag > rank
+  flag(place, rank)
+  entries[#entries + 1] = { number = number, entry = entry, wrong = late or not valid }
 end
 
 local score_of, given = {}, {} -- given: the keys that an item has got back

@@ -24,7 +24,7 @@ end
 local function check_lines()
   local numbers, ranks, stale = {}, {}, {}
   for n, entry in ipairs(entries) do
-    local _, rank, number = read_entry(entry, 1 + (string.byte(entry) or 0))
+    local rank, number = read_entry(entry, 1 + (string.byte(entry) or 0))
     numbers[n], ranks[n] = number, rank
   end
   for n, rank in ipairs(redis.call('ZMSCORE', HELD, unpack(numbers))) do
@@ -33,20 +33,32 @@ local function check_lines()
   if mend and #stale > 0 then gone = redis.call('ZREM', LINES, unpack(stale)) end
 end
 
+-- Whether an item waits in the line of a key, of the first 100 entries: those that no longer count are no damage.
+local function has_line(one)
+  local line, numbers, ranks = line_of(one), {}, {}
+  for n, entry in ipairs(redis.call('ZRANGE', LINES, '[' .. line, '(' .. line .. ':', 'BYLEX', 'LIMIT', 0, 100)) do
+    ranks[n], numbers[n] = read_entry(entry, #line)
+  end
+  for n, rank in ipairs(#numbers > 0 and redis.call('ZMSCORE', HELD, unpack(numbers)) or {}) do
+    if tonumber(rank or nil) == ranks[n] then return true end
+  end
+  return #numbers == 100
+end
+
 -- A step looks at up to MAX_PLACES numbers, or one key.
 local MAX_PLACES = 2000
 local function check_places()
   local places, numbers, count = read_places(entries), {}, 0
   for n, one in ipairs(entries) do
-    local theirs = places[one].numbers
-    if n > 1 and #numbers + #theirs > MAX_PLACES then
+    local place = places[one]
+    if n > 1 and #numbers + place.count > MAX_PLACES then
       cursor, skip = ARGV[2], tonumber(ARGV[3]) + count
       for last = #entries, n, -1 do entries[last] = nil end
       break
     end
     count = n
-    for i = #theirs, MAX_PLACES + 1, -1 do theirs[i] = nil end -- far more than any limit
-    for _, number in ipairs(theirs) do numbers[#numbers + 1] = number end
+    place.numbers = numbers_of(place, MAX_PLACES) -- far more than any limit
+    for _, number in ipairs(place.numbers) do numbers[#numbers + 1] = number end
   end
   local leased, at, limits = #numbers > 0 and redis.call('ZMSCORE', LEASED, unpack(numbers)), 0, read_limits(entries)
   local open, opening = redis.call('ZMSCORE', OPEN, unpack(entries)), {}
@@ -56,12 +68,13 @@ local function check_places()
       at = at + 1
       if leased[at] and not seen[number] then kept[#kept + 1], seen[number] = number, true end
     end
-    kept[0] = place.flag or ''
-    place.numbers, place.changed = kept, table.concat(kept, ' ', 0) ~= place.stored
-    local stuck = place.flag and #kept < limits[one] and not open[n]
+    place.taken, place.count = ' ', 0
+    for _, number in ipairs(kept) do take_place(place, number) end
+    place.changed = value_of(place) ~= place.stored
+    local stuck = place.flag and place.count < limits[one] and not open[n] and has_line(one)
     if stuck then opening[#opening + 1] = one end
     if place.changed or stuck and not meta[3] then wrong[#wrong + 1] = one end
-    if place.changed and not place.flag and not kept[1] then gone = gone + 1 end
+    if place.changed and not place.flag and place.count == 0 then gone = gone + 1 end
   end
   if not mend then return end
   open_keys(opening, places)

@@ -12,7 +12,7 @@ local refused = refusal(meta[1])
 if refused then return refused end
 local numbers = read_named(4)
 local found, answers = read_items(numbers, { leased = true }, MAX_REPLY), {}
-local leased, marks, items, times, names = {}, {}, {}, {}, {}
+local leased, marks, items, times, names, entries = {}, {}, {}, {}, {}, {}
 local ending = {} -- those that end now, with their names by index
 local gone = { numbers = {}, ids = {}, known = {}, details = {}, keys = {} }
 for i, number in ipairs(numbers) do
@@ -38,6 +38,7 @@ for i, number in ipairs(numbers) do
       local n = #gone.numbers + 1
       gone.numbers[n], gone.ids[n], gone.known[n] = number, id, true
       gone.details[n], gone.keys[n] = item.packed, item.key
+      if item.held and item.limit_key then entries[#entries + 1] = entry_of(item.limit_key, item.held, number) end
     end
   end
 end
@@ -54,6 +55,7 @@ if not all_marked then
   redis.call('HSET', MARKS, unpack(marks))
 end
 if next(names) then fire(ending, names, ENDS, 'l') end
+if #entries > 0 then redis.call('ZREM', LINES, unpack(entries)) end
 if #gone.numbers > 0 then delete_all_of(gone.numbers, gone.ids, gone.known, gone.details, gone.keys) end
 if #items > 0 then
   renumber(items, ARGV[3])

@@ -14,7 +14,7 @@ if refused then return refused end
 local leases, deadlines, details = read_current(4)
 local answers, removed, changed, died, soonest, first_due = {}, {}, {}, {}, nil, nil
 local moves, marked = new_moves(), ends and ends.find_marked(leases)
-local leaving = ends and ends.find_leaving(leases, details)
+local free_places = ends and ends.find_leaving(leases, details, deadlines)
 local cancelled, added, ended = marked and {}, {}, {}
 for i, number in ipairs(leases) do
   answers[i] = '0'
@@ -53,7 +53,7 @@ end
 if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
   redis.call('HSET', DETAILS, unpack(changed))
-  if leaving then ends.leave_places(leaving, removed) end
+  if free_places then free_places() end
   if ends then ends.fire_deaths(died) end
   if added[1] then ends.fire_added(ended, added) end
   moves.write()

@@ -7,16 +7,16 @@ local keys = { unpack(ARGV) }
 local own, usual = redis.call('HMGET', KEY_LIMITS, unpack(keys)), read_settings().key_limit or 1
 local places, numbers, count = read_places(keys), {}, 0
 for i, key in ipairs(keys) do
-  local theirs = places[key].numbers
-  if i > 1 and #numbers + #theirs > MAX_PLACES then break end
+  local place = places[key]
+  if i > 1 and #numbers + place.count > MAX_PLACES then break end
   count = i
   -- More than the highest limit is damage.
-  for n = 1, math.min(#theirs, MAX_PLACES) do numbers[#numbers + 1] = theirs[n] end
+  for _, number in ipairs(numbers_of(place, MAX_PLACES)) do numbers[#numbers + 1] = number end
 end
 local leased, n, reply = #numbers > 0 and redis.call('ZMSCORE', LEASED, unpack(numbers)), 0, {}
 for i = 1, count do
   local limit, found = limit_of(own[i], nil), 0
-  for _ = 1, math.min(#places[keys[i]].numbers, MAX_PLACES) do
+  for _ = 1, math.min(places[keys[i]].count, MAX_PLACES) do
     n = n + 1
     if leased[n] then found = found + 1 end
   end

@@ -40,13 +40,19 @@ if #numbers > 0 then
       ids[n], keys[n], records[n] = id or false, key, record
     end
   end
-  local leaving = set == LEASED and find_places(existing, find_keys(records, #existing))
+  local free_places = set == LEASED and begin_leaving(existing, find_keys(records, #existing))
+  if set == HELD and #existing > 0 then drop_entries(existing, their_details) end
   fire_removals(existing)
   if #existing > 0 then removed = delete_all_of(existing, ids, known, their_details, keys) end
   -- `delete_items` has counted a tombstone for each ready item, but the numbers were popped.
-  if list then redis.call('HINCRBY', META, 'gone:' .. (string.match(list, ':ready:(%d)$') or '0'), -#numbers)
-  elseif removed < #numbers then redis.call('ZREM', set, unpack(numbers)) end
-  leave_places(leaving, existing)
+  if list then
+    local priority = string.match(list, ':ready:(%d)$') or '0'
+    redis.call('HINCRBY', META, 'gone:' .. priority, -#numbers)
+    local fronts = read_fronts(redis.call('HGET', META, 'fronts'))
+    left_front(fronts, priority, #numbers)
+  elseif removed < #numbers then redis.call('ZREM', set, unpack(numbers))
+  end
+  if free_places then free_places() end
   if removed > 0 then redis.call('HINCRBY', META, 'removed', text(removed)) end
   report_endings('r', ids)
 end

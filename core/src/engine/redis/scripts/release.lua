@@ -13,7 +13,7 @@ if refused then return refused end
 local leases, deadlines, details = read_current(4)
 local answers, removed, changed, soonest, first_due = {}, {}, {}, nil, nil
 local moves, marked = new_moves(), ends and ends.find_marked(leases)
-local leaving = ends and ends.find_leaving(leases, details)
+local free_places = ends and ends.find_leaving(leases, details, deadlines)
 local cancelled, expired, died = marked and {}, ends and ends.find_expired(leases), nil
 for i, number in ipairs(leases) do
   answers[i] = deadlines[i] and '1' or '0'
@@ -34,7 +34,7 @@ for i, number in ipairs(leases) do
       x.front, x.since = 1, now + delay
       moves.at(DELAYED, now + delay, number)
       if not first_due or now + delay < first_due then first_due = now + delay end
-    elseif not (leaving and ends.joins_line(leaving, number, x.priority)) then
+    else
       moves.to_front(x.priority, number)
     end
     removed[#removed + 1] = number
@@ -46,9 +46,9 @@ end
 if #removed > 0 then
   redis.call('ZREM', LEASED, unpack(removed))
   redis.call('HSET', DETAILS, unpack(changed))
-  if leaving then ends.leave_places(leaving, removed) end
+  if free_places then free_places() end
   if died then ends.fire_deaths(died) end
-  moves.write()
+  moves.write(ends and ends.came_back)
   if cancelled and cancelled[1] then ends.end_marked(cancelled, marked) end
   if died then ends.items_expired(died) end
   local meta = redis.call('HMGET', META, 'waiting', 'watched')

@@ -30,9 +30,10 @@ if #numbers > 0 then
     if deadline then leased[#leased + 1], their_details[#leased + 1] = numbers[n], details[n] end
   end
   fire_removals(numbers)
-  local leaving = find_places(leased, keys_of_leases(leased, their_details))
+  local free_places = begin_leaving(leased, keys_of_leases(leased, their_details))
+  drop_entries(numbers, details)
   delete_all_of(numbers, ids, known, details, keys_of(numbers, details))
-  leave_places(leaving, leased)
+  if free_places then free_places() end
   redis.call('HINCRBY', META, 'removed', text(removed))
   if is_awaited() then
     for n, place in ipairs(places) do ids[n] = answers[place] == '1' and ids[n] end

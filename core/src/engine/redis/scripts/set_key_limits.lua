@@ -34,8 +34,8 @@ end
 if #gone > 0 then redis.call('HDEL', KEY_LIMITS, unpack(gone)) end
 -- Their lines may move.
 local places = #named > 0 and redis.call('EXISTS', PLACES) == 1 and read_places(named) or {}
-for _, key in ipairs(named) do
-  if places[key] and places[key].flag then flagged[#flagged + 1] = key end
+for key, place in pairs(places) do
+  if place.flag then flagged[#flagged + 1] = key end
 end
 open_keys(flagged, places)
 if key_step.opened then notify_workers(meta[2], now) end

@@ -46,8 +46,10 @@ local function complete(at, to)
       priority = own
     end
   end
+  -- None of these is leased behind the ZREM.
+  local free_places = not one_by_one and next(limit_keys) and begin_leaving(numbers, limit_keys)
   local taken = one_by_one and 0 or redis.call('ZREM', LEASED, unpack(numbers))
-  if taken > 0 and next(limit_keys) then free_places(numbers, limit_keys) end
+  if free_places then free_places() end
   if taken == count then
     if next(names) or next(added) then completions_fire(numbers, names, results, added) end
     complete_leased(numbers, ids, keys, retain_all, retain_of, results, release_owned)

@@ -41,9 +41,15 @@ local function complete_late(numbers, ids, x)
   end
   if next(x.names) or next(x.added) then completions_fire(numbers, x.names, x.results, x.added, true, x.taken > 0) end
   if #leased.numbers > 0 then
+    local free_places = next(leased.limit_keys) and begin_leaving(leased.numbers, leased.limit_keys)
     redis.call('ZREM', LEASED, unpack(leased.numbers))
-    if next(leased.limit_keys) then free_places(leased.numbers, leased.limit_keys) end
+    if free_places then free_places() end
     complete_leased(leased.numbers, leased.ids, leased.keys, -1, leased.retains, leased.results, release_keys)
+  end
+  -- An earlier execution may have taken them out of LEASED, and have died before it freed their places.
+  for _, batch in ipairs({ gone, kept }) do
+    local free_places = next(batch.limit_keys) and begin_leaving(batch.numbers, batch.limit_keys)
+    if free_places then free_places() end
   end
   if #gone.numbers > 0 then delete_all_of(gone.numbers, gone.ids, gone.known, gone.details, gone.keys) end
   -- Of a ready item, an entry of a ready list is left, so it is copied. The client limits how much of data a call

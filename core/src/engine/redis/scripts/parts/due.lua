@@ -9,30 +9,17 @@ local function move_due(limit)
   local returning = #due > 0 and {}
   if #due > 0 then
     local details = redis.call('HMGET', DETAILS, unpack(due))
-    local front, their_details = {}, {}
     for i, number in ipairs(due) do
       local x = unpack_details(details[i])
-      if x.front == 1 then
-        front[#front + 1], their_details[#front + 1] = number, details[i]
-      else
-        moves.to_back(x.priority, number)
-      end
-    end
-    local leaving = ends and ends.find_leaving(front, their_details)
-    for i, number in ipairs(front) do
-      local priority = string.sub(their_details[i], 1, 1)
-      if not (leaving and ends.joins_line(leaving, number, tonumber(priority))) then
-        returning[#returning + 1] = { priority, number }
-      end
+      if x.front == 1 then returning[#returning + 1] = { x.priority, number } else moves.to_back(x.priority, number) end
     end
     redis.call('ZREM', DELAYED, unpack(due))
-    if leaving then ends.leave_places(leaving, {}) end
   end
   if #expired > 0 then
     local dead = {}
     local details = redis.call('HMGET', DETAILS, unpack(expired))
     local changed, marked = {}, ends and ends.find_marked(expired)
-    local leaving = ends and ends.find_leaving(expired, details)
+    local free_places = ends and ends.find_leaving(expired, details)
     local cancelled = marked and {}
     for i, number in ipairs(expired) do
       local x = unpack_details(details[i])
@@ -47,13 +34,13 @@ local function move_due(limit)
       elseif most > 0 and x.failures + x.expiries >= most then
         moves.at(DEAD, now, number)
         dead[#dead + 1] = number
-      elseif not (leaving and ends.joins_line(leaving, number, x.priority)) then
+      else
         moves.to_front(x.priority, number)
       end
     end
     redis.call('ZREM', LEASED, unpack(expired))
     redis.call('HSET', DETAILS, unpack(changed))
-    if leaving then ends.leave_places(leaving, expired) end
+    if free_places then free_places() end
     if ends then ends.fire_deaths(dead) end
     redis.call('HINCRBY', META, 'expired', #expired)
     died = #dead
@@ -62,6 +49,6 @@ local function move_due(limit)
     if died > 0 then redis.call('HINCRBY', META, 'died', died) end
   end
   for _, one in ipairs(returning or {}) do moves.to_front(one[1], one[2]) end
-  if moves then moves.write() end
+  if moves then moves.write(ends and ends.came_back) end
   return #due, #expired, died
 end

@@ -1,9 +1,17 @@
--- The places of items whose leases end, or that come back to the front; nil if no item of the queue has a place.
-local function find_leaving(numbers, details) return find_places(numbers, keys_of_leases(numbers, details)) end
+-- Begins to free the places of items whose leases end; nil if no item of the queue has a place. `deadlines`: false for items
+-- that are not leased.
+local function find_leaving(numbers, details, deadlines)
+  return begin_leaving(numbers, keys_of_leases(numbers, details, deadlines))
+end
+
+-- Counts items that came back to the front of a ready list. See parts/fronts.lua.
+local function came_back(priority, count)
+  if redis.call('EXISTS', PLACES) == 1 then came_to_front(priority, count) end
+end
 
 -- What the end of a lease, or of an item that waits for one, may end besides. A plain queue has nil instead.
 local ends = {
   find_marked = find_marked, end_marked = end_marked, find_expired = find_expired, items_expired = items_expired,
   attempts_counted = attempts_counted, default_attempts = default_attempts, find_leaving = find_leaving,
-  joins_line = joins_line, leave_places = leave_places, fire_deaths = fire_deaths, fire_added = fire_added,
+  came_back = came_back, fire_deaths = fire_deaths, fire_added = fire_added,
 }

@@ -25,5 +25,9 @@ local LAST_KEY = 40
 -- The length of a name in FOLLOW_UPS, and that of a result that a follow-up gets.
 local NAME, MAX_COPIED_RESULT = 15, 65536
 
+-- The rank of a held item is `(9 - priority) * RANKS + order`: the order is the negative one of an item that had come back to
+-- the front. OPEN has the keys whose lines may move, by the rank of the first item of each, or a lower one.
+local RANKS, MIDDLE = 562949953421312, 281474976710656 -- 2^49, 2^48
+
 -- The states that are kept in sorted sets. An item that is in none of them is ready.
 local SETS = { LEASED, DELAYED, DEAD, COMPLETED, CANCELLED, HELD }

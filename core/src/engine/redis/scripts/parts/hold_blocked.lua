@@ -1,7 +1,8 @@
 -- Of the items popped from a ready list, up to the first `need` that can be leased: gives those with keys their places,
 -- and holds those that must wait. These are dropped from the lists. The caller leases the others, and puts back what
--- follows. `keys`: index to the key of an item. Returns how many are held.
-local function hold_blocked(popped, found, known, need, priority, keys)
+-- follows. `keys`: index to the key of an item; `orders`: number to the order of an item that had come back to the
+-- front (nil if none had). Returns how many are held.
+local function hold_blocked(popped, found, known, need, priority, keys, orders)
   local count, named, seen, shared = #popped, {}, {}, {}
   for i = 1, count do
     local key = keys[i]
@@ -17,38 +18,49 @@ local function hold_blocked(popped, found, known, need, priority, keys)
     local key = named[n]
     if value or shared[key] then busy[#busy + 1], places[key] = key, read_place(value) end
   end
+  -- A number that has a place already is in the list twice, which is damage and found by the caller, or a script died
+  -- before it leased the item.
+  local placed, their_keys, is_leased = {}, {}, {}
+  for i = 1, #busy > 0 and count or 0 do
+    local place = keys[i] and places[keys[i]]
+    if place and has_place(place, popped[i]) then placed[#placed + 1], their_keys[#placed + 1] = popped[i], keys[i] end
+  end
+  for n, deadline in ipairs(#placed > 0 and redis.call('ZMSCORE', LEASED, unpack(placed)) or {}) do
+    if deadline then is_leased[placed[n]] = true else leave_place(places[their_keys[n]], placed[n]) end
+  end
   if #busy > 0 then
     limits = read_limits(busy)
     drop_stale(busy, places, limits)
   end
 
-  -- A number that has a place already is in the list twice: damage, which the caller finds.
-  local function has_place(place, number)
-    for _, other in ipairs(place.numbers) do
-      if other == number then return true end
-    end
+  -- The rank that an item would have.
+  local function next_rank(number)
+    local order = orders and orders[number]
+    if order then return rank_of(priority, -order) end
+    key_step.order = (key_step.order or last_order()) + 1
+    return rank_of(priority, key_step.order)
   end
   priority = tonumber(priority)
-  local held, opening, kept, leased, last = {}, {}, 0, 0, nil
+  local held, opening, kept, leased = {}, {}, 0, 0
   for i = 1, count do
-    local key, number, waits = leased < need and keys[i], popped[i], false
+    local key, number, rank = leased < need and keys[i], popped[i], nil
     local place = key and places[key]
     if key and not place then
       fresh[#fresh + 1] = key
-      fresh[#fresh + 1] = ' ' .. number
-    elseif place and not has_place(place, number) then
-      local is_free = #place.numbers < limits[key]
-      waits = not is_free or place.flag and priority <= place.flag
-      if not waits then
-        place.numbers[#place.numbers + 1], place.changed = number, true
-      elseif is_free and not place.opens then
-        place.opens, opening[#opening + 1] = true, key
+      fresh[#fresh + 1] = ' ' .. number .. ' '
+    elseif place and not is_leased[number] then
+      local is_free = place.count < limits[key]
+      if not is_free or place.flag then rank = next_rank(number) end
+      if is_free and not (rank and rank >= place.flag) then
+        rank = nil
+        take_place(place, number)
+      else
+        flag(place, rank)
+        if (is_free or place.unknown) and not place.opens then place.opens, opening[#opening + 1] = true, key end
       end
     end
-    if waits then
-      last = (last or last_order()) + 1
-      held[#held + 1] = { key = key, rank = rank_of(priority, last), number = number }
-      if not place.flag or place.flag < priority then place.flag, place.changed = priority, true end
+    if rank then
+      held[#held + 1] = { key = key, rank = rank, number = number }
     else
       if found[i] then leased = leased + 1 end
       kept = kept + 1
@@ -62,6 +74,6 @@ local function hold_blocked(popped, found, known, need, priority, keys)
   end
   open_keys(opening, places)
   write_places(busy, places, fresh)
-  if #held > 0 then hold(held, last) end
+  if #held > 0 then hold(held, key_step.order or last_order()) end
   return #held
 end

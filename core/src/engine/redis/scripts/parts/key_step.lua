@@ -1,10 +1,7 @@
 -- What this script has done for keys: `opened`: it has opened some; `none_open`: none is open; `looked`: keys whose
--- places it has compared with LEASED; `rounds` and `keys`: how often, and at how many open keys it has looked;
--- `own_limits`: whether keys
--- have some; `keyed`: whether an item with a key was ever added.
-local key_step = { opened = false, none_open = false, looked = {}, rounds = 0, keys = 0, own_limits = nil,
-  keyed = nil }
-
--- OPEN: keys by `(9 - priority) * LEVEL + time`, so that those come first whose lines have the highest priority, and
--- then those that were opened first.
-local LEVEL = 4398046511104 -- 2^42
+-- places it has compared with LEASED, and `looks`: with how many numbers; `calls`, `entries`: how many calls it has made
+-- for open keys, and how many entries of lines it has read; `width`: at how many open keys it looks next; `ahead`: how far
+-- beyond their places it reads the lines of keys; `order`: the last one that it has given to a held item; `own_limits`:
+-- whether keys have some; `keyed`: whether an item with a key was ever added; `fronts`: see parts/fronts.lua.
+local key_step = { opened = false, none_open = false, looked = {}, looks = 0, calls = 0, entries = 0, width = 1, ahead = {},
+  order = nil, own_limits = nil, keyed = nil, fronts = nil }

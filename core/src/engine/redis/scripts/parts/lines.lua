@@ -1,17 +1,8 @@
--- LINES: the waiting items of all keys, in the order in which those of each key are leased. An entry is the length of the
--- key (one byte), the key, the rank plus 2^48 (16 digits), and the number. HELD has the rank, too. It is
--- (9 - priority) * 2^49 plus an order: the negative one of an item that was put to the front.
-local RANKS, MIDDLE = 562949953421312, 281474976710656 -- 2^49, 2^48
 local function rank_of(priority, order) return (9 - priority) * RANKS + order end
-local function line_of(key) return string.char(#key) .. key end
-local function entry_of(key, rank, number)
-  return line_of(key) .. string.format('%016d', rank + MIDDLE) .. number
-end
 
--- Priority, rank and number in an entry. `size`: of what comes before, which line_of has made.
+-- Rank and number in an entry. `size`: of what comes before, which line_of has made.
 local function read_entry(entry, size)
-  local rank = (tonumber(string.sub(entry, size + 1, size + 16)) or 0) - MIDDLE
-  return math.max(0, 9 - math.floor((rank + MIDDLE) / RANKS)), rank, string.sub(entry, size + 17)
+  return (tonumber(string.sub(entry, size + 1, size + 16)) or 0) - MIDDLE, string.sub(entry, size + 17)
 end
 
 -- The last order that was given. The next ones are greater; they follow the clock as the counts of numbers do.

@@ -5,6 +5,7 @@ local function make_room(old, expired, number_of)
   if not old then return end
   local details = redis.call('HMGET', DETAILS, unpack(old.numbers))
   fire_replacements(old.numbers)
+  drop_entries(old.numbers, details)
   delete_all_of(old.numbers, old.ids, old.known, details, keys_of(old.numbers, details))
   if old.replaced > 0 then redis.call('HINCRBY', META, 'replaced', old.replaced) end
   if not is_awaited() then return end

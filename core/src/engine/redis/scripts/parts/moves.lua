@@ -20,12 +20,14 @@ local function new_moves()
   end
 
   -- Items are leased from the right end: the first one collected for the front is leased first.
-  function moves.write()
+  -- `came_back`: what counts those that go to the front, if anything does.
+  function moves.write(came_back)
     for key, numbers in pairs(back) do redis.call('LPUSH', key, unpack(numbers)) end
     for key, numbers in pairs(front) do
       local reversed = {}
       for i = #numbers, 1, -1 do reversed[#reversed + 1] = numbers[i] end
       redis.call('RPUSH', key, unpack(reversed))
+      if came_back then came_back(string.match(key, ':ready:(%d)$') or '0', #numbers) end
     end
     for key, pairs_of in pairs(scored) do redis.call('ZADD', key, unpack(pairs_of)) end
   end

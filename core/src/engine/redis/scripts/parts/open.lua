@@ -1,30 +1,61 @@
-local function priority_of(score) return math.max(0, math.min(9, 9 - math.floor(score / LEVEL))) end
-
 -- Whether an item with a key was ever added.
 local function has_keys()
-  if key_step.keyed == nil then key_step.keyed = redis.call('HGET', META, 'keyed') and true or false end
+  if key_step.keyed == nil then
+    local meta = redis.call('HMGET', META, 'keyed', 'fronts')
+    key_step.keyed, key_step.fronts = meta[1] and true or false, read_fronts(meta[2])
+  end
   return key_step.keyed
 end
 
--- The highest priority of which a held item may have a free place; nil if none has; false if this step has looked at as
--- many open keys as it may.
-local MAX_ROUNDS, MAX_OPEN = 20, 300
+-- The rank of the first held item that may have a free place, or a lower one; nil if none has; false if this step has
+-- looked at as many open keys as it may.
+local MAX_CALLS, MAX_ENTRIES = 350, 4000
 local function first_open()
   if not has_keys() or key_step.none_open then return nil end
   local first = redis.call('ZRANGE', OPEN, 0, 0, 'WITHSCORES')[2]
   key_step.none_open = not first
   if not first then return nil end
-  if key_step.rounds >= MAX_ROUNDS or key_step.keys >= MAX_OPEN then return false end
-  return priority_of(tonumber(first))
+  if key_step.calls >= MAX_CALLS or key_step.entries >= MAX_ENTRIES then return false end
+  key_step.calls = key_step.calls + 3
+  return tonumber(first)
 end
 
--- As LMPOP of all ready lists, of those above this priority.
-local function pop_above(priority, count)
-  local lists = {}
+local function priority_of(rank) return math.max(0, math.min(9, 9 - math.floor((rank + MIDDLE) / RANKS))) end
+
+-- The rank that the first item of this list would have, if it has come back to the front; nil if it has not.
+local function front_rank(priority)
+  local order = front_orders(key_step.fronts, text(priority), 1)[1]
+  return order and (9 - priority) * RANKS - order
+end
+
+-- Pops as LMPOP of all ready lists what stands before the held item with this rank: what is in the lists above its own, and of
+-- that what had come back to the front later.
+local function pop_above(rank, count)
+  local priority, lists = priority_of(rank), {}
   for higher = 9, priority + 1, -1 do lists[#lists + 1] = KEYS[READY + higher] end
-  if #lists == 0 then return nil end
-  lists[#lists + 1], lists[#lists + 2], lists[#lists + 3] = 'RIGHT', 'COUNT', count
-  return redis.call('LMPOP', #lists - 3, unpack(lists))
+  local size = #lists
+  lists[size + 1], lists[size + 2], lists[size + 3] = 'RIGHT', 'COUNT', count
+  local popped = size > 0 and redis.call('LMPOP', size, unpack(lists))
+  if popped then return popped end
+  local above, own = 0, text(priority)
+  for _, order in ipairs(front_orders(key_step.fronts, own, count)) do
+    if (9 - priority) * RANKS - order < rank then above = above + 1 end
+  end
+  if above == 0 then return nil end
+  local key = KEYS[READY + priority]
+  local numbers = redis.call('RPOP', key, above)
+  if numbers then return { key, numbers } end
+  left_front(key_step.fronts, own, count_front(key_step.fronts, own))
+end
+
+-- The orders of popped items that had come back to the front, by number; nil if there are none.
+local function orders_of(popped, priority)
+  local orders
+  for i, order in ipairs(front_orders(key_step.fronts, priority, #popped)) do
+    orders = orders or {}
+    orders[popped[i]] = order
+  end
+  return orders
 end
 
 -- Whether held items may have free places.

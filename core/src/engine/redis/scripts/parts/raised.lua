@@ -24,5 +24,6 @@ local function open_raised(most)
     open_keys(flagged, places)
   end
   if at_end then redis.call('HDEL', META, 'raised') else redis.call('HSET', META, 'raised', from) end
+  key_step.calls = key_step.calls + #keys
   return not at_end
 end

@@ -3,18 +3,22 @@
 --      looked at when a key is found full. So no end of a lease can leave a place taken, nor can a lease exceed the limit.
 --   2  An entry of LINES counts only while HELD has its number with that rank. So who ends or moves a held item need not
 --      know its key.
---   3  A key with entries in LINES has a flag in PLACES. A flagged key is in OPEN, or all its places are taken (else, if a
---      script has stopped, until its next item is popped or a deep clean comes). Too much in OPEN is harmless.
---   4  A ready item whose key has a flag is leased only if a place is free and its priority is above the flag. Else it is held.
+--   3  A key with entries in LINES has a flag in PLACES. A flagged key is in OPEN, or all its places are taken. Too much in
+--      OPEN is harmless, so whoever ends leases opens the keys first.
+--   4  A ready item whose key has a flag is leased only if a place is free and its rank would be below the flag. Else it is
+--      held.
 --   5  Only leases take places.
 
--- PLACES: key to its flag, '' or the highest priority of its line (an upper bound), then a space and a number for each
--- place. Returns a table of `numbers` and `flag` (nil: none).
+-- PLACES: key to its flag, nothing or the rank of the first item of its line, or a lower one (16 digits, plus 2^48), then a
+-- space, and each number with a space behind it. Returns a table of `flag` (nil: none), `taken` (from the first space on) and
+-- `count` (how many numbers).
 local function read_place(value)
-  local numbers = {}
-  if not value then return { numbers = numbers } end
-  for number in string.gmatch(value, ' ([^ ]+)') do numbers[#numbers + 1] = number end
-  return { numbers = numbers, stored = value, flag = tonumber((string.match(value, '^%d?'))) }
+  if not value then return { taken = ' ', count = 0 } end
+  local flag, taken = string.match(value, '^(%d*)(.*)$')
+  -- A damaged one may end without a space.
+  if string.sub(taken, -1) ~= ' ' then taken = taken .. ' ' end
+  local _, spaces = string.gsub(taken, ' ', ' ')
+  return { taken = taken, count = spaces - 1, stored = value, flag = flag ~= '' and tonumber(flag) - MIDDLE or nil }
 end
 
 -- Those of these keys, by key.
@@ -22,4 +26,14 @@ local function read_places(keys)
   local places = {}
   for i, value in ipairs(redis.call('HMGET', PLACES, unpack(keys))) do places[keys[i]] = read_place(value) end
   return places
+end
+
+-- The first `most` numbers that have places.
+local function numbers_of(place, most)
+  local numbers = {}
+  for number in string.gmatch(place.taken, ' ([^ ]+)') do
+    if #numbers == most then break end
+    numbers[#numbers + 1] = number
+  end
+  return numbers
 end

@@ -36,7 +36,7 @@ local function renumber(items, salt)
   local meta = redis.call('HMGET', META, 'last', 'largest')
   local count = math.max(meta[1] and count_of(meta[1]) or 0, (now - YEAR_2026) * 256)
   local largest, large = tonumber(meta[2]) or 0, nil
-  local records, details, ids, old, gone = {}, {}, {}, {}, {}
+  local records, details, ids, old, gone, entries = {}, {}, {}, {}, {}, {}
   for n, item in ipairs(items) do
     local x, number = item.x, in_base_36(count + n) .. salt
     x.sections.A = x.sections.A or text(math.floor((count_of(item.number) or 0) / 256) + YEAR_2026)
@@ -49,6 +49,7 @@ local function renumber(items, salt)
     details[2 * n - 1], details[2 * n] = number, pack_details(x)
     ids[2 * n - 1], ids[2 * n] = item.id, number
     if not item.delayed and not item.dead and not item.held then gone[item.priority] = (gone[item.priority] or 0) + 1 end
+    if item.held and item.limit_key then entries[#entries + 1] = entry_of(item.limit_key, item.held, item.number) end
     old[n], item.number = item.number, number
   end
   redis.call('HSET', META, 'last', items[#items].number)
@@ -63,4 +64,5 @@ local function renumber(items, salt)
   for _, key in ipairs({ DELAYED, DEAD, HELD }) do redis.call('ZREM', key, unpack(old)) end
   for _, key in ipairs({ DETAILS, MARKS }) do redis.call('HDEL', key, unpack(old)) end
   redis.call('ZREM', EXPIRIES, unpack(old))
+  if #entries > 0 then redis.call('ZREM', LINES, unpack(entries)) end
 end

@@ -15,13 +15,14 @@ local function take(at, target, touched)
     local need = target - #numbers
     local chunk = math.min(math.max(need, look_ahead), 1000 - touched)
     -- Held items come before ready ones of their priority.
-    local open = first_open and first_open()
-    if open == false then return true end
+    local first = first_open and first_open()
+    if first == false then return true end
+    local open = first and priority_of(first)
     local popped, key, priority = plain and not open and redis.call('RPOP', KEYS[READY], chunk), KEYS[READY], '0'
     if not popped then
       local reply
       if open then
-        reply = not plain and pop_above(open, chunk)
+        reply = not plain and pop_above(first, chunk)
       else
         reply = redis.call('LMPOP', '10', KEYS[20], KEYS[19], KEYS[18], KEYS[17], KEYS[16], KEYS[15],
           KEYS[14], KEYS[13], KEYS[12], KEYS[11], 'RIGHT', 'COUNT', chunk)
@@ -33,6 +34,8 @@ local function take(at, target, touched)
       end
     end
     if popped then
+      local orders = has_keys and has_keys() and orders_of(popped, priority)
+      local consumed = #popped -- less those that are put back
       touched = touched + #popped
       local known = not plain and redis.call('HMGET', DETAILS, unpack(popped))
       if known then
@@ -41,16 +44,20 @@ local function take(at, target, touched)
         fits, room = fitting(known, room, #numbers + dropped == 0 and 1 or 0)
         if fits < #popped then
           put_back(key, popped, fits)
+          consumed = fits
           if fits == 0 then return true end
         end
       end
       local found, seen = redis.call('HMGET', ITEMS, unpack(popped)), #popped
       if drop_expired then dropped = dropped + drop_expired(popped, found, known) end
       local keys = has_keys and has_keys() and find_keys(found, #popped)
-      if keys then dropped = dropped + hold_blocked(popped, found, known, need, priority, keys) end
+      if keys then dropped = dropped + hold_blocked(popped, found, known, need, priority, keys, orders) end
       if #popped > need then
+        local kept = #popped
         keep_only(need, key, popped, found)
+        consumed = consumed - kept + #popped
       end
+      if orders then left_front(key_step.fronts, priority, consumed) end
       local leases, count = deadlines_for(popped, found)
       local added = add_leases(leases, count)
       if added < count then drop_doubles(popped, found, leases, count - added) end

@@ -1,36 +1,77 @@
--- Reads the lines of open keys: of each as many entries as it has free places and the caller needs, and one more, which
--- shows how the line goes on. Returns them: key, priority, rank, number and entry of each; and how many keys were read.
-local function read_lines(keys, places, limits, priority, need)
-  local waiting = {}
-  for n, key in ipairs(keys) do
-    if #waiting >= need then return waiting, n - 1 end
+-- The first keys in OPEN, up to `width`. Returns them, their ranks there, and the rank up to which they are all that are
+-- open, which is at most `bound`.
+local function read_open(width, bound)
+  local keys, ranks = {}, {}
+  local front = redis.call('ZRANGE', OPEN, 0, width, 'WITHSCORES')
+  for i = 1, #front, 2 do
+    local rank = tonumber(front[i + 1])
+    if #keys == width or rank >= bound and #keys > 0 then return keys, ranks, math.min(rank, bound) end
+    keys[#keys + 1], ranks[front[i]] = front[i], rank
+  end
+  return keys, ranks, bound
+end
+
+-- Reads the lines of these keys. Returns key, rank, number and entry of the items that may be leased now, in their order,
+-- the entries that do not count, and the key whose line must be read further to learn more: `most` entries are read.
+-- A key whose line is read has `next`: the rank of its first entry that is not among these items, nil if there is none.
+local function read_lines(keys, ranks, places, limits, bound, most)
+  local share, entries, numbers, cut = math.max(1, math.floor(most / #keys)), {}, {}, nil
+  for _, key in ipairs(keys) do
     local place, line = places[key], line_of(key)
-    local free = limits[key] - #place.numbers
-    if place.flag and free > 0 then
-      local asked = math.min(free, need - #waiting)
-      place.was_read = true
+    place.free = place.flag and not place.unknown and math.max(0, limits[key] - place.count) or 0
+    if place.free > 0 and #entries >= most then
+      bound = math.min(bound, ranks[key])
+    elseif place.free > 0 then
+      local asked = math.min(most - #entries, math.min(place.free, share) + (key_step.ahead[key] or 0))
+      place.was_read, place.asked = true, asked
       for i, entry in ipairs(redis.call('ZRANGE', LINES, '[' .. line, '(' .. line .. ':', 'BYLEX', 'LIMIT', 0, asked + 1)) do
-        local own, rank, number = read_entry(entry, #line)
-        if i > asked or own < priority then
-          place.next = own
-          break
+        local rank, number = read_entry(entry, #line)
+        if i > asked then
+          place.rest = rank
+        else
+          entries[#entries + 1] = { key = key, rank = rank, number = number, entry = entry }
+          numbers[#numbers + 1] = number
         end
-        waiting[#waiting + 1] = { key = key, priority = own, rank = rank, number = number, entry = entry }
       end
     end
   end
-  return waiting, #keys
+  key_step.entries = key_step.entries + #entries
+
+  local stale, waiting, seen = {}, {}, {}
+  for n, rank in ipairs(#numbers > 0 and redis.call('ZMSCORE', HELD, unpack(numbers)) or {}) do
+    local one = entries[n]
+    local place = places[one.key]
+    if tonumber(rank or nil) ~= one.rank or seen[one.number] then
+      stale[#stale + 1] = one.entry
+    elseif place.free == 0 then
+      place.rest = math.min(place.rest or one.rank, one.rank)
+    else
+      seen[one.number], waiting[#waiting + 1], place.free = true, one, place.free - 1
+    end
+  end
+  for _, key in ipairs(keys) do
+    local place = places[key]
+    place.next = place.rest
+    if place.was_read and place.free > 0 and place.rest and place.rest < bound then bound, cut = place.rest, key end
+  end
+  local items = {}
+  table.sort(waiting, function(one, other) return one.rank < other.rank end)
+  for _, one in ipairs(waiting) do
+    local place = places[one.key]
+    if one.rank < bound then items[#items + 1] = one else place.next = math.min(place.next or one.rank, one.rank) end
+  end
+  return items, stale, cut
 end
 
--- Closes those of the keys that are full or have no line, and moves those whose lines go on with another priority.
-local function close_keys(keys, places, limits, scores)
+-- Closes those of the keys that are full or have no line, and moves the others to where their lines go on.
+local function close_keys(keys, places, limits, ranks)
   local closed, moved = {}, {}
   for _, key in ipairs(keys) do
     local place = places[key]
-    if not place.flag or #place.numbers >= limits[key] then
+    if not place.unknown and (not place.flag or place.count >= limits[key]) then
       closed[#closed + 1] = key
-    elseif math.floor(scores[key] / LEVEL) ~= 9 - place.flag then
-      moved[#moved + 1] = text((9 - place.flag) * LEVEL + scores[key] % LEVEL)
+    elseif place.flag and ranks[key] ~= place.flag then
+      moved[#moved + 1] = text(place.flag)
       moved[#moved + 1] = key
     end
   end
@@ -38,60 +79,53 @@ local function close_keys(keys, places, limits, scores)
   if #moved > 0 then redis.call('ZADD', OPEN, unpack(moved)) end
 end
 
--- Leases up to `need` held items of this priority, directly from the lines of those keys that are the first in OPEN.
--- `most`: at most how many entries; `room`: at most how many bytes, but at least one item if it is the first. Returns how
--- many entries it has looked at, the room that is left, and how many items it has read that are dead now.
-local MAX_ROUND = 100
+-- Leases up to `need` held items of this priority, directly from the lines of open keys, in the order of their ranks.
+-- `most`: at most how many entries; `room`: at most how many bytes, but at least
+-- one item if it is the first. Returns how many entries it has taken, the room that is left, and how many items it has read
+-- that are dead now. A key that is full or whose line is cut costs a round: the next one looks at more keys, and further.
+local MAX_WIDTH = 100
 local function take_open(priority, need, most, room, is_first, drop_expired)
-  local keys, scores = {}, {}
-  local front = redis.call('ZRANGE', OPEN, 0, math.min(need, MAX_ROUND) - 1, 'WITHSCORES')
-  for i = 1, #front, 2 do
-    local score = tonumber(front[i + 1])
-    if priority_of(score) ~= priority then break end
-    keys[#keys + 1], scores[front[i]] = front[i], score
-  end
-  key_step.rounds, key_step.keys = key_step.rounds + 1, key_step.keys + #keys
+  local width = math.max(1, math.min(MAX_WIDTH, math.max(need, key_step.width), MAX_CALLS - key_step.calls))
+  -- Items that had come back to the front stand among the held ones of their priority.
+  local keys, ranks, bound = read_open(width, front_rank(priority) or rank_of(priority, MIDDLE))
+  key_step.width, key_step.calls = 2 * width, key_step.calls + 25 + #keys
   local places, limits = read_places(keys), read_limits(keys)
   drop_stale(keys, places, limits)
-  local waiting, keys_read = read_lines(keys, places, limits, priority, math.min(need, most))
-  for n = #keys, keys_read + 1, -1 do keys[n] = nil end
+  local items, dropped, cut = read_lines(keys, ranks, places, limits, bound, math.min(1000, most))
+  if cut then key_step.ahead[cut] = 2 * places[cut].asked end
 
-  -- The entries that count, and those that are to be dropped.
-  local popped, known, found, dropped, item_of, died, looked = {}, {}, {}, {}, {}, 0, #waiting
-  local numbers = {}
-  for n, one in ipairs(waiting) do numbers[n] = one.number end
-  for n, rank in ipairs(looked > 0 and redis.call('ZMSCORE', HELD, unpack(numbers)) or {}) do
-    local one = waiting[n]
-    if tonumber(rank or nil) == one.rank and not item_of[one.number] then
-      popped[#popped + 1], item_of[one.number] = one.number, one
-    else
-      dropped[#dropped + 1] = one.entry
+  local popped, known, found, item_of, died = {}, {}, {}, {}, 0
+  local function leave(from)
+    for n = #items, from, -1 do
+      local one = items[n]
+      local place = places[one.key]
+      place.next = math.min(place.next or one.rank, one.rank)
+      items[n], popped[n], known[n] = nil, nil, nil
     end
   end
+  leave(need + 1)
+  for n, one in ipairs(items) do popped[n], item_of[one.number] = one.number, one end
   if #popped > 0 then
     local fits
     known = redis.call('HMGET', DETAILS, unpack(popped))
     fits, room = fitting(known, room, is_first and 1 or 0)
-    for n = #popped, fits + 1, -1 do
-      local one = item_of[popped[n]]
-      local place = places[one.key]
-      place.next = math.max(place.next or 0, one.priority)
-      popped[n], known[n] = nil, nil
-    end
+    leave(fits + 1)
   end
   if #popped > 0 then
-    for _, number in ipairs(popped) do dropped[#dropped + 1] = item_of[number].entry end
+    for _, one in ipairs(items) do dropped[#dropped + 1] = one.entry end
     redis.call('ZREM', HELD, unpack(popped))
     found = redis.call('HMGET', ITEMS, unpack(popped))
     if drop_expired then died = drop_expired(popped, found, known) end
   end
   for i, number in ipairs(popped) do
-    local place = places[item_of[number].key]
-    if found[i] then place.numbers[#place.numbers + 1] = number end
+    if found[i] then take_place(places[item_of[number].key], number) end
   end
   for _, key in ipairs(keys) do
     local place = places[key]
-    if place.was_read then place.flag, place.changed = place.next, true end
+    if place.was_read then
+      place.changed = place.changed or place.flag ~= place.next
+      place.flag = place.next
+    end
   end
   write_places(keys, places)
   local leases, count = deadlines_for(popped, found)
@@ -101,6 +135,6 @@ local function take_open(priority, need, most, room, is_first, drop_expired)
     if found[i] then append(popped[i], found[i], known[i]) end
   end
   if #dropped > 0 then redis.call('ZREM', LINES, unpack(dropped)) end
-  close_keys(keys, places, limits, scores)
-  return looked, room, died
+  close_keys(keys, places, limits, ranks)
+  return #dropped, room, died
 end

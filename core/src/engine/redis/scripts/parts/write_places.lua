@@ -1,13 +1,34 @@
+local function has_place(place, number) return string.find(place.taken, ' ' .. number .. ' ', 1, true) end
+
+local function take_place(place, number)
+  place.taken, place.count, place.changed = place.taken .. number .. ' ', place.count + 1, true
+end
+
+local function leave_place(place, number)
+  local from, to = has_place(place, number)
+  if not from then return end
+  place.taken = string.sub(place.taken, 1, from) .. string.sub(place.taken, to + 1)
+  place.count, place.changed = place.count - 1, true
+end
+
+local function value_of(place)
+  return (place.flag and string.format('%016d', place.flag + MIDDLE) or '') .. place.taken
+end
+
+-- Makes the line of a key begin at this rank, or at a lower one.
+local function flag(place, rank)
+  if not place.flag or rank < place.flag then place.flag, place.changed = rank, true end
+end
+
 -- Writes the places of those of the keys that have `changed`. `changed`: pairs of others and their places, if there are any.
 local function write_places(keys, places, changed)
   changed = changed or {}
   local empty = {}
   for _, key in ipairs(keys) do
     local place = places[key]
-    if place.changed and (place.flag or place.numbers[1]) then
+    if place.changed and (place.flag or place.count > 0) then
       changed[#changed + 1] = key
-      place.numbers[0] = place.flag or ''
-      changed[#changed + 1] = table.concat(place.numbers, ' ', 0)
+      changed[#changed + 1] = value_of(place)
     elseif place.changed and place.stored then
       empty[#empty + 1] = key
     end
@@ -20,7 +41,7 @@ end
 local function open_keys(keys, places)
   if #keys == 0 then return end
   local scored = {}
-  for n, key in ipairs(keys) do scored[2 * n - 1], scored[2 * n] = text((9 - places[key].flag) * LEVEL + now), key end
+  for n, key in ipairs(keys) do scored[2 * n - 1], scored[2 * n] = text(places[key].flag), key end
   redis.call('ZADD', OPEN, 'LT', unpack(scored))
   key_step.opened, key_step.none_open = true, false
 end
