@@ -22,11 +22,13 @@ fn screen(output: Output) -> String {
     let (screen, errors) = (text(output.stdout), text(output.stderr));
     assert!(output.status.success(), "{}\n{screen}\n{errors}", output.status);
     assert!(screen.ends_with("nothing lost, one completion each, all digests right\n"), "{screen}");
-    for name in ["items", "completions", "killed", "stopped", "expiries", "time", "engine"] {
+    for name in ["items", "completions", "killed", "stopped", "jobs", "expiries", "time", "engine"]
+    {
         assert!(screen.lines().any(|line| line.trim().starts_with(name)), "{name}: {screen}");
     }
     assert_eq!(number(&screen, "completions"), number(&screen, "items"), "{screen}");
     assert!(number(&screen, "expiries") >= 2, "{screen}");
+    assert!(number(&screen, "jobs") >= 10 && !screen.contains(" 0 retried"), "{screen}");
     screen
 }
 

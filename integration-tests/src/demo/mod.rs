@@ -1,10 +1,12 @@
 //! The demo: every file of the source tree is an item, and the workers are processes of their own. One
-//! worker is killed while it holds leases; another is stopped past its leases and then continues. In the
+//! worker is killed while it holds leases; another is stopped past its leases and then continues. A share of the
+//! files are jobs for a worker with a handler, with retries and a schedule. In the
 //! end every item must have been completed exactly once, with the right digest.
 
 mod checker;
 mod digests;
 mod files;
+pub mod jobs;
 pub mod note;
 mod place;
 mod run;

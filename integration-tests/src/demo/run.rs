@@ -14,6 +14,7 @@ use rustix::process::Signal;
 use super::checker::{Record, check_records};
 use super::digests;
 use super::files::{self, Files};
+use super::jobs::{self, Jobs};
 use super::note::Note;
 use super::place::Place;
 use super::screen::Screen;
@@ -48,7 +49,12 @@ async fn in_place(
     let client = Client::connect(&place.url).await?;
     // The server may have other users: use a queue of our own, and leave nothing in it.
     let queue = client.queue(&format!("demo-{:016x}", rand::random::<u64>()))?;
-    let result = on_queue(place, folder, fleet, &queue, files).await;
+    let mut jobs = Jobs::new(&client, queue.name())?;
+    let result = on_queue(place, folder, fleet, &queue, &mut jobs, files).await;
+    let dropped = jobs.drop_queue().await;
+    if result.is_ok() {
+        dropped?;
+    }
     for state in State::ALL {
         let purged = queue.purge(state).await;
         if result.is_ok() {
@@ -64,6 +70,7 @@ async fn on_queue(
     folder: &Path,
     fleet: &[Kind],
     queue: &WorkQueue,
+    jobs: &mut Jobs,
     files: &Files,
 ) -> Result<(Screen, Vec<String>), Error> {
     let mut workers = Vec::new();
@@ -76,7 +83,7 @@ async fn on_queue(
     }
 
     let began = Instant::now();
-    let story = work(queue, files, &mut workers).await?;
+    let story = work(queue, jobs, files, &mut workers).await?;
     let took = began.elapsed();
 
     let mut faults = story.faults;
@@ -86,7 +93,9 @@ async fn on_queue(
             faults.push(format!("{} ended with {status}", worker.name()));
         }
     }
-    let counts = queue.counts().await?;
+    let mut counts = queue.counts().await?;
+    let (summary, wrong) = jobs.count(&mut counts).await?;
+    faults.extend(wrong);
     let check = queue.check().await?;
     faults.extend(check.details.iter().map(|found| format!("check found {found}")));
     let mut records = Vec::new();
@@ -108,6 +117,7 @@ async fn on_queue(
         killed: (workers[KILLED].name(), story.killed_held),
         stopped: (workers[STOPPED].name(), story.stopped_held),
         late: story.late,
+        jobs: summary,
         expired: counts.totals.expired,
         took,
         engine: place.engine.clone(),
@@ -128,10 +138,18 @@ struct Story {
     faults: Vec<String>,
 }
 
-async fn work(queue: &WorkQueue, files: &Files, workers: &mut [Worker]) -> Result<Story, Error> {
-    let (first, second) = files.files.split_at(files.files.len() / 2);
-    let (half, all) = (first.len() as u64, files.files.len() as u64);
+async fn work(
+    queue: &WorkQueue,
+    jobs: &mut Jobs,
+    files: &Files,
+    workers: &mut [Worker],
+) -> Result<Story, Error> {
+    let (items, of_jobs) = jobs::split(&files.files);
+    let (first, second) = items.split_at(items.len() / 2);
+    let (first_jobs, second_jobs) = of_jobs.split_at(of_jobs.len() / 2);
+    let (half, all) = (first.len() as u64, items.len() as u64);
     let mut faults = add(queue, first).await?;
+    faults.extend(jobs.add(first_jobs).await?);
     tell_all(workers, "go").await?;
     wait::counts(queue, "the first half is done", |counts| counts.totals.completed >= half).await?;
     tell_all(workers, "rest").await?;
@@ -143,6 +161,7 @@ async fn work(queue: &WorkQueue, files: &Files, workers: &mut [Worker]) -> Resul
         workers[victim].tell("hold").await?;
     }
     faults.extend(add(queue, second).await?);
+    faults.extend(jobs.add(second_jobs).await?);
     let killed_held = workers[KILLED].says("holding").await?;
     workers[KILLED].signal(Signal::KILL)?;
     let stopped_held = workers[STOPPED].says("holding").await?;
@@ -165,12 +184,13 @@ async fn work(queue: &WorkQueue, files: &Files, workers: &mut [Worker]) -> Resul
             && counts.ready + counts.delayed + counts.leased + counts.dead == 0
     })
     .await?;
+    jobs.until_done().await?;
     tell_all(&mut workers[STOPPED..], "quit").await?;
     Ok(Story { killed_held, stopped_held, late, faults })
 }
 
 /// Adds files as items; returns the errors.
-async fn add(queue: &WorkQueue, files: &[files::File]) -> Result<Vec<String>, Error> {
+async fn add(queue: &WorkQueue, files: &[&files::File]) -> Result<Vec<String>, Error> {
     let items = files.iter().map(|file| Item::new(&file.data).with_id(&file.path));
     let added = queue.add_items(items).await?;
     let refused = files.iter().zip(added).filter(|(_, added)| !added);

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::jobs::Summary;
+
 pub(super) struct Screen {
     pub(super) files: usize,
     pub(super) bytes: usize,
@@ -16,6 +18,7 @@ pub(super) struct Screen {
     pub(super) stopped: (String, u64),
     /// How many of the stopped worker's late completes were true, and false.
     pub(super) late: (usize, usize),
+    pub(super) jobs: Summary,
     pub(super) expired: u64,
     pub(super) took: Duration,
     pub(super) engine: String,
@@ -48,6 +51,9 @@ impl fmt::Display for Screen {
         let (yes, no) = self.late;
         let late = format!("its late completes: {yes} true, {no} false");
         line("stopped", format!("{who}, past the end of at least {held} leases; {late}"))?;
+        let Summary { jobs, retried, scheduled } = self.jobs;
+        let text = format!("{jobs} of the files, {retried} retried; the schedule ran {scheduled}");
+        line("jobs", text)?;
         line("expiries", self.expired.to_string())?;
         let seconds = self.took.as_secs_f64();
         let rate = self.files as f64 / seconds;

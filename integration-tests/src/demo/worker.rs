@@ -1,5 +1,7 @@
 //! The workers: processes in any language, controlled by lines on stdin.
 //!
+//! The worker for jobs has a handler instead, for the queue `QUEUE.jobs`, and is never told to hold.
+//!
 //! The command line of a worker is `COMMAND QUEUE RESULTS LEASE_MS BATCH`, with the URL in `LEASEQ_URL`. A
 //! worker leases up to BATCH items for LEASE_MS each. For each item it computes the SHA-256 of the data,
 //! appends a note to the file RESULTS, completes the item and appends another note; see `note.rs`.
@@ -36,7 +38,7 @@ pub(super) struct Kind {
 }
 
 /// One worker for each entry of `others` (`LANGUAGE=COMMAND ARGUMENT…`), and further ones in Rust, at
-/// least three in all. The others come first: they are killed and stopped.
+/// least three that lease items. The others come first: they are killed and stopped. One more runs handlers.
 pub(super) fn fleet(others: &[String]) -> Result<Vec<Kind>, Error> {
     let mut fleet = Vec::new();
     for other in others {
@@ -52,12 +54,16 @@ pub(super) fn fleet(others: &[String]) -> Result<Vec<Kind>, Error> {
         }
     }
     // Built beside this program.
-    let mut command = std::env::current_exe()?;
-    command.set_file_name("demo-worker-rust");
-    for _ in 0..3_usize.saturating_sub(fleet.len()).max(1) {
-        let language = "rust".to_owned();
-        fleet.push(Kind { language, command: command.clone(), arguments: Vec::new() });
+    let program = std::env::current_exe()?;
+    let rust = |name: &str| Kind {
+        language: "rust".into(),
+        command: program.with_file_name(name),
+        arguments: Vec::new(),
+    };
+    while fleet.len() < 3 {
+        fleet.push(rust("demo-worker-rust"));
     }
+    fleet.push(rust("demo-worker-handler"));
     Ok(fleet)
 }
 
