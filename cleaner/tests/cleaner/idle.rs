@@ -45,7 +45,7 @@ async fn a_hundred_idle_queues_cost_next_to_nothing() {
         let share = used.as_secs_f64() / WATCHED.as_secs_f64();
         let sent = (asked(&place) - before) as f64 / WATCHED.as_secs_f64();
         println!("{}: {:.2} % of a core, {sent:.1} commands a second", place.url(), share * 100.0);
-        assert!(share < if cfg!(debug_assertions) { 0.03 } else { 0.01 }, "{share} of a core");
+        assert!(share < if cfg!(debug_assertions) { 0.06 } else { 0.01 }, "{share} of a core");
         // On average; some may coincide.
         assert!(sent <= 12.0, "{sent} commands a second");
     }
