@@ -1,41 +1,10 @@
-//! What a preview has covered, so that a change touches nothing newer.
+//! Where an interrupted change goes on.
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use leaseq::{Cursor, ItemInfo};
-
-/// The newest generation, and the latest end of an item, that a preview has seen.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Mark {
-    generation: String,
-    /// In ms since 1970; 0: none has ended.
-    ended: u64,
-}
-
-fn ended(info: &ItemInfo) -> u64 {
-    let time = match info.state {
-        leaseq::State::Dead => info.at,
-        _ => info.ended_at,
-    };
-    let since_1970 = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    time.map_or(0, |time| u64::try_from(since_1970(time).as_millis()).unwrap_or(u64::MAX))
-}
-
-impl Mark {
-    /// The preview has seen this one.
-    pub(crate) fn include(&mut self, info: &ItemInfo) {
-        if self.generation.is_empty() || info.is_newer_than(&self.generation) {
-            self.generation.clone_from(&info.generation);
-        }
-        self.ended = self.ended.max(ended(info));
-    }
-
-    pub(crate) fn covers(&self, info: &ItemInfo) -> bool {
-        !info.is_newer_than(&self.generation) && ended(info) <= self.ended
-    }
-}
+use leaseq::Cursor;
+pub(crate) use leaseq_report::Mark;
 
 /// Where an interrupted change goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +16,7 @@ pub(crate) struct Resume {
 
 impl fmt::Display for Resume {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{},", self.mark.generation, self.mark.ended)?;
+        write!(f, "{},", self.mark)?;
         self.cursor.as_ref().map_or(Ok(()), |cursor| cursor.fmt(f))
     }
 }
@@ -57,17 +26,9 @@ impl FromStr for Resume {
 
     fn from_str(text: &str) -> Result<Resume, String> {
         let wrong = || "this is no place that leaseq has named".to_owned();
-        let mut parts = text.splitn(3, ',');
-        let mut part = || parts.next().ok_or_else(wrong);
-        let (generation, ended, cursor) = (part()?, part()?, part()?);
-        if generation.is_empty()
-            || !generation.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-        {
-            return Err(wrong());
-        }
-        let mark =
-            Mark { generation: generation.into(), ended: ended.parse().map_err(|_| wrong())? };
-        let cursor = match cursor {
+        let split = text.match_indices(',').nth(1).ok_or_else(wrong)?.0;
+        let mark = text[..split].parse()?;
+        let cursor = match &text[split + 1..] {
             "" => None,
             cursor => Some(cursor.parse().map_err(|_| wrong())?),
         };

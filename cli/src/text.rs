@@ -1,58 +1,14 @@
 //! Ids, data and times as text, for people and for programs.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use leaseq_report::{duration, escaped_bytes};
+use leaseq_report::duration;
+pub(crate) use leaseq_report::text::{exact_time, id, rough, timestamp, unescape, whole_ms};
 use serde_json::{Map, Value};
-
-/// An id as one line, from which [`unescape`] gives it back.
-pub(crate) fn id(bytes: &[u8]) -> String {
-    match bytes.contains(&b'\\') {
-        false => escaped_bytes(bytes).into_owned(),
-        true => {
-            let parts: Vec<_> = bytes.split(|byte| *byte == b'\\').map(escaped_bytes).collect();
-            parts.join("\\\\")
-        }
-    }
-}
-
-/// The bytes of an id as [`id`] shows it. `None` if no id is shown so.
-pub(crate) fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut units: Vec<u16> = Vec::new();
-    let mut rest = text;
-    let end = |units: &mut Vec<u16>, bytes: &mut Vec<u8>| -> Option<()> {
-        bytes.extend(String::from_utf16(&std::mem::take(units)).ok()?.bytes());
-        Some(())
-    };
-    while let Some(c) = rest.chars().next() {
-        let escape = rest.strip_prefix('\\');
-        if let Some(hex) = escape.and_then(|escape| escape.strip_prefix('u')) {
-            units.push(u16::from_str_radix(hex.get(..4)?, 16).ok()?);
-            rest = &hex[4..];
-            continue;
-        }
-        end(&mut units, &mut bytes)?;
-        if let Some(escape) = escape {
-            if let Some(hex) = escape.strip_prefix('x') {
-                bytes.push(u8::from_str_radix(hex.get(..2)?, 16).ok()?);
-                rest = &hex[2..];
-            } else {
-                rest = escape.strip_prefix('\\')?;
-                bytes.push(b'\\');
-            }
-            continue;
-        }
-        bytes.extend(c.encode_utf8(&mut [0; 4]).bytes());
-        rest = &rest[c.len_utf8()..];
-    }
-    end(&mut units, &mut bytes)?;
-    Some(bytes)
-}
 
 /// Puts bytes under this name, or as base64 under `NAME_base64` if they are not text.
 pub(crate) fn put_bytes(object: &mut Map<String, Value>, name: &str, bytes: &[u8]) {
@@ -79,16 +35,6 @@ pub(crate) fn get_bytes(
     }
 }
 
-fn timestamp(time: SystemTime) -> Timestamp {
-    let ms = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(i64::MAX)).unwrap_or(Timestamp::MAX)
-}
-
-/// RFC 3339, UTC, with milliseconds.
-pub(crate) fn exact_time(time: SystemTime) -> String {
-    format!("{:.3}", timestamp(time))
-}
-
 /// Local time, for people.
 pub(crate) fn local_time(time: SystemTime) -> String {
     timestamp(time).to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
@@ -106,45 +52,9 @@ pub(crate) fn read_time(text: &str) -> Result<SystemTime, String> {
     })
 }
 
-/// A duration for people: the two largest units.
-pub(crate) fn rough(duration: Duration) -> String {
-    let s = duration.as_secs();
-    match s {
-        0 => format!("{}ms", duration.as_millis()),
-        1..60 => format!("{s}s"),
-        60..3600 => format!("{}m{:02}s", s / 60, s % 60),
-        3600..86_400 => format!("{}h{:02}m", s / 3600, s % 3600 / 60),
-        _ => format!("{}d{:02}h", s / 86_400, s % 86_400 / 3600),
-    }
-}
-
-pub(crate) fn whole_ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_id_can_be_read_from_what_is_shown() {
-        for bytes in [
-            &b"plain"[..],
-            b"a\\nb",
-            b"\\\\",
-            b"\\u0041\\x41",
-            b"\xff\x00\x1b[2J",
-            "ä\u{202e}\u{e0041}\u{1f600}".as_bytes(),
-            b"\xf0\x9f\\",
-        ] {
-            let shown = id(bytes);
-            assert!(!shown.contains(|c: char| c.is_control()), "{shown}");
-            assert_eq!(unescape(&shown).as_deref(), Some(bytes), "{shown}");
-        }
-        for wrong in ["\\", "\\q", "\\x4", "\\xgg", "\\u12", "\\ud800", "\\uä000"] {
-            assert_eq!(unescape(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn times_are_read_and_shown() {
@@ -154,9 +64,5 @@ mod tests {
         let ago = SystemTime::now().duration_since(before).unwrap();
         assert_eq!(ago.as_secs() / 3600, 6);
         assert!(read_time("yesterday").is_err());
-        for (s, text) in [(59, "59s"), (61, "1m01s"), (3_660, "1h01m"), (90_000, "1d01h")] {
-            assert_eq!(rough(Duration::from_secs(s)), text);
-        }
-        assert_eq!(rough(Duration::from_millis(999)), "999ms");
     }
 }

@@ -5,13 +5,20 @@
 
 mod counts;
 pub mod duration;
+mod error_kind;
 mod escape;
+mod mark;
 mod metrics;
+mod readable;
 mod secrets;
 mod snapshot;
+pub mod text;
 
 pub use counts::{QueueCounts, summary};
+pub use error_kind::error_kind;
 pub use escape::{escaped, escaped_bytes};
+pub use mark::Mark;
 pub use metrics::encode_counts;
+pub use readable::{is_json, readable};
 pub use secrets::{shown, without_secrets};
 pub use snapshot::Snapshot;

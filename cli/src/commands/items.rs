@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use leaseq::{Cursor, ItemInfo, ListOptions, State, WorkQueue};
+use leaseq_report::error_kind;
 use serde_json::{Value, json};
 
 use crate::failure::{Ended, Failure, NO};
@@ -246,7 +247,7 @@ async fn groups(shared: &Shared, args: &DeadArgs) -> Ended {
         progress.add(page.examined);
         for info in page.items {
             let at = info.at.unwrap_or(info.added_at);
-            let mut key = kind_of(&info.last_error);
+            let mut key = error_kind(&info.last_error);
             if groups.len() >= MAX_GROUPS && !groups.contains_key(&key) {
                 key = OTHERS.into();
             }
@@ -292,34 +293,4 @@ async fn groups(shared: &Shared, args: &DeadArgs) -> Ended {
         shared.output.rows(&["COUNT", "FIRST", "LAST", "EXAMPLE", "ERROR"], &rows)?;
     }
     Ok(if groups.is_empty() { NO } else { 0 })
-}
-
-/// The first line of an error, with each number as `#`.
-fn kind_of(error: &str) -> String {
-    let mut kind = String::new();
-    let mut in_number = false;
-    for c in error.lines().next().unwrap_or_default().chars() {
-        let digit = c.is_ascii_digit();
-        if !digit {
-            kind.push(c);
-        } else if !in_number {
-            kind.push('#');
-        }
-        in_number = digit;
-    }
-    kind
-}
-
-#[cfg(test)]
-mod tests {
-    use super::kind_of;
-
-    #[test]
-    fn numbers_do_not_distinguish_errors() {
-        assert_eq!(
-            kind_of("timeout after 3012 ms, 2 retries\ntrace"),
-            "timeout after # ms, # retries"
-        );
-        assert_eq!(kind_of(""), "");
-    }
 }
