@@ -13,6 +13,7 @@ mod depth;
 mod dropped;
 mod forks;
 mod full;
+mod keys;
 mod ledger;
 mod libc_calls;
 mod locked;

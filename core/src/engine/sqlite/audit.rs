@@ -9,16 +9,13 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{COLUMNS, MORE, Stored, in_line};
-use super::{dropped, expiry, extra, follow_ups, keys, unique};
+use super::{dropped, expiry, extra, follow_ups, unique};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::error::show_id;
 use crate::item::State;
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_DELAY, MAX_LEASE, MAX_RETAIN};
-
-/// How many keys one step checks.
-const KEYS_STEP: usize = 200;
 
 /// Checks the next items of the file after number `from`, and mends those of the queue and those of no queue.
 /// Returns where to continue.
@@ -251,60 +248,6 @@ pub(super) fn unique_keys(
     }
     let full = keys.len() == MAX_BATCH;
     Ok(keys.pop().filter(|_| full).map(|(key, _)| key))
-}
-
-/// Checks the next keys with held items after `from`: those of which fewer items are leased than may be are open.
-/// Returns where to continue.
-pub(super) fn keys(
-    db: &mut Database,
-    name: &QueueName,
-    mut from: Vec<u8>,
-    mend: bool,
-    report: &mut DeepReport,
-) -> Result<Option<Vec<u8>>> {
-    let Some(queue) = db.queue(name)? else { return Ok(None) };
-    // Leases and cleans are still opening keys.
-    if keys::is_raised(db, queue)? {
-        return Ok(None);
-    }
-    for _ in 0..KEYS_STEP {
-        let Some(key) = keys::next_held(db, queue, &from)? else { return Ok(None) };
-        if keys::is_stuck(db, queue, &key)? {
-            let what = format_args!("key {} is not open", show_id(&key));
-            report.note(Damage::BadKey, 1, mend, what);
-            if mend {
-                keys::open(db, queue, &key)?;
-            }
-        }
-        from = key;
-    }
-    Ok(Some(from))
-}
-
-/// Checks that the limits of keys can be read, and the next open keys after `from`. Returns where to continue.
-pub(super) fn open_keys(
-    db: &mut Database,
-    name: &QueueName,
-    from: Vec<u8>,
-    mend: bool,
-    report: &mut DeepReport,
-) -> Result<Option<Vec<u8>>> {
-    let Some(queue) = db.queue(name)? else { return Ok(None) };
-    if from.is_empty() {
-        let (limits, open) = keys::unreadable(db, queue, mend)?;
-        report.note(Damage::BadSettings, limits, mend, "limits of keys");
-        report.note(Damage::BadKey, open, mend, "unreadable");
-    }
-    let mut open = keys::open_after(db, queue, &from, MAX_BATCH)?;
-    for (key, _) in open.iter().filter(|(_, is_late)| *is_late) {
-        let what = format_args!("key {} is open too far behind", show_id(key));
-        report.note(Damage::BadKey, 1, mend, what);
-        if mend {
-            keys::open(db, queue, key)?;
-        }
-    }
-    let full = open.len() == MAX_BATCH;
-    Ok(open.pop().filter(|_| full).map(|(key, _)| key))
 }
 
 /// What SQLite itself finds wrong with the file.

@@ -19,6 +19,10 @@ pub(super) struct Expired {
     pub(super) priority: u8,
 }
 
+pub(super) const DIE: &str =
+    "UPDATE item SET state = 3, sort_key = ?2, position = 0, front = 0, error = ?3
+    WHERE number IN (SELECT value FROM json_each(?1))";
+
 /// Makes items dead that have expired, all with the same few statements.
 pub(super) fn die(
     db: &Database,
@@ -26,9 +30,6 @@ pub(super) fn die(
     items: &[Expired],
     delta: &mut CountDelta,
 ) -> Result<()> {
-    const DIE: &str =
-        "UPDATE item SET state = 3, sort_key = ?2, position = 0, front = 0, error = ?3
-        WHERE number IN (SELECT value FROM json_each(?1))";
     const END: &str = concat!(
         "UPDATE extra SET expires_at = NULL, ended_at = NULL, result = NULL, ",
         readable!(),
@@ -62,7 +63,7 @@ pub(super) fn die(
 }
 
 /// How far one lease has looked through the items that have expired. It looks at none of them twice, because many may
-/// not be ready, and at no more than `MAX_WALK`.
+/// be leased or delayed, and at no more than `MAX_WALK`.
 #[derive(Default)]
 pub(super) struct Walk {
     /// When the last one has expired, and its number.
@@ -72,8 +73,8 @@ pub(super) struct Walk {
 
 const MAX_WALK: usize = 10_000;
 
-/// Makes ready items dead that have expired, by time: how many of the next `limit` were ready.
-pub(super) fn die_ready(
+/// Makes ready and held items dead that have expired, by time: how many there were among the next `limit`.
+pub(super) fn die_waiting(
     db: &Database,
     queue: i64,
     limit: usize,
@@ -97,12 +98,15 @@ pub(super) fn die_ready(
         walk.last = (*expires_at, *number);
     }
     walk.seen = if found.len() < limit { MAX_WALK } else { walk.seen + found.len() };
-    let ready = found.into_iter().filter(|(_, _, state, _)| *state == Some(State::Ready));
-    let ready: Vec<Expired> = ready
-        .map(|(number, _, _, priority)| Expired { number, state: State::Ready, priority })
+    let waiting: Vec<Expired> = found
+        .into_iter()
+        .filter_map(|(number, _, state, priority)| match state? {
+            state @ (State::Ready | State::Held) => Some(Expired { number, state, priority }),
+            _ => None,
+        })
         .collect();
-    die(db, queue, &ready, delta)?;
-    Ok(ready.len())
+    die(db, queue, &waiting, delta)?;
+    Ok(waiting.len())
 }
 
 /// Makes items dead that have expired: at most `limit`, and about `room` bytes. Each is a new generation, as a buried
@@ -184,7 +188,7 @@ mod tests {
         db.now += 120_000;
         let queue = db.queue(&name).unwrap().unwrap();
         let (mut walk, mut delta) = (Walk::default(), CountDelta::default());
-        let mut died = || die_ready(&db, queue, 400, &mut walk, &mut delta).unwrap();
+        let mut died = || die_waiting(&db, queue, 400, &mut walk, &mut delta).unwrap();
         assert_eq!([died(), died(), died(), died()], [0, 0, 3, 0]);
         assert_eq!(delta.died, 3);
         db.end_write(Ok(())).unwrap();

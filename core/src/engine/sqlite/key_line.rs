@@ -71,11 +71,19 @@ impl KeyLine {
         Ok(first.is_some_and(|first| first < place))
     }
 
-    /// An item of the key was leased.
-    pub(super) fn took(&mut self, key: &Bytes) {
-        if let Some(known) = self.known.get_mut(key) {
-            known.leased += 1;
+    /// Held items have left the line.
+    pub(super) fn forget_firsts(&mut self) {
+        for known in self.known.values_mut() {
+            known.first = None;
         }
+    }
+
+    /// An item of the key was leased. Returns whether it was the last one that may be.
+    pub(super) fn took(&mut self, key: &Bytes) -> bool {
+        self.known.get_mut(key).is_some_and(|known| {
+            known.leased += 1;
+            known.leased >= known.limit
+        })
     }
 }
 

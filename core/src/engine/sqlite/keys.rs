@@ -16,7 +16,7 @@ use crate::name::QueueName;
 use crate::options::MAX_KEY_LIMIT;
 
 /// Of a row of `open_key`. What another program has written, and cannot be read, is left out.
-const READABLE: &str = "typeof(key) = 'blob' AND typeof(sort_key) = 'integer' \
+pub(super) const READABLE: &str = "typeof(key) = 'blob' AND typeof(sort_key) = 'integer' \
      AND typeof(position) = 'integer'";
 
 /// How many items of the key are leased.
@@ -177,56 +177,4 @@ pub(super) fn delete_some(db: &Database, queue: i64, limit: usize) -> Result<usi
         (SELECT key FROM key_limit WHERE queue = ?1 LIMIT ?2)";
     let some = [queue, limit as i64];
     Ok(db.run(OPEN, |s| s.execute(some))? + db.run(LIMITS, |s| s.execute(some))?)
-}
-
-/// Whether the key has held items and is not open, although fewer of its items are leased than may be.
-pub(super) fn is_stuck(db: &Database, queue: i64, key: &[u8]) -> Result<bool> {
-    const OPEN: &str = "SELECT 1 FROM open_key WHERE queue = ?1 AND key = ?2";
-    let limit = own_limit(db, queue, key)?.unwrap_or(settings::of(db, queue)?.key_limit());
-    Ok(leased(db, queue, key)? < i64::from(limit)
-        && !db.run(OPEN, |s| s.exists(params![queue, key]))?)
-}
-
-/// Up to `limit` open keys of a queue after this one, each with whether its first held item that may be leased stands
-/// before the place at which the next lease looks for it.
-pub(super) fn open_after(
-    db: &Database,
-    queue: i64,
-    after: &[u8],
-    limit: usize,
-) -> Result<Vec<(Vec<u8>, bool)>> {
-    let next = format!(
-        "SELECT key, sort_key, position FROM open_key \
-         WHERE queue = ?1 AND key > ?2 AND {READABLE} ORDER BY key LIMIT ?3"
-    );
-    let open = db.rows(&next, params![queue, after, limit as i64], |row| {
-        Ok((row.get::<_, Vec<u8>>(0)?, (row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)))
-    })?;
-    let late = |(key, at): (Vec<u8>, (i64, i64))| {
-        // A key that is full is opened again, at the right place, when it is not any more.
-        let first = first_held(db, queue, &key)?.filter(|first| *first < at);
-        let limit = own_limit(db, queue, &key)?.unwrap_or(settings::of(db, queue)?.key_limit());
-        let is_late = first.is_some() && leased(db, queue, &key)? < i64::from(limit);
-        Ok((key, is_late))
-    };
-    open.into_iter().map(late).collect()
-}
-
-/// Deletes limits and open keys that cannot be read, which only another program can have written. Returns how many there
-/// are of each.
-pub(super) fn unreadable(db: &Database, queue: i64, delete: bool) -> Result<(u64, u64)> {
-    let limits = format!(
-        "FROM key_limit WHERE queue = ?1 AND (typeof(key) <> 'blob' OR typeof(most) <> 'integer' \
-         OR most NOT BETWEEN 1 AND {MAX_KEY_LIMIT})"
-    );
-    let open = format!("FROM open_key WHERE queue = ?1 AND NOT ({READABLE})");
-    let found = |rows: &str| -> Result<u64> {
-        let count = format!("SELECT count(*) {rows}");
-        let found: i64 = db.run(&count, |s| s.query_row([queue], |row| row.get(0)))?;
-        if delete && found > 0 {
-            db.run(&format!("DELETE {rows}"), |s| s.execute([queue]))?;
-        }
-        Ok(found as u64)
-    };
-    Ok((found(&limits)?, found(&open)?))
 }

@@ -7,6 +7,7 @@ mod add;
 mod admin;
 mod attempts;
 mod audit;
+mod audit_keys;
 mod auditor;
 mod cancel;
 mod change;

@@ -9,8 +9,8 @@ use super::database::Database;
 use super::location::Location;
 use super::opening::Opening;
 use super::{
-    add, admin, audit, cancel, change, clean, dropped, history, keys, lease, list, maintenance,
-    open, outcomes, progress, query, settings, settle, workers,
+    add, admin, audit, audit_keys, cancel, change, clean, dropped, history, keys, lease, list,
+    maintenance, open, outcomes, progress, query, settings, settle, workers,
 };
 use crate::clock::Clock;
 use crate::engine::{
@@ -78,9 +78,11 @@ fn use_keys(db: &mut Database, name: &QueueName) {
     assert!(keys::is_raised(db, queue).unwrap());
     assert_eq!(lease::lease(db, name, &wanted).unwrap().items.len(), 2);
     for from in [None, Some(Vec::new())] {
-        audit::keys(db, name, from.unwrap_or_default(), true, &mut Default::default()).unwrap();
+        audit_keys::held_keys(db, name, from.unwrap_or_default(), true, &mut Default::default())
+            .unwrap();
     }
-    audit::open_keys(db, name, Vec::new(), true, &mut Default::default()).unwrap();
+    audit_keys::open_keys(db, name, Vec::new(), true, &mut Default::default()).unwrap();
+    audit_keys::key_limits(db, name, Vec::new(), true, &mut Default::default()).unwrap();
     admin::purge(db, name, State::Leased, 10).unwrap();
     admin::purge(db, name, State::Held, 10).unwrap();
     assert!(lease::lease(db, name, &wanted).unwrap().items.is_empty());

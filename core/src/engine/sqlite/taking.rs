@@ -116,11 +116,13 @@ impl Taking {
         rows: Vec<Stored>,
         delta: &mut CountDelta,
     ) -> Result<bool> {
-        self.mended += rows.len();
         let mut expired = Vec::new();
         for item in rows {
             match item.broken.any() {
-                true => set_right(db, &item, delta)?,
+                true => {
+                    self.mended += 1;
+                    set_right(db, &item, delta)?;
+                }
                 false => expired.push(Expired {
                     number: item.number,
                     state: State::Ready,
@@ -129,12 +131,25 @@ impl Taking {
             }
         }
         if !expired.is_empty() {
-            expired::die(db, queue, &expired, delta)?;
-            // Many may follow. One after the other would take a few statements for each.
-            self.mended += expired::die_ready(db, queue, EXPIRE_STEP, &mut self.walk, delta)?;
+            self.die(db, queue, expired, delta)?;
         }
         self.cut_short |= self.is_tired();
         Ok(!self.is_tired())
+    }
+
+    /// Makes these items dead, which have expired, and others that wait to be leased.
+    pub(super) fn die(
+        &mut self,
+        db: &Database,
+        queue: i64,
+        expired: Vec<Expired>,
+        delta: &mut CountDelta,
+    ) -> Result<()> {
+        self.mended += expired.len();
+        expired::die(db, queue, &expired, delta)?;
+        // Many may follow. One after the other would take a few statements for each.
+        self.mended += expired::die_waiting(db, queue, EXPIRE_STEP, &mut self.walk, delta)?;
+        Ok(())
     }
 
     /// Whether this lease has repaired enough.
