@@ -10,14 +10,17 @@ use leaseq_report::without_secrets;
 use crate::commands::add::{AddArgs, EnqueueArgs};
 use crate::commands::bulk::{BulkArgs, BuryArgs, PurgeArgs, RemoveArgs};
 use crate::commands::checks::CheckArgs;
+use crate::commands::drop::DropArgs;
 use crate::commands::items::{DeadArgs, ItemsArgs, LeasesArgs};
 use crate::commands::pause::{PauseArgs, Which};
 use crate::commands::schedules::SchedulesArgs;
 use crate::commands::settings::SettingsArgs;
 use crate::commands::show::ShowArgs;
+use crate::commands::stats::StatsArgs;
 use crate::commands::status::StatusArgs;
 use crate::commands::transfer::{ExportArgs, ImportArgs};
 use crate::commands::work::WorkArgs;
+use crate::commands::workers::{WorkerCommand, WorkersArgs};
 use crate::context::ContextCommand;
 use crate::global::Global;
 
@@ -34,6 +37,7 @@ use crate::global::Global;
 Work is stuck? Look in this order:
   leaseq doctor                    is the server as it should be?
   leaseq status                    which queue waits, which is paused, what is dead?
+  leaseq workers QUEUE             who works on it, and on how much
   leaseq leases QUEUE              what runs now, and for how long it may
   leaseq dead QUEUE --group        what fails, by error
   leaseq show QUEUE ID             everything about one item
@@ -54,6 +58,9 @@ pub(crate) enum Command {
     /// Count the items of queues by state
     #[command(after_help = "Example: leaseq status --watch")]
     Status(StatusArgs),
+    /// Show what has happened in a queue, and for how long items waited and ran
+    #[command(after_help = "Example: leaseq stats orders --since 2d --step 6h")]
+    Stats(StatsArgs),
     /// List the items of a state
     #[command(
         after_help = "Example: leaseq items orders --state delayed --reverse --where customer-7"
@@ -67,6 +74,14 @@ pub(crate) enum Command {
     /// List the dead items, the latest first, or count them by error
     #[command(after_help = "Example: leaseq dead orders --group")]
     Dead(DeadArgs),
+    /// List the workers that have been seen in the last 30 s
+    #[command(after_help = "Example: leaseq workers orders --running")]
+    Workers(WorkersArgs),
+    /// Command workers
+    Worker {
+        #[command(subcommand)]
+        command: WorkerCommand,
+    },
     /// List the schedules
     Schedules(SchedulesArgs),
     /// Show or change the settings of a queue
@@ -99,6 +114,9 @@ pub(crate) enum Command {
     /// Remove all items of a state
     #[command(after_help = "Example: leaseq purge orders --state dead --dry-run")]
     Purge(PurgeArgs),
+    /// Delete a queue with everything in it
+    #[command(after_help = "Example: leaseq export mail > mail.ndjson && leaseq drop mail")]
+    Drop(DropArgs),
     /// Run a command for each item: xargs for queues
     #[command(after_help = "\
 The command gets the data on standard input, and LEASEQ_ID, LEASEQ_ATTEMPT and LEASEQ_QUEUE in the environment;
@@ -142,7 +160,13 @@ impl Command {
     /// The role that the user of the server needs, and the queue.
     pub(crate) fn needs(&self) -> (Option<Role>, Option<String>) {
         let (role, queue) = match self {
-            Command::Queues | Command::Status(_) | Command::Doctor => (Role::Monitor, None),
+            Command::Queues | Command::Status(_) | Command::Workers(_) | Command::Doctor => {
+                (Role::Monitor, None)
+            }
+            Command::Worker { command: WorkerCommand::List(_) } => (Role::Monitor, None),
+            Command::Worker { .. } => (Role::Operator, None),
+            Command::Stats(args) => (Role::Monitor, Some(&args.queue)),
+            Command::Drop(args) => (Role::Operator, Some(&args.queue)),
             Command::Items(args) => (Role::Monitor, Some(&args.queue)),
             Command::Show(args) => (Role::Monitor, Some(&args.queue)),
             Command::Dead(args) => (Role::Monitor, Some(&args.queue)),

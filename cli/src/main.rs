@@ -23,7 +23,8 @@ use std::process::ExitCode;
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    add, bulk, checks, items, pause, schedules, settings, show, status, transfer, work,
+    add, bulk, checks, drop, items, pause, schedules, settings, show, stats, status, transfer,
+    work, workers,
 };
 use crate::failure::{Ended, Failure, PIPE_CLOSED};
 use crate::global::Shared;
@@ -70,10 +71,13 @@ async fn execute(shared: &Shared, command: Command) -> Ended {
     match command {
         Command::Queues => status::queues(shared).await,
         Command::Status(args) => status::status(shared, args).await,
+        Command::Stats(args) => stats::stats(shared, args).await,
         Command::Items(args) => items::items(shared, args).await,
         Command::Show(args) => show::show(shared, args).await,
         Command::Leases(args) => items::leases(shared, args).await,
         Command::Dead(args) => items::dead(shared, args).await,
+        Command::Workers(args) => workers::workers(shared, args).await,
+        Command::Worker { command } => workers::worker(shared, command).await,
         Command::Schedules(args) => schedules::schedules(shared, args).await,
         Command::Settings(args) => settings::settings(shared, args).await,
         Command::Add(args) => add::add(shared, args).await,
@@ -85,6 +89,7 @@ async fn execute(shared: &Shared, command: Command) -> Ended {
         Command::Cancel(args) => bulk::cancel(shared, args).await,
         Command::Bury(args) => bulk::bury(shared, args).await,
         Command::Purge(args) => bulk::purge(shared, args).await,
+        Command::Drop(args) => drop::drop_queue(shared, args).await,
         Command::Export(args) => transfer::export(shared, args).await,
         Command::Import(args) => transfer::import(shared, args).await,
         Command::Work(args) => work::work(shared, args).await,

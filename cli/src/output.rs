@@ -33,6 +33,8 @@ pub(crate) enum Cell {
     /// A word of this program; `true`: it deserves attention.
     Word(String, bool),
     Number(u64),
+    /// A size of memory.
+    Bytes(u64),
     Time(SystemTime),
     Duration(Duration),
 }
@@ -66,7 +68,7 @@ impl Cell {
             Cell::Id(id) => text::id(id),
             Cell::Text(text) => escaped_bytes(text).into_owned(),
             Cell::Word(word, _) => word.clone(),
-            Cell::Number(number) => number.to_string(),
+            Cell::Number(number) | Cell::Bytes(number) => number.to_string(),
             Cell::Time(time) => text::exact_time(*time),
             Cell::Duration(duration) => text::whole_ms(*duration).to_string(),
         }
@@ -79,6 +81,7 @@ impl Cell {
             Cell::Text(text) => escaped_bytes(&text[..text.len().min(MAX_CELL)]).into_owned(),
             Cell::Time(time) => text::local_time(*time),
             Cell::Duration(duration) => text::rough(*duration),
+            Cell::Bytes(bytes) => text::size(*bytes),
             Cell::Id(_) | Cell::Word(..) | Cell::Number(_) => self.exact(),
         }
     }

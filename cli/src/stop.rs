@@ -34,6 +34,11 @@ impl Stop {
         self.first.is_cancelled()
     }
 
+    /// As the first interruption does.
+    pub(crate) fn request(&self) {
+        self.first.cancel();
+    }
+
     pub(crate) async fn stopped(&self) {
         self.first.cancelled().await;
     }

@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use leaseq_report::duration;
-pub(crate) use leaseq_report::text::{exact_time, id, rough, timestamp, unescape, whole_ms};
+pub(crate) use leaseq_report::text::{exact_time, id, rough, size, timestamp, unescape, whole_ms};
 use serde_json::{Map, Value};
 
 /// Puts bytes under this name, or as base64 under `NAME_base64` if they are not text.

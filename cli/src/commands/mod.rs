@@ -3,6 +3,8 @@
 pub(crate) mod add;
 pub(crate) mod bulk;
 pub(crate) mod checks;
+pub(crate) mod drop;
+mod entry;
 pub(crate) mod items;
 mod job;
 pub(crate) mod pause;
@@ -10,7 +12,9 @@ mod preview;
 pub(crate) mod schedules;
 pub(crate) mod settings;
 pub(crate) mod show;
+pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod transfer;
 pub(crate) mod work;
 mod work_queue;
+pub(crate) mod workers;

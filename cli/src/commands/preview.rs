@@ -103,34 +103,51 @@ pub(crate) fn confirmed(
     }
     let mut lines =
         vec![format!("{verb} {count} {} items of queue {queue} on {server}", state.as_str())];
-    for info in samples {
-        let at = text::local_time(info.at.unwrap_or(info.added_at));
-        let error: String = info.last_error.chars().take(MAX_ERROR).collect();
-        lines.push(format!("  {}  {at}  {error}", text::id(&info.id)));
-    }
+    lines.extend(samples.iter().map(sample));
     if samples.len() < usize::try_from(*count).unwrap_or(usize::MAX) {
         lines.push("  …".into());
     }
-    let lines: Vec<_> = lines.iter().map(|line| escaped(line)).collect();
-    if dry_run {
-        shared.output.line(&lines.join("\n"))?;
-        return Ok(false);
+    Question { queue, yes, dry_run }.ask(shared, &lines)
+}
+
+/// An item on a line.
+pub(crate) fn sample(info: &ItemInfo) -> String {
+    let at = text::local_time(info.at.unwrap_or(info.added_at));
+    let error: String = info.last_error.chars().take(MAX_ERROR).collect();
+    format!("  {}  {at}  {error}", text::id(&info.id))
+}
+
+/// Whether to go on with a change.
+pub(crate) struct Question<'a> {
+    pub(crate) queue: &'a str,
+    pub(crate) yes: bool,
+    pub(crate) dry_run: bool,
+}
+
+impl Question<'_> {
+    /// Shows the preview and asks for the name of the queue. False: it was a dry run.
+    pub(crate) fn ask(&self, shared: &Shared, preview: &[String]) -> Result<bool, Failure> {
+        let lines: Vec<_> = preview.iter().map(|line| escaped(line)).collect();
+        if self.dry_run {
+            shared.output.line(&lines.join("\n"))?;
+            return Ok(false);
+        }
+        if self.yes {
+            return Ok(true);
+        }
+        let mut err = std::io::stderr().lock();
+        writeln!(err, "{}", lines.join("\n"))?;
+        if !shared.can_ask() {
+            return Err(Failure::refused("nobody confirms it: there is no terminal")
+                .hint("--dry-run shows what would be changed, --yes changes it"));
+        }
+        write!(err, "type the name of the queue to go on: ")?;
+        err.flush()?;
+        let mut answer = String::new();
+        std::io::stdin().lock().read_line(&mut answer)?;
+        if answer.trim_end_matches('\n') != self.queue {
+            return Err(Failure::refused("not confirmed: nothing was changed"));
+        }
+        Ok(true)
     }
-    if yes {
-        return Ok(true);
-    }
-    let mut err = std::io::stderr().lock();
-    writeln!(err, "{}", lines.join("\n"))?;
-    if !shared.can_ask() {
-        return Err(Failure::refused("nobody confirms it: there is no terminal")
-            .hint("--dry-run shows what would be changed, --yes changes it"));
-    }
-    write!(err, "type the name of the queue to go on: ")?;
-    err.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    if answer.trim_end_matches('\n') != queue {
-        return Err(Failure::refused("not confirmed: nothing was changed"));
-    }
-    Ok(true)
 }

@@ -9,8 +9,10 @@ use clap::Args;
 use leaseq::{FailOptions, KeepAlive, Lease, LeaseOptions, ReleaseOptions, WorkQueue};
 use leaseq_report::duration;
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::entry::Entry;
 use super::job::{Job, JobEnd};
 use crate::failure::{Ended, Failure, NO, PARTLY};
 use crate::global::Shared;
@@ -48,6 +50,9 @@ pub(crate) struct WorkArgs {
     /// End when nothing is ready
     #[arg(long)]
     burst: bool,
+    /// Under which name `leaseq workers` lists it [default: leaseq-work@HOST]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
@@ -60,6 +65,7 @@ struct Worker {
     guard: Guard,
     stop: Stop,
     output: Output,
+    entry: Arc<Entry>,
     /// How many items may still be leased.
     left: AtomicU64,
     done: AtomicU64,
@@ -69,13 +75,20 @@ struct Worker {
 pub(crate) async fn work(shared: &Shared, args: WorkArgs) -> Ended {
     let queue = shared.queue(&args.queue).await?;
     let slots = args.jobs;
+    let stop = Stop::listen()?;
+    let client = shared.client().await?;
+    let entry = Entry::new(client, &queue, args.name.as_deref(), slots, &stop, shared.output);
+    let entry = Arc::new(entry);
+    // It may be told to be quiet.
+    entry.beat().await;
     let worker = Arc::new(Worker {
         left: args.max_jobs.unwrap_or(u64::MAX).into(),
         args,
         queue,
         guard: Guard::start()?,
-        stop: Stop::listen()?,
+        stop,
         output: shared.output,
+        entry: entry.clone(),
         done: AtomicU64::default(),
         failed: AtomicU64::default(),
     });
@@ -83,6 +96,7 @@ pub(crate) async fn work(shared: &Shared, args: WorkArgs) -> Ended {
     for _ in 0..slots {
         running.spawn(slot(worker.clone()));
     }
+    let beats = tokio::spawn(entry.clone().keep());
     let mut first = None;
     while let Some(ended) = running.join_next().await {
         let ended = ended.unwrap_or_else(|_| Err(Failure::usage("a defect has ended a slot")));
@@ -92,6 +106,8 @@ pub(crate) async fn work(shared: &Shared, args: WorkArgs) -> Ended {
             first.get_or_insert(failure);
         }
     }
+    beats.abort();
+    entry.leave().await;
     let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     match (first, count(&worker.done), count(&worker.failed)) {
         (Some(failure), 0, 0) => Err(failure),
@@ -112,6 +128,7 @@ async fn slot(worker: Arc<Worker>) -> Result<(), Failure> {
         options = options.wait(Duration::ZERO);
     }
     let mut is_away = false;
+    let mut quiet = worker.entry.quiet();
     while !worker.stop.within(Duration::ZERO).await {
         let one_less = |left: u64| left.checked_sub(1);
         let order = Ordering::Relaxed;
@@ -121,12 +138,19 @@ async fn slot(worker: Arc<Worker>) -> Result<(), Failure> {
         let leased = tokio::select! {
             biased;
             () = worker.stop.stopped() => break,
+            () = is_quiet(&mut quiet) => {
+                worker.left.fetch_add(1, order);
+                tokio::select! {
+                    () = worker.stop.stopped() => break,
+                    _ = quiet.wait_for(|quiet| !quiet) => continue,
+                }
+            }
             leased = worker.queue.lease(options.clone()) => leased,
         };
         match leased {
             Ok(Some(lease)) => {
                 is_away = false;
-                worker.work(&lease).await?;
+                worker.work(&Arc::new(lease)).await?;
             }
             Ok(None) => break,
             Err(error) if error.kind().is_retryable() && !worker.args.burst => {
@@ -143,9 +167,16 @@ async fn slot(worker: Arc<Worker>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Ends when, and while, it is to lease nothing.
+async fn is_quiet(quiet: &mut watch::Receiver<bool>) {
+    if quiet.wait_for(|quiet| *quiet).await.is_err() {
+        std::future::pending().await
+    }
+}
+
 impl Worker {
     /// Runs the command for one item, and settles it. An error ends the worker.
-    async fn work(&self, lease: &Lease) -> Result<(), Failure> {
+    async fn work(&self, lease: &Arc<Lease>) -> Result<(), Failure> {
         let begun = Instant::now();
         let job = Job::start(&self.args.command, lease, &self.guard);
         let job = match job {
@@ -158,7 +189,9 @@ impl Worker {
                 return Err(Failure::usage(format_args!("{command}: {error}")));
             }
         };
+        let place = self.entry.started(lease);
         let end = job.run(lease, self.args.timeout, &self.stop).await;
+        self.entry.ended(place, lease.remaining(), self.args.lease);
         let settled = match &end {
             JobEnd::Done => self.queue.complete(lease).await.map(|first| match first {
                 true => "completed",

@@ -1,6 +1,8 @@
 //! Commands that change single items and queues.
 
-use leaseq::State;
+use std::time::Duration;
+
+use leaseq::{Item, LeaseOptions, State};
 use serde_json::json;
 
 use crate::support::Bench;
@@ -114,5 +116,34 @@ async fn settings_are_changed_and_shown() {
         let old = bench.run(&["settings", "q", "max_dead=1", "--if-revision", "7"]);
         assert_eq!(old.status, 1);
         assert_eq!(bench.json(&["settings", "q"])["max_dead"], 1000);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_is_dropped_unless_somebody_works_on_it() {
+    for bench in Bench::all() {
+        let queue = bench.queue("q").await;
+        queue.add_item(Item::new("x").with_id("a")).await.unwrap();
+        queue.add_item(Item::new("x").with_id("b")).await.unwrap();
+        let run = |more: &[&str]| bench.run(&[&["drop", "q"], more].concat());
+        let preview = run(&["--dry-run"]).ok().out;
+        assert!(preview.contains("2 ready items") && preview.contains("\n  a  "), "{preview}");
+        assert_eq!(bench.json(&["drop", "q", "--dry-run"])["queue"]["ready"], 2);
+        assert_eq!(run(&[]).status, 4, "nobody can confirm it");
+        let lease = LeaseOptions::new(Duration::from_secs(60));
+        let leases = queue.lease_many(1, lease).await.unwrap();
+        let leased = run(&["-y"]);
+        assert!(leased.status == 4 && leased.err.contains("1 items are leased"), "{leased:?}");
+        queue.complete_many(&leases).await.unwrap();
+        let client = leaseq::Client::connect(&bench.url).await.unwrap();
+        let mut beat = leaseq::Beat::new(leaseq::WorkerId::new("mail"));
+        beat.queues = vec!["q".into()];
+        client.beat(&beat).await.unwrap();
+        let served = run(&["-y"]);
+        assert!(served.status == 4 && served.err.contains("worker mail serves it"), "{served:?}");
+        assert_eq!(queue.counts().await.unwrap().ready, 1);
+        assert_eq!(run(&["-y", "--force"]).ok().out, "dropped queue q\n");
+        assert_eq!(bench.run(&["queues"]).status, 1);
+        assert_eq!(run(&["-y"]).status, 1);
     }
 }

@@ -70,6 +70,34 @@ async fn nothing_of_an_item_reaches_the_terminal_as_it_is() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_a_worker_says_reaches_the_terminal_as_it_is() {
+    for bench in Bench::all() {
+        let client = leaseq::Client::connect(&bench.url).await.unwrap();
+        let mut beat = leaseq::Beat::new(leaseq::WorkerId::new("\u{202e}txt.exe\u{2066}"));
+        beat.host = "\u{feff}\u{200b}host".into();
+        beat.queues = vec!["q".into()];
+        beat.running = HOSTILE
+            .iter()
+            .map(|id| leaseq::RunningItem {
+                queue: "q".into(),
+                id: id.to_vec().into(),
+                elapsed: std::time::Duration::from_secs(1),
+                deadline: std::time::SystemTime::now(),
+            })
+            .collect();
+        client.beat(&beat).await.unwrap();
+        for args in [&["workers"][..], &["workers", "q", "--running"]] {
+            for form in ["--table", "--json", "--color=always"] {
+                let run = bench.run(&[args, &[form]].concat()).ok();
+                assert!(is_harmless(&run.out) && is_harmless(&run.err), "{args:?}: {run:?}");
+            }
+        }
+        let lines = bench.run(&["workers", "--running"]).ok().out;
+        assert_eq!(lines.lines().count(), HOSTILE.len(), "{lines}");
+    }
+}
+
 #[test]
 fn names_and_arguments_are_quoted_harmlessly() {
     let bench = Bench::sqlite();

@@ -14,3 +14,4 @@ mod rights;
 mod support;
 mod transfer;
 mod work;
+mod workers;

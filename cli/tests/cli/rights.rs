@@ -22,7 +22,7 @@ async fn each_role_can_do_its_work_and_is_told_what_it_lacks() {
         server.cli(&[&["ACL", "SETUSER", role, "reset", "on", ">pw"], &rules(role)[..]].concat());
     }
     // Everything that a role is for, and something that it may not do.
-    let reads: [&[&str]; 8] = [
+    let reads: [&[&str]; 10] = [
         &["queues"],
         &["status", "q"],
         &["items", "q"],
@@ -30,9 +30,11 @@ async fn each_role_can_do_its_work_and_is_told_what_it_lacks() {
         &["dead", "q", "--group"],
         &["leases", "q"],
         &["settings", "q"],
+        &["stats", "q"],
+        &["workers", "q"],
         &["items", "q", "--where", "x"],
     ];
-    let changes: [&[&str]; 7] = [
+    let changes: [&[&str]; 10] = [
         &["pause", "q"],
         &["resume", "q"],
         &["settings", "q", "max_dead=5"],
@@ -40,11 +42,15 @@ async fn each_role_can_do_its_work_and_is_told_what_it_lacks() {
         &["bury", "q", "a"],
         &["requeue", "q", "a"],
         &["remove", "q", "a"],
+        &["worker", "quiet", "w"],
+        &["worker", "resume", "w"],
+        &["drop", "q", "-y"],
     ];
     for (role, allowed, refused) in [
         ("monitor", &reads[..], &changes[..]),
         ("operator", &[&reads[..], &changes[..]].concat(), &[][..]),
         ("producer", &[&["add", "q", "x"][..], &["enqueue", "q", "job"]], &[&["items", "q"][..]]),
+        ("worker", &[&["work", "q", "--burst", "--", "true"][..]], &[&["drop", "q", "-y"][..]]),
         ("cleaner", &[&["check", "q"][..], &["check", "q", "--mend"], &["status", "q"]], &[][..]),
     ] {
         admin.remove("a").await.unwrap();

@@ -1,0 +1,212 @@
+//! `stats`: what has happened in a queue, from its history.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use leaseq::{Counts, Histogram, HistoryKind, HistoryRow, Measured, Totals};
+use leaseq_report::duration;
+use serde_json::{Value, json};
+
+use crate::failure::{Ended, Failure};
+use crate::global::Shared;
+use crate::output::Cell;
+use crate::text::{exact_time, whole_ms};
+
+/// How far the history of minutes goes back.
+const MINUTES: Duration = Duration::from_secs(86_400);
+/// How far that of hours does.
+const HOURS: Duration = Duration::from_secs(31 * 86_400);
+/// Steps to choose from, in minutes. A list should have about 24 rows.
+const STEPS: [u64; 10] = [1, 5, 10, 15, 30, 60, 120, 360, 720, 1_440];
+const ROWS: u64 = 24;
+
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    pub(crate) queue: String,
+    /// How far to look back: up to 31d. Beyond 24h only whole hours are known
+    #[arg(long, value_name = "DURATION", default_value = "6h", value_parser = duration::read)]
+    since: Duration,
+    /// The time of one row, at least 1m [default: so that there are about 24 rows]
+    #[arg(long, value_name = "DURATION", value_parser = duration::read)]
+    step: Option<Duration>,
+}
+
+/// What has happened in one step.
+#[derive(Debug)]
+struct Step {
+    begin: SystemTime,
+    changed: Totals,
+    /// As the queue was when the step began.
+    ready: u64,
+    leased: u64,
+    measured: Measured,
+}
+
+pub(crate) async fn stats(shared: &Shared, args: StatsArgs) -> Ended {
+    if args.since.is_zero() || args.since > HOURS {
+        return Err(Failure::usage("--since is between 1m and 31d"));
+    }
+    let minute = Duration::from_secs(60);
+    if args.step.is_some_and(|step| step < minute || step > args.since) {
+        return Err(Failure::usage("--step is between 1m and --since"));
+    }
+    let queue = shared.existing(&args.queue).await?;
+    let kind = if args.since <= MINUTES { HistoryKind::Minutes } else { HistoryKind::Hours };
+    let rows = queue.history(kind).await?;
+    let counts = queue.counts().await?;
+    let step = args.step.unwrap_or_else(|| step_of(args.since));
+    let begin = SystemTime::now() - args.since;
+    let steps = steps(&rows, &counts, begin, step);
+    if steps.is_empty() {
+        let since = duration::show(args.since);
+        return Err(Failure::no(format_args!(
+            "queue {}: nothing was recorded in the last {since}",
+            args.queue
+        ))
+        .hint("workers record once a minute, and so does leaseq-cleaner"));
+    }
+    if shared.output.json {
+        let steps: Vec<_> = steps.iter().map(value).collect();
+        shared.output.document(&json!({
+            "queue": args.queue,
+            "step_ms": whole_ms(step),
+            "steps": steps,
+        }))?;
+    } else {
+        let rows: Vec<_> = steps.iter().map(row).collect();
+        shared.output.rows(&HEADINGS, &rows)?;
+    }
+    Ok(0)
+}
+
+fn step_of(since: Duration) -> Duration {
+    let minutes = since.as_secs() / 60;
+    let enough = STEPS.into_iter().find(|step| minutes.div_ceil(*step) <= ROWS);
+    // Rows of hours are not divided.
+    let least = if since > MINUTES { 60 } else { 1 };
+    Duration::from_secs(60 * enough.unwrap_or(1_440).max(least))
+}
+
+/// Puts the rows into steps. What happened between two rows counts in the step of the first one.
+fn steps(rows: &[HistoryRow], now: &Counts, begin: SystemTime, step: Duration) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for (i, row) in rows.iter().enumerate().filter(|(_, row)| row.at >= begin) {
+        let after = rows.get(i + 1).map_or(&now.totals, |next| &next.totals);
+        let changed = difference(after, &row.totals);
+        let since_1970 = row.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let seconds = step.as_secs().max(1);
+        let start = UNIX_EPOCH + Duration::from_secs(since_1970 / seconds * seconds);
+        match steps.last_mut().filter(|last| last.begin == start) {
+            Some(last) => {
+                last.changed = sum(&last.changed, &changed);
+                last.measured.merge(&row.measured);
+            }
+            None => steps.push(Step {
+                begin: start,
+                changed,
+                ready: row.ready,
+                leased: row.leased,
+                measured: row.measured.clone(),
+            }),
+        }
+    }
+    steps
+}
+
+/// Applies it to each number of two totals.
+fn each(one: &Totals, other: &Totals, apply: impl Fn(u64, u64) -> u64) -> Totals {
+    let mut totals = one.clone();
+    totals.added = apply(one.added, other.added);
+    totals.leased = apply(one.leased, other.leased);
+    totals.completed = apply(one.completed, other.completed);
+    totals.expired = apply(one.expired, other.expired);
+    totals.failed = apply(one.failed, other.failed);
+    totals.died = apply(one.died, other.died);
+    totals.removed = apply(one.removed, other.removed);
+    totals.cancelled = apply(one.cancelled, other.cancelled);
+    totals
+}
+
+fn difference(after: &Totals, before: &Totals) -> Totals {
+    each(after, before, u64::saturating_sub)
+}
+
+fn sum(one: &Totals, other: &Totals) -> Totals {
+    each(one, other, u64::saturating_add)
+}
+
+const HEADINGS: [&str; 13] = [
+    "FROM",
+    "ADDED",
+    "DONE",
+    "FAILED",
+    "EXPIRED",
+    "DIED",
+    "READY",
+    "LEASED",
+    "WAITED",
+    "P99",
+    "RAN",
+    "P99",
+    "LEASE USED",
+];
+
+/// A measured time, in µs.
+fn time(histogram: &Histogram, part: f64) -> Cell {
+    Cell::duration(histogram.quantile(part).map(Duration::from_micros))
+}
+
+fn row(step: &Step) -> Vec<Cell> {
+    let Step { changed, measured, .. } = step;
+    // At 90 % of a lease, a slow moment makes it expire.
+    let used = match measured.lease_use.quantile(0.99) {
+        None => Cell::Empty,
+        Some(used) => Cell::Word(format!("{}%", used / 10), used >= 900),
+    };
+    vec![
+        Cell::Time(step.begin),
+        Cell::Number(changed.added),
+        Cell::Number(changed.completed),
+        Cell::alarm(changed.failed),
+        Cell::alarm(changed.expired),
+        Cell::alarm(changed.died),
+        Cell::Number(step.ready),
+        Cell::Number(step.leased),
+        time(&measured.waiting, 0.5),
+        time(&measured.waiting, 0.99),
+        time(&measured.run, 0.5),
+        time(&measured.run, 0.99),
+        used,
+    ]
+}
+
+fn value(step: &Step) -> Value {
+    let times = |histogram: &Histogram| {
+        let ms = |part| histogram.quantile(part).map(|us| us as f64 / 1_000.0);
+        json!({ "count": histogram.count(), "p50_ms": ms(0.5), "p99_ms": ms(0.99) })
+    };
+    let used = |part| step.measured.lease_use.quantile(part).map(|used| used as f64 / 1_000.0);
+    json!({
+        "from": exact_time(step.begin),
+        "changed": step.changed,
+        "ready": step.ready,
+        "leased": step.leased,
+        "waited": times(&step.measured.waiting),
+        "ran": times(&step.measured.run),
+        "lease_used": { "p50": used(0.5), "p99": used(0.99) },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steps_are_as_long_as_a_screen_needs() {
+        for (hours, minutes) in [(1, 5), (6, 15), (24, 60), (48, 120), (31 * 24, 1_440)] {
+            let step = step_of(Duration::from_secs(hours * 3_600));
+            assert_eq!(step, Duration::from_secs(minutes * 60), "{hours} h");
+        }
+        assert_eq!(step_of(Duration::from_secs(60)), Duration::from_secs(60));
+    }
+}
