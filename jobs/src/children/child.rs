@@ -48,7 +48,7 @@ impl Child {
         let mut child = Child { process, connection, jobs: 0, fork: None };
         match timeout(options.start_timeout, child.greet()).await {
             Ok(Ok(jobs)) => Ok((child, jobs)),
-            Ok(Err(trouble)) => Err(child.bury(trouble).await),
+            Ok(Err(trouble)) => Err(child.end_after(trouble).await),
             Err(_) => Err(format!("it was not ready after {:?}", options.start_timeout)),
         }
     }
@@ -81,75 +81,68 @@ impl Child {
         })
     }
 
-    /// Waits until it is ready for the next job.
-    pub(crate) async fn ready(&mut self) -> Result<(), Broken> {
-        let wrong = |what: String| Err(Broken(Trouble::Confused(what)));
+    /// Waits until it is ready for the next job: whatever its last job has forked has ended then.
+    pub(super) async fn ready(&mut self) -> Result<(), Trouble> {
+        let wrong = |what: String| Err(Trouble::Confused(what));
         match timeout(READY_AFTER, self.connection.read()).await {
             Ok(Ok(FromChild::Ready)) => {
-                // It has ended what that has left.
                 self.fork = None;
                 Ok(())
             }
             Ok(Ok(_)) => wrong("it speaks after its answer".to_owned()),
-            Ok(Err(trouble)) => Err(Broken(trouble)),
+            Ok(Err(trouble)) => Err(trouble),
             Err(_) => wrong(format!("it was not ready {READY_AFTER:?} after its answer")),
         }
     }
 
     /// Whether it has run as many jobs, or uses as much memory, as it may.
-    pub(crate) fn is_used_up(&self, options: &Children) -> bool {
+    pub(super) fn is_used_up(&self, options: &Children) -> bool {
         let resident = || self.process.pid().and_then(system::resident);
         options.max_jobs.is_some_and(|most| self.jobs >= most)
             || options.max_memory.is_some_and(|most| resident().is_some_and(|bytes| bytes > most))
     }
 
-    /// Asks it to end when it is ready, and kills it if it does not.
-    pub(crate) async fn stop(mut self) {
+    /// Ends it in order: asks it to end if it still listens, and kills it if it has not ended soon. Returns when it is
+    /// dead.
+    pub(crate) async fn stop(&mut self) {
         let stop = async {
             if let Ok(frame) = ToChild::Stop.write() {
                 _ = self.connection.write(frame).await;
             }
             self.process.exited().await;
         };
-        if timeout(STOPPING, stop).await.is_err() {
-            self.end().await;
-        }
+        _ = timeout(STOPPING, stop).await;
+        self.kill().await;
     }
 
-    /// Ends a child that is of no more use. Returns why, for a message: if it has closed the connection, that is how it
-    /// has ended.
-    pub(crate) async fn bury_broken(mut self, broken: Broken) -> String {
-        self.bury(broken.0).await
-    }
-
-    async fn bury(&mut self, trouble: Trouble) -> String {
-        match trouble {
-            Trouble::Confused(reason) => {
-                self.end().await;
-                reason
-            }
-            Trouble::Closed => {
-                self.end_after_closing().await;
-                self.process.obituary().await.to_string()
-            }
-        }
-    }
-
-    /// It has closed the connection: it is about to end, or is made to.
-    pub(super) async fn end_after_closing(&mut self) {
-        _ = timeout(STOPPING, self.process.exited()).await;
-        self.end().await;
-    }
-
-    /// Kills it and the process that it has forked, and returns when both are dead.
-    pub(super) async fn end(&mut self) {
+    /// Kills it, the process that it has forked, and what they have started. Returns when the two are dead.
+    pub(super) async fn kill(&mut self) {
         let fork = self.fork.take();
         if let Some(fork) = fork {
             kill_group(fork);
         }
-        self.process.end().await;
+        self.process.kill().await;
         if let Some(fork) = fork {
             until_dead(fork).await;
+        }
+    }
+
+    /// Ends a child that had no job. Returns what was wrong, for a message.
+    pub(crate) async fn bury(mut self, broken: Broken) -> String {
+        self.end_after(broken.0).await
+    }
+
+    /// Ends a child that is of no more use. Returns what was wrong: if it has closed the connection, how it has ended.
+    pub(super) async fn end_after(&mut self, trouble: Trouble) -> String {
+        match trouble {
+            Trouble::Confused(reason) => {
+                self.kill().await;
+                reason
+            }
+            Trouble::Closed => {
+                self.stop().await;
+                self.process.obituary().await.to_string()
+            }
         }
     }
 }

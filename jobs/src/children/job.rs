@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use rustix::process::{Pid, getpgid, getpgrp};
 use tokio::time::{MissedTickBehavior, interval, sleep_until, timeout};
+use tracing::warn;
 
 use super::child::Child;
 use super::connection::{READING, Trouble};
@@ -53,26 +54,31 @@ struct Job<'a> {
 }
 
 impl Child {
-    /// Runs a task.
+    /// Runs a task. When this returns, the child is ready for the next one or dead, and what the job has forked is dead:
+    /// only then may its end be reported.
     pub(crate) async fn run(&mut self, task: &Task, options: &Children) -> Ran {
         self.jobs += 1;
         self.process.begin_job();
         let number = self.jobs;
         let mut job = Job { number, task, options, is_started: false, kill_at: None };
-        let end = match ToChild::run(number, task) {
-            Ok(frame) => tokio::select! {
-                end = job.follow(self, frame) => end,
-                () = task.killed() => End::Killed,
-            },
-            Err(error) => End::Answered(Finish::InvalidArgs(error.to_string())),
+        let frame = match ToChild::run(number, task) {
+            Ok(frame) => frame,
+            Err(error) => {
+                let finish = Finish::InvalidArgs(error.to_string());
+                return Ran { finish, is_alive: true, was_started: true };
+            }
         };
-        if let End::Answered(finish) = end {
-            return Ran { finish, is_alive: true, was_started: true };
-        }
-        // First the process, then the report: another worker may start the job at once.
+        let end = tokio::select! {
+            end = job.follow(self, frame) => end,
+            () = task.killed() => End::Killed,
+        };
         match end {
-            End::Gone => self.end_after_closing().await,
-            _ => self.end().await,
+            End::Answered(finish) => {
+                let is_alive = self.goes_on(task, options).await;
+                return Ran { finish, is_alive, was_started: true };
+            }
+            End::Gone => self.stop().await,
+            _ => self.kill().await,
         }
         // An answer counts, whatever happens to the child afterwards.
         let answer = match end {
@@ -93,6 +99,27 @@ impl Child {
         Ran { finish, is_alive: false, was_started: job.is_started }
     }
 
+    /// Whether it is ready for another job after an answer. If not, it is dead.
+    async fn goes_on(&mut self, task: &Task, options: &Children) -> bool {
+        let ready = tokio::select! {
+            ready = self.ready() => ready,
+            () = task.killed() => {
+                self.kill().await;
+                return false;
+            }
+        };
+        if let Err(trouble) = ready {
+            let reason = self.end_after(trouble).await;
+            warn!(program = options.program(), reason, "a child has ended after its answer");
+            return false;
+        }
+        if self.is_used_up(options) {
+            self.stop().await;
+            return false;
+        }
+        true
+    }
+
     /// What a dead child has said last: its answer, if there is one.
     async fn last_words(&mut self, job: &mut Job<'_>) -> Option<Finish> {
         let words = async {
@@ -110,7 +137,7 @@ impl Child {
         };
         let answer = timeout(AFTER_END, words).await.ok().flatten();
         if self.fork.is_some() {
-            self.end().await;
+            self.kill().await;
         }
         answer
     }

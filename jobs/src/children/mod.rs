@@ -7,6 +7,7 @@
 //! | `message` | what is said, as JSON |
 //! | `connection` | the socket between a worker and a child |
 //! | `process` | a process of the system: its group, its standard error, its end |
+//! | `standard_error` | what children write to their standard error |
 //! | `obituary` | why a process has ended, for the error of its job |
 //! | `child` | a child that speaks the protocol: from its start to its end |
 //! | `job` | one job in a child |
@@ -21,6 +22,7 @@ mod obituary;
 mod options;
 mod pool;
 mod process;
+mod standard_error;
 mod system;
 
 pub(crate) use self::child::Child;

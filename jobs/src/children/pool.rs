@@ -11,14 +11,20 @@ use tracing::{error, warn};
 
 use super::child::{Broken, Child, Jobs};
 use super::options::Children;
+use super::system;
 
 /// The wait after the first failure; it doubles with each, up to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
+/// After so many failures in a row, a worker that is to end by itself gives up.
+const MOST_FAILURES: u32 = 6;
+
 /// The source of a worker's children.
 pub(crate) struct Pool {
     pub(crate) options: Children,
+    /// Whether starts that fail are given up after a while.
+    gives_up: bool,
     /// How many may start at the same time.
     starts: Semaphore,
     failures: Mutex<Failures>,
@@ -29,6 +35,7 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct Failures {
     in_a_row: u32,
+    last: String,
     /// No child is started before.
     wait_until: Option<Instant>,
 }
@@ -38,8 +45,14 @@ impl Pool {
     ///
     /// # Errors
     /// `Invalid` if it cannot be started: the reason is more likely a mistake than chance.
-    pub(crate) async fn start_first(options: Children) -> Result<(Pool, Child, Jobs)> {
+    pub(crate) async fn start_first(
+        options: Children,
+        gives_up: bool,
+    ) -> Result<(Pool, Child, Jobs)> {
         options.validate()?;
+        system::heed_children().map_err(|error| {
+            Error::invalid(format_args!("the ends of children cannot be noticed: {error}"))
+        })?;
         let started = Child::start(&options).await;
         let (child, jobs) = started.map_err(|reason| {
             Error::invalid(format_args!("child {:?}: {reason}", options.program()))
@@ -47,20 +60,33 @@ impl Pool {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let starts = Semaphore::new(processors);
         let names = jobs.keys().cloned().collect();
-        Ok((Pool { options, starts, failures: Mutex::default(), jobs: names }, child, jobs))
+        let failures = Mutex::default();
+        Ok((Pool { options, gives_up, starts, failures, jobs: names }, child, jobs))
     }
 
     /// Starts a child, and tries again until it succeeds.
-    pub(crate) async fn start(&self) -> Child {
+    ///
+    /// # Errors
+    /// `Invalid` with the last reason, if it is given up.
+    pub(crate) async fn start(&self) -> Result<Child> {
         loop {
             // Nobody closes the semaphore.
             let _turn = self.starts.acquire().await;
-            let wait_until = self.failures().wait_until;
+            let wait_until = {
+                let failures = self.failures();
+                if self.gives_up && failures.in_a_row >= MOST_FAILURES {
+                    let (program, last) = (self.options.program(), &failures.last);
+                    return Err(Error::invalid(format_args!(
+                        "child {program:?}: {MOST_FAILURES} starts have failed, the last one: {last}"
+                    )));
+                }
+                failures.wait_until
+            };
             if let Some(at) = wait_until {
                 sleep_until(at).await;
             }
             match Child::start(&self.options).await {
-                Ok((child, jobs)) if jobs.keys().eq(&self.jobs) => return child,
+                Ok((child, jobs)) if jobs.keys().eq(&self.jobs) => return Ok(child),
                 // The core knows the timeouts and retries of the first one's.
                 Ok(_) => self.failed("it has other jobs than the first one: start the worker anew"),
                 Err(reason) => self.failed(&reason),
@@ -71,7 +97,7 @@ impl Pool {
     /// A child that had no job is of no more use.
     pub(crate) async fn lost(&self, child: Child, broken: Broken) {
         let jobs = child.jobs;
-        let reason = child.bury_broken(broken).await;
+        let reason = child.bury(broken).await;
         match jobs {
             // That it has started means little.
             0 => self.failed(&reason),
@@ -90,6 +116,7 @@ impl Pool {
         let wait = FIRST_WAIT.saturating_mul(1 << failures.in_a_row.min(16)).min(LONGEST_WAIT);
         failures.in_a_row = failures.in_a_row.saturating_add(1);
         failures.wait_until = Some(Instant::now() + wait);
+        reason.clone_into(&mut failures.last);
         let (in_a_row, wait_ms) = (failures.in_a_row, wait.as_millis() as u64);
         drop(failures);
         let program = self.options.program();

@@ -1,6 +1,5 @@
 //! A process of the system: started in a group of its own, killed with the group, and reaped.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -10,19 +9,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::obituary::Obituary;
+use super::standard_error::{LastWords, listen};
 use super::system;
 
 /// The variable in the environment of a child that has the process id of its worker.
 const WORKER_VARIABLE: &str = "LEASEQ_WORKER_PID";
 
-/// How much of the end of the standard error is kept.
-const LAST_WORDS: usize = 2048;
 /// How long the end of the standard error is awaited: a process outside of the group may keep it open.
 const LISTENING: Duration = Duration::from_millis(200);
 
@@ -55,7 +51,7 @@ impl Group {
 pub(super) struct Process {
     group: Group,
     exited: watch::Receiver<Option<ExitStatus>>,
-    last_words: Arc<Mutex<VecDeque<u8>>>,
+    last_words: LastWords,
     listening: JoinHandle<()>,
     /// See [`Process::begin_job`].
     oom_kills: Option<u64>,
@@ -84,8 +80,8 @@ impl Process {
         let thread = std::thread::Builder::new().name("leaseq-child".to_owned());
         thread.spawn(move || live(command, &alive, answer, &exit))?;
         let stderr = started.await.map_err(io::Error::other)??;
-        let last_words = Arc::default();
-        let listening = tokio::spawn(listen(stderr, Arc::clone(&last_words)));
+        let last_words = LastWords::default();
+        let listening = tokio::spawn(listen(stderr, last_words.clone()));
         let was_killed = AtomicBool::new(false);
         let oom_kills = system::oom_kills();
         Ok(Process { group, exited, last_words, listening, oom_kills, was_killed })
@@ -112,7 +108,7 @@ impl Process {
     }
 
     /// Kills it, and returns when it has ended.
-    pub(super) async fn end(&self) {
+    pub(super) async fn kill(&self) {
         if self.pid().is_some() {
             self.was_killed.store(true, Ordering::Relaxed);
             self.group.kill();
@@ -129,9 +125,7 @@ impl Process {
         };
         // Its last lines may still be in the pipe.
         _ = tokio::time::timeout(LISTENING, &mut self.listening).await;
-        let words: Vec<u8> = lock(&self.last_words).iter().copied().collect();
-        let last_words = String::from_utf8_lossy(&words).trim().to_owned();
-        Obituary { status, oom_killed, last_words }
+        Obituary { status, oom_killed, last_words: self.last_words.text() }
     }
 }
 
@@ -187,21 +181,4 @@ fn live(
     *alive = None;
     drop(alive);
     exit.send_replace(Some(child.wait().unwrap_or_default()));
-}
-
-/// Passes on what a process writes to its standard error, and keeps the end.
-async fn listen(stderr: ChildStderr, last_words: Arc<Mutex<VecDeque<u8>>>) {
-    let Ok(mut stderr) = pipe::Receiver::from_owned_fd(stderr.into()) else { return };
-    let mut here = tokio::io::stderr();
-    let mut chunk = [0; 4096];
-    while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-        {
-            let mut words = lock(&last_words);
-            words.extend(&chunk[..count]);
-            let surplus = words.len().saturating_sub(LAST_WORDS);
-            words.drain(..surplus);
-        }
-        // A closed standard error of the worker is no reason to end its children.
-        _ = here.write_all(&chunk[..count]).await;
-    }
 }

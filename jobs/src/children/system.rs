@@ -1,8 +1,23 @@
 //! What Linux tells about processes. Elsewhere little is known.
 
-use std::fs;
+use std::{fs, io};
 
 use rustix::process::{Pid, test_kill_process};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Lets this process see how its children end. If it was started with SIGCHLD ignored, the system would reap them without
+/// saying, and they would inherit that; with a handler, however little it does, both is over.
+pub(super) fn heed_children() -> io::Result<()> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let bit = 1 << (rustix::process::Signal::CHILD.as_raw() - 1);
+    if ignored.is_some_and(|mask| mask & bit != 0) {
+        // It stays when this is dropped.
+        drop(signal(SignalKind::child())?);
+    }
+    Ok(())
+}
 
 /// The resident size of a process, in bytes; `None`: not known.
 pub(super) fn resident(pid: Pid) -> Option<u64> {

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use leaseq::Result;
 use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 use tracing::error;
@@ -22,6 +23,7 @@ pub(super) async fn serve(slot: Slot, slots: usize, first: Child) {
     let core = slot.core.clone();
     let mut first = Some(first);
     let mut serving = JoinSet::new();
+    let mut given_up = None;
     for _ in 0..slots {
         serving.spawn(slot.clone().serve(first.take()));
     }
@@ -33,13 +35,18 @@ pub(super) async fn serve(slot: Slot, slots: usize, first: Child) {
     loop {
         tokio::select! {
             ended = serving.join_next() => match ended {
-                Some(Ok(())) => {}
+                Some(Ok(ended)) => given_up = ended.err().or(given_up),
                 Some(Err(failure)) => error!(%failure, "a slot has failed"),
-                None => return,
+                None => break,
             },
             // They are killed.
             () = &mut late => return,
         }
+    }
+    // Nothing can run any more.
+    if let Some(error) = given_up {
+        core.fail(error);
+        core.ended().await;
     }
 }
 
@@ -73,23 +80,24 @@ impl Drop for Open {
 type Waiting = Option<(Context, Open)>;
 
 impl Slot {
-    async fn serve(self, first: Option<Child>) {
+    /// Fails if there can be no child, and that does not change.
+    async fn serve(self, first: Option<Child>) -> Result<()> {
         let mut next = first;
         let mut waiting = None;
         loop {
             let child = match next.take() {
                 Some(child) => Some(child),
-                None => self.start_child(&mut waiting).await,
+                None => self.start_child(&mut waiting).await?,
             };
-            let Some(child) = child else { return };
+            let Some(child) = child else { return Ok(()) };
             if self.use_up(child, &mut waiting).await.is_break() {
-                return;
+                return Ok(());
             }
         }
     }
 
     /// `None`: the worker ends.
-    async fn start_child(&self, waiting: &mut Waiting) -> Option<Child> {
+    async fn start_child(&self, waiting: &mut Waiting) -> Result<Option<Child>> {
         loop {
             let cancelled = async {
                 match waiting {
@@ -103,15 +111,21 @@ impl Slot {
                 _ = cancelled => None,
                 child = self.pool.start() => Some(child),
             };
-            if child.is_some() {
-                return child;
+            if let Some(Ok(child)) = child {
+                return Ok(Some(child));
             }
-            match waiting.take() {
+            let was_waiting = match waiting.take() {
                 // No handler has seen it.
                 Some((context, _)) => {
                     self.end(context, Finish::Snooze(Duration::ZERO), Instant::now());
+                    true
                 }
-                None => return None,
+                None => false,
+            };
+            match child {
+                Some(failed) => return failed.map(Some),
+                None if was_waiting => {}
+                None => return Ok(None),
             }
         }
     }
@@ -155,22 +169,12 @@ impl Slot {
                     return ControlFlow::Continue(());
                 }
             }
-            let is_last = !ran.is_alive || child.is_used_up(&self.pool.options);
-            if is_last {
+            if !ran.is_alive {
                 // Before the report, which makes room for the next job.
                 open = None;
             }
             self.end(context, ran.finish, begun);
             if !ran.is_alive {
-                return ControlFlow::Continue(());
-            }
-            if let Err(broken) = child.ready().await {
-                drop(open);
-                self.pool.lost(child, broken).await;
-                return ControlFlow::Continue(());
-            }
-            if is_last {
-                child.stop().await;
                 return ControlFlow::Continue(());
             }
         }

@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::event::Event;
+use super::face::Face;
 use crate::WorkerCore;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -57,7 +58,7 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    pub(super) fn new() -> Metrics {
+    fn new() -> Metrics {
         let mut registry = Registry::with_prefix("leaseq_worker");
         let new: fn() -> Histogram = || Histogram::new(BUCKETS);
         let run_seconds = Family::new_with_constructor(new);
@@ -101,11 +102,34 @@ impl Metrics {
     }
 }
 
-/// Binds the address.
-pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|error| Error::invalid(format_args!("metrics at {address}: {error}")))
+/// Where the metrics of a worker that starts will be served.
+pub(super) struct Endpoint {
+    listener: TcpListener,
+    metrics: Arc<Metrics>,
+}
+
+impl Endpoint {
+    /// Binds the address, and counts what happens to jobs.
+    pub(super) async fn bind(address: SocketAddr, face: &mut Face) -> Result<Endpoint> {
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|error| Error::invalid(format_args!("metrics at {address}: {error}")))?;
+        let metrics = Arc::new(Metrics::new());
+        let counts = metrics.clone();
+        face.hooks.push(Arc::new(move |event: &Event<'_>| counts.count(event)));
+        Ok(Endpoint { listener, metrics })
+    }
+
+    /// Serves them until this is dropped.
+    pub(super) fn serve(self, core: &Arc<WorkerCore>) -> Server {
+        let state = (self.metrics, Arc::downgrade(core));
+        let routes = Router::new().route("/metrics", get(show)).with_state(state);
+        Server(tokio::spawn(async move {
+            if let Err(error) = axum::serve(self.listener, routes).await {
+                tracing::error!(%error, "the metrics are served no longer");
+            }
+        }))
+    }
 }
 
 /// Serves the metrics until it is dropped.
@@ -114,22 +138,6 @@ pub(super) struct Server(JoinHandle<()>);
 impl Drop for Server {
     fn drop(&mut self) {
         self.0.abort();
-    }
-}
-
-impl Server {
-    pub(super) fn start(
-        listener: TcpListener,
-        metrics: Arc<Metrics>,
-        core: &Arc<WorkerCore>,
-    ) -> Server {
-        let state = (metrics, Arc::downgrade(core));
-        let routes = Router::new().route("/metrics", get(show)).with_state(state);
-        Server(tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, routes).await {
-                tracing::error!(%error, "the metrics are served no longer");
-            }
-        }))
     }
 }
 

@@ -1,7 +1,9 @@
 //! Running a worker.
 
+use std::collections::BTreeSet;
 use std::future::pending;
 use std::io::Write;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use super::in_children::{self, Slot};
 use super::metrics;
 use super::signals::Signals;
 use crate::children::{Child, Pool};
-use crate::{Children, Exit, ExitReason, JobStart, QueueOptions, WorkerCore, WorkerOptions};
+use crate::{Children, Exit, JobStart, QueueOptions, WorkerCore, WorkerOptions};
 
 /// How long the client may take to finish its requests when the process ends.
 const CLOSING: Duration = Duration::from_millis(300);
@@ -89,51 +91,88 @@ impl Worker {
         if let Some(mistake) = &self.mistake {
             return Err(mistake.clone());
         }
-        let mut queues: Vec<String> = self.face.queues.iter().map(|name| (*name).into()).collect();
+        let mut signals = Signals::listen(signals).map_err(|error| {
+            Error::invalid(format_args!("signals cannot be listened to: {error}"))
+        })?;
+        let mut end = pin!(end);
         let children = match &self.face.children {
-            Some(children) => Some(self.start_children(children, &mut options, &mut queues).await?),
             None => None,
+            Some(children) => tokio::select! {
+                biased;
+                () = end.as_mut() => return Ok(Exit::before_start()),
+                () = signals.next() => return Ok(Exit::before_start()),
+                started = self.start_children(children, &mut options) => Some(started?),
+            },
         };
         if options.queues.is_empty() {
-            options.queues = queues.into_iter().map(QueueOptions::new).collect();
+            options.queues = self.face.queues.iter().copied().map(QueueOptions::new).collect();
         }
-        let signals = match signals {
-            true => Some(Signals::listen().map_err(|error| {
-                Error::invalid(format_args!("signals cannot be listened to: {error}"))
-            })?),
-            false => None,
-        };
+        #[cfg_attr(not(feature = "metrics"), expect(unused_mut, reason = "metrics add a hook"))]
+        let mut face = self.face.clone();
         #[cfg(feature = "metrics")]
-        let (face, listener) = match self.metrics {
-            Some(address) => {
-                let listener = metrics::bind(address).await?;
-                let metrics = Arc::new(metrics::Metrics::new());
-                let (mut face, counts) = (self.face.clone(), metrics.clone());
-                face.hooks.push(Arc::new(move |event: &Event<'_>| counts.count(event)));
-                (face, Some((listener, metrics)))
-            }
-            None => (self.face.clone(), None),
+        let metrics = match self.metrics {
+            Some(address) => Some(metrics::Endpoint::bind(address, &mut face).await?),
+            None => None,
         };
-        #[cfg(not(feature = "metrics"))]
-        let face = self.face.clone();
         let (slots, owns_process) = (options.slots, options.owns_process);
-        let handlers = TaskTracker::new();
         // Children open their slots.
         let capacity = if children.is_some() { 0 } else { slots };
         let running = Running(Arc::new(WorkerCore::start_with(&self.client, options, capacity)?));
         let core = &running.0;
         info!(slots, "the worker starts");
-        let on_signals = async {
-            if let Some(signals) = signals {
-                signals.end(core.stopper(), self.options.grace).await;
-            } else {
-                pending::<()>().await;
+        #[cfg(feature = "metrics")]
+        let _server = metrics.map(|metrics| metrics.serve(core));
+        let (face, handlers) = (Arc::new(face), TaskTracker::new());
+        // On a thread of the runtime, as the handlers: `run` is often called on another one.
+        let mut serving = match children {
+            None => tokio::spawn(serve(face, core.clone(), handlers.clone())),
+            Some((pool, first)) => {
+                let slot = Slot { face, core: core.clone(), pool, handlers: handlers.clone() };
+                tokio::spawn(in_children::serve(slot, slots, first))
             }
         };
+        tokio::select! {
+            biased;
+            _ = &mut serving => {}
+            () = self.follow(core, signals, end) => {}
+        }
+        if !owns_process {
+            until_reported(core, &handlers).await;
+        }
+        ended(core).await
+    }
+
+    /// Starts the first child, which tells what jobs there are and from which queues.
+    async fn start_children(
+        &self,
+        children: &Children,
+        options: &mut WorkerOptions,
+    ) -> Result<(Arc<Pool>, Child)> {
+        if !self.face.handlers.is_empty() {
+            return Err(Error::invalid("a worker with handlers and children"));
+        }
+        let (pool, first, jobs) = Pool::start_first(children.clone(), options.burst).await?;
+        let mut queues = BTreeSet::new();
+        for (name, declared) in jobs {
+            queues.insert(declared.queue().to_owned());
+            options.jobs.insert(name, declared.options());
+        }
+        if options.queues.is_empty() {
+            options.queues = queues.into_iter().map(QueueOptions::new).collect();
+        }
+        Ok((Arc::new(pool), first))
+    }
+
+    /// Ends the worker when it is told to, and tells hooks when it is throttled. Never returns.
+    async fn follow(
+        &self,
+        core: &Arc<WorkerCore>,
+        signals: Signals,
+        end: impl Future<Output = ()>,
+    ) {
         let on_end = async {
             end.await;
             core.drain(self.options.grace);
-            pending().await
         };
         let on_throttle = async {
             for throttled in [true, false].into_iter().cycle() {
@@ -141,62 +180,29 @@ impl Worker {
                 self.face.notify(&Event::Throttled(throttled));
             }
         };
-        // On a thread of the runtime, as the handlers: `run` is often called on another one.
-        let (face, core_too) = (Arc::new(face), core.clone());
-        let mut serving = match children {
-            None => tokio::spawn(serve(face, core_too, handlers.clone())),
-            Some((pool, first)) => {
-                let slot = Slot { face, core: core_too, pool, handlers: handlers.clone() };
-                tokio::spawn(in_children::serve(slot, slots, first))
-            }
-        };
-        #[cfg(feature = "metrics")]
-        let _server =
-            listener.map(|(listener, metrics)| metrics::Server::start(listener, metrics, core));
-        tokio::select! {
-            biased;
-            _ = &mut serving => {}
-            () = on_end => {}
-            () = on_signals => {}
-            () = on_throttle => {}
-        }
-        let exit = core.exit();
-        let aborted = matches!(exit.reason, ExitReason::Aborted | ExitReason::Failed);
-        if !owns_process && exit.running == 0 && !aborted {
-            // The jobs have ended; hooks may not have heard of it.
-            handlers.close();
-            handlers.wait().await;
-        }
-        if !aborted {
-            _ = tokio::time::timeout(CLOSING, core.left()).await;
-        }
-        info!(started = exit.started, reason = ?exit.reason, running = exit.running, "the worker has ended");
-        match exit.error {
-            Some(error) => Err(error),
-            None => Ok(exit),
-        }
+        tokio::join!(signals.end(core.stopper(), self.options.grace), on_end, on_throttle);
     }
 }
 
-impl Worker {
-    /// Starts the first child, which tells what jobs there are and from which queues.
-    async fn start_children(
-        &self,
-        children: &Children,
-        options: &mut WorkerOptions,
-        queues: &mut Vec<String>,
-    ) -> Result<(Arc<Pool>, Child)> {
-        if !self.face.handlers.is_empty() {
-            return Err(Error::invalid("a worker with handlers and children"));
-        }
-        let (pool, first, jobs) = Pool::start_first(children.clone()).await?;
-        for (name, declared) in jobs {
-            if !queues.iter().any(|queue| queue == declared.queue()) {
-                queues.push(declared.queue().to_owned());
-            }
-            options.jobs.insert(name, declared.options());
-        }
-        Ok((Arc::new(pool), first))
+/// Waits until hooks have heard of all ends.
+async fn until_reported(core: &WorkerCore, handlers: &TaskTracker) {
+    let exit = core.exit();
+    if exit.running == 0 && !exit.is_aborted() {
+        handlers.close();
+        handlers.wait().await;
+    }
+}
+
+/// How the worker has ended. It is listed no longer then, unless it was aborted.
+async fn ended(core: &WorkerCore) -> Result<Exit> {
+    let exit = core.exit();
+    if !exit.is_aborted() {
+        _ = tokio::time::timeout(CLOSING, core.left()).await;
+    }
+    info!(started = exit.started, reason = ?exit.reason, running = exit.running, "the worker has ended");
+    match exit.error {
+        Some(error) => Err(error),
+        None => Ok(exit),
     }
 }
 

@@ -7,24 +7,27 @@ use tracing::warn;
 
 use crate::worker_core::Stopper;
 
-/// SIGTERM and SIGINT.
-pub(super) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
+/// SIGTERM and SIGINT, or nothing.
+pub(super) struct Signals(Option<(Signal, Signal)>);
 
 impl Signals {
-    pub(super) fn listen() -> std::io::Result<Signals> {
-        Ok(Signals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
+    /// Listens to signals, or to nothing.
+    pub(super) fn listen(listens: bool) -> std::io::Result<Signals> {
+        if !listens {
+            return Ok(Signals(None));
+        }
+        let (terminate, interrupt) = (SignalKind::terminate(), SignalKind::interrupt());
+        Ok(Signals(Some((signal(terminate)?, signal(interrupt)?))))
     }
 
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+    /// Returns at the next signal.
+    pub(super) async fn next(&mut self) {
+        match &mut self.0 {
+            Some((terminate, interrupt)) => tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            },
+            None => std::future::pending().await,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use leaseq::{Client, Result};
+use leaseq::{Client, Error, Result};
 
 use super::beats::Beats;
 use super::exit::{Exit, ExitReason};
@@ -137,6 +137,12 @@ impl WorkerCore {
     /// returned or the process has ended.
     pub fn abort(&self) {
         self.shared.abort(ExitReason::Aborted, None);
+    }
+
+    /// Ends the worker because of an error that nothing can be done about. Jobs that run are reported.
+    pub(crate) fn fail(&self, error: Error) {
+        self.shared.lock().error.get_or_insert(error);
+        shutdown::drain(&self.shared, Duration::ZERO, ExitReason::Failed);
     }
 
     /// One slot more can be used.

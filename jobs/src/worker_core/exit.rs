@@ -38,6 +38,17 @@ pub struct Exit {
 }
 
 impl Exit {
+    /// It was asked to end before it had started anything.
+    pub(crate) fn before_start() -> Exit {
+        let reason = ExitReason::Drained;
+        Exit { reason, started: 0, running: 0, gave_up: false, error: None }
+    }
+
+    /// Whether nobody waits for what is still under way.
+    pub(crate) fn is_aborted(&self) -> bool {
+        matches!(self.reason, ExitReason::Aborted | ExitReason::Failed)
+    }
+
     /// The exit status for the process: 0, or 3 if a burst found nothing to do, or 1 if something is wrong.
     pub fn status(&self) -> u8 {
         match self.reason {

@@ -124,8 +124,8 @@ int main(void) {
     int null = open("/dev/null", O_RDONLY);
     if (worker < 0 || null < 0 || dup2(null, 0) < 0) return 1;
     close(null);
-    const char *parent = getenv("LEASEQ_WORKER_PID");
-    if (!parent || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != atoi(parent)) return 1;
+    /* If the worker has ended before, the connection is closed. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return 1;
     send_text("{\"type\":\"hello\",\"version\":1,"
               "\"jobs\":{\"test.steps\":{\"queue\":\"steps\",\"retry\":{\"max\":1}}}}");
     for (;;) {

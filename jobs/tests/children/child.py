@@ -56,11 +56,9 @@ class Worker:
         return data
 
 
-def die_with(parent: int) -> None:
+def die_with_parent() -> None:
     """Ask the system to kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 Handler = Callable[[Worker, Message, threading.Event], object]
@@ -107,7 +105,9 @@ def run_forked(worker: Worker, job: Message, handler: Handler) -> int:
     pid = os.fork()
     if pid == 0:
         os.setpgid(0, 0)
-        die_with(parent)
+        die_with_parent()
+        if os.getppid() != parent:
+            os._exit(1)
         try:
             run(worker, job, handler, os.getpid())
         finally:
@@ -128,7 +128,8 @@ def run_forked(worker: Worker, job: Message, handler: Handler) -> int:
 def main(handlers: dict[str, Handler], forks: bool) -> None:
     """Run jobs until the worker says that it is enough."""
     worker = Worker()
-    die_with(int(os.environ.pop("LEASEQ_WORKER_PID")))
+    # If the worker has ended before, the connection is closed.
+    die_with_parent()
     jobs = {name: {"queue": "steps", "retry": {"max": 1}} for name in handlers}
     worker.send(type="hello", version=1, jobs=jobs)
     ended: int | None = None

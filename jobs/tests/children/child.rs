@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde_json::{Value, json};
 
 /// The connection to the worker.
@@ -35,16 +35,6 @@ impl Worker {
         let mut json = vec![0; u32::from_be_bytes(size) as usize];
         self.0.read_exact(&mut json)?;
         Ok(Some(serde_json::from_slice(&json)?))
-    }
-}
-
-/// Asks the system to end this process with the worker.
-fn die_with_worker() -> io::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    let worker = std::env::var("LEASEQ_WORKER_PID").map_err(io::Error::other)?;
-    match getppid() {
-        Some(parent) if parent.as_raw_nonzero().to_string() == worker => Ok(()),
-        _ => Err(io::Error::other("the worker has ended")),
     }
 }
 
@@ -87,7 +77,8 @@ fn process() {
 
 fn serve() -> io::Result<()> {
     let mut worker = Worker::connect()?;
-    die_with_worker()?;
+    // If the worker has ended before, the connection is closed.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     let jobs = json!({"test.steps": {"queue": "steps", "retry": {"max": 1}}});
     worker.send(&json!({"type": "hello", "version": 1, "jobs": jobs}))?;
     loop {

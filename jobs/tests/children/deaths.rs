@@ -119,16 +119,24 @@ async fn grandchildren_end_with_the_job_that_is_killed() {
     }
 }
 
+/// Before the job is reported, so that the next run of it meets nothing that this one has left.
 #[tokio::test(flavor = "multi_thread")]
 async fn grandchildren_end_with_a_child_that_dies_and_with_a_forked_job_that_ends() {
-    for (children, then) in [(python(), json!(["exit", 1])), (forking(), json!(["return", 1]))] {
+    for (children, then) in [
+        (python(), json!(["exit", 1])),
+        (python().max_jobs(1), json!(["return", 1])),
+        (forking(), json!(["return", 1])),
+    ] {
         let bench = Bench::new().await;
         let worker = bench.run(children);
         let path = bench.path("grandchild");
         let job = bench.add(json!([["grandchild", path], then])).await;
         let grandchild = pid_in(&path).await;
         _ = bench.end_of(&job).await;
+        // Killed, if perhaps not dead to the last byte.
+        let killed = std::time::Instant::now();
         gone(grandchild).await;
+        assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
         worker.end().await;
     }
 }

@@ -173,3 +173,56 @@ async fn a_child_that_is_not_ready_does_not_delay_the_end() {
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     gone(pid_in(&path).await).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_burst_whose_children_cannot_start_ends_with_the_reason() {
+    let bench = Bench::new().await;
+    let once = bench.path("once");
+    let script = format!(
+        "mkdir {once} 2>/dev/null || {{ echo no license >&2; exit 1; }}; exec python3 {child}",
+        once = once.display(),
+        child = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/child.py"),
+    );
+    let children = Children::new("sh").arg("-c").arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
+    // The only child that starts dies with its job.
+    let steps = Steps { steps: json!([["exit", 1]]) };
+    let job = bench.add_job(NewJob::new(steps).max_attempts(9)).await;
+    let worker = leaseq_jobs::Worker::new(&bench.client).slots(2).children(children);
+    let error = soon(worker.run_until_idle()).await.unwrap_err().to_string();
+    assert!(
+        error.ends_with(
+            "6 starts have failed, the last one: it ended with status 1; its last line: no license"
+        ),
+        "{error}"
+    );
+    let item = bench.get(&job).await;
+    assert_eq!((item.failures, item.expiries), (1, 0));
+    assert_ne!(item.state, leaseq::State::Leased);
+}
+
+#[tokio::test]
+async fn a_worker_can_end_while_its_first_child_starts() {
+    let bench = Bench::new().await;
+    let pid = bench.path("pid");
+    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", pid.display());
+    let worker = bench.run(Children::new("sh").arg("-c").arg(script));
+    let child = pid_in(&pid).await;
+    let exit = worker.end().await;
+    assert_eq!((exit.started, exit.status()), (0, 0));
+    gone(child).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_behind_a_wrapper_runs_jobs_and_is_killed() {
+    let bench = Bench::new().await;
+    let child = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/child.py");
+    let wrapper = Children::new("sh").args(["-c", &format!("python3 {child}; exit $?")]);
+    let wrapper = wrapper.env("PYTHONDONTWRITEBYTECODE", "1");
+    let worker = bench.run_with(wrapper, |worker| worker.slots(1).kill_after(Duration::ZERO));
+    let pid = bench.end_of(&bench.add(json!([["pid"]])).await).await.unwrap();
+    let job = NewJob::new(Steps { steps: json!([["block"]]) }).timeout(Duration::from_millis(200));
+    let job = bench.add_job(job.max_attempts(1)).await;
+    bench.end_of(&job).await.unwrap_err();
+    gone(pid.as_i64().unwrap() as i32).await;
+    worker.end().await;
+}

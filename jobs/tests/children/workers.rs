@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use leaseq::{Client, LeaseOptions, State};
-use leaseq_jobs::{JobRef, Producer, Worker};
+use leaseq_jobs::{JobRef, NewJob, Producer, Worker};
 use leaseq_test_support::eventually;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -26,7 +26,8 @@ async fn process() {
     let client = Client::connect(&url).await.unwrap();
     let children = if std::env::var(FORKS).is_ok() { forking() } else { python() };
     let worker = Worker::new(&client).slots(1).lease(LEASE).children(children);
-    worker.grace(Duration::from_millis(200)).run_process().await
+    let kill_after = Duration::from_millis(50);
+    worker.kill_after(kill_after).grace(Duration::from_millis(200)).run_process().await
 }
 
 /// A worker process and its client.
@@ -127,6 +128,50 @@ async fn a_child_whose_job_another_worker_has_is_killed() {
     assert!(job.queue().complete(&lease).await.unwrap());
     process.signal(Signal::TERM);
     assert_eq!(process.wait(), Some(0));
+}
+
+/// The system would reap them unseen, and they would inherit it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_was_started_with_sigchld_ignored_sees_how_children_end() {
+    let mut command = Command::new("python3");
+    let exec = "import os, signal, sys\n\
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n\
+        os.execv(sys.argv[1], sys.argv[1:])";
+    command.args(["-c", exec]).arg(std::env::current_exe().unwrap());
+    command.args(["--exact", "--ignored", "workers::process"]);
+    let mut process = Process::start_as(command, false).await;
+    let job = process.add(json!([["exit", 7]])).await;
+    let error = async || job.queue().get(job.id()).await.unwrap().unwrap().last_error;
+    assert!(eventually(PATIENCE, async || !error().await.is_empty()).await);
+    assert_eq!(error().await, "ChildDied: the child ended with status 7 before its answer");
+    process.signal(Signal::TERM);
+    process.wait();
+}
+
+/// Children come and go, and nobody reads what they write.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standard_error_that_nobody_reads_blocks_one_thread() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "--ignored", "workers::process", "--nocapture"]);
+    command.stderr(Stdio::piped());
+    let mut process = Process::start_as(command, false).await;
+    let tasks = format!("/proc/{}/task", process.worker.id());
+    let threads = || std::fs::read_dir(&tasks).unwrap().count();
+    let mut first = None;
+    for _ in 0..12 {
+        // More than fits into the pipe. The job ends by its timeout, and with it its child.
+        let job = NewJob::new(Steps { steps: json!([["error", "x".repeat(1000), 400]]) });
+        let job = job.timeout(Duration::from_millis(200)).max_attempts(1);
+        let job = Producer::new(&process.client).enqueue(job).await.unwrap();
+        let state = async || job.queue().get(job.id()).await.unwrap().unwrap().state;
+        let ended = async || matches!(state().await, State::Dead | State::Completed);
+        assert!(eventually(PATIENCE, ended).await, "{:?}", state().await);
+        first.get_or_insert_with(threads);
+    }
+    let first = first.unwrap();
+    assert!(threads() <= first + 4, "{} threads, {first} before", threads());
+    process.signal(Signal::TERM);
+    process.wait();
 }
 
 /// For every job another child. Fewer than a day's worth, unless there is time.
