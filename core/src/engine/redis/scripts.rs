@@ -1,8 +1,9 @@
 //! The Lua scripts: one file each, put together with the parts that it uses.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, OnceLock};
 
 use redis::{Cmd, cmd};
 
@@ -26,25 +27,25 @@ macro_rules! flags {
 /// call of a script making a function costs as much as a small command: `{ "function" in "part" "part" }`.
 macro_rules! part {
     ($part:literal) => {
-        include_str!(concat!("scripts/parts/", $part, ".lua"))
+        &[include_str!(concat!("scripts/parts/", $part, ".lua"))]
     };
     ({ $function:literal in $($part:literal)* }) => {
-        concat!(
+        &[
             "local function ", $function, "(...)\n",
-            $(part!($part),)*
+            $(include_str!(concat!("scripts/parts/", $part, ".lua")),)*
             "return ", $function, "(...)\nend\n",
-        )
+        ]
     };
 }
 
-/// Puts a script together from its parts and its own file.
-macro_rules! text {
+/// What a script is put together from: its parts and its own file. Each stands once in the program.
+macro_rules! pieces {
     ($name:literal $kind:ident $($part:tt)*) => {
-        concat!(
-            "#!lua", flags!($kind), "\n",
+        &[
+            &["#!lua", flags!($kind), "\n"],
             $(part!($part),)*
-            include_str!(concat!("scripts/", $name, ".lua")),
-        )
+            &[include_str!(concat!("scripts/", $name, ".lua"))],
+        ]
     };
 }
 
@@ -59,10 +60,10 @@ macro_rules! scripts {
             $($variant, $($extended,)?)*
         }
 
-        /// Every script, by its place in [`Script`]: name and text.
-        const TEXTS: &[(&str, &str)] = &[$(
-            ($name, text!($name $kind $($part)*)),
-            $((concat!($name, " extended"), text!($file $kind $($more)*)),)?
+        /// Every script, by its place in [`Script`]: its name, and what it is put together from.
+        const PIECES: &[(&str, &[&[&str]])] = &[$(
+            ($name, pieces!($name $kind $($part)*)),
+            $((concat!($name, " extended"), pieces!($file $kind $($more)*)),)?
         )*];
 
         impl Script {
@@ -347,14 +348,28 @@ fn commands_in(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
+/// Every script, by its place in [`Script`]: name and text, put together once. Comments and indentation would only
+/// make them longer.
+static TEXTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let put_together = |(name, pieces): &(&'static str, &[&[&str]])| {
+        let whole: String = pieces.iter().flat_map(|part| part.iter().copied()).collect();
+        let lines = whole.split_inclusive('\n').map(str::trim_start);
+        let text: String =
+            lines.filter(|line| !line.is_empty() && !line.starts_with("--")).collect();
+        (*name, &*text.leak())
+    };
+    PIECES.iter().map(put_together).collect()
+});
+
 /// The texts as this client sends them, with their digests.
 #[derive(Debug)]
 pub(super) struct Scripts(Vec<Loaded>);
 
 #[derive(Debug)]
 struct Loaded {
-    text: String,
-    digest: String,
+    text: Cow<'static, str>,
+    /// Computed when it is first called: most clients call few of them.
+    digest: OnceLock<String>,
     /// A server has answered it.
     answered: AtomicBool,
 }
@@ -362,10 +377,10 @@ struct Loaded {
 impl Scripts {
     /// `patch` changes the texts, for tests.
     pub(super) fn new(patch: Option<fn(&str) -> String>) -> Self {
-        let load = |(_, text): &(&str, &str)| {
-            let text = patch.map_or_else(|| (*text).to_owned(), |patch| patch(text));
-            let digest = redis::Script::new(&text).get_hash().to_owned();
-            Loaded { text, digest, answered: AtomicBool::new(false) }
+        let load = |(_, text): &(&str, &'static str)| Loaded {
+            text: patch.map_or(Cow::Borrowed(text), |patch| Cow::Owned(patch(text))),
+            digest: OnceLock::new(),
+            answered: AtomicBool::new(false),
         };
         Scripts(TEXTS.iter().map(load).collect())
     }
@@ -382,14 +397,15 @@ impl Scripts {
     /// The call by digest, with room for the arguments.
     pub(super) fn by_digest(&self, script: Script) -> Cmd {
         let mut command = cmd("EVALSHA");
-        command.arg(&self.0[script as usize].digest);
+        let Loaded { text, digest, .. } = &self.0[script as usize];
+        command.arg(digest.get_or_init(|| redis::Script::new(text).get_hash().to_owned()));
         command
     }
 
     /// The call by text, from which the server also learns the script.
     pub(super) fn by_text(&self, script: Script) -> Cmd {
         let mut command = cmd("EVAL");
-        command.arg(&self.0[script as usize].text);
+        command.arg(&*self.0[script as usize].text);
         command
     }
 }
@@ -397,7 +413,7 @@ impl Scripts {
 /// Every script's name and text, for lints and tests.
 #[cfg(feature = "testing")]
 pub(crate) fn texts() -> &'static [(&'static str, &'static str)] {
-    TEXTS
+    &TEXTS
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn every_script_is_listed_and_every_call_names_its_command() {
-    for (name, text) in TEXTS {
+    for (name, text) in TEXTS.iter() {
         for call in text.split("redis.call(").skip(1) {
             let first = call.split([',', ')']).next().unwrap();
             assert!(first.contains('\''), "{name}: redis.call({first}");
@@ -31,7 +31,7 @@ fn what_only_looks_names_no_command_that_writes() {
 #[test]
 fn every_function_is_defined_before_it_is_used() {
     let names: BTreeSet<&str> = TEXTS.iter().flat_map(|(_, text)| functions(text)).collect();
-    for (name, text) in TEXTS {
+    for (name, text) in TEXTS.iter() {
         // What a function makes for itself is not known behind it.
         let (mut outside, mut rest) = (String::new(), *text);
         while let Some((before, inside, behind)) = next_wrapper(rest) {
@@ -117,7 +117,7 @@ fn every_script_whose_changes_must_last_is_confirmed_and_always_writes() {
         let always = ["= load_reply()", "touch()"];
         assert!(always.iter().any(|write| text.contains(write)), "{name}");
     }
-    for (script, (name, text)) in Script::ALL.iter().zip(TEXTS) {
+    for (script, (name, text)) in Script::ALL.iter().zip(TEXTS.iter()) {
         assert!(script.is_confirmed() || !text.contains("= load_reply()"), "{name}");
     }
 }
