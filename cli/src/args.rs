@@ -8,6 +8,7 @@ use leaseq::Role;
 use leaseq_report::without_secrets;
 
 use crate::commands::add::{AddArgs, EnqueueArgs};
+use crate::commands::bench::BenchArgs;
 use crate::commands::bulk::{BulkArgs, BuryArgs, PurgeArgs, RemoveArgs};
 use crate::commands::checks::CheckArgs;
 use crate::commands::drop::DropArgs;
@@ -18,6 +19,7 @@ use crate::commands::settings::SettingsArgs;
 use crate::commands::show::ShowArgs;
 use crate::commands::stats::StatsArgs;
 use crate::commands::status::StatusArgs;
+use crate::commands::top::TopArgs;
 use crate::commands::transfer::{ExportArgs, ImportArgs};
 use crate::commands::work::WorkArgs;
 use crate::commands::workers::{WorkerCommand, WorkersArgs};
@@ -58,6 +60,9 @@ pub(crate) enum Command {
     /// Count the items of queues by state
     #[command(after_help = "Example: leaseq status --watch")]
     Status(StatusArgs),
+    /// Watch queues, rates, workers and leases on the whole screen
+    #[command(after_help = "Keys: q quits, the arrows select a queue, Esc shows all, s sorts.")]
+    Top(TopArgs),
     /// Show what has happened in a queue, and for how long items waited and ran
     #[command(after_help = "Example: leaseq stats orders --since 2d --step 6h")]
     Stats(StatsArgs),
@@ -138,6 +143,9 @@ Examples: leaseq import mail mail.ndjson
     Import(ImportArgs),
     /// Say what to change about the server; status 1 if a guarantee is at risk
     Doctor,
+    /// Measure the server with a queue of its own, which it drops: rates and the times of calls
+    #[command(after_help = "Example: leaseq bench --csv > here.csv")]
+    Bench(BenchArgs),
     /// Look for damage in queues, and mend it; status 1 if there is any left
     Check(CheckArgs),
     #[command(name = crate::guard::COMMAND, hide = true)]
@@ -160,12 +168,15 @@ impl Command {
     /// The role that the user of the server needs, and the queue.
     pub(crate) fn needs(&self) -> (Option<Role>, Option<String>) {
         let (role, queue) = match self {
-            Command::Queues | Command::Status(_) | Command::Workers(_) | Command::Doctor => {
-                (Role::Monitor, None)
-            }
+            Command::Queues
+            | Command::Status(_)
+            | Command::Top(_)
+            | Command::Workers(_)
+            | Command::Doctor => (Role::Monitor, None),
             Command::Worker { command: WorkerCommand::List(_) } => (Role::Monitor, None),
             Command::Worker { .. } => (Role::Operator, None),
             Command::Stats(args) => (Role::Monitor, Some(&args.queue)),
+            Command::Bench(_) => (Role::Operator, None),
             Command::Drop(args) => (Role::Operator, Some(&args.queue)),
             Command::Items(args) => (Role::Monitor, Some(&args.queue)),
             Command::Show(args) => (Role::Monitor, Some(&args.queue)),

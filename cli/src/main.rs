@@ -23,8 +23,8 @@ use std::process::ExitCode;
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    add, bulk, checks, drop, items, pause, schedules, settings, show, stats, status, transfer,
-    work, workers,
+    add, bench, bulk, checks, drop, items, pause, schedules, settings, show, stats, status, top,
+    transfer, work, workers,
 };
 use crate::failure::{Ended, Failure, PIPE_CLOSED};
 use crate::global::Shared;
@@ -71,6 +71,7 @@ async fn execute(shared: &Shared, command: Command) -> Ended {
     match command {
         Command::Queues => status::queues(shared).await,
         Command::Status(args) => status::status(shared, args).await,
+        Command::Top(args) => top::top(shared, args).await,
         Command::Stats(args) => stats::stats(shared, args).await,
         Command::Items(args) => items::items(shared, args).await,
         Command::Show(args) => show::show(shared, args).await,
@@ -94,6 +95,7 @@ async fn execute(shared: &Shared, command: Command) -> Ended {
         Command::Import(args) => transfer::import(shared, args).await,
         Command::Work(args) => work::work(shared, args).await,
         Command::Doctor => checks::doctor(shared).await,
+        Command::Bench(args) => bench::bench(shared, args).await,
         Command::Check(args) => checks::check(shared, args).await,
         Command::GuardCommands => {
             guard::run();

@@ -1,6 +1,7 @@
 //! The commands, one file for each group.
 
 pub(crate) mod add;
+pub(crate) mod bench;
 pub(crate) mod bulk;
 pub(crate) mod checks;
 pub(crate) mod drop;
@@ -14,6 +15,7 @@ pub(crate) mod settings;
 pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod status;
+pub(crate) mod top;
 pub(crate) mod transfer;
 pub(crate) mod work;
 mod work_queue;

@@ -3,6 +3,7 @@
 // A failed step must stop the test and say where.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bench;
 mod bulk;
 mod changing;
 mod contexts;
@@ -12,6 +13,8 @@ mod pages;
 mod reading;
 mod rights;
 mod support;
+mod terminal;
+mod top;
 mod transfer;
 mod work;
 mod workers;
