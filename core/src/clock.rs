@@ -4,13 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Milliseconds since 1970. Tests set their own clock.
+/// Tells the embedded engine the time, in milliseconds since 1970: see [`ConnectOptions::clock`]. Made of a function.
+///
+/// [`ConnectOptions::clock`]: crate::ConnectOptions::clock
 #[derive(Clone)]
-#[cfg_attr(
-    not(feature = "testing"),
-    expect(unreachable_pub, reason = "public only as `testing::Clock`")
-)]
-pub struct Clock(pub Arc<dyn Fn() -> u64 + Send + Sync>);
+pub struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl Clock {
     /// The clock of the machine.

@@ -83,6 +83,7 @@ pub use access::Role;
 pub use backoff::Backoff;
 pub use clean::{Damage, DeepClean, DeepReport, LightReport};
 pub use client::{Client, url_from_env};
+pub use clock::Clock;
 pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
 pub use histogram::Histogram;

@@ -217,12 +217,13 @@ pub struct ConnectOptions {
     /// the call is [`Unavailable`](crate::ErrorKind::Unavailable) and its outcome unknown. Default: nobody's;
     /// the server's setting `appendfsync` decides.
     pub fsync: Option<Fsync>,
+    /// What the embedded engine takes for the time, for tests: it decides what is due, and which leases have
+    /// expired. Waits still last as long as the clock said at their start. Default: the clock of the machine. On
+    /// Redis and Valkey, which have their own clock, [`connect`](crate::Client::connect_with) is `Invalid`.
+    pub clock: Option<crate::Clock>,
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub patch_scripts: Option<fn(&str) -> String>,
-    #[cfg(feature = "testing")]
-    #[doc(hidden)]
-    pub clock: Option<crate::clock::Clock>,
 }
 
 /// Whose disks must have a change: see [`ConnectOptions::fsync`].
@@ -275,10 +276,9 @@ impl Default for ConnectOptions {
             ca_file: None,
             replicas: 0,
             fsync: None,
+            clock: None,
             #[cfg(feature = "testing")]
             patch_scripts: None,
-            #[cfg(feature = "testing")]
-            clock: None,
         }
     }
 }

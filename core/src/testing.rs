@@ -1,7 +1,5 @@
 //! Hooks for this project's own tests.
 
-pub use crate::clock::Clock;
-
 /// Name and text of every script, as sent to the server.
 #[cfg(feature = "redis")]
 pub fn scripts() -> &'static [(&'static str, &'static str)] {

@@ -20,6 +20,9 @@ pub(crate) async fn connect(
         #[cfg(feature = "redis")]
         "redis" | "rediss" | "redis+unix" | "redis+sentinel" | "rediss+sentinel"
         | "redis+cluster" | "rediss+cluster" => {
+            if options.clock.is_some() {
+                return Err(Error::invalid("a clock for a server, which has its own"));
+            }
             let (engine, options) = RedisEngine::connect(url, options).await?;
             Ok((Arc::new(engine), options))
         }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use leaseq::ConnectOptions;
-use leaseq::testing::Clock;
+use leaseq::{Clock, ConnectOptions};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use tempfile::TempDir;

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leaseq::testing::Clock;
-use leaseq::{Client, ConnectOptions, Counts, ItemInfo};
+use leaseq::{Client, Clock, ConnectOptions, Counts, ItemInfo};
 use leaseq_jobs::{
     Context, Exit, Job, JobError, JobOptions, JobRef, JobStart, Producer, QueueOptions, Task,
     Worker, WorkerCore, WorkerOptions,

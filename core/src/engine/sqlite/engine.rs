@@ -37,10 +37,7 @@ impl SqliteEngine {
         mut options: ConnectOptions,
     ) -> Result<(SqliteEngine, ConnectOptions)> {
         let location = Location::parse(url, &mut options)?;
-        #[cfg(feature = "testing")]
         let clock = options.clock.clone().unwrap_or_else(Clock::machine);
-        #[cfg(not(feature = "testing"))]
-        let clock = Clock::machine();
         let timeout = options.timeout;
         let (executor, opened) = Executor::start(Opening::new(location, clock, timeout));
         let opened = tokio::time::timeout(timeout + GRACE, opened).await;
