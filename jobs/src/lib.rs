@@ -64,7 +64,7 @@ pub use producer::{EnqueueMiddleware, EnqueueNext, JobRef, NewJob, Producer, Res
 pub use retry::Retry;
 #[cfg(feature = "webhook")]
 pub use webhook::{Webhook, WebhookSender};
-pub use worker::{Context, Event, Middleware, Next, Output, Worker};
+pub use worker::{ChildWorker, Context, Event, Middleware, Next, Output, Worker};
 pub use worker_core::{
     Deployment, Exit, ExitReason, Finish, JobStart, Load, Marks, Order, QueueOptions, Reason,
     Settled, Task, Throttle, WorkerCore, WorkerOptions,

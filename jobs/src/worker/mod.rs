@@ -1,6 +1,7 @@
 //! The worker of Rust programs: handlers, shared state and middleware above the [`WorkerCore`](crate::WorkerCore).
 
 mod builder;
+mod child_worker;
 mod context;
 mod event;
 mod face;
@@ -22,6 +23,7 @@ use leaseq::{Client, Error};
 use self::face::Face;
 use crate::WorkerOptions;
 
+pub use self::child_worker::ChildWorker;
 pub use self::context::Context;
 pub use self::event::Event;
 pub use self::handler::Output;

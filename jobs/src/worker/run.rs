@@ -1,6 +1,5 @@
 //! Running a worker.
 
-use std::collections::BTreeSet;
 use std::future::pending;
 use std::io::Write;
 use std::pin::pin;
@@ -11,15 +10,14 @@ use leaseq::{Error, Result};
 use tokio_util::task::TaskTracker;
 use tracing::{error, info};
 
-use super::Worker;
 use super::event::Event;
 use super::face::Face;
 use super::in_children::{self, Slot};
 #[cfg(feature = "metrics")]
 use super::metrics;
 use super::signals::Signals;
-use crate::children::{Child, Pool};
-use crate::{Children, Exit, JobStart, QueueOptions, WorkerCore, WorkerOptions};
+use super::{Worker, child_worker};
+use crate::{Exit, JobStart, QueueOptions, WorkerCore, WorkerOptions};
 
 /// How long the client may take to finish its requests when the process ends.
 const CLOSING: Duration = Duration::from_millis(300);
@@ -97,11 +95,14 @@ impl Worker {
         let mut end = pin!(end);
         let children = match &self.face.children {
             None => None,
+            Some(_) if !self.face.handlers.is_empty() => {
+                return Err(Error::invalid("a worker with handlers and children"));
+            }
             Some(children) => tokio::select! {
                 biased;
                 () = end.as_mut() => return Ok(Exit::before_start()),
                 () = signals.next() => return Ok(Exit::before_start()),
-                started = self.start_children(children, &mut options) => Some(started?),
+                started = child_worker::start_first(children, &mut options) => Some(started?),
             },
         };
         if options.queues.is_empty() {
@@ -140,27 +141,6 @@ impl Worker {
             until_reported(core, &handlers).await;
         }
         ended(core).await
-    }
-
-    /// Starts the first child, which tells what jobs there are and from which queues.
-    async fn start_children(
-        &self,
-        children: &Children,
-        options: &mut WorkerOptions,
-    ) -> Result<(Arc<Pool>, Child)> {
-        if !self.face.handlers.is_empty() {
-            return Err(Error::invalid("a worker with handlers and children"));
-        }
-        let (pool, first, jobs) = Pool::start_first(children.clone(), options.burst).await?;
-        let mut queues = BTreeSet::new();
-        for (name, declared) in jobs {
-            queues.insert(declared.queue().to_owned());
-            options.jobs.insert(name, declared.options());
-        }
-        if options.queues.is_empty() {
-            options.queues = queues.into_iter().map(QueueOptions::new).collect();
-        }
-        Ok((Arc::new(pool), first))
     }
 
     /// Ends the worker when it is told to, and tells hooks when it is throttled. Never returns.
