@@ -15,6 +15,7 @@ use crate::convert;
 use crate::error::exception;
 use crate::loop_bridge::LoopBridge;
 use crate::queue::Queue;
+use crate::test_clock::TestClock;
 use crate::unused;
 
 /// The clients that this process opened or inherited. A queue keeps its client open after the program has
@@ -46,9 +47,17 @@ pub(crate) fn open_clients() -> Vec<Client> {
     clients.iter().filter_map(Weak::upgrade).map(Client).collect()
 }
 
+/// The URL without its secrets, or the one that the environment names.
+#[pyfunction]
+pub(crate) fn redact_url(url: Option<&str>) -> String {
+    let url = url.map_or_else(leaseq::url_from_env, |url| Ok(url.to_owned()));
+    url.map_or_else(|_| String::new(), |url| leaseq::redact_url(&url))
+}
+
 #[pyfunction]
 #[pyo3(signature = (
-    bridge, url, namespace, timeout, connect_timeout, max_data, ca_file, replicas, fsync
+    bridge, url, namespace=None, timeout=None, connect_timeout=None, max_data=None, ca_file=None,
+    replicas=None, fsync=None, clock=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
 pub(crate) fn connect<'py>(
@@ -62,6 +71,7 @@ pub(crate) fn connect<'py>(
     ca_file: Option<PathBuf>,
     replicas: Option<&Bound<'py, PyAny>>,
     fsync: Option<&Bound<'py, PyAny>>,
+    clock: Option<&Bound<'py, TestClock>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut options = ConnectOptions::default();
     let url = url.map(|url| convert::text("the url", url)).transpose()?.map(str::to_owned);
@@ -83,6 +93,7 @@ pub(crate) fn connect<'py>(
         options.replicas = convert::number("replicas", replicas, 0, MAX_REPLICAS)?;
     }
     options.fsync = fsync.map(convert::fsync).transpose()?;
+    options.clock = clock.map(|clock| clock.get().clock());
     waiting_call(py, bridge, async move {
         let client = blocking::Client::connect(url.as_deref(), options).await?;
         Ok(Answer::Object(Box::new(|py, _| Ok(Bound::new(py, Client::new(client))?.into_any()))))

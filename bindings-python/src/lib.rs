@@ -34,6 +34,7 @@ mod rule_parts;
 mod schedules;
 mod settings;
 mod settle;
+mod test_clock;
 mod unclaimed;
 mod unused;
 
@@ -46,7 +47,7 @@ mod _leaseq {
     #[pymodule_export]
     use super::call::exiting;
     #[pymodule_export]
-    use super::client::{Client, connect, open_clients};
+    use super::client::{Client, connect, open_clients, redact_url};
     #[pymodule_export]
     use super::item::Item;
     #[pymodule_export]
@@ -61,6 +62,8 @@ mod _leaseq {
     use super::queue::Queue;
     #[pymodule_export]
     use super::schedules::schedule_times;
+    #[pymodule_export]
+    use super::test_clock::TestClock;
     use super::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_init]

@@ -22,6 +22,8 @@ from loops import PATIENCE
 from loops import run as run  # the fixture
 
 import leaseq
+from leaseq.testing import leaseq_client as leaseq_client  # fixtures
+from leaseq.testing import leaseq_clock as leaseq_clock
 
 # A shell without job control ignores Ctrl-C in its background processes, and the programs of the
 # tests would inherit that.

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 
@@ -18,6 +19,7 @@ from leaseq.jobs import (
     JobRemovedError,
     Jobs,
     Retry,
+    Worker,
 )
 
 
@@ -264,3 +266,29 @@ def test_retry_rules_are_checked():
     for wrong in (-1, float("nan"), float("inf")):
         with pytest.raises(leaseq.InvalidError):
             Retry(base=wrong)
+
+
+def test_the_progress_of_a_job_is_shown_while_somebody_waits(jobs, memory, capfd):
+    @jobs.job("a", retain=60)
+    def a(job: Job) -> int:
+        job.progress("half\x1b[2Jway")
+        while not shown:
+            job.wait_cancelled(0.01)
+        return 5
+
+    shown = []
+    ref = a.enqueue(memory)
+    with pytest.raises(TimeoutError):
+        ref.wait(0.01, progress=True)
+    with Worker(memory, jobs, threads=1):
+        waiting = threading.Thread(target=lambda: results.append(ref.result(30, progress=True)))
+        results = []
+        waiting.start()
+        said = ""
+        while "half" not in said:
+            said += capfd.readouterr().err
+        shown.append(True)
+        waiting.join()
+    assert results == [5]
+    assert "a: ready\n" in said
+    assert "a: half?[2Jway\n" in said

@@ -67,9 +67,12 @@ def test_one_wheel_serves_every_python_from_3_10(built):
     names = zipfile.ZipFile(built[0]).namelist()
     ours = {name for name in names if name.startswith("leaseq/")}
     files = ["__init__", "_blocking", "_only_asyncio", "_only_blocking", "_process", "_stop"]
-    files += ["_history", "_values", "_workers", "asyncio", "demo", "exceptions"]
+    files += ["_history", "_values", "_workers", "asyncio", "demo", "django", "exceptions"]
+    files += ["opentelemetry", "testing"]
     names = ["__init__", "_async_worker", "_context", "_decode", "_encode", "_enqueue", "_errors"]
     names += ["_event_loop", "_exit", "_jobs", "_options", "_ref", "_report", "_retry", "_run"]
+    names += ["__main__", "_arguments", "_child", "_children", "_command", "_inline", "_load"]
+    names += ["_local_task", "_logging", "_progress", "_reload"]
     names += ["_settings", "_signals", "_signature", "_threads", "_worker"]
     files += [f"jobs/{name}" for name in names]
     assert ours == {

@@ -242,6 +242,7 @@ def tool(*arguments):
 
 def test_the_stubs_agree_with_what_they_stand_for():
     allowed = ["--allowlist", "tests/stubtest-allowlist.txt", "--ignore-unused-allowlist"]
+    allowed += ["--mypy-config-file", "pyproject.toml"]
     tool("mypy.stubtest", "leaseq", *allowed)
 
 

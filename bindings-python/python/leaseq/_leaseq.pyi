@@ -48,11 +48,13 @@ __all__ = [
     "LoopBridge",
     "Queue",
     "Started",
+    "TestClock",
     "__version__",
     "connect",
     "exiting",
     "job_data",
     "open_clients",
+    "redact_url",
     "schedule_times",
     "start_worker",
     "to_json",
@@ -232,25 +234,27 @@ def open_clients() -> list[Client]: ...
 def connect(
     bridge: None,
     url: str | None,
-    namespace: str | None,
-    timeout: Seconds | None,
-    connect_timeout: Seconds | None,
-    max_data: int | None,
-    ca_file: str | os.PathLike[str] | None,
-    replicas: int | None,
-    fsync: Literal["local"] | int | None,
+    namespace: str | None = None,
+    timeout: Seconds | None = None,
+    connect_timeout: Seconds | None = None,
+    max_data: int | None = None,
+    ca_file: str | os.PathLike[str] | None = None,
+    replicas: int | None = None,
+    fsync: Literal["local"] | int | None = None,
+    clock: TestClock | None = None,
 ) -> Client: ...
 @overload
 def connect(
     bridge: LoopBridge,
     url: str | None,
-    namespace: str | None,
-    timeout: Seconds | None,
-    connect_timeout: Seconds | None,
-    max_data: int | None,
-    ca_file: str | os.PathLike[str] | None,
-    replicas: int | None,
-    fsync: Literal["local"] | int | None,
+    namespace: str | None = None,
+    timeout: Seconds | None = None,
+    connect_timeout: Seconds | None = None,
+    max_data: int | None = None,
+    ca_file: str | os.PathLike[str] | None = None,
+    replicas: int | None = None,
+    fsync: Literal["local"] | int | None = None,
+    clock: TestClock | None = None,
 ) -> tuple[Future[Client], Started]: ...
 
 @final
@@ -762,6 +766,13 @@ class JobTask:
     def invalid_args(self, message: str) -> None: ...
 
 @final
+class TestClock:
+    def __new__(cls, now: int) -> TestClock: ...
+    @property
+    def now(self) -> int: ...
+    def advance(self, ms: int) -> None: ...
+
+@final
 class JobWorker:
     @property
     def slots(self) -> int: ...
@@ -789,6 +800,7 @@ def start_worker(bridge: None, client: Client, options: dict[str, Any]) -> JobWo
 def start_worker(
     bridge: LoopBridge, client: Client, options: dict[str, Any]
 ) -> Future[JobWorker]: ...
+def redact_url(url: str | None) -> str: ...
 def to_json(value: object, encode: Callable[[object], object]) -> bytes: ...
 def job_data(
     name: str,

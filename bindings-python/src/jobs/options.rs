@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq_jobs::{JobOptions, Order, QueueOptions, Retry, WorkerOptions};
+use leaseq_jobs::{Children, JobOptions, Order, QueueOptions, Retry, Throttle, WorkerOptions};
 use pyo3::prelude::*;
 
 use crate::convert;
@@ -39,9 +39,72 @@ pub(crate) struct WorkerArgs<'py> {
     max_jobs: Option<u64>,
     burst: bool,
     owns_process: bool,
+    cooldown: Option<Bound<'py, PyAny>>,
+    stagger: Option<Bound<'py, PyAny>>,
+    name: Option<String>,
+    throttle: Option<ThrottleArgs>,
+    children: Option<ChildrenArgs<'py>>,
+}
+
+/// High and low mark, in percent.
+type Marks = Option<(u8, u8)>;
+
+/// The attributes of `leaseq.jobs.Throttle`.
+#[derive(FromPyObject)]
+struct ThrottleArgs {
+    memory: Marks,
+    swap: Marks,
+    gpu: Marks,
+    gpu_command: Vec<String>,
+}
+
+/// How children are started, as a dict with every key.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct ChildrenArgs<'py> {
+    command: Vec<String>,
+    max_jobs: Option<u64>,
+    max_memory: Option<u64>,
+    memory_limit: Option<u64>,
+    start_timeout: Option<Bound<'py, PyAny>>,
+}
+
+impl ThrottleArgs {
+    fn read(self) -> Throttle {
+        let mut throttle = Throttle::new();
+        if let Some((high, low)) = self.memory {
+            throttle = throttle.memory(high, low);
+        }
+        if let Some((high, low)) = self.swap {
+            throttle = throttle.swap(high, low);
+        }
+        if let Some((high, low)) = self.gpu {
+            throttle = throttle.gpu(high, low);
+        }
+        throttle.gpu_command(self.gpu_command)
+    }
 }
 
 impl WorkerArgs<'_> {
+    pub(super) fn children(&self) -> PyResult<Option<Children>> {
+        let Some(args) = &self.children else { return Ok(None) };
+        let Some((program, rest)) = args.command.split_first() else { return Ok(None) };
+        let mut children = Children::new(program).args(rest);
+        if let Some(jobs) = args.max_jobs {
+            children = children.max_jobs(jobs);
+        }
+        if let Some(bytes) = args.max_memory {
+            children = children.max_memory(bytes);
+        }
+        if let Some(bytes) = args.memory_limit {
+            children = children.memory_limit(bytes);
+        }
+        if let Some(time) = &args.start_timeout {
+            children = children.start_timeout(convert::duration("start_timeout", time)?);
+        }
+        Ok(Some(children))
+    }
+
     pub(super) fn read(self) -> PyResult<WorkerOptions> {
         let mut options = WorkerOptions::new();
         options.language = "python".into();
@@ -71,6 +134,14 @@ impl WorkerArgs<'_> {
         if let Some(time) = self.kill_after {
             options.kill_after = convert::duration("kill_after", &time)?;
         }
+        if let Some(time) = self.cooldown {
+            options.cooldown = convert::duration("cooldown", &time)?;
+        }
+        if let Some(time) = self.stagger {
+            options.stagger = convert::duration("stagger", &time)?;
+        }
+        options.name = self.name;
+        options.throttle = self.throttle.map(ThrottleArgs::read);
         options.max_jobs = self.max_jobs;
         options.burst = self.burst;
         options.owns_process = self.owns_process;

@@ -1,12 +1,35 @@
 //! What a worker shares with its tasks.
 
-use leaseq_jobs::WorkerCore;
+use leaseq_jobs::{ChildWorker, WorkerCore};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
+/// Where handlers run: in this process, which asks for tasks, or in children.
+pub(super) enum Running {
+    Here(WorkerCore),
+    InChildren(ChildWorker),
+}
+
+impl Running {
+    pub(super) fn core(&self) -> &WorkerCore {
+        match self {
+            Running::Here(core) => core,
+            Running::InChildren(worker) => worker.core(),
+        }
+    }
+
+    /// Waits until the worker has ended, with its children.
+    pub(super) async fn ended(&self) {
+        match self {
+            Running::Here(core) => core.ended().await,
+            Running::InChildren(worker) => worker.ended().await,
+        }
+    }
+}
+
 pub(super) struct Shared {
-    pub(super) core: WorkerCore,
+    pub(super) running: Running,
     pub(super) runtime: Handle,
     /// How many jobs run at the same time.
     pub(super) slots: usize,

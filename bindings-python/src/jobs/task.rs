@@ -16,6 +16,8 @@ use tokio::sync::Notify;
 
 use super::progress::Progress;
 use super::shared::Shared;
+use crate::answer::Answer;
+use crate::call::wait;
 use crate::convert;
 use crate::error::{exception, internal, invalid};
 
@@ -70,7 +72,7 @@ impl JobTask {
     fn finish(&self, py: Python<'_>, finish: Finish) -> PyResult<()> {
         self.over.notify_one();
         // It happens at once. The answer is about the queue, and nobody waits for it.
-        match self.worker(py)?.core.finish(self.task(py)?, finish).now_or_never() {
+        match self.worker(py)?.running.core().finish(self.task(py)?, finish).now_or_never() {
             Some(Err(error)) => Err(exception(py, &error)),
             _ => Ok(()),
         }
@@ -147,22 +149,22 @@ impl JobTask {
     /// Waits until the handler is to stop, on its thread; without a limit if there is none.
     fn wait_cancelled(&self, py: Python<'_>, within: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let within = within.map(|within| convert::duration("a wait", within)).transpose()?;
-        let (task, runtime) = (self.task(py)?, &self.worker(py)?.runtime);
-        Ok(py.detach(|| {
-            runtime.block_on(async {
-                let end = async {
-                    match within {
-                        Some(within) => tokio::time::sleep(within).await,
-                        None => pending().await,
-                    }
-                };
-                tokio::select! {
-                    biased;
-                    _ = task.cancelled() => true,
-                    () = end => false,
+        let task = self.task(py)?;
+        let waited = wait(py, async {
+            let end = async {
+                match within {
+                    Some(within) => tokio::time::sleep(within).await,
+                    None => pending().await,
                 }
-            })
-        }))
+            };
+            let cancelled = tokio::select! {
+                biased;
+                _ = task.cancelled() => true,
+                () = end => false,
+            };
+            Ok(Answer::Flag(cancelled))
+        })?;
+        Ok(matches!(waited, Answer::Flag(true)))
     }
 
     /// From now on the number of this task is one of the `stops` of the worker when it is to stop, and again when it

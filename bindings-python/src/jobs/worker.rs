@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use leaseq::blocking::ProcessBound;
-use leaseq_jobs::{Exit, ExitReason, JobStart, Task, WorkerCore};
+use leaseq_jobs::{ChildWorker, Exit, ExitReason, JobStart, Task, WorkerCore};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use tokio::runtime::Handle;
@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::options::WorkerArgs;
-use super::shared::Shared;
+use super::shared::{Running, Shared};
 use super::task::JobTask;
 use crate::answer::Answer;
 use crate::call::{call, park_at_exit, waiting_call};
@@ -41,13 +41,18 @@ pub(crate) fn start_worker<'py>(
     client: &Client,
     options: WorkerArgs<'py>,
 ) -> Reply<'py> {
-    let (client, options) = (client.core().clone(), options.read()?);
+    let (client, children, options) = (client.core().clone(), options.children()?, options.read()?);
     call(py, bridge, async move {
-        let slots = options.slots;
-        let core = WorkerCore::start(client.in_this_process().await?, options)?;
+        let (client, slots) = (client.in_this_process().await?, options.slots);
+        let running = match children {
+            None => Running::Here(WorkerCore::start(client, options)?),
+            Some(children) => {
+                Running::InChildren(ChildWorker::start(client, options, &children).await?)
+            }
+        };
         let (stops, stopping) = unbounded_channel();
         let shared = Shared {
-            core,
+            running,
             runtime: Handle::current(),
             slots,
             stops,
@@ -78,16 +83,16 @@ async fn left(core: &WorkerCore) {
 /// The next tasks; none at the end of the worker.
 async fn next(shared: &Shared) -> Vec<Task> {
     let mut tasks = Vec::new();
-    let mut next = Some(shared.core.next().await);
+    let mut next = Some(shared.running.core().next().await);
     while let Some(JobStart::Start(task)) = next {
         tasks.push(task);
         if tasks.len() == TASKS {
             break;
         }
-        next = shared.core.next().now_or_never();
+        next = shared.running.core().next().now_or_never();
     }
     if tasks.is_empty() {
-        left(&shared.core).await;
+        left(shared.running.core()).await;
     }
     tasks
 }
@@ -116,7 +121,7 @@ impl JobWorker {
     fn take(&self, py: Python<'_>) -> PyResult<Option<JobTask>> {
         let shared = self.shared(py)?;
         let start = py.detach(|| {
-            let start = shared.runtime.block_on(shared.core.next());
+            let start = shared.runtime.block_on(shared.running.core().next());
             park_at_exit();
             start
         });
@@ -142,35 +147,35 @@ impl JobWorker {
         let shared = self.shared(py)?;
         let within = Duration::try_from_secs_f64(within).unwrap_or_default();
         Ok(py.detach(|| {
-            shared
-                .runtime
-                .block_on(async { tokio::time::timeout(within, shared.core.ended()).await.is_ok() })
+            shared.runtime.block_on(async {
+                tokio::time::timeout(within, shared.running.ended()).await.is_ok()
+            })
         }))
     }
 
     /// Waits on a thread, for a moment, until a worker that has ended is not listed any more.
     fn left(&self, py: Python<'_>) -> PyResult<()> {
         let shared = self.shared(py)?;
-        py.detach(|| shared.runtime.block_on(left(&shared.core)));
+        py.detach(|| shared.runtime.block_on(left(shared.running.core())));
         Ok(())
     }
 
     /// Ends in order, with this grace period in seconds.
     fn drain(&self, py: Python<'_>, grace: f64) -> PyResult<()> {
         let shared = self.shared(py)?;
-        shared.core.drain(Duration::try_from_secs_f64(grace).unwrap_or(Duration::MAX));
+        shared.running.core().drain(Duration::try_from_secs_f64(grace).unwrap_or(Duration::MAX));
         Ok(())
     }
 
     /// Ends at once.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
-        self.shared(py)?.core.abort();
+        self.shared(py)?.running.core().abort();
         Ok(())
     }
 
     /// How it has ended.
     fn exit(&self, py: Python<'_>) -> PyResult<Ended> {
-        let exit = self.shared(py)?.core.exit();
+        let exit = self.shared(py)?.running.core().exit();
         let status = exit.status();
         let Exit { reason, started, running, gave_up, error, .. } = exit;
         let error = error.map(|error| exception(py, &error).into_value(py).into_any());

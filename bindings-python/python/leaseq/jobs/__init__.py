@@ -17,7 +17,8 @@ A job may run more than once: its worker may be killed. Handlers must tolerate t
 from __future__ import annotations
 
 from ._async_worker import AsyncWorker
-from ._context import CancelReason, Job, JobFilter, current_job
+from ._children import Isolation
+from ._context import CancelReason, Job, JobFilter, Middleware, current_job
 from ._enqueue import EnqueueMiddleware, NewJob
 from ._errors import (
     JobCancelledError,
@@ -30,7 +31,7 @@ from ._exit import Exit
 from ._jobs import Jobs, JobType
 from ._ref import AsyncJobRef, JobRef
 from ._retry import Bury, Discard, Retry, RetryAfter, Snooze
-from ._run import Middleware
+from ._settings import Throttle, WorkerOptions
 from ._worker import Worker
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Discard",
     "EnqueueMiddleware",
     "Exit",
+    "Isolation",
     "Job",
     "JobCancelledError",
     "JobError",
@@ -56,7 +58,9 @@ __all__ = [
     "Retry",
     "RetryAfter",
     "Snooze",
+    "Throttle",
     "Worker",
+    "WorkerOptions",
     "current_job",
 ]
 
@@ -80,7 +84,9 @@ for _public in (
     Retry,
     RetryAfter,
     Snooze,
+    Throttle,
     Worker,
+    WorkerOptions,
     current_job,
 ):
     # The module that users import it from, for messages and pickles.

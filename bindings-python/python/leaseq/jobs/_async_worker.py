@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio as aio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import partial
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from .. import _leaseq, asyncio
 from .._leaseq import JobWorker
@@ -15,10 +16,12 @@ from ._event_loop import AsyncRunner
 from ._exit import Exit, exit_of
 from ._jobs import Jobs
 from ._retry import seconds
-from ._run import Middleware
-from ._settings import Settings
+from ._settings import Settings, WorkerOptions
 from ._signals import Signals
 from ._threads import Threads
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class AsyncWorker:
@@ -27,38 +30,20 @@ class AsyncWorker:
     - `client`: of `leaseq.asyncio.connect`.
     - `concurrency`: how many jobs run at the same time, 1 to 1,000; default 100.
 
-    The other options are those of `Worker`. As an `async with` block the worker runs in the
-    background, and ends when the block is left.
+    The other options are those of `Worker`, but for threads and processes. As an `async with` block
+    the worker runs in the background, and ends when the block is left.
     """
 
     def __init__(
         self,
         client: asyncio.Client,
-        jobs: Jobs | Iterable[Jobs],
+        jobs: Jobs | Iterable[Jobs] | str,
         *,
-        queues: Mapping[str, int] | Iterable[str] | None = None,
         concurrency: int = 100,
-        strict_order: bool = False,
-        lease: Seconds | None = None,
-        kill_after: Seconds | None = None,
-        grace: Seconds = 25,
-        max_jobs: int | None = None,
-        burst: bool = False,
-        middleware: Sequence[Middleware] = (),
+        **options: Unpack[WorkerOptions],
     ) -> None:
         self._client = client
-        self._settings = Settings(
-            jobs,
-            queues,
-            slots=concurrency,
-            strict_order=strict_order,
-            lease=lease,
-            kill_after=kill_after,
-            grace=grace,
-            max_jobs=max_jobs,
-            burst=burst,
-            middleware=middleware,
-        )
+        self._settings = Settings(jobs, concurrency, options)
         self._native: JobWorker | None = None
         self._serving: aio.Task[Exit] | None = None
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .._values import Data, Seconds
 from ._errors import JobCancelledError
 
 if TYPE_CHECKING:
     from .._leaseq import JobTask
+    from ._local_task import LocalTask
+
+    Task: TypeAlias = JobTask | LocalTask
+    """A job of the worker, of a child process, or of a test."""
 
 CancelReason = Literal["user", "timeout", "shutdown", "lost"]
 
@@ -24,7 +30,7 @@ class Job:
     Threads and tasks that the handler starts may use it.
     """
 
-    def __init__(self, task: JobTask) -> None:
+    def __init__(self, task: Task) -> None:
         self._task = task
 
     def __repr__(self) -> str:
@@ -118,6 +124,10 @@ class Job:
         Raises `InvalidError` for more bytes.
         """
         self._task.progress(progress)
+
+
+Middleware: TypeAlias = Callable[[Job], AbstractContextManager[object]]
+"""Returns what is entered before the handler of a job runs, and left after that."""
 
 
 def current_job() -> Job | None:

@@ -15,6 +15,7 @@ from ._ref import AsyncJobRef, JobRef
 
 if TYPE_CHECKING:
     from .. import _blocking, asyncio
+    from ._jobs import Jobs
 
 R = TypeVar("R")
 
@@ -67,13 +68,13 @@ def _around(
         yield by_queue
 
 
-def add(
-    client: _blocking.Client, jobs: Iterable[NewJob[R]], middleware: Sequence[EnqueueMiddleware]
-) -> list[JobRef[R]]:
+def add(client: _blocking.Client, jobs: Iterable[NewJob[R]], owner: Jobs) -> list[JobRef[R]]:
     """Add jobs, and return their references in order."""
     jobs = list(jobs)
     refs: dict[int, JobRef[R]] = {}
-    with _around(middleware, jobs) as by_queue:
+    with _around(owner._around_enqueue, jobs) as by_queue:
+        if owner._inline is not None:
+            return [owner._inline.run(job) for job in jobs]
         for name, items in by_queue.items():
             queue = client.queue(name)
             if len(items) == 1:
@@ -87,12 +88,14 @@ def add(
 
 
 async def aadd(
-    client: asyncio.Client, jobs: Iterable[NewJob[R]], middleware: Sequence[EnqueueMiddleware]
+    client: asyncio.Client, jobs: Iterable[NewJob[R]], owner: Jobs
 ) -> list[AsyncJobRef[R]]:
     """Add jobs, and return their references in order."""
     jobs = list(jobs)
     refs: dict[int, AsyncJobRef[R]] = {}
-    with _around(middleware, jobs) as by_queue:
+    with _around(owner._around_enqueue, jobs) as by_queue:
+        if owner._inline is not None:
+            return [await owner._inline.arun(job) for job in jobs]
         for name, items in by_queue.items():
             queue = client.queue(name)
             if len(items) == 1:

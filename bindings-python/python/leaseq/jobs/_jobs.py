@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from .._values import ItemId, Seconds
 from ..exceptions import InvalidError
-from ._context import Job
+from ._context import Job, Middleware
 from ._decode import Decoder, decoder
 from ._enqueue import EnqueueMiddleware, NewJob, aadd, add
 from ._options import Key, Options
@@ -19,6 +20,7 @@ from ._signature import Signature
 
 if TYPE_CHECKING:
     from .. import _blocking, asyncio
+    from ._inline import Inline
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -120,13 +122,13 @@ class JobType(Generic[P, R]):
         values that not every language reads alike: NaN, infinite numbers, integers beyond 2^53,
         more than 64 levels, and types that JSON cannot express. Otherwise as `Queue.add_item`.
         """
-        return add(client, [self.new(*args, **kwargs)], self._jobs._middleware)[0]
+        return add(client, [self.new(*args, **kwargs)], self._jobs)[0]
 
     async def aenqueue(
         self, client: asyncio.Client, /, *args: P.args, **kwargs: P.kwargs
     ) -> AsyncJobRef[R]:
         """Do the same for asyncio."""
-        return (await aadd(client, [self.new(*args, **kwargs)], self._jobs._middleware))[0]
+        return (await aadd(client, [self.new(*args, **kwargs)], self._jobs))[0]
 
     def ref(self, client: _blocking.Client, id: ItemId) -> JobRef[R]:  # noqa: A002
         """Return a reference to a job that was added before, here or elsewhere."""
@@ -192,7 +194,10 @@ class Jobs:
     def __init__(self, *, queue: str = "default") -> None:
         self._default_queue = queue
         self._types: dict[str, JobType[..., Any]] = {}
-        self._middleware: list[EnqueueMiddleware] = []
+        self._around_enqueue: list[EnqueueMiddleware] = []
+        self._around_handler: list[Middleware] = []
+        self._inline: Inline | None = None
+        self._module: str = sys._getframe(1).f_globals.get("__name__", "")
 
     def __iter__(self) -> Iterator[JobType[..., Any]]:
         return iter(self._types.values())
@@ -253,20 +258,38 @@ class Jobs:
         Jobs of a queue are added in batches of up to 1,000, each of which is one atomic step. If
         any is invalid, none is added; after another error, some may have been added.
         """
-        return add(client, jobs, self._middleware)
+        return add(client, jobs, self)
 
     async def aenqueue_many(
         self, client: asyncio.Client, jobs: Iterable[NewJob[R]]
     ) -> list[AsyncJobRef[R]]:
         """Do the same for asyncio."""
-        return await aadd(client, jobs, self._middleware)
+        return await aadd(client, jobs, self)
 
     def around_enqueue(self, middleware: EnqueueMiddleware) -> EnqueueMiddleware:
         """Do this around every enqueue; the first one is the outermost. Can be a decorator.
 
         `middleware` gets the jobs to add, may change their `meta`, and returns a context manager.
         """
-        self._middleware.append(middleware)
+        self._around_enqueue.append(middleware)
+        return middleware
+
+    def around_handler(self, middleware: Middleware) -> Middleware:
+        """Do this around every handler of these jobs, in every worker that runs them.
+
+        The first one is the outermost; those of a worker are around them. Can be a decorator.
+        `middleware` gets the `Job`, and returns a context manager.
+
+        >>> jobs = Jobs()
+        >>> from contextlib import contextmanager
+        >>> @jobs.around_handler
+        ... @contextmanager
+        ... def session(job):
+        ...     print("begin", job.name)
+        ...     yield
+        ...     print("end")
+        """
+        self._around_handler.append(middleware)
         return middleware
 
     def _register(

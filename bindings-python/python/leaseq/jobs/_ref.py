@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from .._values import ItemInfo, Outcome, OutcomeKind, Seconds
 from ._decode import Decoder, MismatchError
 from ._errors import JobCancelledError, JobFailedError, JobGoneError, JobRemovedError
+from ._progress import ProgressLine
 
 if TYPE_CHECKING:
     from .. import _blocking, asyncio
@@ -43,7 +44,9 @@ class _Ref(Generic[R]):
                     result: R = self._decode(json.loads(outcome.result or b"null"))
                 except (MismatchError, ValueError) as error:
                     if outcome.result is None:
-                        raise JobGoneError(f"{self!r} has ended; its result is not kept") from None
+                        raise JobGoneError(
+                            f"{self!r} has ended, and its result was not kept: give it retain"
+                        ) from None
                     raise TypeError(f"{self!r} has another result: {error}") from None
                 return result
             case OutcomeKind.DEAD:
@@ -53,7 +56,9 @@ class _Ref(Generic[R]):
             case OutcomeKind.REMOVED:
                 raise JobRemovedError(f"{self!r} was removed")
             case _:
-                raise JobGoneError(f"{self!r} is gone: a job is kept only if it is retained")
+                raise JobGoneError(
+                    f"{self!r} has ended, or never was: give it retain to keep how it ends"
+                )
 
 
 class JobRef(_Ref[R]):
@@ -71,16 +76,29 @@ class JobRef(_Ref[R]):
         super().__init__(name, queue, job_id, added, decode)
         self._queue = client.queue(queue)
 
-    def wait(self, timeout: Seconds | None = None) -> Outcome:
-        """Wait until the job has ended, and return how. Raises `TimeoutError`."""
-        return self._ended(self._queue.outcome(self.id, timeout), timeout)
+    def wait(self, timeout: Seconds | None = None, *, progress: bool = False) -> Outcome:
+        """Wait until the job has ended, and return how. Raises `TimeoutError`.
 
-    def result(self, timeout: Seconds | None = None) -> R:
+        With `progress`, the standard error shows what the handler reports with `Job.progress`.
+        """
+        if not progress:
+            return self._ended(self._queue.outcome(self.id, timeout), timeout)
+        line, outcome = ProgressLine(self.name, timeout), None
+        try:
+            while outcome is None and (within := line.next_wait()) > 0:
+                line.show(self.info())
+                outcome = self._queue.outcome(self.id, within)
+        finally:
+            line.close()
+        return self._ended(outcome, timeout)
+
+    def result(self, timeout: Seconds | None = None, *, progress: bool = False) -> R:
         """Wait for the result of the handler. The job must be retained.
 
-        Raises `TimeoutError`, and `JobError` for every end other than a completion.
+        Raises `TimeoutError`, and `JobError` for every end other than a completion. `progress` is
+        that of `wait`.
         """
-        return self._result(self.wait(timeout))
+        return self._result(self.wait(timeout, progress=progress))
 
     def cancel(self) -> bool:
         """Cancel the job: one that waits is gone, a handler that runs learns of it within 5 s.
@@ -109,16 +127,29 @@ class AsyncJobRef(_Ref[R]):
         super().__init__(name, queue, job_id, added, decode)
         self._queue = client.queue(queue)
 
-    async def wait(self, timeout: Seconds | None = None) -> Outcome:
-        """Wait until the job has ended, and return how. Raises `TimeoutError`."""
-        return self._ended(await self._queue.outcome(self.id, timeout), timeout)
+    async def wait(self, timeout: Seconds | None = None, *, progress: bool = False) -> Outcome:
+        """Wait until the job has ended, and return how. Raises `TimeoutError`.
 
-    async def result(self, timeout: Seconds | None = None) -> R:
+        With `progress`, the standard error shows what the handler reports with `Job.progress`.
+        """
+        if not progress:
+            return self._ended(await self._queue.outcome(self.id, timeout), timeout)
+        line, outcome = ProgressLine(self.name, timeout), None
+        try:
+            while outcome is None and (within := line.next_wait()) > 0:
+                line.show(await self.info())
+                outcome = await self._queue.outcome(self.id, within)
+        finally:
+            line.close()
+        return self._ended(outcome, timeout)
+
+    async def result(self, timeout: Seconds | None = None, *, progress: bool = False) -> R:
         """Wait for the result of the handler. The job must be retained.
 
-        Raises `TimeoutError`, and `JobError` for every end other than a completion.
+        Raises `TimeoutError`, and `JobError` for every end other than a completion. `progress` is
+        that of `wait`.
         """
-        return self._result(await self.wait(timeout))
+        return self._result(await self.wait(timeout, progress=progress))
 
     async def cancel(self) -> bool:
         """Cancel the job: one that waits is gone, a handler that runs learns of it within 5 s.

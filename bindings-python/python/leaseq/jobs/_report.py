@@ -14,7 +14,7 @@ from ._errors import JobCancelledError
 from ._retry import Bury, Decision, Discard, RetryAfter, Snooze
 
 if TYPE_CHECKING:
-    from .._leaseq import JobTask
+    from ._context import Task
 
 HERE = os.path.dirname(__file__)
 MESSAGE = 500
@@ -64,7 +64,7 @@ def _classes(error: BaseException) -> list[str]:
     return [_text(one.__name__) for one in type(error).__mro__ if one is not object]
 
 
-def report_result(task: JobTask, result: object) -> None:
+def report_result(task: Task, result: object) -> None:
     """Report what a handler has returned."""
     if isinstance(result, Decision):
         report_error(task, result)
@@ -79,7 +79,7 @@ def report_result(task: JobTask, result: object) -> None:
     task.done(data)
 
 
-def report_error(task: JobTask, error: BaseException) -> None:
+def report_error(task: Task, error: BaseException) -> None:
     """Report what a handler has raised."""
     try:
         _report_error(task, error)
@@ -87,7 +87,7 @@ def report_error(task: JobTask, error: BaseException) -> None:
         task.failed([type(error).__name__], "", None, "retry", 0.0)
 
 
-def _report_error(task: JobTask, error: BaseException) -> None:
+def _report_error(task: Task, error: BaseException) -> None:
     match error:
         case Snooze():
             task.snooze(error.delay)

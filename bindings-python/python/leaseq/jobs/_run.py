@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from ._context import Job, _current
+from ._context import Job, Middleware, _current
 from ._decode import MismatchError
 from ._report import report_error, report_result
 
 if TYPE_CHECKING:
-    from .._leaseq import JobTask
+    from ._context import Task
     from ._jobs import JobType
-
-Middleware: TypeAlias = Callable[[Job], AbstractContextManager[object]]
-"""Returns what is entered before the handler of a job runs, and left after that."""
 
 
 class Runner:
@@ -32,15 +30,15 @@ class Runner:
         self._middleware = middleware
         self._process = os.getpid()
 
-    def is_async(self, task: JobTask) -> bool:
+    def is_async(self, task: Task) -> bool:
         """Whether the handler of this job runs in an event loop."""
         return self.handlers[task.name]._is_async
 
-    def run(self, task: JobTask) -> None:
+    def run(self, task: Task) -> None:
         """Run the handler on this thread, and report how it has ended."""
         copy_context().run(self._run, task)
 
-    def _run(self, task: JobTask) -> None:
+    def _run(self, task: Task) -> None:
         try:
             ready = self._prepare(task)
             if ready is None:
@@ -50,12 +48,12 @@ class Runner:
                 result = function(*args, **kwargs)
         except BaseException as error:  # SystemExit ends the job, not the worker
             self._stop_in_child()
-            report_error(task, error)
+            self._failed(task, error)
         else:
             self._stop_in_child()
             report_result(task, result)
 
-    async def run_async(self, task: JobTask) -> None:
+    async def run_async(self, task: Task) -> None:
         """Run the handler in this task of an event loop, and report how it has ended."""
         try:
             ready = self._prepare(task)
@@ -69,18 +67,23 @@ class Runner:
                 # The event loop ends before the worker.
                 task.cancelled()
                 raise
-            report_error(task, error)
+            self._failed(task, error)
         except BaseException as error:
-            report_error(task, error)
+            self._failed(task, error)
         else:
             report_result(task, result)
 
-    def _prepare(self, task: JobTask) -> tuple[JobType[..., Any], Job, dict[str, Any]] | None:
+    def _failed(self, task: Task, error: BaseException) -> None:
+        report_error(task, error)
+
+    def _prepare(self, task: Task) -> tuple[JobType[..., Any], Job, dict[str, Any]] | None:
         kind = self.handlers[task.name]
         signature = kind._signature
         assert signature is not None
         try:
-            return kind, Job(task), signature.decode(task.args)
+            args = task.args
+            values = json.loads(args) if isinstance(args, bytes) else args
+            return kind, Job(task), signature.decode(values)
         except (MismatchError, ValueError, RecursionError) as error:
             task.invalid_args(str(error))
             return None
@@ -92,7 +95,7 @@ class Runner:
         assert kind.function is not None
         assert kind._signature is not None
         _current.set(job)
-        for one in self._middleware:
+        for one in (*self._middleware, *kind._jobs._around_handler):
             stack.enter_context(one(job))
         return kind.function, (job,) if kind._signature.takes_job else (), args
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import typing
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -48,9 +47,8 @@ class Signature:
                 return {**bound.arguments, **more}
         return dict(bound.arguments)
 
-    def decode(self, data: bytes) -> dict[str, Any]:
-        """Read and check the arguments of a job. Raises `MismatchError`."""
-        values: dict[str, Any] = json.loads(data)
+    def decode(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Check the arguments of a job, and decode them in place. Raises `MismatchError`."""
         decoders = self._decoders
         for name in values:
             if name in decoders:

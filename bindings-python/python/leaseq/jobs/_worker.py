@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from .. import _blocking, _leaseq
 from .._leaseq import JobTask, JobWorker
 from .._values import Seconds
-from ..exceptions import LeaseqError
+from ..exceptions import InvalidError, LeaseqError
+from ._children import Children, Isolation
 from ._event_loop import LoopThread
 from ._exit import Exit, end_process, exit_of
 from ._jobs import Jobs
 from ._retry import seconds
-from ._run import Middleware
-from ._settings import Settings
+from ._settings import Settings, WorkerOptions
 from ._signals import Signals
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 THREADS = "leaseq-job"
 """How the names of the threads of handlers begin."""
@@ -34,11 +37,20 @@ class Worker:
     """Runs jobs on threads; `async def` handlers in an event loop on a thread of its own.
 
     - `client`: of `leaseq.connect`.
-    - `jobs`: the jobs whose handlers it runs, one `Jobs` or several.
+    - `jobs`: the jobs whose handlers it runs: one `Jobs`, several, or where they are: `app:jobs`.
     - `queues`: names, or weights by names: `{"mail": 3, "bulk": 1}` starts three jobs of `mail` for
       one of `bulk` while both have some. Default: the queues of the jobs.
     - `threads`: how many jobs run at the same time, 1 to 1,000; default 90 % of the processors, at
       least 10.
+    - `isolation`: `"thread"` (default); `"process"`: reused child processes; `"job"`: a new one for
+      each job; `"fork"`: the same, forked from a process that has loaded the jobs, and which may
+      have no other thread. Children are started programs that import the jobs; this process holds
+      the leases, and kills a child that does not end.
+    - `processes`: how many child processes, 1 to 1,000; default: one for each processor.
+    - `max_jobs_per_child`, `max_memory_per_child`: a child is replaced after so many jobs, or after
+      a job that leaves it with so many bytes of memory; default never.
+    - `memory_limit`: a child with more bytes of memory is killed, and its job fails; default none.
+    - `start_timeout`: how long a child may take to import the jobs; default 60 s.
     - `strict_order`: leases from a queue only if those named before it have nothing.
     - `lease`: how soon a job of a killed worker is delivered again; default 30 s. It is extended
       while the handler runs.
@@ -46,6 +58,10 @@ class Worker:
     - `grace`: how long handlers may go on when the worker is to end; default 25 s.
     - `max_jobs`: ends after so many jobs.
     - `burst`: ends when there is nothing more to lease.
+    - `cooldown`: how long a thread or child waits after a job; default not at all.
+    - `stagger`: the least time between the starts of two jobs; default none.
+    - `name`: under which it is listed, the same after a restart; default: program and host.
+    - `throttle`: when it leases nothing because memory is short; default: as the environment says.
     - `middleware`: functions that get the `Job` and return a context manager, which is entered
       around its handler; the first one is the outermost.
 
@@ -56,31 +72,30 @@ class Worker:
     def __init__(
         self,
         client: _blocking.Client,
-        jobs: Jobs | Iterable[Jobs],
+        jobs: Jobs | Iterable[Jobs] | str,
         *,
-        queues: Mapping[str, int] | Iterable[str] | None = None,
         threads: int | None = None,
-        strict_order: bool = False,
-        lease: Seconds | None = None,
-        kill_after: Seconds | None = None,
-        grace: Seconds = 25,
-        max_jobs: int | None = None,
-        burst: bool = False,
-        middleware: Sequence[Middleware] = (),
+        processes: int | None = None,
+        isolation: Isolation | None = None,
+        max_jobs_per_child: int | None = None,
+        max_memory_per_child: int | None = None,
+        memory_limit: int | None = None,
+        start_timeout: Seconds | None = None,
+        **options: Unpack[WorkerOptions],
     ) -> None:
         self._client = client
-        self._settings = Settings(
-            jobs,
-            queues,
-            slots=threads,
-            strict_order=strict_order,
-            lease=lease,
-            kill_after=kill_after,
-            grace=grace,
-            max_jobs=max_jobs,
-            burst=burst,
-            middleware=middleware,
+        children = Children(
+            processes,
+            isolation,
+            max_jobs_per_child,
+            max_memory_per_child,
+            memory_limit,
+            start_timeout,
         )
+        if children.isolation != "thread" and threads is not None:
+            raise InvalidError("a worker has either threads or child processes")
+        slots = threads if children.slots is None else children.slots
+        self._settings = Settings(jobs, slots, options, children.native(jobs))
         self._running: _Running | None = None
 
     def run(self, *, signals: bool = True) -> Exit:
@@ -193,7 +208,7 @@ class _Running:
         # Daemons: a handler that does not return does not keep the process alive.
         self._threads = [
             threading.Thread(target=self._serve, name=f"{THREADS}-{number}", daemon=True)
-            for number in range(native.slots)
+            for number in range(0 if settings.in_children else native.slots)
         ]
 
     def start(self) -> None:

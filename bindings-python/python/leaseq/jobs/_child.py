@@ -1,0 +1,312 @@
+"""A child process of a worker: imports the jobs, and runs their handlers.
+
+What it says to the worker is described in docs/child-protocol.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..exceptions import InvalidError
+from ._exit import end_process
+from ._local_task import LocalTask
+from ._logging import log_to_stderr
+from ._retry import seconds
+from ._run import Runner
+from ._settings import handlers_of
+
+if TYPE_CHECKING:
+    from ._jobs import JobType
+
+PR_SET_PDEATHSIG = 1
+MAX_FRAME = 257 << 20
+Message = dict[str, Any]
+
+
+class Connection:
+    """The socket between a child and its worker."""
+
+    def __init__(self) -> None:
+        # Out of the way of handlers, and of the programs that they start.
+        self._socket = socket.socket(fileno=os.dup(0))
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.close(null)
+        self._writing = threading.Lock()
+        self._process = os.getpid()
+
+    def send(self, raw: tuple[str, bytes] | None = None, **message: object) -> None:
+        """Send a message, with one more field that is JSON already."""
+        frame = json.dumps(message).encode()
+        if raw is not None:
+            frame = b'%b,"%b":%b}' % (frame[:-1], raw[0].encode(), raw[1])
+        if len(frame) > MAX_FRAME:
+            raise ValueError(f"a message of {len(frame)} bytes is over the limit of {MAX_FRAME}")
+        if os.getpid() != self._process:
+            # What a handler has forked does not speak for it.
+            return
+        with self._writing:
+            self._socket.sendall(len(frame).to_bytes(4, "big") + frame)
+
+    def receive(self) -> Message | None:
+        """Return the next message; `None`: the worker has closed the connection."""
+        head = self._read(4)
+        text = self._read(int.from_bytes(head, "big")) if head is not None else None
+        return json.loads(text) if text is not None else None
+
+    def _read(self, count: int) -> bytes | None:
+        data = bytearray()
+        while len(data) < count:
+            try:
+                more = self._socket.recv(count - len(data))
+            except ConnectionError:
+                return None
+            if not more:
+                return None
+            data += more
+        return bytes(data)
+
+    def wait(self) -> None:
+        """Wait for the beginning of a message, or the end."""
+        select.select([self._socket], [], [])
+
+    def forked(self) -> None:
+        """Go on in a forked process, while its parent waits."""
+        self._process = os.getpid()
+
+
+class ChildTask(LocalTask):
+    """A job of the worker that has started this process."""
+
+    def __init__(self, connection: Connection, run: Message) -> None:
+        item = bytes.fromhex(run["id_hex"]).decode("utf-8", "surrogateescape")
+        super().__init__({**run, "id": item})
+        self._connection = connection
+        self.number: int = run["task"]
+
+    def _say(self, kind: str, raw: tuple[str, bytes] | None = None, **fields: object) -> None:
+        self._connection.send(raw, type=kind, task=self.number, **fields)
+
+    def started(self, pid: int | None = None) -> None:
+        """Report that the handler starts."""
+        self._say("started", pid=pid)
+
+    def _more_time(self, left: float) -> None:
+        self._say("more_time", ms=int(left * 1000))
+
+    def _progress(self, data: bytes) -> None:
+        self._say("progress", progress=data.decode("utf-8", "replace"))
+
+    def done(self, result: bytes | None) -> None:
+        """End with this result, as JSON."""
+        self._say("done", None if result is None else ("result", result))
+
+    def failed(
+        self, classes: list[str], message: str, trace: str | None, policy: str, delay: float
+    ) -> None:
+        """End with an error."""
+        ms = int(delay * 1000)
+        self._say("failed", classes=classes, message=message, trace=trace, policy=policy, ms=ms)
+
+    def snooze(self, delay: float) -> None:
+        """End, to run again."""
+        self._say("snooze", ms=int(delay * 1000))
+
+    def cancelled(self) -> None:
+        """End, because it was to stop."""
+        self._say("cancelled")
+
+    def invalid_args(self, message: str) -> None:
+        """End before the handler, which does not take the arguments."""
+        self._say("invalid_args", message=message)
+
+
+class Child:
+    """Runs jobs one after the other, on the main thread."""
+
+    def __init__(self, connection: Connection, handlers: dict[str, JobType[..., Any]]) -> None:
+        self._connection = connection
+        self._handlers = handlers
+        self._runner = Runner(handlers, ())
+        self._task: ChildTask | None = None
+        self._messages: SimpleQueue[Message | None] = SimpleQueue()
+        # Held in the middle of a message.
+        self._reading = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def hello(self) -> None:
+        """Tell the worker what jobs there are."""
+        jobs = {name: _declaration(kind) for name, kind in self._handlers.items()}
+        self._connection.send(type="hello", version=1, jobs=jobs)
+
+    def serve(self) -> None:
+        """Run jobs until the worker says that it is enough."""
+        self._listen()
+        while True:
+            self._connection.send(type="ready")
+            message = self._messages.get()
+            if message is None or message["type"] == "stop":
+                break
+            self._run(ChildTask(self._connection, message))
+        if self._loop is not None:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    def serve_forked(self) -> None:
+        """Run each job in a process of its own, which is forked from this one."""
+        ended: int | None = None
+        while True:
+            self._connection.send(type="ready")
+            message = self._connection.receive()
+            while message is not None and message["type"] == "cancel":
+                message = self._connection.receive()
+            if ended is not None:
+                os.waitpid(ended, 0)
+            if message is None or message["type"] == "stop":
+                return
+            ended = self._fork(message)
+
+    def _fork(self, message: Message) -> int:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setpgid(0, 0)
+                die_with(parent)
+                self._connection.forked()
+                # It knows the process in which its handlers run.
+                self._runner = Runner(self._handlers, ())
+                self._listen()
+                self._run(ChildTask(self._connection, message), os.getpid())
+                # The parent goes on reading where this has ended.
+                self._reading.acquire()
+                end_process(0)
+            finally:
+                os._exit(1)
+        # Until it is reaped, its number, which the worker knows, stays its own.
+        end = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)
+        if end is not None and end.si_code != os.CLD_EXITED:
+            _end_by(end.si_status)
+        if end is not None and end.si_status:
+            os._exit(end.si_status)
+        return pid
+
+    def _listen(self) -> None:
+        threading.Thread(target=self._read, name="leaseq-worker", daemon=True).start()
+
+    def _read(self) -> None:
+        while True:
+            self._connection.wait()
+            with self._reading:
+                message = self._connection.receive()
+                task = self._task
+                if message is None and task is not None:
+                    # Nobody takes its answer any more.
+                    os._exit(1)
+                if message is not None and message["type"] == "cancel":
+                    if task is not None and task.number == message["task"]:
+                        task.cancel(message["reason"])
+                    continue
+            self._messages.put(message)
+            if message is None:
+                return
+
+    def _run(self, task: ChildTask, pid: int | None = None) -> None:
+        self._task = task
+        try:
+            if task.name not in self._handlers:
+                task.invalid_args("there is no handler")
+                return
+            task.started(pid)
+            if self._runner.is_async(task):
+                if self._loop is None:
+                    self._loop = asyncio.new_event_loop()
+                    asyncio.set_event_loop(self._loop)
+                self._loop.run_until_complete(self._run_async(task))
+            else:
+                self._runner.run(task)
+        finally:
+            self._task = None
+
+    async def _run_async(self, task: ChildTask) -> None:
+        loop, handler = asyncio.get_running_loop(), asyncio.current_task()
+        assert handler is not None
+
+        def cancel() -> None:
+            # It may have ended, and with it the loop.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(handler.cancel)
+
+        task.on_cancel(cancel)
+        await self._runner.run_async(task)
+
+
+def _end_by(number: int) -> NoReturn:
+    """End as a forked process has ended: by this signal."""
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+    os.kill(os.getpid(), number)
+    os._exit(1)
+
+
+def _declaration(kind: JobType[..., Any]) -> dict[str, object]:
+    options, declared = kind._defaults, {"queue": kind._queue}
+    more: dict[str, object] = {}
+    if options.timeout is not None:
+        more["timeout_ms"] = int(seconds(options.timeout) * 1000)
+    if (retry := options.retry) is not None:
+        more["retry"] = {
+            "max": retry.attempts,
+            "base": int(retry.base * 1000),
+            "cap": int(retry.cap * 1000),
+            "on": retry.on,
+            "never": retry.never,
+        }
+    return {**declared, **more}
+
+
+def die_with(parent: int) -> None:
+    """Ask the system to kill this process when its parent ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def main() -> None:
+    """Serve the worker that has started this process; the argument is what it says about that."""
+    connection = Connection()
+    die_with(int(os.environ.pop("LEASEQ_WORKER_PID")))
+    told = json.loads(sys.argv.pop())
+    if told["log_level"] is not None:
+        log_to_stderr(told["log_level"])
+    try:
+        child = Child(connection, handlers_of(told["jobs"]))
+    except InvalidError as error:
+        sys.exit(str(error))
+    if told["forks"] and (count := threading.active_count()) > 1:
+        names = ", ".join(thread.name for thread in threading.enumerate()[1:])
+        sys.exit(
+            f"the import of {told['jobs']} has started {count - 1} threads ({names}), "
+            "so it cannot be forked: use isolation='job'"
+        )
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        child.hello()
+        if told["forks"]:
+            child.serve_forked()
+        else:
+            child.serve()
