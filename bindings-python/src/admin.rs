@@ -20,8 +20,13 @@ impl Queue {
         self.run(py, bridge, async move |queue| Ok(Answer::Deep(queue.check().await?)))
     }
 
-    fn drop_queue<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, bridge, async move |queue| Ok(Answer::Flag(queue.drop_queue().await?)))
+    fn drop_queue<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>, force: bool) -> Reply<'py> {
+        let mut options = leaseq::DropOptions::new();
+        options.force = force;
+        let drop = async move |queue: leaseq::WorkQueue| {
+            Ok(Answer::Flag(queue.drop_queue_with(options).await?))
+        };
+        self.run(py, bridge, drop)
     }
 
     fn purge<'py>(

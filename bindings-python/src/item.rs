@@ -36,7 +36,9 @@ const SHOWN: usize = 64;
 ///   not added.
 /// - `key`: 1 to 128 bytes, or text: no more items of a key are leased at the same time than its limit allows, which
 ///   is one unless it was set; the others wait. Default: none.
-/// - `follow_ups`: up to 16 `FollowUp`s, items that are added to the same queue when this one ends.
+/// - `follow_ups`: up to 16 `FollowUp`s, items that are added when this one ends.
+/// - `queue`: the name of the queue to which this item is added if it is a follow-up, or `complete` or `fail` adds it.
+///   Default: the queue of the item that ends.
 /// - `expires_in`: the item is dead after this time, 1 ms to 366 days, if it is not leased then and no attempt has
 ///   counted; not shorter than a delay. Default: it does not expire.
 ///
@@ -68,6 +70,9 @@ pub(crate) struct Item {
     /// Those that it was made with, a tuple.
     #[pyo3(get)]
     follow_ups: Py<PyTuple>,
+    /// The queue that was given, if one was.
+    #[pyo3(get)]
+    queue: Option<String>,
 }
 
 /// The item of the core has all its options.
@@ -116,7 +121,7 @@ impl Item {
     #[pyo3(signature = (
         data, *, id=None, priority=None, delay=None, due_at=None, max_attempts=None,
         retain=None, unique=None, unique_for=None, replace=false, key=None,
-        expires_in=None, follow_ups=None,
+        expires_in=None, follow_ups=None, queue=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     fn new(
@@ -133,6 +138,7 @@ impl Item {
         key: Option<&Bound<'_, PyAny>>,
         expires_in: Option<&Bound<'_, PyAny>>,
         follow_ups: Option<&Bound<'_, PyAny>>,
+        queue: Option<String>,
     ) -> PyResult<Self> {
         let py = data.py();
         let mut item = leaseq::Item::new(convert::data("data", data)?);
@@ -180,6 +186,9 @@ impl Item {
         if let Some(time) = expires_in {
             item = item.expires_in(time);
         }
+        if let Some(queue) = &queue {
+            item = item.queue(queue);
+        }
         let mut values = Vec::new();
         if let Some(follow_ups) = follow_ups {
             for value in convert::several("follow-ups", follow_ups)? {
@@ -201,6 +210,7 @@ impl Item {
             replace,
             key,
             expires_in,
+            queue,
         })
     }
 
@@ -334,6 +344,9 @@ impl Item {
         if !self.follow_ups.bind(py).is_empty() {
             text += &format!(", follow_ups={}", self.follow_ups.bind(py).repr()?);
         }
+        if let Some(queue) = &self.queue {
+            text += &format!(", queue={}", PyString::new(py, queue).repr()?);
+        }
         Ok(text + ")")
     }
 
@@ -354,6 +367,7 @@ impl Item {
         options.set_item("key", self.key_bytes())?;
         options.set_item("expires_in", self.expires_in())?;
         options.set_item("follow_ups", &self.follow_ups)?;
+        options.set_item("queue", &self.queue)?;
         Ok((PyTuple::new(py, [self.data(py)])?, options))
     }
 }

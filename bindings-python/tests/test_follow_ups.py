@@ -27,6 +27,26 @@ def test_an_item_keeps_its_follow_ups() -> None:
     assert Item("a").follow_ups == ()
 
 
+def test_an_item_names_its_queue() -> None:
+    client = leaseq.connect("memory:")
+    queue, mail = client.queue("jobs"), client.queue("mail")
+    sent = Item("b", id="b", queue="mail")
+    assert sent.queue == "mail"
+    assert Item("b").queue is None
+    assert repr(sent) == "Item(b'b', id='b', queue='mail')"
+    assert pickle.loads(pickle.dumps(sent)) == sent != Item("b", id="b")
+    with pytest.raises(InvalidError, match="for queue mail"):
+        queue.add_item(sent)
+    queue.add_item(Item("a", follow_ups=[FollowUp("ended", sent)]))
+    lease = queue.lease(60, wait=0)
+    assert lease is not None
+    assert queue.complete(lease, add=[Item("c", queue="mail")])
+    assert {one.data for one in mail.lease_many(9, 60, wait=0)} == {b"b", b"c"}
+    assert queue.drop_queue()
+    assert mail.drop_queue(force=True)
+    assert not mail.drop_queue(force=True)
+
+
 def test_a_trigger_has_id_and_result(queue: Queue) -> None:
     item = Item("a", id=b"\xff", follow_ups=[FollowUp("completed", b"b", with_trigger=True)])
     assert queue.add_item(item)

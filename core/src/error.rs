@@ -103,6 +103,15 @@ impl Error {
         }
     }
 
+    /// The queue is not dropped, because that would lose follow-ups.
+    pub(crate) fn holds_follow_ups(queue: impl fmt::Display) -> Self {
+        let what = format_args!(
+            "queue {queue} is not dropped: it has follow-ups for other queues that cannot be delivered now; \
+             a forced drop loses them"
+        );
+        Error::unavailable(what, false)
+    }
+
     /// A defect has ended the work of a transaction, which is rolled back.
     #[cfg(feature = "sqlite")]
     pub(crate) fn panicked() -> Self {

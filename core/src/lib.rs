@@ -99,7 +99,7 @@ pub use name::QueueName;
 pub use name::QueueNames;
 pub use options::{ConnectOptions, Fsync, KeepAlive, LeaseOptions};
 pub use query_options::{GetOptions, ListOptions, OutcomeOptions};
-pub use queue::{CompletedAndLeased, Hold, WorkQueue};
+pub use queue::{CompletedAndLeased, DropOptions, Hold, WorkQueue};
 pub use rate::Rate;
 pub use redact::redact_url;
 pub use registry::{

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::item::{Item, check_added};
+use crate::name::QueueName;
 use crate::options::{MAX_REASON, check_delay, check_retain, show};
 use crate::{Error, Result};
 
@@ -67,8 +68,14 @@ impl CompleteOptions {
         self
     }
 
-    pub(crate) fn validate(&self, leases: usize, max_data: usize) -> Result<Option<u64>> {
-        check_adds(&self.adds, leases, max_data)?;
+    /// `queue`: of the leases, which are so many.
+    pub(crate) fn validate(
+        &self,
+        queue: &QueueName,
+        leases: usize,
+        max_data: usize,
+    ) -> Result<Option<u64>> {
+        check_adds(&self.adds, queue, leases, max_data)?;
         if !self.results.is_empty() && self.results.len() != leases {
             return Err(Error::invalid(format_args!(
                 "{} results for {leases} leases",
@@ -128,8 +135,14 @@ impl FailOptions {
         self
     }
 
-    pub(crate) fn validate(&self, leases: usize, max_data: usize) -> Result<u64> {
-        check_adds(&self.adds, leases, max_data)?;
+    /// `queue`: of the leases, which are so many.
+    pub(crate) fn validate(
+        &self,
+        queue: &QueueName,
+        leases: usize,
+        max_data: usize,
+    ) -> Result<u64> {
+        check_adds(&self.adds, queue, leases, max_data)?;
         if self.dead && !self.delay.is_zero() {
             return Err(Error::invalid(format_args!(
                 "a delay of {} for an item that is to be dead",
@@ -194,12 +207,12 @@ impl ReleaseOptions {
     }
 }
 
-fn check_adds(adds: &[Vec<Item>], leases: usize, max_data: usize) -> Result<()> {
+fn check_adds(adds: &[Vec<Item>], queue: &QueueName, leases: usize, max_data: usize) -> Result<()> {
     if !adds.is_empty() && adds.len() != leases {
         return Err(Error::invalid(format_args!(
             "{} lists of items to add for {leases} leases",
             adds.len()
         )));
     }
-    adds.iter().try_for_each(|items| check_added(items, max_data))
+    adds.iter().try_for_each(|items| check_added(items, queue, max_data))
 }

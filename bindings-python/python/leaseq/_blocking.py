@@ -1185,14 +1185,17 @@ class Queue:
         """
         return self._native.purge(None, state)
 
-    def drop_queue(self) -> bool:
+    def drop_queue(self, *, force: bool = False) -> bool:
         """Delete the queue with its items, counts, totals, settings, pause and name.
 
         False if there was none. From then on holders of its leases get False or `LeaseLostError`.
         This handle stays usable: the next item creates the queue again. After an error, the queue
         may or may not exist; call again.
+
+        Follow-ups for other queues are delivered first. If that cannot be done now, this raises
+        `UnavailableError`, and the queue exists; with `force` they are lost.
         """
-        return self._native.drop_queue(None)
+        return self._native.drop_queue(None, force)
 
     def close(self) -> None:
         """Close this handle: calls through it raise `ClosedError` from then on.

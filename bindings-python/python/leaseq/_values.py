@@ -97,7 +97,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """An item that is added to the same queue when the item that has it ends so.
+    """An item that is added, to the same queue or its own `queue`, when another one ends so.
 
     >>> FollowUp("completed", "next step").with_trigger
     False

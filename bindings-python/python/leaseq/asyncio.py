@@ -1217,14 +1217,17 @@ class Queue:
         """
         return await self._native.purge(bridge(), state)
 
-    async def drop_queue(self) -> bool:
+    async def drop_queue(self, *, force: bool = False) -> bool:
         """Delete the queue with its items, counts, totals, settings, pause and name.
 
         False if there was none. From then on holders of its leases get False or `LeaseLostError`.
         This handle stays usable: the next item creates the queue again. After an error, the queue
         may or may not exist; call again.
+
+        Follow-ups for other queues are delivered first. If that cannot be done now, this raises
+        `UnavailableError`, and the queue exists; with `force` they are lost.
         """
-        return await self._native.drop_queue(bridge())
+        return await self._native.drop_queue(bridge(), force)
 
     async def close(self) -> None:
         """Close this handle: calls through it raise `ClosedError` from then on.

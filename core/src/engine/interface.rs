@@ -300,8 +300,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// Deletes the queue, everything in it and its name, in bounded steps; each is retried for as long as
     /// an operation is. True: there was one. Touches only the incarnation that existed when the call
-    /// began.
-    async fn drop_queue(&self, queue: &QueueName) -> Result<bool>;
+    /// began. Unless forced, not if follow-ups are left that could not be added.
+    async fn drop_queue(&self, queue: &QueueName, force: bool) -> Result<bool>;
 
     /// Returns the queues that exist: an item was added to them, or they were paused or configured, and they were
     /// not dropped since.

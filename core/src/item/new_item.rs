@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::due::Due;
 use crate::error::show_id;
+use crate::name::QueueName;
 use crate::{Error, Result, random};
 
 /// An item to add: an id, data and options.
@@ -26,6 +27,8 @@ pub struct Item {
     pub(crate) key: Option<Bytes>,
     pub(crate) expires_in: Option<Duration>,
     pub(crate) follow_ups: Vec<FollowUp>,
+    /// May be invalid.
+    pub(crate) queue: Option<QueueName>,
 }
 
 impl Item {
@@ -59,6 +62,7 @@ impl Item {
             key: None,
             expires_in: None,
             follow_ups: Vec::new(),
+            queue: None,
         }
     }
 
@@ -153,7 +157,14 @@ impl Item {
         self
     }
 
-    /// Adds another item to the same queue when this one ends so, exactly once. An item has at most 16 follow-ups with
+    /// The queue to which this item is added if it is a follow-up, or one that a completion or failure adds. That may be one that
+    /// does not exist yet. Default: the queue of the item that ends.
+    pub fn queue(mut self, name: impl AsRef<str>) -> Self {
+        self.queue = Some(QueueName::unchecked(name.as_ref()));
+        self
+    }
+
+    /// Adds another item, to the same queue or [another one](Item::queue), when this one ends so, exactly once. An item has at most 16 follow-ups with
     /// at most 64 KiB in total, those that they have themselves included, and up to 16 lead from one to the next.
     /// Those that the same end fires have different ids.
     pub fn follow_up(mut self, follow_up: FollowUp) -> Self {
@@ -206,7 +217,7 @@ impl On {
     }
 }
 
-/// An item that is added to the same queue when the item that has it ends so. See [`Item::follow_up`].
+/// An item that is added when the item that has it ends so. See [`Item::follow_up`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FollowUp {
     pub(crate) on: On,

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::limits::{check_expiry, check_fields, check_id, check_key};
 use super::new_item::{FollowUp, Item, On};
 use crate::error::show_id;
+use crate::name::QueueName;
 use crate::options::{
     MAX_ADDED, MAX_BATCH_BYTES, MAX_FOLLOW_UP_DEPTH, MAX_FOLLOW_UPS, MAX_FOLLOW_UPS_SIZE,
     MAX_RETAIN, MAX_UNIQUE, check_duration, check_retain,
@@ -14,9 +15,28 @@ use crate::options::{
 use crate::{Error, Result};
 
 impl Item {
-    pub(crate) fn validate(&self, max_data: usize) -> Result<()> {
+    /// Whether it may be added to this queue.
+    pub(crate) fn validate(&self, queue: &QueueName, max_data: usize) -> Result<()> {
+        match self.queue_if_added(queue)? {
+            other if other != queue => Err(Error::invalid(format_args!(
+                "{self} is for queue {other}, and was given to queue {queue}"
+            ))),
+            _ => self.check_all(queue, max_data),
+        }
+    }
+
+    /// Where it is added if an item of this queue ends.
+    fn queue_if_added<'a>(&'a self, queue: &'a QueueName) -> Result<&'a QueueName> {
+        let Some(own) = &self.queue else { return Ok(queue) };
+        QueueName::new(own.as_str())
+            .map_err(|error| Error::invalid(format_args!("{self}: {error}")))?;
+        Ok(own)
+    }
+
+    /// `queue`: to which it is added.
+    fn check_all(&self, queue: &QueueName, max_data: usize) -> Result<()> {
         self.check_alone(max_data)?;
-        check_follow_ups(self, max_data)
+        check_follow_ups(self, queue, max_data)
             .map_err(|error| Error::invalid(format_args!("{self}: {error}")))
     }
 
@@ -61,11 +81,11 @@ impl Item {
 }
 
 /// Checks the follow-ups of an item.
-fn check_follow_ups(item: &Item, max_data: usize) -> Result<()> {
+fn check_follow_ups(item: &Item, queue: &QueueName, max_data: usize) -> Result<()> {
     if item.follow_ups.is_empty() {
         return Ok(());
     }
-    let size = check_nested(item, max_data, 1)?;
+    let size = check_nested(item, queue, max_data, 1)?;
     if size > MAX_FOLLOW_UPS_SIZE {
         return Err(Error::invalid(format_args!(
             "follow-ups of {size} bytes are over the limit of {MAX_FOLLOW_UPS_SIZE}"
@@ -75,7 +95,7 @@ fn check_follow_ups(item: &Item, max_data: usize) -> Result<()> {
 }
 
 /// Checks the follow-ups of an item and theirs; returns about how many bytes they have. `depth`: how many items lead to these.
-fn check_nested(item: &Item, max_data: usize, depth: usize) -> Result<usize> {
+fn check_nested(item: &Item, queue: &QueueName, max_data: usize, depth: usize) -> Result<usize> {
     let follow_ups = &item.follow_ups;
     if follow_ups.len() > MAX_FOLLOW_UPS {
         return Err(Error::invalid(format_args!(
@@ -88,11 +108,15 @@ fn check_nested(item: &Item, max_data: usize, depth: usize) -> Result<usize> {
             "follow-ups of follow-ups go deeper than {MAX_FOLLOW_UP_DEPTH}"
         )));
     }
-    // Of those that one end fires, only one can have an id.
+    let targets: Vec<&QueueName> =
+        follow_ups.iter().map(|one| one.item.queue_if_added(queue)).collect::<Result<_>>()?;
+    // Of those that one end fires for a queue, only one can have an id.
     for end in [On::Completed, On::Dead] {
         let mut seen = HashSet::new();
-        let fired = follow_ups.iter().filter(|follow_up| [end, On::Ended].contains(&follow_up.on));
-        if let Some(twice) = { fired }.find(|follow_up| !seen.insert(&follow_up.item.id)) {
+        let fired = follow_ups.iter().zip(&targets);
+        let mut fired = fired.filter(|(follow_up, _)| [end, On::Ended].contains(&follow_up.on));
+        if let Some((twice, _)) = fired.find(|(one, target)| !seen.insert((*target, &one.item.id)))
+        {
             return Err(Error::invalid(format_args!(
                 "two follow-ups with the id of {}",
                 twice.item
@@ -100,9 +124,9 @@ fn check_nested(item: &Item, max_data: usize, depth: usize) -> Result<usize> {
         }
     }
     let mut size = item.id.len();
-    for FollowUp { item, .. } in follow_ups {
+    for (FollowUp { item, .. }, target) in follow_ups.iter().zip(targets) {
         item.check_alone(max_data)?;
-        size += size_of_item(item) + check_nested(item, max_data, depth + 1)?;
+        size += size_of_item(item) + check_nested(item, target, max_data, depth + 1)?;
     }
     Ok(size)
 }
@@ -110,11 +134,12 @@ fn check_nested(item: &Item, max_data: usize, depth: usize) -> Result<usize> {
 /// How many bytes an item takes in another one, at most.
 fn size_of_item(item: &Item) -> usize {
     let keys = [&item.unique, &item.key].into_iter().flatten().map(Bytes::len).sum::<usize>();
-    64 + 2 * item.id.len() + keys + item.data.len()
+    let queue = item.queue.as_ref().map_or(0, |queue| queue.as_str().len());
+    64 + 2 * item.id.len() + keys + queue + item.data.len()
 }
 
-/// Checks the items that a call adds if it ends its item.
-pub(crate) fn check_added(items: &[Item], max_data: usize) -> Result<()> {
+/// Checks the items that a call adds if it ends its item, which is of this queue.
+pub(crate) fn check_added(items: &[Item], queue: &QueueName, max_data: usize) -> Result<()> {
     if items.len() > MAX_ADDED {
         return Err(Error::invalid(format_args!(
             "{} items to add are over the limit of {MAX_ADDED}",
@@ -123,8 +148,9 @@ pub(crate) fn check_added(items: &[Item], max_data: usize) -> Result<()> {
     }
     let (mut size, mut seen) = (0, HashSet::new());
     for item in items {
-        item.validate(max_data)?;
-        if !seen.insert(&item.id) {
+        let target = item.queue_if_added(queue)?;
+        item.check_all(target, max_data)?;
+        if !seen.insert((target, &item.id)) {
             return Err(Error::invalid(format_args!("two items to add with the id of {item}")));
         }
         size += size_of_added(item);

@@ -15,7 +15,7 @@ impl WorkQueue {
     /// # Errors
     /// `Invalid` for an id, data or option outside its limits.
     pub async fn add_item(&self, item: Item) -> Result<bool> {
-        item.validate(self.dispatch.context.max_data)?;
+        item.validate(&self.dispatch.queue, self.dispatch.context.max_data)?;
         let until = self.dispatch.open().await?;
         only(self.dispatch.add.call(vec![item], until).await?)
     }
@@ -26,7 +26,7 @@ impl WorkQueue {
     /// # Errors
     /// `Invalid`, as [`add_item`](WorkQueue::add_item) gives it.
     pub fn accepts(&self, item: &Item) -> Result<()> {
-        item.validate(self.dispatch.context.max_data)
+        item.validate(&self.dispatch.queue, self.dispatch.context.max_data)
     }
 
     /// Adds many items; the answers are in their order. Each chunk of at most 1,000 items and 16 MiB is one atomic
@@ -38,7 +38,7 @@ impl WorkQueue {
     pub async fn add_items(&self, items: impl IntoIterator<Item = Item>) -> Result<Vec<bool>> {
         let items: Vec<Item> = items.into_iter().collect();
         for item in &items {
-            item.validate(self.dispatch.context.max_data)?;
+            item.validate(&self.dispatch.queue, self.dispatch.context.max_data)?;
         }
         let mut until = self.dispatch.open().await?;
         let mut added = Vec::with_capacity(items.len());

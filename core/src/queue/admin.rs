@@ -6,6 +6,27 @@ use crate::engine::RequestId;
 use crate::item::State;
 use crate::options::MAX_BATCH;
 
+/// How [`WorkQueue::drop_queue_with`] drops a queue.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct DropOptions {
+    /// Also drops follow-ups for other queues that could not be delivered: they are lost. Default: no.
+    pub force: bool,
+}
+
+impl DropOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        DropOptions::default()
+    }
+
+    /// Also drops follow-ups for other queues that could not be delivered.
+    pub fn force(mut self) -> Self {
+        self.force = true;
+        self
+    }
+}
+
 impl WorkQueue {
     /// Deletes the queue with everything in it: items in every state, counts, totals, settings, the pause, and its name,
     /// which [`Client::queues`](crate::Client::queues) no longer lists. True: the queue existed when this call
@@ -15,11 +36,24 @@ impl WorkQueue {
     /// wait: the queue exists again as soon as an item is added. That is a new queue, which a late or repeated
     /// request of this call does not affect.
     ///
+    /// Items that have ended may have [follow-ups for other queues](crate::Item::queue) that were not delivered yet. They are
+    /// delivered first.
+    ///
     /// # Errors
-    /// See [`WorkQueue`]. After an error, the queue may or may not exist; call again.
+    /// See [`WorkQueue`]. After an error, the queue may or may not exist; call again. `Unavailable`, and the queue
+    /// exists, if follow-ups cannot be delivered now.
     pub async fn drop_queue(&self) -> Result<bool> {
+        self.drop_queue_with(DropOptions::default()).await
+    }
+
+    /// [`drop_queue`](WorkQueue::drop_queue) with options.
+    ///
+    /// # Errors
+    /// As for [`drop_queue`](WorkQueue::drop_queue).
+    pub async fn drop_queue_with(&self, options: DropOptions) -> Result<bool> {
         self.dispatch.context.check_open()?;
-        let dropped = self.dispatch.context.engine.drop_queue(&self.dispatch.queue).await?;
+        let (engine, queue) = (&self.dispatch.context.engine, &self.dispatch.queue);
+        let dropped = engine.drop_queue(queue, options.force).await?;
         self.client.release(&self.dispatch);
         Ok(dropped)
     }

@@ -17,6 +17,7 @@ mod settings;
 mod settle;
 mod work_queue;
 
+pub use self::admin::DropOptions;
 pub use self::lease::CompletedAndLeased;
 pub use self::settle::Hold;
 pub use self::work_queue::WorkQueue;

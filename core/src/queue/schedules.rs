@@ -13,7 +13,7 @@ impl WorkQueue {
     /// `Invalid` for a value outside its limits, a schedule of another owner, or more than 1,000 schedules; else see
     /// [`WorkQueue`].
     pub async fn put_schedule(&self, schedule: Schedule) -> Result<PutSchedule> {
-        schedule.validate(self.dispatch.context.max_data)?;
+        schedule.validate(&self.dispatch.queue, self.dispatch.context.max_data)?;
         self.change_schedules(async |changes| changes.put(&schedule).await).await
     }
 
@@ -40,7 +40,7 @@ impl WorkQueue {
             .collect();
         let mut names = std::collections::BTreeSet::new();
         for schedule in &schedules {
-            schedule.validate(self.dispatch.context.max_data)?;
+            schedule.validate(&self.dispatch.queue, self.dispatch.context.max_data)?;
             if !names.insert(schedule.name()) {
                 let name = schedule.name();
                 return Err(Error::invalid(format_args!("two schedules are named {name:?}")));

@@ -252,7 +252,8 @@ impl WorkQueue {
         options: FailOptions,
     ) -> Result<Vec<Result<State>>> {
         let (leases, errors): (Vec<&Lease>, Vec<&str>) = failures.into_iter().unzip();
-        let delay_ms = options.validate(leases.len(), self.dispatch.context.max_data)?;
+        let delay_ms =
+            options.validate(&self.dispatch.queue, leases.len(), self.dispatch.context.max_data)?;
         let leases = self.own(leases)?;
         let mut adds = options.adds.iter().map(|items| items.clone().into());
         let mut until = self.dispatch.open().await?;
@@ -286,7 +287,8 @@ impl WorkQueue {
         leases: &[&Lease],
         options: &CompleteOptions,
     ) -> Result<Vec<Complete>> {
-        let retain_ms = options.validate(leases.len(), self.dispatch.context.max_data)?;
+        let retain_ms =
+            options.validate(&self.dispatch.queue, leases.len(), self.dispatch.context.max_data)?;
         let mut results = options.results.iter().cloned();
         let mut adds = options.adds.iter().map(|items| items.clone().into());
         let complete = |lease: &&Lease| Complete {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::rule::ScheduleRule;
 use crate::error::show_id;
 use crate::item::Item;
+use crate::name::QueueName;
 use crate::options::{
     MAX_CAUGHT_UP, MAX_INTERVAL, MAX_SCHEDULE_DATA, MAX_SCHEDULE_NAME, check_duration,
 };
@@ -92,13 +93,13 @@ impl Schedule {
         &self.name
     }
 
-    pub(crate) fn validate(&self, max_data: usize) -> Result<()> {
+    pub(crate) fn validate(&self, queue: &QueueName, max_data: usize) -> Result<()> {
         check_name("the name of a schedule", &self.name, 1)?;
-        self.check(max_data)
+        self.check(queue, max_data)
             .map_err(|error| Error::invalid(format_args!("schedule {:?}: {error}", self.name)))
     }
 
-    fn check(&self, max_data: usize) -> Result<()> {
+    fn check(&self, queue: &QueueName, max_data: usize) -> Result<()> {
         check_name("the owner", &self.owner, 0)?;
         if self.revision > 1 << 53 {
             return Err(Error::invalid(format_args!("revision {} is above 2^53", self.revision)));
@@ -125,7 +126,7 @@ impl Schedule {
         if !self.item.follow_ups.is_empty() {
             return Err(Error::invalid("the item of a schedule has follow-ups"));
         }
-        self.item.validate(max_data)
+        self.item.validate(queue, max_data)
     }
 }
 

@@ -697,6 +697,33 @@ async fn following(stage: &mut Stage) {
     assert!(queue.check().await.unwrap().is_sound());
 }
 
+/// The same for other queues, one of which has forgotten a lane, and lanes of queues that are gone.
+async fn delivering(stage: &mut Stage) {
+    let source = stage.queue("source");
+    let target = |k: usize| ["target", "other", "third"][k % 3];
+    stage.raw("HSET", "third", "forward_lanes", &["forgotten".into(), "9000000000000000".into()]);
+    let followed = |n: usize| {
+        let follow_up = |k: usize| {
+            let item = item(format!("{n}-{k}")).unique(format!("{n}-{k}")).key("k");
+            FollowUp::new(On::Ended, item.queue(target(k)).expires_in(secs(60)))
+        };
+        (0..16).fold(item(n.to_string()), |item, k| item.follow_up(follow_up(k).with_trigger()))
+    };
+    source.add_items((0..1_000).map(followed)).await.unwrap();
+    let leases = lease(&source, 1_000, secs(30)).await;
+    let adds = (0..1_000).map(|n| vec![item(format!("added {n}")).queue("target")]);
+    source.complete_many_with(&leases, CompleteOptions::new().adds(adds)).await.unwrap();
+    while source.drop_queue().await.is_err() {
+        source.light_clean().await.unwrap();
+    }
+    stage.bench.advance(secs(7_200));
+    for k in 0..3 {
+        let queue = stage.queue(target(k));
+        assert!(queue.counts().await.unwrap().totals.added >= 5_000);
+        queue.deep_clean().await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn no_script_calls_the_server_more_than_a_thousand_times() {
     let redis = Redis::start_counting();
@@ -721,6 +748,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     auditing(&mut stage).await;
     scheduling(&mut stage).await;
     following(&mut stage).await;
+    delivering(&mut stage).await;
     limiting_keys(&mut stage).await;
     registering(&mut stage).await;
     put_back(&mut stage);

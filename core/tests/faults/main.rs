@@ -19,6 +19,7 @@ mod half_open;
 mod idle;
 mod kept_alive;
 mod lost_replies;
+mod outbox;
 mod outcomes;
 mod pair;
 mod places;

@@ -198,3 +198,96 @@ async fn what_is_distributed() {
     })
     .await;
 }
+
+/// What the end of items adds to another queue. Wherever a script of either queue stops, each is added once.
+async fn stops_on_the_way(script: &str, renumbers: bool) {
+    let mut stage = Stage::new().await;
+    for cleans in [true, false] {
+        let mut calls = 0;
+        loop {
+            calls += 1;
+            let source = stage.new_queue();
+            let target = stage.new_queue();
+            let sent = |id: &str| {
+                let next = item(format!("{id}-next"));
+                let sent = item(id).queue(target.name()).retain(secs(5)).unique(id).key("k");
+                sent.follow_up(FollowUp::new(On::Completed, next).with_trigger())
+            };
+            for n in 0..3 {
+                let id = n.to_string();
+                let follow_up = |on, item: Item| FollowUp::new(on, item).with_trigger();
+                let own = follow_up(On::Ended, item(format!("{id}-own")));
+                let other = follow_up(On::Completed, sent(&format!("{id}-sent")));
+                source.add_item(item(&id).follow_up(own).follow_up(other)).await.unwrap();
+            }
+            if renumbers {
+                let lanes = format!("leaseq:{{{}}}:forward_lanes", target.name());
+                stage
+                    .raw
+                    .hset::<_, _, _, ()>(lanes, "forgotten", 9_000_000_000_000_000u64)
+                    .unwrap();
+            }
+            let options = LeaseOptions::new(LONG).wait(Duration::ZERO);
+            let leases = source.lease_many(3, options).await.unwrap();
+            fail_after(&mut stage.raw, script, calls);
+            let results = CompleteOptions::new().results(vec![Some("done".into()); 3]);
+            assert_eq!(source.complete_many_with(&leases, results).await.unwrap(), [true; 3]);
+            let failed = has_failed(&mut stage.raw, script);
+            eprintln!("{script} stopped after call {calls}, cleaned {cleans}: {failed}");
+            // Another client, which does not wait with the target.
+            let client = stage.bench.client().await;
+            for name in [source.name(), target.name()] {
+                let queue = client.queue(name).unwrap();
+                queue.light_clean().await.unwrap();
+                if cleans {
+                    queue.deep_clean().await.unwrap();
+                    queue.light_clean().await.unwrap();
+                    assert_sound(&queue).await;
+                }
+            }
+            let mut came = work(&stage.bench, &source).await;
+            came.append(&mut work(&stage.bench, &target).await);
+            for name in [source.name(), target.name()] {
+                let queue = client.queue(name).unwrap();
+                queue.deep_clean().await.unwrap();
+                for (id, times) in work(&stage.bench, &queue).await {
+                    *came.entry(id).or_default() += times;
+                }
+                queue.deep_clean().await.unwrap();
+                assert_sound(&queue).await;
+                for key in ["deferred", "outbox", "outgoing"] {
+                    let key = format!("leaseq:{{{name}}}:{key}");
+                    assert_eq!(stage.raw.exists::<_, bool>(&key), Ok(false), "{key}");
+                }
+            }
+            // Records without ids that have been added again since come back with a clean that is too late.
+            let most = if cleans { 1 } else { 2 };
+            for n in 0..3 {
+                for what in ["own", "sent", "sent-next"] {
+                    let times = came.get(&format!("{n}-{what}")).copied().unwrap_or(0);
+                    assert!((1..=most).contains(&times), "{n}-{what}: {came:?}");
+                }
+            }
+            if !failed {
+                assert!(calls > 1, "{script} makes no call");
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_distributed_to_another_queue() {
+    stops_on_the_way("distribute", false).await;
+}
+
+#[tokio::test]
+async fn what_is_forwarded() {
+    stops_on_the_way("forward", false).await;
+    stops_on_the_way("outbox", false).await;
+}
+
+#[tokio::test]
+async fn what_is_renumbered() {
+    stops_on_the_way("renumber", true).await;
+}

@@ -35,6 +35,8 @@ mod mixed;
 mod names;
 mod operators;
 mod order;
+mod outbox;
+mod outbox_on_redis;
 mod outcome;
 mod outcome_many;
 mod progress;

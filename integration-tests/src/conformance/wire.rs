@@ -67,6 +67,9 @@ pub fn item(fields: &Value) -> Item {
     if let Some(time) = number("expires_in_ms") {
         item = item.expires_in(Duration::from_millis(time));
     }
+    if let Some(queue) = fields["queue"].as_str() {
+        item = item.queue(queue);
+    }
     for fields in list(&fields["follow_ups"]) {
         let on = match fields["on"].as_str() {
             Some("completed") => On::Completed,

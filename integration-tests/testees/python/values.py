@@ -76,6 +76,7 @@ def item(fields: Request) -> leaseq.Item:
             leaseq.FollowUp(one["on"], item(one["item"]), bool(one.get("with_trigger")))
             for one in fields.get("follow_ups", [])
         ],
+        queue=fields.get("queue"),
     )
 
 

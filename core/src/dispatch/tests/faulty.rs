@@ -448,8 +448,8 @@ impl Engine for Faulty {
         self.engine.list(queue, step).await
     }
 
-    async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {
-        self.engine.drop_queue(queue).await
+    async fn drop_queue(&self, queue: &QueueName, force: bool) -> Result<bool> {
+        self.engine.drop_queue(queue, force).await
     }
 
     async fn queues(&self) -> Result<QueueNames> {

@@ -36,7 +36,7 @@ pub(super) async fn add(
     };
     let reply = engine
         .run(queue, script, key_count, request_id, |command| {
-            fill(command, &ids, &first, extended, request_id);
+            fill(command, queue, &ids, &first, extended, request_id);
         })
         .await?;
     let answers = reply::text(reply)?;
@@ -55,6 +55,7 @@ pub(super) async fn add(
 /// Adds the arguments that `scripts/add.lua` reads.
 pub(super) fn fill(
     command: &mut Cmd,
+    queue: &QueueName,
     ids: &[StoredId<'_>],
     items: &[&Item],
     extended: bool,
@@ -67,7 +68,7 @@ pub(super) fn fill(
     let mut record = Vec::new();
     let mut follow_ups = Vec::new();
     for (i, (id, item)) in ids.iter().zip(items).enumerate() {
-        let packed = pack_follow_ups(item);
+        let packed = pack_follow_ups(queue, item);
         let name = packed.as_ref().map(|packed| &packed.name);
         write_record(&mut record, id, item, name, TriggerPlace::None);
         command.arg(&*record);

@@ -11,11 +11,11 @@ use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::stored_id::store_id;
 use super::{acl, follow_ups, names, number, record, reply};
-use crate::Result;
 use crate::clean::LightReport;
 use crate::engine::{Bury, RequestId, Revise, Target};
 use crate::item::State;
 use crate::name::QueueName;
+use crate::{Error, Result};
 
 /// Most items of each kind that one step of a light clean moves.
 const LIGHT_STEP: usize = 500;
@@ -155,25 +155,35 @@ pub(super) async fn light_clean(
 
 /// Deletes the queue. Each step names the incarnation, so it can be repeated, also by a copy that is
 /// late: it never touches a queue that was made since.
-pub(super) async fn drop_queue(engine: &RedisEngine, queue: &QueueName) -> Result<bool> {
-    let dropped = drop_incarnation(engine, queue).await;
+pub(super) async fn drop_queue(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    force: bool,
+) -> Result<bool> {
+    let dropped = drop_incarnation(engine, queue, force).await;
     engine.forget(queue);
     dropped
 }
 
-async fn drop_incarnation(engine: &RedisEngine, queue: &QueueName) -> Result<bool> {
+async fn drop_incarnation(engine: &RedisEngine, queue: &QueueName, force: bool) -> Result<bool> {
     let context = &engine.context;
     for script in [Script::Drop, Script::Register] {
         acl::check(context, queue, script).await?;
+    }
+    if !force && let Err(error) = follow_ups::distribute_all(engine, queue).await {
+        tracing::debug!(%queue, %error, "follow-ups could not be added before the drop");
     }
     let mut command = cmd("HGET");
     command.arg(context.keys(queue).meta()).arg("incarnation");
     let incarnation = reply::bytes(context.command(queue, command).await?)?;
     let reply = engine
         .query(queue, Script::Drop, ALL, |command| {
-            command.arg(&*incarnation);
+            command.arg(&*incarnation).arg(u8::from(force));
         })
         .await?;
+    if reply == Value::Int(-1) {
+        return Err(Error::holds_follow_ups(queue));
+    }
     // The queue is gone even if its name stays: the next client that looks sets the list right.
     if let Err(error) = names::register(context, queue, context.until()).await {
         tracing::warn!(%queue, %error, "dropped; its name is still on the list of queues");

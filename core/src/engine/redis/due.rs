@@ -20,8 +20,10 @@ pub(super) async fn next_due(
             command.arg(rest.as_millis() as u64);
         })
         .await?;
-    let ms: i64 = reply::number(reply)?;
-    Ok(u64::try_from(ms).ok().map(Duration::from_millis))
+    let [ms, is_to_forward] = reply::array(reply)?;
+    let due = u64::try_from(reply::number::<i64>(ms)?).ok().map(Duration::from_millis);
+    let forward = (reply::number::<u8>(is_to_forward)? == 1).then(|| engine.outboxes.next(queue));
+    Ok(due.into_iter().chain(forward).min())
 }
 
 pub(super) async fn deep_turn(

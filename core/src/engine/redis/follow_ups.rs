@@ -1,14 +1,14 @@
-//! How follow-ups are written, as `scripts/parts/unpack.lua` reads them.
+//! How follow-ups are written, as `scripts/parts/unpack_items.lua` reads them, and who adds them.
 
-use redis::Cmd;
+use redis::{Cmd, Value};
 
 use super::keys::ALL;
-use super::number;
+use super::outbox::{self, Patience};
 use super::record::{NAME, TriggerPlace, delay, write_record};
 use super::redis_engine::RedisEngine;
-use super::reply;
 use super::scripts::Script;
 use super::stored_id::store_id;
+use super::{number, reply};
 use crate::Result;
 use crate::item::{FollowUp, Item, On};
 use crate::name::QueueName;
@@ -26,7 +26,7 @@ pub(super) struct Packed {
 }
 
 /// The follow-ups of an item; `None` if it has none.
-pub(super) fn pack_follow_ups(item: &Item) -> Option<Packed> {
+pub(super) fn pack_follow_ups(queue: &QueueName, item: &Item) -> Option<Packed> {
     if item.follow_ups.is_empty() {
         return None;
     }
@@ -34,19 +34,25 @@ pub(super) fn pack_follow_ups(item: &Item) -> Option<Packed> {
         .follow_ups
         .iter()
         .map(|FollowUp { on, item, with_trigger }| (*on, item, *with_trigger));
-    Some(pack(&item.id, all))
+    Some(pack(queue, &item.id, all))
 }
 
 /// What a completion or failure of the item with this id adds; `None` if nothing.
-pub(super) fn pack_added(id: &[u8], items: &[Item]) -> Option<Vec<u8>> {
+pub(super) fn pack_added(queue: &QueueName, id: &[u8], items: &[Item]) -> Option<Vec<u8>> {
     if items.is_empty() {
         return None;
     }
-    let Packed { name, bytes } = pack(id, items.iter().map(|item| (On::Completed, item, false)));
+    let all = items.iter().map(|item| (On::Completed, item, false));
+    let Packed { name, bytes } = pack(queue, id, all);
     Some([&name[..], &bytes].concat())
 }
 
-fn pack<'a>(id: &[u8], items: impl Iterator<Item = (On, &'a Item, bool)>) -> Packed {
+/// `queue`: that of the item with this id.
+fn pack<'a>(
+    queue: &QueueName,
+    id: &[u8],
+    items: impl Iterator<Item = (On, &'a Item, bool)>,
+) -> Packed {
     let (mut bytes, mut flags) = (Vec::new(), 0);
     let id = store_id(id);
     bytes.extend_from_slice(&(id.len() as u16).to_be_bytes());
@@ -55,7 +61,7 @@ fn pack<'a>(id: &[u8], items: impl Iterator<Item = (On, &'a Item, bool)>) -> Pac
         flags |= if with_trigger { WANTS_RESULT } else { 0 };
         let at = bytes.len();
         bytes.extend_from_slice(&[0; 4]);
-        pack_one(&mut bytes, on, item, with_trigger);
+        pack_one(queue, &mut bytes, on, item, with_trigger);
         let length = (bytes.len() - at - 4) as u32;
         bytes[at..at + 4].copy_from_slice(&length.to_be_bytes());
     }
@@ -66,9 +72,11 @@ fn pack<'a>(id: &[u8], items: impl Iterator<Item = (On, &'a Item, bool)>) -> Pac
     Packed { name, bytes }
 }
 
-fn pack_one(bytes: &mut Vec<u8>, on: On, item: &Item, with_trigger: bool) {
+fn pack_one(queue: &QueueName, bytes: &mut Vec<u8>, on: On, item: &Item, with_trigger: bool) {
     let id = store_id(&item.id);
-    let nested = pack_follow_ups(item);
+    let target = item.queue.as_ref().filter(|target| *target != queue);
+    let nested = pack_follow_ups(target.unwrap_or(queue), item);
+    let target = target.map_or("", QueueName::as_str);
     let mut record = Vec::new();
     let place = if with_trigger { TriggerPlace::Wanted } else { TriggerPlace::None };
     let trigger_at = write_record(&mut record, &id, item, nested.as_ref().map(|p| &p.name), place);
@@ -77,6 +85,7 @@ fn pack_one(bytes: &mut Vec<u8>, on: On, item: &Item, with_trigger: bool) {
         item.priority,
         u8::from(item.replace),
         u8::from(item.key.is_some()),
+        target.len() as u8,
     ]);
     let six =
         |bytes: &mut Vec<u8>, number: u64| bytes.extend_from_slice(&number.to_be_bytes()[2..]);
@@ -95,16 +104,37 @@ fn pack_one(bytes: &mut Vec<u8>, on: On, item: &Item, with_trigger: bool) {
         bytes.extend_from_slice(&nested.name);
         bytes.extend_from_slice(&nested.bytes);
     }
+    bytes.extend_from_slice(target.as_bytes());
     bytes.extend_from_slice(&record);
 }
 
-/// Adds follow-ups of items that have ended, in one step. Returns whether some are left.
+/// What is left to do for a queue, as `scripts/parts/what_is_left.lua` says.
+pub(super) struct Left {
+    pub(super) notes: bool,
+    /// The outbox has some.
+    pub(super) entries: bool,
+}
+
+impl Left {
+    pub(super) fn read(reply: Value) -> Result<Left> {
+        let bits = reply::number::<u8>(reply)?;
+        Ok(Left { notes: bits & 1 != 0, entries: bits & 2 != 0 })
+    }
+}
+
+/// Adds follow-ups of items that have ended, in one step, and those for other queues in a few. Returns whether more are to be
+/// added at once.
 pub(super) async fn distribute(engine: &RedisEngine, queue: &QueueName) -> Result<bool> {
+    let left = step(engine, queue).await?;
+    let has_more = left.entries && outbox::forward(engine, queue, Patience::Full).await?;
+    Ok(left.notes || has_more)
+}
+
+async fn step(engine: &RedisEngine, queue: &QueueName) -> Result<Left> {
     let fill = |command: &mut Cmd| {
         command.arg(&number::random_salt()[..]);
     };
-    let reply = engine.query_briefly(queue, Script::Distribute, ALL, fill).await?;
-    Ok(reply::number::<u8>(reply)? == 1)
+    Left::read(engine.query_briefly(queue, Script::Distribute, ALL, fill).await?)
 }
 
 /// How many steps whoever has ended items works off at once.
@@ -128,7 +158,11 @@ pub(super) async fn added(engine: &RedisEngine, queue: &QueueName, mut answers: 
 /// Adds what is to be added, unless it is very much.
 pub(super) async fn distribute_all(engine: &RedisEngine, queue: &QueueName) -> Result<()> {
     for _ in 0..STEPS {
-        if !distribute(engine, queue).await? {
+        let left = step(engine, queue).await?;
+        if !left.notes {
+            if left.entries {
+                outbox::forward(engine, queue, Patience::Brief).await?;
+            }
             break;
         }
     }

@@ -28,7 +28,7 @@ pub(super) async fn lease(
 ) -> Result<Leased> {
     let fill = |command: &mut Cmd| add_wanted(command, wanted, poll_interval);
     let reply = engine.run(queue, Script::Lease, PLAIN, request_id, fill).await?;
-    read(queue, wanted, reply::array(reply)?)
+    read(engine, queue, wanted, reply::array(reply)?)
 }
 
 pub(super) async fn complete_and_lease(
@@ -48,7 +48,7 @@ pub(super) async fn complete_and_lease(
         command.arg(4 + 2 * wanted.len().max(1));
         add_wanted(command, wanted, poll_interval);
         if !leases.is_empty() {
-            add_completes(command, leases);
+            add_completes(command, queue, leases);
         }
     };
     let reply = engine.run(queue, script, key_count, request_id, fill).await?;
@@ -59,7 +59,7 @@ pub(super) async fn complete_and_lease(
         [] => Vec::new(),
         leases => reply::bools(&completed, leases.len())?,
     };
-    let leased = read(queue, wanted, [now, look_in, numbers, records, details]);
+    let leased = read(engine, queue, wanted, [now, look_in, numbers, records, details]);
     Ok(CompleteAndLeaseReply { completed, leased })
 }
 
@@ -74,7 +74,12 @@ fn add_wanted(command: &mut Cmd, wanted: &[LeaseRequest], poll_interval: Duratio
     }
 }
 
-fn read(queue: &QueueName, wanted: &[LeaseRequest], reply: [Value; 5]) -> Result<Leased> {
+fn read(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    wanted: &[LeaseRequest],
+    reply: [Value; 5],
+) -> Result<Leased> {
     let [now, look_in, numbers, records, details] = reply;
     let now: u64 = reply::number(now)?;
     let look_in: i64 = reply::number(look_in)?;
@@ -122,8 +127,12 @@ fn read(queue: &QueueName, wanted: &[LeaseRequest], reply: [Value; 5]) -> Result
             return Err(error);
         }
     }
-    let is_to_tick = look_in < -1;
-    let look_in = if is_to_tick { -2 - look_in } else { look_in };
+    // See `parts/lease.lua`.
+    let (is_to_tick, look_in) = match look_in {
+        -1.. => (false, look_in),
+        both if both % 2 == 0 => (true, (-2 - both) / 2),
+        both => (engine.outboxes.may_forward(queue), (-3 - both) / 2),
+    };
     let look_in = u64::try_from(look_in).ok().map(Duration::from_millis);
     Ok(Leased { items, look_in, is_to_tick })
 }

@@ -37,6 +37,8 @@ mod open_error;
 mod open_queue;
 mod opener;
 mod operations;
+mod outbox;
+mod outboxes;
 mod outcomes;
 mod place;
 mod query;

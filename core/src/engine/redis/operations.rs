@@ -333,8 +333,8 @@ impl Engine for RedisEngine {
         list::list(self, queue, step).await
     }
 
-    async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {
-        admin::drop_queue(self, queue).await
+    async fn drop_queue(&self, queue: &QueueName, force: bool) -> Result<bool> {
+        admin::drop_queue(self, queue, force).await
     }
 
     async fn queues(&self) -> Result<QueueNames> {

@@ -13,6 +13,7 @@ use super::names::QueueList;
 use super::notification::Notification;
 use super::notifier::Notifier;
 use super::opener::Opener;
+use super::outboxes::Outboxes;
 use super::scripts::{Script, Scripts};
 use super::{acl, names};
 use crate::Result;
@@ -26,6 +27,7 @@ pub(crate) struct RedisEngine {
     pub(super) due: Notifier,
     pub(super) ended: Notifier,
     pub(super) queue_list: QueueList,
+    pub(super) outboxes: Outboxes,
 }
 
 impl RedisEngine {
@@ -48,6 +50,7 @@ impl RedisEngine {
             ended: notifier(Notification::Ended),
             context: Context::new(manager, options.namespace.clone(), options.timeout),
             queue_list: QueueList::default(),
+            outboxes: Outboxes::default(),
         };
         Ok((engine, options))
     }
@@ -58,6 +61,7 @@ impl RedisEngine {
         self.ready.forget(queue);
         self.due.forget(queue);
         self.ended.forget(queue);
+        self.outboxes.forget(queue);
     }
 
     /// Runs an operation that changes state: the keys, the request id, then what `fill` adds.

@@ -2,6 +2,7 @@
 
 use redis::{Cmd, Value};
 
+use super::follow_ups::Left;
 use super::keys::ALL;
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
@@ -31,7 +32,8 @@ pub(super) async fn read_schedules(
     let mut next = || values.next().unwrap_or(Value::Nil);
     let now_ms = reply::number(next())?;
     let next_ms = reply::text(next())?.parse().ok();
-    let deferred = reply::number::<u8>(next())? == 1;
+    let left = Left::read(next())?;
+    let deferred = left.notes || left.entries && engine.outboxes.may_forward(queue);
     let mut found = Vec::new();
     while let Some(name) = values.next() {
         let mut next = || values.next().unwrap_or(Value::Nil);
@@ -61,7 +63,7 @@ pub(super) async fn swap_schedule(
         if items.is_empty() {
             command.arg(&number::salt(request_id)[..]).arg(MAX_SCHEDULES);
         } else {
-            add::fill(command, &ids, &items, true, request_id);
+            add::fill(command, queue, &ids, &items, true, request_id);
         }
         command.arg(&*swap.name).arg(&*swap.expected).arg(&*swap.version).arg(&*swap.body);
         match swap.next_ms {

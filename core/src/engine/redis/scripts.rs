@@ -121,7 +121,7 @@ scripts! {
         "expiries" "delete_items" "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" }
         "sweep_if_due" "next_due" "put_back" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "hold_blocked" } "taken"
         { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
-        { "open_raised" in "read_places" "write_places" "raised" } "next_tick" "lease"];
+        { "open_raised" in "read_places" "write_places" "raised" } "what_is_left" "next_tick" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "plain_keys" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "extended" "format_extended" "end_step" "endings" "lane"
@@ -143,7 +143,7 @@ scripts! {
         "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
         "put_back" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "hold_blocked" } "taken"
         { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
-        { "open_raised" in "read_places" "write_places" "raised" } "next_tick" "lease" "complete_leased"
+        { "open_raised" in "read_places" "write_places" "raised" } "what_is_left" "next_tick" "lease" "complete_leased"
         { "completions_fire" in "details" "has_passed" "find_names" "fire" "completions_fire" }
         { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "delete_items"
@@ -198,7 +198,7 @@ scripts! {
         "keys_of_leases" "leaving" "fronts" "ends" "due" "next_due" "large" "fitting" "results" "read_items"
         "entry" "renumber" "sweep_expiries" "sweep" "next_sweep" "raised"];
     NextDue "next_due" drains for [NextDue]
-        parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep" "next_tick"];
+        parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep" "what_is_left" "next_tick"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
     Pause "pause" drains for [SetPaused]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane"
@@ -214,9 +214,10 @@ scripts! {
         parts ["keys" "now" "extended" "settings" "read_places" "limit_of"];
     Settings "settings" reads for [Settings]
         parts ["keys" "now" "pause_end" "settings" "rate" "pack_settings"];
-    Drop "drop" drains for [DropQueue] parts ["keys" "now" "day" "extended" "format_extended" "touch"];
+    Drop "drop" drains for [DropQueue]
+        parts ["keys" "now" "day" "extended" "format_extended" "touch" "what_is_left"];
     ReadSchedules "schedules" reads for [ReadSchedules]
-        parts ["keys" "now" "extended" "large" "schedules"];
+        parts ["keys" "now" "extended" "large" "what_is_left" "schedules"];
     SetSchedule "set_schedule" fills for [SwapSchedule]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane"
         "notify_workers" "notify_cleaner" "schedules" "swap_schedule"];
@@ -231,10 +232,23 @@ scripts! {
     Distribute "distribute" drains for [Distribute Audit]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "read_notes"
-        "distribute_begin" { "find_conflicts" in "unique" "conflicts" }
+        "outbox" "write_entries" "add_arguments" "what_is_left" "distribute_begin" { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "distribute_end" "add_items"];
+    Forward "forward" fills for [Distribute Audit]
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "notify_workers"
+        "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "touch" "unpack_items" "add_arguments"
+        "forward_begin" { "find_conflicts" in "unique" "conflicts" }
+        { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
+        "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "add_extended" "forward_end" "add_items"];
+    Outbox "outbox" drains for [Distribute Audit]
+        parts ["keys" "now" "number" "extended" "touch" "outbox"];
+    Renumber "renumber" drains for [Distribute Audit]
+        parts ["keys" "now" "number" "extended" "touch" "outbox"];
+    ForwardLanes "forward_lanes" reads for [Audit] parts ["keys" "now" "extended"];
+    SweepLane "sweep_lane" drains for [Audit] parts ["keys" "now" "number" "extended"];
     RecordHistory "record_history" drains for [RecordHistory]
         parts ["keys" "now" "day" "extended" "format_extended" "lane"];
     ReadHistory "read_history" reads for [ReadHistory] parts ["keys" "now" "extended"];
@@ -325,6 +339,9 @@ impl Script {
                 | Script::SetSchedule
                 | Script::Tick
                 | Script::RecordHistory
+                | Script::Forward
+                | Script::Outbox
+                | Script::Renumber
                 | Script::Drop
         )
     }

@@ -24,7 +24,7 @@ pub(super) async fn complete(
         true => (Script::CompleteExtended, ALL),
         false => (Script::Complete, UP_TO_DEAD),
     };
-    let fill = |command: &mut Cmd| add_completes(command, leases);
+    let fill = |command: &mut Cmd| add_completes(command, queue, leases);
     let reply = engine.run(queue, script, key_count, request_id, fill).await?;
     let answers = follow_ups::added(engine, queue, reply::text(reply)?).await;
     reply::bools(&answers, leases.len())
@@ -45,7 +45,7 @@ fn indexed(leases: &[Complete]) -> impl Iterator<Item = (usize, &Complete)> {
 }
 
 /// Adds the arguments that `scripts/parts/complete.lua` reads, or `complete_extended.lua`.
-pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
+pub(super) fn add_completes(command: &mut Cmd, queue: &QueueName, leases: &[Complete]) {
     command.arg(leases.len());
     for lease in leases {
         command.arg(lease.token.generation);
@@ -89,7 +89,8 @@ pub(super) fn add_completes(command: &mut Cmd, leases: &[Complete]) {
     add_keys(command, leases, |added_with| added_with.unique.as_ref());
     add_keys(command, leases, |added_with| added_with.key.as_ref());
     add_keys(command, leases, |added_with| added_with.follow_ups.as_ref());
-    let added = indexed(leases).filter_map(|(i, one)| Some((i, pack_added(&one.id, &one.add)?)));
+    let added =
+        indexed(leases).filter_map(|(i, one)| Some((i, pack_added(queue, &one.id, &one.add)?)));
     let added: Vec<_> = added.collect();
     command.arg(added.len());
     for (i, packed) in added {
@@ -181,7 +182,7 @@ pub(super) async fn fail(
             for lease in leases {
                 command.arg(lease.token.generation).arg(lease.token.delivery);
                 let delay = if lease.dead { -1 } else { lease.delay_ms as i64 };
-                match pack_added(&lease.id, &lease.add) {
+                match pack_added(queue, &lease.id, &lease.add) {
                     None => command.arg(delay).arg(&lease.error),
                     Some(added) => command
                         .arg(format!("{delay} {}", lease.error.len()))

@@ -1,4 +1,6 @@
-//! Adding follow-ups of items that have ended.
+//! Adding follow-ups of items that have ended, to their queue or others: source and target are one file, so no outbox is needed.
+
+use std::collections::BTreeSet;
 
 use rusqlite::{OptionalExtension, params};
 
@@ -47,11 +49,14 @@ fn step(db: &Database, queue: i64) -> Result<()> {
             break;
         }
         (left, room) = (left.saturating_sub(follow_ups.len() + 1), room.saturating_sub(size));
-        let items = follow_ups
-            .iter()
-            .map(|follow_up| (&follow_up.item, follow_up.with_trigger.then_some(&note.trigger)));
-        if add_fired(db, queue, items)? > 0 {
-            db.note_added(queue);
+        let fired = |follow_up: &'_ FollowUp| follow_up.with_trigger.then_some(&note.trigger);
+        let targets: BTreeSet<_> = follow_ups.iter().map(|one| one.item.queue.as_ref()).collect();
+        for target in targets {
+            let queue = target.map_or(Ok(queue), |name| queue_or_new(db, name))?;
+            let theirs = follow_ups.iter().filter(|one| one.item.queue.as_ref() == target);
+            if add_fired(db, queue, theirs.map(|one| (&one.item, fired(one))))? > 0 {
+                db.note_added(queue);
+            }
         }
         db.run("DELETE FROM deferred WHERE sequence = ?1", |s| s.execute([note.sequence]))?;
         if note.last {
@@ -101,4 +106,15 @@ fn fired(db: &Database, note: &Note) -> Result<(Vec<FollowUp>, usize)> {
     let result = note.trigger.result.as_ref().map_or(0, bytes::Bytes::len);
     let with_trigger = all.iter().filter(|follow_up| follow_up.with_trigger).count();
     Ok((all, size + result * with_trigger))
+}
+
+/// The number of the queue with this name. `Database::queue_or_new` needs a database that nobody else uses.
+fn queue_or_new(db: &Database, name: &QueueName) -> Result<i64> {
+    const FIND: &str = "SELECT queue FROM queue WHERE name = ?1";
+    let found = db.run(FIND, |s| s.query_row([name.as_str()], |row| row.get(0)).optional())?;
+    if let Some(queue) = found {
+        return Ok(queue);
+    }
+    db.run("INSERT INTO queue (name) VALUES (?1)", |s| s.execute([name.as_str()]))?;
+    db.run(FIND, |s| s.query_row([name.as_str()], |row| row.get(0)))
 }

@@ -16,9 +16,12 @@ use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
 use crate::{Error, ErrorKind, Result};
 
 /// Removes the name of this queue, if it still has it.
-pub(super) fn detach(db: &mut Database, name: &QueueName, queue: i64) -> Result<()> {
+pub(super) fn detach(db: &mut Database, name: &QueueName, queue: i64, force: bool) -> Result<()> {
     if db.queue(name)? != Some(queue) {
         return Ok(());
+    }
+    if !force && follow_ups::any_deferred(db, queue)? {
+        return Err(Error::holds_follow_ups(name));
     }
     db.run("UPDATE queue SET name = NULL WHERE queue = ?1", |s| s.execute([queue]))?;
     db.forget_queues()

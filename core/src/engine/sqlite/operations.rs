@@ -409,14 +409,16 @@ impl Engine for SqliteEngine {
         self.read(move |db| list::list(db, &name, &step)).await
     }
 
-    async fn drop_queue(&self, queue: &QueueName) -> Result<bool> {
+    async fn drop_queue(&self, queue: &QueueName, force: bool) -> Result<bool> {
         let executor = self.executor()?;
         let name = queue.clone();
         // The queue that exists now, and not one that gets its name meanwhile.
         let found = self.read(move |db| db.queue(&name)).await?;
         let Some(number) = found else { return Ok(false) };
+        while !force && self.distribute(queue).await? {}
         let name = queue.clone();
-        executor.run(true, self.until(), move |db| dropped::detach(db, &name, number)).await?;
+        let detach = move |db: &mut Database| dropped::detach(db, &name, number, force);
+        executor.run(true, self.until(), detach).await?;
         self.forget(queue);
         loop {
             match self.sweeper.step(&executor, self.until()).await {

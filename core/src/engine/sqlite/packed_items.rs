@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use bytes::{Buf, BufMut, Bytes};
 
 use crate::item::{FollowUp, Item, On};
+use crate::name::QueueName;
 use crate::options::ms;
 
 /// Stands for the length of bytes that there are not, and for a time that there is not.
@@ -37,9 +38,11 @@ fn put_item(packed: &mut Vec<u8>, item: &Item) {
     ] {
         packed.put_u64(time.map_or(NO_TIME, ms));
     }
-    for bytes in [Some(&item.id), Some(&item.data), item.unique.as_ref(), item.key.as_ref()] {
+    let queue = item.queue.as_ref().map(|queue| queue.as_str().as_bytes());
+    let (unique, key) = (item.unique.as_deref(), item.key.as_deref());
+    for bytes in [Some(&*item.id), Some(&*item.data), unique, key, queue] {
         packed.put_u32(bytes.map_or(NO_BYTES, |bytes| bytes.len() as u32));
-        packed.put_slice(bytes.map_or(&[][..], |bytes| bytes));
+        packed.put_slice(bytes.unwrap_or_default());
     }
     packed.put_slice(&pack(&item.follow_ups));
 }
@@ -95,6 +98,10 @@ fn take_item(rest: &mut &[u8], depth: usize) -> Option<Item> {
     item.data = bytes()??;
     item.unique = bytes()?;
     item.key = bytes()?;
+    item.queue = match bytes()? {
+        Some(name) => Some(QueueName::new(std::str::from_utf8(&name).ok()?).ok()?),
+        None => None,
+    };
     item.follow_ups = take_follow_ups(rest, depth + 1)?;
     Some(item)
 }
@@ -108,7 +115,8 @@ mod tests {
         let time = Duration::from_millis;
         let last = Item::new("last").due_at(SystemTime::UNIX_EPOCH + time(1_800_000_000_000));
         let item = Item::new("data\0").with_id("id").priority(3).max_attempts(7).retain(time(9));
-        let item = item.unique("u").unique_for(time(5)).replace().key("k").expires_in(time(70));
+        let item =
+            item.unique("u").unique_for(time(5)).replace().key("k").queue("q").expires_in(time(70));
         let item = item.delay(time(60)).follow_up(FollowUp::new(On::Dead, last).with_trigger());
         let all = [
             FollowUp::new(On::Completed, item),

@@ -239,7 +239,7 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
         maintenance::deep_turn(db, &name, turn).unwrap();
     }
     let queue = db.queue(&name).unwrap().unwrap();
-    dropped::detach(db, &name, queue).unwrap();
+    dropped::detach(db, &name, queue, false).unwrap();
     while let Some(queue) = dropped::next(db, &BTreeSet::new()).unwrap() {
         dropped::sweep(db, queue).unwrap();
     }

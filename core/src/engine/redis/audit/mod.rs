@@ -8,6 +8,7 @@
 //! was seen twice, the audit looks for it once more.
 
 mod candidates;
+mod forward_lanes;
 mod items;
 mod ready;
 mod state;
@@ -71,6 +72,8 @@ pub(super) async fn audit(
         ("marks", Some(Damage::DanglingDetails)),
         ("awaited", Some(Damage::BadTime)),
         ("follow_ups", Some(Damage::DanglingDetails)),
+        ("outbox", Some(Damage::DanglingDetails)),
+        ("outgoing", Some(Damage::DanglingDetails)),
         ("ids", Some(Damage::DanglingId)),
         ("lines", None),
         ("places", Some(Damage::BadKey)),
@@ -85,6 +88,7 @@ pub(super) async fn audit(
     }
     audit.check_settings().await?;
     if mend {
+        audit.sweep_lanes().await?;
         engine.announce(queue).await;
     }
     Ok(audit.report)
@@ -95,8 +99,8 @@ impl Audit<'_> {
         let types = reply::list(self.step(Script::AuditTypes, ALL, |_| ()).await?)?;
         for (i, found) in types.into_iter().enumerate() {
             let expected = match i {
-                0..=3 | 5 | 22..=24 | 27 | 31 | 34 | 35 | 37 | 39 => "hash",
-                4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 | 30 | 32 | 33 | 36 => "zset",
+                0..=3 | 5 | 22..=24 | 27 | 31 | 34 | 35 | 37 | 39 | 41 | 42 => "hash",
+                4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 | 30 | 32 | 33 | 36 | 40 => "zset",
                 29 => "stream",
                 _ => "list",
             };

@@ -5,15 +5,20 @@
 -- Reply [1] next cursor and [2] how many entries to skip there, [3] the entries without an item (for lanes:
 --       those that are idle), for details [4] the sum of the sizes of large records and [5] the largest
 local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED,
-  held = HELD, timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED }
+  held = HELD, timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED, outbox = OUTBOX }
 local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, uniques = UNIQUES, marks = MARKS,
-  follow_ups = FOLLOW_UPS }
+  follow_ups = FOLLOW_UPS, outgoing = OUTGOING }
 local name, mend = ARGV[1], ARGV[5] == '1'
 local hash, key = hashes[name] ~= nil, hashes[name] or sets[name]
 local refused = mend and refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
 local LONGEST_RESERVATION, LONGEST_WAIT = 31622400000, 120000
 local most = name == 'follow_ups' and math.min(50, ARGV[4]) or ARGV[4] -- they are large
+if name == 'outgoing' then
+  -- They may be so large that they are only scanned if there are too many.
+  if redis.call('HLEN', OUTGOING) == redis.call('ZCARD', OUTBOX) then return { '0', 0, {}, 0, 0 } end
+  most = 1
+end
 local page = redis.call(hash and 'HSCAN' or 'ZSCAN', key, ARGV[2], 'COUNT', most)
 local from, to, cursor, skip = part_of(page, ARGV[3], most, ARGV[2])
 
@@ -44,6 +49,10 @@ for i = from, to, 2 do
     fine = id_matches(entry, value, LARGE_RECORD)
   elseif name == 'follow_ups' then
     fine = followed[entry]
+  elseif name == 'outbox' then
+    fine = redis.call('HEXISTS', OUTGOING, entry) == 1
+  elseif name == 'outgoing' then
+    fine = redis.call('ZSCORE', OUTBOX, (string.gsub(entry, '^>', '')))
   elseif name == 'lanes' then
     fine = not is_idle(entry, value, mend)
   elseif name == 'ended' then

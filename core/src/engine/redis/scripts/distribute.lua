@@ -1,7 +1,7 @@
--- Adds the follow-ups of the first notes of DEFERRED, in one bounded step.
+-- Adds the follow-ups of the first notes of DEFERRED, and puts those for other queues into the outbox, in one bounded step.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] salt
--- Reply 1 if notes are left, else 0
+-- Reply see parts/what_is_left.lua
 if note_count > 0 then drop_notes() end
 forget()
-return redis.call('EXISTS', DEFERRED)
+return what_is_left()

@@ -1,8 +1,8 @@
 -- Deletes the queue, unless it has another incarnation by now. The server frees the memory in the
 -- background.
 -- KEYS  see parts/keys.lua, all
--- ARGV  [1] the incarnation; '' for the remains of a queue without one
--- Reply 1 if there was such a queue, else 0
+-- ARGV  [1] the incarnation; '' for the remains of a queue without one, [2] 1 to drop follow-ups for other queues with it
+-- Reply 1 if there was such a queue, else 0; -1 if it is not dropped, because of such follow-ups
 local LONGEST_WAIT = 120000 -- longer than any registration lasts
 local meta = redis.call('HMGET', META, 'format', 'incarnation', 'waiting', 'watched')
 local refused = refusal(meta[1])
@@ -11,11 +11,17 @@ if (meta[2] or '') ~= ARGV[1] then
   touch()
   return 0
 end
+if ARGV[2] ~= '1' and what_is_left() > 0 then
+  touch()
+  return -1
+end
 local existed = ARGV[1] ~= '' or redis.call('EXISTS', ITEMS) == 1
 
 redis.call('UNLINK', META, ITEMS, IDS, DETAILS, ENDED, RESULTS, UNIQUES, TIMERS, EXPIRIES, MARKS, PLACES, LINES, OPEN,
-  KEY_LIMITS, SCHEDULES, TICKS, FOLLOW_UPS, DEFERRED, HISTORY, unpack(SETS))
+  KEY_LIMITS, SCHEDULES, TICKS, FOLLOW_UPS, DEFERRED, HISTORY, OUTBOX, OUTGOING, unpack(SETS))
 redis.call('UNLINK', unpack(KEYS, READY, READY + 9))
+-- What other queues have sent must not be added again when they repeat it.
+redis.call('PEXPIRE', FORWARD_LANES, 30 * DAY)
 -- Retries of earlier operations still get their answers. Waiting clients go on waiting, and are notified when
 -- the queue is made again.
 redis.call('PEXPIRE', LANES, DAY)

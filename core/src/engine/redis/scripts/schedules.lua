@@ -1,9 +1,9 @@
 -- Reads schedules.
 -- KEYS  see parts/keys.lua, all
 -- ARGV  [1] `named`, `due` or `after`, [2] a name
--- Reply server time, when the first schedule is due that is not due yet ('' if none will be), 1 if there are follow-ups to
---       add, else 0; then for each schedule: name, version ('' if its entry cannot be read), stored id of its last item
---       ('': none), when it is due ('': never), body. Those that fit into a reply, at least one, and at most 100
+-- Reply server time, when the first schedule is due that is not due yet ('' if none will be), what is left of follow-ups (see
+--       parts/what_is_left.lua); then for each schedule: name, version ('' if its entry cannot be read), stored id of its
+--       last item ('': none), when it is due ('': never), body. Those that fit into a reply, at least one, and at most 100
 local MOST = 100
 local names
 if ARGV[1] == 'named' then
@@ -18,7 +18,7 @@ else
   table.sort(names)
 end
 local next_tick = redis.call('ZRANGE', TICKS, '(' .. text(now), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-local reply, room = { now, next_tick or '', redis.call('EXISTS', DEFERRED) }, MAX_REPLY
+local reply, room = { now, next_tick or '', what_is_left() }, MAX_REPLY
 for i = 1, math.min(#names, MOST) do
   local name = names[i]
   room = room - redis.call('HSTRLEN', SCHEDULES, name)

@@ -36,18 +36,28 @@ if conflict then
   end)
 end
 
+-- Writes the follow-ups of the new items. `number_of`: index of an item that is added to its number.
+local function write_follow_ups(number_of)
+  local names = {}
+  for i in pairs(next(followed) and number_of or {}) do
+    if followed[i] then
+      names[#names + 1] = ARGV[followed[i]]
+      names[#names + 1] = ARGV[followed[i] + 1]
+    end
+  end
+  if #names > 0 then redis.call('HSET', FOLLOW_UPS, unpack(names)) end
+  followed = {}
+end
+
 -- Writes what extended queues keep for the new items, and deletes those that make room for them. Then their ids
--- are written. `number_of`: index of an item that is added to its number.
+-- are written.
 local before_ids = (old or extended) and function(number_of)
   make_extended(meta[4])
   if keyed then redis.call('HSET', META, 'keyed', 1) end
-  local owners, timers, expiries, owning, follow_ups = {}, {}, {}, 0, {}
+  write_follow_ups(number_of)
+  local owners, timers, expiries, owning = {}, {}, {}, 0
   for i, number in pairs(number_of) do
-    local key, options_at, follow_ups_at = keys[i], differing[i] or usual, followed[i]
-    if follow_ups_at then
-      follow_ups[#follow_ups + 1] = ARGV[follow_ups_at]
-      follow_ups[#follow_ups + 1] = ARGV[follow_ups_at + 1]
-    end
+    local key, options_at = keys[i], differing[i] or usual
     local expires_in = extended and ARGV[options_at + 2] or '0'
     if expires_in ~= '0' then
       expiries[#expiries + 1] = text(now + expires_in)
@@ -65,7 +75,6 @@ local before_ids = (old or extended) and function(number_of)
       end
     end
   end
-  if #follow_ups > 0 then redis.call('HSET', FOLLOW_UPS, unpack(follow_ups)) end
   if #expiries > 0 then redis.call('ZADD', EXPIRIES, unpack(expiries)) end
   if expired then make_room(old, expired, number_of) end
   if owning > 0 then redis.call('HSET', UNIQUES, unpack(owners)) end

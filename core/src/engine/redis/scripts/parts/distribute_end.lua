@@ -1,6 +1,8 @@
--- The notes go right behind the records: before anybody can lease what they have added, and when a deep clean would add it.
+-- The notes go behind the records and their follow-ups: before anybody can lease what they have added, and when a deep clean
+-- would add it.
 local write_more = before_ids
 before_ids = function(number_of)
+  write_follow_ups(number_of)
   drop_notes()
   if write_more then write_more(number_of) end
 end

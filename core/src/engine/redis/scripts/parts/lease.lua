@@ -1,7 +1,7 @@
 -- Moves due and expired items, then takes items for the calls that wait. The items are in the lists of
 -- parts/take.lua. Returns ms until the next item is due or expires, a pause ends, or the caller is to look whether the
--- rate allows a lease, or a schedule is due (-1: nothing is; 0: ask again now; -2 - ms: a schedule is due, which the caller
--- processes), or an error for a queue that this script cannot change.
+-- rate allows a lease, or a schedule is due (-1: nothing is; 0: ask again now; -2 - 2 ms: a schedule is due, which the caller
+-- processes; -3 - 2 ms: it is to forward what the outbox has), or an error for a queue that this script cannot change.
 -- ARGV[at]  poll interval: how long (ms) the caller waits before it asks again if there are too few items,
 --           0 if it does not wait; then to ARGV[to] groups of: how many items, duration in ms
 -- touched   how many items the script has handled before; half of the rest of 1,000 is for moving
@@ -20,10 +20,11 @@ local function lease(at, to, touched)
   end
   if sweep_if_due then sweep_if_due(meta[6]) end
   if paused and paused < (due or math.huge) then due = paused end
-  local tick = next_tick and next_tick()
+  local tick, is_to_forward
+  if next_tick then tick, is_to_forward = next_tick() end
   local is_to_tick = tick and tick <= now
   -- If the caller cannot process it, another one does in a second.
-  if is_to_tick then tick = now + 1000 end
+  if is_to_tick or is_to_forward then tick = is_to_tick and now + 1000 or math.min(tick or math.huge, now + 1000) end
   if tick and tick < (due or math.huge) then due = tick end
 
   -- Held items whose keys have got more places.
@@ -66,7 +67,8 @@ local function lease(at, to, touched)
       redis.call('PEXPIRE', LANES, DAY)
     end
   end
-  return is_to_tick and -2 - look or look
+  if is_to_tick or is_to_forward then return -2 - 2 * look - (is_to_tick and 0 or 1) end
+  return look
 end
 
 -- Takes the items that an earlier execution of the operation has leased, if they are still leased by it.

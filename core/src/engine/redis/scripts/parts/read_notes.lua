@@ -1,12 +1,17 @@
 -- Reads the first notes of DEFERRED, and what they add: at most MOST items and MAX_REPLY bytes, but at least one note.
--- Items of one step do not depend on each other. See parts/fire.lua.
+-- Items of one step do not depend on each other. See parts/fire.lua. In front of the notes a mark may stand, see
+-- parts/write_entries.lua.
 local MOST, MOST_NOTES = 1000, 500
 local DEATH, ADDED = 100, 97 -- the letters `d` and `a`
 
--- Returns the notes: for each kinds, the letter as a byte, name, number, and whether a follow-up wants the result.
+-- Returns the notes: for each kinds, the letter as a byte, name, number, and whether a follow-up wants the result. And what the
+-- mark says: the number of the first entry that these notes write.
 local function read_notes()
-  local notes, room = {}, MAX_REPLY
-  for n, note in ipairs(redis.call('LRANGE', DEFERRED, 0, MOST_NOTES - 1)) do
+  local notes, room, found = {}, MAX_REPLY, redis.call('LRANGE', DEFERRED, 0, MOST_NOTES)
+  local count, first = string.match(found[1] or '', '^#(%d+) ([^ ]+)$')
+  if count then table.remove(found, 1) end
+  for n = 1, math.min(#found, count and tonumber(count) or MOST_NOTES) do
+    local note = found[n]
     local kinds, letter = string.byte(note, 1, 2)
     local name, number = string.sub(note, 3, 2 + NAME), string.sub(note, 3 + NAME)
     kinds = (kinds or 48) - 48
@@ -16,7 +21,7 @@ local function read_notes()
     if room < 0 and n > 1 then break end
     notes[n] = { kinds = kinds, letter = letter, name = name, number = number, wants_result = wants_result }
   end
-  return notes
+  return notes, first
 end
 
 -- Adds to the notes what they name, `packed`, and the result.
@@ -61,10 +66,13 @@ local function find_untrue(notes)
   end
 end
 
--- Returns the items of the first notes, how many notes these are, and the fields of FOLLOW_UPS that go with them; and whether
--- two items have the same unique key.
+-- What the first notes add: `items`; `entries` for other queues, each with `queue` and `packed`, and the number of the `first`
+-- one, if it has one already; how many elements of DEFERRED that are (`count`); the fields of FOLLOW_UPS that go with them
+-- (`done`); whether two items have the same unique key (`twice`).
 local function collect()
-  local notes, items, done, ids, uniques, twice = read_notes(), {}, {}, {}, {}, false
+  local notes, first = read_notes()
+  local found = { items = {}, entries = {}, done = {}, twice = false, first = first, count = first and 1 or 0 }
+  local ids, uniques, items, entries, done = {}, {}, found.items, found.entries, found.done
   read_packed(notes)
   find_untrue(notes)
   for n, note in ipairs(notes) do
@@ -73,20 +81,25 @@ local function collect()
       fine, theirs = pcall(unpack_items, note.packed, note.first, note.kinds, note.owner, note.result)
     end
     if not fine then theirs = {} end
-    local depends = #items + #theirs > MOST
+    local depends = #items + #entries + #theirs > MOST
     for _, item in ipairs(theirs) do
-      depends = depends or ids[item.id] or item.unique and item.replaces and uniques[item.unique]
+      depends = depends or item.id and ids[item.id] or item.unique and item.replaces and uniques[item.unique]
     end
-    if depends and n > 1 then return items, n - 1, done, twice end
+    if depends and n > 1 then break end
     for _, item in ipairs(theirs) do
-      items[#items + 1], ids[item.id] = item, true
-      if item.unique then twice, uniques[item.unique] = twice or uniques[item.unique], true end
+      if item.queue then
+        entries[#entries + 1] = item
+      else
+        items[#items + 1], ids[item.id] = item, true
+      end
+      if item.unique then found.twice, uniques[item.unique] = found.twice or uniques[item.unique], true end
     end
+    found.count = found.count + 1
     if note.name and note.letter ~= DEATH and not note.untrue then
       done[#done + 1] = note.name
       if note.wants_result then done[#done + 1] = note.name .. 'r' end
     end
     if note.requeued then done[#done + 1] = note.name .. 'q' end
   end
-  return items, #notes, done, twice
+  return found
 end
