@@ -47,6 +47,7 @@ mod dispatch;
 mod doctor;
 mod engine;
 mod error;
+mod event;
 pub mod fork;
 mod histogram;
 mod history;
@@ -86,6 +87,7 @@ pub use client::{Client, url_from_env};
 pub use clock::Clock;
 pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
+pub use event::{Event, EventCursor, EventKind, EventsOptions, EventsPage};
 pub use histogram::Histogram;
 pub use history::{HistoryKind, HistoryRow, Measured};
 pub use item::{

@@ -94,7 +94,7 @@ operations! {
     MissingRights "missing_rights" Repeatable roles [] calls [] rust [missing_rights];
     SetPaused "set_paused" Step roles [Operator] calls ["pause", "resume"];
     Configure "configure" Step roles [Operator] calls ["configure"];
-    Settings "settings" Repeatable roles [Monitor, Operator] calls ["settings"];
+    Settings "settings" Repeatable roles [Cleaner, Monitor, Operator] calls ["settings"];
     SetKeyLimits "set_key_limits" Batch roles [Operator] calls ["set_key_limits"];
     GetKeys "get_keys" Repeatable roles [Monitor, Operator] calls ["get_keys"];
     ReadSchedules "read_schedules" Repeatable roles [Producer, Worker, Cleaner, Monitor, Operator]
@@ -103,6 +103,7 @@ operations! {
         calls ["put_schedule", "sync_schedules", "remove_schedule", "pause_schedule", "resume_schedule", "run_now"];
     RecordHistory "record_history" Step roles [Worker, Cleaner] calls ["record_history"];
     ReadHistory "read_history" Repeatable roles [Monitor, Operator] calls ["history"];
+    ReadEvents "read_events" Repeatable roles [Cleaner, Monitor, Operator] calls [] rust [events];
     Beat "beat" Repeatable roles [Worker] calls [];
     ReadWorkers "read_workers" Repeatable roles [Monitor, Operator] calls [];
     CommandWorker "command_worker" Repeatable roles [Operator] calls [];

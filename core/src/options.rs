@@ -105,6 +105,12 @@ pub const MAX_BEAT_ENTRIES: usize = 1_000;
 pub const MAX_BEAT: usize = 256 << 10;
 /// The most workers that one call looks at.
 pub const MAX_WORKERS_PAGE: usize = 200;
+/// The most events that a queue keeps.
+pub const MAX_EVENTS: u64 = 1_000_000;
+/// The most events that one call returns.
+pub const MAX_EVENTS_PAGE: usize = 1_000;
+/// How many events one call returns unless it says so.
+pub const DEFAULT_EVENTS_PAGE: usize = 100;
 /// The most replicas that [`ConnectOptions::replicas`] and [`Fsync::Replicas`] may name.
 pub const MAX_REPLICAS: u32 = 10;
 /// Limit of the data in one request, in bytes: 16 MiB, or a single larger item.

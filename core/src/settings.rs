@@ -3,16 +3,16 @@
 use std::time::{Duration, SystemTime};
 
 use crate::options::{
-    DEFAULT_KEY_LIMIT, MAX_ATTEMPTS, MAX_KEPT, MAX_KEY_LIMIT, MAX_RATE, MAX_RATE_PERIOD,
-    MAX_RETAIN, MIN_KEPT_AGE, check_duration, check_kept, check_key_limit, check_pause,
-    check_retain,
+    DEFAULT_KEY_LIMIT, MAX_ATTEMPTS, MAX_EVENTS, MAX_KEPT, MAX_KEY_LIMIT, MAX_RATE,
+    MAX_RATE_PERIOD, MAX_RETAIN, MIN_KEPT_AGE, check_duration, check_kept, check_key_limit,
+    check_pause, check_retain,
 };
 use crate::rate::{Rate, StoredRate};
 use crate::unix_time::from_ms;
 use crate::{Error, Result};
 
 /// How many numbers are stored.
-const COUNT: usize = 10;
+const COUNT: usize = 11;
 
 /// One of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,7 @@ pub(crate) enum Setting {
     MaxDeadAge,
     MaxRetainedAge,
     KeyLimit,
+    Events,
     /// The three numbers of a rate are set together.
     Rate,
     RatePeriod,
@@ -39,6 +40,7 @@ impl Setting {
         Setting::MaxDeadAge,
         Setting::MaxRetainedAge,
         Setting::KeyLimit,
+        Setting::Events,
         Setting::Rate,
         Setting::RatePeriod,
         Setting::RateBurst,
@@ -54,6 +56,7 @@ impl Setting {
             Setting::MaxDeadAge => "max_dead_age",
             Setting::MaxRetainedAge => "max_retained_age",
             Setting::KeyLimit => "key_limit",
+            Setting::Events => "events",
             Setting::Rate => "rate",
             Setting::RatePeriod => "rate_period",
             Setting::RateBurst => "rate_burst",
@@ -69,6 +72,7 @@ impl Setting {
                 MAX_RETAIN.as_millis() as u64
             }
             Setting::KeyLimit => MAX_KEY_LIMIT.into(),
+            Setting::Events => MAX_EVENTS,
             Setting::Rate | Setting::RateBurst => MAX_RATE,
             Setting::RatePeriod => MAX_RATE_PERIOD.as_millis() as u64,
         }
@@ -163,6 +167,8 @@ pub struct Settings {
     pub max_retained_age: Option<Duration>,
     /// How many items of a [key](crate::Item::key) are leased at the same time, unless it has a limit of its own.
     pub key_limit: u32,
+    /// How many of its last changes the queue keeps as [events](crate::WorkQueue::events). `None`: none.
+    pub events: Option<u64>,
     /// How many leases the queue gives in a time. `None`: there is no limit.
     pub rate: Option<Rate>,
     /// Goes up with each change. 0: the queue was never configured.
@@ -221,6 +227,7 @@ impl Settings {
             max_dead_age: time(Setting::MaxDeadAge),
             max_retained_age: time(Setting::MaxRetainedAge),
             key_limit: stored.key_limit(),
+            events: some(Setting::Events),
             rate: stored.rate().map(|rate| {
                 let period = Duration::from_millis(rate.period);
                 Rate::new(rate.count as u32, period).burst(rate.burst as u32)
@@ -247,6 +254,7 @@ pub struct SettingsChange {
     max_dead_age: Option<Option<Duration>>,
     max_retained_age: Option<Option<Duration>>,
     key_limit: Option<Option<u32>>,
+    events: Option<Option<u64>>,
     rate: Option<Option<Rate>>,
     revision: Option<u64>,
 }
@@ -305,6 +313,13 @@ impl SettingsChange {
         self
     }
 
+    /// How many of its last changes the queue keeps as [events](crate::WorkQueue::events), 1 to 1,000,000. `None`: none, and
+    /// what it has kept is deleted.
+    pub fn events(mut self, most: impl Into<Option<u64>>) -> Self {
+        self.events = Some(most.into());
+        self
+    }
+
     /// How many leases the queue gives in a time, to all clients together, by the server's clock. When they are used up,
     /// items stay ready, and calls that wait get theirs when the next lease is allowed. It holds at once. What was used
     /// up of an earlier rate stays used up, as far as the new burst reaches.
@@ -348,6 +363,9 @@ impl SettingsChange {
         if let Some(limit) = self.key_limit {
             change(Setting::KeyLimit, limit.map(|limit| check_key_limit(limit).map(u64::from)))?;
         }
+        if let Some(most) = self.events {
+            change(Setting::Events, most.map(check_events))?;
+        }
         if let Some(rate) = self.rate {
             let stored = rate.map(Rate::validate).transpose()?;
             let StoredRate { count, period, burst } =
@@ -367,6 +385,13 @@ fn check_attempts(most: u32) -> Result<u32> {
         return Ok(most);
     }
     Err(Error::invalid(format_args!("max_attempts {most} is not between 1 and {MAX_ATTEMPTS}")))
+}
+
+fn check_events(most: u64) -> Result<u64> {
+    if (1..=MAX_EVENTS).contains(&most) {
+        return Ok(most);
+    }
+    Err(Error::invalid(format_args!("events of {most} is not between 1 and {MAX_EVENTS}")))
 }
 
 /// How [`WorkQueue::pause_with`](crate::WorkQueue::pause_with) pauses.

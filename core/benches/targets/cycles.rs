@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use leaseq::{CompleteOptions, FollowUp, Item, Lease, On, WorkQueue};
+use leaseq::{CompleteOptions, FollowUp, Item, Lease, On, SettingsChange, WorkQueue};
 
 use crate::server_time::{Side, Step};
 use crate::setup::{DATA, at_once};
@@ -22,11 +22,13 @@ pub(crate) enum Kind {
     Keyed,
     /// Each adds one follow-up when it is completed, which stays.
     Followed,
+    /// Their queue keeps its changes.
+    Noted,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 5] =
-        [Kind::Plain, Kind::Retained, Kind::Unique, Kind::Keyed, Kind::Followed];
+    pub(crate) const ALL: [Kind; 6] =
+        [Kind::Plain, Kind::Retained, Kind::Unique, Kind::Keyed, Kind::Followed, Kind::Noted];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -35,13 +37,14 @@ impl Kind {
             Kind::Unique => "with a unique key",
             Kind::Keyed => "with a key",
             Kind::Followed => "with a follow-up",
+            Kind::Noted => "whose changes are kept",
         }
     }
 
     fn item(self) -> Item {
         let item = Item::new([b'x'; DATA]);
         match self {
-            Kind::Plain => item,
+            Kind::Plain | Kind::Noted => item,
             Kind::Retained => item.retain(HOUR),
             Kind::Unique => item.unique(uuid::Uuid::new_v4().to_string()),
             Kind::Keyed => item.key(uuid::Uuid::new_v4().to_string()),
@@ -63,6 +66,14 @@ impl Cycles {
     pub(crate) fn new(queue: WorkQueue, kind: Kind, size: usize, batches: usize) -> Self {
         let batch = |_| (0..size).map(|_| kind.item()).collect();
         Cycles { queue, kind, size, items: (0..batches).map(batch).collect(), leased: Vec::new() }
+    }
+
+    /// Sets what the queue needs for them.
+    pub(crate) async fn prepare(&self) {
+        if self.kind == Kind::Noted {
+            let kept = SettingsChange::new().events(100_000);
+            self.queue.configure(kept).await.unwrap();
+        }
     }
 }
 

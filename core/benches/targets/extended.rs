@@ -12,7 +12,9 @@ use crate::setup::{BATCH, DATA, Setup, at_once, fill, median};
 
 pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     report.scene(Scene::redis(format!("batches of {BATCH}")));
-    for (kind, limit) in [(Kind::Retained, 2.0), (Kind::Unique, 1.5), (Kind::Keyed, 3.0)] {
+    let kinds =
+        [(Kind::Retained, 2.0), (Kind::Unique, 1.5), (Kind::Keyed, 3.0), (Kind::Noted, 1.0)];
+    for (kind, limit) in kinds {
         let (mut added, mut steps, mut plains) = (vec![], [vec![], vec![], vec![]], vec![]);
         for _ in 0..scale.rounds {
             // A server of its own for each round: what is retained stays.
@@ -42,6 +44,9 @@ pub(crate) async fn measure(scale: Scale, report: &mut Report) {
 async fn in_turns(setup: &Setup, kind: Kind, scale: Scale) -> ([[f64; 3]; 2], f64) {
     let new = |kind: Kind, name| Cycles::new(setup.queue(name), kind, BATCH, scale.batches);
     let mut sides = [new(Kind::Plain, "plain"), new(kind, "extended")];
+    for side in &sides {
+        side.prepare().await;
+    }
     let mut usec = [[0.0; 3]; 2];
     for (i, step) in STEPS.into_iter().enumerate() {
         for first in (0..scale.batches).step_by(TURN) {

@@ -31,6 +31,7 @@ pub(crate) async fn measure() {
             let client = Client::connect(&server.url()).await.unwrap();
             let mut cycles =
                 Cycles::new(client.queue("cycles").unwrap(), kind, size, first + batches);
+            cycles.prepare().await;
             let mut counted = [0.0; 3];
             for (step, counted) in STEPS.into_iter().zip(&mut counted) {
                 cycles.run(step, 0..first).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use super::events::WhichEvents;
 use super::schedules::{Schedules, Swap, Swapped, WhichSchedules};
 use super::values::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Extend,
@@ -19,6 +20,7 @@ use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
+use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -282,6 +284,9 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// The rows of the last day or month, the oldest first. They do not come from one moment.
     async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>>;
+
+    /// Events behind a place, as many as fit into a reply; at least one if there is one.
+    async fn read_events(&self, queue: &QueueName, which: &WhichEvents) -> Result<EventsPage>;
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts>;
 

@@ -1,6 +1,7 @@
 //! Engines store the queues. Nothing above this module knows which engine it runs on.
 
 mod connect;
+mod events;
 pub(crate) mod generation;
 mod history;
 mod interface;
@@ -14,6 +15,7 @@ mod values;
 mod workers;
 
 pub(crate) use self::connect::connect;
+pub(crate) use self::events::{EventEntry, FoundEvents, StoredEvent, WhichEvents};
 pub(crate) use self::generation::Generation;
 pub(crate) use self::history::{read_row, write_numbers};
 pub(crate) use self::interface::Engine;

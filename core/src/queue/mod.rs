@@ -5,6 +5,7 @@ mod admin;
 mod cancel;
 mod change;
 mod clean;
+mod events;
 mod history;
 mod keys;
 mod lease;

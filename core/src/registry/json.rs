@@ -261,7 +261,7 @@ fn timestamp(time: SystemTime) -> Timestamp {
 }
 
 /// As text, or in hex if it is none.
-fn id_fields(id: &Bytes) -> (Option<String>, Option<String>) {
+pub(crate) fn id_fields(id: &Bytes) -> (Option<String>, Option<String>) {
     match std::str::from_utf8(id) {
         Ok(text) => (Some(text.to_owned()), None),
         Err(_) => (None, Some(id.iter().map(|byte| format!("{byte:02x}")).collect())),

@@ -8,6 +8,7 @@ mod types;
 
 use bytes::Bytes;
 
+pub(crate) use self::json::id_fields;
 pub use self::types::{
     Beat, BeatReply, RunningItem, WorkerAction, WorkerCommand, WorkerId, WorkerInfo,
     WorkersOptions, WorkersPage,

@@ -222,6 +222,7 @@ async fn keyed(stage: &mut Stage) {
     for _ in 0..2 {
         assert!(queue.record_history(&measured).await.unwrap());
     }
+    queue.events(leaseq::EventsOptions::new()).await.unwrap();
     assert_eq!(queue.history(leaseq::HistoryKind::Minutes).await.unwrap().len(), 1);
 }
 

@@ -111,6 +111,7 @@ async fn the_rights_of_a_role_are_sufficient() {
     assert!(cleans.record_history(&leaseq::Measured::default()).await.unwrap());
     for sees in [&looks, &operates] {
         assert_eq!(sees.history(leaseq::HistoryKind::Hours).await.unwrap().len(), 1);
+        assert!(sees.events(leaseq::EventsOptions::new()).await.unwrap().events.is_empty());
     }
     let id = leaseq::WorkerId::new("w");
     worker.beat(&leaseq::Beat::new(id.clone())).await.unwrap();

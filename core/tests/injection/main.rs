@@ -8,6 +8,7 @@
 mod broken;
 #[path = "../support/damage.rs"]
 mod damage;
+mod events;
 mod extended;
 mod fixtures;
 mod follow_ups;

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use ::redis::Connection;
-use leaseq::{ErrorKind, Lease, LeaseOptions, Result, State, WorkQueue};
+use leaseq::{ErrorKind, Lease, LeaseOptions, Result, SettingsChange, State, WorkQueue};
 
+use crate::events::verify_events;
 use crate::fixtures::{ALL, Leases, add_fixtures};
 use crate::support::redis::{Redis, expect_waiters, fail_after, has_failed};
 use crate::support::*;
@@ -16,6 +17,8 @@ pub(crate) struct Stage {
     pub(crate) hurt: Option<fn(&mut Connection, &str)>,
     /// Unique keys that must be free in the end.
     pub(crate) keys: &'static [&'static str],
+    /// Whether the queues keep their changes, which must be right in the end.
+    pub(crate) events: bool,
     client: leaseq::Client,
     queues: u32,
 }
@@ -26,7 +29,7 @@ impl Stage {
         let raw = redis.server().connection();
         let bench = Bench::new(redis);
         let client = bench.client().await;
-        Stage { bench, raw, hurt: None, keys: &[], client, queues: 0 }
+        Stage { bench, raw, hurt: None, keys: &[], events: false, client, queues: 0 }
     }
 
     pub(crate) fn new_queue(&mut self) -> WorkQueue {
@@ -57,6 +60,10 @@ impl Stage {
         loop {
             calls += 1;
             let queue = self.new_queue();
+            if self.events {
+                let most = SettingsChange::new().events(1_000_000);
+                queue.configure(most).await.unwrap();
+            }
             let leases = prepare(&self.bench, &queue).await;
             let there: Vec<_> = seen(&queue).await.1.into_iter().map(|info| info.id).collect();
             let acknowledged = ALL.into_iter().filter(|id| there.iter().any(|other| other == id));
@@ -74,6 +81,9 @@ impl Stage {
             }
             let must = acknowledged.filter(|id| !ends.contains(id)).collect();
             verify(&self.bench, &queue, &leases, must).await;
+            if self.events {
+                verify_events(&queue).await;
+            }
             let keys = self.keys.iter().map(|key| item(key).unique(key));
             assert!(
                 queue.add_items(keys).await.unwrap().iter().all(|added| *added),

@@ -16,6 +16,7 @@ mod complete;
 mod complete_and_lease;
 mod drop;
 mod drop_on_redis;
+mod events;
 mod expires;
 mod follow_ups;
 mod format;

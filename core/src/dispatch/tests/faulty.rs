@@ -13,8 +13,9 @@ use crate::engine::{
     Awaited, BeatAnswer, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace,
     Endings, Engine, Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes,
     Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
-    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichSchedules, WhichWorkers,
+    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichEvents, WhichSchedules, WhichWorkers,
 };
+use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -429,6 +430,10 @@ impl Engine for Faulty {
 
     async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>> {
         self.engine.read_history(queue, kind).await
+    }
+
+    async fn read_events(&self, queue: &QueueName, which: &WhichEvents) -> Result<EventsPage> {
+        self.engine.read_events(queue, which).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

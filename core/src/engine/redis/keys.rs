@@ -30,7 +30,7 @@ pub(super) const UP_TO_READY: usize = 11;
 /// All keys of a plain queue.
 pub(super) const PLAIN: usize = 20;
 /// All keys, also those that only extended queues have.
-pub(super) const ALL: usize = 43;
+pub(super) const ALL: usize = 44;
 
 const NAMES: [&str; 11] = [
     "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
@@ -59,6 +59,7 @@ const MORE_NAMES: [&str; ALL - PLAIN] = [
     "outbox",
     "outgoing",
     "forward_lanes",
+    "events",
 ];
 
 /// How many keys the registry of workers has.

@@ -20,6 +20,7 @@ mod dial;
 mod doctor;
 mod due;
 mod endings;
+mod events;
 mod failure;
 mod follow_ups;
 mod greeting;

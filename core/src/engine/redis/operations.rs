@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
 use super::{
-    acl, add, admin, audit, cancel, doctor, due, follow_ups, history, key_limits, lease, list,
-    open_queue, outcomes, query, schedules, settings, settle, workers,
+    acl, add, admin, audit, cancel, doctor, due, events, follow_ups, history, key_limits, lease,
+    list, open_queue, outcomes, query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
@@ -19,8 +19,9 @@ use crate::engine::{
     Awaited, BeatAnswer, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace,
     Endings, Engine, Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes,
     Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
-    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichSchedules, WhichWorkers,
+    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichEvents, WhichSchedules, WhichWorkers,
 };
+use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -314,6 +315,10 @@ impl Engine for RedisEngine {
 
     async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>> {
         history::read(self, queue, kind).await
+    }
+
+    async fn read_events(&self, queue: &QueueName, which: &WhichEvents) -> Result<EventsPage> {
+        events::read(self, queue, which).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

@@ -24,8 +24,20 @@ macro_rules! flags {
 }
 
 /// A part of a script, or several as one function, which makes their functions when it is called, because in each
-/// call of a script making a function costs as much as a small command: `{ "function" in "part" "part" }`.
+/// call of a script making a function costs as much as a small command: `{ "function" in "part" "part" }`. `events` are
+/// the parts that note what changes.
 macro_rules! part {
+    (events) => {
+        &[
+            include_str!("scripts/parts/events_on.lua"),
+            "local function note_events(...)\n",
+            include_str!("scripts/parts/event_entry.lua"),
+            include_str!("scripts/parts/event_marks.lua"),
+            include_str!("scripts/parts/events.lua"),
+            "return note_events(...)\nend\n",
+            include_str!("scripts/parts/events_close.lua"),
+        ]
+    };
     ($part:literal) => {
         &[include_str!(concat!("scripts/parts/", $part, ".lua"))]
     };
@@ -103,7 +115,7 @@ scripts! {
         parts ["keys" "now" "day" "number" "format" "incarnation" "lane" "notify_workers" "notify_cleaner"
         "large" "details" "delay" "moves" "add_begin" "add_plain" "add_items"]
         extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation"
-        "lane" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
+        "lane" "settings" events "events_save" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
         { "find_conflicts" in "has_passed" "unique" "conflicts" }
         { "make_room" in "record" "endings" "has_passed" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
@@ -113,19 +125,19 @@ scripts! {
         { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "plain_tick" "next_due"
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "end_step" "lane" "notify_workers"
-        "notify_cleaner" "delivery" "large" "fitting" "settings" "rate" "key_step" "find_keys" "fronts" "open"
+        "notify_cleaner" "delivery" "large" "fitting" "settings" events "events_save" "rate" "key_step" "find_keys" "fronts" "open"
         { "move_due" in "details" "moves" "record" "endings" "has_passed" "find_names" "fire" "release_owned" "release_keys"
         "expiries" "delete_leased" "retain" "marks" "read_places" "write_places" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "record" "endings" "has_passed" "find_names" "fire" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "record" "endings" "has_passed" "find_names" "fire" "unique" "release_owned" "release_keys"
         "expiries" "delete_items" "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" }
-        "sweep_if_due" "next_due" "put_back" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "hold_blocked" } "taken"
+        "sweep_if_due" "next_due" "put_back" "note_leased" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "hold_blocked" } "taken"
         { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
         { "open_raised" in "read_places" "write_places" "raised" } "what_is_left" "next_tick" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "plain_keys" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "extended" "format_extended" "end_step" "endings" "lane"
-        "notify_workers" "delivery" "settings" "delete_leased" "retain" "release_owned" "complete_leased" "key_step"
+        "notify_workers" "delivery" "settings" events "events_save" "delete_leased" "retain" "release_owned" "complete_leased" "key_step"
         { "completions_fire" in "record" "details" "has_passed" "find_names" "fire" "completions_fire" }
         "notify_opened" { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "delete_items"
@@ -135,13 +147,13 @@ scripts! {
         { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "plain_tick" "next_due"
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease" "plain_states" "delete_items" "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" "format_extended" "end_step"
-        "record" "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings"
+        "record" "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings" events "events_save"
         "rate" "delete_leased" "retain" "release_owned" "key_step" "find_keys" "fronts" "open"
         { "move_due" in "details" "moves" "has_passed" "find_names" "fire" "release_keys" "expiries" "marks" "read_places" "write_places" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "has_passed" "find_names" "fire" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "has_passed" "find_names" "fire" "unique" "release_keys" "expiries" "delete_items"
         "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
-        "put_back" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "hold_blocked" } "taken"
+        "put_back" "note_leased" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "hold_blocked" } "taken"
         { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
         { "open_raised" in "read_places" "write_places" "raised" } "what_is_left" "next_tick" "lease" "complete_leased"
         { "completions_fire" in "details" "has_passed" "find_names" "fire" "completions_fire" }
@@ -157,44 +169,44 @@ scripts! {
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_keys" "current"]
         extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings"
-        "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "find_names" "fire" "release_owned"
-        "release_keys" "expiries" "delete_leased" "settings" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
+        "lane" "settings" events "events_save" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "find_names" "fire" "release_owned"
+        "release_keys" "expiries" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
         "keys_of_leases" "leaving" "notify_opened" "fronts" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_keys" "current"]
-        extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane"
+        extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save"
         "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "find_names" "fire" "release_owned"
-        "release_keys" "expiries" "delete_leased" "settings" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
+        "release_keys" "expiries" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
         "keys_of_leases" "leaving" "notify_opened" "fronts" "ends" "current"];
     Remove "remove" drains for [Remove]
-        parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "notify_workers" "details"
+        parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "notify_workers" "details"
         "named" "has_passed" "find_names" "fire" "release_owned" "release_keys" "keys_of" "delete_items" "delete_extended" "key_step"
         "find_keys" "read_places" "write_places" "entry" "keys_of_leases" "drop_entries" "leaving"
         "notify_opened"];
     Requeue "requeue" drains for [Requeue]
-        parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "lane" "notify_workers" "large" "details"
+        parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "lane" "settings" events "events_save" "notify_workers" "large" "details"
         "moves" "fitting" "named" "has_passed" "find_names" "fire" "unique" "read_items"];
     Bury "bury" drains for [Bury]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "large" "details"
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "large" "details"
         "moves" "fitting" "named" "has_passed" "find_names" "fire" "release_owned" "release_keys" "read_items" "entry" "renumber"];
     Revise "revise" fills for [Revise]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "lane" "notify_workers"
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "lane" "settings" events "events_save" "notify_workers"
         "notify_cleaner" "large" "details" "delay" "moves" "fitting" "named" "has_passed" "release_owned"
         "release_keys" "read_items" "entry" "renumber"];
     Cancel "cancel" drains for [Cancel]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "large"
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "large"
         "details" "fitting" "named" "has_passed" "find_names" "fire" "release_owned" "release_keys" "delete_items" "delete_extended"
-        "delete_leased" "read_items" "entry" "renumber" "settings" "retain"];
+        "delete_leased" "read_items" "entry" "renumber" "retain"];
     Purge "purge" drains for [Purge]
-        parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "notify_workers"
+        parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "notify_workers"
         "large" "fitting" "put_back" "details" "has_passed" "find_names" "fire" "release_owned" "release_keys" "delete_items" "delete_extended"
         "results" "key_step" "find_keys" "read_places" "write_places" "entry" "keys_of_leases" "drop_entries"
         "fronts" "leaving" "notify_opened"];
     LightClean "light_clean" drains for [LightClean]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane"
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save"
         "notify_workers" "details" "moves" "has_passed" "find_names" "fire" "unique" "release_owned" "release_keys" "expiries"
-        "delete_items" "delete_extended" "delete_leased" "settings" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
+        "delete_items" "delete_extended" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
         "keys_of_leases" "leaving" "fronts" "ends" "due" "next_due" "large" "fitting" "results" "read_items"
         "entry" "renumber" "sweep_expiries" "sweep" "next_sweep" "raised"];
     NextDue "next_due" drains for [NextDue]
@@ -222,7 +234,7 @@ scripts! {
         parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane"
         "notify_workers" "notify_cleaner" "schedules" "swap_schedule"];
     Tick "tick" fills for [SwapSchedule]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "lane" "notify_workers"
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "lane" "settings" events "events_save" "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "schedules" "swap_schedule"
         "add_begin" "tick_begin"
         { "find_conflicts" in "unique" "conflicts" }
@@ -230,14 +242,14 @@ scripts! {
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "add_items"];
     Distribute "distribute" drains for [Distribute Audit]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "notify_workers"
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "read_notes"
         "outbox" "write_entries" "add_arguments" "what_is_left" "distribute_begin" { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "distribute_end" "add_items"];
     Forward "forward" fills for [Distribute Audit]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "notify_workers"
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "touch" "unpack_items" "add_arguments"
         "forward_begin" { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
@@ -252,6 +264,8 @@ scripts! {
     RecordHistory "record_history" drains for [RecordHistory]
         parts ["keys" "now" "day" "extended" "format_extended" "lane"];
     ReadHistory "read_history" reads for [ReadHistory] parts ["keys" "now" "extended"];
+    ReadEvents "read_events" reads for [ReadEvents]
+        parts ["keys" "now" "extended" "settings" "event_marks"];
     Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details" "pause_end" "settings" "rate"];
     Get "get" reads for [Get] parts ["keys" "now" "extended" "record" "head" "large" "fitting" "records" "extras"];
     List "list" reads for [List]

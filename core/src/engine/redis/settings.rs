@@ -2,7 +2,7 @@
 
 use redis::Cmd;
 
-use super::keys::{UP_TO_META, UP_TO_WAKE};
+use super::keys::{ALL, UP_TO_META, UP_TO_WAKE};
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::{number, reply};
@@ -50,7 +50,7 @@ pub(super) async fn configure(
             command.arg(setting.name()).arg(value);
         }
     };
-    let reply = engine.run(queue, Script::Configure, UP_TO_WAKE, request_id, fill).await?;
+    let reply = engine.run(queue, Script::Configure, ALL, request_id, fill).await?;
     let reply = reply::text(reply)?;
     let Some((answer, shown)) = reply.split_once(' ') else { return Ok(None) };
     if answer == "n" {

@@ -9,11 +9,13 @@ use super::database::Database;
 use super::large::{self, INLINE};
 use super::row::{DEAD, LEASED, sort_key, state_number};
 use super::{
+    events,
     extra::{self, Extra},
     follow_ups, outcomes, unique,
 };
 use crate::Result;
 use crate::engine::Ended;
+use crate::event::EventKind;
 use crate::item::{Item, State, Trigger};
 use crate::name::QueueName;
 use crate::options::ms;
@@ -142,6 +144,7 @@ impl<'a> Adding<'a> {
         }
         self.delta.count(state, item.priority, 1);
         self.delta.added += 1;
+        events::note(self.db, self.queue, EventKind::Added, number, 0, Some(&item.id))?;
         Ok(true)
     }
 
@@ -168,6 +171,7 @@ impl<'a> Adding<'a> {
                 return Ok(None);
             }
             self.delta.replaced += 1;
+            events::note_with_id(self.db, self.queue, EventKind::Replaced, number)?;
             // One with the same id takes its place.
             if !has_same_id {
                 outcomes::report_number(self.db, self.queue, number, Ended::Removed)?;

@@ -6,9 +6,10 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, is_generation, state_number};
-use super::{distribute, expiry, extra, follow_ups, outcomes, unique};
+use super::{distribute, events, expiry, extra, follow_ups, outcomes, unique};
 use crate::Result;
 use crate::engine::{Ended, Target};
+use crate::event::EventKind;
 use crate::item::State;
 use crate::name::QueueName;
 
@@ -35,6 +36,7 @@ pub(super) fn remove(db: &mut Database, name: &QueueName, items: &[Target]) -> R
         let over = state.is_some_and(State::is_retained) && sort_key <= db.now as i64;
         if !over {
             delta.removed += 1;
+            events::note(db, queue, EventKind::Removed, number, 0, Some(&target.id))?;
             outcomes::report(db, queue, &target.id, Ended::Removed)?;
         }
         answers.push(!over);
@@ -97,6 +99,7 @@ pub(super) fn requeue(
         db.run(REQUEUE, |s| s.execute(params![number, position, now, history, state_number]))?;
         delta.count(item.state, item.priority, -1);
         delta.count(state, item.priority, 1);
+        events::note(db, queue, EventKind::Requeued, number, 0, Some(&target.id))?;
     }
     distribute::finish(db, queue, &delta)?;
     Ok(answers)
@@ -131,6 +134,7 @@ pub(super) fn purge(
     for number in numbers {
         outcomes::report_number(db, queue, number, Ended::Removed)?;
         follow_ups::end(db, queue, number, follow_ups::ENDS, None)?;
+        events::note_with_id(db, queue, EventKind::Removed, number)?;
         let gone = extra::delete_item(db, queue, number, &mut delta)?;
         delta.removed += i64::from(gone.is_some());
     }

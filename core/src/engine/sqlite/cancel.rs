@@ -6,9 +6,10 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::readable::readable;
 use super::row::{CANCELLED, Stored};
-use super::{change, distribute, expiry, extra, follow_ups, large, outcomes, settings};
+use super::{change, distribute, events, expiry, extra, follow_ups, large, outcomes, settings};
 use crate::Result;
 use crate::engine::{Cancellations, Ended, LeaseStatus, Target, Token};
+use crate::event::EventKind;
 use crate::item::State;
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
@@ -45,6 +46,7 @@ pub(super) fn cancel(
         if extra.follow_ups.is_some() && retain == 0 {
             follow_ups::cancel(db, queue, item.number)?;
         }
+        let mut ended = item.number;
         if retain > 0 {
             let size = match large::length(db, item.number)? {
                 Some(None) => {
@@ -62,6 +64,7 @@ pub(super) fn cancel(
             room -= size;
             copied_any = true;
             let number = change::renumber(db, queue, item.number)?;
+            ended = number;
             if extra.follow_ups.is_some() {
                 follow_ups::cancel(db, queue, number)?;
             }
@@ -72,6 +75,7 @@ pub(super) fn cancel(
             extra::delete_item(db, queue, item.number, &mut delta)?;
         }
         delta.cancelled += 1;
+        events::note(db, queue, EventKind::Cancelled, ended, 0, Some(&target.id))?;
         let how = Ended::Cancelled { retained: extra.retain > 0 };
         outcomes::report(db, queue, &target.id, how)?;
         answers.push(Some(true));
@@ -128,6 +132,7 @@ pub(super) fn end(
         extra::delete_item(db, queue, number, delta)?;
     }
     delta.cancelled += 1;
+    events::note(db, queue, EventKind::Cancelled, number, 0, None)?;
     Ok(())
 }
 

@@ -7,9 +7,10 @@ use super::database::Database;
 use super::large::{self, INLINE};
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, in_line, is_generation, sort_key, state_number};
-use super::{distribute, expiry, extra, follow_ups, outcomes, unique};
+use super::{distribute, events, expiry, extra, follow_ups, outcomes, unique};
 use crate::Result;
 use crate::engine::{Bury, Ended, Revise, Target};
+use crate::event::EventKind;
 use crate::item::State;
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
@@ -169,6 +170,11 @@ impl Step {
 
         let new = db.next_number();
         let item = change(db, old);
+        let kind = match item.state {
+            State::Dead if state != State::Dead => EventKind::Dead,
+            _ => EventKind::Revised,
+        };
+        events::note(db, self.queue, kind, new, 0, Some(&item.id))?;
         // A ready item goes to the back.
         let position = if item.state == State::Ready { new } else { 0 };
         db.run(RENUMBER, |s| {

@@ -13,6 +13,7 @@ use super::count_delta::CountDelta;
 use super::error::explain;
 use super::files::{Identity, identities};
 use super::known_settings::KnownSettings;
+use super::noted_events::{self, NotedEvents, OfQueue};
 use super::numbers::{PER_MS, first_at};
 use super::opening::Opening;
 use super::process::OpenFile;
@@ -53,6 +54,8 @@ pub(super) struct Database {
     pub(super) deferred: Cell<bool>,
     /// The queues to which the transaction has added follow-ups.
     added_to: RefCell<Vec<i64>>,
+    /// What the transaction has changed of queues that keep their changes.
+    pub(super) events: NotedEvents,
     /// Clock and sequence of the file.
     stored: (i64, i64),
     /// The last version of the file that [`others_wrote`](Database::others_wrote) has seen.
@@ -82,6 +85,7 @@ impl Database {
             opened_keys: RefCell::default(),
             deferred: Cell::new(false),
             added_to: RefCell::default(),
+            events: NotedEvents::default(),
             stored: (0, 0),
             seen: None,
             full: Cell::new(false),
@@ -128,12 +132,13 @@ impl Database {
     /// Commits the transaction if `done` is a success, otherwise rolls it back.
     pub(super) fn end_write(&mut self, done: Result<()>) -> Result<()> {
         let mut opened = Vec::new();
-        let committed = done.and_then(|()| self.finish()).and_then(|()| {
-            opened = self.still_open()?;
-            let committed =
-                self.connection.prepare_cached("COMMIT").and_then(|mut s| s.execute([]));
-            committed.map_err(|error| self.explained(&error, true))
-        });
+        let committed =
+            done.and_then(|()| self.write_events()).and_then(|()| self.finish()).and_then(|()| {
+                opened = self.still_open()?;
+                let committed =
+                    self.connection.prepare_cached("COMMIT").and_then(|mut s| s.execute([]));
+                committed.map_err(|error| self.explained(&error, true))
+            });
         match committed {
             Ok(_) => {
                 self.opening.numbers.commit(self.stored.1);
@@ -205,6 +210,7 @@ impl Database {
         self.opened_keys.get_mut().clear();
         self.deferred.set(false);
         self.added_to.get_mut().clear();
+        self.events.take();
         if changes != self.changes {
             // A queue was dropped, and its name does not stand for its number any more; or it has other settings.
             self.forget();
@@ -215,6 +221,21 @@ impl Database {
         self.now = self.opening.clock.now_ms().max(stored).max(self.now).min(MAX_NOW);
         self.opening.numbers.begin(sequence);
         self.stored = (clock, sequence);
+        Ok(())
+    }
+
+    /// Writes what the transaction has changed of queues that keep their changes.
+    pub(super) fn write_events(&self) -> Result<()> {
+        for OfQueue { queue, count, packed } in self.events.take() {
+            let found = self.run(noted_events::NEXT, |s| {
+                let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+                s.query_row([queue, count], read).optional()
+            })?;
+            let Some((last, most)) = found else { continue };
+            let row = params![queue, last, count, self.now as i64, packed];
+            self.run(noted_events::ADD, |s| s.execute(row))?;
+            self.run(noted_events::TRIM, |s| s.execute([queue, last.saturating_sub(most)]))?;
+        }
         Ok(())
     }
 

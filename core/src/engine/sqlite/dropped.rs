@@ -99,6 +99,7 @@ pub(super) fn sweep(db: &mut Database, queue: i64) -> Result<()> {
     if items.is_empty() && keys == 0 {
         db.run("DELETE FROM schedule WHERE queue = ?1", |s| s.execute([queue]))?;
         db.run("DELETE FROM history WHERE queue = ?1", |s| s.execute([queue]))?;
+        db.run("DELETE FROM event WHERE queue = ?1", |s| s.execute([queue]))?;
         db.run("DELETE FROM deep_turn WHERE queue = ?1", |s| s.execute([queue]))?;
         db.run("DELETE FROM queue WHERE queue = ?1", |s| s.execute([queue]))?;
         if first_after(db, queue - 1)? == Some(queue) {

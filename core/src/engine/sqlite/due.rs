@@ -6,9 +6,10 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, sort_key, state_number};
-use super::{cancel, expiry, follow_ups, keys, outcomes, settings, unique};
+use super::{cancel, events, expiry, follow_ups, keys, outcomes, settings, unique};
 use crate::Result;
 use crate::engine::Ended;
+use crate::event::EventKind;
 use crate::item::{EndingKind, State};
 use crate::settings::Setting;
 
@@ -68,6 +69,11 @@ pub(super) fn move_due(
         delta.count(state, item.priority, 1);
         moved.expired += 1;
         moved.died += u64::from(state == State::Dead);
+        let attempt = item.failures + item.expiries + 1;
+        events::note(db, queue, EventKind::Expired, item.number, attempt, None)?;
+        if state == State::Dead {
+            events::note(db, queue, EventKind::Dead, item.number, 0, None)?;
+        }
         if item.more {
             expiry::end(db, item.number)?;
         }

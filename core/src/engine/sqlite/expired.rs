@@ -7,9 +7,10 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::readable::readable;
 use super::row::{read_priority, read_state};
-use super::{expiry, follow_ups, outcomes, unique};
+use super::{events, expiry, follow_ups, outcomes, unique};
 use crate::Result;
 use crate::engine::Ended;
+use crate::event::EventKind;
 use crate::item::{NOT_LEASED, State};
 
 /// An item that has expired, and the state and priority that it had.
@@ -56,6 +57,7 @@ pub(super) fn die(
         delta.count(*state, *priority, -1);
         delta.count(State::Dead, *priority, 1);
         outcomes::report_number(db, queue, *number, Ended::Dead)?;
+        events::note_with_id(db, queue, EventKind::Dead, *number)?;
     }
     delta.died += items.len() as i64;
     delta.expired_unleased += items.len() as i64;

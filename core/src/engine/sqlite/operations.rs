@@ -10,8 +10,8 @@ use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
-    add, admin, cancel, change, clean, distribute, dropped, history, keys, list, maintenance,
-    outcomes, progress, query, schedules, settings, settle, workers,
+    add, admin, cancel, change, clean, distribute, dropped, events, history, keys, list,
+    maintenance, outcomes, progress, query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
@@ -21,8 +21,9 @@ use crate::engine::{
     Awaited, BeatAnswer, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace,
     Endings, Engine, Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes,
     Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
-    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichSchedules, WhichWorkers,
+    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichEvents, WhichSchedules, WhichWorkers,
 };
+use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
@@ -388,6 +389,11 @@ impl Engine for SqliteEngine {
     async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>> {
         let name = queue.clone();
         self.read(move |db| history::read(db, &name, kind)).await
+    }
+
+    async fn read_events(&self, queue: &QueueName, which: &WhichEvents) -> Result<EventsPage> {
+        let (name, which) = (queue.clone(), *which);
+        self.read(move |db| events::read(db, &name, &which)).await
     }
 
     async fn counts(&self, queue: &QueueName) -> Result<Counts> {

@@ -9,15 +9,16 @@ use super::database::Database;
 use super::location::Location;
 use super::opening::Opening;
 use super::{
-    add, admin, audit, audit_keys, cancel, change, clean, dropped, history, keys, lease, list,
-    maintenance, open, outcomes, progress, query, settings, settle, workers,
+    add, admin, audit, audit_keys, cancel, change, clean, dropped, events, history, keys, lease,
+    list, maintenance, open, outcomes, progress, query, settings, settle, workers,
 };
 use crate::clock::Clock;
 use crate::engine::{
     Awaited, Bury, Complete, EndingPlace, Extend, Fail, KeyLimit, LeaseRequest, LeaseStatus,
     LeasedItem, ListStep, Progress, Release, Revise, StoredBeat, StoredCommand, StoredName, Target,
-    Turn, WhichWorkers,
+    Turn, WhichEvents, WhichWorkers,
 };
+use crate::event::Place;
 use crate::history::{HistoryKind, Measured};
 use crate::item::{Due, Item, State};
 use crate::name::QueueName;
@@ -114,6 +115,21 @@ fn observe(db: &mut Database, name: &QueueName) {
     assert_eq!(history::read(db, name, HistoryKind::Hours).unwrap().len(), 1);
 }
 
+/// Keeps events, and reads them.
+fn keep_events(db: &mut Database, name: &QueueName) {
+    let change = |most| Configure { changes: vec![(Setting::Events, most)], revision: None };
+    settings::configure(db, name, &change(10)).unwrap();
+    let item = |id: &'static str| Item::new("x").with_id(id);
+    assert_eq!(add::add(db, name, &[item("event"), item("event 2")]).unwrap(), [true, true]);
+    admin::purge(db, name, State::Ready, 1).unwrap();
+    db.write_events().unwrap();
+    let which = |after| WhichEvents { after, limit: 10 };
+    let page = events::read(db, name, &which(Place::Start)).unwrap();
+    assert!(page.events.len() >= 3);
+    assert!(events::read(db, name, &which(page.cursor.0)).unwrap().events.is_empty());
+    settings::configure(db, name, &change(0)).unwrap();
+}
+
 /// Runs every operation; returns the text of every statement.
 fn statements(db: &mut Database) -> BTreeSet<String> {
     let name = QueueName::new("jobs").unwrap();
@@ -207,6 +223,7 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     settings::check(db, &name, true, &mut Default::default()).unwrap();
     query::counts(db, &name).unwrap();
     observe(db, &name);
+    keep_events(db, &name);
     let ids = [1, 7].map(|id| Bytes::from(vec![id]));
     query::get(db, &name, &ids, true).unwrap();
     query::get(db, &name, &ids, false).unwrap();

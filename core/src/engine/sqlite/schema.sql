@@ -22,11 +22,12 @@ INSERT INTO meta VALUES (1, 0, 0, 0, 0);
 --   cancels    changes whenever the cancellation of leased items is requested
 --   paused     1 until it is resumed, or the time until which it is paused; 0, or a time that has passed, if it is not
 --   revision   goes up with each change of the settings; 0 if there was none
---   max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age, key_limit, rate, rate_period,
---              rate_burst   the settings; 0 if not set
+--   max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age, key_limit, events, rate,
+--              rate_period, rate_burst   the settings; 0 if not set
 --   raised     after key_limit was raised: the keys up to this one have been opened; NULL if all have
 --   swept      when a cleaner has last deleted what the settings do not allow
 --   rate_used, rate_at   how much of the rate was used up at which time
+--   event      the number of the last event
 --   the others are totals
 CREATE TABLE queue (
     queue     INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -68,12 +69,14 @@ CREATE TABLE queue (
     max_dead_age     INTEGER NOT NULL DEFAULT 0,
     max_retained_age INTEGER NOT NULL DEFAULT 0,
     key_limit        INTEGER NOT NULL DEFAULT 0,
+    events           INTEGER NOT NULL DEFAULT 0,
     rate             INTEGER NOT NULL DEFAULT 0,
     rate_period      INTEGER NOT NULL DEFAULT 0,
     rate_burst       INTEGER NOT NULL DEFAULT 0,
     rate_used        INTEGER NOT NULL DEFAULT 0,
     rate_at          INTEGER NOT NULL DEFAULT 0,
     swept            INTEGER NOT NULL DEFAULT 0,
+    event            INTEGER NOT NULL DEFAULT 0,
     raised           BLOB
 ) STRICT;
 
@@ -260,6 +263,18 @@ CREATE TABLE history (
     numbers  TEXT NOT NULL,
     measured TEXT NOT NULL,
     PRIMARY KEY (queue, kind, place)
+) STRICT, WITHOUT ROWID;
+
+-- The events of each queue, one row for each transaction.
+--   last, count   the number of the last one, and how many there are
+--   packed        see sqlite/noted_events.rs
+CREATE TABLE event (
+    queue  INTEGER NOT NULL,
+    last   INTEGER NOT NULL,
+    count  INTEGER NOT NULL,
+    at     INTEGER NOT NULL,
+    packed BLOB NOT NULL,
+    PRIMARY KEY (queue, last)
 ) STRICT, WITHOUT ROWID;
 
 -- Workers that have beaten.

@@ -14,7 +14,7 @@ use crate::settings::{Configure, Pause, Paused, Setting, Settings, Stored};
 
 const READ: &str =
     "SELECT max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age,
-    key_limit, rate, rate_period, rate_burst, revision, paused, swept FROM queue WHERE queue = ?1";
+    key_limit, events, rate, rate_period, rate_burst, revision, paused, swept FROM queue WHERE queue = ?1";
 
 /// The settings of a queue. What is out of range counts as not set.
 pub(super) fn of(db: &Database, queue: i64) -> Result<Stored> {
@@ -33,8 +33,8 @@ fn read(db: &Database, queue: i64) -> Result<(Stored, Settings)> {
     let (stored, revision, paused) = db.run(READ, |s| {
         s.query_row([queue], |row| {
             let stored = stored(row)?;
-            let revision = u64::try_from(row.get::<_, i64>(10)?).unwrap_or(0);
-            Ok((stored, revision, Paused::at(row.get(11)?, db.now)))
+            let revision = u64::try_from(row.get::<_, i64>(11)?).unwrap_or(0);
+            Ok((stored, revision, Paused::at(row.get(12)?, db.now)))
         })
     })?;
     let opens = rate::meter(db, queue, stored.rate())?.and_then(|meter| meter.opens());
@@ -80,6 +80,9 @@ pub(super) fn configure(
     if after.key_limit() > before.key_limit() {
         raise(db, queue)?;
     }
+    if (after.get(Setting::Events) > 0) != (before.get(Setting::Events) > 0) {
+        switch_events(db, queue)?;
+    }
     write(db, queue, after, revision as i64)?;
     Ok(Some(read(db, queue)?.1))
 }
@@ -90,11 +93,24 @@ pub(super) fn raise(db: &Database, queue: i64) -> Result<()> {
     Ok(())
 }
 
+/// The events are switched on or off. A reader learns later that it has missed some.
+fn switch_events(db: &mut Database, queue: i64) -> Result<()> {
+    const BEGIN: &str = "UPDATE queue SET event = max(event, ?2) WHERE queue = ?1";
+    db.run("DELETE FROM event WHERE queue = ?1", |s| s.execute([queue]))?;
+    db.run(BEGIN, |s| s.execute([queue, first_event(db.now)]))?;
+    Ok(())
+}
+
+/// The same as on Redis: 256 for each ms since 2026.
+fn first_event(now: u64) -> i64 {
+    (now as i64).saturating_sub(1_767_225_600_000).max(0) * 256
+}
+
 fn write(db: &mut Database, queue: i64, stored: Stored, revision: i64) -> Result<()> {
     const WRITE: &str =
         "UPDATE queue SET max_attempts = ?2, retain = ?3, max_dead = ?4, max_retained = ?5,
-        max_dead_age = ?6, max_retained_age = ?7, key_limit = ?8, rate = ?9, rate_period = ?10,
-        rate_burst = ?11, revision = ?12 WHERE queue = ?1";
+        max_dead_age = ?6, max_retained_age = ?7, key_limit = ?8, events = ?9, rate = ?10,
+        rate_period = ?11, rate_burst = ?12, revision = ?13 WHERE queue = ?1";
     let settings = Setting::ALL.map(|setting| stored.get(setting) as i64);
     let row = iter::once(queue).chain(settings).chain([revision]);
     db.run(WRITE, |s| s.execute(params_from_iter(row)))?;
@@ -126,9 +142,9 @@ pub(super) fn check(
     report: &mut DeepReport,
 ) -> Result<()> {
     let Some(queue) = db.queue(name)? else { return Ok(()) };
-    let found: [i64; 13] = db.run(READ, |s| {
+    let found: [i64; 14] = db.run(READ, |s| {
         s.query_row([queue], |row| {
-            let mut found = [0; 13];
+            let mut found = [0; 14];
             for (column, value) in found.iter_mut().enumerate() {
                 *value = row.get(column)?;
             }
@@ -162,7 +178,7 @@ pub(super) fn check(
             db.run(&set, |s| s.execute([queue, right]))?;
         }
     }
-    if mend && found[..10] != Setting::ALL.map(|setting| readable.get(setting) as i64) {
+    if mend && found[..11] != Setting::ALL.map(|setting| readable.get(setting) as i64) {
         write(db, queue, readable, next_revision)?;
     }
     rate::check(db, queue, readable.rate(), mend, report)?;

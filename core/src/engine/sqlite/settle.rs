@@ -10,11 +10,12 @@ use super::row::{
     COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
 };
 use super::{
-    cancel, change, distribute, expired, expiry, extra, follow_ups, keys, outcomes, settings,
-    unique,
+    cancel, change, distribute, events, expired, expiry, extra, follow_ups, keys, outcomes,
+    settings, unique,
 };
 use crate::Result;
 use crate::engine::{Complete, Ended, Extend, Fail, Release, Token};
+use crate::event::EventKind;
 use crate::item::{EndingKind, State};
 use crate::name::QueueName;
 use crate::settings::Setting;
@@ -49,6 +50,7 @@ pub(super) fn complete(
 ) -> Result<Vec<bool>> {
     let Some(queue) = db.queue(name)? else { return Ok(vec![false; leases.len()]) };
     let retained_by_default = settings::of(db, queue)?.get(Setting::Retain) > 0;
+    let kept = events::are_kept(db, queue)?;
     let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(leases.len());
     while answers.len() < leases.len() {
@@ -57,7 +59,9 @@ pub(super) fn complete(
             for lease in &leases[answers.len()..] {
                 let (number, delivery) = numbers(lease.token);
                 let retained = lease.retain_ms.map_or(retained_by_default, |ms| ms > 0);
-                if retained || current.execute([number, queue, delivery])? == 0 {
+                // The attempt of a later delivery is read below.
+                let read = retained || kept && delivery > 0;
+                if read || current.execute([number, queue, delivery])? == 0 {
                     break;
                 }
                 answers.push(true);
@@ -69,9 +73,13 @@ pub(super) fn complete(
         for lease in leases[first..answers.len()].iter().filter(|_| db.is_awaited()) {
             outcomes::report(db, queue, &lease.id, Ended::Completed { retained: false })?;
         }
+        for lease in leases[first..answers.len()].iter().filter(|_| kept) {
+            let number = lease.token.generation.count as i64;
+            events::note(db, queue, EventKind::Completed, number, 1, Some(&lease.id))?;
+        }
         if let Some(lease) = leases.get(answers.len()) {
-            let done = complete_keyed(db, queue, lease, retained_by_default, &mut delta)?
-                || complete_any(db, queue, lease, &mut delta)?;
+            let usual = !kept && complete_keyed(db, queue, lease, retained_by_default, &mut delta)?;
+            let done = usual || complete_any(db, queue, lease, &mut delta)?;
             answers.push(done);
         }
     }
@@ -114,7 +122,8 @@ fn complete_any(
     lease: &Complete,
     delta: &mut CountDelta,
 ) -> Result<bool> {
-    const FIND: &str = "SELECT state, priority, deliveries IS ?3, key, more IS NOT 0 FROM item
+    const FIND: &str =
+        "SELECT state, priority, deliveries IS ?3, key, more IS NOT 0, failures, expiries FROM item
         WHERE number = ?1 AND queue = ?2";
     let (number, delivery) = numbers(lease.token);
     let found = db.run(FIND, |s| {
@@ -125,11 +134,14 @@ fn complete_any(
                 row.get::<_, bool>(2)?,
                 key_of(row, 3)?,
                 row.get::<_, bool>(4)?,
+                read_count(row, 5)?.saturating_add(read_count(row, 6)?).saturating_add(1),
             ))
         })
         .optional()
     })?;
-    let Some((state, priority, same_delivery, key, more)) = found else { return Ok(false) };
+    let Some((state, priority, same_delivery, key, more, attempt)) = found else {
+        return Ok(false);
+    };
     let current = same_delivery && state == Some(State::Leased);
     if state.is_some_and(State::is_retained) || (lease.strict && !current) {
         return Ok(false);
@@ -143,9 +155,10 @@ fn complete_any(
         None => extra::read(db, number, None)?.unwrap_or_default().own_retain(),
     };
     let retain = settings::retention(db, queue, own)?;
+    let mut number = number;
     if retain > 0 {
         // Who comes late makes a new generation.
-        let number = match state {
+        number = match state {
             Some(State::Leased) => number,
             _ => change::renumber(db, queue, number)?,
         };
@@ -169,6 +182,7 @@ fn complete_any(
         extra::delete_item(db, queue, number, delta)?;
     }
     delta.completed += 1;
+    events::note(db, queue, EventKind::Completed, number, attempt, Some(&lease.id))?;
     outcomes::report(db, queue, &lease.id, Ended::Completed { retained: retain > 0 })?;
     Ok(true)
 }
@@ -239,6 +253,8 @@ pub(super) fn release(
         })?;
         delta.count(State::Leased, found.priority, -1);
         delta.count(state, found.priority, 1);
+        let attempt = found.failures + found.expiries + 1;
+        events::note(db, queue, EventKind::Released, number, attempt, None)?;
         if let Some(retain) = cancelled {
             cancel::end(db, queue, number, retain, &mut delta)?;
         } else if found.more && expiry::time_is_over(db, number)? {
@@ -300,6 +316,11 @@ pub(super) fn fail(
         delta.count(state, found.priority, 1);
         delta.failed += 1;
         delta.died += i64::from(state == State::Dead);
+        let attempt = found.failures + found.expiries + 1;
+        events::note(db, queue, EventKind::Failed, number, attempt, None)?;
+        if state == State::Dead {
+            events::note(db, queue, EventKind::Dead, number, 0, None)?;
+        }
         if found.more {
             expiry::end(db, number)?;
         }
@@ -348,6 +369,12 @@ pub(super) fn held(
         }
         found => Ok(found),
     }
+}
+
+/// 0 if it cannot be read.
+fn read_count(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u32> {
+    let count = row.get_ref(column)?.as_i64().unwrap_or(0);
+    Ok(u32::try_from(count).unwrap_or(0))
 }
 
 /// `None` if it has none, or one that cannot be read.

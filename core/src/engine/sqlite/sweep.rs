@@ -6,8 +6,9 @@ use rusqlite::params;
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::row::{CANCELLED, COMPLETED, DEAD};
-use super::{expired, expiry, extra, follow_ups, settings, unique};
+use super::{events, expired, expiry, extra, follow_ups, settings, unique};
 use crate::Result;
+use crate::event::EventKind;
 use crate::settings::Setting;
 
 /// Whether [`sweep`] would find anything.
@@ -204,6 +205,9 @@ fn delete(
         }
         room -= size;
         follow_ups::end(db, queue, number, follow_ups::ENDS, None)?;
+        if i >= over {
+            events::note_with_id(db, queue, EventKind::Removed, number)?;
+        }
         extra::delete_item(db, queue, number, delta)?;
         delta.removed += i64::from(i >= over);
     }

@@ -14,7 +14,7 @@ use super::key_line::{Looked, Place};
 use super::mend::set_right;
 use super::row::{COLUMNS, Data, Stored};
 use super::taking::Taking;
-use super::{expiry, keys};
+use super::{events, expiry, keys};
 use crate::Result;
 use crate::engine::LeaseRequest;
 use crate::item::State;
@@ -178,6 +178,7 @@ impl Taking {
             // It may be open. Calls that wait would look for a place that nobody has.
             keys::close(db, queue, key)?;
         }
+        events::note_lease(db, queue, &item)?;
         self.give(db, item, data, group, deadline_ms, delta)?;
         Ok(Taken::One)
     }

@@ -11,7 +11,7 @@ use super::expired::{self, Expired, Walk};
 use super::key_line::{KeyLine, Looked};
 use super::mend::set_right;
 use super::row::{COLUMNS, Data, Stored};
-use super::{expiry, extra};
+use super::{events, expiry, extra};
 use crate::engine::{AddedWith, LeaseRequest, LeasedItem, Token};
 use crate::item::State;
 use crate::{Error, Result};
@@ -213,6 +213,7 @@ impl Taking {
             )));
         }
         for (row, data) in fit {
+            events::note_lease(db, queue, &row)?;
             self.give(db, row, data, group, deadline_ms, delta)?;
         }
         Ok(())

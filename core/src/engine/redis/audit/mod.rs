@@ -20,7 +20,7 @@ use self::candidates::Candidates;
 use self::items::Large;
 use self::state::Audit;
 use super::follow_ups;
-use super::keys::{ALL, Keys, UP_TO_META};
+use super::keys::{ALL, Keys};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -101,7 +101,7 @@ impl Audit<'_> {
             let expected = match i {
                 0..=3 | 5 | 22..=24 | 27 | 31 | 34 | 35 | 37 | 39 | 41 | 42 => "hash",
                 4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 | 30 | 32 | 33 | 36 | 40 => "zset",
-                29 => "stream",
+                29 | 43 => "stream",
                 _ => "list",
             };
             let found = reply::text(found)?;
@@ -114,7 +114,7 @@ impl Audit<'_> {
     }
 
     async fn check_settings(&mut self) -> Result<()> {
-        let wrong = self.step(Script::AuditSettings, UP_TO_META, |command| {
+        let wrong = self.step(Script::AuditSettings, ALL, |command| {
             command.arg(self.mend as u8);
         });
         for wrong in reply::list(wrong.await?)? {

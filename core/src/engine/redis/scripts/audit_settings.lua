@@ -1,9 +1,10 @@
 -- Finds settings, a revision, a pause and the use of a rate that cannot be read, or are out of range, and mends them. It
 -- ends no pause.
--- KEYS  see parts/keys.lua, up to META
+-- KEYS  see parts/keys.lua, all
 -- ARGV  [1] 1 to mend, 0 to check
 -- Reply what was wrong, as text
-local meta = redis.call('HMGET', META, 'format', 'revision', 'paused', 'settings', 'swept', 'rate_used', 'rate_look')
+local meta = redis.call('HMGET', META, 'format', 'revision', 'paused', 'settings', 'swept', 'rate_used', 'rate_look',
+  'event')
 local refused = ARGV[1] == '1' and refusal(meta[1])
 if refused then return refused end
 local wrong = {}
@@ -44,4 +45,11 @@ if meter and not (used and tonumber(used) <= meter.most and tonumber(at) <= now 
 end
 local looks_at = look and tonumber(string.match(look, '^(%d+) .+$'))
 if look and not (looks_at and meter and looks_at <= now + meter.period + 60000) then mend('rate_look', look) end
+-- No event may get a number that one in the stream has, or a lower one.
+local counter = meta[8]
+local kept = redis.call('TYPE', EVENTS).ok == 'stream' and redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 1)[1]
+local last = kept and tonumber(string.match(kept[1], '^%d+')) or 0
+if counter and not string.match(counter, '^%d+$') or last > (tonumber(counter) or 0) then
+  mend('event', counter or 'missing', text(math.max(last, (now - 1767225600000) * 256)))
+end
 return wrong

@@ -23,7 +23,7 @@ for i, number in ipairs(numbers) do
   end
 end
 if #items > 0 then
-  renumber(items, ARGV[3])
+  renumber(items, ARGV[3], 'd')
   local moves, dead, ids = new_moves(), {}, {}
   for n, item in ipairs(items) do
     moves.at(DEAD, now, item.number)

@@ -56,9 +56,10 @@ if not all_marked then
 end
 if next(names) then fire(ending, names, ENDS, 'l') end
 if #entries > 0 then redis.call('ZREM', LINES, unpack(entries)) end
+if has_events() then note_events('x', gone.numbers, gone.ids) end
 if #gone.numbers > 0 then delete_all_of(gone.numbers, gone.ids, gone.known, gone.details, gone.keys) end
 if #items > 0 then
-  renumber(items, ARGV[3])
+  renumber(items, ARGV[3], 'x')
   local new = {}
   for n, item in ipairs(items) do new[n] = item.number end
   retain_items(CANCELLED, new, times, {})

@@ -41,6 +41,14 @@ if ARGV[4] == '' or tonumber(ARGV[4]) == revision then
       make_empty_queue(ARGV[3])
     end
     make_extended(meta[1])
+    if settings.events and not old.events then
+      -- Later than all before, so that a reader learns that it has missed some.
+      local event = math.max(tonumber(redis.call('HGET', META, 'event')) or 0, (now - YEAR_2026) * 256)
+      redis.call('HSET', META, 'event', text(event))
+    elseif old.events and not settings.events then
+      redis.call('HDEL', META, 'event_by', 'event_torn')
+      redis.call('UNLINK', EVENTS)
+    end
     rate_used = convert_rate(old, settings, rate_used)
     -- The rate may allow more leases, or earlier ones.
     redis.call('HDEL', META, 'rate_look')

@@ -3,5 +3,6 @@
 -- ARGV  [1] salt
 -- Reply see parts/what_is_left.lua
 if note_count > 0 then drop_notes() end
+close_events()
 forget()
 return what_is_left()

@@ -6,6 +6,7 @@
 --       with its id or unique key exists) or `x` (it cannot be read); then `n` if the add has made the queue. Or `!` and the
 --       count that is `forgotten`: nothing was handled, because the first entry is too old.
 if not lane_is_written then write_lane() end
+close_events()
 local nth = 0
 for i, letter in ipairs(letters) do
   if letter == '+' then

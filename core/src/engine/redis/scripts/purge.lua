@@ -42,6 +42,7 @@ if #numbers > 0 then
   end
   local free_places = set == LEASED and begin_leaving(existing, find_keys(records, #existing))
   if set == HELD and #existing > 0 then drop_entries(existing, their_details) end
+  if has_events() then note_events('r', existing, ids) end
   fire_removals(existing)
   if #existing > 0 then removed = delete_all_of(existing, ids, known, their_details, keys) end
   -- `delete_items` has counted a tombstone for each ready item, but the numbers were popped.

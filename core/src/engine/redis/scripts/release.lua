@@ -44,6 +44,7 @@ for i, number in ipairs(leases) do
   end
 end
 if #removed > 0 then
+  if ends then ends.note_ends('b', changed, died) end
   redis.call('ZREM', LEASED, unpack(removed))
   redis.call('HSET', DETAILS, unpack(changed))
   if free_places then free_places() end

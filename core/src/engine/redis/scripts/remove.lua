@@ -29,6 +29,13 @@ if #numbers > 0 then
   for n, deadline in ipairs(redis.call('ZMSCORE', LEASED, unpack(numbers))) do
     if deadline then leased[#leased + 1], their_details[#leased + 1] = numbers[n], details[n] end
   end
+  if has_events() then
+    local gone, their_ids = {}, {}
+    for n, place in ipairs(places) do
+      if answers[place] == '1' then gone[#gone + 1], their_ids[#gone + 1] = numbers[n], ids[n] end
+    end
+    note_events('r', gone, their_ids)
+  end
   fire_removals(numbers)
   local free_places = begin_leaving(leased, keys_of_leases(leased, their_details))
   drop_entries(numbers, details)

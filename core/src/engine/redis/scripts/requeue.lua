@@ -45,6 +45,11 @@ for i, number in ipairs(numbers) do
   end
 end
 if #revived > 0 then
+  if has_events() then
+    local ids = {}
+    for n, number in ipairs(revived) do ids[n] = found[number].id end
+    note_events('q', revived, ids)
+  end
   fire_deaths(dying)
   note_requeued(named)
   expire_for_good(lost)

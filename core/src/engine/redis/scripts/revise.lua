@@ -47,7 +47,7 @@ for i, number in ipairs(numbers) do
   if number and found[number] and found[number].changed == i then items[#items + 1] = found[number] end
 end
 if #items > 0 then
-  renumber(items, ARGV[3])
+  renumber(items, ARGV[3], 'v')
   local moves, soonest, first_due = new_moves(), nil, nil
   for _, item in ipairs(items) do
     if item.dead then

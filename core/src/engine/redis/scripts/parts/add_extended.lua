@@ -81,3 +81,11 @@ local before_ids = (old or extended) and function(number_of)
   if #timers > 0 then redis.call('ZADD', TIMERS, unpack(timers)) end
 end
 
+-- Notes what is added and replaced, before anything is written. `names`: ids and numbers.
+local note_added = has_events() and function(names)
+  local numbers, ids = {}, {}
+  for i = 1, #names, 2 do ids[#ids + 1], numbers[#ids + 1] = names[i], names[i + 1] end
+  if old then note_events('p', old.there, old.their_ids) end
+  note_events('a', numbers, ids)
+end
+

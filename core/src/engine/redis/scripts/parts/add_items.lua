@@ -71,6 +71,7 @@ if added > 0 then
     largest = math.max(largest, tonumber(redis.call('HGET', META, 'largest')) or 0)
     redis.call('HSET', META, 'large', large, 'largest', text(largest))
   end
+  if note_added then note_added(names) end
   redis.call('HSET', ITEMS, unpack(records))
   if before_ids then before_ids(number_of) end
   redis.call('HSET', IDS, unpack(names))

@@ -1,5 +1,5 @@
 -- The options of the items of add.lua, by their index; what is to be done before their ids are written, and what the
 -- details of items with keys have besides: nothing.
-local options, before_ids, key_section = {}, nil, nil
+local options, before_ids, key_section, note_added = {}, nil, nil, nil
 for i = 6 + 2 * count, #ARGV, 4 do options[tonumber(ARGV[i])] = i + 1 end
 

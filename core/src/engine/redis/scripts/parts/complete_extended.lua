@@ -52,7 +52,7 @@ local function complete(at, to)
   if free_places then free_places() end
   if taken == count then
     if next(names) or next(added) then completions_fire(numbers, names, results, added) end
-    complete_leased(numbers, ids, keys, retain_all, retain_of, results, release_owned)
+    complete_leased(numbers, ids, keys, retain_all, retain_of, results, release_owned, details)
     return string.rep('1', count) .. end_step.deferred
   end
   return complete_late(numbers, ids, { deliveries = deliveries, strict = strict, details = details, keys = keys,

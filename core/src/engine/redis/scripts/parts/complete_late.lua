@@ -44,13 +44,15 @@ local function complete_late(numbers, ids, x)
     local free_places = next(leased.limit_keys) and begin_leaving(leased.numbers, leased.limit_keys)
     redis.call('ZREM', LEASED, unpack(leased.numbers))
     if free_places then free_places() end
-    complete_leased(leased.numbers, leased.ids, leased.keys, -1, leased.retains, leased.results, release_keys)
+    complete_leased(leased.numbers, leased.ids, leased.keys, -1, leased.retains, leased.results, release_keys,
+      leased.details)
   end
   -- An earlier execution may have taken them out of LEASED, and have died before it freed their places.
   for _, batch in ipairs({ gone, kept }) do
     local free_places = next(batch.limit_keys) and begin_leaving(batch.numbers, batch.limit_keys)
     if free_places then free_places() end
   end
+  if has_events() then note_events('c', gone.numbers, gone.ids, gone.details, 1) end
   if #gone.numbers > 0 then delete_all_of(gone.numbers, gone.ids, gone.known, gone.details, gone.keys) end
   -- Of a ready item, an entry of a ready list is left, so it is copied. The client limits how much of data a call
   -- names. A script that died half-way may have left an id without an item.
@@ -79,7 +81,7 @@ local function complete_late(numbers, ids, x)
   if #items > 0 then
     make_extended(redis.call('HGET', META, 'format')) -- plain scripts must know no retained item
     release_keys(over.keys, over.numbers)
-    renumber(items, salt_of_call())
+    renumber(items, salt_of_call(), 'c')
     for n, item in ipairs(items) do late.numbers[n] = item.number end
     retain_items(COMPLETED, late.numbers, late.retains, late.results)
   end

@@ -2,8 +2,8 @@
 -- `known`: for each item the number that its id leads to, or false; set to '0' for items that are not added, and
 -- to false for those that are. `key_of`: index of an item to its unique key, if it has one. `replaces(i)`: whether
 -- the item replaces others. Returns the items that make room, nil if there are none: numbers, ids, how many of
--- them are replaced, and until when their unique keys are reserved, by key. Also the items that have expired and lose
--- their keys.
+-- them are replaced, which ones (`there`, `their_ids`), and until when their unique keys are reserved,
+-- by key. Also the items that have expired and lose their keys.
 local function find_conflicts(known, count, key_of, replaces)
   local keys, owner_of = {}, {}
   for _, key in pairs(key_of) do
@@ -40,10 +40,14 @@ local function find_conflicts(known, count, key_of, replaces)
     return item and not item.makes_room and not (kept_until and kept_until <= now) and item
   end
 
-  local old, taken, expired = { numbers = {}, ids = {}, known = {}, replaced = 0, reserved_until = {} }, {}, {}
+  local old = { numbers = {}, ids = {}, known = {}, replaced = 0, there = {}, their_ids = {}, reserved_until = {} }
+  local taken, expired = {}, {}
   local function make_room(item)
     if not item or item.makes_room then return end
-    if there(item.number) then old.replaced = old.replaced + 1 end
+    if there(item.number) then
+      old.replaced = old.replaced + 1
+      old.there[old.replaced], old.their_ids[old.replaced] = item.number, item.id
+    end
     item.makes_room = true
     local n = #old.numbers + 1
     old.numbers[n], old.ids[n], old.known[n] = item.number, item.id, true

@@ -38,6 +38,7 @@ local function move_due(limit)
         moves.to_front(x.priority, number)
       end
     end
+    if ends then ends.note_ends('e', changed, dead) end
     redis.call('ZREM', LEASED, unpack(expired))
     redis.call('HSET', DETAILS, unpack(changed))
     if free_places then free_places() end

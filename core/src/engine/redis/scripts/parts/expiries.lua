@@ -26,14 +26,15 @@ end
 -- Makes those of the popped items dead that have expired, and drops them from the lists. They have left their ready
 -- list, so they keep their numbers. Returns how many.
 local function drop_expired(popped, found, known)
-  local scores, expired, changed, dead, kept = redis.call('ZMSCORE', EXPIRIES, unpack(popped)), {}, {}, {}, 0
+  local scores, expired, ids, changed, dead, kept =
+    redis.call('ZMSCORE', EXPIRIES, unpack(popped)), {}, {}, {}, {}, 0
   local count = #popped
   for i = 1, count do
     local number, record, packed = popped[i], found[i], known and known[i]
     if record and has_passed(scores[i]) then
       local n, x = #expired + 1, unpack_details(packed)
       x.error = NOT_LEASED
-      expired[n] = number
+      expired[n], ids[n] = number, has_events() and read_head(record) or false
       changed[2 * n - 1], changed[2 * n] = number, pack_details(x)
       dead[2 * n - 1], dead[2 * n] = text(now), number
     else
@@ -49,6 +50,7 @@ local function drop_expired(popped, found, known)
   end
   redis.call('HSET', DETAILS, unpack(changed))
   fire_deaths(expired)
+  if has_events() then note_events('d', expired, ids) end
   redis.call('ZADD', DEAD, unpack(dead))
   items_expired(expired)
   return #expired

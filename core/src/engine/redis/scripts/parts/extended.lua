@@ -16,6 +16,7 @@
 --   HISTORY     see record_history.lua; plain queues may have it too
 --   OUTBOX, OUTGOING  see parts/outbox.lua
 --   FORWARD_LANES     see parts/forward_begin.lua; plain queues may have it too
+--   EVENTS      see parts/event_entry.lua
 local COMPLETED, CANCELLED, ENDED, RESULTS = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
 local UNIQUES, TIMERS, EXPIRIES, MARKS = KEYS[25], KEYS[26], KEYS[27], KEYS[28]
 local AWAITED, ENDINGS = KEYS[29], KEYS[30]
@@ -23,7 +24,7 @@ local HELD, PLACES, LINES, OPEN, KEY_LIMITS = KEYS[31], KEYS[32], KEYS[33], KEYS
 local SCHEDULES, TICKS = KEYS[36], KEYS[37]
 local FOLLOW_UPS, DEFERRED, HISTORY = KEYS[38], KEYS[39], KEYS[40]
 local OUTBOX, OUTGOING, FORWARD_LANES = KEYS[41], KEYS[42], KEYS[43]
-local LAST_KEY = 43
+local EVENTS, LAST_KEY = KEYS[44], 44
 
 -- The length of a name in FOLLOW_UPS, and that of a result that a follow-up gets.
 local NAME, MAX_COPIED_RESULT = 15, 65536

@@ -28,6 +28,7 @@ local function end_marked(numbers, marked)
     end
   end
   if next(names) then fire(numbers, names, ENDS, 'l') end
+  if has_events() then note_events('x', numbers) end
   if #kept > 0 then retain_items(CANCELLED, kept, retains, {}) end
   if #gone > 0 then
     delete_leased(gone, ids)

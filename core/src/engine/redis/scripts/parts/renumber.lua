@@ -29,10 +29,10 @@ end
 -- states: an item that is in none, because the server stopped in between, is found by a deep clean.
 -- `items`: as parts/read_items.lua reads them, each with the details and the record that it is to have, its stored
 -- id, `expires` if it still does; `priority` is the one that it had. Their numbers change.
--- `salt`: of the new numbers.
+-- `salt`: of the new numbers; `kind`: of the event.
 -- At any time there is one item that can be found: until the old record is deleted, a deep clean deletes the new
 -- one, because its id leads to the old one; after that its id is made to lead to it.
-local function renumber(items, salt)
+local function renumber(items, salt, kind)
   local meta = redis.call('HMGET', META, 'last', 'largest')
   local count = math.max(meta[1] and count_of(meta[1]) or 0, (now - YEAR_2026) * 256)
   local largest, large = tonumber(meta[2]) or 0, nil
@@ -53,6 +53,11 @@ local function renumber(items, salt)
     old[n], item.number = item.number, number
   end
   redis.call('HSET', META, 'last', items[#items].number)
+  if has_events() then
+    local numbers, stored_ids = {}, {}
+    for n, item in ipairs(items) do numbers[n], stored_ids[n] = item.number, item.id end
+    note_events(kind, numbers, stored_ids)
+  end
   if large then redis.call('HSET', META, 'large', large, 'largest', text(largest)) end
   local owners = move_options(items, old)
   redis.call('HSET', ITEMS, unpack(records))

@@ -5,7 +5,8 @@ local function unpack_settings(packed)
   if not packed or packed == '' then return settings end
   local year, many = 366 * 86400000, 1000000000
   local most = { max_attempts = 65535, retain = year, max_dead = many, max_retained = many, max_dead_age = year,
-    max_retained_age = year, rate = 1000000, rate_period = 31 * 86400000, rate_burst = 1000000, key_limit = 1000 }
+    max_retained_age = year, rate = 1000000, rate_period = 31 * 86400000, rate_burst = 1000000, key_limit = 1000,
+    events = 1000000 }
   for entry in string.gmatch(packed, '%S+') do
     local name, value = string.match(entry, '^([%l_]+)=([1-9]%d*)$')
     if most[name] and tonumber(value) <= most[name] then settings[name] = tonumber(value) end

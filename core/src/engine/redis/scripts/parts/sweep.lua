@@ -10,16 +10,17 @@ local function delete_ended(numbers, room, over, with_results)
   if with_results then fits = fitting_results(numbers, fits, room) end
   for i = found, fits + 1, -1 do numbers[i], details[i] = nil, nil end
   -- Records are read because they have the ids and the unique keys.
-  local removed = 0
+  local removed, removed_ids = {}, {}
   for i, record in ipairs(redis.call('HMGET', ITEMS, unpack(numbers))) do
     local id, _, key = read_head(record)
     ids[i], known[i], keys[i] = id, true, key
-    if record and i > over then removed = removed + 1 end
+    if record and i > over then removed[#removed + 1], removed_ids[#removed + 1] = numbers[i], id or false end
   end
   fire_removals(numbers)
+  if has_events() then note_events('r', removed, removed_ids) end
   delete_all_of(numbers, ids, known, details, keys)
-  if removed > 0 then redis.call('HINCRBY', META, 'removed', removed) end
-  return fits < found, removed
+  if #removed > 0 then redis.call('HINCRBY', META, 'removed', #removed) end
+  return fits < found, #removed
 end
 
 -- The next `limit` retained items of both kinds, those first whose time ends first.

@@ -28,7 +28,7 @@ local function sweep_expiries(limit, room)
   if #seen_leased > 0 then redis.call('ZADD', EXPIRIES, 'XX', unpack(seen_leased)) end
   if #ended > 0 then redis.call('ZREM', EXPIRIES, unpack(ended)) end
   if #all > 0 then
-    renumber(all, salt_of_call())
+    renumber(all, salt_of_call(), 'd')
     local dead, expired = {}, {}
     for n, item in ipairs(all) do
       dead[2 * n - 1], dead[2 * n], expired[n] = text(now), item.number, item.number

@@ -59,6 +59,7 @@ local function take(at, target, touched)
       end
       if orders then left_front(key_step.fronts, priority, consumed) end
       local leases, count = deadlines_for(popped, found)
+      if note_leased then note_leased(popped, found, known) end
       local added = add_leases(leases, count)
       if added < count then drop_doubles(popped, found, leases, count - added) end
       if added == seen and not known and #numbers == 0 then

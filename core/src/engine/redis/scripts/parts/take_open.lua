@@ -129,6 +129,7 @@ local function take_open(priority, need, most, room, is_first, drop_expired)
   end
   write_places(keys, places)
   local leases, count = deadlines_for(popped, found)
+  note_leased(popped, found, known)
   local added = add_leases(leases, count)
   if added < count then drop_doubles(popped, found, leases, count - added) end
   for i = 1, #popped do
