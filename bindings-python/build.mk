@@ -3,7 +3,7 @@
 
 PYTHON_VENV := $(CURDIR)/build/python
 PYTHON := $(PYTHON_VENV)/bin/python
-PYTHON_TESTEES := ../integration-tests/testees/python
+PYTHON_TESTEES := ../integration-tests/testees/python ../integration-tests/testees/children
 PYTHON_DOCS := $(patsubst %,../docs/%.py,pages book check examples runner rust_examples)
 # The other Python files that are formatted and checked here.
 PYTHON_OTHERS := $(PYTHON_TESTEES) ../examples ../jobs/tests/children ../core/benches/chart.py $(PYTHON_DOCS)

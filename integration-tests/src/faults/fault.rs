@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use super::fault_context::FaultContext;
 use super::jobs::context::JobContext;
-use super::jobs::kinds as jobs;
+use super::jobs::{children, kinds as jobs};
 use super::kinds::{
     cleaners, clocks, commands, connections, disks, failover, processes, servers, slots, workers,
 };
@@ -29,6 +29,8 @@ pub(super) struct Fault {
     pub(super) extended: bool,
     /// Breaks things until the time of the context is over, and repairs them.
     pub(super) inject: for<'a, 'b> fn(&'a mut FaultContext<'b>) -> Injecting<'a>,
+    /// Whether handlers run in child processes.
+    pub(super) children: bool,
     /// The same for workers that run handlers, instead of the load of calls.
     pub(super) inject_jobs: Option<for<'a, 'b> fn(&'a mut JobContext<'b>) -> Injecting<'a>>,
 }
@@ -81,6 +83,7 @@ const DEFAULT: Fault = Fault {
     needs: None,
     extended: false,
     inject: |context| Box::pin(nothing(context)),
+    children: false,
     inject_jobs: None,
 };
 
@@ -130,5 +133,10 @@ pub(super) const FAULTS: &[Fault] = faults![
     "job workers told to end" on ["sqlite", "redis", "cluster"], nothing, inject_jobs: handlers!(jobs::signal);
     "jobs and a server killed" on ["redis", "valkey"], nothing, setup: ALWAYS, inject_jobs: handlers!(jobs::restart_server);
     "jobs that nobody knows" on ["sqlite", "redis"], nothing, inject_jobs: handlers!(jobs::with_unknown_names);
+    "workers with children killed" on ["sqlite", "redis"], nothing, children: true, inject_jobs: handlers!(jobs::kill);
+    "workers with children stopped" on ["sqlite", "redis"], nothing, children: true, inject_jobs: handlers!(jobs::stop);
+    "workers with children told to end" on ["sqlite", "redis"], nothing, children: true, inject_jobs: handlers!(jobs::signal);
+    "children killed and stopped" on ["sqlite", "redis", "valkey"], nothing, children: true, inject_jobs: handlers!(children::signal);
+    "children that do not start" on ["sqlite", "redis"], nothing, children: true, inject_jobs: handlers!(children::fail_starts);
     "jobs cancelled" on ["sqlite", "redis", "tls"], nothing, inject_jobs: handlers!(jobs::cancel_while_busy);
 ];

@@ -66,7 +66,9 @@ impl Testee {
         let client = text("client");
         match text("op") {
             "hello" => {
-                return Ok(json!({ "can": ["cancel", "nul", "order", "jobs", "follow_ups"] }));
+                return Ok(
+                    json!({ "can": ["cancel", "nul", "order", "jobs", "children", "follow_ups"] }),
+                );
             }
             "connect" => {
                 let opened = Client::connect(text("url")).await?;

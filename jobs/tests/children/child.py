@@ -19,6 +19,8 @@ from collections.abc import Callable
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
+# The jobs of the tests.
+JOBS = {"test.steps": {"queue": "steps", "retry": {"max": 1}}}
 
 Message = dict[str, Any]
 
@@ -61,19 +63,53 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-Handler = Callable[[Worker, Message, threading.Event], object]
+class Answer(Exception):  # noqa: N818 (it is no error)
+    """Ends a handler with another answer than a result or a failure."""
+
+    def __init__(self, **answer: object) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class Cancellation:
+    """Whether a job was cancelled: readable for `select` when it was."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+        self.event = threading.Event()
+        self.readable, self.writable = os.pipe()
+
+    def fileno(self) -> int:
+        """Return what `select` looks at."""
+        return self.readable
+
+    def set(self, reason: str) -> None:
+        """Cancel it."""
+        self.reason = reason
+        self.event.set()
+        os.write(self.writable, b".")
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        os.close(self.readable)
+        os.close(self.writable)
+
+
+Handler = Callable[[Worker, Message, Cancellation], object]
 
 
 def run(worker: Worker, job: Message, handler: Handler, pid: int | None = None) -> None:
     """Run a handler, listen meanwhile, and answer."""
     task = job["task"]
     worker.send(type="started", task=task, pid=pid)
-    cancelled = threading.Event()
+    cancelled = Cancellation()
     answer: Message = {}
 
     def call() -> None:
         try:
             answer.update(type="done", result=handler(worker, job, cancelled))
+        except Answer as other:
+            answer.update(other.answer)
         except Exception as error:
             classes = [kind.__name__ for kind in type(error).__mro__]
             trace = traceback.format_exc()
@@ -92,8 +128,9 @@ def run(worker: Worker, job: Message, handler: Handler, pid: int | None = None) 
         if message is None:
             os._exit(1)
         if message["type"] == "cancel" and message["task"] == task:
-            cancelled.set()
+            cancelled.set(message["reason"])
     thread.join()
+    cancelled.close()
     os.close(ended[0])
     os.close(ended[1])
     worker.send(task=task, **answer)
@@ -125,12 +162,11 @@ def run_forked(worker: Worker, job: Message, handler: Handler) -> int:
     return pid
 
 
-def main(handlers: dict[str, Handler], forks: bool) -> None:
+def main(handlers: dict[str, Handler], jobs: Message, forks: bool) -> None:
     """Run jobs until the worker says that it is enough."""
     worker = Worker()
     # If the worker has ended before, the connection is closed.
     die_with_parent()
-    jobs = {name: {"queue": "steps", "retry": {"max": 1}} for name in handlers}
     worker.send(type="hello", version=1, jobs=jobs)
     ended: int | None = None
     while True:
@@ -154,4 +190,4 @@ def main(handlers: dict[str, Handler], forks: bool) -> None:
 if __name__ == "__main__":
     from steps import steps
 
-    main({"test.steps": steps}, "--fork" in sys.argv)
+    main({"test.steps": steps}, JOBS, "--fork" in sys.argv)

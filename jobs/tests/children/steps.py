@@ -59,7 +59,7 @@ def step_hang(worker, job, cancelled):
 
 
 def step_until_cancelled(worker, job, cancelled):
-    cancelled.wait()
+    cancelled.event.wait()
     return "cancelled"
 
 
@@ -118,7 +118,7 @@ def step_ignore_term(worker, job, cancelled):
 
 def step_flood(worker, job, cancelled):
     """Speak without end."""
-    while not cancelled.is_set():
+    while not cancelled.event.is_set():
         worker.send(type="progress", task=job["task"], progress="x")
 
 

@@ -21,4 +21,4 @@ class Unlucky(child.Worker):
 
 
 child.Worker = Unlucky  # type: ignore[misc]
-child.main({"test.steps": steps}, "--fork" in sys.argv)
+child.main({"test.steps": steps}, child.JOBS, "--fork" in sys.argv)

@@ -7,6 +7,8 @@ use super::load::CANCELLED_WITHIN;
 
 /// Clocks of the server and of handlers have steps of a millisecond.
 const STEP: Micros = 2 * MS;
+/// How long a child may go on when its worker has learned that the lease is lost, and what a busy machine adds.
+const WITHOUT_LEASE: Micros = 5_000 * MS;
 /// How long a job that was leased before its cancellation may take to start.
 const STARTING: Micros = 2_000 * MS;
 
@@ -30,8 +32,10 @@ pub(super) fn check(history: &History) -> Vec<String> {
         }
     }
     faults.extend(by_id.keys().map(|id| format!("{id} ran and was never added")));
-    faults.extend(slots(history));
-    faults.extend(keys(history));
+    match history.limits.by_locks {
+        true => faults.extend(locks(history)),
+        false => faults.extend(slots(history).into_iter().chain(keys(history))),
+    }
     faults
 }
 
@@ -79,7 +83,8 @@ fn attempts(history: &History, job: &Job, runs: &[&Run]) -> Option<String> {
     runs.windows(2).find_map(|pair| {
         let [first, second] = pair else { return None };
         let ended = history.end_of(first);
-        if second.start < ended && !is_excused(history, first, second.start) {
+        let is_known = first.end.is_some() || !history.limits.by_locks;
+        if is_known && second.start < ended && !is_excused(history, first, second.start) {
             return Some("two runs overlap".into());
         }
         if second.attempt < first.attempt {
@@ -108,7 +113,9 @@ fn cancelled(history: &History, job: &Job, runs: &[&Run]) -> Option<String> {
     }
     let unheard = runs.iter().any(|run| {
         let told = run.told.as_ref().map_or(Micros::MAX, |(_, at)| *at);
-        let stopped = told.min(history.end_of(run));
+        // A child that is killed cannot tell.
+        let is_known = run.end.is_some() || !history.limits.by_locks;
+        let stopped = told.min(if is_known { history.end_of(run) } else { run.start });
         run.start <= at && stopped > at + CANCELLED_WITHIN && !is_excused(history, run, stopped)
     });
     unheard.then(|| "its handler was not told of the cancellation".into())
@@ -118,6 +125,23 @@ fn cancelled(history: &History, job: &Job, runs: &[&Run]) -> Option<String> {
 fn is_excused(history: &History, run: &Run, until: Micros) -> bool {
     let stops = history.workers[run.worker].stops.iter();
     stops.chain(&history.windows).any(|(from, to)| *from <= until && *to >= run.start)
+}
+
+/// What runs in children have found. A child whose worker was stopped, or could not reach the server, may go on for a
+/// while without its lease.
+fn locks(history: &History) -> Vec<String> {
+    let is_excused = |at: Micros| {
+        let stops = history.workers.iter().flat_map(|worker| &worker.stops);
+        stops.chain(&history.windows).any(|(from, to)| *from <= at && at <= *to + WITHOUT_LEASE)
+    };
+    let mut faults = Vec::new();
+    for run in &history.runs {
+        for (what, _) in run.over.iter().filter(|(_, at)| !is_excused(*at)) {
+            let of = history.of(&run.id);
+            faults.push(format!("{}: more ran at once than its {what} allows\n{of}", run.id));
+        }
+    }
+    faults
 }
 
 fn slots(history: &History) -> Vec<String> {

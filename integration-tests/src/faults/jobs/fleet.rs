@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, kill_process};
-use serde_json::json;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
-use super::control::{QUEUE, no_environment};
+use super::children;
+use super::control::QUEUE;
 use super::history::{MS, Micros, Run, Worker, now};
 use super::log;
 use crate::conformance::testee::{Language, Testee};
@@ -15,6 +16,15 @@ use crate::faults::rng::SeededRng;
 
 /// Handlers of a worker at the same time.
 pub(super) const SLOTS: usize = 3;
+/// The forms of children, by turns.
+const FORMS: [fn() -> Value; 4] = [
+    || json!({}),
+    || json!({ "fork": true }),
+    || json!({ "max_jobs": 3 }),
+    || json!({ "max_jobs": 1 }),
+];
+/// What a child may use; `load.rs` has jobs that want more.
+const MEMORY_LIMIT_MIB: u64 = 80;
 /// Worker processes at the same time.
 const PROCESSES: usize = 3;
 const LEASE_MS: u64 = 1_500;
@@ -25,6 +35,10 @@ const STARTING: Micros = 500 * MS;
 const ENDING: Duration = Duration::from_secs(8);
 
 pub(super) struct Fleet {
+    /// Names the run in the environment of its processes.
+    run: String,
+    /// Whether handlers run in children.
+    children: bool,
     languages: Vec<Language>,
     url: String,
     logs: PathBuf,
@@ -49,9 +63,12 @@ impl Fleet {
         url: String,
         logs: PathBuf,
         rng: SeededRng,
+        children: bool,
     ) -> Result<Fleet, Error> {
+        let run = format!("{:032x}", rand::random::<u128>());
         let (running, workers, windows) = (Vec::new(), Vec::new(), Vec::new());
-        let mut fleet = Fleet { languages, url, logs, rng, running, workers, windows };
+        let mut fleet =
+            Fleet { run, children, languages, url, logs, rng, running, workers, windows };
         for _ in 0..PROCESSES {
             fleet.add().await?;
         }
@@ -66,10 +83,12 @@ impl Fleet {
     pub(super) async fn add(&mut self) -> Result<(), Error> {
         let worker = self.workers.len();
         let language = &self.languages[worker % self.languages.len()];
-        let testee = Testee::start(language, &no_environment()).await?;
+        let run = format!("{}:{worker}", self.run).into();
+        let environment = [(children::RUN, run), (children::NO_STARTS, self.no_starts())];
+        let testee = Testee::start(language, &environment).await?;
         let grace = *self.rng.pick(&[0, 100, 1_000]);
         let retry = json!({ "max": 5, "base_ms": 20, "cap_ms": 200 });
-        let start = json!({
+        let mut start = json!({
             "op": "start_worker", "client": "w", "queue": QUEUE, "process": true,
             "slots": SLOTS, "lease_ms": LEASE_MS, "kill_after_ms": 100, "grace_ms": grace,
             "log": self.log(worker),
@@ -79,6 +98,10 @@ impl Fleet {
                 "third": { "timeout_ms": 60_000, "retry": retry },
             },
         });
+        if self.children {
+            start["children"] = FORMS.map(|form| form())[worker % FORMS.len()].clone();
+            start["children"]["memory_limit_mib"] = MEMORY_LIMIT_MIB.into();
+        }
         let connect = json!({ "op": "connect", "client": "w", "url": self.url });
         // The server may have just come back.
         for request in [connect, start] {
@@ -92,6 +115,19 @@ impl Fleet {
 
     fn any(&mut self) -> usize {
         self.rng.number(0..self.running.len() as u64) as usize
+    }
+
+    /// Exists while children are not to start.
+    pub(super) fn no_starts(&self) -> PathBuf {
+        self.logs.join("no-starts")
+    }
+
+    pub(super) fn run(&self) -> &str {
+        &self.run
+    }
+
+    pub(super) fn is_worker(&self, pid: Pid) -> bool {
+        self.running.iter().any(|process| process.testee.pid() == Some(pid))
     }
 
     /// Kills one.
@@ -154,6 +190,7 @@ impl Fleet {
                 faults.push(error.to_string());
             }
         }
+        faults.extend(children::left_behind(&self.run, &self.workers).await);
         Ok(faults)
     }
 

@@ -41,6 +41,8 @@ pub(super) struct Run {
     pub(super) end: Option<Micros>,
     /// Why and when the handler was cancelled.
     pub(super) told: Option<(String, Micros)>,
+    /// Limits that it has found exceeded at its start, and when: of a run in a child.
+    pub(super) over: Vec<(String, Micros)>,
 }
 
 /// A worker process.
@@ -71,6 +73,9 @@ pub(super) struct Limits {
     pub(super) slots: usize,
     /// Handlers of a key at the same time.
     pub(super) key: usize,
+    /// Handlers in children watch the limits themselves: when a killed child has ended is not known, but its locks are
+    /// free then.
+    pub(super) by_locks: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::control::Control;
+use super::control::{Control, KEY_LIMIT};
 use super::history::{Job, Left, MS, Micros, now};
 use crate::conformance::value::{hex, unhex};
 use crate::error::Error;
@@ -20,12 +20,14 @@ const MAX_ATTEMPTS: u32 = 5;
 pub(super) struct Load {
     control: Control,
     rng: SeededRng,
+    /// Whether handlers run in children, which some of them harm.
+    children: bool,
     jobs: Vec<Job>,
 }
 
 impl Load {
-    pub(super) fn new(control: Control, rng: SeededRng) -> Load {
-        Load { control, rng, jobs: Vec::new() }
+    pub(super) fn new(control: Control, rng: SeededRng, children: bool) -> Load {
+        Load { control, rng, children, jobs: Vec::new() }
     }
 
     pub(super) fn into_jobs(self) -> Vec<Job> {
@@ -105,9 +107,11 @@ impl Load {
         let from = json!({ "skip_from": rng.number(2..4) });
         let after = rng.number(50..200);
         let kind = rng.number(0..100);
+        let harm = (self.children && rng.chance(30)).then(|| harm(rng));
         let mut job = Job { id: self.next_id(), key, max_attempts, ..Job::default() };
         let done = json!({ "return": job.id });
         let (name, steps) = match kind {
+            _ if harm.is_some() => ("work", json!([sleep, { "skip_from": 2 }, harm, done])),
             0..50 => ("work", json!([sleep, done])),
             50..62 => ("work", json!([sleep, from, { "raise": "Broken" }, done])),
             62..77 => {
@@ -127,7 +131,11 @@ impl Load {
         };
         // Of the jobs that no worker knows, half are of a newer format.
         let version = if job.is_unknown && kind.is_multiple_of(2) { 2 } else { 1 };
-        let data = json!({ "v": version, "job": name, "args": { "steps": steps } });
+        let mut data = json!({ "v": version, "job": name, "args": { "steps": steps } });
+        if let Some(key) = key {
+            // For handlers that watch the limit themselves.
+            data["meta"] = json!({ "key": key, "key_limit": KEY_LIMIT.to_string() });
+        }
         (job, data, 0)
     }
 
@@ -230,3 +238,24 @@ impl Load {
 
 /// How soon a job whose cancellation was acknowledged must stop.
 pub(super) const CANCELLED_WITHIN: Micros = 7_000 * MS;
+
+/// What a handler does to its child. Some answers are given before, and count.
+fn harm(rng: &mut SeededRng) -> Value {
+    let harms = [
+        json!({ "exit": 3 }),
+        json!({ "signal": 9 }),
+        json!({ "signal": 11 }),
+        json!({ "signal": 19 }),
+        json!("hang"),
+        json!("hang_in_c"),
+        json!({ "flood": 200 }),
+        json!("half_frame"),
+        json!("answer_twice"),
+        json!("answer_and_exit"),
+        json!("grandchild"),
+        json!("close"),
+        json!({ "allocate_mib": 120 }),
+        json!("ignore_term"),
+    ];
+    rng.pick(&harms).clone()
+}

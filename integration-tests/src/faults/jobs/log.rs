@@ -26,11 +26,23 @@ pub(super) fn read(path: &Path, worker: usize) -> Result<Vec<Run>, Error> {
         match (*what, rest) {
             ("start", [attempt]) => {
                 let (id, attempt) = ((*id).to_owned(), attempt.parse()?);
-                runs.push(Run { worker, id, attempt, start: at, end: None, told: None });
+                runs.push(Run {
+                    worker,
+                    id,
+                    attempt,
+                    start: at,
+                    end: None,
+                    told: None,
+                    over: Vec::new(),
+                });
             }
             ("cancelled", [reason]) => {
                 let open = open(&mut runs).ok_or_else(|| format!("{line:?} is of no run"))?;
                 runs[open].told = Some(((*reason).to_owned(), at));
+            }
+            ("over", [what]) => {
+                let open = open(&mut runs).ok_or_else(|| format!("{line:?} is of no run"))?;
+                runs[open].over.push(((*what).to_owned(), at));
             }
             ("end", []) => {
                 let open = open(&mut runs).ok_or_else(|| format!("{line:?} is of no run"))?;

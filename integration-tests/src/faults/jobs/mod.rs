@@ -2,6 +2,7 @@
 //! have logged with what workers promise.
 
 mod checker;
+pub(super) mod children;
 pub(super) mod context;
 mod control;
 mod fleet;

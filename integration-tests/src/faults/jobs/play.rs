@@ -32,16 +32,18 @@ pub(in crate::faults) async fn play(
         Ok(place) => place,
         Err(why) => return Ok(Report { skipped: Some(why), ..Report::default() }),
     };
-    let languages = able(&terms.languages).await?;
+    let needs = if fault.children { "children" } else { "jobs" };
+    let languages = able(&terms.languages, needs).await?;
     if languages.is_empty() {
-        let why = "no language here has a worker".to_owned();
+        let why = format!("no language here can {needs}");
         return Ok(Report { skipped: Some(why), ..Report::default() });
     }
     let rng = |name: &str| SeededRng::new(terms.seed, &format!("{} {engine} {name}", fault.name));
     let (url, logs) = (format!("{}timeout_ms=10000", place.url()), tempfile::tempdir()?);
     let control = Control::start(&languages[0], &url).await?;
-    let mut load = Load::new(control, rng("load"));
-    let mut fleet = Fleet::start(languages, url, logs.path().to_owned(), rng("fleet")).await?;
+    let mut load = Load::new(control, rng("load"), fault.children);
+    let (folder, fleet_rng) = (logs.path().to_owned(), rng("fleet"));
+    let mut fleet = Fleet::start(languages, url, folder, fleet_rng, fault.children).await?;
     let warm = Instant::now() + HEALED;
     while load.completed().await? < WARM {
         if Instant::now() >= warm {
@@ -68,7 +70,7 @@ pub(in crate::faults) async fn play(
         faults.push(error.to_string());
     }
     let (runs, workers) = fleet.runs()?;
-    let limits = Limits { slots: SLOTS, key: KEY_LIMIT };
+    let limits = Limits { slots: SLOTS, key: KEY_LIMIT, by_locks: fault.children };
     let history = History { jobs: load.into_jobs(), runs, workers, windows, left, limits };
     faults.extend(check(&history));
     if times == 0 {
@@ -79,12 +81,12 @@ pub(in crate::faults) async fn play(
     Ok(Report { adds, leases, completes, times, faults, ..Report::default() })
 }
 
-/// The languages that have a worker.
-async fn able(languages: &[Language]) -> Result<Vec<Language>, Error> {
+/// The languages that can do this.
+async fn able(languages: &[Language], needs: &str) -> Result<Vec<Language>, Error> {
     let mut able = Vec::new();
     for language in languages {
         let testee = Testee::start(language, &[]).await?;
-        if testee.abilities.iter().any(|can| can == "jobs") {
+        if testee.abilities.iter().any(|can| can == needs) {
             able.push(language.clone());
         }
         testee.end().await?;

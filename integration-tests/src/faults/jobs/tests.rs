@@ -13,7 +13,7 @@ fn job(id: &str) -> Job {
 
 fn run(id: &str, attempt: u32, start_ms: u64, end_ms: u64) -> Run {
     let (start, end) = (SECOND + start_ms * MS, Some(SECOND + end_ms * MS));
-    Run { worker: 0, id: id.into(), attempt, start, end, told: None }
+    Run { worker: 0, id: id.into(), attempt, start, end, told: None, over: Vec::new() }
 }
 
 fn left(state: &str) -> Left {
@@ -33,7 +33,7 @@ fn sound() -> History {
         workers: vec![Worker::default(), Worker::default()],
         windows: Vec::new(),
         left: BTreeMap::from([("a".to_owned(), completed("a"))]),
-        limits: Limits { slots: 2, key: 1 },
+        limits: Limits { slots: 2, key: 1, by_locks: false },
     }
 }
 
@@ -141,6 +141,38 @@ fn slots_and_keys_are_limits() {
     finds("worker 0 ran 3 handlers", |history| more(history, None, 0));
     allows(|history| more(history, None, 1));
     finds("3 handlers of key k", |history| more(history, Some("k"), 1));
+}
+
+/// A killed child logs no end, and its locks say whether it lived.
+#[test]
+fn children_watch_limits_by_locks() {
+    let killed = |history: &mut History| {
+        history.limits.by_locks = true;
+        history.jobs[0].retry_after = None;
+        history.runs[0].end = None;
+        history.jobs[0].cancelled = None;
+    };
+    allows(killed);
+    for what in ["job", "slot", "key"] {
+        let over = |history: &mut History| {
+            killed(history);
+            history.runs[1].over.push((what.into(), SECOND + 60 * MS));
+        };
+        finds(&format!("than its {what} allows"), over);
+        // A worker was stopped, and its child went on without the lease.
+        allows(|history| {
+            over(history);
+            history.workers[1].stops.push((SECOND + 5 * MS, SECOND + 40 * MS));
+        });
+    }
+    finds("two runs overlap", |history| {
+        killed(history);
+        history.runs[0].end = Some(SECOND + 65 * MS);
+    });
+    finds("no handler has ended", |history| {
+        killed(history);
+        history.runs[1].end = None;
+    });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Jobs and workers. Requests and answers: `testees/README.md`.
 
+mod children;
 mod notes;
 mod producing;
 mod script;

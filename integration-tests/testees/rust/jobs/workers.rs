@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
+use super::children::NoteServer;
 use super::notes::Notes;
 use super::producing::retry;
 use super::scripted::register;
@@ -42,7 +43,14 @@ impl Workers {
         let last = lock(&self.0).get(&key).map(|last| last.notes.clone());
         let notes = last.unwrap_or_default();
         request["log"].as_str().into_iter().for_each(|path| notes.log_to(path));
-        let worker = configured(client, request, &notes);
+        let mut worker = configured(client, request);
+        let mut server = None;
+        if request["children"].is_null() {
+            worker = with_handlers(worker, request, &notes);
+        } else {
+            let server = server.insert(NoteServer::start(&notes));
+            worker = server.add_children(worker, request);
+        }
         let (end, told_to_end) = oneshot::channel::<()>();
         let (tell_end, ended) = watch::channel(None);
         let process = request["process"] == true;
@@ -51,6 +59,7 @@ impl Workers {
                 worker.run_process().await
             }
             let exit = worker.run_until(async { _ = told_to_end.await }).await;
+            drop(server);
             _ = tell_end.send(Some(exit));
         });
         let (end, running) = (Mutex::new(Some(end)), running.abort_handle());
@@ -85,7 +94,7 @@ impl Started {
     }
 }
 
-fn configured(client: &Client, request: &Value, notes: &Arc<Notes>) -> Worker {
+fn configured(client: &Client, request: &Value) -> Worker {
     let ms = |name: &str| request[name].as_u64().map(Duration::from_millis);
     let mut worker = Worker::new(client);
     match request["queues"].as_array() {
@@ -112,6 +121,10 @@ fn configured(client: &Client, request: &Value, notes: &Arc<Notes>) -> Worker {
     if request["burst"] == true {
         worker = worker.burst();
     }
+    worker
+}
+
+fn with_handlers(mut worker: Worker, request: &Value, notes: &Arc<Notes>) -> Worker {
     for name in request["middleware"].as_array().into_iter().flatten() {
         let (name, notes) = (name.as_str().expect("a name").to_owned(), notes.clone());
         worker = worker.middleware(Around { name, notes });
