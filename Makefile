@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo demo-programs test nightly model conformance faults bench bench-peers chart \
+.PHONY: help setup build demo demo-programs test nightly model conformance faults bench bench-peers peers-jobs chart \
 	generate fmt lint run-language-tests run-rust-tests
 
 # Rust's own installer does not reach shells that were open before.
@@ -108,7 +108,7 @@ test: lint model python node-debug node-peers build/c/testee $(VALKEY_ENV) ## ev
 	@$(RUN_FAULTS) --seconds 2 --parts $(PARTS)
 	cargo test -q -p leaseq --all-features --bench targets -- --quick
 	cargo test -q -p leaseq --all-features --bench parts
-	cargo test -q -p leaseq-jobs --all-features --bench worker
+	cargo test -q -p leaseq-jobs --all-features --bench worker --bench peers
 	@if [[ -s build/repeated.log ]]; then echo "these failed beside others, and passed alone:"; cat build/repeated.log; fi
 	@echo "make test: all passed"
 
@@ -146,7 +146,12 @@ bench: setup ## measure the figures; JSON goes to build/bench*.json
 	$(MAKE) --no-print-directory bench-python bench-node bench-c
 
 bench-peers: setup ## measure other queues beside it, in one run; JSON goes to build/bench-peers-*.json
-	$(MAKE) --no-print-directory peers-python peers-node peers-c
+	$(MAKE) --no-print-directory peers-python peers-node peers-c peers-jobs
+
+# Without Go, asynq is left out.
+peers-jobs: setup $(PYTHON_PEERS)/celery/ready $(PYTHON_PEERS)/rq/ready ## measure workers beside asynq, Celery and RQ
+	cd jobs/benches/asynq && go build -o $(CURDIR)/build/peers-go/asynq . || echo "asynq could not be built"
+	cargo bench --profile dist -p leaseq-jobs --bench peers -- --peers $(CURDIR)/build
 
 chart: ## draw the peers, from the JSON of bench-peers: core/docs/peers.svg
 	python3 core/benches/chart.py build core/docs/peers.svg
