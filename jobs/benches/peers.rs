@@ -161,7 +161,7 @@ async fn measure(server: &RedisServer, pair: &Pair, count: usize) -> f64 {
         (ended, client.queue(Nothing::QUEUE).unwrap().queue_len().await.unwrap()),
         (count, 0)
     );
-    client.close().await.unwrap();
+    client.close().await;
     count as f64 / (last - first.unwrap()).as_secs_f64()
 }
 

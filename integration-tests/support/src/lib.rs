@@ -10,6 +10,7 @@
 //! | migrating slots | [`Cluster`] |
 //! | a changing master | [`Sentinel`] |
 //! | `rediss://` | [`TlsServer`] |
+//! | limits of memory and swap for a process | [`ControlGroup`] |
 //! | the processor time of a process | [`cpu_time`] |
 //! | a part of a long matrix each day | [`Share`] |
 //! | a free port | [`Port`] |
@@ -22,6 +23,7 @@
 
 mod accidents;
 mod cluster;
+mod control_group;
 mod cpu;
 mod port;
 mod proxy;
@@ -34,6 +36,7 @@ mod wait;
 
 pub use accidents::with_accidents;
 pub use cluster::Cluster;
+pub use control_group::ControlGroup;
 pub use cpu::cpu_time;
 pub use port::Port;
 pub use proxy::{Proxy, Then};

@@ -127,3 +127,29 @@ impl Pool {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousand_failures_wait_longer_up_to_a_limit_and_one_success_ends_that() {
+        let pool = Pool {
+            options: Children::new("sh").arg("-c").arg("exit 1"),
+            gives_up: false,
+            starts: Semaphore::new(1),
+            failures: Mutex::default(),
+            jobs: BTreeSet::new(),
+        };
+        let wait = || pool.failures().wait_until.map(|at| at - Instant::now());
+        for number in 0..1_000 {
+            pool.failed("no license");
+            let expected = FIRST_WAIT.saturating_mul(1 << number.min(16)).min(LONGEST_WAIT);
+            let waits = wait().unwrap();
+            assert!(expected / 2 < waits && waits <= expected, "failure {number}: {waits:?}");
+        }
+        assert_eq!(pool.failures().in_a_row, 1_000);
+        pool.succeeded();
+        assert_eq!(wait(), None);
+    }
+}

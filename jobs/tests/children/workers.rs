@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use leaseq::{Client, LeaseOptions, State};
 use leaseq_jobs::{JobRef, NewJob, Producer, Worker};
-use leaseq_test_support::eventually;
+use leaseq_test_support::{ControlGroup, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -204,39 +204,13 @@ async fn no_descriptor_no_thread_and_no_zombie_is_left() {
     );
 }
 
-/// Makes a control group with a limit, if this user may, and removes it.
-struct Group(std::path::PathBuf);
-
-impl Group {
-    fn with_limit(bytes: u64) -> Option<Group> {
-        let name = format!("leaseq-test-{}", std::process::id());
-        let groups =
-            [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
-        groups.into_iter().find_map(|(root, limit)| {
-            let path = std::path::Path::new(root).join(&name);
-            std::fs::create_dir(&path).ok()?;
-            let group = Group(path);
-            std::fs::write(group.0.join(limit), bytes.to_string()).ok()?;
-            Some(group)
-        })
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        _ = std::fs::remove_dir(&self.0);
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_system_runs_out_of_memory() {
-    let Some(group) = Group::with_limit(200 << 20) else {
+    let Some(group) = ControlGroup::new(200 << 20, 0) else {
         eprintln!("no control group with a limit can be made here: not tested");
         return;
     };
-    let mut command = Command::new("sh");
-    let join = r#"echo $$ > "$0/cgroup.procs" && exec "$@""#;
-    command.args(["-c", join]).arg(&group.0).arg(std::env::current_exe().unwrap());
+    let mut command = group.command(std::env::current_exe().unwrap());
     command.args(["--exact", "--ignored", "workers::process"]);
     let mut process = Process::start_as(command, false).await;
     let job = process.add(json!([["allocate", 400]])).await;

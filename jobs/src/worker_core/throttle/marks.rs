@@ -33,7 +33,7 @@ impl Marks {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Throttle {
-    /// The memory of the cgroup if that is limited (version 2, without the page cache that the kernel takes back first),
+    /// The memory of the cgroup if that is limited (without the page cache that the kernel takes back first),
     /// otherwise of the machine.
     pub memory: Option<Marks>,
     /// The swap of the cgroup if that is limited, otherwise of the machine.
