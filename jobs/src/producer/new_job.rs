@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use leaseq::{Item, Result};
+use leaseq::{Error, FollowUp, Item, On, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -22,6 +22,7 @@ pub struct NewJob {
     retry: Option<Retry>,
     /// Without data.
     item: Item,
+    follow_ups: Vec<(On, NewJob)>,
 }
 
 impl NewJob {
@@ -41,6 +42,7 @@ impl NewJob {
             timeout: None,
             retry: None,
             item: Item::new_many([Bytes::new()]).swap_remove(0),
+            follow_ups: Vec::new(),
         }
     }
 
@@ -129,6 +131,41 @@ impl NewJob {
         self.change(|item| item.expires_in(time))
     }
 
+    /// Adds this job when this one has succeeded, exactly once. Its handler gets the result: see
+    /// [`Context::previous`](crate::Context::previous). A job has up to 16 such jobs, of the same queue, which may have
+    /// such jobs themselves, up to 16 levels deep.
+    pub fn on_success(self, job: impl Into<NewJob>) -> Self {
+        self.follow_up(On::Completed, job.into())
+    }
+
+    /// Adds this job when this one is dead, with the limits of [`on_success`](NewJob::on_success).
+    pub fn on_failure(self, job: impl Into<NewJob>) -> Self {
+        self.follow_up(On::Dead, job.into())
+    }
+
+    /// Adds this job when this one has ended in any way, with the limits of [`on_success`](NewJob::on_success).
+    pub fn on_end(self, job: impl Into<NewJob>) -> Self {
+        self.follow_up(On::Ended, job.into())
+    }
+
+    /// Makes a chain: each of these jobs is added when the one before it has succeeded, the first one after this one. Up
+    /// to 16 jobs, of the same queue.
+    pub fn then<J: Into<NewJob>>(
+        self,
+        jobs: impl IntoIterator<Item = J, IntoIter: DoubleEndedIterator>,
+    ) -> Self {
+        let rest = jobs.into_iter().rev().map(Into::<NewJob>::into);
+        match rest.reduce(|next, job| job.on_success(next)) {
+            Some(next) => self.on_success(next),
+            None => self,
+        }
+    }
+
+    fn follow_up(mut self, on: On, job: NewJob) -> Self {
+        self.follow_ups.push((on, job));
+        self
+    }
+
     fn change(mut self, change: impl FnOnce(Item) -> Item) -> Self {
         self.item = change(self.item);
         self
@@ -146,6 +183,18 @@ impl NewJob {
     /// The queue, and the item to add to it.
     pub(crate) fn into_item(self) -> Result<(String, Item)> {
         let data = self.data()?;
-        Ok((self.queue, self.item.with_data(data)))
+        let mut item = self.item.with_data(data);
+        for (on, job) in self.follow_ups {
+            let name = job.name.clone();
+            let (queue, next) = job.into_item()?;
+            if queue != self.queue {
+                return Err(Error::invalid(format_args!(
+                    "job {} of queue {}: its follow-up {name} is of queue {queue}",
+                    self.name, self.queue
+                )));
+            }
+            item = item.follow_up(FollowUp::new(on, next).with_trigger());
+        }
+        Ok((self.queue, item))
     }
 }

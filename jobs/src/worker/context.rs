@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use leaseq::Result;
+use serde::de::DeserializeOwned;
 use tokio::runtime::Handle;
 
 use crate::{JobError, Reason, Task};
@@ -75,6 +76,22 @@ impl Context {
     /// For a store of your own that refuses writers of an earlier generation of an id: see [`Task::generation`].
     pub fn generation(&self) -> u64 {
         self.task.generation()
+    }
+
+    /// The id of the job whose end has [added](crate::NewJob::on_success) this one; `None`: it was added by a program.
+    pub fn previous_id(&self) -> Option<&[u8]> {
+        self.task.trigger().map(leaseq::Trigger::id)
+    }
+
+    /// The result of the job whose success has [added](crate::NewJob::then) this one. `None` if it had none, or one of
+    /// more than 64 KiB, has not succeeded, or there is none.
+    ///
+    /// # Errors
+    /// If the result does not fit the type: the job is dead then.
+    pub fn previous<T: DeserializeOwned>(&self) -> Result<Option<T>, JobError> {
+        let result = self.task.trigger().and_then(leaseq::Trigger::result);
+        let read = result.map(|json| serde_json::from_slice(json)).transpose();
+        read.map_err(|error| JobError::bury(format!("the result of the previous job: {error}")))
     }
 
     /// A value that was shared with [`Worker::state`](crate::Worker::state).

@@ -17,8 +17,11 @@ pub(super) type Prepared = Pin<Box<dyn Future<Output = Result<Output, JobError>>
 pub struct Output(Option<Bytes>);
 
 impl Output {
-    /// The result of a handler that returns `()` is none.
-    fn new<T: Serialize>(value: &T) -> Result<Output, JobError> {
+    /// A result, for middleware that replaces that of a handler. `()` and `None` are no result.
+    ///
+    /// # Errors
+    /// If the value cannot be written as JSON, which makes the job dead.
+    pub fn new<T: Serialize>(value: &T) -> Result<Output, JobError> {
         // The next attempt would have the same result.
         let json = serde_json::to_vec(value).map_err(|error| {
             JobError::new("InvalidResult", error.to_string()).policy(Policy::Bury)

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use leaseq::options::{BEAT_INTERVAL, MAX_BEAT, MAX_BEAT_ENTRIES, MAX_WORKER_COMMANDS};
@@ -10,6 +10,7 @@ use leaseq::{Beat, BeatReply, Client, ErrorKind, RunningItem, WorkerAction, Work
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 
 use super::exit::ExitReason;
+use super::history;
 use super::log;
 use super::options::WorkerOptions;
 use super::reason::Reason;
@@ -18,7 +19,7 @@ use super::state::{Phase, Shared};
 
 /// What a running item takes in a beat besides its queue and its id, at most.
 const ENTRY: usize = 128;
-/// For how long the end of a worker waits until it is listed no longer.
+/// For how long the end of a worker waits until its last measurements are recorded, and until it is listed no longer.
 const LEAVING: Duration = Duration::from_millis(300);
 
 pub(super) struct Beats {
@@ -41,6 +42,7 @@ impl Beats {
 
     /// Ends with the worker.
     pub(super) async fn run(mut self) {
+        let mut recorded = Instant::now();
         loop {
             let next = tokio::time::sleep(BEAT_INTERVAL);
             tokio::select! {
@@ -48,9 +50,15 @@ impl Beats {
                 () = self.shared.until_phase(Phase::Stopped) => break,
             }
             self.beat().await;
+            if recorded.elapsed() >= history::INTERVAL {
+                recorded = Instant::now();
+                self.shared.record_history().await;
+            }
         }
-        // Without it, the worker is listed for 30 s.
-        _ = tokio::time::timeout(LEAVING, self.client.leave(&self.worker)).await;
+        // Without it, the worker is listed for 30 s. The last jobs were measured too.
+        let leave =
+            async { tokio::join!(self.client.leave(&self.worker), self.shared.record_history()) };
+        _ = tokio::time::timeout(LEAVING, leave).await;
         self.shared.left.cancel();
     }
 

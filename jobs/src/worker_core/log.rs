@@ -109,6 +109,10 @@ pub(super) fn not_listed(failure: &dyn Display) {
     warn!(%failure, "the worker cannot be listed for now");
 }
 
+pub(super) fn not_recorded(queue: &WorkQueue, failure: &dyn Display) {
+    warn!(queue = queue.name(), %failure, "the history cannot be recorded for now");
+}
+
 pub(super) fn not_found(failure: &dyn Display) {
     error!(%failure, "queues cannot be looked for for now");
 }

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::exit::{Exit, ExitReason};
+use super::history::{self, Measurements};
 use super::log;
 use super::options::WorkerOptions;
 use super::running::Running;
@@ -97,6 +98,8 @@ pub(super) struct State {
     pub(super) run: Histogram,
     /// How much of the first duration of their leases jobs have used, in thousandths.
     pub(super) lease_use: Histogram,
+    /// The same by queue, for their histories.
+    pub(super) measurements: Measurements,
     /// How often it had.
     pub(super) throttles: u64,
     /// The jobs of handlers that still run were settled.
@@ -208,6 +211,7 @@ impl Shared {
                 queues: Vec::new(),
                 run: Histogram::new(),
                 lease_use: Histogram::new(),
+                measurements: Measurements::new(),
                 gave_up: false,
                 capacity,
                 cancel_at: None,
@@ -279,9 +283,15 @@ impl Shared {
             state.hung -= usize::from(running.was_hung());
             if running.has_started() {
                 let elapsed = running.elapsed();
-                state.run.record(elapsed.as_micros() as u64);
+                let run = elapsed.as_micros() as u64;
                 let used = elapsed.as_secs_f64() / self.options.lease.as_secs_f64();
-                state.lease_use.record((used * 1000.0) as u64);
+                let used = (used * 1000.0) as u64;
+                state.run.record(run);
+                state.lease_use.record(used);
+                // Nobody reports for workers that are not listed.
+                if self.options.listed {
+                    history::measure(&mut state.measurements, running, run, used);
+                }
             }
             if !self.options.cooldown.is_zero() && running.has_started() {
                 state.cooling.push_back(Instant::now() + self.options.cooldown);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use leaseq::options::MAX_LEASE;
-use leaseq::{Error, Result};
+use leaseq::{Error, Result, Trigger};
 
 use super::finish::Finish;
 use super::finishing;
@@ -94,6 +94,11 @@ impl Task {
     /// The text of the last failure; empty if there was none.
     pub fn last_error(&self) -> &str {
         self.running.lease.last_error()
+    }
+
+    /// The job whose end has added this one, with its result; `None`: it was added by a program.
+    pub fn trigger(&self) -> Option<&Trigger> {
+        self.running.lease.trigger()
     }
 
     /// The generation of the item, which goes up with every add of its id: a store of your own can refuse writers of

@@ -20,14 +20,15 @@ const MIB: u64 = 1 << 20;
 async fn process() {
     let Ok(url) = std::env::var(URL) else { return };
     std::thread::spawn(|| {
-        let mut held = Vec::new();
+        let mut held: Vec<u8> = Vec::new();
         for line in std::io::stdin().lines() {
             let mebibytes: usize = line.unwrap().parse().unwrap();
-            drop(std::mem::take(&mut held));
+            held.clear();
+            held.shrink_to_fit();
             // Written, or it would not be there.
-            held = vec![1u8; mebibytes << 20];
+            held.resize(mebibytes << 20, 1);
         }
-        std::process::exit(i32::from(held.len() == 1));
+        std::process::exit(0);
     });
     let client = Client::connect(&url).await.unwrap();
     let worker = Worker::new(&client)

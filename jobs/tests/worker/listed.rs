@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::{Outcome, WorkerAction, WorkerInfo, WorkersOptions};
+use leaseq::{HistoryKind, Outcome, WorkerAction, WorkerInfo, WorkersOptions};
 use leaseq_jobs::{ExitReason, Finish, JobStart, Reason, Settled};
 use leaseq_test_support::eventually;
 
@@ -10,6 +10,7 @@ use crate::support::{Bench, PATIENCE, drained, nothing, on_every_engine, soon, s
 
 on_every_engine!(
     a_worker_is_listed_until_it_ends,
+    a_worker_reports_what_it_has_measured,
     a_quiet_worker_leases_nothing,
     commands_are_obeyed
 );
@@ -32,6 +33,22 @@ async fn a_worker_is_listed_until_it_ends(bench: Bench) {
     drained(&core).await;
     soon(core.left()).await;
     assert!(listed(&bench).await.is_empty());
+}
+
+async fn a_worker_reports_what_it_has_measured(bench: Bench) {
+    let core = bench.core(|_| {});
+    bench.add("a").await;
+    let task = start(&core).await;
+    soon(core.finish(&task, Finish::Done { result: None })).await.unwrap();
+    core.drain(Duration::ZERO);
+    drained(&core).await;
+    soon(core.left()).await;
+    let queue = bench.client.queue("echo").unwrap();
+    let rows = queue.history(HistoryKind::Hours).await.unwrap();
+    let measured = rows.iter().map(|row| row.measured.run.count()).sum::<u64>();
+    assert_eq!(measured, 1, "{rows:?}");
+    let used = rows.iter().map(|row| row.measured.lease_use.count()).sum::<u64>();
+    assert_eq!(used, 1);
 }
 
 async fn a_quiet_worker_leases_nothing(bench: Bench) {

@@ -8,6 +8,7 @@ mod support;
 mod admission;
 mod boundary;
 mod cancellation;
+mod chains;
 mod control_groups;
 mod enqueue;
 mod faults;
