@@ -14,7 +14,7 @@
 //! | `settlement`, `settler` | decide what the end of a task means; make the queue do it |
 //! | `schedules` | stores the schedules of the deployment |
 //! | `throttle` | leases nothing while memory is short |
-//! | `history` | reports what it has measured to its queues |
+//! | `measurements`, `history` | what it has measured, and reporting that to its queues |
 //! | `beats` | the entry in the registry of workers, and the commands from there |
 //! | `timers` | timeouts, and watching for cancellations |
 //! | `shutdown` | ends the worker in order |
@@ -31,6 +31,7 @@ mod finish;
 mod finishing;
 mod history;
 mod log;
+mod measurements;
 mod options;
 mod phases;
 mod reason;

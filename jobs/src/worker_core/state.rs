@@ -11,8 +11,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::exit::{Exit, ExitReason};
-use super::history::{self, Measurements};
 use super::log;
+use super::measurements::{Measurements, measure};
 use super::options::WorkerOptions;
 use super::running::Running;
 use super::settlement::{Settled, Settlement};
@@ -290,7 +290,7 @@ impl Shared {
                 state.lease_use.record(used);
                 // Nobody reports for workers that are not listed.
                 if self.options.listed {
-                    history::measure(&mut state.measurements, running, run, used);
+                    measure(&mut state.measurements, running, run, used);
                 }
             }
             if !self.options.cooldown.is_zero() && running.has_started() {

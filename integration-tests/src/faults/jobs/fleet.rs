@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::children;
 use super::control::QUEUE;
 use super::history::{MS, Micros, Run, Worker, now};
-use super::log;
+use super::{log, processes};
 use crate::conformance::testee::{Language, Testee};
 use crate::error::Error;
 use crate::faults::rng::SeededRng;
@@ -84,7 +83,7 @@ impl Fleet {
         let worker = self.workers.len();
         let language = &self.languages[worker % self.languages.len()];
         let run = format!("{}:{worker}", self.run).into();
-        let environment = [(children::RUN, run), (children::NO_STARTS, self.no_starts())];
+        let environment = [(processes::RUN, run), (processes::NO_STARTS, self.no_starts())];
         let testee = Testee::start(language, &environment).await?;
         let grace = *self.rng.pick(&[0, 100, 1_000]);
         let retry = json!({ "max": 5, "base_ms": 20, "cap_ms": 200 });
@@ -190,7 +189,7 @@ impl Fleet {
                 faults.push(error.to_string());
             }
         }
-        faults.extend(children::left_behind(&self.run, &self.workers).await);
+        faults.extend(processes::left_behind(&self.run, &self.workers).await);
         Ok(faults)
     }
 

@@ -11,5 +11,6 @@ pub(super) mod kinds;
 mod load;
 mod log;
 pub(super) mod play;
+mod processes;
 #[cfg(test)]
 mod tests;
