@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use leaseq::{Error, FollowUp, Item, On, Result};
+use leaseq::{FollowUp, Item, On, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -132,7 +132,7 @@ impl NewJob {
     }
 
     /// Adds this job when this one has succeeded, exactly once. Its handler gets the result: see
-    /// [`Context::previous`](crate::Context::previous). A job has up to 16 such jobs, of the same queue, which may have
+    /// [`Context::previous`](crate::Context::previous). A job has up to 16 such jobs, of any queue, which may have
     /// such jobs themselves, up to 16 levels deep.
     pub fn on_success(self, job: impl Into<NewJob>) -> Self {
         self.follow_up(On::Completed, job.into())
@@ -149,7 +149,7 @@ impl NewJob {
     }
 
     /// Makes a chain: each of these jobs is added when the one before it has succeeded, the first one after this one. Up
-    /// to 16 jobs, of the same queue.
+    /// to 16 jobs, of any queues.
     pub fn then<J: Into<NewJob>>(
         self,
         jobs: impl IntoIterator<Item = J, IntoIter: DoubleEndedIterator>,
@@ -185,13 +185,9 @@ impl NewJob {
         let data = self.data()?;
         let mut item = self.item.with_data(data);
         for (on, job) in self.follow_ups {
-            let name = job.name.clone();
-            let (queue, next) = job.into_item()?;
+            let (queue, mut next) = job.into_item()?;
             if queue != self.queue {
-                return Err(Error::invalid(format_args!(
-                    "job {} of queue {}: its follow-up {name} is of queue {queue}",
-                    self.name, self.queue
-                )));
+                next = next.queue(queue);
             }
             item = item.follow_up(FollowUp::new(on, next).with_trigger());
         }
