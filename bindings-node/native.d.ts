@@ -184,6 +184,45 @@ export declare class NativeQueue {
   failMany(call: number, holders: Array<Leases>, indexes: Array<number>, errors: Array<string>, delayMs: number, dead: boolean): void
 }
 
+/** A worker that leases once `start` has been answered. Its jobs have numbers. */
+export declare class NativeWorker {
+  constructor(client: NativeClient)
+  /** Answers with nothing. */
+  start(call: number, options: NativeWorkerOptions): void
+  /** Answers with jobs to run and their arguments; none: the worker has ended. Can be cancelled. */
+  next(call: number): void
+  /** Answers with the numbers and reasons of jobs that are to stop; can be cancelled. */
+  stops(call: number): void
+  /** Ends in order. */
+  drain(graceMs: number): void
+  /** Ends at once. */
+  abort(): void
+  /** How it has ended, as JSON. */
+  exit(): string
+  /** Milliseconds until the timeout of a job. */
+  remaining(job: number): number
+  /** Sets the timeout of a job anew. Throws an error with its code. */
+  moreTime(job: number, ms: number): void
+  /** Answers with nothing. */
+  progress(call: number, job: number, progress: string | Uint8Array): void
+  /** A job has succeeded, perhaps with a result. Answers with what has become of it. */
+  done(call: number | undefined | null, job: number, result?: string | Uint8Array | undefined | null): void
+  /** A job has failed. `policy`: `retry`, `retryAfter`, `discard` or `bury`. */
+  failed(call: number | undefined | null, job: number, classes: Array<string>, message: string, trace: string | undefined | null, how: string, delayMs: number): void
+  /** A job is to run again after this delay. */
+  snooze(call: number | undefined | null, job: number, delayMs: number): void
+  /** A job has stopped because it was cancelled. */
+  cancelled(call: number | undefined | null, job: number): void
+  /** The arguments of a job do not fit its handler. */
+  invalidArgs(call: number | undefined | null, job: number, message: string): void
+}
+
+/**
+ * The data of the item of a job. `args`: JSON that `lib/jobs/json.ts` has written, and so checked.
+ * Throws an error with its code.
+ */
+export declare function jobData(name: string, args: string, meta?: Record<string, string> | undefined | null, timeoutMs?: number | undefined | null, retry?: NativeRetry | undefined | null): string
+
 /** How to connect, as `ConnectOptions` of the core. */
 export interface NativeConnectOptions {
   namespace?: string
@@ -202,12 +241,32 @@ export interface NativeEnding {
   atMs: number
 }
 
+export interface NativeJobOptions {
+  name: string
+  timeoutMs?: number
+  retry?: NativeRetry
+}
+
+export interface NativeQueueOptions {
+  name: string
+  weight: number
+}
+
 /** As `Releases` of the core. */
 export interface NativeReleases {
   reason: string
   count: number
   /** Milliseconds since 1970. */
   firstAtMs: number
+}
+
+/** As `Retry` of the crate of jobs. */
+export interface NativeRetry {
+  attempts: number
+  baseMs: number
+  capMs: number
+  on: Array<string>
+  never: Array<string>
 }
 
 /** A schedule without its item. */
@@ -219,6 +278,22 @@ export interface NativeSchedule {
   missed?: string | number
   graceMs?: number
   overlap?: boolean
+}
+
+export interface NativeWorkerOptions {
+  queues: Array<NativeQueueOptions>
+  jobs: Array<NativeJobOptions>
+  strict: boolean
+  slots: number
+  burst: boolean
+  ownsProcess: boolean
+  name?: string
+  leaseMs?: number
+  killAfterMs?: number
+  graceMs?: number
+  cooldownMs?: number
+  staggerMs?: number
+  maxJobs?: number
 }
 
 /** The next times of a rule, in ms since 1970, or the error as text. */

@@ -839,4 +839,6 @@ module.exports.Bridge = nativeBinding.Bridge
 module.exports.Leases = nativeBinding.Leases
 module.exports.NativeClient = nativeBinding.NativeClient
 module.exports.NativeQueue = nativeBinding.NativeQueue
+module.exports.NativeWorker = nativeBinding.NativeWorker
+module.exports.jobData = nativeBinding.jobData
 module.exports.scheduleTimes = nativeBinding.scheduleTimes

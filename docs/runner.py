@@ -103,7 +103,7 @@ class Runner:
             for member in package.getmembers():
                 member.name = member.name.replace("package/", "leaseq/", 1)
                 package.extract(member, modules)
-        for name in ("typescript", "@types", "undici-types"):
+        for name in ("typescript", "@types", "undici-types", "zod"):
             if (tool := self.arguments.node_tools / name).exists():
                 (modules / name).symlink_to(tool)
 

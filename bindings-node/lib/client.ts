@@ -131,6 +131,9 @@ export class Client {
   }
 }
 
+/** For the worker. @internal */
+export const nativeClient = (client: Client): NativeClient => client['native']
+
 /**
  * Connects to `redis://`, `rediss://` (TLS), `redis+unix:///path`,
  * `redis+sentinel://h1:26379,h2:26379/master-name` or `redis+cluster://h1:7000,h2:7000`, or opens

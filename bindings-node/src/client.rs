@@ -16,8 +16,8 @@ use crate::wire::Outcome;
 /// A client that is connected once `connect` has been answered.
 #[napi]
 pub struct NativeClient {
-    submissions: Arc<SubmissionQueue>,
-    client: Arc<OnceLock<leaseq::Client>>,
+    pub(crate) submissions: Arc<SubmissionQueue>,
+    pub(crate) client: Arc<OnceLock<leaseq::Client>>,
 }
 
 /// How to connect, as `ConnectOptions` of the core.
@@ -115,6 +115,6 @@ impl NativeClient {
     }
 }
 
-fn not_connected() -> Failure {
+pub(crate) fn not_connected() -> Failure {
     Failure::internal("the client is not connected")
 }

@@ -1,22 +1,25 @@
 // The compiled files import each other without cycles. Type-only imports are gone by then.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { dirname, join, normalize } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 
 const DIST = fileURLToPath(new URL('../dist/', import.meta.url))
 
 test('no file imports itself, directly or through others', () => {
   const imports = new Map()
-  for (const file of readdirSync(DIST).filter((name) => name.endsWith('.js'))) {
+  const files = readdirSync(DIST, { recursive: true }).filter((name) => name.endsWith('.js'))
+  for (const file of files) {
     const code = readFileSync(DIST + file, 'utf8')
-    const required = code.matchAll(/require\("\.\/(\w+)"\)/g)
+    const required = code.matchAll(/require\("(\.\.?\/[\w./]+)"\)/g)
     imports.set(
       file,
-      Array.from(required, ([, name]) => `${name}.js`),
+      Array.from(required, ([, name]) => normalize(join(dirname(file), `${name}.js`))),
     )
   }
   assert.ok(imports.get('index.js').includes('client.js'))
+  assert.ok(imports.get('jobs/worker.js').includes('calls.js'))
   const done = new Set()
   const visit = (file, path) => {
     assert.ok(!path.includes(file), [...path, file].join(' -> '))

@@ -1,7 +1,7 @@
 // What is packed installs and runs in an empty folder, and does what the book shows.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -59,14 +59,24 @@ test('the package has what it needs, and nothing else', async () => {
     'calls check client errors gather history index input item lease leases operator outcome queue schedule schedules settle signals slots types wire workers'.split(
       ' ',
     )
+  const jobs = readdirSync(join(PACKAGE, 'lib/jobs')).map((name) => `jobs/${name.slice(0, -3)}`)
   const native = listed.filter((name) => /\/leaseq\.[a-z0-9-]+\.node$/.test(name))
   assert.equal(native.length, 1, `${native}`)
   const expected = [
     ...native,
-    ...face.flatMap((name) => [`package/dist/${name}.d.ts`, `package/dist/${name}.js`]),
-    ...['LICENSE-APACHE', 'LICENSE-MIT', 'README.md', 'index.d.mts', 'index.mjs'].map(
-      (name) => `package/${name}`,
-    ),
+    ...[...face, ...jobs].flatMap((name) => [
+      `package/dist/${name}.d.ts`,
+      `package/dist/${name}.js`,
+    ]),
+    ...[
+      'LICENSE-APACHE',
+      'LICENSE-MIT',
+      'README.md',
+      'index.d.mts',
+      'index.mjs',
+      'jobs.d.mts',
+      'jobs.mjs',
+    ].map((name) => `package/${name}`),
     ...['native.d.ts', 'native.js', 'package.json'].map((name) => `package/${name}`),
   ]
   assert.deepEqual(listed, expected.sort())
@@ -137,6 +147,8 @@ test('both module systems have the same classes', async () => {
     console.log(Object.keys(esm).sort().join() === names.join())`
   await writeFile(join(empty, 'same.mjs'), script)
   assert.equal(await sh('node same.mjs'), 'true 13\ntrue\n')
+  await writeFile(join(empty, 'jobs.mjs'), script.replaceAll("'leaseq'", "'leaseq/jobs'"))
+  assert.equal(await sh('node jobs.mjs'), 'true 18\ntrue\n')
 })
 
 test('two copies of it work in one process', async () => {

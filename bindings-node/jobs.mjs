@@ -1,0 +1,23 @@
+// One implementation for both module systems: a decision or an error is the same class in each.
+import jobs from './dist/jobs/index.js'
+
+export const {
+  Bury,
+  currentJob,
+  Decision,
+  defineJobs,
+  Discard,
+  Job,
+  job,
+  JobCancelledError,
+  JobFailedError,
+  JobGoneError,
+  JobRef,
+  JobRemovedError,
+  Jobs,
+  JobTimeoutError,
+  RetryAfter,
+  Snooze,
+  Worker,
+  worker,
+} = jobs

@@ -1,0 +1,166 @@
+// The job that a handler runs.
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+import type { NativeWorker } from '../../native.js'
+import { call } from '../calls'
+import { bytes, number } from '../check'
+import { invalid, LeaseqError, makeError } from '../errors'
+import type { Data } from '../types'
+import { type CancelReason, JobCancelledError } from './decisions'
+
+const MAX_PROGRESS = 1024
+
+/** A job as it arrives. @internal */
+export interface Task {
+  readonly number: number
+  readonly name: string
+  readonly queue: string
+  readonly id: string
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly generation: number
+  readonly lastError: string
+  readonly meta: Record<string, string>
+  /** The arguments. */
+  readonly data: Buffer
+}
+
+/** The job that a handler runs. Its parts may be taken apart: `async ({ args, signal }) => …`. */
+export class Job<Args = unknown> {
+  /** The arguments, as the schema of the job returns them. */
+  readonly args: Args
+  readonly #task: Task
+  readonly #native: NativeWorker
+  #controller: AbortController | undefined
+  #reason: CancelReason | undefined
+
+  /** @internal */
+  constructor(task: Task, native: NativeWorker, args: Args) {
+    this.#task = task
+    this.#native = native
+    this.args = args
+  }
+
+  /** The name of the job. */
+  get name(): string {
+    return this.#task.name
+  }
+
+  /** The name of its queue. */
+  get queue(): string {
+    return this.#task.queue
+  }
+
+  /** The id of its item. */
+  get id(): string {
+    return this.#task.id
+  }
+
+  /** 1 for the first attempt. */
+  get attempt(): number {
+    return this.#task.attempt
+  }
+
+  /** How many attempts the job has. */
+  get maxAttempts(): number {
+    return this.#task.maxAttempts
+  }
+
+  /** The text of the last failure; empty if there was none. */
+  get lastError(): string {
+    return this.#task.lastError
+  }
+
+  /**
+   * Numbers the lives of the id: it goes up with every add, and is the same in all attempts. A store of
+   * your own can refuse writers of an earlier generation.
+   */
+  get generation(): number {
+    return this.#task.generation
+  }
+
+  /** What producers and middleware have attached, such as a `traceparent`. */
+  get meta(): Readonly<Record<string, string>> {
+    return this.#task.meta
+  }
+
+  /** Milliseconds until the timeout; 0 once it is over. */
+  get remainingMs(): number {
+    return this.#native.remaining(this.#task.number)
+  }
+
+  /**
+   * Aborts when the handler should stop, with a `JobCancelledError` as its reason: somebody has cancelled
+   * the job (`user`), its time is over (`timeout`), the worker ends (`shutdown`), or another worker may
+   * have the job (`lost`). A handler that succeeds nevertheless completes its job.
+   */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#reason !== undefined) this.#controller.abort(this.#cancelled())
+    }
+    return this.#controller.signal
+  }
+
+  /** Why the handler should stop; `undefined`: it should not. */
+  get cancelReason(): CancelReason | undefined {
+    return this.#reason
+  }
+
+  /**
+   * Stores how far the handler has come, at most 1,024 bytes, for whoever looks at the job. Need not be
+   * awaited. Throws `INVALID` for more bytes; rejects if it could not be stored.
+   */
+  get progress(): (progress: Data) => Promise<void> {
+    return (progress) => {
+      const data = bytes('progress', progress)
+      const size = Buffer.byteLength(data)
+      if (size > MAX_PROGRESS) {
+        throw invalid(`progress of ${size} bytes is over the limit of ${MAX_PROGRESS}`)
+      }
+      const { number } = this.#task
+      const stored = call<void, NativeWorker>(this.#native, {}, (native) => (slot) => {
+        native.progress(slot, number, data)
+      })
+      // A handler that does not wait for it does not care.
+      stored.catch(() => undefined)
+      return stored
+    }
+  }
+
+  /**
+   * Sets the timeout anew: the handler has this much time from now on, at most 30 days. Throws `INVALID`
+   * for more, and when the signal has aborted.
+   */
+  get moreTime(): (ms: number) => void {
+    return (ms) => {
+      try {
+        this.#native.moreTime(this.#task.number, number('a time', ms))
+      } catch (error) {
+        if (error instanceof LeaseqError) throw error
+        const { code, message } = error as { code: string; message: string }
+        throw makeError(code, message)
+      }
+    }
+  }
+
+  /** @internal */
+  cancel(reason: CancelReason): void {
+    this.#reason = reason
+    this.#controller?.abort(this.#cancelled())
+  }
+
+  #cancelled(): JobCancelledError {
+    const { name, id } = this.#task
+    const reason = this.#reason
+    return new JobCancelledError(`job ${name}, item ${JSON.stringify(id)}: ${reason}`, reason)
+  }
+}
+
+/** @internal */
+export const current = new AsyncLocalStorage<Job>()
+
+/** The job whose handler runs here, for loggers and the like; `undefined` outside of handlers. */
+export function currentJob(): Job | undefined {
+  return current.getStore()
+}

@@ -1,0 +1,293 @@
+import { randomUUID } from 'node:crypto'
+
+import { jobData } from '../../native.js'
+import type { Client } from '../client'
+import { known, optionalNumber, text } from '../check'
+import { invalid, LeaseqError, makeError } from '../errors'
+import type { CallOptions, Item, ItemOptions } from '../types'
+import { writeJson } from './json'
+import { JobRef } from './ref'
+import { nativeRetry, type Retry } from './retry'
+import { type AnySchema, type InputOf, mismatch, type OutputOf, validate } from './schema'
+
+/** A text, or what makes one of the arguments. */
+export type KeyOf<Args> = string | ((args: Args) => string | undefined)
+
+/** Options of all jobs of a name. */
+export interface JobOptions<Args = unknown> {
+  /** Default: that of `defineJobs`, or else `default`. */
+  queue?: string | undefined
+  /** How long a handler may run before its signal aborts, 1 ms to 30 days. Default: 1 hour. */
+  timeoutMs?: number | undefined
+  /** When and how often a failed job is tried again. */
+  retry?: Retry | undefined
+  priority?: number | undefined
+  /** How long a job is kept after its completion, with its result. Default: not at all. */
+  retainMs?: number | undefined
+  unique?: KeyOf<Args> | undefined
+  uniqueForMs?: number | undefined
+  key?: KeyOf<Args> | undefined
+  expiresInMs?: number | undefined
+}
+
+/** Options of one job, which take precedence: those of items, and these. */
+export interface EnqueueOptions extends Omit<ItemOptions, 'id' | 'unique' | 'key'>, CallOptions {
+  id?: string | undefined
+  unique?: string | undefined
+  key?: string | undefined
+  queue?: string | undefined
+  /** Instead of what the worker says. */
+  timeoutMs?: number | undefined
+  /** Instead of what the worker says. */
+  retry?: Retry | undefined
+  /** Texts for handlers and middleware, such as a `traceparent`. */
+  meta?: Record<string, string> | undefined
+}
+
+/** What is known about a job: `job` makes it. The parameters are types only. */
+export interface JobType<In = unknown, Out = In, Returned = unknown, Value = Returned> {
+  readonly options: JobOptions<In>
+  readonly args: AnySchema | undefined
+  readonly result: AnySchema | undefined
+  readonly types?: { in: In; out: Out; returned: Returned; value: Value }
+}
+
+export type AnyJobType = JobType<any, any, any, any>
+export type JobTable = Record<string, AnyJobType>
+type Types<T extends AnyJobType> = NonNullable<T['types']>
+/** What a producer gives. */
+export type ArgsIn<T extends AnyJobType> = Types<T>['in']
+/** What a handler gets. */
+export type ArgsOut<T extends AnyJobType> = Types<T>['out']
+/** What a handler returns. */
+export type Returned<T extends AnyJobType> = Types<T>['returned']
+/** What `result` of a reference resolves to. */
+export type ValueOf<T extends AnyJobType> = Types<T>['value']
+
+type WithSchema<A extends AnySchema> = JobOptions<InputOf<A>> & { args: A; result?: undefined }
+type WithSchemas<A extends AnySchema, R extends AnySchema> = JobOptions<InputOf<A>> & {
+  args: A
+  result: R
+}
+
+type Given = JobOptions<any> & { args?: AnySchema | undefined; result?: AnySchema | undefined }
+
+const JOB = ['queue', 'timeoutMs', 'retry', 'priority', 'retainMs', 'unique', 'uniqueForMs']
+const JOB_NAMES = new Set([...JOB, 'key', 'expiresInMs', 'args', 'result'])
+
+/**
+ * A job with the schemas of its arguments and of its result: any Standard Schema, such as those of
+ * zod, valibot and arktype. The worker checks arguments again, and handlers get what the schema makes
+ * of them; `result` of a reference checks the result.
+ */
+export function job<A extends AnySchema, R extends AnySchema>(
+  options: WithSchemas<A, R>,
+): JobType<InputOf<A>, OutputOf<A>, InputOf<R>, OutputOf<R>>
+/** A job with a schema of its arguments. */
+export function job<A extends AnySchema>(
+  options: WithSchema<A>,
+): JobType<InputOf<A>, OutputOf<A>, unknown, unknown>
+/** A job whose arguments and result have these types, which nothing checks at run time. */
+export function job<Args extends object = Record<never, never>, Result = unknown>(
+  options?: JobOptions<Args>,
+): JobType<Args, Args, Result, Result>
+export function job(given: Given = {}): AnyJobType {
+  const { args, result, ...options } = known(given, 'a job', JOB_NAMES)
+  return { options, args, result }
+}
+
+/** A job to add, for middleware. */
+export interface NewJob {
+  readonly name: string
+  readonly queue: string
+  readonly args: unknown
+  /** May be changed. */
+  readonly meta: Record<string, string>
+}
+
+/** Something around adding jobs, which `next` does. */
+export type EnqueueMiddleware = (
+  jobs: readonly NewJob[],
+  next: () => Promise<void>,
+) => Promise<void>
+
+/** A job for `enqueueMany`. */
+export type Enqueued<T extends JobTable> = {
+  [N in keyof T & string]: readonly [name: N, args: ArgsIn<T[N]>, options?: EnqueueOptions]
+}[keyof T & string]
+
+const ITEM = ['id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts', 'retainMs', 'unique'] as const
+const REST = ['uniqueForMs', 'replace', 'key', 'expiresInMs'] as const
+const ITEM_NAMES = [...ITEM, ...REST]
+const ENQUEUE = new Set([...ITEM_NAMES, 'queue', 'timeoutMs', 'retry', 'meta', 'signal'])
+
+/** A job whose arguments were checked, on its way into its queue. */
+class Prepared implements NewJob {
+  readonly meta: Record<string, string>
+  readonly id: string
+
+  constructor(
+    readonly name: string,
+    readonly queue: string,
+    readonly args: unknown,
+    private readonly json: string,
+    private readonly type: AnyJobType,
+    private readonly options: EnqueueOptions,
+  ) {
+    this.meta = { ...options.meta }
+    this.id = options.id === undefined ? randomUUID() : text('id', options.id)
+  }
+
+  item(): Item {
+    const { name, json, meta, args, options, type } = this
+    const { timeoutMs, retry } = options
+    const some = Object.keys(meta).length > 0 ? meta : undefined
+    const rules = retry && nativeRetry(retry)
+    const data = native(() =>
+      jobData(name, json, some, optionalNumber('timeoutMs', timeoutMs), rules),
+    )
+    const item: Record<string, unknown> = { data }
+    const { queue: _, timeoutMs: _timeout, retry: _retry, ...defaults } = type.options
+    const all: Record<string, unknown> = { ...defaults }
+    for (const key of ['unique', 'key']) {
+      const of = all[key]
+      if (typeof of === 'function') all[key] = (of as (args: unknown) => unknown)(args)
+    }
+    for (const key of ITEM_NAMES) {
+      const value = options[key] ?? all[key]
+      if (value !== undefined) item[key] = value
+    }
+    item['id'] = this.id
+    return item as unknown as Item
+  }
+}
+
+/** An error of the native half, as its class. */
+function native<T>(call: () => T): T {
+  try {
+    return call()
+  } catch (error) {
+    const { code, message } = error as { code: string; message: string }
+    throw error instanceof LeaseqError ? error : makeError(code, message)
+  }
+}
+
+export interface JobsOptions {
+  /** The queue of jobs that name no other. Default: `default`. */
+  queue?: string | undefined
+  /** Around every enqueue; the first one is the outermost. */
+  middleware?: readonly EnqueueMiddleware[] | undefined
+}
+
+/** Names and types of jobs, which producers and workers share. Has no client and connects to nothing. */
+export class Jobs<T extends JobTable> {
+  readonly types: T
+  readonly #queue: string
+  readonly #middleware: readonly EnqueueMiddleware[]
+
+  /** @internal */
+  constructor(types: T, options: JobsOptions) {
+    this.types = types
+    this.#queue = options.queue ?? 'default'
+    this.#middleware = options.middleware ?? []
+  }
+
+  /** The queue of a job. */
+  queueOf(name: keyof T & string): string {
+    return this.#type(name).options.queue ?? this.#queue
+  }
+
+  /**
+   * Adds a job. `INVALID` for arguments that do not fit its schema, and for values that not every
+   * language reads alike: NaN, integers beyond 2^53, more than 64 levels, and what JSON does not have.
+   */
+  async enqueue<N extends keyof T & string>(
+    client: Client,
+    name: N,
+    args: ArgsIn<T[N]>,
+    options: EnqueueOptions = {},
+  ): Promise<JobRef<ValueOf<T[N]>>> {
+    const { signal } = options
+    const refs = await this.#add(client, [await this.#prepare(name, args, options)], signal)
+    return refs[0] as JobRef<ValueOf<T[N]>>
+  }
+
+  /**
+   * Adds many jobs, which may be of several types; the references are in their order. Jobs of a queue
+   * are added in batches of up to 1,000, each of which is one atomic step. If any is invalid, none is
+   * added; after another error some may have been added.
+   */
+  async enqueueMany(
+    client: Client,
+    jobs: Iterable<Enqueued<T>>,
+    { signal }: CallOptions = {},
+  ): Promise<JobRef[]> {
+    const all = Array.from(jobs, ([name, args, options]) =>
+      this.#prepare(name, args, options ?? {}),
+    )
+    return this.#add(client, await Promise.all(all), signal)
+  }
+
+  /** A reference to a job that was added before, here or elsewhere. */
+  ref<N extends keyof T & string>(client: Client, name: N, id: string): JobRef<ValueOf<T[N]>> {
+    return new JobRef(name, client.queue(this.queueOf(name)), id, true, this.#type(name).result)
+  }
+
+  #type(name: string): AnyJobType {
+    const type = Object.hasOwn(this.types, name) ? this.types[name] : undefined
+    if (type === undefined) throw invalid(`there is no job ${JSON.stringify(name)}`)
+    return type
+  }
+
+  async #prepare(name: string, args: unknown, options: EnqueueOptions): Promise<Prepared> {
+    const type = this.#type(name)
+    const given = known(options, `job ${name}`, ENQUEUE)
+    const json = writeJson(`job ${name}`, args)
+    try {
+      // As the worker will see them.
+      if (type.args !== undefined) await validate(type.args, JSON.parse(json))
+    } catch (error) {
+      throw mismatch(`job ${name}: the arguments do not fit`, error)
+    }
+    return new Prepared(name, given.queue ?? this.queueOf(name), args, json, type, given)
+  }
+
+  async #add(client: Client, jobs: Prepared[], signal?: AbortSignal): Promise<JobRef[]> {
+    const refs: JobRef[] = []
+    const add = async (): Promise<void> => {
+      // All of them first: if any is invalid, none is added.
+      const items = jobs.map((one) => one.item())
+      const queues = [...new Set(jobs.map(({ queue }) => queue))]
+      await Promise.all(
+        queues.map(async (name) => {
+          const queue = client.queue(name)
+          const places = [...jobs.keys()].filter((place) => jobs[place]!.queue === name)
+          const some = places.map((place) => items[place]!)
+          const alone = some.length === 1
+          const added = alone
+            ? [await queue.addItem(some[0]!, { signal })]
+            : await queue.addItems(some, { signal })
+          places.forEach((place, i) => {
+            const { name, id } = jobs[place]!
+            refs[place] = new JobRef(name, queue, id, added[i]!, this.types[name]!.result)
+          })
+        }),
+      )
+    }
+    const around = this.#middleware.reduceRight<() => Promise<void>>(
+      (next, one) => () => one(jobs, next),
+      add,
+    )
+    await around()
+    return refs
+  }
+}
+
+/**
+ * Names and types of jobs. A name is the same in every language and version: 1 to 128 bytes, never a path
+ * in the code.
+ */
+export function defineJobs<T extends JobTable>(types: T, options: JobsOptions = {}): Jobs<T> {
+  const names = new Set(['queue', 'middleware'])
+  return new Jobs(types, known(options, 'defineJobs', names))
+}

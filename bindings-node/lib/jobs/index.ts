@@ -1,0 +1,41 @@
+/**
+ * Jobs: "call this function later, elsewhere, with retries". `defineJobs` names them, for producers and
+ * workers; `worker` runs them.
+ */
+export { currentJob, Job } from './context'
+export {
+  Bury,
+  type CancelReason,
+  Decision,
+  Discard,
+  JobCancelledError,
+  JobFailedError,
+  JobGoneError,
+  JobRemovedError,
+  JobTimeoutError,
+  RetryAfter,
+  Snooze,
+} from './decisions'
+export {
+  type ArgsIn,
+  type ArgsOut,
+  defineJobs,
+  type Enqueued,
+  type EnqueueMiddleware,
+  type EnqueueOptions,
+  job,
+  type JobOptions,
+  Jobs,
+  type JobsOptions,
+  type JobTable,
+  type JobType,
+  type KeyOf,
+  type NewJob,
+  type Returned,
+  type ValueOf,
+} from './define'
+export type { Middleware, WorkerEvent, WorkerOptions } from './options'
+export { JobRef, type WaitOptions } from './ref'
+export type { ErrorClass, Retry } from './retry'
+export type { StandardSchema } from './schema'
+export { type Exit, type Handler, type Handlers, type RunOptions, Worker, worker } from './worker'

@@ -1,0 +1,100 @@
+//! Options of jobs and workers.
+
+use leaseq::options::MAX_ATTEMPTS;
+use leaseq_jobs::{JobOptions, Order, QueueOptions, Retry, WorkerOptions};
+use napi_derive::napi;
+
+use crate::failure::Failure;
+use crate::input::{duration, whole};
+
+/// As `Retry` of the crate of jobs.
+#[napi(object, object_to_js = false)]
+pub struct NativeRetry {
+    pub attempts: f64,
+    pub base_ms: f64,
+    pub cap_ms: f64,
+    pub on: Vec<String>,
+    pub never: Vec<String>,
+}
+
+#[napi(object, object_to_js = false)]
+pub struct NativeJobOptions {
+    pub name: String,
+    pub timeout_ms: Option<f64>,
+    pub retry: Option<NativeRetry>,
+}
+
+#[napi(object, object_to_js = false)]
+pub struct NativeQueueOptions {
+    pub name: String,
+    pub weight: f64,
+}
+
+#[napi(object, object_to_js = false)]
+pub struct NativeWorkerOptions {
+    pub queues: Vec<NativeQueueOptions>,
+    pub jobs: Vec<NativeJobOptions>,
+    pub strict: bool,
+    pub slots: f64,
+    pub burst: bool,
+    pub owns_process: bool,
+    pub name: Option<String>,
+    pub lease_ms: Option<f64>,
+    pub kill_after_ms: Option<f64>,
+    pub grace_ms: Option<f64>,
+    pub cooldown_ms: Option<f64>,
+    pub stagger_ms: Option<f64>,
+    pub max_jobs: Option<f64>,
+}
+
+pub(super) fn retry(given: NativeRetry) -> Result<Retry, Failure> {
+    let limits = format!("a whole number between 1 and {MAX_ATTEMPTS}");
+    let attempts = whole("attempts", given.attempts, &limits)?;
+    Ok(Retry::new(attempts)
+        .base(duration("base", given.base_ms)?)
+        .cap(duration("cap", given.cap_ms)?)
+        .on(given.on)
+        .never(given.never))
+}
+
+impl NativeWorkerOptions {
+    pub(super) fn read(self) -> Result<WorkerOptions, Failure> {
+        let mut options = WorkerOptions::new();
+        options.language = "node".into();
+        for NativeQueueOptions { name, weight } in self.queues {
+            let what = format_args!("queue {name}: the weight").to_string();
+            let weight = whole(what, weight, "a whole number between 1 and 1000")?;
+            options.queues.push(QueueOptions::new(name).weight(weight));
+        }
+        for NativeJobOptions { name, timeout_ms, retry: rules } in self.jobs {
+            let mut job = JobOptions::new();
+            if let Some(timeout) = timeout_ms {
+                job.timeout = duration(format_args!("job {name}: a timeout"), timeout)?;
+            }
+            if let Some(rules) = rules {
+                job.retry = retry(rules)?;
+            }
+            options.jobs.insert(name, job);
+        }
+        if self.strict {
+            options.order = Order::Strict;
+        }
+        options.slots = whole("concurrency", self.slots, "a whole number between 1 and 1000")?;
+        (options.burst, options.owns_process) = (self.burst, self.owns_process);
+        options.name = self.name;
+        for (what, given, option) in [
+            ("a lease", self.lease_ms, &mut options.lease),
+            ("killAfterMs", self.kill_after_ms, &mut options.kill_after),
+            ("a grace period", self.grace_ms, &mut options.grace),
+            ("a cooldown", self.cooldown_ms, &mut options.cooldown),
+            ("a stagger", self.stagger_ms, &mut options.stagger),
+        ] {
+            if let Some(ms) = given {
+                *option = duration(what, ms)?;
+            }
+        }
+        let most = self.max_jobs.map(|most| whole("maxJobs", most, "a whole number, 1 or more"));
+        options.max_jobs = most.transpose()?;
+        Ok(options)
+    }
+}

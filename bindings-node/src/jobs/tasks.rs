@@ -1,0 +1,189 @@
+//! The jobs whose handlers run, by number.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use leaseq_jobs::{Finish, JobError, JobStart, Policy, Settled, Task, WorkerCore};
+use napi::Result;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::failure::Failure;
+
+/// A call gets at most so many jobs, so that the event loop goes on meanwhile.
+const TASKS: usize = 100;
+
+/// A job whose handler runs.
+struct Entry {
+    task: Arc<Task>,
+    /// The handler has ended.
+    over: Arc<Notify>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.over.notify_one();
+    }
+}
+
+/// A worker, and its jobs.
+pub(super) struct Running {
+    pub(super) core: WorkerCore,
+    tasks: Mutex<HashMap<u32, Entry>>,
+    next_number: AtomicU32,
+    stops: UnboundedSender<(u32, &'static str)>,
+    stopping: tokio::sync::Mutex<UnboundedReceiver<(u32, &'static str)>>,
+}
+
+impl Running {
+    pub(super) fn new(core: WorkerCore) -> Self {
+        let (stops, stopping) = unbounded_channel();
+        Running {
+            core,
+            tasks: Mutex::default(),
+            next_number: AtomicU32::new(0),
+            stops,
+            stopping: tokio::sync::Mutex::new(stopping),
+        }
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, HashMap<u32, Entry>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn task(&self, number: u32) -> Option<Arc<Task>> {
+        self.tasks().get(&number).map(|entry| entry.task.clone())
+    }
+
+    /// Jobs whose handlers have not ended fail.
+    pub(super) fn drop_tasks(&self) {
+        let tasks = std::mem::take(&mut *self.tasks());
+        drop(tasks);
+    }
+
+    /// The next jobs, with their arguments; none at the end of the worker.
+    pub(super) async fn next(&self) -> Vec<(Value, Bytes)> {
+        let mut tasks = Vec::new();
+        let mut next = Some(self.core.next().await);
+        while let Some(JobStart::Start(task)) = next {
+            tasks.push(self.start(task));
+            if tasks.len() == TASKS {
+                break;
+            }
+            next = self.core.next().now_or_never();
+        }
+        tasks
+    }
+
+    fn start(&self, task: Task) -> (Value, Bytes) {
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        let about = json!({
+            "number": number,
+            "name": task.name(),
+            "queue": task.queue(),
+            "id": String::from_utf8_lossy(task.id()),
+            "attempt": task.attempt(),
+            "maxAttempts": task.max_attempts(),
+            "generation": task.generation(),
+            "lastError": task.last_error(),
+            "meta": task.meta(),
+        });
+        let args = task.args().clone();
+        let (task, over) = (Arc::new(task), Arc::new(Notify::new()));
+        self.watch(number, task.clone(), over.clone());
+        self.tasks().insert(number, Entry { task, over });
+        (about, args)
+    }
+
+    /// Reports when the handler is to stop.
+    fn watch(&self, number: u32, task: Arc<Task>, over: Arc<Notify>) {
+        let stops = self.stops.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                reason = task.cancelled() => {
+                    // It fails only when the worker is gone.
+                    let _ = stops.send((number, reason.as_str()));
+                }
+                () = over.notified() => {}
+            }
+        });
+    }
+
+    /// Waits for jobs that are to stop: their numbers and reasons.
+    pub(super) async fn stops(&self) -> Value {
+        let mut stops = Vec::new();
+        self.stopping.lock().await.recv_many(&mut stops, TASKS).await;
+        stops.into_iter().map(|(number, reason)| json!([number, reason])).collect()
+    }
+
+    /// Zero for a job that has ended.
+    pub(super) fn remaining(&self, number: u32) -> Result<f64> {
+        let left = self.task(number).map(|task| {
+            let left = task.soft_deadline().saturating_duration_since(Instant::now());
+            left.as_secs_f64() * 1e3
+        });
+        Ok(left.unwrap_or(0.0))
+    }
+
+    pub(super) fn more_time(
+        &self,
+        number: u32,
+        time: Duration,
+    ) -> std::result::Result<(), Failure> {
+        Ok(self.task(number).ok_or_else(ended)?.more_time(time)?)
+    }
+
+    pub(super) async fn progress(
+        &self,
+        number: u32,
+        progress: Vec<u8>,
+    ) -> std::result::Result<(), Failure> {
+        Ok(self.task(number).ok_or_else(ended)?.progress(progress).await?)
+    }
+
+    pub(super) fn result(result: Option<&[u8]>) -> Finish {
+        Finish::Done { result: result.map(Bytes::copy_from_slice) }
+    }
+
+    pub(super) fn failure(
+        classes: Vec<String>,
+        message: String,
+        trace: Option<String>,
+        policy: Policy,
+    ) -> Finish {
+        let error = JobError::with_classes(classes, message).policy(policy);
+        Finish::Failed(match trace {
+            Some(trace) => error.trace(trace),
+            None => error,
+        })
+    }
+
+    /// Reports the end of a handler. This happens at once; the future is about the queue.
+    pub(super) fn finish(
+        &self,
+        number: u32,
+        finish: Finish,
+    ) -> Result<impl Future<Output = leaseq::Result<Settled>> + Send + use<>> {
+        let entry = self.tasks().remove(&number);
+        let entry = entry.ok_or_else(|| napi::Error::from_reason("the job has ended before"))?;
+        Ok(self.core.finish(&entry.task, finish))
+    }
+}
+
+fn ended() -> Failure {
+    Failure::invalid("the job has ended")
+}
+
+pub(super) fn policy(how: &str, delay: Duration) -> Policy {
+    match how {
+        "retryAfter" => Policy::RetryAfter(delay),
+        "discard" => Policy::Discard,
+        "bury" => Policy::Bury,
+        _ => Policy::Retry,
+    }
+}

@@ -1,0 +1,52 @@
+// What TypeScript accepts and refuses of jobs.
+import { type } from 'arktype'
+import type { Client } from 'leaseq'
+import { defineJobs, Discard, type Handlers, job, worker } from 'leaseq/jobs'
+import * as valibot from 'valibot'
+import { z } from 'zod'
+
+const jobs = defineJobs({
+  'mail.send': job<{ to: string; order: number }, string>({ unique: ({ order }) => `${order}` }),
+  zod: job({ args: z.object({ at: z.coerce.number() }), result: z.coerce.date() }),
+  valibot: job({ args: valibot.object({ to: valibot.string() }) }),
+  arktype: job({ args: type({ to: 'string' }) }),
+  plain: job(),
+})
+
+export async function produce(client: Client): Promise<void> {
+  const ref = await jobs.enqueue(client, 'mail.send', { to: 'ada', order: 1 }, { delayMs: 1 })
+  const text: string = await ref.result()
+  // @ts-expect-error: an argument is missing
+  await jobs.enqueue(client, 'mail.send', { to: text })
+  // @ts-expect-error: an argument has another type
+  await jobs.enqueue(client, 'valibot', { to: 7 })
+  // @ts-expect-error: there is no such job
+  await jobs.enqueue(client, 'mail.sent', {})
+  // @ts-expect-error: there is no such option
+  await jobs.enqueue(client, 'plain', {}, { later: true })
+  const at: Date = await (await jobs.enqueue(client, 'zod', { at: '7' })).result()
+  await jobs.enqueueMany(client, [
+    ['mail.send', { to: 'ada', order: at.getTime() }],
+    ['arktype', { to: 'bob' }, { priority: 5 }],
+    // @ts-expect-error: the arguments of another job
+    ['arktype', { order: 1 }],
+  ])
+}
+
+export function work(client: Client): void {
+  worker(client, jobs, {
+    'mail.send': async ({ args, signal }) => {
+      signal.throwIfAborted()
+      const to: string = args.to
+      return to
+    },
+    zod: ({ args }) => args.at.toFixed(),
+    valibot: ({ args }) => args.to.length,
+    arktype: async ({ args }) => new Discard(args.to),
+  })
+  // @ts-expect-error: a result of another type
+  worker(client, jobs, { 'mail.send': () => 7 })
+  // @ts-expect-error: there is no such job
+  const wrong: Handlers<typeof jobs.types> = { 'mail.sent': () => undefined }
+  void wrong
+}
