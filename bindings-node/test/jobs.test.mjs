@@ -506,6 +506,20 @@ test('a reference waits no longer than it is told, and a result is kept only if 
   await client.close()
 })
 
+test('the item of a job, for a schedule', async () => {
+  const client = await connect('memory:')
+  const jobs = defineJobs({ a: job({ priority: 3 }) })
+  const item = await jobs.item('a', { n: 1 })
+  assert.deepEqual(item, { data: '{"v":1,"job":"a","args":{"n":1}}', priority: 3 })
+  const queue = client.queue('default')
+  await queue.putSchedule('s', item, { everyMs: 60_000 })
+  await queue.runNow('s')
+  const seen = []
+  await worker(client, jobs, { a: ({ args }) => void seen.push(args) }).runUntilIdle()
+  assert.deepEqual(seen, [{ n: 1 }])
+  await client.close()
+})
+
 test('one attempt inline, through JSON', async () => {
   const client = await connect('memory:')
   const jobs = defineJobs({ a: job(), fails: job() })

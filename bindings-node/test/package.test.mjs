@@ -80,7 +80,9 @@ test('the package has what it needs, and nothing else', async () => {
     ...['native.d.ts', 'native.js', 'package.json'].map((name) => `package/${name}`),
   ]
   assert.deepEqual(listed, expected.sort())
-  assert.deepEqual(await readdir(join(empty, 'node_modules')), ['.package-lock.json', 'leaseq'])
+  const made = ['.bin', '.package-lock.json', 'leaseq']
+  assert.deepEqual(await readdir(join(empty, 'node_modules')), made)
+  assert.match(await sh('npx --no-install leaseq-jobs --help'), /^usage: leaseq-jobs FILE/)
 })
 
 test('installing it runs nothing, and npm does not warn that it would', async () => {

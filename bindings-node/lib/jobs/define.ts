@@ -8,6 +8,7 @@ import type { CallOptions, Item, ItemOptions } from '../types'
 import { writeJson } from './json'
 import { JobRef } from './ref'
 import { nativeRetry, type Retry } from './retry'
+import type { Handlers } from './worker'
 import { type AnySchema, type InputOf, mismatch, type OutputOf, validate } from './schema'
 
 /** A text, or what makes one of the arguments. */
@@ -192,6 +193,11 @@ export class Jobs<T extends JobTable> {
     this.#middleware = options.middleware ?? []
   }
 
+  /** Handlers for some or all of the jobs, as they are: with their types, for a module of their own. */
+  handlers<H extends Handlers<T>>(handlers: H): H {
+    return handlers
+  }
+
   /** The queue of a job. */
   queueOf(name: keyof T & string): string {
     return this.#type(name).options.queue ?? this.#queue
@@ -226,6 +232,18 @@ export class Jobs<T extends JobTable> {
       this.#prepare(name, args, options ?? {}),
     )
     return this.#add(client, await Promise.all(all), signal)
+  }
+
+  /** The item of a job, for schedules and for programs that add it themselves. */
+  async item<N extends keyof T & string>(
+    name: N,
+    args: ArgsIn<T[N]>,
+    options: EnqueueOptions = {},
+  ): Promise<Item> {
+    const item = (await this.#prepare(name, args, options)).item()
+    // Each time that it is added it has another one.
+    if (options.id === undefined) delete item.id
+    return item
   }
 
   /** A reference to a job that was added before, here or elsewhere. */

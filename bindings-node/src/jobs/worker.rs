@@ -160,7 +160,12 @@ impl NativeWorker {
 
     /// A job has succeeded, perhaps with a result. Answers with what has become of it.
     #[napi]
-    pub fn done(&self, call: Option<u32>, job: u32, result: Option<Either<String, &[u8]>>) -> Result<()> {
+    pub fn done(
+        &self,
+        call: Option<u32>,
+        job: u32,
+        result: Option<Either<String, &[u8]>>,
+    ) -> Result<()> {
         let finish = Running::result(result.as_ref().map(|result| bytes(result)));
         self.finish(call, job, finish)
     }
