@@ -12,6 +12,7 @@ from typing import Any
 import leaseq
 import values
 import wire
+import workers
 from say import say
 
 clients: dict[str, leaseq.Client] = {}
@@ -23,7 +24,7 @@ def obey(request: values.Request) -> Any:
     match request["op"]:
         case "hello":
             # Only a signal can cancel a call of a thread.
-            return {"can": ["block", "follow_ups", "fork", "nul"]}
+            return {"can": ["block", "follow_ups", "fork", "jobs", "nul"]}
         case "block":
             ctypes.PyDLL(None).usleep(request["ms"] * 1000)  # with the GIL
         case "fork":
@@ -31,6 +32,7 @@ def obey(request: values.Request) -> Any:
         case "connect":
             clients[request["client"]] = leaseq.connect(request["url"])
         case "close":
+            workers.close(request["client"])
             clients[request["client"]].close()
         case "drop":
             del leases[request["lease"]]
@@ -40,6 +42,8 @@ def obey(request: values.Request) -> Any:
             return clients[request["client"]].queues()
         case "registry":
             return wire.call_registry(clients[request["client"]], request)
+        case "enqueue" | "result" | "start_worker" | "end_worker" | "worker_exit" | "tell" | "seen":
+            return workers.obey(clients[request["client"]], request)
         case _:
             queue = clients[request["client"]].queue(request["queue"])
             answer, tell = wire.call(queue, request, leases.__getitem__)
@@ -80,5 +84,14 @@ def serve(request: values.Request) -> None:
         say(answer)
 
 
-for line in sys.stdin:
-    threading.Thread(target=serve, args=[json.loads(line)], daemon=True).start()
+def read() -> None:
+    for line in sys.stdin:
+        threading.Thread(target=serve, args=[json.loads(line)], daemon=True).start()
+    if any(each.owns_process for each in workers.workers.values()):
+        os._exit(0)
+    workers.on_main.put(sys.exit)
+
+
+threading.Thread(target=read, daemon=True).start()
+while True:
+    workers.on_main.get()()

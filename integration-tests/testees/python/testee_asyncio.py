@@ -11,6 +11,7 @@ from typing import Any
 import leaseq.asyncio
 import values
 import wire
+import workers_asyncio as workers
 from say import say
 
 clients: dict[str, leaseq.asyncio.Client] = {}
@@ -21,12 +22,13 @@ calls: dict[str, asyncio.Task[None]] = {}
 async def obey(request: values.Request) -> Any:
     match request["op"]:
         case "hello":
-            return {"can": ["block", "cancel", "follow_ups", "nul", "order"]}
+            return {"can": ["block", "cancel", "follow_ups", "jobs", "nul", "order"]}
         case "block":
             time.sleep(request["ms"] / 1000)  # and with it the event loop
         case "connect":
             clients[request["client"]] = await leaseq.asyncio.connect(request["url"])
         case "close":
+            workers.close(request["client"])
             await clients[request["client"]].close()
         case "cancel":
             calls.pop(request["call"]).cancel()
@@ -38,6 +40,8 @@ async def obey(request: values.Request) -> Any:
             return await clients[request["client"]].queues()
         case "registry":
             return await wire.call_registry(clients[request["client"]], request)
+        case "enqueue" | "result" | "start_worker" | "end_worker" | "worker_exit" | "tell" | "seen":
+            return await workers.obey(clients[request["client"]], request)
         case _:
             queue = clients[request["client"]].queue(request["queue"])
             begun, tell = wire.call(queue, request, leases.__getitem__)

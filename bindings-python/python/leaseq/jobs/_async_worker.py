@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio as aio
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from .. import _leaseq, asyncio
 from .._leaseq import JobWorker
 from .._only_asyncio import bridge, unless_cancelled
 from .._values import Seconds
+from ..exceptions import LeaseqError
 from ._event_loop import AsyncRunner
-from ._exit import Exit, exit_of
+from ._exit import CLOSING, Exit, end_process, exit_of
 from ._jobs import Jobs
 from ._retry import seconds
 from ._settings import Settings, WorkerOptions
@@ -54,6 +56,15 @@ class AsyncWorker:
         cancellation goes on when they have ended.
         """
         return await self._run(self._settings.native(), signals)
+
+    async def run_process(self) -> NoReturn:
+        """Run as `run` does, and end the process with the status of the exit, as `Worker` does."""
+        exit = await self._run(self._settings.native(owns_process=True), True)  # noqa: A001
+        if exit.running:
+            end_process(exit.status)
+        with suppress(LeaseqError, TimeoutError, aio.TimeoutError):
+            await aio.wait_for(self._client.close(), CLOSING)
+        raise SystemExit(exit.status)
 
     async def run_until_idle(self) -> Exit:
         """Run until there is nothing more to lease and no handler runs, for tests.

@@ -15,7 +15,6 @@ from ..exceptions import InvalidError, LeaseqError
 from ._arguments import mebibytes, queue, seconds_from_text, throttle
 from ._async_worker import AsyncWorker
 from ._children import Isolation
-from ._exit import end_process
 from ._jobs import Jobs
 from ._load import load
 from ._logging import log_to_stderr
@@ -216,11 +215,7 @@ async def _work_in_loop(
     client = await aio.connect(told.url, namespace=told.namespace)
     worker = AsyncWorker(client, jobs, concurrency=told.concurrency, **options)
     _greet(told, jobs)
-    exit = await worker.run()  # noqa: A001 - the word for it
-    if exit.running:
-        end_process(exit.status)
-    await client.close()
-    raise SystemExit(exit.status)
+    await worker.run_process()
 
 
 def _greet(told: argparse.Namespace, jobs: list[Jobs] | str) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 if TYPE_CHECKING:
     from .._leaseq import JobWorker
 
+CLOSING = 1.0
+"""How long the client may take to finish its requests when the process ends, in seconds."""
 ExitReason = Literal["drained", "idle", "max_jobs", "hung", "aborted", "failed"]
 
 

@@ -91,7 +91,7 @@ class Settings:
         declared = ((kind.name, kind._defaults) for kind in handlers.values())
         self._native: dict[str, Any] = {
             **{name: options.get(name) for name in NATIVE},
-            "queues": list(_weights(options.get("queues"), handlers).items()),
+            "queues": _weights(options.get("queues"), handlers),
             "strict": options.get("strict_order", False),
             "jobs": [(name, one.timeout, one.retry) for name, one in declared],
             "slots": slots,
@@ -118,12 +118,14 @@ def handlers_of(jobs: Jobs | Iterable[Jobs] | str) -> dict[str, JobType[..., Any
 
 def _weights(
     queues: Mapping[str, int] | Iterable[str] | None, handlers: dict[str, JobType[..., Any]]
-) -> Mapping[str, int]:
+) -> list[tuple[str, int]]:
     if queues is None:
-        return dict.fromkeys((kind._queue for kind in handlers.values()), 1)
-    if isinstance(queues, str):
+        queues = dict.fromkeys(kind._queue for kind in handlers.values())
+    elif isinstance(queues, str):
         raise TypeError("queues are a dict of weights or a list of names, not a str")
-    return queues if isinstance(queues, Mapping) else dict.fromkeys(queues, 1)
+    elif isinstance(queues, Mapping):
+        return list(queues.items())
+    return [(name, 1) for name in queues]
 
 
 def _several(jobs: Jobs | Iterable[Jobs]) -> Iterable[Jobs]:

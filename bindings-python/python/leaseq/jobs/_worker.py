@@ -14,7 +14,7 @@ from .._values import Seconds
 from ..exceptions import InvalidError, LeaseqError
 from ._children import Children, Isolation
 from ._event_loop import LoopThread
-from ._exit import Exit, end_process, exit_of
+from ._exit import CLOSING, Exit, end_process, exit_of
 from ._jobs import Jobs
 from ._retry import seconds
 from ._settings import Settings, WorkerOptions
@@ -27,8 +27,6 @@ THREADS = "leaseq-job"
 """How the names of the threads of handlers begin."""
 LOOK = 0.025
 """How often the main thread handles signals, in seconds."""
-CLOSING = 1.0
-"""How long the client may take to finish its requests when the process ends, in seconds."""
 AT_ERROR = 5.0
 """How long handlers may take to end when the program is interrupted otherwise, in seconds."""
 
