@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
+from collections.abc import Callable
 
+from peers.program import process
 from peers.shape import AT_ONCE, BATCH, DATA, LEASE, Rates, at_once
 
 import leaseq
@@ -96,11 +99,33 @@ def batches(url: str, items: int) -> Rates:
     return {"add": items / (added - begun), "process": items / (done - added)}
 
 
+def jobs(options: list[str], is_async: bool) -> Callable[[str, int], Rates]:
+    """Jobs with handlers, by the command that users start."""
+
+    def measure(url: str, items: int) -> Rates:
+        import noop_jobs
+
+        job = noop_jobs.anoop if is_async else noop_jobs.noop
+        with leaseq.connect(url) as client:
+            begun = time.perf_counter()
+            noop_jobs.jobs.enqueue_many(client, (job.new(DATA) for _ in range(items)))
+            added = time.perf_counter() - begun
+        os.environ["LEASEQ_URL"] = url
+        worker = ["python", "-m", "leaseq.jobs", "noop_jobs:jobs", "--log-level", "error"]
+        return {"add": items / added, "process": process(items, [*worker, *options])}
+
+    return measure
+
+
 SYSTEMS = {
     "leaseq-asyncio": (with_asyncio, f"{AT_ONCE} at once"),
     "asyncio-alone": (asyncio_alone, f"{AT_ONCE} at once"),
     "leaseq-one": (one_at_a_time, "one at a time"),
     "leaseq-batches": (batches, f"batches of {BATCH}"),
+    "jobs-asyncio": (jobs(["--concurrency", "100"], True), "100 slots"),
+    "jobs-threads": (jobs(["--threads", "100"], False), "100 slots"),
+    "jobs-children": (jobs(["--processes", "2"], False), "2 children"),
+    "jobs-fork": (jobs(["--processes", "2", "--isolation", "fork"], False), "2 forks"),
 }
 
 if __name__ == "__main__":
@@ -109,7 +134,7 @@ if __name__ == "__main__":
     said = {
         "version": leaseq.__version__,
         "concurrency": {"add": concurrency, "process": concurrency},
-        "how": "one process",
+        "how": "python -m leaseq.jobs" if name.startswith("jobs-") else "one process",
         "rates": run(url, int(items)),
     }
     print(json.dumps(said))

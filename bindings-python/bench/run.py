@@ -30,6 +30,10 @@ OURS = {
     "asyncio-alone": 50_000,
     "leaseq-one": 5_000,
     "leaseq-batches": 50_000,
+    "jobs-asyncio": 20_000,
+    "jobs-threads": 20_000,
+    "jobs-children": 10_000,
+    "jobs-fork": 500,
 }
 PEERS = {
     "redis-work-queue": 5_000,
@@ -40,7 +44,15 @@ PEERS = {
     "celery": 5_000,
     "huey": 5_000,
     "rq": 2_000,
+    "rq-fork": 200,
 }
+# Workers with handlers, those that they are compared with, and how many times as fast they are.
+JOBS = [
+    ("jobs-asyncio", ["arq", "saq", "taskiq"], 8),
+    ("jobs-threads", ["dramatiq"], 5),
+    ("jobs-children", ["celery"], 5),
+    ("jobs-fork", ["rq-fork"], 2),
+]
 ROUNDS = 5
 QUICK = 200
 # For one round of one system, in seconds.
@@ -125,11 +137,18 @@ def plan(port: int, peers: Path | None, only: str | None, quick: bool) -> list[S
     return systems
 
 
+def target_of(name: str) -> str:
+    """Return the targets that the rates of a system are about."""
+    if name.startswith("jobs-"):
+        return "13, 14"
+    return "4" if name in ("leaseq-one", "redis-work-queue") else "3"
+
+
 def rates(report: Report, systems: list[System]) -> None:
     """Add what each reached."""
     for system in systems:
         name = f"{system.name} {system.version}".strip()
-        target = "4" if system.name in ("leaseq-one", "redis-work-queue") else "3"
+        target = target_of(system.name)
         if system.failure or not system.rates:
             for what in ("add", "process"):
                 report.add(target, f"{name}: {what}", None, "", note=system.failure)
@@ -170,6 +189,9 @@ def ratios(report: Report, systems: list[System], peers_too: bool) -> None:
     for what in ("add", "process"):
         ratio("3b", "leaseq-asyncio", what, ["leaseq-batches"], "leaseq-batches", 0.75)
         ratio("3b", "asyncio-alone", what, ["leaseq-batches"], "leaseq-batches", None)
+    ratio("13", "jobs-asyncio", "process", ["leaseq-asyncio"], "leaseq-asyncio", 0.6)
+    for ours, theirs, at_least in JOBS if peers_too else ():
+        ratio("14", ours, "process", theirs, " or ".join(theirs), at_least)
     for what, one_at_a_time in (("add", 1), ("process", 2)) if peers_too else ():
         ratio("3", "leaseq-asyncio", what, ["saq", "arq"], "the best of SAQ and arq", 5)
         ratio("4", "leaseq-one", what, ["redis-work-queue"], "redis-work-queue", one_at_a_time)

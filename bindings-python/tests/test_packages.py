@@ -109,9 +109,17 @@ def test_the_book_is_true(installed, tmp_path, redis_url, number):
 
 
 def test_the_package_readme_is_true(installed, tmp_path):
-    (program,) = re.findall(r"```python\n(.*?)```", (PACKAGE / "README.md").read_text(), re.DOTALL)
-    (tmp_path / "first.py").write_text(program)
+    programs = re.findall(r"```python\n(.*?)```", (PACKAGE / "README.md").read_text(), re.DOTALL)
+    for name, program in zip(("first", "tasks", "add"), programs, strict=True):
+        (tmp_path / f"{name}.py").write_text(program)
     assert run(installed, "first.py", cwd=tmp_path) == "b'hello'\n"
+    command = ["-m", "leaseq.jobs", "tasks:jobs", "--url", "sqlite:jobs.db", "--max-jobs", "1"]
+    worker = subprocess.Popen(
+        [installed, *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    assert run(installed, "add.py", cwd=tmp_path) == "welcome, ada\n"
+    assert "a worker for welcome at sqlite:jobs.db" in worker.communicate()[1]
+    assert worker.returncode == 0
 
 
 def test_the_worker_of_the_demo_follows_its_orders(url, tmp_path):
