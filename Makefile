@@ -28,7 +28,7 @@ endef
 CORE_SOURCES := core/src core/Cargo.toml Cargo.toml
 
 # What must be free of import cycles between files.
-RUST_SOURCES := core/src jobs/src bindings-python/src bindings-node/src bindings-c/src cleaner/src cli/src report/src integration-tests/src \
+RUST_SOURCES := core/src jobs/src bindings-python/src bindings-node/src bindings-c/src cleaner/src cli/src console/src report/src integration-tests/src \
 	integration-tests/support/src
 
 BENCH := cargo bench --profile dist -p leaseq --bench targets --

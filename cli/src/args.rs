@@ -21,6 +21,7 @@ use crate::commands::stats::StatsArgs;
 use crate::commands::status::StatusArgs;
 use crate::commands::top::TopArgs;
 use crate::commands::transfer::{ExportArgs, ImportArgs};
+use crate::commands::web::WebArgs;
 use crate::commands::work::WorkArgs;
 use crate::commands::workers::{WorkerCommand, WorkersArgs};
 use crate::context::ContextCommand;
@@ -148,6 +149,8 @@ Examples: leaseq import mail mail.ndjson
     Bench(BenchArgs),
     /// Look for damage in queues, and mend it; status 1 if there is any left
     Check(CheckArgs),
+    /// Serve the web console
+    Web(WebArgs),
     #[command(name = crate::guard::COMMAND, hide = true)]
     GuardCommands,
     /// Names for servers
@@ -196,7 +199,8 @@ impl Command {
             Command::Export(args) => (Role::Monitor, Some(&args.queue)),
             Command::Import(args) => (Role::Producer, Some(&args.queue)),
             Command::Check(args) => (Role::Cleaner, args.queues.first()),
-            Command::Context { .. }
+            Command::Web(_)
+            | Command::Context { .. }
             | Command::GuardCommands
             | Command::Completion { .. }
             | Command::Man { .. }

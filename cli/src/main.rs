@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use crate::args::{Args, Command};
 use crate::commands::{
     add, bench, bulk, checks, drop, items, pause, schedules, settings, show, stats, status, top,
-    transfer, work, workers,
+    transfer, web, work, workers,
 };
 use crate::failure::{Ended, Failure, PIPE_CLOSED};
 use crate::global::Shared;
@@ -94,6 +94,7 @@ async fn execute(shared: &Shared, command: Command) -> Ended {
         Command::Export(args) => transfer::export(shared, args).await,
         Command::Import(args) => transfer::import(shared, args).await,
         Command::Work(args) => work::work(shared, args).await,
+        Command::Web(args) => web::web(shared, args).await,
         Command::Doctor => checks::doctor(shared).await,
         Command::Bench(args) => bench::bench(shared, args).await,
         Command::Check(args) => checks::check(shared, args).await,

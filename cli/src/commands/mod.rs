@@ -17,6 +17,7 @@ pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod top;
 pub(crate) mod transfer;
+pub(crate) mod web;
 pub(crate) mod work;
 mod work_queue;
 pub(crate) mod workers;

@@ -1,0 +1,99 @@
+// Visits every page in a real browser: no error, no violation of the policy or of accessibility, nothing wider than the
+// window. Takes a picture of each. The argument is JSON: { folder, consoles: [{ name, url, token, javaScript, sizes }] }.
+import { readFileSync, mkdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { chromium } from 'playwright-core'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const { folder, consoles } = JSON.parse(process.argv[2])
+const executablePath = process.env.LEASEQ_CHROMIUM ?? '/usr/bin/chromium-headless-shell'
+const failures = []
+let pages = 0
+
+mkdirSync(folder, { recursive: true })
+const browser = await chromium.launch({ executablePath, chromiumSandbox: false })
+
+/** Signs in, and visits all pages of a console with one look. */
+async function visit(target, colorScheme, width) {
+  const context = await browser.newContext({
+    viewport: { width, height: width < 600 ? 844 : 860 },
+    colorScheme,
+    javaScriptEnabled: target.javaScript,
+    reducedMotion: 'reduce',
+    timezoneId: 'Europe/Berlin',
+    locale: 'en-GB',
+  })
+  const page = await context.newPage()
+  const look = `${target.name} ${colorScheme} ${width}`
+  const wrong = (what) => failures.push(`${look}: ${page.url()}: ${what}`)
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type()) && !/status of (4|5)\d\d/.test(message.text())) wrong(message.text())
+  })
+  page.on('pageerror', (error) => wrong(error.message))
+  page.on('dialog', (dialog) => (wrong(`dialog: ${dialog.message()}`), dialog.dismiss()))
+  if (target.token) {
+    await page.goto(`${target.url}login`)
+    await check(page, target, 'login', look, wrong)
+    await page.getByLabel('Token').fill(target.token)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.waitForURL(target.url)
+  }
+  for (const [name, path] of target.pages) {
+    await page.goto(target.url + path, { waitUntil: 'load' })
+    await check(page, target, name, look, wrong)
+  }
+  await context.close()
+}
+
+async function check(page, target, name, look, wrong) {
+  pages += 1
+  const file = `${name} ${look}.png`.replaceAll(/[^a-z0-9.]+/g, '-')
+  if (target.pictures) await page.screenshot({ path: join(folder, file), fullPage: true })
+  if (!target.javaScript) return
+  const wide = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')
+  if (wide > 0) wrong(`${wide} px wider than the window`)
+  await page.evaluate(axe)
+  const found = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+  for (const { id, help, nodes } of found.violations) {
+    wrong(`${id}: ${help}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.any[0]?.message ?? ''}`).join(' | ')}`)
+  }
+}
+
+/** What a user does with the keyboard and the mouse. */
+async function use({ url, token }) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 } })
+  const page = await context.newPage()
+  const expect = (condition, what) => condition || failures.push(`use: ${page.url()}: ${what}`)
+  await page.goto(`${url}login`)
+  await page.keyboard.type(token)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(url)
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  expect(page.url().endsWith('#main'), 'the first Tab does not reach "Skip to content"')
+  await page.goto(`${url}queues/mail?state=dead`)
+  const before = await page.getByRole('checkbox').count()
+  await page.getByRole('checkbox').first().check()
+  await page.getByRole('button', { name: 'requeue', exact: true }).click()
+  await page.getByRole('status').waitFor()
+  expect((await page.getByRole('status').first().textContent()).includes('Requeued 1 item'), 'no note')
+  expect((await page.getByRole('checkbox').count()) <= before, 'the item is still dead')
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await page.goto(`${url}queues/mail?state=dead`)
+  await page.getByRole('button', { name: 'requeue…' }).click()
+  await page.getByRole('button', { name: /^requeue \d/ }).waitFor()
+  await page.getByRole('button', { name: 'Do nothing' }).click()
+  await page.getByText('stopped', { exact: true }).waitFor()
+  await context.close()
+}
+
+for (const target of consoles) {
+  for (const [colorScheme, width] of target.looks) await visit(target, colorScheme, width)
+}
+for (const target of consoles.filter(({ use }) => use)) await use(target)
+await browser.close()
+for (const failure of failures) console.error(failure)
+console.log(`${pages} pages, ${failures.length} failures`)
+process.exit(failures.length > 0 || pages === 0 ? 1 : 0)

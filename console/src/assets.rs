@@ -1,0 +1,41 @@
+//! Style sheets and scripts. Their addresses contain their hash, so browsers keep them for ever.
+
+use std::sync::LazyLock;
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
+
+use crate::context::Context;
+use crate::failure::Failure;
+
+const FILES: [(&str, &str, &[u8]); 2] = [
+    ("app.css", "text/css; charset=utf-8", include_bytes!("../assets/app.css")),
+    ("icon.svg", "image/svg+xml", include_bytes!("../assets/icon.svg")),
+];
+
+/// One hash for all of them, so that they can refer to each other.
+static HASH: LazyLock<String> = LazyLock::new(|| {
+    let mut hash = Sha256::new();
+    for (name, _, content) in FILES {
+        hash.update(name);
+        hash.update(content);
+    }
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+});
+
+/// The address of a file, below the base path.
+pub(crate) fn path(name: &str) -> String {
+    format!("/assets/{}/{name}", *HASH)
+}
+
+pub(crate) async fn file(cx: Context) -> Result<Response, Failure> {
+    let (hash, name) = (cx.param("hash"), cx.param("name"));
+    let found = FILES.iter().find(|(known, ..)| *known == name && hash == *HASH);
+    let (_, kind, content) = found.ok_or_else(|| Failure::missing("there is no such file"))?;
+    let headers = [
+        (header::CONTENT_TYPE, *kind),
+        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    ];
+    Ok((headers, *content).into_response())
+}

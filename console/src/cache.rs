@@ -1,0 +1,128 @@
+//! What the server has said lately. All viewers share it: however many there are, each thing is asked once in its time,
+//! and nothing is asked while nobody looks.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use leaseq::{Counts, Diagnosis, HistoryRow, WorkersPage};
+
+use crate::failure::Failure;
+
+/// The most entries of a cache. Old ones are dropped for new ones.
+const MAX_ENTRIES: usize = 1_000;
+
+type Slot<V> = Arc<tokio::sync::Mutex<Option<(Instant, Result<V, Failure>)>>>;
+
+/// Answers, each good for a time.
+pub(crate) struct Cache<K, V> {
+    life: Duration,
+    entries: Mutex<HashMap<K, (Instant, Slot<V>)>>,
+}
+
+impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
+    pub(crate) fn new(life: Duration) -> Self {
+        Cache { life, entries: Mutex::default() }
+    }
+
+    /// The answer, from a call of `ask` if there is none that is fresh enough. Of those who ask at the same time one
+    /// calls it, and the others wait. Failures are kept as long.
+    pub(crate) async fn get(
+        &self,
+        key: &K,
+        ask: impl Future<Output = Result<V, Failure>>,
+    ) -> Result<V, Failure> {
+        let slot = self.slot(key);
+        let mut slot = slot.lock().await;
+        if let Some((at, answer)) = &*slot
+            && at.elapsed() < self.life
+        {
+            return answer.clone();
+        }
+        let answer = ask.await;
+        *slot = Some((Instant::now(), answer.clone()));
+        answer
+    }
+
+    /// The answer must not be used any more: something has changed.
+    pub(crate) fn forget(&self, key: &K) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
+    fn slot(&self, key: &K) -> Slot<V> {
+        let now = Instant::now();
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() >= MAX_ENTRIES && !entries.contains_key(key) {
+            let life = self.life;
+            entries.retain(|_, (used, _)| now.duration_since(*used) < life);
+            if entries.len() >= MAX_ENTRIES {
+                entries.clear();
+            }
+        }
+        let entry = entries.entry(key.clone()).or_insert_with(|| (now, Slot::default()));
+        entry.0 = now;
+        entry.1.clone()
+    }
+}
+
+/// The caches of the console.
+pub(crate) struct Caches {
+    pub(crate) names: Cache<(), Arc<Vec<String>>>,
+    pub(crate) counts: Cache<String, Arc<Counts>>,
+    pub(crate) history: Cache<(String, bool), Arc<Vec<HistoryRow>>>,
+    pub(crate) workers: Cache<(), Arc<WorkersPage>>,
+    pub(crate) doctor: Cache<(), Arc<Diagnosis>>,
+    /// How late expired leases and due items are moved, by queue.
+    pub(crate) lags: Cache<String, Duration>,
+}
+
+impl Default for Caches {
+    fn default() -> Self {
+        // A little less than the 2 s in which pages ask, so that each gets a new answer.
+        let live = Duration::from_millis(1_900);
+        Caches {
+            names: Cache::new(live),
+            counts: Cache::new(live),
+            workers: Cache::new(live),
+            history: Cache::new(Duration::from_secs(30)),
+            lags: Cache::new(Duration::from_secs(10)),
+            doctor: Cache::new(Duration::from_secs(60)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn many_who_ask_at_once_cost_one_question() {
+        let cache = Arc::new(Cache::<&str, u32>::new(Duration::from_secs(600)));
+        let asked = Arc::new(AtomicU32::new(0));
+        let ask = |asked: Arc<AtomicU32>| async move {
+            tokio::task::yield_now().await;
+            Ok(asked.fetch_add(1, Ordering::SeqCst))
+        };
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..50 {
+            let (cache, asked) = (cache.clone(), asked.clone());
+            tasks.spawn(async move { cache.get(&"a", ask(asked)).await.unwrap() });
+        }
+        assert_eq!(tasks.join_all().await, vec![0; 50]);
+        assert_eq!(cache.get(&"b", ask(asked.clone())).await.unwrap(), 1);
+        cache.forget(&"a");
+        assert_eq!(cache.get(&"a", ask(asked.clone())).await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn it_does_not_grow_without_end() {
+        let cache = Cache::<usize, ()>::new(Duration::ZERO);
+        for key in 0..10 * MAX_ENTRIES {
+            cache.get(&key, async { Ok(()) }).await.unwrap();
+        }
+        assert!(cache.entries.lock().unwrap().len() <= MAX_ENTRIES);
+    }
+}

@@ -1,0 +1,95 @@
+//! What a handler gets: who asks, what for, and the way to the queues.
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use leaseq::WorkQueue;
+
+use crate::access::Identity;
+use crate::app::{App, TIMEOUT};
+use crate::failure::Failure;
+use crate::fields::Fields;
+use crate::links;
+
+/// The largest form, in bytes: data of an item that is edited, as it is encoded.
+const MAX_FORM: usize = 8 << 20;
+
+/// A request that the guard has let through.
+pub(crate) struct Context {
+    pub(crate) app: App,
+    pub(crate) who: Identity,
+    pub(crate) query: Fields,
+    pub(crate) form: Fields,
+    params: Vec<(String, String)>,
+}
+
+impl FromRequest<App> for Context {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request<Body>, app: &App) -> Result<Context, Failure> {
+        let (mut parts, body) = request.into_parts();
+        let params = RawPathParams::from_request_parts(&mut parts, app).await;
+        let params = params.map_err(|_| Failure::missing("there is no such page"))?;
+        let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let who = parts.extensions.get::<Identity>().cloned().ok_or_else(Failure::unknown)?;
+        let reading = axum::body::to_bytes(body, MAX_FORM);
+        let form = match tokio::time::timeout(10 * TIMEOUT, reading).await {
+            Ok(Ok(form)) => form,
+            _ => {
+                let status = StatusCode::PAYLOAD_TOO_LARGE;
+                return Err(Failure::new(status, "the form is too large, or too slow"));
+            }
+        };
+        Ok(Context {
+            app: app.clone(),
+            who,
+            query: Fields::read(parts.uri.query().unwrap_or_default().as_bytes()),
+            form: Fields::read(&form),
+            params: params.collect(),
+        })
+    }
+}
+
+impl Context {
+    /// A part of the path; empty if the route has none of this name.
+    pub(crate) fn param(&self, name: &str) -> &str {
+        let found = self.params.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// The queue of the path, which must exist: a mistyped name would look like an empty queue.
+    pub(crate) async fn queue(&self) -> Result<WorkQueue, Failure> {
+        let name = links::queue_of(self.param("queue"));
+        let queue = self.app.client().await?.queue(name)?;
+        let known = match self.app.names().await {
+            Ok(names) => names.binary_search_by(|known| known.as_str().cmp(name)).is_ok(),
+            Err(failure) if failure.retry => return Err(failure),
+            // Who may not list the queues may look at one.
+            Err(_) => true,
+        };
+        match known {
+            true => Ok(queue),
+            false => Err(Failure::missing(format_args!("there is no queue {name}"))),
+        }
+    }
+
+    /// A page.
+    pub(crate) fn html(&self, page: &impl askama::Template) -> Result<Response, Failure> {
+        Ok(Html(page.render()?).into_response())
+    }
+
+    /// Another page, after a change.
+    pub(crate) fn to(&self, path: &str) -> Response {
+        Redirect::to(&self.app.link_to(path)).into_response()
+    }
+
+    /// Notes a change. The counts that pages show are old now.
+    pub(crate) fn audit(&self, action: &str, queue: &str, mut what: serde_json::Value) {
+        self.app.caches.counts.forget(&queue.to_owned());
+        if let Some(audit) = &self.app.options.audit {
+            what["queue"] = queue.into();
+            audit.write(&self.who, action, what);
+        }
+    }
+}

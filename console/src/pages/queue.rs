@@ -1,0 +1,85 @@
+//! The items of a queue.
+
+use askama::Template;
+use axum::response::Response;
+use leaseq::{Cursor, State};
+
+use super::chrome::Chrome;
+use super::queue_head::{QueueHead, count_of};
+use super::rows::{ItemRow, time_heading};
+use crate::action::Action;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::filter::Filter;
+use crate::format::number;
+
+/// Items of a page.
+const PAGE: usize = 50;
+
+#[derive(Template)]
+#[template(path = "queue.html")]
+struct QueuePage {
+    chrome: Chrome,
+    head: QueueHead,
+    filter: Filter,
+    state: &'static str,
+    heading: &'static str,
+    items: Vec<ItemRow>,
+    reverse: bool,
+    /// The same in the other direction.
+    other_way: String,
+    first: Option<String>,
+    next: Option<String>,
+    examined: String,
+    total: String,
+    /// A column for errors and one for keys, if any item has one.
+    errors: bool,
+    keys: bool,
+    actions: Vec<&'static str>,
+}
+
+pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
+    let queue = cx.queue().await?;
+    let counts = cx.app.counts(queue.name()).await?;
+    let filter = Filter::read(&cx.query, State::Ready)?;
+    // Of ended ones the latest matter.
+    let latest_first = matches!(filter.state, State::Dead | State::Completed | State::Cancelled);
+    let reverse = cx.query.get("order").map_or(latest_first, |order| order == "reverse");
+    let cursor = cx.query.parse::<Cursor>("cursor")?;
+    let is_first = cursor.is_none();
+    let page = filter.page(&cx.app.redaction, &queue, cursor, reverse, PAGE).await?;
+    let items: Vec<_> =
+        page.items.iter().map(|info| ItemRow::new(&cx.app, queue.name(), info)).collect();
+    let head = QueueHead::new(&cx.app, queue.name(), &counts, "items").at(filter.state);
+    let order = |reverse: bool| if reverse { "reverse" } else { "forward" };
+    let at = |reverse, cursor: &str| {
+        format!("{}?{}&order={}{cursor}", head.path, filter.query(), order(reverse))
+    };
+    let next = page.cursor.as_ref().map(|cursor| {
+        at(reverse, &format!("&cursor={}", crate::links::value(&cursor.to_string())))
+    });
+    let chrome = Chrome::of(&cx, "overview", queue.name());
+    let allowed = |action: &Action| match action {
+        Action::Remove => chrome.administers(),
+        _ => chrome.operates() && action.suits(filter.state),
+    };
+    let actions = [Action::Requeue, Action::Cancel, Action::Bury, Action::Remove].into_iter();
+    let page = QueuePage {
+        actions: actions.filter(allowed).map(Action::as_str).collect(),
+        chrome,
+        state: filter.state.as_str(),
+        heading: time_heading(filter.state),
+        errors: items.iter().any(|item| !item.error.is_empty()),
+        keys: items.iter().any(|item| item.key.is_some()),
+        items,
+        reverse,
+        other_way: at(!reverse, ""),
+        first: (!is_first).then(|| at(reverse, "")),
+        next,
+        examined: number(page.examined),
+        total: number(count_of(&counts, filter.state)),
+        filter,
+        head,
+    };
+    cx.html(&page)
+}
