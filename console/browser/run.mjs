@@ -8,8 +8,13 @@ import { chromium } from 'playwright-core'
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const { folder, consoles } = JSON.parse(process.argv[2])
 const executablePath = process.env.LEASEQ_CHROMIUM ?? '/usr/bin/chromium-headless-shell'
-const failures = []
+let failures = 0
 let pages = 0
+
+function fail(/** @type {string} */ what) {
+  failures += 1
+  console.error(what)
+}
 
 mkdirSync(folder, { recursive: true })
 const browser = await chromium.launch({ executablePath, chromiumSandbox: false })
@@ -26,7 +31,7 @@ async function visit(target, colorScheme, width) {
   })
   const page = await context.newPage()
   const look = `${target.name} ${colorScheme} ${width}`
-  const wrong = (what) => failures.push(`${look}: ${page.url()}: ${what}`)
+  const wrong = (what) => fail(`${look}: ${page.url()}: ${what}`)
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type()) && !/status of (4|5)\d\d/.test(message.text())) wrong(message.text())
   })
@@ -64,7 +69,7 @@ async function check(page, target, name, look, wrong) {
 async function use({ url, token }) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 } })
   const page = await context.newPage()
-  const expect = (condition, what) => condition || failures.push(`use: ${page.url()}: ${what}`)
+  const expect = (condition, what) => condition || fail(`use: ${page.url()}: ${what}`)
   await page.goto(`${url}login`)
   await page.keyboard.type(token)
   await page.keyboard.press('Enter')
@@ -94,6 +99,5 @@ for (const target of consoles) {
 }
 for (const target of consoles.filter(({ use }) => use)) await use(target)
 await browser.close()
-for (const failure of failures) console.error(failure)
-console.log(`${pages} pages, ${failures.length} failures`)
-process.exit(failures.length > 0 || pages === 0 ? 1 : 0)
+console.log(`${pages} pages, ${failures} failures`)
+process.exit(failures > 0 || pages === 0 ? 1 : 0)

@@ -9,8 +9,9 @@ use sha2::{Digest, Sha256};
 use crate::context::Context;
 use crate::failure::Failure;
 
-const FILES: [(&str, &str, &[u8]); 2] = [
+const FILES: [(&str, &str, &[u8]); 3] = [
     ("app.css", "text/css; charset=utf-8", include_bytes!("../assets/app.css")),
+    ("app.js", "text/javascript; charset=utf-8", include_bytes!("../assets/app.js")),
     ("icon.svg", "image/svg+xml", include_bytes!("../assets/icon.svg")),
 ];
 

@@ -17,6 +17,7 @@ pub(crate) struct Chrome {
     pub(crate) section: &'static str,
     pub(crate) base: String,
     pub(crate) css: String,
+    pub(crate) script: String,
     pub(crate) icon: String,
     /// Without its password.
     pub(crate) server: String,
@@ -40,6 +41,7 @@ impl Chrome {
             section,
             base: app.options.base.clone(),
             css: app.link_to(&assets::path("app.css")),
+            script: app.link_to(&assets::path("app.js")),
             icon: app.link_to(&assets::path("icon.svg")),
             server: leaseq::redact_url(&app.options.url),
             now: Moment::new(SystemTime::now()),

@@ -31,7 +31,6 @@ struct OverviewPage {
     previous: Option<String>,
     next: Option<String>,
     problems: usize,
-    durability: &'static str,
     failing: usize,
 }
 
@@ -114,7 +113,6 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         previous: (from > 0).then(|| at(from.saturating_sub(PAGE))),
         next: (from + PAGE < found.len()).then(|| at(from + PAGE)),
         problems: doctor.as_ref().map_or(0, |d| d.advice.iter().filter(|a| a.problem).count()),
-        durability: doctor.as_ref().map_or("unknown", |d| d.durability.as_str()),
     };
     cx.html(&page)
 }

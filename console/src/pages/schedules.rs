@@ -1,11 +1,11 @@
 //! The schedules of a queue.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use askama::Template;
 use axum::response::Response;
 use leaseq::{ScheduleInfo, State, WorkQueue};
-use leaseq_report::{escaped, text};
+use leaseq_report::{duration, escaped, text};
 use serde_json::json;
 
 use super::chrome::Chrome;
@@ -50,7 +50,7 @@ impl ScheduleRow {
         ScheduleRow {
             name: info.name.clone(),
             shown: escaped(&info.name).into_owned(),
-            rule: escaped(&info.rule.to_string()).into_owned(),
+            rule: escaped(&rule(info)).into_owned(),
             owner: escaped(&info.owner).into_owned(),
             paused: info.paused,
             next: info.next.map(Moment::new),
@@ -62,6 +62,16 @@ impl ScheduleRow {
             overlap: info.overlap,
         }
     }
+}
+
+/// `every 5m` instead of `every 300000`.
+fn rule(info: &ScheduleInfo) -> String {
+    let text = info.rule.to_string();
+    let interval = text.strip_prefix("every ").and_then(|ms| ms.parse().ok());
+    interval.map_or_else(
+        || text.clone(),
+        |ms| format!("every {}", duration::show(Duration::from_millis(ms))),
+    )
 }
 
 pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {

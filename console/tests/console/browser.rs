@@ -15,7 +15,7 @@ use crate::hostile::TEXTS;
 use crate::support::{Engine, Served, TOKENS, bury};
 
 /// Fills the queues of the pictures.
-async fn fill(client: &Client) {
+async fn fill(client: &Client) -> [Beat; 2] {
     let mail = client.queue("mail").unwrap();
     for n in 0..7 {
         let id = format!("order-{:05}", 48_210 + n * 37);
@@ -105,6 +105,7 @@ async fn fill(client: &Client) {
     }
     let long = "a-very-long-id-without-a-single-space-".repeat(12);
     bury(&hostile, &long, &"long ".repeat(20_000), &"an error without an end ".repeat(40)).await;
+    [beat, quiet]
 }
 
 /// The pages that are visited: a name, and an address below the base path.
@@ -168,7 +169,17 @@ struct Case {
 async fn every_page_in_a_browser() {
     let engines = Engine::all();
     for engine in &engines {
-        fill(&engine.client().await).await;
+        let client = engine.client().await;
+        for beat in fill(&client).await {
+            let client = client.clone();
+            // It is listed as long as it beats.
+            tokio::spawn(async move {
+                loop {
+                    let _ = client.beat(&beat).await;
+                    tokio::time::sleep(leaseq::options::BEAT_INTERVAL).await;
+                }
+            });
+        }
     }
     let mut cases = Vec::new();
     for engine in 0..2 {
@@ -185,7 +196,8 @@ async fn every_page_in_a_browser() {
     let mut number = 0;
     cases.retain(|case| {
         number += 1;
-        let shown = (case.engine, case.base, case.role) == (0, "", Some(Role::Administer));
+        let plain = (case.engine, case.base, case.role) == (0, "", Some(Role::Administer));
+        let shown = plain && matches!(case.look, ("light", 1_280) | ("dark", 390));
         shown || share.has(number)
     });
     cases.push(Case {

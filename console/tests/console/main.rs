@@ -10,6 +10,7 @@ mod changing;
 mod hostile;
 mod http;
 mod more_pages;
+mod nginx;
 mod outages;
 mod pages;
 mod routes;
