@@ -321,6 +321,25 @@ typedef enum {
 } leaseq_scheduled;
 
 /**
+ * The end of an item that fires a follow-up.
+ */
+typedef enum {
+    /**
+     * The item was completed, also after it had died.
+     */
+    LEASEQ_ON_COMPLETED = 1,
+    /**
+     * The item is dead: for each run that ends so.
+     */
+    LEASEQ_ON_DEAD = 2,
+    /**
+     * The run has ended in any way: completed, dead, cancelled, removed or purged. Not if the item was
+     * replaced, or its queue dropped.
+     */
+    LEASEQ_ON_ENDED = 3,
+} leaseq_on;
+
+/**
  * A setting of a queue.
  */
 typedef enum {
@@ -562,6 +581,20 @@ typedef struct {
      */
     uint64_t removed;
 } leaseq_light_report;
+
+/**
+ * Items that belong to the caller.
+ */
+typedef struct {
+    /**
+     * The first one; may be NULL if there are none.
+     */
+    const leaseq_item *items;
+    /**
+     * Number of items.
+     */
+    size_t count;
+} leaseq_items;
 
 /**
  * A limit for a key.
@@ -854,11 +887,13 @@ leaseq_status leaseq_queue_purge(const leaseq_queue *queue,
  * Deletes the queue: items in every state, counts, totals, settings, the pause, and its name. `*dropped` is
  * false if there was no such queue; it may be NULL. From then on holders of its leases get false
  * or `LEASEQ_LEASE_LOST`. The handle stays usable: the queue exists again as soon as an item is
- * added.
- * @return `LEASEQ_OK`, or an error of every operation, after which the queue may or may not exist:
- * call again.
+ * added. Follow-ups for other queues that were not delivered yet are delivered first; with `force` they are
+ * lost if that is not possible now.
+ * @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE`, also if such follow-ups cannot be delivered, and then the queue
+ * exists; an error of every operation, after which the queue may or may not exist: call again.
  */
 leaseq_status leaseq_queue_drop_queue(const leaseq_queue *queue,
+                                      bool force,
                                       bool *dropped,
                                       leaseq_error **error);
 
@@ -1300,6 +1335,38 @@ bool leaseq_error_retryable(const leaseq_error *error);
 void leaseq_error_free(leaseq_error **error);
 
 /**
+ * The queue to which the item is added if it is a follow-up, or a call adds it that ends another item;
+ * that queue may not exist yet. Default: the queue of the item that ends.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a name that is not UTF-8.
+ */
+leaseq_status leaseq_item_options_set_queue(leaseq_item_options *options,
+                                            const char *name,
+                                            leaseq_error **error);
+
+/**
+ * Adds this item, which is copied with its options, when the item of these options ends so: exactly once,
+ * to the same queue or that of its own options. `on` is a ::leaseq_on. An item has at most 16 follow-ups
+ * of 64 KiB in total, those that they have themselves included. `with_trigger`: the follow-up gets the id,
+ * and the result of up to 64 KiB, of the item whose end has added it; see leaseq_lease_trigger_id().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, another `on`, or an option outside its limits.
+ */
+leaseq_status leaseq_item_options_add_follow_up(leaseq_item_options *options,
+                                                int32_t on,
+                                                const leaseq_item *item,
+                                                bool with_trigger,
+                                                leaseq_error **error);
+
+/**
+ * For each of the `count` leases of the call the items, which are copied, that are added if the call ends the item
+ * of the lease: at most 999, of 16 MiB, with different ids. Default, also set by NULL with count 0: none.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or an option outside its limits.
+ */
+leaseq_status leaseq_complete_options_set_adds(leaseq_complete_options *options,
+                                               const leaseq_items *adds,
+                                               size_t count,
+                                               leaseq_error **error);
+
+/**
  * Name of a ::leaseq_ending: `none`, `failed`, `expired`, or `unknown`. Never NULL; lives for ever.
  */
 const char *leaseq_ending_name(int32_t ending);
@@ -1708,6 +1775,28 @@ const char *leaseq_lease_key(const leaseq_lease *lease);
  * Number of bytes of the key.
  */
 size_t leaseq_lease_key_len(const leaseq_lease *lease);
+
+/**
+ * The id of the item whose end has added this one: arbitrary bytes, not followed by a NUL. NULL if this is no
+ * follow-up that asked for it, and for NULL. Lives as long as the lease.
+ */
+const char *leaseq_lease_trigger_id(const leaseq_lease *lease);
+
+/**
+ * Number of bytes of that id.
+ */
+size_t leaseq_lease_trigger_id_len(const leaseq_lease *lease);
+
+/**
+ * The result of the item whose end has added this one: arbitrary bytes, not followed by a NUL. NULL if that was
+ * not completed, had no result, or one of more than 64 KiB. Lives as long as the lease.
+ */
+const char *leaseq_lease_trigger_result(const leaseq_lease *lease);
+
+/**
+ * Number of bytes of that result.
+ */
+size_t leaseq_lease_trigger_result_len(const leaseq_lease *lease);
 
 /**
  * Priority, 0 to 9.
@@ -2767,13 +2856,15 @@ leaseq_status leaseq_queue_fail(const leaseq_queue *queue,
 
 /**
  * Counts a failed attempt of each of `count` items; `texts` is an array of `count`, or NULL for no
- * text. `statuses` and `states`, arrays of `count` or NULL, receive `LEASEQ_OK` and the new state,
+ * text. `adds`, an array of `count` or NULL, has for each the items that are added if this call makes its item
+ * dead, or ends it as cancelled: at most 999, of 16 MiB, with different ids. `statuses` and `states`, arrays of `count` or NULL, receive `LEASEQ_OK` and the new state,
  * or `LEASEQ_LEASE_LOST` and `LEASEQ_STATE_NONE`, for each.
  * @return `LEASEQ_OK`, even if leases were lost; otherwise as leaseq_queue_fail().
  */
 leaseq_status leaseq_queue_fail_many(const leaseq_queue *queue,
                                      leaseq_lease *const *leases,
                                      const leaseq_bytes *texts,
+                                     const leaseq_items *adds,
                                      size_t count,
                                      int64_t delay_ms,
                                      bool dead,

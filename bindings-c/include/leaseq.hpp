@@ -437,11 +437,13 @@ class Queue {
         return counts;
     }
 
-    /** Deletes the queue with everything in it. False: there was none. */
-    bool drop_queue() {
+    /** Deletes the queue with everything in it. False: there was none. With `force` also follow-ups
+     * for other queues that cannot be delivered now. */
+    bool drop_queue(bool force = false) {
         bool dropped = false;
-        check(
-            [&](leaseq_error **error) { return leaseq_queue_drop_queue(get(), &dropped, error); });
+        check([&](leaseq_error **error) {
+            return leaseq_queue_drop_queue(get(), force, &dropped, error);
+        });
         return dropped;
     }
 

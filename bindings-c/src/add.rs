@@ -53,6 +53,8 @@ impl leaseq_item {
             item = options.key.iter().fold(item, Item::key);
             item = if options.replace { item.replace() } else { item };
             item = options.expires_in.into_iter().fold(item, Item::expires_in);
+            item = options.queue.iter().fold(item, Item::queue);
+            item = options.follow_ups.iter().cloned().fold(item, Item::follow_up);
         }
         let id = id.or_else(|| options.and_then(|options| options.id.as_deref()));
         Ok(id.into_iter().fold(item, Item::with_id))

@@ -47,12 +47,14 @@ pub unsafe extern "C" fn leaseq_queue_purge(
 /// Deletes the queue: items in every state, counts, totals, settings, the pause, and its name. `*dropped` is
 /// false if there was no such queue; it may be NULL. From then on holders of its leases get false
 /// or `LEASEQ_LEASE_LOST`. The handle stays usable: the queue exists again as soon as an item is
-/// added.
-/// @return `LEASEQ_OK`, or an error of every operation, after which the queue may or may not exist:
-/// call again.
+/// added. Follow-ups for other queues that were not delivered yet are delivered first; with `force` they are
+/// lost if that is not possible now.
+/// @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE`, also if such follow-ups cannot be delivered, and then the queue
+/// exists; an error of every operation, after which the queue may or may not exist: call again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_drop_queue(
     queue: Option<&leaseq_queue>,
+    force: bool,
     dropped: *mut bool,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
@@ -61,7 +63,9 @@ pub unsafe extern "C" fn leaseq_queue_drop_queue(
         status(error, || {
             let dropped = Out::wanted(dropped, false);
             let queue = given(queue, "queue")?;
-            dropped.set(queue.run(async |queue| queue.drop_queue().await)?);
+            let mut options = leaseq::DropOptions::new();
+            options.force = force;
+            dropped.set(queue.run(async |queue| queue.drop_queue_with(options).await)?);
             Ok(())
         })
     }

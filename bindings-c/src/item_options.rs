@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use leaseq::Item;
 use leaseq::options::{MAX_PRIORITY, MAX_UNIQUE};
+use leaseq::{FollowUp, Item};
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
@@ -27,6 +27,8 @@ pub struct leaseq_item_options {
     pub(crate) unique_for: Duration,
     pub(crate) replace: bool,
     pub(crate) expires_in: Option<Duration>,
+    pub(crate) queue: Option<String>,
+    pub(crate) follow_ups: Vec<FollowUp>,
 }
 
 /// The default options for adding.

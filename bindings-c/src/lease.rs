@@ -153,6 +153,36 @@ pub extern "C" fn leaseq_lease_key_len(lease: Option<&leaseq_lease>) -> usize {
     ask(lease, 0, |lease| lease.key().map_or(0, <[u8]>::len))
 }
 
+/// The id of the item whose end has added this one: arbitrary bytes, not followed by a NUL. NULL if this is no
+/// follow-up that asked for it, and for NULL. Lives as long as the lease.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_trigger_id(lease: Option<&leaseq_lease>) -> *const c_char {
+    let nothing = std::ptr::null();
+    ask(lease, nothing, |lease| lease.trigger().map_or(nothing, |by| by.id().as_ptr().cast()))
+}
+
+/// Number of bytes of that id.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_trigger_id_len(lease: Option<&leaseq_lease>) -> usize {
+    ask(lease, 0, |lease| lease.trigger().map_or(0, |by| by.id().len()))
+}
+
+/// The result of the item whose end has added this one: arbitrary bytes, not followed by a NUL. NULL if that was
+/// not completed, had no result, or one of more than 64 KiB. Lives as long as the lease.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_trigger_result(lease: Option<&leaseq_lease>) -> *const c_char {
+    let nothing = std::ptr::null();
+    let result = |lease: &Lease| lease.trigger().and_then(|by| by.result().map(|it| it.as_ptr()));
+    ask(lease, nothing, |lease| result(lease).map_or(nothing, <*const u8>::cast))
+}
+
+/// Number of bytes of that result.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_trigger_result_len(lease: Option<&leaseq_lease>) -> usize {
+    let result = |lease: &Lease| lease.trigger().and_then(|by| by.result().map(|it| it.len()));
+    ask(lease, 0, |lease| result(lease).unwrap_or(0))
+}
+
 /// Priority, 0 to 9.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_lease_priority(lease: Option<&leaseq_lease>) -> i32 {

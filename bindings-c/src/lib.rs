@@ -21,6 +21,7 @@ mod connect_options;
 mod error;
 mod event;
 mod failure;
+mod follow_ups;
 mod fork;
 mod guard;
 mod history;

@@ -8,6 +8,7 @@ use leaseq::{FailOptions, ReleaseOptions, State};
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::Result;
+use crate::follow_ups::{leaseq_items, read_adds};
 use crate::info::state_of;
 use crate::lease::{all, leaseq_lease};
 use crate::lease_options::leaseq_complete_options;
@@ -259,7 +260,8 @@ pub unsafe extern "C" fn leaseq_queue_fail(
 }
 
 /// Counts a failed attempt of each of `count` items; `texts` is an array of `count`, or NULL for no
-/// text. `statuses` and `states`, arrays of `count` or NULL, receive `LEASEQ_OK` and the new state,
+/// text. `adds`, an array of `count` or NULL, has for each the items that are added if this call makes its item
+/// dead, or ends it as cancelled: at most 999, of 16 MiB, with different ids. `statuses` and `states`, arrays of `count` or NULL, receive `LEASEQ_OK` and the new state,
 /// or `LEASEQ_LEASE_LOST` and `LEASEQ_STATE_NONE`, for each.
 /// @return `LEASEQ_OK`, even if leases were lost; otherwise as leaseq_queue_fail().
 #[unsafe(no_mangle)]
@@ -267,6 +269,7 @@ pub unsafe extern "C" fn leaseq_queue_fail_many(
     queue: Option<&leaseq_queue>,
     leases: *const *mut leaseq_lease,
     texts: *const leaseq_bytes,
+    adds: *const leaseq_items,
     count: usize,
     delay_ms: i64,
     dead: bool,
@@ -288,7 +291,7 @@ pub unsafe extern "C" fn leaseq_queue_fail_many(
                     *place = kept(bytes(text.data, text.len, MOST_TEXT, "text")?);
                 }
             }
-            let options = fail_options(delay_ms, dead)?;
+            let options = fail_options(delay_ms, dead)?.adds(read_adds(adds, count)?);
             let failures = leases.into_iter().zip(kept_texts.iter().map(|text| &**text));
             let answers = queue.run(async |queue| queue.fail_many_with(failures, options).await)?;
             let now = |answer: &leaseq::Result<State>| {

@@ -28,6 +28,7 @@ fn sane(parameter: &str) -> String {
         ("leaseq_lease *const *", _) => "&some_lease".into(),
         ("const leaseq_item *", _) => "&item".into(),
         ("const leaseq_bytes *", _) => "&bytes".into(),
+        ("const leaseq_items *", _) => "&items".into(),
         ("const leaseq_item_ref *", _) => "&item_ref".into(),
         ("const leaseq_revision *", _) => "&revision".into(),
         ("const leaseq_key_limit *", _) => "&key_limit".into(),
@@ -62,7 +63,7 @@ fn may_be_null(function: &Function, parameter: &str) -> bool {
     let name = parameter.rsplit([' ', '*']).next().unwrap();
     match name {
         "complete_options" | "lease_options" => true,
-        "error" | "options" => !function.name.contains("_options_"),
+        "error" | "options" | "adds" => !function.name.contains("_options_"),
         "added" | "completed" | "deadline_ms" | "statuses" | "deadlines_ms" | "state"
         | "states" | "texts" | "removed" | "cancelled" | "requeued" | "buried" | "revised"
         | "dropped" | "configured" | "done" | "synced" | "paused" | "resumed" => true,
@@ -95,6 +96,7 @@ fn program() -> String {
         "schedule",
         "scheduled",
         "bytes",
+        "items",
         "counts",
         "light_report",
         "settings",
@@ -118,6 +120,7 @@ fn program() -> String {
     bool a_bool; uint64_t a_uint64_t; int64_t a_int64_t; int32_t a_int32_t; size_t a_size_t;
     leaseq_item item = {.data = \"x\", .data_len = 1};
     leaseq_bytes bytes = {.data = \"x\", .len = 1};
+    leaseq_items items = {.items = &item, .count = 1};
     leaseq_item_ref item_ref = {.id = \"x\", .id_len = 1};
     leaseq_revision revision = {.id = \"x\", .id_len = 1, .data = \"y\", .data_len = 1};
     leaseq_key_limit key_limit = {.key = \"x\", .key_len = 1, .limit = 1};
@@ -140,7 +143,7 @@ fn program() -> String {
     (void)any_state; (void)any_status; (void)any_counts; (void)any_light_report; (void)any_settings;
     (void)a_uint64_t; (void)a_int64_t; (void)a_int32_t; (void)a_size_t; (void)a_bool; (void)a_leaseq_state;
     (void)key_limit; (void)key_info; (void)schedule; (void)scheduled;
-    (void)bytes; (void)item_ref; (void)revision; (void)text;
+    (void)bytes; (void)items; (void)item_ref; (void)revision; (void)text;
 ",
     );
     // NULL, 0 and false everywhere first, then one NULL at a time.

@@ -78,6 +78,8 @@ mod plain {
         hostile_on_redis "hostile" Redis;
         cancelled_in_a_file "cancelled" File;
         cancelled_on_redis "cancelled" Redis;
+        follow_ups_in_memory "follow_ups" Memory;
+        follow_ups_on_redis "follow_ups" Redis;
         history_in_memory "history" Memory;
         history_in_a_file "history" File;
         history_on_redis "history" Redis;
@@ -114,6 +116,7 @@ mod address_sanitizer {
         operations_on_redis "operations" Redis;
         hostile_in_memory "hostile" Memory;
         hostile_on_redis "hostile" Redis;
+        follow_ups_in_memory "follow_ups" Memory;
         history_in_memory "history" Memory;
         history_on_redis "history" Redis;
         results_in_memory "results" Memory;

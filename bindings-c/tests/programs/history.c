@@ -101,7 +101,7 @@ static void dead(leaseq_queue *queue) {
         FAILS(LEASEQ_INVALID,
               leaseq_queue_fail(queue, lease, TEXT("no"), delays[i], true, &state, &error));
         CHECK(state == LEASEQ_STATE_NONE);
-        FAILS(LEASEQ_INVALID, leaseq_queue_fail_many(queue, &lease, NULL, 1, delays[i], true,
+        FAILS(LEASEQ_INVALID, leaseq_queue_fail_many(queue, &lease, NULL, NULL, 1, delays[i], true,
                                                      &status, &state, &error));
     }
     CHECK(!leaseq_lease_is_settled(lease) && counts_of(queue).total_failed == 1);
@@ -124,7 +124,7 @@ static void dead(leaseq_queue *queue) {
     leaseq_lease *both[2] = {lease, leased(queue, 30000)};
     leaseq_status statuses[2];
     leaseq_state states[2];
-    OK(leaseq_queue_fail_many(queue, both, NULL, 2, 0, true, statuses, states, &error));
+    OK(leaseq_queue_fail_many(queue, both, NULL, NULL, 2, 0, true, statuses, states, &error));
     CHECK(statuses[0] == LEASEQ_LEASE_LOST && states[0] == LEASEQ_STATE_NONE);
     CHECK(statuses[1] == LEASEQ_OK && states[1] == LEASEQ_STATE_DEAD);
     leaseq_leases_free(both, 2);

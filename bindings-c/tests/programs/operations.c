@@ -140,12 +140,13 @@ static void many_items(leaseq_queue *queue) {
     CHECK(leaseq_lease_is_lost(leases[7]));
     OK(leaseq_queue_release_many(queue, leases, 10, 0, NULL, 0, statuses, &error));
     for (int i = 0; i < 10; i++) CHECK(statuses[i] == (i == 7 ? LEASEQ_LEASE_LOST : LEASEQ_OK));
-    OK(leaseq_queue_fail_many(queue, leases, texts, 20, 3600000, false, statuses, states, &error));
+    OK(leaseq_queue_fail_many(queue, leases, texts, NULL, 20, 3600000, false, statuses, states,
+                              &error));
     for (int i = 0; i < 20; i++) {
         CHECK(statuses[i] == (i < 10 ? LEASEQ_LEASE_LOST : LEASEQ_OK));
         CHECK(states[i] == (i < 10 ? LEASEQ_STATE_NONE : LEASEQ_STATE_DELAYED));
     }
-    OK(leaseq_queue_fail_many(queue, leases + 20, NULL, 1, 0, false, NULL, NULL, &error));
+    OK(leaseq_queue_fail_many(queue, leases + 20, NULL, NULL, 1, 0, false, NULL, NULL, &error));
     OK(leaseq_queue_complete_many(queue, leases, MANY, NULL, answers, &error));
     /* A holder that released or failed the item may still complete it; a removed item is gone. */
     for (int i = 0; i < MANY; i++) CHECK(answers[i] == (i != 7));

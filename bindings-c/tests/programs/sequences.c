@@ -243,7 +243,7 @@ static void settle(leaseq_queue *queue) {
                                &error));
         break;
     default:
-        CALL(leaseq_queue_fail_many(queue, leases, PERHAPS(texts), count, delay, dead,
+        CALL(leaseq_queue_fail_many(queue, leases, PERHAPS(texts), NULL, count, delay, dead,
                                     PERHAPS(statuses), PERHAPS(states), &error));
     }
     if (below(2)) leaseq_lease_free(&ANY(leases));

@@ -176,7 +176,7 @@ static void closed(leaseq_client *client, leaseq_queue *queue) {
     OK(leaseq_client_close(client, &error));
     FAILS(LEASEQ_CLOSED, leaseq_queue_pause(queue, &error));
     bool dropped = true;
-    FAILS(LEASEQ_CLOSED, leaseq_queue_drop_queue(queue, &dropped, &error));
+    FAILS(LEASEQ_CLOSED, leaseq_queue_drop_queue(queue, false, &dropped, &error));
     CHECK(!dropped);
     FAILS(LEASEQ_CLOSED, leaseq_queue_lease(queue, 1000, 0, &lease, &error));
     leaseq_queue *other = NULL;

@@ -1,6 +1,7 @@
 /* Reads requests. */
 #include "testee.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *text(const cJSON *request, const char *name) {
@@ -20,6 +21,58 @@ leaseq_bytes bytes(cJSON *digits) {
     size_t len = strlen(at) / 2;
     for (size_t i = 0; i < len; i++) at[i] = (char)(digit(at[2 * i]) << 4 | digit(at[2 * i + 1]));
     return (leaseq_bytes){at, len};
+}
+
+/* An item with options of its own; their owner frees them. */
+static leaseq_item item_of(const cJSON *fields, leaseq_error **error) {
+    leaseq_bytes data = bytes(cJSON_GetObjectItem(fields, "data"));
+    return (leaseq_item){.data = data.data == NULL ? "" : data.data,
+                         .data_len = data.len,
+                         .options = item_options(fields, error)};
+}
+
+static leaseq_status add_follow_up(leaseq_item_options *options, const cJSON *fields,
+                                   leaseq_error **error) {
+    const char *word = text(fields, "on");
+    int32_t on = strcmp(word, "completed") == 0 ? LEASEQ_ON_COMPLETED
+                 : strcmp(word, "dead") == 0    ? LEASEQ_ON_DEAD
+                                                : LEASEQ_ON_ENDED;
+    leaseq_item item = item_of(cJSON_GetObjectItem(fields, "item"), error);
+    if (item.options == NULL) return leaseq_error_status(*error);
+    bool with_trigger = cJSON_IsTrue(cJSON_GetObjectItem(fields, "with_trigger"));
+    leaseq_status status =
+        leaseq_item_options_add_follow_up(options, on, &item, with_trigger, error);
+    leaseq_item_options *own = (leaseq_item_options *)item.options;
+    leaseq_item_options_free(&own);
+    return status;
+}
+
+leaseq_items *adds(const cJSON *request, size_t count, leaseq_error **error) {
+    const cJSON *add = cJSON_GetObjectItem(request, "add"),
+                *all = cJSON_GetObjectItem(request, "adds"), *one = NULL;
+    if (add == NULL && all == NULL) return NULL;
+    leaseq_items *made = calloc(count + 1, sizeof *made);
+    for (size_t i = 0; i < count; i++) {
+        const cJSON *items = all == NULL ? add : cJSON_GetArrayItem(all, (int)i);
+        leaseq_item *own = calloc((size_t)cJSON_GetArraySize(items) + 1, sizeof *own);
+        made[i].items = own;
+        cJSON_ArrayForEach(one, items) {
+            leaseq_item item = item_of(one, error);
+            if (item.options != NULL) own[made[i].count++] = item;
+        }
+    }
+    return made;
+}
+
+void free_adds(leaseq_items *adds, size_t count) {
+    for (size_t i = 0; adds != NULL && i < count; i++) {
+        for (size_t n = 0; n < adds[i].count; n++) {
+            leaseq_item_options *own = (leaseq_item_options *)adds[i].items[n].options;
+            leaseq_item_options_free(&own);
+        }
+        free((void *)adds[i].items);
+    }
+    free(adds);
 }
 
 leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
@@ -52,6 +105,12 @@ leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
     if (!status && replace) status = leaseq_item_options_set_replace(options, replace, error);
     if (!status && expires_in >= 0)
         status = leaseq_item_options_set_expires_in_ms(options, expires_in, error);
+    if (!status && text(request, "queue") != NULL)
+        status = leaseq_item_options_set_queue(options, text(request, "queue"), error);
+    const cJSON *follow_up = NULL;
+    cJSON_ArrayForEach(follow_up, cJSON_GetObjectItem(request, "follow_ups")) {
+        if (!status) status = add_follow_up(options, follow_up, error);
+    }
     if (status) leaseq_item_options_free(&options);
     return options;
 }
@@ -82,6 +141,13 @@ leaseq_complete_options *complete_options(const cJSON *request, leaseq_error **e
         status = leaseq_complete_options_set_result(options, result.data, result.len, error);
     if (!status && list != NULL)
         status = leaseq_complete_options_set_results(options, results, count, error);
+    const cJSON *leases = cJSON_GetObjectItem(request, "leases");
+    size_t given = leases == NULL ? 1 : (size_t)cJSON_GetArraySize(leases);
+    leaseq_items *added = status ? NULL : adds(request, given, error);
+    if (!status && *error != NULL) status = leaseq_error_status(*error);
+    if (!status && added != NULL)
+        status = leaseq_complete_options_set_adds(options, added, given, error);
+    free_adds(added, given);
     if (status) leaseq_complete_options_free(&options);
     return options;
 }

@@ -48,7 +48,7 @@ static cJSON *purge(Call *call, const char *op) {
 static cJSON *drop_queue(Call *call, const char *op) {
     bool dropped = false;
     (void)op;
-    leaseq_queue_drop_queue(call->queue, &dropped, &call->error);
+    leaseq_queue_drop_queue(call->queue, false, &dropped, &call->error);
     return cJSON_CreateBool(dropped);
 }
 

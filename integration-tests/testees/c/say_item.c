@@ -62,6 +62,14 @@ cJSON *say_lease(const leaseq_lease *lease, const char *queue) {
     cJSON *said = cJSON_CreateObject();
     PUT_ITEM(said, lease, leaseq_lease);
     cJSON_AddStringToObject(said, "queue", queue);
+    const char *trigger = leaseq_lease_trigger_id(lease);
+    cJSON *by = trigger == NULL ? cJSON_CreateNull() : cJSON_CreateObject();
+    if (trigger != NULL) {
+        put_bytes(by, "id", trigger, leaseq_lease_trigger_id_len(lease));
+        put_optional(by, "result", leaseq_lease_trigger_result(lease),
+                     leaseq_lease_trigger_result_len(lease));
+    }
+    cJSON_AddItemToObject(said, "trigger", by);
     put(said, "attempt", leaseq_lease_attempt(lease));
     put(said, "generation", leaseq_lease_generation(lease));
     put(said, "deadline_ms", (uint64_t)leaseq_lease_deadline_ms(lease));

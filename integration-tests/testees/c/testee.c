@@ -55,7 +55,7 @@ cJSON *keep_all(const char *name, leaseq_lease **leases, size_t count, const cha
 static cJSON *obey(Call *call) {
     const char *op = text(call->request, "op"), *name = text(call->request, "lease");
     /* A call is cancelled only with all others of its client; a NUL ends a text. */
-    if (strcmp(op, "hello") == 0) return cJSON_Parse("{\"can\": []}");
+    if (strcmp(op, "hello") == 0) return cJSON_Parse("{\"can\": [\"follow_ups\"]}");
     if (strcmp(op, "look") == 0) return say_lease(held(name), place(&leases, name)->queue);
     if (strcmp(op, "drop") == 0) {
         leaseq_lease_free((leaseq_lease **)&place(&leases, name)->handle);

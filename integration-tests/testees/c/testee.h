@@ -60,6 +60,9 @@ leaseq_bytes bytes(cJSON *digits);
 leaseq_item_options *item_options(const cJSON *request, leaseq_error **error);
 leaseq_lease_options *lease_options(const cJSON *request, leaseq_error **error);
 leaseq_complete_options *complete_options(const cJSON *request, leaseq_error **error);
+/* What the call adds if it ends the items of `count` leases; NULL if nothing. */
+leaseq_items *adds(const cJSON *request, size_t count, leaseq_error **error);
+void free_adds(leaseq_items *adds, size_t count);
 
 /* NONE for a word that is no state. */
 leaseq_state state_of(const char *word);

@@ -115,13 +115,17 @@ cJSON *settle(Call *call, const char *op) {
         leaseq_queue_release_many(queue, all, count, delay, reason, reason_len, statuses, error);
         return say_each(statuses, count, say_null, NULL);
     }
-    if (strcmp(op, "fail") == 0) {
+    if (strcmp(op, "fail") == 0 && cJSON_GetObjectItem(call->request, "add") == NULL) {
         leaseq_queue_fail(queue, all[0], why, texts[0].len, delay, dead, states, error);
         return say_state(0, states);
     }
-    if (strcmp(op, "fail_many") == 0) {
-        leaseq_queue_fail_many(queue, all, texts, count, delay, dead, statuses, states, error);
-        return say_each(statuses, count, say_state, states);
+    if (strncmp(op, "fail", 4) == 0) {
+        leaseq_items *added = adds(call->request, count, error);
+        if (*error == NULL)
+            leaseq_queue_fail_many(queue, all, texts, added, count, delay, dead, statuses, states,
+                                   error);
+        free_adds(added, count);
+        return lone != NULL ? say_state(0, states) : say_each(statuses, count, say_state, states);
     }
     bool done[count + 1];
     leaseq_complete_options *options = complete_options(call->request, error);
