@@ -1,6 +1,6 @@
 //! The web console of leaseq: looks into queues and changes them, in a browser.
 //!
-//! [`router`] makes an axum `Router` of it, and [`serve`] serves that. Its pages are made on the server from templates
+//! A [`Console`] is an axum `Router`, and [`serve`] serves it. Its pages are made on the server from templates
 //! and work without JavaScript. [`Options`] says which server it shows, and [`Access`] who may use it.
 
 #![forbid(unsafe_code)]
