@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -153,6 +154,11 @@ Examples: leaseq import mail mail.ndjson
     Web(WebArgs),
     #[command(name = crate::guard::COMMAND, hide = true)]
     GuardCommands,
+    #[command(name = crate::launch::COMMAND, hide = true)]
+    LaunchCommand {
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
     /// Names for servers
     Context {
         #[command(subcommand)]
@@ -202,6 +208,7 @@ impl Command {
             Command::Web(_)
             | Command::Context { .. }
             | Command::GuardCommands
+            | Command::LaunchCommand { .. }
             | Command::Completion { .. }
             | Command::Man { .. }
             | Command::Help { .. } => return (None, None),

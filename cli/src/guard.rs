@@ -8,6 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::launch;
+
 /// The name of its command.
 pub(crate) const COMMAND: &str = "guard-commands";
 
@@ -17,7 +19,7 @@ pub(crate) struct Guard(Mutex<ChildStdin>);
 
 impl Guard {
     pub(crate) fn start() -> io::Result<Guard> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(launch::this_program()?);
         command.arg(COMMAND).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let stdin = command.spawn()?.stdin;

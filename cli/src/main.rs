@@ -10,6 +10,7 @@ mod global;
 mod guard;
 mod help;
 mod item_json;
+mod launch;
 mod lines;
 mod mark;
 mod output;
@@ -102,6 +103,7 @@ async fn execute(shared: &Shared, command: Command) -> Ended {
             guard::run();
             Ok(0)
         }
+        Command::LaunchCommand { command } => Ok(launch::run(&command)),
         Command::Context { command } => context::run(command, &shared.output),
         Command::Completion { shell } => help::completion(shell),
         Command::Man { folder } => help::man(folder.as_deref()),

@@ -7,6 +7,11 @@ use std::process::{Command, Output};
 use leaseq_test_support::RedisServer;
 
 fn demo() -> Command {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_demo")).with_file_name("leaseq");
+    if !program.exists() {
+        let mut build = Command::new(env!("CARGO"));
+        assert!(build.args(["build", "-q", "-p", "leaseq-cli"]).status().unwrap().success());
+    }
     let mut command = Command::new(env!("CARGO_BIN_EXE_demo"));
     command.env_remove("LEASEQ_URL").env_remove("REDIS_URL");
     command
@@ -21,7 +26,10 @@ fn screen(output: Output) -> String {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let (screen, errors) = (text(output.stdout), text(output.stderr));
     assert!(output.status.success(), "{}\n{screen}\n{errors}", output.status);
-    assert!(screen.ends_with("nothing lost, one completion each, all digests right\n"), "{screen}");
+    assert!(
+        screen.contains("\nnothing lost, one completion each, all digests right\n"),
+        "{screen}"
+    );
     for name in ["items", "completions", "killed", "stopped", "jobs", "expiries", "time", "engine"]
     {
         assert!(screen.lines().any(|line| line.trim().starts_with(name)), "{name}: {screen}");
@@ -47,6 +55,15 @@ fn it_succeeds_without_a_server_and_leaves_nothing_behind() {
     let screen = screen(output);
     assert!(screen.contains("embedded SQLite, one file, synchronous=full\n"), "{screen}");
     assert_eq!(temporary.path().read_dir().unwrap().count(), 0);
+    let next: Vec<&str> = screen.lines().skip_while(|line| *line != "try next:").skip(1).collect();
+    assert_eq!(next.len(), 3, "{screen}");
+    std::fs::create_dir(temporary.path().join("build")).unwrap();
+    for (command, expected) in next.iter().zip(["\n", "greetings\t1\t", "hello, queue"]) {
+        let mut shell = Command::new("sh");
+        let output = shell.args(["-c", command]).current_dir(temporary.path()).output().unwrap();
+        let out = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && out.contains(expected), "{command}: {out}");
+    }
 }
 
 #[test]

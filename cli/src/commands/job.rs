@@ -19,6 +19,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::task::JoinHandle;
 
 use crate::guard::Guard;
+use crate::launch;
 use crate::stop::Stop;
 
 /// How long a command may take to end after SIGTERM.
@@ -31,6 +32,8 @@ const REST: Duration = Duration::from_secs(1);
 pub(crate) enum JobEnd {
     Done,
     Failed(String),
+    /// There is no such command.
+    NotStarted(String),
     /// The lease was lost.
     Lost,
     /// The item was cancelled.
@@ -54,8 +57,8 @@ impl<'a> Job<'a> {
         lease: &Lease,
         guard: &'a Guard,
     ) -> std::io::Result<Job<'a>> {
-        let mut started = Command::new(&command[0]);
-        started.args(&command[1..]).process_group(0).kill_on_drop(true);
+        let mut started = Command::new(launch::this_program()?);
+        started.args([launch::COMMAND, "--"]).args(command).process_group(0).kill_on_drop(true);
         started
             .env("LEASEQ_QUEUE", lease.queue())
             .env("LEASEQ_ATTEMPT", lease.attempt().to_string());
@@ -68,6 +71,7 @@ impl<'a> Job<'a> {
         let mut child = started.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let group = group.ok_or(std::io::ErrorKind::NotFound)?;
+        // Only then may it begin.
         guard.add(group);
         let last = Arc::new(Mutex::new(LastLine::default()));
         let feed = tokio::spawn(feed(child.stdin.take(), lease.data().clone()));
@@ -115,7 +119,7 @@ impl<'a> Job<'a> {
         match end {
             Err(end) => end,
             Ok(Ok(status)) if status.success() => JobEnd::Done,
-            Ok(status) => JobEnd::Failed(self.error(status)),
+            Ok(status) => self.failure(status),
         }
     }
 
@@ -129,6 +133,15 @@ impl<'a> Job<'a> {
         }
         let _ = kill_process_group(self.group, Signal::KILL);
         let _ = self.child.wait().await;
+    }
+
+    fn failure(&self, status: std::io::Result<ExitStatus>) -> JobEnd {
+        let code = status.as_ref().ok().and_then(ExitStatus::code);
+        let error = self.error(status);
+        match error.strip_prefix(launch::WHY) {
+            Some(why) if code == Some(launch::NOT_STARTED.into()) => JobEnd::NotStarted(why.into()),
+            _ => JobEnd::Failed(error),
+        }
     }
 
     /// The last line of standard error, or else how it ended.
@@ -147,7 +160,9 @@ impl<'a> Job<'a> {
 /// Writes the data. The command may end without reading it.
 async fn feed(stdin: Option<ChildStdin>, data: Bytes) {
     if let Some(mut stdin) = stdin {
-        let _ = stdin.write_all(&data).await;
+        if stdin.write_all(&[launch::GO]).await.is_ok() {
+            let _ = stdin.write_all(&data).await;
+        }
     }
 }
 

@@ -181,18 +181,13 @@ impl Worker {
         let job = Job::start(&self.args.command, lease, &self.guard);
         let job = match job {
             Ok(job) => job,
-            Err(error) => {
-                // It is not the item's fault.
-                let reason = ReleaseOptions::new().reason("the command cannot be started");
-                let _ = self.queue.release_with(lease, reason).await;
-                let command = self.args.command[0].to_string_lossy();
-                return Err(Failure::usage(format_args!("{command}: {error}")));
-            }
+            Err(error) => return Err(self.not_started(lease, &error.to_string()).await),
         };
         let place = self.entry.started(lease);
         let end = job.run(lease, self.args.timeout, &self.stop).await;
         self.entry.ended(place, lease.remaining(), self.args.lease);
         let settled = match &end {
+            JobEnd::NotStarted(error) => return Err(self.not_started(lease, error).await),
             JobEnd::Done => self.queue.complete(lease).await.map(|first| match first {
                 true => "completed",
                 false => "completed before by another worker",
@@ -213,6 +208,14 @@ impl Worker {
         counter.fetch_add(1, Ordering::Relaxed);
         let outcome = settled.map_or_else(|error| error.to_string(), str::to_owned);
         self.report(lease, &end, &outcome, begun.elapsed())
+    }
+
+    /// It is not the item's fault.
+    async fn not_started(&self, lease: &Lease, error: &str) -> Failure {
+        let reason = ReleaseOptions::new().reason("the command cannot be started");
+        let _ = self.queue.release_with(lease, reason).await;
+        let command = self.args.command[0].to_string_lossy();
+        Failure::usage(format_args!("{command}: {error}"))
     }
 
     async fn fail(&self, lease: &Lease, error: &str) -> leaseq::Result<&'static str> {

@@ -1,7 +1,8 @@
 //! Takes over a queue of redis-work-queue after its last client has left.
 //!
 //! Its keys, in all its languages: `NAME:queue` and `NAME:processing` are lists of ids, new ones at the left;
-//! `NAME:cleaning` has ids that a cleaner was moving; `NAME:item:ID` is the data; `NAME:leased_by_session:ID` a lease.
+//! `NAME:cleaning` has ids that a cleaner was moving; `NAME:item:ID` is the data; `NAME:leased_by_session:ID` is a
+//! lease, in Rust `NAME:lease:ID`.
 
 use std::time::Duration;
 
@@ -134,7 +135,9 @@ async fn step(
     let mut forget = redis::cmd("DEL");
     for id in ids.iter().filter(|id| !conflicts.contains(id)) {
         forget.arg(key(id));
-        forget.arg([format!("{name}:leased_by_session:").as_bytes(), id].concat());
+        for lease in ["leased_by_session", "lease"] {
+            forget.arg([format!("{name}:{lease}:").as_bytes(), id].concat());
+        }
     }
     let removed = ids.len() - conflicts.len();
     if removed > 0 {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use leaseq::{Item, State, WorkQueue};
 
-use crate::support::{Bench, finish};
+use crate::support::Bench;
 
 /// Dead items `d0` … in an order of their own.
 async fn bury(queue: &WorkQueue, count: usize) {
@@ -80,30 +80,6 @@ async fn a_selection_is_shown_and_changed_only_if_confirmed() {
             "cancelled 1089 of 1089 items\n"
         );
         assert_eq!(bench.run(&["purge", "q", "--state", "dead", "-y"]).status, 1);
-    }
-}
-
-/// The question needs a terminal: util-linux's `script` is one.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_name_of_the_queue_confirms() {
-    for bench in Bench::all() {
-        let queue = bench.queue("q").await;
-        bury(&queue, 3).await;
-        let program = env!("CARGO_BIN_EXE_leaseq");
-        let ask = |answer: &[u8]| {
-            let purge = format!("{program} purge q --state dead");
-            let mut command = bench.command(&["-"]);
-            let mut script = std::process::Command::new("script");
-            script.args(["-qec", &purge, "/dev/null"]).env_clear().stdin(Stdio::piped());
-            script.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-            command.env_clear();
-            finish(&mut script, answer)
-        };
-        let run = ask(b"nonsense\n");
-        assert_eq!((run.status, dead(&queue).await), (4, 3), "{run:?}");
-        assert!(run.out.contains("type the name of the queue"), "{run:?}");
-        let run = ask(b"q\n");
-        assert_eq!((run.status, dead(&queue).await), (0, 0), "{run:?}");
     }
 }
 

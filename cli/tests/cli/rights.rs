@@ -22,7 +22,7 @@ async fn each_role_can_do_its_work_and_is_told_what_it_lacks() {
         server.cli(&[&["ACL", "SETUSER", role, "reset", "on", ">pw"], &rules(role)[..]].concat());
     }
     // Everything that a role is for, and something that it may not do.
-    let reads: [&[&str]; 10] = [
+    let reads: [&[&str]; 13] = [
         &["queues"],
         &["status", "q"],
         &["items", "q"],
@@ -31,10 +31,13 @@ async fn each_role_can_do_its_work_and_is_told_what_it_lacks() {
         &["leases", "q"],
         &["settings", "q"],
         &["stats", "q"],
+        &["schedules", "q"],
+        &["export", "q"],
+        &["queues"],
         &["workers", "q"],
         &["items", "q", "--where", "x"],
     ];
-    let changes: [&[&str]; 10] = [
+    let changes: [&[&str]; 13] = [
         &["pause", "q"],
         &["resume", "q"],
         &["settings", "q", "max_dead=5"],
@@ -42,6 +45,9 @@ async fn each_role_can_do_its_work_and_is_told_what_it_lacks() {
         &["bury", "q", "a"],
         &["requeue", "q", "a"],
         &["remove", "q", "a"],
+        &["cancel", "q", "a"],
+        &["purge", "q", "--state", "dead", "-y"],
+        &["bench", "--time", "20ms", "--items", "10"],
         &["worker", "quiet", "w"],
         &["worker", "resume", "w"],
         &["drop", "q", "-y"],

@@ -227,3 +227,73 @@ async fn a_worker_ends_after_its_commands_unless_it_is_told_twice() {
         assert_eq!(item.releases.unwrap().reason, "leaseq work was stopped");
     }
 }
+
+/// Whether a process runs whose arguments have this text.
+fn runs(text: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let arguments = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    arguments.into_iter().any(|bytes| String::from_utf8_lossy(&bytes).contains(text))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_killed_at_any_moment_leaves_no_command() {
+    let bench = Bench::sqlite();
+    let queue = bench.queue("q").await;
+    let seed: u64 = std::process::id().into();
+    println!("seed {seed}");
+    let rounds = std::env::var("LEASEQ_STRESS").map_or(15, |_| 300);
+    let mut random = seed;
+    for round in 0..rounds {
+        for n in 0..4 {
+            queue.add_item(Item::new("x").with_id(format!("{round}-{n}"))).await.unwrap();
+        }
+        let marker = format!("marker-{seed}-{round}");
+        let script = format!("sleep 1000; : {marker}");
+        let mut child = spawn(&bench, &["-j", "4", "--lease", "1h"], &script);
+        // As soon as there is anything, or a little later.
+        assert!(eventually(LONG, async || runs(&marker)).await);
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        tokio::time::sleep(Duration::from_micros(random >> 50)).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(eventually(LONG, async || !runs(&marker)).await, "round {round}");
+        queue.purge(State::Leased).await.unwrap();
+        queue.purge(State::Ready).await.unwrap();
+    }
+}
+
+#[test]
+fn a_command_waits_until_the_guard_knows_of_it() {
+    let bench = Bench::sqlite();
+    let launch = ["launch-command", "--", "sh", "-c", "touch ran; cat"];
+    let orphan = bench.run_with(&launch, b"");
+    assert_eq!((orphan.status, orphan.out.as_str()), (127, ""), "{orphan:?}");
+    assert!(!bench.folder.path().join("ran").exists());
+    assert_eq!(bench.run_with(&launch, b"\n\ndata").ok().out, "\ndata");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_goes_on_when_its_server_is_back() {
+    let server = leaseq_test_support::RedisServer::builder()
+        .arg("--appendonly", "yes")
+        .arg("--appendfsync", "always")
+        .start();
+    let mut bench = Bench::redis();
+    bench.url = format!("{}?timeout_ms=1000", server.url());
+    bench.server = Some(server);
+    let queue = filled(&bench, &["a", "b"]).await;
+    let script = "touch began$LEASEQ_ID; until [ -e go ]; do sleep 0.01; done";
+    let mut child = spawn(&bench, &["--max-jobs", "2", "--lease", "5m"], script);
+    let began = bench.folder.path().join("begana");
+    assert!(eventually(LONG, async || began.exists()).await);
+    bench.server.as_mut().unwrap().kill();
+    std::fs::write(bench.folder.path().join("go"), "").unwrap();
+    bench.server.as_mut().unwrap().restart();
+    // Whether the end of the first one came through, or it is leased again: nothing is lost.
+    let status = child.wait().unwrap().code();
+    assert!(matches!(status, Some(0 | 3)), "{status:?}");
+    let counts = queue.counts().await.unwrap();
+    assert_eq!(counts.totals.added, 2);
+    assert!(counts.totals.completed + counts.leased + counts.ready == 2, "{counts:?}");
+}

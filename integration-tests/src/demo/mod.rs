@@ -7,6 +7,7 @@ mod checker;
 mod digests;
 mod files;
 pub mod jobs;
+mod next;
 pub mod note;
 mod place;
 mod run;
@@ -25,6 +26,10 @@ pub fn main() -> ExitCode {
             println!("{screen}");
             if faults.is_empty() {
                 println!("nothing lost, one completion each, all digests right");
+                if let Some(commands) = next::commands() {
+                    println!("\ntry next:");
+                    commands.iter().for_each(|command| println!("  {command}"));
+                }
                 return ExitCode::SUCCESS;
             }
             for fault in faults.iter().take(20) {
