@@ -135,7 +135,7 @@ nightly: export LEASEQ_STRESS := 10
 nightly: test ## what takes hours: everything of test, and all scenarios, long faults and long tests
 	$(MAKE) --no-print-directory PROFILE=dist conformance
 	$(MAKE) --no-print-directory PROFILE=dist faults FAULT_SECONDS=$(FAULT_SECONDS) FAULT_JOBS=$(FAULT_JOBS)
-	cargo test --profile dist -p leaseq-cleaner -- --ignored
+	cargo test --profile dist -p leaseq-cleaner -p leaseq-cli -- --ignored
 	$(MAKE) --no-print-directory PROFILE=dist bench
 	@echo "make nightly: all passed"
 

@@ -11,7 +11,7 @@ use leaseq_report::without_secrets;
 use crate::commands::add::{AddArgs, EnqueueArgs};
 use crate::commands::bench::BenchArgs;
 use crate::commands::bulk::{BulkArgs, BuryArgs, PurgeArgs, RemoveArgs};
-use crate::commands::checks::CheckArgs;
+use crate::commands::checks::{CheckArgs, DoctorArgs};
 use crate::commands::drop::DropArgs;
 use crate::commands::items::{DeadArgs, ItemsArgs, LeasesArgs};
 use crate::commands::pause::{PauseArgs, Which};
@@ -39,8 +39,8 @@ use crate::global::Global;
     arg_required_else_help = true,
     after_help = "\
 Work is stuck? Look in this order:
-  leaseq doctor                    is the server as it should be?
   leaseq status                    which queue waits, which is paused, what is dead?
+  leaseq doctor QUEUE              is the server as it should be, and what is in the way of the queue?
   leaseq workers QUEUE             who works on it, and on how much
   leaseq leases QUEUE              what runs now, and for how long it may
   leaseq dead QUEUE --group        what fails, by error
@@ -143,10 +143,13 @@ With --from redis-work-queue, all clients of the old queue must have ended. It m
 Examples: leaseq import mail mail.ndjson
           leaseq import mail emails --from redis-work-queue --from-url redis://old-host/0")]
     Import(ImportArgs),
-    /// Say what to change about the server; status 1 if a guarantee is at risk
-    Doctor,
+    /// Say what to change about the server, and what is in the way of a queue; status 1 if there is a problem
+    #[command(after_help = "Example: leaseq doctor orders")]
+    Doctor(DoctorArgs),
     /// Measure the server with a queue of its own, which it drops: rates and the times of calls
-    #[command(after_help = "Example: leaseq bench --csv > here.csv")]
+    #[command(
+        after_help = "It needs the rights of a worker and of an operator. Example: leaseq bench --csv > here.csv"
+    )]
     Bench(BenchArgs),
     /// Look for damage in queues, and mend it; status 1 if there is any left
     Check(CheckArgs),
@@ -155,7 +158,7 @@ Examples: leaseq import mail mail.ndjson
     #[command(name = crate::guard::COMMAND, hide = true)]
     GuardCommands,
     #[command(name = crate::launch::COMMAND, hide = true)]
-    LaunchCommand {
+    Launch {
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
@@ -181,7 +184,7 @@ impl Command {
             | Command::Status(_)
             | Command::Top(_)
             | Command::Workers(_)
-            | Command::Doctor => (Role::Monitor, None),
+            | Command::Doctor(_) => (Role::Monitor, None),
             Command::Worker { command: WorkerCommand::List(_) } => (Role::Monitor, None),
             Command::Worker { .. } => (Role::Operator, None),
             Command::Stats(args) => (Role::Monitor, Some(&args.queue)),
@@ -208,7 +211,7 @@ impl Command {
             Command::Web(_)
             | Command::Context { .. }
             | Command::GuardCommands
-            | Command::LaunchCommand { .. }
+            | Command::Launch { .. }
             | Command::Completion { .. }
             | Command::Man { .. }
             | Command::Help { .. } => return (None, None),

@@ -96,14 +96,14 @@ async fn execute(shared: &Shared, command: Command) -> Ended {
         Command::Import(args) => transfer::import(shared, args).await,
         Command::Work(args) => work::work(shared, args).await,
         Command::Web(args) => web::web(shared, args).await,
-        Command::Doctor => checks::doctor(shared).await,
+        Command::Doctor(args) => checks::doctor(shared, args).await,
         Command::Bench(args) => bench::bench(shared, args).await,
         Command::Check(args) => checks::check(shared, args).await,
         Command::GuardCommands => {
             guard::run();
             Ok(0)
         }
-        Command::LaunchCommand { command } => Ok(launch::run(&command)),
+        Command::Launch { command } => Ok(launch::run(&command)),
         Command::Context { command } => context::run(command, &shared.output),
         Command::Completion { shell } => help::completion(shell),
         Command::Man { folder } => help::man(folder.as_deref()),

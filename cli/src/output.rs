@@ -99,6 +99,11 @@ impl Output {
     /// Rows, each of as many cells as there are headings.
     pub(crate) fn rows(&self, headings: &[&str], rows: &[Vec<Cell>]) -> io::Result<()> {
         if self.table {
+            if rows.is_empty() {
+                // An empty table looks like a defect.
+                self.note("none");
+                return Ok(());
+            }
             return self.line(&self.table(headings, rows));
         }
         let mut out = io::BufWriter::new(io::stdout().lock());

@@ -4,6 +4,7 @@ use clap::Args;
 use leaseq_report::{escaped, summary};
 use serde_json::{Value, json};
 
+use super::findings;
 use crate::failure::{Ended, Failure, NO};
 use crate::global::Shared;
 
@@ -17,12 +18,27 @@ pub(crate) struct CheckArgs {
     mend: bool,
 }
 
-pub(crate) async fn doctor(shared: &Shared) -> Ended {
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Also say what is in the way of these queues
+    #[arg(value_name = "QUEUE")]
+    pub(crate) queues: Vec<String>,
+}
+
+pub(crate) async fn doctor(shared: &Shared, args: DoctorArgs) -> Ended {
     let diagnosis = shared.client().await?.doctor().await?;
+    let mut queues = Vec::new();
+    for name in &args.queues {
+        queues.push((name, findings::of_queue(shared, name).await?));
+    }
     let output = &shared.output;
-    let status = if diagnosis.is_fine() { 0 } else { NO };
+    let stuck = queues.iter().flat_map(|(_, findings)| findings).any(|finding| finding.problem);
+    let status = if diagnosis.is_fine() && !stuck { 0 } else { NO };
     if output.json {
-        output.document(&json!(diagnosis))?;
+        let mut value = json!(diagnosis);
+        let queues = queues.iter().map(|(name, found)| json!({ "queue": name, "advice": found }));
+        value["queues"] = queues.collect();
+        output.document(&value)?;
         return Ok(status);
     }
     let durability = diagnosis.durability;
@@ -31,15 +47,25 @@ pub(crate) async fn doctor(shared: &Shared) -> Ended {
         format!("engine: {}", diagnosis.engine),
         format!("durability: {}: {}", durability.as_str(), durability.meaning()),
     ];
+    let kind = |problem| if problem { "problem" } else { "note" };
     for advice in &diagnosis.advice {
-        let kind = if advice.problem { "problem" } else { "note" };
-        lines.push(format!("{kind}: {}", advice.found));
+        lines.push(format!("{}: {}", kind(advice.problem), advice.found));
         lines.push(format!("  do: {}", advice.change));
     }
     if diagnosis.advice.is_empty() {
         lines.push("nothing to change".into());
     }
     lines.extend(diagnosis.settings.iter().map(|(name, value)| format!("  {name} = {value}")));
+    for (name, found) in &queues {
+        lines.push(format!("queue {name}:"));
+        for finding in found {
+            lines.push(format!("{}: {}", kind(finding.problem), finding.found));
+            lines.push(format!("  do: {}", finding.change));
+        }
+        if found.is_empty() {
+            lines.push("nothing is in its way".into());
+        }
+    }
     let lines: Vec<_> = lines.iter().map(|line| escaped(line)).collect();
     output.line(&lines.join("\n"))?;
     Ok(status)

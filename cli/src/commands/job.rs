@@ -159,10 +159,10 @@ impl<'a> Job<'a> {
 
 /// Writes the data. The command may end without reading it.
 async fn feed(stdin: Option<ChildStdin>, data: Bytes) {
-    if let Some(mut stdin) = stdin {
-        if stdin.write_all(&[launch::GO]).await.is_ok() {
-            let _ = stdin.write_all(&data).await;
-        }
+    if let Some(mut stdin) = stdin
+        && stdin.write_all(&[launch::GO]).await.is_ok()
+    {
+        let _ = stdin.write_all(&data).await;
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod bulk;
 pub(crate) mod checks;
 pub(crate) mod drop;
 mod entry;
+mod findings;
 pub(crate) mod items;
 mod job;
 pub(crate) mod pause;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::failure::{Ended, Failure};
 use crate::global::Shared;
 use crate::output::Cell;
-use crate::text::{exact_time, whole_ms};
+use crate::text::{exact_time, local_time, whole_ms};
 
 /// How far the history of minutes goes back.
 const MINUTES: Duration = Duration::from_secs(86_400);
@@ -73,7 +73,13 @@ pub(crate) async fn stats(shared: &Shared, args: StatsArgs) -> Ended {
             "steps": steps,
         }))?;
     } else {
-        let rows: Vec<_> = steps.iter().map(row).collect();
+        let mut rows: Vec<_> = steps.iter().map(row).collect();
+        if shared.output.table {
+            // Rows are whole minutes of the last month.
+            for (row, step) in rows.iter_mut().zip(&steps) {
+                row[0] = Cell::word(&local_time(step.begin)[5..16]);
+            }
+        }
         shared.output.rows(&HEADINGS, &rows)?;
     }
     Ok(0)
@@ -136,19 +142,8 @@ fn sum(one: &Totals, other: &Totals) -> Totals {
 }
 
 const HEADINGS: [&str; 13] = [
-    "FROM",
-    "ADDED",
-    "DONE",
-    "FAILED",
-    "EXPIRED",
-    "DIED",
-    "READY",
-    "LEASED",
-    "WAITED",
-    "P99",
-    "RAN",
-    "P99",
-    "LEASE USED",
+    "FROM", "ADDED", "DONE", "FAILED", "EXPIRED", "DIED", "READY", "LEASED", "WAITED", "P99",
+    "RAN", "P99", "LEASE",
 ];
 
 /// A measured time, in µs.

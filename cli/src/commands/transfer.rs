@@ -80,7 +80,7 @@ pub(crate) async fn export(shared: &Shared, args: ExportArgs) -> Ended {
             let page = page.map_err(|error| {
                 let failure = Failure::from(error);
                 let failure = if written > 0 { failure.partly() } else { failure };
-                failure.hint(going_on(&cursor))
+                failure.hint(going_on(&cursor)).continued(&place(&cursor))
             })?;
             let text: String = page.items.iter().map(|info| lines::write(info) + "\n").collect();
             let mut out = std::io::stdout().lock();
@@ -95,7 +95,8 @@ pub(crate) async fn export(shared: &Shared, args: ExportArgs) -> Ended {
             }
             if stop.within(Duration::ZERO).await {
                 let hint = format!("wrote {written} items; go on with {}", place(&cursor));
-                return Err(Failure::interrupted("interrupted").hint(hint));
+                let failure = Failure::interrupted("interrupted").hint(hint);
+                return Err(failure.continued(&place(&cursor)));
             }
         }
     }

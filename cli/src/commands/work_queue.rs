@@ -125,24 +125,18 @@ async fn step(
             conflicts.push((*id).clone());
         }
     }
-    // From the right, where they are. The data goes last: without it, nothing is left to take over.
+    // All at once, so that nothing is left behind if this process is killed. From the right, where they are.
     let mut remove = redis::pipe();
     remove.atomic();
     for id in ids.iter().filter(|id| !conflicts.contains(id)) {
         remove.cmd("LREM").arg(list).arg(-1).arg(id).ignore();
-    }
-    timed(remove.query_async::<()>(old)).await?;
-    let mut forget = redis::cmd("DEL");
-    for id in ids.iter().filter(|id| !conflicts.contains(id)) {
-        forget.arg(key(id));
+        remove.cmd("DEL").arg(key(id)).ignore();
         for lease in ["leased_by_session", "lease"] {
-            forget.arg([format!("{name}:{lease}:").as_bytes(), id].concat());
+            let lease = [format!("{name}:{lease}:").as_bytes(), id].concat();
+            remove.cmd("DEL").arg(lease).ignore();
         }
     }
-    let removed = ids.len() - conflicts.len();
-    if removed > 0 {
-        ask::<u64>(old, &forget).await?;
-    }
+    timed(remove.query_async::<()>(old)).await?;
     report.moved += added.iter().filter(|added| **added).count() as u64;
     report.conflicts.extend(conflicts.iter().map(|id| text::id(id)));
     Ok(ids.len() as u64)

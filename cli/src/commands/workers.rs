@@ -85,6 +85,10 @@ pub(crate) async fn workers(shared: &Shared, args: WorkersArgs) -> Ended {
         options = options.queue(queue);
     }
     let workers = all(shared, options).await?;
+    if workers.is_empty() && !shared.output.json {
+        shared.output.note("no worker has been seen in the last 30s");
+        return Ok(NO);
+    }
     let now = SystemTime::now();
     if shared.output.json {
         let all: Vec<_> = workers.iter().map(value).collect();

@@ -37,7 +37,7 @@ async fn each_role_can_do_its_work_and_is_told_what_it_lacks() {
         &["workers", "q"],
         &["items", "q", "--where", "x"],
     ];
-    let changes: [&[&str]; 13] = [
+    let changes: [&[&str]; 12] = [
         &["pause", "q"],
         &["resume", "q"],
         &["settings", "q", "max_dead=5"],
@@ -47,7 +47,6 @@ async fn each_role_can_do_its_work_and_is_told_what_it_lacks() {
         &["remove", "q", "a"],
         &["cancel", "q", "a"],
         &["purge", "q", "--state", "dead", "-y"],
-        &["bench", "--time", "20ms", "--items", "10"],
         &["worker", "quiet", "w"],
         &["worker", "resume", "w"],
         &["drop", "q", "-y"],

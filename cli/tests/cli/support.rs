@@ -14,6 +14,8 @@ pub(crate) struct Bench {
     pub(crate) url: String,
     pub(crate) server: Option<RedisServer>,
     pub(crate) folder: TempDir,
+    /// Kept while its servers are needed.
+    _cluster: Option<leaseq_test_support::Cluster>,
 }
 
 /// What a run has left behind.
@@ -49,18 +51,32 @@ impl Bench {
     pub(crate) fn redis() -> Bench {
         let server = RedisServer::start();
         let url = format!("{}?timeout_ms=3000", server.url());
-        Bench { url, server: Some(server), folder: tempfile::tempdir().unwrap() }
+        Bench { url, server: Some(server), _cluster: None, folder: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn sqlite() -> Bench {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("queue.db").display());
-        Bench { url, server: None, folder }
+        Bench { url, server: None, _cluster: None, folder }
     }
 
     /// One of each engine.
     pub(crate) fn all() -> [Bench; 2] {
         [Bench::redis(), Bench::sqlite()]
+    }
+
+    /// Every kind of engine: also a cluster, and Valkey if it is here.
+    pub(crate) fn every() -> Vec<Bench> {
+        let mut all = Vec::from(Bench::all());
+        let cluster = leaseq_test_support::Cluster::start();
+        let folder = tempfile::tempdir().unwrap();
+        all.push(Bench { url: cluster.url(), _cluster: Some(cluster), server: None, folder });
+        if let Some(valkey) = std::env::var_os("LEASEQ_VALKEY_SERVER") {
+            let server = RedisServer::builder().binary(valkey).start();
+            let folder = tempfile::tempdir().unwrap();
+            all.push(Bench { url: server.url(), server: Some(server), _cluster: None, folder });
+        }
+        all
     }
 
     pub(crate) async fn queue(&self, name: &str) -> WorkQueue {

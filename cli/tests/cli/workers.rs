@@ -143,11 +143,59 @@ async fn the_history_of_a_queue_is_shown_in_steps() {
         );
         assert_eq!(cells[12], "92%", "histograms are within 7 %");
         let table = bench.run(&["stats", "orders", "--table"]).ok().out;
-        assert!(table.contains("LEASE USED") && table.contains("2s"), "{table}");
+        assert!(table.contains("  LEASE\n") && table.contains("2s"), "{table}");
         for wrong in
             [&["--since", "32d"][..], &["--since", "0s"], &["--step", "1s"], &["--step", "7h"]]
         {
             assert_eq!(bench.run(&[&["stats", "orders"], wrong].concat()).status, 2, "{wrong:?}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_says_what_is_in_the_way_of_a_queue() {
+    for bench in Bench::all() {
+        let client = Client::connect(&bench.url).await.unwrap();
+        let queue = client.queue("orders").unwrap();
+        queue.add_items(["a", "b", "c", "d"].map(|id| Item::new("x").with_id(id))).await.unwrap();
+        let findings = || {
+            let report = bench.run(&["doctor", "orders", "--json"]).json();
+            let advice = report["queues"][0]["advice"].as_array().unwrap().clone();
+            let text = |one: &serde_json::Value| format!("{} {}", one["problem"], one["found"]);
+            advice.iter().map(text).collect::<Vec<_>>().join("\n")
+        };
+        assert_eq!(findings(), "");
+        let fine = bench.run(&["doctor", "orders"]);
+        assert!(fine.out.ends_with("queue orders:\nnothing is in its way\n"), "{fine:?}");
+        queue.pause().await.unwrap();
+        assert_eq!(findings(), "true \"leasing is paused\"");
+        let paused = bench.run(&["doctor", "orders"]);
+        assert!(paused.out.contains("do: leaseq resume orders") && paused.status == 1);
+        queue.resume().await.unwrap();
+        let mut busy = beat("mail");
+        busy.slots = 1;
+        client.beat(&busy).await.unwrap();
+        assert!(
+            findings()
+                .starts_with("false \"all 1 slots of the workers are busy, the longest with a")
+        );
+        client.quiet_worker("mail").await.unwrap();
+        assert!(findings().contains("true \"1 of 1 workers are told to lease nothing"));
+        client.leave(&busy.worker).await.unwrap();
+        queue.bury(["a", "b"], "no customer 17").await.unwrap();
+        let lease = queue.lease(LeaseOptions::new(LONG)).await.unwrap().unwrap();
+        queue.fail_with(&lease, "timeout", leaseq::FailOptions::new().delay(LONG)).await.unwrap();
+        let found = findings();
+        assert!(
+            found.contains("2 items are dead, most of the latest with: no customer #"),
+            "{found}"
+        );
+        assert!(
+            found.contains(
+                "1 delayed items have failed and will be tried again, most with: timeout"
+            ),
+            "{found}"
+        );
+        assert_eq!(bench.run(&["doctor", "nobody"]).status, 1);
     }
 }
