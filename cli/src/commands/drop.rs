@@ -1,7 +1,7 @@
 //! `drop`: deletes a queue.
 
 use clap::Args;
-use leaseq::{Counts, ListOptions, State, WorkQueue, WorkersOptions};
+use leaseq::{Counts, DropOptions, ListOptions, State, WorkQueue, WorkersOptions};
 use serde_json::json;
 
 use super::preview::{self, Question};
@@ -12,7 +12,7 @@ use crate::item_json;
 #[derive(Debug, Args)]
 pub(crate) struct DropArgs {
     pub(crate) queue: String,
-    /// Also while items are leased, or workers serve the queue
+    /// Also while items are leased, or workers serve the queue, or it has follow-ups that other queues cannot take now
     #[arg(long)]
     force: bool,
     /// Do not ask
@@ -64,7 +64,9 @@ pub(crate) async fn drop_queue(shared: &Shared, args: DropArgs) -> Ended {
         }
     }
     question.ask(shared, &lines)?;
-    let dropped = queue.drop_queue().await?;
+    let mut options = DropOptions::new();
+    options.force = args.force;
+    let dropped = queue.drop_queue_with(options).await?;
     if !dropped {
         return Err(Failure::no(format_args!("there is no queue {} any more", args.queue)));
     }
