@@ -20,6 +20,7 @@ Settings:
   max_dead=100000         the most dead items; max_retained: the most completed and cancelled ones
   max_dead_age=30d        how long dead items are kept; max_retained_age: completed and cancelled ones
   key_limit=2             how many items of a key are leased at the same time
+  events=10000            how many of its last changes the queue keeps
   rate=10/1s              leases in a time, rate=10/1s,burst=50 with a burst
 A value of none removes a setting.")]
 pub(crate) struct SettingsArgs {
@@ -73,6 +74,7 @@ fn show(shared: &Shared, settings: &Settings) -> Ended {
             "max_dead_age_ms": time(settings.max_dead_age),
             "max_retained_age_ms": time(settings.max_retained_age),
             "key_limit": settings.key_limit,
+            "events": number(settings.events),
             "rate": rate.unwrap_or(Value::Null),
             "revision": settings.revision,
             "paused": settings.paused,
@@ -100,6 +102,7 @@ fn show(shared: &Shared, settings: &Settings) -> Ended {
         ("max_dead_age", time(settings.max_dead_age)),
         ("max_retained_age", time(settings.max_retained_age)),
         ("key_limit", Cell::Number(settings.key_limit.into())),
+        ("events", number(settings.events)),
         ("rate", Cell::word(settings.rate.map_or("none".into(), rate))),
         ("revision", Cell::Number(settings.revision)),
         (if settings.paused_until.is_some() { "paused_until" } else { "paused" }, paused),
@@ -137,6 +140,7 @@ fn add(change: SettingsChange, text: &str) -> Result<SettingsChange, Failure> {
         "max_dead_age" => change.max_dead_age(time()?),
         "max_retained_age" => change.max_retained_age(time()?),
         "key_limit" => change.key_limit(small()?),
+        "events" => change.events(number()?),
         "rate" => {
             let read = |value| rate(value).ok_or_else(|| wrong(&"write 10/1s or 10/1s,burst=50"));
             change.rate(value.map(read).transpose()?)
