@@ -375,6 +375,10 @@ typedef enum {
      * See leaseq_settings_options_set_key_limit().
      */
     LEASEQ_SETTING_KEY_LIMIT = 8,
+    /**
+     * See leaseq_settings_options_set_key_rate().
+     */
+    LEASEQ_SETTING_KEY_RATE = 9,
 } leaseq_setting;
 
 /**
@@ -830,6 +834,19 @@ typedef struct {
      * How many items of a key are leased at the same time, unless it has a limit of its own.
      */
     uint64_t key_limit;
+    /**
+     * How many leases of a key become allowed in each period of its rate; 0: keys have no rate.
+     */
+    uint64_t key_rate;
+    /**
+     * The period of the rate of each key; 0: keys have no rate.
+     */
+    int64_t key_rate_period_ms;
+    /**
+     * How many leases of a key are allowed at once if there were none for a while; 0: keys have no
+     * rate.
+     */
+    uint64_t key_rate_burst;
 } leaseq_settings;
 
 #ifdef __cplusplus
@@ -921,12 +938,12 @@ leaseq_status leaseq_queue_remove_many(const leaseq_queue *queue,
                                        leaseq_error **error);
 
 /**
- * Cancels an item. If it is ready or delayed, it is gone, or retained in `LEASEQ_STATE_CANCELLED`.
- * If it is leased, it is marked: its holder may still complete it; if the lease fails, is released
- * or expires instead, the item ends as cancelled, and is neither retried nor dead. A holder that
- * asks (leaseq_lease_is_cancelled()) learns of it within a few seconds. `*cancelled` is true if the
- * item is cancelled, or leased and marked by this call or an earlier one; false if it does not exist
- * or has ended. It may be NULL.
+ * Cancels an item. If it is ready, held or delayed, it is gone, or retained in
+ * `LEASEQ_STATE_CANCELLED`. If it is leased, it is marked: its holder may still complete it; if the
+ * lease fails, is released or expires instead, the item ends as cancelled, and is neither retried
+ * nor dead. A holder that asks (leaseq_lease_is_cancelled()) learns of it within a few seconds.
+ * `*cancelled` is true if the item is cancelled, or leased and marked by this call or an earlier
+ * one; false if it does not exist or has ended. It may be NULL.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
  * operation.
  */
@@ -971,8 +988,8 @@ leaseq_status leaseq_queue_requeue_many(const leaseq_queue *queue,
                                         leaseq_error **error);
 
 /**
- * Makes an item dead that is ready or delayed, whatever its limit of attempts. `text`, UTF-8, is
- * stored with the item as its last error, its first 1,024 bytes; without bytes it becomes `buried
+ * Makes an item dead that is ready, held or delayed, whatever its limit of attempts. `text`, UTF-8,
+ * is stored with the item as its last error, its first 1,024 bytes; without bytes it becomes `buried
  * by an operator`. `*buried` is false if the item does not exist, is leased or is dead; it may be
  * NULL. The item is a new generation: an earlier holder of a lease can no longer complete it.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
@@ -1647,8 +1664,8 @@ leaseq_status leaseq_item_options_set_retain_ms(leaseq_item_options *options,
 
 /**
  * Gives the item this unique key: 1 to 512 arbitrary bytes, which are copied. While another item
- * that is ready, delayed, leased or retained has the key, the item is not added. Default, also set
- * by NULL with length 0: none.
+ * that is ready, held, delayed, leased or retained has the key, the item is not added. Default, also
+ * set by NULL with length 0: none.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a key over 512 bytes.
  */
 leaseq_status leaseq_item_options_set_unique(leaseq_item_options *options,
@@ -2693,6 +2710,19 @@ leaseq_status leaseq_settings_options_set_rate(leaseq_settings_options *options,
                                                int64_t period_ms,
                                                uint32_t burst,
                                                leaseq_error **error);
+
+/**
+ * As leaseq_settings_options_set_rate(), for each key on its own. When its leases are used up, the
+ * items of a key are held, and calls that wait get one when the next lease is allowed; items of other
+ * keys go on. The burst must be used up for at most 366 days: burst * period / count. Checked by
+ * leaseq_queue_configure().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_settings_options_set_key_rate(leaseq_settings_options *options,
+                                                   uint32_t count,
+                                                   int64_t period_ms,
+                                                   uint32_t burst,
+                                                   leaseq_error **error);
 
 /**
  * How many items of a key are leased at the same time, 1 to 1,000, unless it has a limit of its own;

@@ -94,6 +94,12 @@ class Lease {
     std::string_view data() const noexcept {
         return {leaseq_lease_data(get()), leaseq_lease_data_len(get())};
     }
+    /** Nothing if the item has no key. Lives as long as the lease. */
+    std::optional<std::string_view> key() const noexcept {
+        const char *key = leaseq_lease_key(get());
+        if (key == nullptr) return std::nullopt;
+        return std::string_view(key, leaseq_lease_key_len(get()));
+    }
     std::string_view last_error() const noexcept {
         return {leaseq_lease_last_error(get()), leaseq_lease_last_error_len(get())};
     }
@@ -427,6 +433,27 @@ class Queue {
                                      dead, &state, error);
         });
         return state;
+    }
+
+    /** How many items of single keys are leased at the same time, 1 to 1,000; 0: as many as the
+     * queue says. See leaseq_queue_set_key_limits(). */
+    void set_key_limits(const std::vector<std::pair<std::string_view, std::uint32_t>> &limits) {
+        std::vector<leaseq_key_limit> all;
+        for (const auto &[key, limit] : limits) all.push_back({key.data(), key.size(), limit});
+        check([&](leaseq_error **error) {
+            return leaseq_queue_set_key_limits(get(), all.data(), all.size(), error);
+        });
+    }
+
+    /** The limits of keys, and how many of their items are leased; in the order of the keys. */
+    std::vector<leaseq_key_info> get_keys(const std::vector<std::string_view> &keys) const {
+        std::vector<leaseq_bytes> all;
+        for (const std::string_view &key : keys) all.push_back(bytes(key));
+        std::vector<leaseq_key_info> infos(keys.size());
+        check([&](leaseq_error **error) {
+            return leaseq_queue_get_keys(get(), all.data(), all.size(), infos.data(), error);
+        });
+        return infos;
     }
 
     leaseq_counts counts() const {

@@ -124,12 +124,12 @@ pub unsafe extern "C" fn leaseq_queue_remove_many(
     }
 }
 
-/// Cancels an item. If it is ready or delayed, it is gone, or retained in `LEASEQ_STATE_CANCELLED`.
-/// If it is leased, it is marked: its holder may still complete it; if the lease fails, is released
-/// or expires instead, the item ends as cancelled, and is neither retried nor dead. A holder that
-/// asks (leaseq_lease_is_cancelled()) learns of it within a few seconds. `*cancelled` is true if the
-/// item is cancelled, or leased and marked by this call or an earlier one; false if it does not exist
-/// or has ended. It may be NULL.
+/// Cancels an item. If it is ready, held or delayed, it is gone, or retained in
+/// `LEASEQ_STATE_CANCELLED`. If it is leased, it is marked: its holder may still complete it; if the
+/// lease fails, is released or expires instead, the item ends as cancelled, and is neither retried
+/// nor dead. A holder that asks (leaseq_lease_is_cancelled()) learns of it within a few seconds.
+/// `*cancelled` is true if the item is cancelled, or leased and marked by this call or an earlier
+/// one; false if it does not exist or has ended. It may be NULL.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every
 /// operation.
 #[unsafe(no_mangle)]
@@ -192,8 +192,8 @@ pub unsafe extern "C" fn leaseq_queue_requeue_many(
     unsafe { many(queue, items, count, requeued, error, async |q, items| q.requeue(items).await) }
 }
 
-/// Makes an item dead that is ready or delayed, whatever its limit of attempts. `text`, UTF-8, is
-/// stored with the item as its last error, its first 1,024 bytes; without bytes it becomes `buried
+/// Makes an item dead that is ready, held or delayed, whatever its limit of attempts. `text`, UTF-8,
+/// is stored with the item as its last error, its first 1,024 bytes; without bytes it becomes `buried
 /// by an operator`. `*buried` is false if the item does not exist, is leased or is dead; it may be
 /// NULL. The item is a new generation: an earlier holder of a lease can no longer complete it.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes; an error of every

@@ -180,8 +180,8 @@ pub unsafe extern "C" fn leaseq_item_options_set_retain_ms(
 }
 
 /// Gives the item this unique key: 1 to 512 arbitrary bytes, which are copied. While another item
-/// that is ready, delayed, leased or retained has the key, the item is not added. Default, also set
-/// by NULL with length 0: none.
+/// that is ready, held, delayed, leased or retained has the key, the item is not added. Default, also
+/// set by NULL with length 0: none.
 /// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a key over 512 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_item_options_set_unique(

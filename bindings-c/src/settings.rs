@@ -44,6 +44,13 @@ pub struct leaseq_settings {
     pub rate_limited_until_ms: i64,
     /// How many items of a key are leased at the same time, unless it has a limit of its own.
     pub key_limit: u64,
+    /// How many leases of a key become allowed in each period of its rate; 0: keys have no rate.
+    pub key_rate: u64,
+    /// The period of the rate of each key; 0: keys have no rate.
+    pub key_rate_period_ms: i64,
+    /// How many leases of a key are allowed at once if there were none for a while; 0: keys have no
+    /// rate.
+    pub key_rate_burst: u64,
 }
 
 impl From<Settings> for leaseq_settings {
@@ -63,6 +70,9 @@ impl From<Settings> for leaseq_settings {
             rate_burst: settings.rate.map_or(0, |rate| rate.burst.into()),
             rate_limited_until_ms: settings.rate_limited_until.map_or(-1, since_epoch),
             key_limit: settings.key_limit.into(),
+            key_rate: settings.key_rate.map_or(0, |rate| rate.count.into()),
+            key_rate_period_ms: settings.key_rate.map_or(0, |rate| ms(rate.period)),
+            key_rate_burst: settings.key_rate.map_or(0, |rate| rate.burst.into()),
         }
     }
 }

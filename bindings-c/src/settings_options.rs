@@ -34,6 +34,8 @@ pub enum leaseq_setting {
     LEASEQ_SETTING_RATE = 7,
     /// See leaseq_settings_options_set_key_limit().
     LEASEQ_SETTING_KEY_LIMIT = 8,
+    /// See leaseq_settings_options_set_key_rate().
+    LEASEQ_SETTING_KEY_RATE = 9,
 }
 
 /// Changes nothing yet.
@@ -168,12 +170,32 @@ pub unsafe extern "C" fn leaseq_settings_options_set_rate(
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
+    unsafe { change(options, error, |options| Ok(options.rate(rate(count, period_ms, burst)?))) }
+}
+
+/// As leaseq_settings_options_set_rate(), for each key on its own. When its leases are used up, the
+/// items of a key are held, and calls that wait get one when the next lease is allowed; items of other
+/// keys go on. The burst must be used up for at most 366 days: burst * period / count. Checked by
+/// leaseq_queue_configure().
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_settings_options_set_key_rate(
+    options: Option<&mut leaseq_settings_options>,
+    count: u32,
+    period_ms: i64,
+    burst: u32,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
     unsafe {
-        change(options, error, |options| {
-            let rate = Rate::new(count, duration(period_ms, "the period of a rate")?);
-            Ok(options.rate(if burst == 0 { rate } else { rate.burst(burst) }))
-        })
+        change(options, error, |options| Ok(options.key_rate(rate(count, period_ms, burst)?)))
     }
+}
+
+/// 0 as the `burst` means `count`.
+fn rate(count: u32, period_ms: i64, burst: u32) -> Result<Rate, Failure> {
+    let rate = Rate::new(count, duration(period_ms, "the period of a rate")?);
+    Ok(if burst == 0 { rate } else { rate.burst(burst) })
 }
 
 /// How many items of a key are leased at the same time, 1 to 1,000, unless it has a limit of its own;
@@ -212,6 +234,7 @@ pub unsafe extern "C" fn leaseq_settings_options_remove(
                 LEASEQ_SETTING_MAX_RETAINED_AGE,
                 LEASEQ_SETTING_RATE,
                 LEASEQ_SETTING_KEY_LIMIT,
+                LEASEQ_SETTING_KEY_RATE,
             ];
             let known = all.into_iter().find(|known| *known as i32 == setting);
             Ok(match known.ok_or_else(wrong)? {
@@ -223,6 +246,7 @@ pub unsafe extern "C" fn leaseq_settings_options_remove(
                 LEASEQ_SETTING_MAX_RETAINED_AGE => options.max_retained_age(None),
                 LEASEQ_SETTING_RATE => options.rate(None),
                 LEASEQ_SETTING_KEY_LIMIT => options.key_limit(None),
+                LEASEQ_SETTING_KEY_RATE => options.key_rate(None),
             })
         })
     }

@@ -187,7 +187,7 @@ const SETTINGS = [
   'maxRetainedAgeMs',
   'keyLimit',
 ] as const
-const SETTING_NAMES: ReadonlySet<string> = new Set([...SETTINGS, 'rate'])
+const SETTING_NAMES: ReadonlySet<string> = new Set([...SETTINGS, 'rate', 'keyRate'])
 const RATE = ['count', 'periodMs', 'burst'] as const
 const RATE_NAMES: ReadonlySet<string> = new Set(RATE)
 
@@ -196,13 +196,13 @@ export function settingsFields(change: SettingsChange): [boolean[], (number | un
   const given = known(change, 'a change of settings', SETTING_NAMES)
   const values = SETTINGS.map((name) => given[name])
   const numbers = values.map((value, i) => optionalNumber(SETTINGS[i]!, value ?? undefined))
-  const changed = [...values, given.rate].map((value) => value !== undefined)
-  return [changed, [...numbers, ...rateFields(given.rate)]]
+  const changed = [...values, given.rate, given.keyRate].map((value) => value !== undefined)
+  return [changed, [...numbers, ...rateFields(given.rate), ...rateFields(given.keyRate)]]
 }
 
-/** Count, period and burst; none if there is no rate. */
+/** Count, period and burst; `undefined` for each if there is no rate. */
 function rateFields(rate: SettingsChange['rate']): (number | undefined)[] {
-  if (rate === undefined || rate === null) return []
+  if (rate === undefined || rate === null) return [undefined, undefined, undefined]
   const given = known(rate, 'a rate', RATE_NAMES)
   return [
     number('count', given.count),

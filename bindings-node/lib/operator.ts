@@ -146,8 +146,8 @@ export abstract class OperatorQueue {
   }
 
   /**
-   * Makes items dead that are ready, held or delayed, whatever their limit of attempts. False for an item
-   * that does not exist, is leased, is dead, or is of another generation than `ifGeneration` says.
+   * Makes items dead that are ready, held or delayed, whatever their limit of attempts. False for an
+   * item that does not exist, is leased, is dead, or is of another generation than `ifGeneration` says.
    * A buried item is a new generation: an earlier holder of a lease can no longer complete it.
    */
   bury(ids: Iterable<Id>, options?: BuryOptions): Promise<boolean[]> {
@@ -161,7 +161,7 @@ export abstract class OperatorQueue {
   }
 
   /**
-   * Cancels an item. If it is ready or delayed, it is gone, or retained as `cancelled`. If it is
+   * Cancels an item. If it is ready, held or delayed, it is gone, or retained as `cancelled`. If it is
    * leased, it is marked: its holder may still complete it; if the lease fails, is released or
    * expires instead, the item ends as cancelled, and is neither retried nor dead. A holder that asks
    * (`Lease.signal`) learns of it within a few seconds.

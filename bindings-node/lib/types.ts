@@ -30,7 +30,7 @@ export interface ItemOptions {
   retainMs?: number
   /**
    * A key, 1 to 512 bytes, that only one item of the queue may have: while another one that is
-   * ready, delayed, leased or retained has it, the item is not added. Default: none.
+   * ready, held, delayed, leased or retained has it, the item is not added. Default: none.
    */
   unique?: Id
   /**
@@ -337,9 +337,15 @@ export interface SettingsChange {
    * stay ready, and calls that wait get theirs when the next lease is allowed.
    */
   rate?: Rate | null | undefined
+  /**
+   * How many leases each key gets in a time. When they are used up, the items of that key are held,
+   * and calls that wait get one when the next lease is allowed. The burst must be used up for at most
+   * 366 days: `burst × periodMs / count`.
+   */
+  keyRate?: Rate | null | undefined
 }
 
-/** How many leases a queue gives: at most `burst + count × t / periodMs` in any time t. */
+/** How many leases a queue, or each of its keys, gives: at most `burst + count × t / periodMs` in any time t. */
 export interface Rate {
   /** How many leases become allowed in each period, 1 to 1,000,000, evenly distributed over it. */
   count: number
@@ -382,6 +388,8 @@ export interface Settings {
   keyLimit: number
   /** How many leases the queue gives in a time; `null`: there is no limit. */
   rate: Required<Rate> | null
+  /** How many leases each key gets in a time; `null`: there is no limit. */
+  keyRate: Required<Rate> | null
   /** Goes up with each change; 0: the queue was never configured. A pause is no change. */
   revision: number
   /** Whether leasing is paused. */

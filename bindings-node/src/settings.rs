@@ -99,21 +99,37 @@ fn change(
         let limit = value(6).map(|limit| whole::<u32>("key_limit", limit, &limits));
         change = change.key_limit(limit.transpose()?);
     }
-    if named(7) {
+    // Count, period and burst, from this place on.
+    let rate = |place: usize| {
         let number = |what: &str, place| {
             let limits = format!("a whole number between 1 and {MAX_RATE}");
             value(place).map(|number| whole::<u32>(what, number, &limits)).transpose()
         };
-        let (count, burst) = (number("a rate of", 7)?, number("the burst of a rate of", 9)?);
-        let period = time("the period of a rate", 8)?;
+        let count = number("a rate of", place)?;
+        let period = time("the period of a rate", place + 1)?;
+        let burst = number("the burst of a rate of", place + 2)?;
         let rate = count.zip(period).map(|(count, period)| Rate::new(count, period));
-        change = change.rate(rate.map(|rate| burst.into_iter().fold(rate, Rate::burst)));
+        Ok::<_, Failure>(rate.map(|rate| burst.into_iter().fold(rate, Rate::burst)))
+    };
+    if named(7) {
+        change = change.rate(rate(7)?);
+    }
+    if named(8) {
+        change = change.key_rate(rate(10)?);
     }
     if let Some(revision) = revision {
         let revision = whole("a revision of", revision, "a whole number, 0 or more")?;
         change = change.expect_revision(revision);
     }
     Ok(change)
+}
+
+fn about_rate(rate: Rate) -> Value {
+    json!({
+        "count": rate.count,
+        "periodMs": rate.period.as_millis() as f64,
+        "burst": rate.burst,
+    })
 }
 
 fn about(settings: &Settings) -> Value {
@@ -126,11 +142,8 @@ fn about(settings: &Settings) -> Value {
         "maxDeadAgeMs": time(settings.max_dead_age),
         "maxRetainedAgeMs": time(settings.max_retained_age),
         "keyLimit": settings.key_limit,
-        "rate": settings.rate.map(|rate| json!({
-            "count": rate.count,
-            "periodMs": rate.period.as_millis() as f64,
-            "burst": rate.burst,
-        })),
+        "rate": settings.rate.map(about_rate),
+        "keyRate": settings.key_rate.map(about_rate),
         "revision": settings.revision,
         "paused": settings.paused,
         "pausedUntilMs": settings.paused_until.map(ms),

@@ -12,6 +12,7 @@ const NONE = {
   maxDeadAgeMs: null,
   maxRetainedAgeMs: null,
   rate: null,
+  keyRate: null,
   revision: 0,
   paused: false,
   pausedUntilMs: null,
@@ -26,6 +27,7 @@ const ALL = {
   maxDeadAgeMs: 500,
   maxRetainedAgeMs: 86_400_000,
   rate: { count: 3, periodMs: 1000, burst: 5 },
+  keyRate: { count: 1, periodMs: 2000, burst: 4 },
 }
 
 onEachEngine('settings', (place) => {
@@ -99,6 +101,8 @@ onEachEngine('settings', (place) => {
       { maxDeadAgeMs: 0 },
       { maxRetainedAgeMs: Infinity },
       { rate: 5 },
+      { keyRate: 5 },
+      { keyRate: { count: 1, periodMs: 86_400_000, burst: 367 } },
       { rate: {} },
       { rate: { count: 1 } },
       { rate: { count: 0, periodMs: 1 } },

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use leaseq::{
     Counts, DeepReport, Ending, ItemInfo, KeyInfo, LightReport, Missed, Outcome, Page, PutSchedule,
-    Releases, ScheduleInfo, Settings, State, SyncedSchedules, Trigger,
+    Rate, Releases, ScheduleInfo, Settings, State, SyncedSchedules, Trigger,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -189,11 +189,15 @@ pub(crate) fn rate_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 
 fn settings_value(py: Python<'_>, settings: Settings) -> PyResult<Bound<'_, PyAny>> {
     let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
-    let rate = settings
-        .rate
-        .map(|rate| rate_class(py)?.call1((rate.count, rate.period.as_secs_f64(), rate.burst)));
-    let rate = rate.transpose()?;
-    value!(py, "Settings")?.call1((
+    let rate = |rate: Option<Rate>| {
+        let class = rate_class(py)?;
+        rate.map(|rate| class.call1((rate.count, rate.period.as_secs_f64(), rate.burst)))
+            .transpose()
+    };
+    // A tuple of Rust has up to 12 elements.
+    let more = PyDict::new(py);
+    more.set_item(intern!(py, "rate_limited_until"), settings.rate_limited_until.map(expressible))?;
+    let given = (
         settings.max_attempts,
         settings.retain.as_secs_f64(),
         settings.max_dead,
@@ -201,12 +205,13 @@ fn settings_value(py: Python<'_>, settings: Settings) -> PyResult<Bound<'_, PyAn
         seconds(settings.max_dead_age),
         seconds(settings.max_retained_age),
         settings.key_limit,
-        rate,
+        rate(settings.rate)?,
+        rate(settings.key_rate)?,
         settings.revision,
         settings.paused,
         settings.paused_until.map(expressible),
-        settings.rate_limited_until.map(expressible),
-    ))
+    );
+    value!(py, "Settings")?.call(given, Some(&more))
 }
 
 pub(crate) fn schedule_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {

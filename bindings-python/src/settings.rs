@@ -21,6 +21,7 @@ type Given<'py> = (
     Bound<'py, PyAny>,
     Bound<'py, PyAny>,
     Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
 );
 
 /// What an argument says: nothing, to remove the setting, or a value.
@@ -35,11 +36,11 @@ fn given<'py, T>(
     })
 }
 
-fn read_rate(value: &Bound<'_, PyAny>) -> PyResult<Rate> {
+fn read_rate(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Rate> {
     let py = value.py();
     if !value.is_instance(rate_class(py)?)? {
         let kind = value.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("rate must be a Rate, not {kind}")));
+        return Err(PyTypeError::new_err(format!("{name} must be a Rate, not {kind}")));
     }
     let number =
         |what: &'static str, name| convert::number(what, &value.getattr(name)?, 1, MAX_RATE as u32);
@@ -53,8 +54,18 @@ fn read_rate(value: &Bound<'_, PyAny>) -> PyResult<Rate> {
 }
 
 fn change(given_values: &Given<'_>) -> PyResult<SettingsChange> {
-    let (attempts, retain, dead, retained, dead_age, retained_age, key_limit, rate, revision) =
-        given_values;
+    let (
+        attempts,
+        retain,
+        dead,
+        retained,
+        dead_age,
+        retained_age,
+        key_limit,
+        rate,
+        key_rate,
+        revision,
+    ) = given_values;
     let kept = |what: &'static str| {
         move |value: &Bound<'_, PyAny>| {
             Ok(u64::from(convert::number(what, value, 1, MAX_KEPT as u32)?))
@@ -84,8 +95,11 @@ fn change(given_values: &Given<'_>) -> PyResult<SettingsChange> {
     if let Some(limit) = given(key_limit, limit)? {
         change = change.key_limit(limit);
     }
-    if let Some(rate) = given(rate, read_rate)? {
+    if let Some(rate) = given(rate, |value| read_rate("rate", value))? {
         change = change.rate(rate);
+    }
+    if let Some(rate) = given(key_rate, |value| read_rate("key_rate", value))? {
+        change = change.key_rate(rate);
     }
     if !revision.is_none() {
         change = change.expect_revision(convert::revision(revision)?);

@@ -20,12 +20,14 @@ def test_what_is_not_given_stays_and_none_removes(queue):
         max_dead_age=0.5,
         max_retained_age=86_400,
         rate=leaseq.Rate(10, timedelta(seconds=0.5), burst=20),
+        key_rate=leaseq.Rate(2, 1, burst=3),
     )
     assert settings is not None
     assert (settings.max_attempts, settings.retain, settings.max_dead) == (5, 60.0, 10)
     assert (settings.max_retained, settings.max_dead_age) == (20, 0.5)
     assert (settings.max_retained_age, settings.paused) == (86_400.0, False)
     assert (settings.rate, settings.rate_limited_until) == (leaseq.Rate(10, 0.5, 20), None)
+    assert settings.key_rate == leaseq.Rate(2, 1.0, 3)
     assert settings.revision > 1_600_000_000_000
     assert queue.settings() == settings
     changed = queue.configure(max_attempts=None, retain=None, max_dead_age=None)
@@ -94,6 +96,7 @@ def test_wrong_values_change_nothing(queue):
         ({"rate": leaseq.Rate(1, 0)}, "period of a rate of 0 ms"),
         ({"rate": leaseq.Rate(1, timedelta(days=32))}, "31 days"),
         ({"rate": leaseq.Rate(1, 1, 0)}, "burst 0 is not between 1 and 1000000"),
+        ({"key_rate": leaseq.Rate(1, 86400, 367)}, "366 days"),
         ({"revision": -1}, "a revision of -1"),
         ({"revision": 2**64}, "a revision of 18446744073709551616"),
     ]

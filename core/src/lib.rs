@@ -53,6 +53,7 @@ mod histogram;
 mod history;
 mod item;
 mod keep_alive;
+mod key_rate;
 mod known;
 mod lease;
 mod lock;

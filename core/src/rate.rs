@@ -1,12 +1,12 @@
-//! Rates: how many leases a queue gives in a time.
+//! Rates: how many leases a queue, or each of its keys, gives in a time.
 
 use std::time::Duration;
 
 use crate::options::{MAX_RATE, MAX_RATE_PERIOD, MIN_RATE_PERIOD, check_duration};
 use crate::{Error, Result};
 
-/// How many leases a queue gives: at most `burst + count × t / period` in any time t. See
-/// [`SettingsChange::rate`](crate::SettingsChange::rate).
+/// How many leases a queue, or each of its keys, gives: at most `burst + count × t / period` in any time t. See
+/// [`SettingsChange::rate`](crate::SettingsChange::rate) and [`key_rate`](crate::SettingsChange::key_rate).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rate {
@@ -62,7 +62,19 @@ pub(crate) struct StoredRate {
     pub(crate) burst: u64,
 }
 
+impl From<StoredRate> for Rate {
+    fn from(rate: StoredRate) -> Rate {
+        let period = Duration::from_millis(rate.period);
+        Rate::new(rate.count as u32, period).burst(rate.burst as u32)
+    }
+}
+
 impl StoredRate {
+    /// What is stored of a rate; zeros for none.
+    pub(crate) fn numbers(rate: Option<StoredRate>) -> [u64; 3] {
+        rate.map_or([0; 3], |StoredRate { count, period, burst }| [count, period, burst])
+    }
+
     /// What is used up when no lease is allowed.
     pub(crate) fn most(self) -> u64 {
         self.burst * self.period

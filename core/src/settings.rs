@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::key_rate::KeyRate;
 use crate::options::{
     DEFAULT_KEY_LIMIT, MAX_ATTEMPTS, MAX_EVENTS, MAX_KEPT, MAX_KEY_LIMIT, MAX_RATE,
     MAX_RATE_PERIOD, MAX_RETAIN, MIN_KEPT_AGE, check_duration, check_kept, check_key_limit,
@@ -12,7 +13,7 @@ use crate::unix_time::from_ms;
 use crate::{Error, Result};
 
 /// How many numbers are stored.
-const COUNT: usize = 11;
+const COUNT: usize = 14;
 
 /// One of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,10 @@ pub(crate) enum Setting {
     Rate,
     RatePeriod,
     RateBurst,
+    /// As those of the queue's rate.
+    KeyRate,
+    KeyRatePeriod,
+    KeyRateBurst,
 }
 
 impl Setting {
@@ -44,6 +49,9 @@ impl Setting {
         Setting::Rate,
         Setting::RatePeriod,
         Setting::RateBurst,
+        Setting::KeyRate,
+        Setting::KeyRatePeriod,
+        Setting::KeyRateBurst,
     ];
 
     /// The name under which the engines store it.
@@ -60,6 +68,9 @@ impl Setting {
             Setting::Rate => "rate",
             Setting::RatePeriod => "rate_period",
             Setting::RateBurst => "rate_burst",
+            Setting::KeyRate => "key_rate",
+            Setting::KeyRatePeriod => "key_rate_period",
+            Setting::KeyRateBurst => "key_rate_burst",
         }
     }
 
@@ -73,11 +84,17 @@ impl Setting {
             }
             Setting::KeyLimit => MAX_KEY_LIMIT.into(),
             Setting::Events => MAX_EVENTS,
-            Setting::Rate | Setting::RateBurst => MAX_RATE,
-            Setting::RatePeriod => MAX_RATE_PERIOD.as_millis() as u64,
+            Setting::Rate | Setting::RateBurst | Setting::KeyRate | Setting::KeyRateBurst => {
+                MAX_RATE
+            }
+            Setting::RatePeriod | Setting::KeyRatePeriod => MAX_RATE_PERIOD.as_millis() as u64,
         }
     }
 }
+
+/// The three numbers of a rate.
+const RATE: [Setting; 3] = [Setting::Rate, Setting::RatePeriod, Setting::RateBurst];
+const KEY_RATE: [Setting; 3] = [Setting::KeyRate, Setting::KeyRatePeriod, Setting::KeyRateBurst];
 
 /// The settings of a queue as they are stored: times in ms, and 0 for what is not set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -93,16 +110,26 @@ impl Stored {
         self.0[setting as usize] = if value <= setting.most() { value } else { 0 };
     }
 
+    /// The rate of the queue.
     pub(crate) fn rate(self) -> Option<StoredRate> {
-        let [.., count, period, burst] = self.0;
+        self.rate_in(RATE)
+    }
+
+    /// The rate of each key.
+    pub(crate) fn key_rate(self) -> Option<KeyRate> {
+        self.rate_in(KEY_RATE).and_then(KeyRate::of)
+    }
+
+    fn rate_in(self, parts: [Setting; 3]) -> Option<StoredRate> {
+        let [count, period, burst] = parts.map(|part| self.get(part));
         (count > 0 && period > 0 && burst > 0).then_some(StoredRate { count, period, burst })
     }
 
     /// Without parts of a rate: it counts as not set.
     pub(crate) fn whole(mut self) -> Stored {
-        if self.rate().is_none() {
-            let [.., count, period, burst] = &mut self.0;
-            (*count, *period, *burst) = (0, 0, 0);
+        let rates = [(RATE, self.rate().is_some()), (KEY_RATE, self.key_rate().is_some())];
+        for part in rates.into_iter().filter(|(_, is_set)| !is_set).flat_map(|(parts, _)| parts) {
+            self.set(part, 0);
         }
         self
     }
@@ -171,6 +198,8 @@ pub struct Settings {
     pub events: Option<u64>,
     /// How many leases the queue gives in a time. `None`: there is no limit.
     pub rate: Option<Rate>,
+    /// How many leases each [key](crate::Item::key) gets in a time. `None`: there is no limit.
+    pub key_rate: Option<Rate>,
     /// Goes up with each change. 0: the queue was never configured.
     pub revision: u64,
     /// Whether leasing is paused. A pause is no change of settings, and has no revision.
@@ -228,10 +257,8 @@ impl Settings {
             max_retained_age: time(Setting::MaxRetainedAge),
             key_limit: stored.key_limit(),
             events: some(Setting::Events),
-            rate: stored.rate().map(|rate| {
-                let period = Duration::from_millis(rate.period);
-                Rate::new(rate.count as u32, period).burst(rate.burst as u32)
-            }),
+            rate: stored.rate_in(RATE).map(Rate::from),
+            key_rate: stored.rate_in(KEY_RATE).map(Rate::from),
             revision,
             paused: paused != Paused::No,
             paused_until: match paused {
@@ -256,6 +283,7 @@ pub struct SettingsChange {
     key_limit: Option<Option<u32>>,
     events: Option<Option<u64>>,
     rate: Option<Option<Rate>>,
+    key_rate: Option<Option<Rate>>,
     revision: Option<u64>,
 }
 
@@ -328,6 +356,15 @@ impl SettingsChange {
         self
     }
 
+    /// How many leases each [key](crate::Item::key) gets in a time, to all clients together, by the server's clock. When a
+    /// key's leases are used up, its items are [held](crate::State::Held), and calls that wait get one when the next lease is
+    /// allowed; items of other keys go on. The burst must be used up for at most 366 days: burst × period / count. It holds
+    /// at once. What was used up stays used up, as far as the new burst reaches.
+    pub fn key_rate(mut self, rate: impl Into<Option<Rate>>) -> Self {
+        self.key_rate = Some(rate.into());
+        self
+    }
+
     /// Changes nothing if the stored revision is another than this one, which the caller has seen. 0: the queue must
     /// never have been configured.
     pub fn expect_revision(mut self, revision: u64) -> Self {
@@ -368,13 +405,12 @@ impl SettingsChange {
         }
         if let Some(rate) = self.rate {
             let stored = rate.map(Rate::validate).transpose()?;
-            let StoredRate { count, period, burst } =
-                stored.unwrap_or(StoredRate { count: 0, period: 0, burst: 0 });
-            changes.extend([
-                (Setting::Rate, count),
-                (Setting::RatePeriod, period),
-                (Setting::RateBurst, burst),
-            ]);
+            changes.extend(RATE.into_iter().zip(StoredRate::numbers(stored)));
+        }
+        if let Some(rate) = self.key_rate {
+            let stored = rate.map(Rate::validate).transpose()?;
+            stored.map(KeyRate::check).transpose()?;
+            changes.extend(KEY_RATE.into_iter().zip(StoredRate::numbers(stored)));
         }
         Ok(Configure { changes, revision: self.revision })
     }

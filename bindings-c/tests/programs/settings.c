@@ -41,10 +41,12 @@ static void what_is_named_changes(leaseq_queue *queue) {
     OK(leaseq_settings_options_set_max_dead_age_ms(options, HOUR, &error));
     OK(leaseq_settings_options_set_max_retained_age_ms(options, 2 * HOUR, &error));
     OK(leaseq_settings_options_set_rate(options, 10, 1000, 0, &error));
+    OK(leaseq_settings_options_set_key_rate(options, 2, 3000, 7, &error));
     OK(leaseq_settings_options_expect_revision(options, 0, &error));
     CHECK(configured(queue, options, &settings));
     CHECK(settings.rate == 10 && settings.rate_period_ms == 1000 && settings.rate_burst == 10);
-    CHECK(settings.rate_limited_until_ms == -1);
+    CHECK(settings.key_rate == 2 && settings.key_rate_period_ms == 3000);
+    CHECK(settings.key_rate_burst == 7 && settings.rate_limited_until_ms == -1);
     CHECK(settings.max_attempts == 5 && settings.retain_ms == 1000 && settings.max_dead == 10);
     CHECK(settings.max_retained == 20 && settings.max_dead_age_ms == HOUR);
     CHECK(settings.max_retained_age_ms == 2 * HOUR && settings.revision > 0);
@@ -60,8 +62,9 @@ static void what_is_named_changes(leaseq_queue *queue) {
     CHECK(settings.rate_burst == 30 && settings.revision > read.revision);
     options = change();
     OK(leaseq_settings_options_remove(options, LEASEQ_SETTING_RATE, &error));
+    OK(leaseq_settings_options_remove(options, LEASEQ_SETTING_KEY_RATE, &error));
     CHECK(configured(queue, options, &settings) && settings.rate == 0);
-    CHECK(settings.rate_period_ms == 0 && settings.rate_burst == 0);
+    CHECK(settings.rate_period_ms == 0 && settings.rate_burst == 0 && settings.key_rate == 0);
     CHECK(configured(queue, NULL, &read) && read.revision == settings.revision);
     OK(leaseq_queue_configure(queue, NULL, &read, sizeof read, NULL, &error));
 
@@ -91,7 +94,8 @@ static void wrong_values_are_refused(leaseq_queue *queue) {
     FAILS(LEASEQ_INVALID, leaseq_settings_options_set_max_dead_age_ms(options, -1, &error));
     FAILS(LEASEQ_INVALID, leaseq_settings_options_set_max_retained_age_ms(options, -1, &error));
     FAILS(LEASEQ_INVALID, leaseq_settings_options_set_rate(options, 1, -1, 1, &error));
-    for (int32_t setting = -1; setting <= 9; setting += 10)
+    FAILS(LEASEQ_INVALID, leaseq_settings_options_set_key_rate(options, 1, -1, 1, &error));
+    for (int32_t setting = -1; setting <= 10; setting += 11)
         FAILS(LEASEQ_INVALID, leaseq_settings_options_remove(options, setting, &error));
     OK(leaseq_settings_options_set_max_dead(options, 0, &error));
     FAILS(LEASEQ_INVALID,

@@ -304,7 +304,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How many leases a queue gives: at most `burst + count * t / period` in any time `t`."""
+    """How many leases a queue or a key gives: at most `burst + count * t / period` in any time."""
 
     count: int
     """How many leases become allowed in each period, 1 to 1,000,000, evenly distributed over it."""
@@ -335,6 +335,8 @@ class Settings:
     """How many items of a key are leased at the same time, unless it has a limit of its own."""
     rate: Rate | None
     """How many leases the queue gives in a time; `None`: there is no limit."""
+    key_rate: Rate | None
+    """How many leases each key gets in a time; `None`: there is no limit."""
     revision: int
     """Goes up with each change; 0: the queue was never configured. A pause is no change."""
     paused: bool

@@ -860,7 +860,7 @@ class Queue:
         error: str | BaseException = "",
         if_generation: str | Iterable[str | None] | None = None,
     ) -> builtins.list[bool]:
-        """Make items dead that are ready or delayed, whatever their limit of attempts.
+        """Make items dead that are ready, held or delayed, whatever their limit of attempts.
 
         The first 1,024 bytes of the error are kept with them; without one it is `buried by an
         operator`. False for an item that does not exist, is leased, is dead or is of another
@@ -882,7 +882,7 @@ class Queue:
         *,
         if_generation: str | None = None,
     ) -> bool:
-        """Cancel an item. If it is ready or delayed, it is gone, or retained as `cancelled`.
+        """Cancel an item. If it is ready, held or delayed, it is gone, or retained as `cancelled`.
 
         If it is leased, it is marked. Its holder may still complete it; if the lease fails, is
         released or expires instead, the item ends as cancelled, and is neither retried nor dead. A
@@ -969,6 +969,7 @@ class Queue:
         max_retained_age: Seconds | EllipsisType | None = ...,
         key_limit: int | EllipsisType | None = ...,
         rate: Rate | EllipsisType | None = ...,
+        key_rate: Rate | EllipsisType | None = ...,
         revision: int | None = None,
     ) -> Settings | None:
         """Change settings of this queue, which hold for every client, and return all of them.
@@ -988,6 +989,9 @@ class Queue:
           of its own (`set_key_limits`); `None`: 1. A lower limit takes no lease away.
         - `rate`: how many leases the queue gives in a time, to all clients together. When they are
           used up, items stay ready, and calls that wait get theirs when the next lease is allowed.
+        - `key_rate`: how many leases each key gets in a time. When they are used up, the items of
+          that key are held, and calls that wait get one when the next lease is allowed. The burst
+          must be used up for at most 366 days: `burst * period / count`.
 
         With `revision`, return `None` and change nothing if the stored revision is another one: 0
         if the queue was never configured. A change that changes nothing keeps the revision. Raises
@@ -1012,6 +1016,7 @@ class Queue:
             max_retained_age,
             key_limit,
             rate,
+            key_rate,
             revision,
         )
         return await self._native.configure(bridge(), given)

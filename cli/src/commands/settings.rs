@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use leaseq::{Rate, Role, Settings, SettingsChange};
 use leaseq_report::duration;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::failure::{Ended, Failure};
 use crate::global::Shared;
@@ -21,7 +21,7 @@ Settings:
   max_dead_age=30d        how long dead items are kept; max_retained_age: completed and cancelled ones
   key_limit=2             how many items of a key are leased at the same time
   events=10000            how many of its last changes the queue keeps
-  rate=10/1s              leases in a time, rate=10/1s,burst=50 with a burst
+  rate=10/1s              leases in a time, rate=10/1s,burst=50 with a burst; key_rate: of each key
 A value of none removes a setting.")]
 pub(crate) struct SettingsArgs {
     pub(crate) queue: String,
@@ -62,9 +62,11 @@ pub(crate) async fn settings(shared: &Shared, args: SettingsArgs) -> Ended {
 fn show(shared: &Shared, settings: &Settings) -> Ended {
     let number = |value: Option<u64>| json!(value);
     let time = |time: Option<Duration>| json!(time.map(whole_ms));
-    let rate = settings.rate.map(|rate| {
-        json!({ "count": rate.count, "period_ms": whole_ms(rate.period), "burst": rate.burst })
-    });
+    let rate = |rate: Option<Rate>| {
+        json!(rate.map(|rate| {
+            json!({ "count": rate.count, "period_ms": whole_ms(rate.period), "burst": rate.burst })
+        }))
+    };
     if shared.output.json {
         shared.output.document(&json!({
             "max_attempts": settings.max_attempts,
@@ -75,7 +77,8 @@ fn show(shared: &Shared, settings: &Settings) -> Ended {
             "max_retained_age_ms": time(settings.max_retained_age),
             "key_limit": settings.key_limit,
             "events": number(settings.events),
-            "rate": rate.unwrap_or(Value::Null),
+            "rate": rate(settings.rate),
+            "key_rate": rate(settings.key_rate),
             "revision": settings.revision,
             "paused": settings.paused,
             "paused_until": settings.paused_until.map(exact_time),
@@ -104,6 +107,7 @@ fn show(shared: &Shared, settings: &Settings) -> Ended {
         ("key_limit", Cell::Number(settings.key_limit.into())),
         ("events", number(settings.events)),
         ("rate", Cell::word(settings.rate.map_or("none".into(), rate))),
+        ("key_rate", Cell::word(settings.key_rate.map_or("none".into(), rate))),
         ("revision", Cell::Number(settings.revision)),
         (if settings.paused_until.is_some() { "paused_until" } else { "paused" }, paused),
     ];
@@ -132,6 +136,10 @@ fn add(change: SettingsChange, text: &str) -> Result<SettingsChange, Failure> {
     let time = || -> Result<Option<Duration>, Failure> {
         value.map(|value| duration::read(value).map_err(|why| wrong(&why))).transpose()
     };
+    let any_rate = || -> Result<Option<Rate>, Failure> {
+        let read = |value| rate(value).ok_or_else(|| wrong(&"write 10/1s or 10/1s,burst=50"));
+        value.map(read).transpose()
+    };
     Ok(match key {
         "max_attempts" => change.max_attempts(small()?),
         "retain" => change.retain(time()?),
@@ -141,10 +149,8 @@ fn add(change: SettingsChange, text: &str) -> Result<SettingsChange, Failure> {
         "max_retained_age" => change.max_retained_age(time()?),
         "key_limit" => change.key_limit(small()?),
         "events" => change.events(number()?),
-        "rate" => {
-            let read = |value| rate(value).ok_or_else(|| wrong(&"write 10/1s or 10/1s,burst=50"));
-            change.rate(value.map(read).transpose()?)
-        }
+        "rate" => change.rate(any_rate()?),
+        "key_rate" => change.key_rate(any_rate()?),
         _ => return Err(wrong(&"no such setting: see leaseq help settings")),
     })
 }

@@ -92,6 +92,7 @@ async fn settings_are_changed_and_shown() {
             "max_retained_age=7d",
             "key_limit=2",
             "rate=10/1s,burst=50",
+            "key_rate=1/1m,burst=3",
         ];
         let shown = bench.json(&[&["settings", "q"], &changes[..]].concat());
         assert_eq!(shown["retain_ms"], 86_400_000, "{shown}");
@@ -110,6 +111,7 @@ async fn settings_are_changed_and_shown() {
             "max_attempts",
             "max_attempts=-1",
             "key_limit=0",
+            "key_rate=1/1d,burst=367",
         ] {
             assert_eq!(bench.run(&["settings", "q", wrong]).status, 2, "{wrong}");
         }

@@ -121,7 +121,7 @@ impl Item {
     }
 
     /// A key of 1 to 512 arbitrary bytes that only one item of the queue may have: while another one that is
-    /// ready, delayed, leased or retained has it, the item is not added. Default: none.
+    /// ready, held, delayed, leased or retained has it, the item is not added. Default: none.
     pub fn unique(mut self, key: impl AsRef<[u8]>) -> Self {
         self.unique = Some(Bytes::copy_from_slice(key.as_ref()));
         self

@@ -7,7 +7,7 @@ use crate::item::ItemRef;
 use crate::options::MAX_BATCH;
 
 impl WorkQueue {
-    /// Cancels an item. One that is ready or delayed is gone, or stays in the state `cancelled` for as long as it is
+    /// Cancels an item. One that is ready, held or delayed is gone, or stays in the state `cancelled` for as long as it is
     /// [retained](crate::Item::retain). One that is leased is marked: if its holder completes it, it is completed; if
     /// the lease fails, is released or expires, the item ends as cancelled, and is neither retried nor dead. A holder
     /// that waits for [`Lease::cancelled`](crate::Lease::cancelled) learns of it.

@@ -59,7 +59,7 @@ impl WorkQueue {
         Ok(requeued)
     }
 
-    /// Makes items dead that are ready or delayed, whatever their limit of attempts. The error text is kept with
+    /// Makes items dead that are ready, held or delayed, whatever their limit of attempts. The error text is kept with
     /// them, its first 1,024 bytes; an empty one becomes `buried by an operator`. False for an id without an item,
     /// or whose item is leased, dead, or of another generation than the [`ItemRef`] says.
     ///

@@ -7,7 +7,7 @@ use leaseq::{Item, LeaseOptions, Revision, State, WorkQueue};
 use leaseq_test_support::{Proxy, Then};
 use tokio::task::JoinSet;
 
-use crate::support::{at_once, behind_proxy, is_script, lease_now, ms, sound};
+use crate::support::{at_once, behind_proxy, client, is_script, lease_now, ms, sound};
 
 /// How replies are lost, and how often in a row.
 const LOSSES: [(Then, usize); 3] = [(Then::Close, 1), (Then::Close, 4), (Then::KeepOpen, 1)];
@@ -260,12 +260,16 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
 async fn a_lease_whose_reply_is_lost_uses_up_the_rate_once() {
     let (_server, proxy, client) = behind_proxy(2_000).await;
     let rate = leaseq::Rate::new(1, Duration::from_secs(3_600)).burst(3);
-    for (name, then, times) in
-        [("none", Then::Close, 0), ("a", Then::Close, 3), ("b", Then::KeepOpen, 1)]
+    let cases = [("none", Then::Close, 0), ("a", Then::Close, 3), ("b", Then::KeepOpen, 1)];
+    for ((name, then, times), of_key) in
+        cases.into_iter().flat_map(|case| [(case, false), (case, true)])
     {
+        let name = &format!("{name}-{of_key}");
         let queue = client.queue(name).unwrap();
-        queue.configure(leaseq::SettingsChange::new().rate(rate)).await.unwrap();
-        queue.add_items((0..9).map(|_| Item::new("data"))).await.unwrap();
+        let change = leaseq::SettingsChange::new().key_limit(9);
+        let change = if of_key { change.key_rate(rate) } else { change.rate(rate) };
+        queue.configure(change).await.unwrap();
+        queue.add_items((0..9).map(|_| Item::new("data").key("k"))).await.unwrap();
         let lose = |script| {
             if times > 0 {
                 lose(&proxy, script, name, times, then)
@@ -280,7 +284,23 @@ async fn a_lease_whose_reply_is_lost_uses_up_the_rate_once() {
         assert_eq!(queue.counts().await.unwrap().totals.leased, 3);
         sound(&queue).await;
     }
-    assert_eq!(proxy.replies_dropped(), 8);
+    assert_eq!(proxy.replies_dropped(), 16);
+}
+
+/// What another client has set before the retry stays.
+#[tokio::test]
+async fn limits_of_keys_whose_reply_is_lost_are_set_once() {
+    let (server, proxy, first) = behind_proxy(2_000).await;
+    first.queue("warm-up").unwrap().set_key_limits([("a", Some(2))]).await.unwrap();
+    let queue = first.queue("jobs").unwrap();
+    lose(&proxy, "set_key_limits", "jobs", 1, Then::KeepOpen);
+    let setting = tokio::spawn(async move { queue.set_key_limits([("a", Some(2))]).await });
+    let dropped = async || proxy.replies_dropped() == 1;
+    assert!(leaseq_test_support::eventually(Duration::from_secs(20), dropped).await);
+    let other = client(&server.url(), 10_000).await.queue("jobs").unwrap();
+    other.set_key_limits([("a", Some(7))]).await.unwrap();
+    setting.await.unwrap().unwrap();
+    assert_eq!(other.get_keys(["a"]).await.unwrap()[0].limit, 7);
 }
 
 /// The queue is created again before the retry, which must not drop the new one.

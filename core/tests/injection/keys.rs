@@ -1,15 +1,16 @@
-//! The scripts of queues whose items have keys. Wherever a script stops: no key gets more leases than its limit, with or
-//! without a clean, and after a clean no key stays blocked.
+//! The scripts of queues whose items have keys. Wherever a script stops: no key gets more leases than its limit and its rate
+//! allow, with or without a clean, and after a clean no key stays blocked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ::redis::Commands;
 use leaseq::{
-    ErrorKind, Item, Lease, LeaseOptions, Result, Revision, SettingsChange, State, WorkQueue,
+    ErrorKind, Item, Lease, LeaseOptions, Rate, Result, Revision, SettingsChange, State, WorkQueue,
 };
 
 use crate::fixtures::Leases;
+use crate::support::rates::{Set, begin_of, check};
 use crate::support::redis::{expect_waiters, fail_after, has_failed};
 use crate::support::*;
 use crate::verify::Stage;
@@ -78,14 +79,33 @@ async fn assert_within_limits(queue: &WorkQueue) {
     }
 }
 
+/// What was leased since a script has stopped.
+#[derive(Default)]
+struct Came {
+    ids: BTreeSet<String>,
+    /// When each lease of a key began.
+    begins: BTreeMap<Vec<u8>, Vec<u64>>,
+}
+
+impl Came {
+    fn note(&mut self, leases: &[Lease], duration: Duration) {
+        for lease in leases {
+            self.ids.insert(lease.id_str().unwrap().to_owned());
+            if let Some(key) = lease.key() {
+                self.begins.entry(key.to_vec()).or_default().push(begin_of(lease, duration));
+            }
+        }
+    }
+}
+
 /// Goes on as workers do, for as many rounds, and gives all leases up in different ways.
-async fn work(bench: &Bench, queue: &WorkQueue, rounds: usize) -> BTreeSet<String> {
-    let mut came = BTreeSet::new();
+async fn work(bench: &Bench, queue: &WorkQueue, rounds: usize) -> Came {
+    let mut came = Came::default();
     for round in 0..rounds {
         let leases = lease(queue, secs(60)).await;
         assert_within_limits(queue).await;
+        came.note(&leases, secs(60));
         for (i, lease) in leases.iter().enumerate() {
-            came.insert(lease.id_str().unwrap().to_owned());
             match (i + round) % 4 {
                 0 => queue.release(lease, Duration::ZERO).await.map(drop),
                 1 => queue.fail(lease, "no", secs(1)).await.map(drop),
@@ -100,30 +120,43 @@ async fn work(bench: &Bench, queue: &WorkQueue, rounds: usize) -> BTreeSet<Strin
 }
 
 /// Completes what comes until nothing comes any more.
-async fn drain(bench: &Bench, queue: &WorkQueue) -> BTreeSet<String> {
-    let mut came = BTreeSet::new();
+async fn drain(bench: &Bench, queue: &WorkQueue, came: &mut Came) {
     let mut rests = 0;
     while rests < 2 {
         let leases = lease(queue, LONG).await;
         assert_within_limits(queue).await;
-        came.extend(leases.iter().map(|lease| lease.id_str().unwrap().to_owned()));
+        came.note(&leases, LONG);
         assert!(queue.complete_many(&leases).await.unwrap().iter().all(|done| *done));
+        rests = if leases.is_empty() { rests + 1 } else { 0 };
         if leases.is_empty() {
-            rests += 1;
             bench.advance(secs(3600));
         }
     }
-    came
 }
 
 /// Stops the act after each call of the script. What it ends may be gone.
 async fn stops(script: &str, ends: &[&str], act: impl AsyncFn(&WorkQueue, &Leases) -> Result<()>) {
+    stops_with(None, script, ends, act).await;
+}
+
+/// With a rate for each key.
+async fn stops_with(
+    rate: Option<Rate>,
+    script: &str,
+    ends: &[&str],
+    act: impl AsyncFn(&WorkQueue, &Leases) -> Result<()>,
+) {
     let mut stage = Stage::new().await;
     for calls in 1.. {
         let mut failed = false;
         for cleans in [true, false] {
             let queue = stage.new_queue();
             let leases = fixtures(&stage.bench, &queue).await;
+            if rate.is_some() {
+                queue.configure(SettingsChange::new().key_rate(rate)).await.unwrap();
+                lease(&queue, secs(1)).await;
+                stage.bench.advance(secs(20));
+            }
             expect_waiters(&mut stage.raw, queue.name());
             fail_after(&mut stage.raw, script, calls);
             let answer = act(&queue, &leases).await;
@@ -133,23 +166,29 @@ async fn stops(script: &str, ends: &[&str], act: impl AsyncFn(&WorkQueue, &Lease
                 Ok(()) => assert!(!failed, "an error must be told"),
                 Err(error) => assert!(failed && error.kind() == ErrorKind::Internal, "{error}"),
             }
-            let mut came = BTreeSet::new();
+            let mut came = Came::default();
             if !cleans {
                 came = work(&stage.bench, &queue, 6).await;
             }
             queue.deep_clean().await.unwrap();
             let again = queue.deep_clean().await.unwrap();
             assert!(again.is_sound(), "a second deep clean finds {:?}", again.details);
-            came.extend(drain(&stage.bench, &queue).await);
+            drain(&stage.bench, &queue, &mut came).await;
+            if let Some(rate) = rate {
+                for (key, begins) in &came.begins {
+                    let fine = check(&[Set { at: 0, rate }], begins);
+                    assert_eq!(fine, Ok(()), "the rate of {}", key.escape_ascii());
+                }
+            }
             for id in IDS.iter().filter(|id| !ends.contains(id)) {
-                assert!(came.contains(*id), "{id} was lost");
+                assert!(came.ids.contains(*id), "{id} was lost");
             }
             let counts = queue.counts().await.unwrap();
             let left = (counts.ready, counts.delayed, counts.leased, counts.held);
             assert_eq!(left, (0, 0, 0, 0), "some never came");
             assert_sound(&queue).await;
             queue.deep_clean().await.unwrap();
-            for key in ["places", "held", "lines"] {
+            for key in ["places", "held", "lines", "meters"] {
                 let key = format!("leaseq:{{{}}}:{key}", queue.name());
                 assert!(!stage.raw.exists::<_, bool>(&key).unwrap(), "{key} is left");
             }
@@ -273,6 +312,34 @@ async fn limits() {
     stops("lease extended", &[], act).await;
 }
 
+#[tokio::test]
+async fn rates_of_keys() {
+    let rate = Some(Rate::new(1, secs(20)));
+    for count in [2, 1000] {
+        let act = async |queue: &WorkQueue, _: &Leases| {
+            queue.lease_many(count, at_once()).await.map(drop)
+        };
+        stops_with(rate, "lease extended", &[], act).await;
+    }
+    let act = async |queue: &WorkQueue, _: &Leases| queue.light_clean().await.map(drop);
+    stops_with(rate, "light_clean", &[], act).await;
+    let ends = ["a1", "b1", "e2"];
+    let act = async |queue: &WorkQueue, leases: &Leases| {
+        queue.complete_and_lease(of(leases, &ends), 9, at_once()).await.map(drop)
+    };
+    stops_with(rate, "complete_and_lease extended", &ends, act).await;
+    // The rate is another one for a moment, and no lease comes between.
+    let act = async |queue: &WorkQueue, _: &Leases| {
+        let other = queue.configure(SettingsChange::new().key_rate(Rate::new(9, secs(1)))).await;
+        let change = SettingsChange::new().key_rate(rate);
+        if queue.configure(change.clone()).await.is_err() {
+            queue.configure(change).await.unwrap();
+        }
+        other.map(drop)
+    };
+    stops_with(rate, "configure", &[], act).await;
+}
+
 /// Deep cleans of what other stops have left.
 #[tokio::test]
 async fn deep_clean() {
@@ -292,8 +359,9 @@ async fn deep_clean() {
             assert_eq!(answer.is_err(), failed, "{script} {calls}: {answer:?}");
             queue.deep_clean().await.unwrap();
             assert!(queue.deep_clean().await.unwrap().is_sound());
-            let came = drain(&stage.bench, &queue).await;
-            assert!(IDS.iter().all(|id| came.contains(*id)), "{came:?}");
+            let mut came = Came::default();
+            drain(&stage.bench, &queue, &mut came).await;
+            assert!(IDS.iter().all(|id| came.ids.contains(*id)), "{:?}", came.ids);
             if !failed {
                 break;
             }
@@ -332,7 +400,7 @@ async fn the_end_of_a_lease_that_stops_blocks_no_key() {
             drop(act().await);
             stage.bench.advance(secs(61));
             let came = work(&stage.bench, &queue, 3).await;
-            assert!(came.contains("a2"), "{script} stopped after call {calls} blocks the key");
+            assert!(came.ids.contains("a2"), "{script} stopped after call {calls} blocks the key");
             if !failed {
                 break;
             }

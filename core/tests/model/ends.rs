@@ -81,6 +81,7 @@ impl Model {
         let times = kept.map(|entry| entry.at).chain(self.keys.values().map(|owner| owner.until));
         let times = times.chain(self.items.values().filter_map(|entry| entry.expires));
         let times = times.chain(self.next_too_old());
+        let times = times.chain(self.refills.values().map(|refills| refills.div_ceil(1000)));
         times.filter(|at| *at > self.now).min().map(|at| at.div_ceil(60_000) * 60_000)
     }
 

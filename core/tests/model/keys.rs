@@ -11,6 +11,7 @@ use rand::seq::IndexedRandom;
 
 use crate::driver::Driver;
 use crate::model::{Entry, Model, Token};
+use crate::settings::PERIOD;
 use crate::support::*;
 
 const KEYS: [&[u8]; 3] = [b"a", b"b", b"a\0b"];
@@ -28,7 +29,29 @@ impl Model {
 
     fn has_place(&self, entry: &Entry) -> bool {
         let Some(key) = entry.key.as_deref() else { return true };
-        self.leased_of(key) < self.key_limit(key) as usize
+        self.leased_of(key) < self.key_limit(key) as usize && self.rate_allows(key)
+    }
+
+    /// What a lease of a key uses up of its rate, in µs, and how much that may be.
+    fn key_rate(&self) -> Option<(u64, u64)> {
+        let (count, burst) = self.settings.key_rate?;
+        let step = (PERIOD * 1000).div_ceil(count.into());
+        Some((step, step * u64::from(burst)))
+    }
+
+    fn refills(&self, key: &[u8], most: u64) -> u64 {
+        let now = self.now * 1000;
+        self.refills.get(key).copied().unwrap_or(0).clamp(now, now + most)
+    }
+
+    fn rate_allows(&self, key: &[u8]) -> bool {
+        let Some((step, most)) = self.key_rate() else { return true };
+        self.refills(key, most) + step <= self.now * 1000 + most
+    }
+
+    fn use_up_key(&mut self, key: &[u8]) {
+        let Some((step, most)) = self.key_rate() else { return };
+        self.refills.insert(key.to_vec(), self.refills(key, most) + step);
     }
 
     /// Leases these items, if they are those that may be leased.
@@ -44,8 +67,15 @@ impl Model {
             assert!(self.has_place(entry), "{id:?} is beyond the limit of {:?}", entry.key);
             let mut all = self.list(State::Ready).into_iter();
             let first = all.find(|other| self.has_place(&self.items[other]));
-            let first = first.map(|first| &self.items[&first].id[..]);
-            assert_eq!(first, Some(*id), "the first item that may be leased");
+            let first = first.map(|first| &self.items[&first]);
+            let (settings, refills, now) = (&self.settings, &self.refills, self.now);
+            assert!(
+                first.is_some_and(|first| first.id == *id),
+                "{first:?} may be leased before {entry:?}: {settings:?}, {refills:?} at {now}"
+            );
+            if let Some(key) = entry.key.clone() {
+                self.use_up_key(&key);
+            }
             leased.push(self.lease_one(generation, duration));
         }
         // What is left has no place, or a lower priority where all that were wanted were leased.

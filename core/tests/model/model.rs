@@ -107,6 +107,8 @@ pub(crate) struct Model {
     /// Owners of unique keys.
     pub(crate) keys: HashMap<Vec<u8>, Owner>,
     pub(crate) key_limits: HashMap<Vec<u8>, u32>,
+    /// Until when each key has not refilled, in µs.
+    pub(crate) refills: HashMap<Vec<u8>, u64>,
     pub(crate) replaced: u64,
     pub(crate) expired_unleased: u64,
     pub(crate) cancelled: u64,

@@ -9,7 +9,7 @@ use crate::model::{Entry, Model};
 use crate::support::*;
 
 /// Of all rates, in ms.
-const PERIOD: u64 = 20;
+pub(crate) const PERIOD: u64 = 20;
 
 /// How much of a rate is used up, in 1/20 of a lease.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -29,6 +29,7 @@ pub(crate) struct Settings {
     pub(crate) key_limit: Option<u32>,
     /// Leases in each [`PERIOD`], and the burst.
     rate: Option<(u32, u32)>,
+    pub(crate) key_rate: Option<(u32, u32)>,
     revision: u64,
 }
 
@@ -196,6 +197,14 @@ impl Driver<'_> {
                 settings.rate.map(|(count, burst)| Rate::new(count, ms(PERIOD)).burst(burst));
             change = change.rate(rate);
         }
+        // All can use up the same time: the model does not know when a lease cuts it.
+        if rng.random_bool(0.3) {
+            settings.key_rate =
+                *[None, None, Some((1, 1)), Some((2, 2)), Some((5, 5))].choose(rng).unwrap();
+            let rate =
+                settings.key_rate.map(|(count, burst)| Rate::new(count, ms(PERIOD)).burst(burst));
+            change = change.key_rate(rate);
+        }
         let seen = self.model.settings.revision;
         let expected = *[None, Some(seen), Some(seen + 1), Some(0)].choose(rng).unwrap();
         if let Some(revision) = expected {
@@ -220,6 +229,7 @@ impl Driver<'_> {
         assert_eq!(found.max_dead_age, settings.max_dead_age.map(ms));
         assert_eq!(found.max_retained_age, settings.max_retained_age.map(ms));
         assert_eq!(found.rate.map(|rate| (rate.count, rate.burst)), settings.rate);
+        assert_eq!(found.key_rate.map(|rate| (rate.count, rate.burst)), settings.key_rate);
         assert_eq!(found.rate_limited_until.map(since_1970), self.model.opens());
         assert_eq!((found.revision, found.paused), (settings.revision, self.model.is_paused()));
         let until = self.model.paused.filter(|at| *at < u64::MAX && *at > self.model.now);

@@ -155,7 +155,7 @@ async fn a_key_that_was_looked_at_in_vain_stays_open() {
     // The end of its lease was lost, but for the lease itself.
     let b1 = number(&mut raw, "b1");
     raw.zrem::<_, _, ()>(key("leased"), b1).unwrap();
-    raw.zadd::<_, _, _, ()>(key("open"), "b", 5_630_000_000_000_000u64).unwrap();
+    raw.zadd::<_, _, _, ()>(key("open"), "b", 5_600_000_000_000_000u64).unwrap();
     bench.advance(ms(1_001));
     assert_eq!(ids(&leases(&queue, 2).await), ["b2"]);
 }

@@ -24,6 +24,7 @@ mod get_many;
 mod history;
 mod key_lines;
 mod key_order;
+mod key_rate;
 mod keys;
 mod keys_on_redis;
 mod lanes;

@@ -42,32 +42,33 @@ impl Backend for Sqlite {
         let open = Connection::open(self.folder.path().join("queue.db"));
         let connection = open.expect("the file can be opened");
         let mut dump = BTreeMap::new();
-        for table in ["queue", "item", "large", "extra"] {
+        for table in ["queue", "item", "large", "extra", "open_key", "key_limit", "key_meter"] {
             dump_table(&connection, table, &mut dump).expect("the file can be read");
         }
         dump
     }
 }
 
-/// Each row, keyed by its table and its number.
+/// Each row, keyed by its table and its place there.
 fn dump_table(
     connection: &Connection,
     table: &str,
     dump: &mut BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
 ) -> rusqlite::Result<()> {
-    let mut query = connection.prepare(&format!("SELECT rowid, * FROM {table}"))?;
+    let mut query = connection.prepare(&format!("SELECT * FROM {table}"))?;
     let columns = query.column_count();
     let mut rows = query.query([])?;
+    let mut place = 0;
     while let Some(row) = rows.next()? {
-        let number: i64 = row.get(0)?;
+        place += 1;
         let value = |i| {
             row.get_ref(i).map(|value| match value {
                 ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.to_vec(),
                 other => format!("{other:?}").into_bytes(),
             })
         };
-        let values = (1..columns).map(value).collect::<rusqlite::Result<_>>()?;
-        dump.insert(format!("{table} {number}").into_bytes(), values);
+        let values = (0..columns).map(value).collect::<rusqlite::Result<_>>()?;
+        dump.insert(format!("{table} {place}").into_bytes(), values);
     }
     Ok(())
 }

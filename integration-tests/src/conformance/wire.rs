@@ -196,6 +196,7 @@ pub fn settings_change(request: &Value) -> SettingsChange {
             "max_retained_age_ms" => change.max_retained_age(time(value)),
             "key_limit" => change.key_limit(value.as_u64().map(|limit| limit as u32)),
             "rate" => change.rate(rate(value)),
+            "key_rate" => change.key_rate(rate(value)),
             name => panic!("unknown setting {name}"),
         };
     }
@@ -219,6 +220,10 @@ pub fn pause_options(request: &Value) -> PauseOptions {
     options
 }
 
+fn say_rate(rate: Rate) -> Value {
+    json!({ "count": rate.count, "period_ms": ms(rate.period), "burst": rate.burst })
+}
+
 /// Settings, if a change was not refused.
 pub fn settings(settings: Option<&Settings>) -> Value {
     let Some(settings) = settings else { return Value::Null };
@@ -230,11 +235,8 @@ pub fn settings(settings: Option<&Settings>) -> Value {
         "max_dead_age_ms": settings.max_dead_age.map(ms),
         "max_retained_age_ms": settings.max_retained_age.map(ms),
         "key_limit": settings.key_limit,
-        "rate": settings.rate.map(|rate| json!({
-            "count": rate.count,
-            "period_ms": ms(rate.period),
-            "burst": rate.burst,
-        })),
+        "rate": settings.rate.map(say_rate),
+        "key_rate": settings.key_rate.map(say_rate),
         "revision": settings.revision,
         "paused": settings.paused,
         "paused_until_ms": settings.paused_until.map(ms_of),

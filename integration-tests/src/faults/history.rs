@@ -264,6 +264,11 @@ pub(super) enum ServerClock {
 pub(super) const HIGHEST_RATE: u64 = 200;
 pub(super) const BURST: u64 = 10;
 
+/// The highest rate of each key, and its burst. A lower one has a burst that is used up for the same time, so that the
+/// checker knows what is allowed whichever holds.
+pub(super) const HIGHEST_KEY_RATE: u64 = 100;
+pub(super) const KEY_BURST: u64 = 4;
+
 #[derive(Debug, Default)]
 pub(super) struct History {
     pub(super) adds: Vec<Add>,
@@ -278,6 +283,8 @@ pub(super) struct History {
     pub(super) probes: Vec<Probe>,
     /// Since when the queue has a rate, by the server's clock in ms.
     pub(super) rated_since: Option<u64>,
+    /// The same of the rate of keys.
+    pub(super) key_rated_since: Option<u64>,
     /// The highest limit that keys ever have in this run.
     pub(super) key_limit: u64,
     /// `None` if the server lost its counts with other data.

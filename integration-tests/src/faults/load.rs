@@ -36,6 +36,13 @@ pub(super) const MIX: Mix = Mix { leases_ms: &[40, 150, 400, 1_000], keep_alive:
 /// Enough items to keep workers busy, few enough to drain soon.
 const BACKLOG: i64 = 300;
 
+/// Which rates there are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rates {
+    pub(super) of_queue: bool,
+    pub(super) of_keys: bool,
+}
+
 /// What producers and workers share.
 pub(super) struct Load {
     pub(super) recorder: Arc<Recorder>,
@@ -43,8 +50,8 @@ pub(super) struct Load {
     pub(super) mix: Mix,
     /// After so many completions calls use what makes a queue extended; `None`: the queue stays plain.
     extends_after: Option<u64>,
-    /// Whether operators set a rate, once the queue is extended.
-    has_rate: bool,
+    /// Which rates operators set, once the queue is extended.
+    rates: Rates,
     /// The limit of keys, once the queue is extended; 0: items have none.
     key_limit: u64,
     next_add: AtomicU64,
@@ -58,7 +65,7 @@ impl Load {
         recorder: Arc<Recorder>,
         mix: Mix,
         extends_after: Option<u64>,
-        has_rate: bool,
+        rates: Rates,
         key_limit: u64,
     ) -> Self {
         Load {
@@ -66,7 +73,7 @@ impl Load {
             stage: watch::channel(Stage::Load).0,
             mix,
             extends_after,
-            has_rate,
+            rates,
             key_limit,
             next_add: AtomicU64::new(0),
             next_data: AtomicU64::new(0),
@@ -101,7 +108,12 @@ impl Load {
 
     /// Whether operators set a rate now.
     pub(super) fn is_rated(&self) -> bool {
-        self.has_rate && self.is_extended()
+        self.rates.of_queue && self.is_extended()
+    }
+
+    /// Whether operators set a rate of keys now.
+    pub(super) fn are_keys_rated(&self) -> bool {
+        self.rates.of_keys && self.is_extended()
     }
 
     /// The limit of keys that operators set now.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::history::{BURST, Change, HIGHEST_RATE, Id, Look, Seen, Span, What};
+use super::history::{
+    BURST, Change, HIGHEST_KEY_RATE, HIGHEST_RATE, Id, KEY_BURST, Look, Seen, Span, What,
+};
 use super::item::{has_single_id, id_of, is_single};
 use super::load::{Load, Stage, rest};
 use super::rng::{SeededRng, digest};
@@ -24,6 +26,7 @@ pub(super) async fn operate(load: Arc<Load>, worker_slot: Arc<WorkerSlot>, mut r
         let operator = Operator { load: &load, who: &worker_slot.name, process: &process };
         let failed = match rng.number(0..100) {
             0..=9 if load.is_rated() => operator.set_rate(&mut rng).await,
+            10..=11 if load.are_keys_rated() => operator.set_key_rate(&mut rng).await,
             10..=14 if let Some(limit) = load.key_limit() => {
                 operator.set_key_limits(limit, &mut rng).await
             }
@@ -133,6 +136,19 @@ impl Operator<'_> {
         let since = answer["revision"].as_u64()?;
         let mut history = self.load.recorder.history();
         history.rated_since = Some(history.rated_since.map_or(since, |first| first.min(since)));
+        Some(())
+    }
+
+    /// Sets one of the rates of keys.
+    async fn set_key_rate(&self, rng: &mut SeededRng) -> Option<()> {
+        let share = *rng.pick(&[1, 2]);
+        let (count, burst) = (HIGHEST_KEY_RATE / share, KEY_BURST / share);
+        let rate = json!({ "count": count, "period_ms": 1_000, "burst": burst });
+        let change = json!({ "op": "configure", "change": { "key_rate": rate } });
+        let (answer, _) = self.read(change).await?;
+        let since = answer["revision"].as_u64()?;
+        let mut history = self.load.recorder.history();
+        history.key_rated_since = Some(history.key_rated_since.map_or(since, |at| at.min(since)));
         Some(())
     }
 

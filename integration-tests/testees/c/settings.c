@@ -3,6 +3,18 @@
 
 #include <string.h>
 
+static void put_rate(cJSON *said, const char *name, uint64_t count, int64_t period_ms,
+                     uint64_t burst) {
+    if (count == 0) {
+        cJSON_AddNullToObject(said, name);
+        return;
+    }
+    cJSON *rate = cJSON_AddObjectToObject(said, name);
+    put(rate, "count", count);
+    put(rate, "period_ms", (uint64_t)period_ms);
+    put(rate, "burst", burst);
+}
+
 static cJSON *say_settings(const leaseq_settings *settings) {
     cJSON *said = cJSON_CreateObject();
     put_unless(0, said, "max_attempts", (int64_t)settings->max_attempts);
@@ -16,14 +28,9 @@ static cJSON *say_settings(const leaseq_settings *settings) {
     cJSON_AddBoolToObject(said, "paused", settings->paused != 0);
     put_unless(-1, said, "paused_until_ms", settings->paused_until_ms);
     put_unless(-1, said, "rate_limited_until_ms", settings->rate_limited_until_ms);
-    if (settings->rate == 0) {
-        cJSON_AddNullToObject(said, "rate");
-    } else {
-        cJSON *rate = cJSON_AddObjectToObject(said, "rate");
-        put(rate, "count", settings->rate);
-        put(rate, "period_ms", (uint64_t)settings->rate_period_ms);
-        put(rate, "burst", settings->rate_burst);
-    }
+    put_rate(said, "rate", settings->rate, settings->rate_period_ms, settings->rate_burst);
+    put_rate(said, "key_rate", settings->key_rate, settings->key_rate_period_ms,
+             settings->key_rate_burst);
     return said;
 }
 
@@ -41,6 +48,7 @@ static void name(const cJSON *field, leaseq_settings_options *options, leaseq_er
         {"max_retained_age_ms", LEASEQ_SETTING_MAX_RETAINED_AGE},
         {"rate", LEASEQ_SETTING_RATE},
         {"key_limit", LEASEQ_SETTING_KEY_LIMIT},
+        {"key_rate", LEASEQ_SETTING_KEY_RATE},
     };
     int64_t value = (int64_t)cJSON_GetNumberValue(field);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -75,6 +83,11 @@ static void name(const cJSON *field, leaseq_settings_options *options, leaseq_er
             leaseq_settings_options_set_rate(options, (uint32_t)number(field, "count", 0),
                                              number(field, "period_ms", 0),
                                              (uint32_t)number(field, "burst", 0), error);
+            break;
+        case LEASEQ_SETTING_KEY_RATE:
+            leaseq_settings_options_set_key_rate(options, (uint32_t)number(field, "count", 0),
+                                                 number(field, "period_ms", 0),
+                                                 (uint32_t)number(field, "burst", 0), error);
             break;
         }
     }

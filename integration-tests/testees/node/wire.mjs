@@ -28,12 +28,16 @@ export const settingsChange = (fields) =>
   Object.fromEntries(
     Object.entries(fields ?? {}).map(([name, value]) => [
       camel(name),
-      value && name === 'rate' ? settingsChange(value) : value,
+      value && name.endsWith('rate') ? settingsChange(value) : value,
     ]),
   )
 
 export const settings = (found) =>
-  found && { ...snake(found), rate: found.rate && snake(found.rate) }
+  found && {
+    ...snake(found),
+    rate: found.rate && snake(found.rate),
+    key_rate: found.keyRate && snake(found.keyRate),
+  }
 
 export const keyLimits = (limits) => limits.map(({ key, limit }) => [bytes(key), limit])
 

@@ -165,8 +165,9 @@ def settings_change(request: Request) -> Request:
         name.removesuffix("_ms"): seconds(value) if name in times else value
         for name, value in request.get("change", {}).items()
     }
-    if rate := change.get("rate"):
-        change["rate"] = leaseq.Rate(rate["count"], seconds(rate["period_ms"]), rate.get("burst"))
+    for name in ("rate", "key_rate"):
+        if rate := change.get(name):
+            change[name] = leaseq.Rate(rate["count"], seconds(rate["period_ms"]), rate.get("burst"))
     return change | {name: request[name] for name in ("revision",) if name in request}
 
 
@@ -175,15 +176,14 @@ def settings(found: leaseq.Settings | None) -> Request | None:
         return None
     names = ("max_attempts", "max_dead", "max_retained", "key_limit", "revision", "paused")
     times = ("retain", "max_dead_age", "max_retained_age", "paused_until", "rate_limited_until")
-    rate = found.rate and {
-        "count": found.rate.count,
-        "period_ms": ms(found.rate.period),
-        "burst": found.rate.burst,
+    rates = {
+        name: rate and {"count": rate.count, "period_ms": ms(rate.period), "burst": rate.burst}
+        for name, rate in (("rate", found.rate), ("key_rate", found.key_rate))
     }
     return (
         {name: getattr(found, name) for name in names}
         | {f"{name}_ms": ms(getattr(found, name)) for name in times}
-        | {"rate": rate}
+        | rates
     )
 
 

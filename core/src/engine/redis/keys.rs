@@ -30,7 +30,7 @@ pub(super) const UP_TO_READY: usize = 11;
 /// All keys of a plain queue.
 pub(super) const PLAIN: usize = 20;
 /// All keys, also those that only extended queues have.
-pub(super) const ALL: usize = 44;
+pub(super) const ALL: usize = 45;
 
 const NAMES: [&str; 11] = [
     "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
@@ -60,6 +60,7 @@ const MORE_NAMES: [&str; ALL - PLAIN] = [
     "outgoing",
     "forward_lanes",
     "events",
+    "meters",
 ];
 
 /// How many keys the registry of workers has.

@@ -125,15 +125,15 @@ scripts! {
         { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "plain_tick" "next_due"
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "end_step" "lane" "notify_workers"
-        "notify_cleaner" "delivery" "large" "fitting" "settings" events "events_save" "rate" "key_step" "find_keys" "fronts" "open"
+        "notify_cleaner" "delivery" "large" "fitting" "settings" events "events_save" "rate" "key_step" "find_keys" "last_order" "fronts" "open"
         { "move_due" in "details" "moves" "record" "endings" "has_passed" "find_names" "fire" "release_owned" "release_keys"
         "expiries" "delete_leased" "retain" "marks" "read_places" "write_places" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "record" "endings" "has_passed" "find_names" "fire" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "record" "endings" "has_passed" "find_names" "fire" "unique" "release_owned" "release_keys"
         "expiries" "delete_items" "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" }
-        "sweep_if_due" "next_due" "put_back" "note_leased" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "hold_blocked" } "taken"
-        { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
-        { "open_raised" in "read_places" "write_places" "raised" } "what_is_left" "next_tick" "lease"];
+        "sweep_if_due" "next_due" "put_back" "note_leased" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "key_rate" "key_meters" "hold_blocked" } "taken"
+        { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "key_rate" "key_meters" "take_open" } "take" "pause_end" "rate_turns"
+        { "open_raised" in "read_places" "write_places" "raised" } { "open_in_time" in "read_places" "write_places" "key_rate" "key_times" } "what_is_left" "next_tick" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "plain_keys" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "extended" "format_extended" "end_step" "endings" "lane"
@@ -148,14 +148,14 @@ scripts! {
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease" "plain_states" "delete_items" "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" "format_extended" "end_step"
         "record" "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings" events "events_save"
-        "rate" "delete_leased" "retain" "release_owned" "key_step" "find_keys" "fronts" "open"
+        "rate" "delete_leased" "retain" "release_owned" "key_step" "find_keys" "last_order" "fronts" "open"
         { "move_due" in "details" "moves" "has_passed" "find_names" "fire" "release_keys" "expiries" "marks" "read_places" "write_places" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "has_passed" "find_names" "fire" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "has_passed" "find_names" "fire" "unique" "release_keys" "expiries" "delete_items"
         "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
-        "put_back" "note_leased" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "hold_blocked" } "taken"
-        { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "take_open" } "take" "pause_end" "rate_turns"
-        { "open_raised" in "read_places" "write_places" "raised" } "what_is_left" "next_tick" "lease" "complete_leased"
+        "put_back" "note_leased" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "key_rate" "key_meters" "hold_blocked" } "taken"
+        { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "key_rate" "key_meters" "take_open" } "take" "pause_end" "rate_turns"
+        { "open_raised" in "read_places" "write_places" "raised" } { "open_in_time" in "read_places" "write_places" "key_rate" "key_times" } "what_is_left" "next_tick" "lease" "complete_leased"
         { "completions_fire" in "details" "has_passed" "find_names" "fire" "completions_fire" }
         { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "delete_items"
@@ -171,14 +171,14 @@ scripts! {
         extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings"
         "lane" "settings" events "events_save" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "find_names" "fire" "release_owned"
         "release_keys" "expiries" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
-        "keys_of_leases" "leaving" "notify_opened" "fronts" "ends" "current"];
+        "keys_of_leases" "leaving" "notify_opened" "last_order" "fronts" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_keys" "current"]
         extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save"
         "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "find_names" "fire" "release_owned"
         "release_keys" "expiries" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
-        "keys_of_leases" "leaving" "notify_opened" "fronts" "ends" "current"];
+        "keys_of_leases" "leaving" "notify_opened" "last_order" "fronts" "ends" "current"];
     Remove "remove" drains for [Remove]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "notify_workers" "details"
         "named" "has_passed" "find_names" "fire" "release_owned" "release_keys" "keys_of" "delete_items" "delete_extended" "key_step"
@@ -202,13 +202,13 @@ scripts! {
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "notify_workers"
         "large" "fitting" "put_back" "details" "has_passed" "find_names" "fire" "release_owned" "release_keys" "delete_items" "delete_extended"
         "results" "key_step" "find_keys" "read_places" "write_places" "entry" "keys_of_leases" "drop_entries"
-        "fronts" "leaving" "notify_opened"];
+        "last_order" "fronts" "leaving" "notify_opened"];
     LightClean "light_clean" drains for [LightClean]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save"
         "notify_workers" "details" "moves" "has_passed" "find_names" "fire" "unique" "release_owned" "release_keys" "expiries"
         "delete_items" "delete_extended" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
-        "keys_of_leases" "leaving" "fronts" "ends" "due" "next_due" "large" "fitting" "results" "read_items"
-        "entry" "renumber" "sweep_expiries" "sweep" "next_sweep" "raised"];
+        "keys_of_leases" "leaving" "last_order" "fronts" "ends" "due" "next_due" "large" "fitting" "results" "read_items"
+        "entry" "renumber" "sweep_expiries" "sweep" "next_sweep" "raised" "key_rate" "key_times" "drop_refilled"];
     NextDue "next_due" drains for [NextDue]
         parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep" "what_is_left" "next_tick"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
@@ -277,14 +277,14 @@ scripts! {
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now" "extended"];
     AuditItems "audit_items" drains for [Audit]
         parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "without_key" "details"
-        "delivery" "has_passed" "unique" "id_matches" "scan" "key_step" "read_places" "write_places" "entry" "lines"];
+        "delivery" "has_passed" "unique" "id_matches" "scan" "key_step" "read_places" "write_places" "entry" "last_order" "lines"];
     AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     AuditIndex "audit_index" drains for [Audit]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "details" "find_names" "owner_of_packed" "lane" "large" "has_passed" "unique"
         "id_matches" "scan"];
     AuditKeys "audit_keys" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "settings" "scan" "key_step" "read_places"
-        "write_places" "entry" "lines" "limit_of" "limits"];
+        "write_places" "entry" "last_order" "lines" "limit_of" "limits" "key_rate"];
     AuditCounts "audit_counts" drains for [Audit] parts ["keys" "now" "extended" "format_extended" "incarnation"];
     AuditSettings "audit_settings" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "pause_end" "settings" "rate" "pack_settings"];

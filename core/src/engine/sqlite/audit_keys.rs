@@ -1,12 +1,13 @@
 //! Checks of keys: their limits, and which of them are open.
 
-use rusqlite::{Row, params};
+use rusqlite::params;
 
 use super::database::Database;
 use super::{keys, settings};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::error::show_id;
+use crate::key_rate::MAX_REFILL;
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_KEY_LIMIT};
 
@@ -33,7 +34,7 @@ pub(super) fn held_keys(
             let what = format_args!("key {} is not open", show_id(&key));
             report.note(Damage::BadKey, 1, mend, what);
             if mend {
-                keys::open(db, queue, &key)?;
+                keys::open_again(db, queue, &key)?;
             }
         }
         from = key;
@@ -66,8 +67,7 @@ pub(super) fn open_keys(
         };
         report.note(Damage::BadKey, 1, mend, format_args!("key {} {what}", show_id(key)));
         if mend {
-            keys::close(db, queue, key)?;
-            keys::open(db, queue, key)?;
+            keys::open_again(db, queue, key)?;
         }
     }
     let full = open.len() == MAX_BATCH;
@@ -82,24 +82,59 @@ pub(super) fn key_limits(
     mend: bool,
     report: &mut DeepReport,
 ) -> Result<Option<Vec<u8>>> {
+    let readable =
+        format!("typeof(most) = 'integer' AND most BETWEEN 1 AND {MAX_KEY_LIMIT} AND ?4 > 0");
+    rows(db, name, from, mend, report, ("key_limit", &readable))
+}
+
+/// Checks what the next keys after `from` have used up of their rates. Returns where to continue.
+pub(super) fn key_meters(
+    db: &mut Database,
+    name: &QueueName,
+    from: Vec<u8>,
+    mend: bool,
+    report: &mut DeepReport,
+) -> Result<Option<Vec<u8>>> {
+    let latest = MAX_REFILL.as_millis() + 60_000;
+    let readable =
+        format!("typeof(until) = 'integer' AND until BETWEEN 0 AND 1000 * (?4 + {latest})");
+    rows(db, name, from, mend, report, ("key_meter", &readable))
+}
+
+/// Checks that the next rows of this table are `readable`, which may name the time as `?4`, and deletes others.
+fn rows(
+    db: &mut Database,
+    name: &QueueName,
+    from: Vec<u8>,
+    mend: bool,
+    report: &mut DeepReport,
+    (table, readable): (&str, &str),
+) -> Result<Option<Vec<u8>>> {
     let Some(queue) = db.queue(name)? else { return Ok(None) };
     if from.is_empty() {
-        let unreadable = without_keys(db, queue, "key_limit", MAX_BATCH, mend)?;
-        report.note(Damage::BadSettings, unreadable, mend, "limits of no keys");
+        let unreadable = without_keys(db, queue, table, MAX_BATCH, mend)?;
+        report.note(Damage::BadSettings, unreadable, mend, format_args!("{table} of no keys"));
         if mend && unreadable == MAX_BATCH as u64 {
             return Ok(Some(from));
         }
     }
-    let mut limits = limits_after(db, queue, &from, MAX_BATCH)?;
-    for (key, _) in limits.iter().filter(|(_, readable)| !readable) {
-        let what = format_args!("the limit of key {}", show_id(key));
+    let next = format!(
+        "SELECT key, coalesce({readable}, 0) FROM {table} WHERE queue = ?1 AND key > ?2 \
+         ORDER BY key LIMIT ?3"
+    );
+    let step = params![queue, from, MAX_BATCH as i64, db.now as i64];
+    let mut rows: Vec<(Vec<u8>, bool)> =
+        db.rows(&next, step, |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let delete = format!("DELETE FROM {table} WHERE queue = ?1 AND key = ?2");
+    for (key, _) in rows.iter().filter(|(_, readable)| !readable) {
+        let what = format_args!("{table} of key {}", show_id(key));
         report.note(Damage::BadSettings, 1, mend, what);
         if mend {
-            delete_limit(db, queue, key)?;
+            db.run(&delete, |s| s.execute(params![queue, key]))?;
         }
     }
-    let full = limits.len() == MAX_BATCH;
-    Ok(limits.pop().filter(|_| full).map(|(key, _)| key))
+    let full = rows.len() == MAX_BATCH;
+    Ok(rows.pop().filter(|_| full).map(|(key, _)| key))
 }
 
 /// Whether the key has held items and is not open, although fewer of its items are leased than may be.
@@ -113,7 +148,8 @@ fn is_stuck(db: &Database, queue: i64, key: &[u8]) -> Result<bool> {
 /// An open key, as a check finds it.
 enum Open {
     Sound,
-    /// Its first held item that may be leased stands before the place at which the next lease looks for it.
+    /// Its first held item that may be leased stands before the place at which the next lease looks for it, or it opens
+    /// later than its rate can tell.
     Late,
     Unreadable,
 }
@@ -136,8 +172,17 @@ fn open_after(
     })?;
     // Leases and cleans open keys again, at the right places.
     let raised = keys::is_raised(db, queue)?;
+    let latest = settings::of(db, queue)?
+        .key_rate()
+        .map(|rate| (rate.latest(db.now) as i64).saturating_add(60_000));
     let look = |(key, at): (Vec<u8>, Option<(i64, i64)>)| {
         let Some(at) = at else { return Ok((key, Open::Unreadable)) };
+        if at.0 > 0 {
+            let is_late = !raised
+                && latest.is_none_or(|latest| at.0 > latest)
+                && keys::first_held(db, queue, &key)?.is_some();
+            return Ok((key, if is_late { Open::Late } else { Open::Sound }));
+        }
         // A key that is full is opened again, at the right place, when it is not any more.
         let first = keys::first_held(db, queue, &key)?.filter(|first| *first < at);
         let limit =
@@ -147,28 +192,6 @@ fn open_after(
         Ok((key, if is_late { Open::Late } else { Open::Sound }))
     };
     open.into_iter().map(look).collect()
-}
-
-/// Up to `limit` keys of a queue after this one that have limits of their own, each with whether that can be read.
-fn limits_after(
-    db: &Database,
-    queue: i64,
-    after: &[u8],
-    limit: usize,
-) -> Result<Vec<(Vec<u8>, bool)>> {
-    let next = format!(
-        "SELECT key, typeof(most) = 'integer' AND most BETWEEN 1 AND {MAX_KEY_LIMIT} \
-         FROM key_limit WHERE queue = ?1 AND key > ?2 ORDER BY key LIMIT ?3"
-    );
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    db.rows(&next, params![queue, after, limit as i64], read)
-}
-
-/// Deletes the limit of this key.
-fn delete_limit(db: &Database, queue: i64, key: &[u8]) -> Result<()> {
-    const DELETE: &str = "DELETE FROM key_limit WHERE queue = ?1 AND key = ?2";
-    db.run(DELETE, |s| s.execute(params![queue, key]))?;
-    Ok(())
 }
 
 /// Deletes up to `limit` rows of this table whose keys are no keys, which only another program can have written. Returns

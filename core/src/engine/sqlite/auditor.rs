@@ -40,6 +40,7 @@ impl Auditor<'_> {
         self.walk(audit::unique_keys, Vec::new(), &mut report).await?;
         self.walk(audit::items, i64::MIN, &mut report).await?;
         self.walk(audit_keys::key_limits, Vec::new(), &mut report).await?;
+        self.walk(audit_keys::key_meters, Vec::new(), &mut report).await?;
         self.walk(audit_keys::open_keys, Vec::new(), &mut report).await?;
         self.walk(audit_keys::held_keys, Vec::new(), &mut report).await?;
         self.counts(&mut report).await?;

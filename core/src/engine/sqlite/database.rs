@@ -322,7 +322,8 @@ impl Database {
     /// The queues of which the transaction leaves keys open, or to which it has added follow-ups.
     fn still_open(&self) -> Result<Vec<QueueName>> {
         const NAME: &str = "SELECT name FROM queue WHERE queue = ?1 AND name IS NOT NULL
-            AND (?2 OR EXISTS (SELECT 1 FROM open_key WHERE open_key.queue = queue.queue))";
+            AND (?2 OR EXISTS (SELECT 1 FROM open_key WHERE open_key.queue = queue.queue
+                AND open_key.sort_key <= 0))";
         let mut names = Vec::new();
         let opened = self.opened_keys.take().into_iter().map(|queue| (queue, false));
         let added = self.added_to.take().into_iter().map(|queue| (queue, true));

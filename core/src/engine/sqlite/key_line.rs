@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use bytes::Bytes;
 
 use super::database::Database;
+use super::key_meter::KeyMeters;
 use super::{keys, settings};
 use crate::Result;
+use crate::key_rate::KeyRate;
 
 /// The place of an item in line, as its row has it.
 pub(super) type Place = (i64, i64);
@@ -25,6 +27,8 @@ pub(super) struct KeyLine {
     known: HashMap<Bytes, Known>,
     /// The limit of a key without one of its own, and whether some have one.
     limits: Option<(u32, bool)>,
+    /// What is used up of the rates of keys, if they have one.
+    pub(super) meters: Option<KeyMeters>,
     /// Keys may be open.
     pub(super) any_open: bool,
     /// How many items were held, and keys looked at in vain.
@@ -32,6 +36,10 @@ pub(super) struct KeyLine {
 }
 
 impl KeyLine {
+    pub(super) fn new(rate: Option<KeyRate>) -> KeyLine {
+        KeyLine { meters: rate.map(KeyMeters::new), ..KeyLine::default() }
+    }
+
     pub(super) fn know(&mut self, db: &Database, queue: i64, key: &Bytes) -> Result<&mut Known> {
         if !self.known.contains_key(key) {
             let (default, any_own) = match self.limits {
@@ -53,6 +61,11 @@ impl KeyLine {
     pub(super) fn is_full(&mut self, db: &Database, queue: i64, key: &Bytes) -> Result<bool> {
         let known = self.know(db, queue, key)?;
         Ok(known.leased >= known.limit)
+    }
+
+    /// In which ms the rate of the key allows its next lease; `None`: it allows one now.
+    pub(super) fn opens(&mut self, db: &Database, queue: i64, key: &Bytes) -> Result<Option<u64>> {
+        self.meters.as_mut().map_or(Ok(None), |meters| meters.opens(db, queue, key))
     }
 
     /// Whether a held item of the key stands before this place.
@@ -78,12 +91,12 @@ impl KeyLine {
         }
     }
 
-    /// An item of the key was leased. Returns whether it was the last one that may be.
-    pub(super) fn took(&mut self, key: &Bytes) -> bool {
-        self.known.get_mut(key).is_some_and(|known| {
+    /// An item of the key was leased.
+    pub(super) fn took(&mut self, db: &Database, queue: i64, key: &Bytes) -> Result<()> {
+        if let Some(known) = self.known.get_mut(key) {
             known.leased += 1;
-            known.leased >= known.limit
-        })
+        }
+        self.meters.as_mut().map_or(Ok(()), |meters| meters.took(db, queue, key))
     }
 }
 

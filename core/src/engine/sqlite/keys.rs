@@ -15,6 +15,9 @@ use crate::item::KeyInfo;
 use crate::name::QueueName;
 use crate::options::MAX_KEY_LIMIT;
 
+/// Limit of the keys that one lease or clean opens in time.
+const OPEN_STEP: usize = 500;
+
 /// Of a row of `open_key`. What another program has written, and cannot be read, is left out.
 pub(super) const READABLE: &str = "typeof(key) = 'blob' AND typeof(sort_key) = 'integer' \
      AND typeof(position) = 'integer'";
@@ -38,24 +41,61 @@ pub(super) fn any_own_limit(db: &Database, queue: i64) -> Result<bool> {
     db.run("SELECT 1 FROM key_limit WHERE queue = ?1 LIMIT 1", |s| s.exists([queue]))
 }
 
-/// Held items of the key may be leased: the next lease looks at them when the place of the first one comes.
+/// Held items of the key may be leased: the next lease looks at them when the place of the first one comes. A key whose
+/// rate is used up opens in time.
 pub(super) fn open(db: &Database, queue: i64, key: &[u8]) -> Result<()> {
     const OPEN: &str = "INSERT INTO open_key (queue, key, sort_key, position)
         SELECT queue, key, coalesce(CAST(sort_key AS INTEGER), 0),
             coalesce(CAST(position AS INTEGER), 0) FROM item
         WHERE queue = ?1 AND key = ?2 AND state = 6 ORDER BY sort_key, position LIMIT 1
         ON CONFLICT (queue, key) DO UPDATE
-        SET sort_key = excluded.sort_key, position = excluded.position";
+        SET sort_key = excluded.sort_key, position = excluded.position WHERE open_key.sort_key <= 0";
     if db.run(OPEN, |s| s.execute(params![queue, key]))? > 0 {
         db.note_opened(queue);
     }
     Ok(())
 }
 
+/// As [`open`], also for a key that opens later.
+pub(super) fn open_again(db: &Database, queue: i64, key: &[u8]) -> Result<()> {
+    close(db, queue, key)?;
+    open(db, queue, key)
+}
+
+/// The rate of the key is used up: it opens at this time (ms). It may be open, perhaps at a place behind an item that is
+/// held now.
+pub(super) fn open_at(db: &Database, queue: i64, key: &[u8], at: u64) -> Result<()> {
+    const AT: &str = "INSERT INTO open_key (queue, key, sort_key, position) VALUES (?1, ?2, ?3, 0)
+        ON CONFLICT (queue, key) DO UPDATE SET sort_key = excluded.sort_key, position = 0";
+    db.run(AT, |s| s.execute(params![queue, key, at as i64]))?;
+    Ok(())
+}
+
+/// When the next key opens whose rate is used up.
+pub(super) fn next_opening(db: &Database, queue: i64) -> Result<Option<i64>> {
+    const NEXT: &str = "SELECT CAST(min(sort_key) AS INTEGER) FROM open_key
+        WHERE queue = ?1 AND sort_key > 0 AND sort_key <= 9223372036854775807";
+    db.run(NEXT, |s| s.query_row([queue], |row| row.get(0)))
+}
+
+/// Opens keys whose time has come. True if there may be more.
+pub(super) fn open_in_time(db: &Database, queue: i64) -> Result<bool> {
+    const DUE: &str =
+        "SELECT key FROM open_key WHERE queue = ?1 AND sort_key > 0 AND sort_key <= ?2
+            AND typeof(key) = 'blob'
+        ORDER BY sort_key LIMIT ?3";
+    let due = params![queue, db.now as i64, OPEN_STEP as i64];
+    let keys: Vec<Vec<u8>> = db.rows(DUE, due, |row| row.get(0))?;
+    for key in &keys {
+        open_again(db, queue, key)?;
+    }
+    Ok(keys.len() == OPEN_STEP)
+}
+
 /// The first open key in line, and the place at which its first held item stands, or an earlier one.
 pub(super) fn first_open(db: &Database, queue: i64) -> Result<Option<(Bytes, (i64, i64))>> {
     let first = format!(
-        "SELECT key, sort_key, position FROM open_key WHERE queue = ?1 AND {READABLE} \
+        "SELECT key, sort_key, position FROM open_key WHERE queue = ?1 AND sort_key <= 0 AND {READABLE} \
          ORDER BY sort_key, position LIMIT 1"
     );
     db.run(&first, |s| {
@@ -83,7 +123,8 @@ pub(super) fn first_held(db: &Database, queue: i64, key: &[u8]) -> Result<Option
 }
 
 pub(super) fn any_open(db: &Database, queue: i64) -> Result<bool> {
-    let any = format!("SELECT 1 FROM open_key WHERE queue = ?1 AND {READABLE} LIMIT 1");
+    let any =
+        format!("SELECT 1 FROM open_key WHERE queue = ?1 AND sort_key <= 0 AND {READABLE} LIMIT 1");
     db.run(&any, |s| s.exists([queue]))
 }
 
@@ -102,7 +143,7 @@ pub(super) fn set_limits(db: &mut Database, name: &QueueName, limits: &[KeyLimit
             Some(limit) => db.run(SET, |s| s.execute(params![queue, &key[..], limit]))?,
             None => db.run(UNSET, |s| s.execute(params![queue, &key[..]]))?,
         };
-        open(db, queue, key)?;
+        open_again(db, queue, key)?;
     }
     Ok(())
 }
@@ -146,7 +187,7 @@ pub(super) fn open_raised(db: &Database, queue: i64, limit: usize) -> Result<boo
             db.run(KEEP, |s| s.execute(params![queue, None::<Vec<u8>>]))?;
             return Ok(false);
         };
-        open(db, queue, &key)?;
+        open_again(db, queue, &key)?;
         from = key;
     }
     db.run(KEEP, |s| s.execute(params![queue, from]))?;
@@ -176,5 +217,11 @@ pub(super) fn delete_some(db: &Database, queue: i64, limit: usize) -> Result<usi
     const LIMITS: &str = "DELETE FROM key_limit WHERE queue = ?1 AND key IN
         (SELECT key FROM key_limit WHERE queue = ?1 LIMIT ?2)";
     let some = [queue, limit as i64];
-    Ok(db.run(OPEN, |s| s.execute(some))? + db.run(LIMITS, |s| s.execute(some))?)
+    const METERS: &str = "DELETE FROM key_meter WHERE queue = ?1 AND key IN
+        (SELECT key FROM key_meter WHERE queue = ?1 LIMIT ?2)";
+    let mut gone = 0;
+    for delete in [OPEN, LIMITS, METERS] {
+        gone += db.run(delete, |s| s.execute(some))?;
+    }
+    Ok(gone)
 }

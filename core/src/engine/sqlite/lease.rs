@@ -40,8 +40,10 @@ struct Outlook {
     expired: bool,
     /// Some keys are open: a held item of them may be leased.
     open: bool,
-    /// The limit of keys was raised.
+    /// The limit of keys was raised, or their rate changed.
     raised: bool,
+    /// When the next key opens whose rate is used up.
+    opens_key: Option<i64>,
     /// When the next item is due or expires.
     next: Option<i64>,
     /// When the next schedule is due; 0 if there are follow-ups to add.
@@ -58,7 +60,7 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
             (SELECT CAST(min(sort_key) AS INTEGER) FROM item
                 WHERE queue = ?1 AND state = 2 AND sort_key <= 9223372036854775807),
             EXISTS (SELECT 1 FROM extra WHERE queue = ?1 AND expires_at BETWEEN 0 AND ?2),
-            EXISTS (SELECT 1 FROM open_key WHERE queue = ?1), raised IS NOT NULL,
+            EXISTS (SELECT 1 FROM open_key WHERE queue = ?1 AND sort_key <= 0), raised IS NOT NULL,
             CASE WHEN EXISTS (SELECT 1 FROM deferred WHERE queue = ?1) THEN 0 ELSE
                 (SELECT min(due) FROM schedule WHERE queue = ?1 AND due IS NOT NULL) END
         FROM queue WHERE queue = ?1";
@@ -66,6 +68,10 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
     let limits = [Setting::MaxDead, Setting::MaxDeadAge, Setting::MaxRetained];
     let limited = limits.into_iter().any(|limit| settings.get(limit) > 0);
     let meter = rate::meter(db, queue, settings.rate())?;
+    let opens_key = match settings.key_rate() {
+        Some(_) => keys::next_opening(db, queue)?,
+        None => None,
+    };
     db.run(OUTLOOK, |s| {
         s.query_row([queue, db.now as i64], |row| {
             let next: [Option<i64>; 2] = [row.get(2)?, row.get(3)?];
@@ -74,7 +80,7 @@ fn outlook(db: &Database, queue: i64) -> Result<Outlook> {
             let sweeps = expired || limited || row.get(1)?;
             let paused = Paused::at(row.get(0)?, db.now);
             let (open, raised, tick) = (row.get(5)?, row.get(6)?, row.get(7)?);
-            Ok(Outlook { paused, sweeps, expired, open, raised, next, tick, meter })
+            Ok(Outlook { paused, sweeps, expired, open, raised, opens_key, next, tick, meter })
         })
     })
 }
@@ -86,10 +92,14 @@ pub(super) fn peek(db: &mut Database, name: &QueueName) -> Result<Option<Leased>
     let outlook = outlook(db, queue)?;
     let Outlook { paused, sweeps, open, next, .. } = outlook;
     let is_due = next.is_some_and(|at| at <= db.now as i64);
-    if is_due || outlook.raised || (sweeps && sweep::any(db, queue)?) {
+    let opens_key = paused == Paused::No && outlook.opens_key.is_some_and(|at| at <= db.now as i64);
+    if is_due || opens_key || outlook.raised || (sweeps && sweep::any(db, queue)?) {
         return Ok(None);
     }
     let mut look = outlook.next_look(next, db.now);
+    if let Some(opens) = outlook.opens_key.filter(|_| paused == Paused::No) {
+        look = earlier(look, opens);
+    }
     if paused == Paused::No && any_to_lease(db, queue, open)? {
         // Only a writer can note that the clock was set back.
         let Some(opens) = outlook.meter.filter(Meter::is_sound).and_then(|meter| meter.opens())
@@ -118,7 +128,11 @@ pub(super) fn lease(
     let outlook = outlook(db, queue)?;
     let Outlook { paused, sweeps, expired, raised, mut next, .. } = outlook;
     // What moves or is deleted below may open keys, too.
-    let open = outlook.open || sweeps || raised || next.is_some_and(|at| at <= db.now as i64);
+    let open = outlook.open
+        || outlook.opens_key.is_some()
+        || sweeps
+        || raised
+        || next.is_some_and(|at| at <= db.now as i64);
     let (mut cut_short, mut stuck) = (false, false);
     if next.is_some_and(|at| at <= db.now as i64) {
         let moved = move_due(db, queue, MOVE_STEP, &mut delta)?;
@@ -132,6 +146,10 @@ pub(super) fn lease(
     if raised {
         cut_short |= keys::open_raised(db, queue, OPEN_STEP)?;
     }
+    let key_rate = settings::of(db, queue)?.key_rate();
+    if key_rate.is_some() && paused == Paused::No {
+        cut_short |= keys::open_in_time(db, queue)?;
+    }
     // Usually the sweep has found all of them.
     let may_expire = expired && expiry::any_passed(db, queue)?;
     let mut taking = Taking {
@@ -140,7 +158,7 @@ pub(super) fn lease(
         may_expire,
         walk: Walk::default(),
         cut_short: false,
-        line: KeyLine::default(),
+        line: KeyLine::new(key_rate),
         ahead: 0,
         items: Vec::new(),
     };
@@ -157,10 +175,19 @@ pub(super) fn lease(
     }
     cut_short |= taking.cut_short;
     let items = taking.items;
+    if let Some(meters) = taking.line.meters {
+        meters.write(db, queue)?;
+    }
     delta.leases += items.len() as i64;
     distribute::finish(db, queue, &delta)?;
     let ends = items.iter().map(|item| item.deadline_ms as i64);
     let mut next = outlook.next_look(next, db.now);
+    if paused == Paused::No
+        && key_rate.is_some()
+        && let Some(opens) = keys::next_opening(db, queue)?
+    {
+        next = earlier(next, opens);
+    }
     if paused == Paused::No
         && let Some(mut meter) = outlook.meter
     {

@@ -31,6 +31,7 @@ mod follow_ups;
 mod history;
 mod info;
 mod key_line;
+mod key_meter;
 mod keys;
 mod known_settings;
 mod large;

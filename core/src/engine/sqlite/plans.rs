@@ -83,6 +83,7 @@ fn use_keys(db: &mut Database, name: &QueueName) {
             .unwrap();
     }
     audit_keys::open_keys(db, name, Vec::new(), true, &mut Default::default()).unwrap();
+    audit_keys::key_meters(db, name, Vec::new(), true, &mut Default::default()).unwrap();
     audit_keys::key_limits(db, name, Vec::new(), true, &mut Default::default()).unwrap();
     admin::purge(db, name, State::Leased, 10).unwrap();
     admin::purge(db, name, State::Held, 10).unwrap();

@@ -23,8 +23,8 @@ INSERT INTO meta VALUES (1, 0, 0, 0, 0);
 --   paused     1 until it is resumed, or the time until which it is paused; 0, or a time that has passed, if it is not
 --   revision   goes up with each change of the settings; 0 if there was none
 --   max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age, key_limit, events, rate,
---              rate_period, rate_burst   the settings; 0 if not set
---   raised     after key_limit was raised: the keys up to this one have been opened; NULL if all have
+--              rate_period, rate_burst, key_rate, key_rate_period, key_rate_burst   the settings; 0 if not set
+--   raised     after key_limit was raised or key_rate was changed: the keys up to this one have been opened; NULL if all have
 --   swept      when a cleaner has last deleted what the settings do not allow
 --   rate_used, rate_at   how much of the rate was used up at which time
 --   event      the number of the last event
@@ -73,6 +73,9 @@ CREATE TABLE queue (
     rate             INTEGER NOT NULL DEFAULT 0,
     rate_period      INTEGER NOT NULL DEFAULT 0,
     rate_burst       INTEGER NOT NULL DEFAULT 0,
+    key_rate         INTEGER NOT NULL DEFAULT 0,
+    key_rate_period  INTEGER NOT NULL DEFAULT 0,
+    key_rate_burst   INTEGER NOT NULL DEFAULT 0,
     rate_used        INTEGER NOT NULL DEFAULT 0,
     rate_at          INTEGER NOT NULL DEFAULT 0,
     swept            INTEGER NOT NULL DEFAULT 0,
@@ -126,7 +129,8 @@ CREATE INDEX item_key ON item (queue, key, state, sort_key, position)
 
 -- Keys with held items that may be leased. A key is here, or as many of its items are leased as may be. A row too many
 -- does no harm: the next lease deletes it.
---   sort_key, position   the place in line of the first held item, or an earlier one
+--   sort_key, position   the place in line of the first held item, or an earlier one. A sort_key above 0 is no place: the rate
+--                        of the key is used up, and it opens at that time
 CREATE TABLE open_key (
     queue    INTEGER NOT NULL,
     key      BLOB NOT NULL,
@@ -143,6 +147,16 @@ CREATE TABLE key_limit (
     most  INTEGER NOT NULL,
     PRIMARY KEY (queue, key)
 ) STRICT, WITHOUT ROWID;
+
+-- What is used up of the rate of a key.
+--   until  in µs: when the key has refilled; each lease moves it on. A time that has passed says nothing
+CREATE TABLE key_meter (
+    queue INTEGER NOT NULL,
+    key   BLOB NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX key_meter_until ON key_meter (queue, until);
 
 -- Data of more than 1,024 bytes, apart from the rows that change with every lease.
 CREATE TABLE large (

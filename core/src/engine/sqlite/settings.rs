@@ -14,7 +14,8 @@ use crate::settings::{Configure, Pause, Paused, Setting, Settings, Stored};
 
 const READ: &str =
     "SELECT max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age,
-    key_limit, events, rate, rate_period, rate_burst, revision, paused, swept FROM queue WHERE queue = ?1";
+    key_limit, events, rate, rate_period, rate_burst, key_rate, key_rate_period, key_rate_burst,
+    revision, paused, swept FROM queue WHERE queue = ?1";
 
 /// The settings of a queue. What is out of range counts as not set.
 pub(super) fn of(db: &Database, queue: i64) -> Result<Stored> {
@@ -33,8 +34,8 @@ fn read(db: &Database, queue: i64) -> Result<(Stored, Settings)> {
     let (stored, revision, paused) = db.run(READ, |s| {
         s.query_row([queue], |row| {
             let stored = stored(row)?;
-            let revision = u64::try_from(row.get::<_, i64>(11)?).unwrap_or(0);
-            Ok((stored, revision, Paused::at(row.get(12)?, db.now)))
+            let revision = u64::try_from(row.get::<_, i64>(14)?).unwrap_or(0);
+            Ok((stored, revision, Paused::at(row.get(15)?, db.now)))
         })
     })?;
     let opens = rate::meter(db, queue, stored.rate())?.and_then(|meter| meter.opens());
@@ -77,7 +78,7 @@ pub(super) fn configure(
     // As on Redis, it follows the clock.
     let revision = (settings.revision + 1).max(db.now);
     rate::change(db, queue, before.rate(), after.rate())?;
-    if after.key_limit() > before.key_limit() {
+    if after.key_limit() > before.key_limit() || after.key_rate() != before.key_rate() {
         raise(db, queue)?;
     }
     if (after.get(Setting::Events) > 0) != (before.get(Setting::Events) > 0) {
@@ -87,7 +88,7 @@ pub(super) fn configure(
     Ok(Some(read(db, queue)?.1))
 }
 
-/// The queue has a higher limit: steps of leases and cleans open its keys.
+/// The queue has a higher limit, or another rate of keys: steps of leases and cleans open its keys.
 pub(super) fn raise(db: &Database, queue: i64) -> Result<()> {
     db.run("UPDATE queue SET raised = x'' WHERE queue = ?1", |s| s.execute([queue]))?;
     Ok(())
@@ -110,7 +111,8 @@ fn write(db: &mut Database, queue: i64, stored: Stored, revision: i64) -> Result
     const WRITE: &str =
         "UPDATE queue SET max_attempts = ?2, retain = ?3, max_dead = ?4, max_retained = ?5,
         max_dead_age = ?6, max_retained_age = ?7, key_limit = ?8, events = ?9, rate = ?10,
-        rate_period = ?11, rate_burst = ?12, revision = ?13 WHERE queue = ?1";
+        rate_period = ?11, rate_burst = ?12, key_rate = ?13, key_rate_period = ?14,
+        key_rate_burst = ?15, revision = ?16 WHERE queue = ?1";
     let settings = Setting::ALL.map(|setting| stored.get(setting) as i64);
     let row = iter::once(queue).chain(settings).chain([revision]);
     db.run(WRITE, |s| s.execute(params_from_iter(row)))?;
@@ -142,9 +144,9 @@ pub(super) fn check(
     report: &mut DeepReport,
 ) -> Result<()> {
     let Some(queue) = db.queue(name)? else { return Ok(()) };
-    let found: [i64; 14] = db.run(READ, |s| {
+    let found: [i64; 17] = db.run(READ, |s| {
         s.query_row([queue], |row| {
-            let mut found = [0; 14];
+            let mut found = [0; 17];
             for (column, value) in found.iter_mut().enumerate() {
                 *value = row.get(column)?;
             }
@@ -178,7 +180,7 @@ pub(super) fn check(
             db.run(&set, |s| s.execute([queue, right]))?;
         }
     }
-    if mend && found[..11] != Setting::ALL.map(|setting| readable.get(setting) as i64) {
+    if mend && found[..14] != Setting::ALL.map(|setting| readable.get(setting) as i64) {
         write(db, queue, readable, next_revision)?;
     }
     rate::check(db, queue, readable.rate(), mend, report)?;

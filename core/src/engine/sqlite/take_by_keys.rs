@@ -78,7 +78,11 @@ impl Taking {
     ) -> Result<Taken> {
         let Some(row) = rows.peek() else { return Ok(Taken::None) };
         if let Some(key) = &row.key {
-            if self.line.is_full(db, queue, key)? {
+            let opens = self.line.opens(db, queue, key)?;
+            if opens.is_some() || self.line.is_full(db, queue, key)? {
+                if let Some(at) = opens {
+                    keys::open_at(db, queue, key, at)?;
+                }
                 db.run(HOLD, |s| s.execute([row.number]))?;
                 delta.count(State::Ready, row.priority, -1);
                 delta.count(State::Held, row.priority, 1);
@@ -88,7 +92,7 @@ impl Taking {
             }
             if self.line.has_earlier(db, queue, key, place(row))? {
                 // It was its limit that was raised, for example. Nobody overtakes the held ones.
-                keys::open(db, queue, key)?;
+                keys::open_again(db, queue, key)?;
                 self.line.any_open = true;
                 return Ok(Taken::None);
             }
@@ -115,7 +119,7 @@ impl Taking {
         let known = self.line.know(db, queue, key)?;
         known.first = None;
         let full = known.leased >= known.limit;
-        let item = match full {
+        let item = match full || self.line.opens(db, queue, key)?.is_some() {
             true => None,
             false => {
                 db.run(&first, |s| s.query_row(params![queue, &key[..]], Stored::read).optional())?
@@ -123,7 +127,7 @@ impl Taking {
         };
         let Some(item) = item else {
             self.line.looked += 1;
-            keys::close(db, queue, key)?;
+            self.close(db, queue, key)?;
             return Ok(Taken::None);
         };
         if item.broken.any() {
@@ -133,7 +137,7 @@ impl Taking {
         }
         if place(&item) != at {
             self.line.looked += 1;
-            keys::open(db, queue, key)?;
+            keys::open_again(db, queue, key)?;
             return Ok(Taken::None);
         }
         if expiry::has_expired(db, &item)? {
@@ -147,6 +151,16 @@ impl Taking {
             keys::close(db, queue, key)?;
         }
         Ok(taken)
+    }
+
+    /// No held item of the key may be leased now. If that is because of its rate, it opens in time.
+    fn close(&mut self, db: &Database, queue: i64, key: &Bytes) -> Result<()> {
+        match self.line.opens(db, queue, key)? {
+            Some(at) if keys::first_held(db, queue, key)?.is_some() => {
+                keys::open_at(db, queue, key, at)
+            }
+            _ => keys::close(db, queue, key),
+        }
     }
 
     /// Leases this item.
@@ -171,12 +185,14 @@ impl Taking {
         };
         let deadline_ms = db.now + group.duration_ms;
         db.run(TAKE, |s| s.execute([item.number, deadline_ms as i64]))?;
-        if let Some(key) = &item.key
-            && self.line.took(key)
-            && self.line.any_open
-        {
-            // It may be open. Calls that wait would look for a place that nobody has.
-            keys::close(db, queue, key)?;
+        if let Some(key) = &item.key {
+            self.line.took(db, queue, key)?;
+            let closes =
+                self.line.is_full(db, queue, key)? || self.line.opens(db, queue, key)?.is_some();
+            if closes && self.line.any_open {
+                // It may be open. Calls that wait would look for a place that nobody has.
+                self.close(db, queue, key)?;
+            }
         }
         events::note_lease(db, queue, &item)?;
         self.give(db, item, data, group, deadline_ms, delta)?;

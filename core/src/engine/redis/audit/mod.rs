@@ -76,6 +76,7 @@ pub(super) async fn audit(
         ("outgoing", Some(Damage::DanglingDetails)),
         ("ids", Some(Damage::DanglingId)),
         ("lines", None),
+        ("meters", Some(Damage::BadTime)),
         ("places", Some(Damage::BadKey)),
         ("key_limits", Some(Damage::BadKey)),
         ("lanes", None),
@@ -100,7 +101,7 @@ impl Audit<'_> {
         for (i, found) in types.into_iter().enumerate() {
             let expected = match i {
                 0..=3 | 5 | 22..=24 | 27 | 31 | 34 | 35 | 37 | 39 | 41 | 42 => "hash",
-                4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 | 30 | 32 | 33 | 36 | 40 => "zset",
+                4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 | 30 | 32 | 33 | 36 | 40 | 44 => "zset",
                 29 | 43 => "stream",
                 _ => "list",
             };

@@ -5,14 +5,14 @@
 -- Reply [1] next cursor and [2] how many entries to skip there, [3] the entries without an item (for lanes:
 --       those that are idle), for details [4] the sum of the sizes of large records and [5] the largest
 local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED,
-  held = HELD, timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED, outbox = OUTBOX }
+  held = HELD, timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED, outbox = OUTBOX, meters = METERS }
 local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, uniques = UNIQUES, marks = MARKS,
   follow_ups = FOLLOW_UPS, outgoing = OUTGOING }
 local name, mend = ARGV[1], ARGV[5] == '1'
 local hash, key = hashes[name] ~= nil, hashes[name] or sets[name]
 local refused = mend and refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
-local LONGEST_RESERVATION, LONGEST_WAIT = 31622400000, 120000
+local LONGEST_RESERVATION, LONGEST_WAIT, LONGEST_REFILL = 31622400000, 120000, 31622400000
 local most = name == 'follow_ups' and math.min(50, ARGV[4]) or ARGV[4] -- they are large
 if name == 'outgoing' then
   -- They may be so large that they are only scanned if there are too many.
@@ -73,6 +73,10 @@ for i = from, to, 2 do
     -- Those that have lapsed are deleted; that is no damage.
     fine = tonumber(value) <= now + LONGEST_WAIT
     if mend and fine and tonumber(value) <= now then lapsed[#lapsed + 1] = entry end
+  elseif name == 'meters' then
+    -- Those that have refilled are dropped; that is no damage.
+    fine = tonumber(value) <= (now + LONGEST_REFILL + 60000) * 1000
+    if mend and fine and tonumber(value) <= now * 1000 then lapsed[#lapsed + 1] = entry end
   else
     fine = redis.call('HEXISTS', ITEMS, entry) == 1
   end

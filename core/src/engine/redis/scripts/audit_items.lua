@@ -110,7 +110,7 @@ local function check_held_key(key, number, priority, score)
   local place, rank = places[key], tonumber(score)
   local valid = math.abs(rank) <= 10 * RANKS and rank % 1 == 0
   if not valid then
-    order = (order or last_order()) + 1
+    order = (order or read_order()) + 1
     rank = rank_of(priority, order)
     write('ZADD', HELD, text(rank), number)
     write('HSET', META, 'holds', text(order))

@@ -62,6 +62,8 @@ local function check_places()
   end
   local leased, at, limits = #numbers > 0 and redis.call('ZMSCORE', LEASED, unpack(numbers)), 0, read_limits(entries)
   local open, opening = redis.call('ZMSCORE', OPEN, unpack(entries)), {}
+  local rate = key_rate(read_settings())
+  local latest = LATER + (rate and latest_opening(rate) + 60000 or -1)
   for n, one in ipairs(entries) do
     local place, kept, seen = places[one], {}, {}
     for _, number in ipairs(place.numbers) do
@@ -71,7 +73,9 @@ local function check_places()
     place.taken, place.count = ' ', 0
     for _, number in ipairs(kept) do take_place(place, number) end
     place.changed = value_of(place) ~= place.stored
-    local stuck = place.flag and place.count < limits[one] and not open[n] and has_line(one)
+    local opens_at = tonumber(open[n] or nil)
+    local is_far = opens_at and opens_at > latest
+    local stuck = place.flag and (is_far or place.count < limits[one] and not opens_at) and has_line(one)
     if stuck then opening[#opening + 1] = one end
     if place.changed or stuck and not meta[3] then wrong[#wrong + 1] = one end
     if place.changed and not place.flag and place.count == 0 then gone = gone + 1 end

@@ -58,8 +58,10 @@ if ARGV[4] == '' or tonumber(ARGV[4]) == revision then
       redis.call('HSET', META, 'revision', text(revision), 'settings', after)
       redis.call('HDEL', META, 'rate_used')
     end
-    -- Held items of all keys may get places: see parts/raised.lua.
-    if (settings.key_limit or 1) > (old.key_limit or 1) then redis.call('HSET', META, 'raised', '') end
+    -- Held items of all keys may get places, or other times: see parts/raised.lua.
+    local has_other_rate = settings.key_rate ~= old.key_rate or settings.key_rate_period ~= old.key_rate_period
+      or settings.key_rate_burst ~= old.key_rate_burst
+    if (settings.key_limit or 1) > (old.key_limit or 1) or has_other_rate then redis.call('HSET', META, 'raised', '') end
     notify_workers(meta[6], now)
   end
   answer = answer .. ' ' .. show_settings(revision, meta[3], rate_used, settings)

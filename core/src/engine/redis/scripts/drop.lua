@@ -18,7 +18,7 @@ end
 local existed = ARGV[1] ~= '' or redis.call('EXISTS', ITEMS) == 1
 
 redis.call('UNLINK', META, ITEMS, IDS, DETAILS, ENDED, RESULTS, UNIQUES, TIMERS, EXPIRIES, MARKS, PLACES, LINES, OPEN,
-  KEY_LIMITS, SCHEDULES, TICKS, FOLLOW_UPS, DEFERRED, HISTORY, OUTBOX, OUTGOING, EVENTS,
+  KEY_LIMITS, SCHEDULES, TICKS, FOLLOW_UPS, DEFERRED, HISTORY, OUTBOX, OUTGOING, EVENTS, METERS,
   unpack(SETS))
 redis.call('UNLINK', unpack(KEYS, READY, READY + 9))
 -- What other queues have sent must not be added again when they repeat it.

@@ -11,6 +11,7 @@
 --   AWAITED, ENDINGS  see parts/endings.lua
 --   HELD        sorted set of items that wait for a place of their keys, by their ranks in LINES
 --   PLACES, LINES, OPEN, KEY_LIMITS  see parts/read_places.lua, parts/lines.lua and parts/limits.lua
+--   METERS      see parts/key_rate.lua
 --   SCHEDULES, TICKS  see parts/schedules.lua
 --   FOLLOW_UPS, DEFERRED  see parts/fire.lua
 --   HISTORY     see record_history.lua; plain queues may have it too
@@ -24,14 +25,16 @@ local HELD, PLACES, LINES, OPEN, KEY_LIMITS = KEYS[31], KEYS[32], KEYS[33], KEYS
 local SCHEDULES, TICKS = KEYS[36], KEYS[37]
 local FOLLOW_UPS, DEFERRED, HISTORY = KEYS[38], KEYS[39], KEYS[40]
 local OUTBOX, OUTGOING, FORWARD_LANES = KEYS[41], KEYS[42], KEYS[43]
-local EVENTS, LAST_KEY = KEYS[44], 44
+local EVENTS, METERS, LAST_KEY = KEYS[44], KEYS[45], 45
 
 -- The length of a name in FOLLOW_UPS, and that of a result that a follow-up gets.
 local NAME, MAX_COPIED_RESULT = 15, 65536
 
 -- The rank of a held item is `(9 - priority) * RANKS + order`: the order is the negative one of an item that had come back to
--- the front. OPEN has the keys whose lines may move, by the rank of the first item of each, or a lower one.
+-- the front. OPEN has the keys whose lines may move, by the rank of the first item of each, or a lower one. Those whose
+-- rates are used up stand behind, by `LATER + ms`: when the next lease is allowed.
 local RANKS, MIDDLE = 562949953421312, 281474976710656 -- 2^49, 2^48
+local LATER = 10 * RANKS
 
 -- The states that are kept in sorted sets. An item that is in none of them is ready.
 local SETS = { LEASED, DELAYED, DEAD, COMPLETED, CANCELLED, HELD }

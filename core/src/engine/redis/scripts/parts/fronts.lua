@@ -48,7 +48,7 @@ local function came_to_front(priority, count)
   local meta = redis.call('HMGET', META, 'fronts', 'holds')
   local fronts, holds = read_fronts(meta[1]), tonumber(meta[2]) or 0
   local front = fronts[priority] or {}
-  local last, order = front[#front], math.max(holds, (now - 1767225600000) * 256)
+  local last, order = front[#front], last_order(meta[2])
   if last and (last.order == holds or #front >= MAX_STRETCHES) then
     -- With too many stretches, some of the orders are not those that the items had got: they may be held before others that
     -- came back after them.

@@ -13,10 +13,12 @@ local function hold_blocked(popped, found, known, need, priority, keys, orders)
     end
   end
   -- Usually a key has one item, and no place is taken: it gets one (`fresh`). Others are looked at.
-  local places, busy, fresh, limits = {}, {}, {}, nil
+  local places, busy, fresh, limits, meters = {}, {}, {}, nil, read_meters(named)
   for n, value in ipairs(redis.call('HMGET', PLACES, unpack(named))) do
     local key = named[n]
-    if value or shared[key] then busy[#busy + 1], places[key] = key, read_place(value) end
+    if value or shared[key] or meters and allowed_by(meters, key) < 1 then
+      busy[#busy + 1], places[key] = key, read_place(value)
+    end
   end
   -- A number that has a place already is in the list twice, which is damage and found by the caller, or a script died
   -- before it leased the item.
@@ -37,26 +39,31 @@ local function hold_blocked(popped, found, known, need, priority, keys, orders)
   local function next_rank(number)
     local order = orders and orders[number]
     if order then return rank_of(priority, -order) end
-    key_step.order = (key_step.order or last_order()) + 1
+    key_step.order = (key_step.order or read_order()) + 1
     return rank_of(priority, key_step.order)
   end
   priority = tonumber(priority)
-  local held, opening, kept, leased = {}, {}, 0, 0
+  local held, opening, timed, kept, leased = {}, {}, {}, 0, 0
   for i = 1, count do
     local key, number, rank = leased < need and keys[i], popped[i], nil
     local place = key and places[key]
     if key and not place then
       fresh[#fresh + 1] = key
       fresh[#fresh + 1] = ' ' .. number .. ' '
+      if meters then charge(meters, key) end
     elseif place and not is_leased[number] then
-      local is_free = place.count < limits[key]
+      local is_late = meters and allowed_by(meters, key) < 1
+      local is_free = place.count < limits[key] and not is_late
       if not is_free or place.flag then rank = next_rank(number) end
       if is_free and not (rank and rank >= place.flag) then
         rank = nil
         take_place(place, number)
+        if meters then charge(meters, key) end
       else
         flag(place, rank)
-        if (is_free or place.unknown) and not place.opens then place.opens, opening[#opening + 1] = true, key end
+        if is_late and not place.opens then
+          place.opens, timed[#timed + 1], timed[#timed + 2] = true, opening_of(meters, key), key
+        elseif (is_free or place.unknown) and not place.opens then place.opens, opening[#opening + 1] = true, key end
       end
     end
     if rank then
@@ -73,7 +80,13 @@ local function hold_blocked(popped, found, known, need, priority, keys, orders)
     if known then known[i] = nil end
   end
   open_keys(opening, places)
+  if #timed > 0 then
+    -- Also those that are open: perhaps at a rank behind the items that are held now.
+    redis.call('ZADD', OPEN, unpack(timed))
+    key_step.timed = true
+  end
   write_places(busy, places, fresh)
-  if #held > 0 then hold(held, key_step.order or last_order()) end
+  if meters then write_meters(meters) end
+  if #held > 0 then hold(held, key_step.order or read_order()) end
   return #held
 end

@@ -27,8 +27,10 @@ local function lease(at, to, touched)
   if is_to_tick or is_to_forward then tick = is_to_tick and now + 1000 or math.min(tick or math.huge, now + 1000) end
   if tick and tick < (due or math.huge) then due = tick end
 
-  -- Held items whose keys have got more places.
-  local raised = open_raised and meta[6] and string.find(meta[6], 'key_limit=', 1, true) and open_raised(100)
+  -- Held items whose keys have got more places, or whose rates allow another lease.
+  local raised = open_raised and not paused and has_keys() and key_step.raised and open_raised(100)
+  local is_timed = open_in_time and not paused and meta[6] and string.find(meta[6], 'key_rate=', 1, true)
+  if is_timed then open_in_time() end
   local allowed = rates and meta[6] and not paused and rates.reserve(wanted) or wanted
   local more = not paused and take(at, allowed, touched)
   local got = #numbers
@@ -40,12 +42,16 @@ local function lease(at, to, touched)
   if more and (waiting > now or got < wanted) then
     more = redis.call('EXISTS', unpack(KEYS, READY, READY + 9)) > 0 or is_open and is_open()
   end
-  if raised and not paused then more = true end
+  if raised then more = true end
+  -- A caller that does not wait tells the others.
+  local opens_key = is_timed and next_opening()
+  if opens_key and opens_key <= now then more = true end
+  if opens_key and opens_key < (due or math.huge) then due = opens_key end
   local opens = rates and rates.settle(got - double_count, more)
   -- Who wants no item may have had the token for a time that others do not know.
   if more and not opens then
     notify_workers(waiting, now)
-  elseif got > 0 or wanted == 0 and due then
+  elseif got > 0 or due and (wanted == 0 or is_timed and key_step.timed) then
     notify_workers(waiting, due)
   end
   if more and opens then

@@ -23,7 +23,12 @@ local function begin_leaving(numbers, keys)
   for _, key in ipairs(busy) do
     if places[key].flag then flagged[#flagged + 1] = key end
   end
-  open_keys(flagged, places)
+  -- Those whose rates are used up open in time.
+  local closed = {}
+  for n, score in ipairs(#flagged > 0 and redis.call('ZMSCORE', OPEN, unpack(flagged)) or {}) do
+    if (tonumber(score or nil) or 0) < LATER then closed[#closed + 1] = flagged[n] end
+  end
+  open_keys(closed, places)
   return function()
     for _, n in ipairs(left) do leave_place(places[named[n]], owners[n]) end
     if #busy > 0 then write_places(busy, places) end

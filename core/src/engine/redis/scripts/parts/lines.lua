@@ -5,10 +5,7 @@ local function read_entry(entry, size)
   return (tonumber(string.sub(entry, size + 1, size + 16)) or 0) - MIDDLE, string.sub(entry, size + 17)
 end
 
--- The last order that was given. The next ones are greater; they follow the clock as the counts of numbers do.
-local function last_order()
-  return math.max(tonumber(redis.call('HGET', META, 'holds')) or 0, (now - 1767225600000) * 256)
-end
+local function read_order() return last_order(redis.call('HGET', META, 'holds')) end
 
 -- Puts items into the lines of their keys: key, rank and number of each. Before, their keys have got their flags.
 -- `last`: the last order that was given.

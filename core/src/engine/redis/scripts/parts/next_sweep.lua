@@ -16,6 +16,8 @@ local function next_sweep()
   for _, key in ipairs({ COMPLETED, CANCELLED, TIMERS, EXPIRIES }) do
     at(tonumber(redis.call('ZRANGE', key, '0', '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]))
   end
+  local refilled = tonumber(redis.call('ZRANGE', METERS, 0, 0, 'WITHSCORES')[2])
+  at(refilled and math.ceil(refilled / 1000))
   if settings.max_dead_age then
     local died = tonumber(redis.call('ZRANGE', DEAD, 0, 0, 'WITHSCORES')[2])
     at(died and died + settings.max_dead_age)

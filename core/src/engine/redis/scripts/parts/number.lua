@@ -3,7 +3,7 @@
 -- Counts follow the clock (256 per millisecond since 2026) and never go back. So a server gives no count
 -- twice, even when it has lost data, and a count shows when its item was added. The salt distinguishes the
 -- numbers of two servers that both acted as master.
-local SALT, YEAR_2026 = 5, 1767225600000
+local SALT = 5
 
 -- Returns nil if it is not the number of an item.
 local function count_of(number) return tonumber(string.sub(number, 1, -1 - SALT), 36) end

@@ -1,23 +1,26 @@
 -- Whether an item with a key was ever added.
 local function has_keys()
   if key_step.keyed == nil then
-    local meta = redis.call('HMGET', META, 'keyed', 'fronts')
-    key_step.keyed, key_step.fronts = meta[1] and true or false, read_fronts(meta[2])
+    local meta = redis.call('HMGET', META, 'keyed', 'fronts', 'raised')
+    key_step.keyed, key_step.fronts, key_step.raised = meta[1] and true or false, read_fronts(meta[2]), meta[3]
   end
   return key_step.keyed
 end
+
+-- The first score in OPEN; nil if it is empty.
+local function first_score() return tonumber(redis.call('ZRANGE', OPEN, 0, 0, 'WITHSCORES')[2]) end
 
 -- The rank of the first held item that may have a free place, or a lower one; nil if none has; false if this step has
 -- looked at as many open keys as it may.
 local MAX_CALLS, MAX_ENTRIES = 350, 4000
 local function first_open()
   if not has_keys() or key_step.none_open then return nil end
-  local first = redis.call('ZRANGE', OPEN, 0, 0, 'WITHSCORES')[2]
-  key_step.none_open = not first
-  if not first then return nil end
+  local first = first_score()
+  key_step.none_open = not first or first >= LATER
+  if key_step.none_open then return nil end
   if key_step.calls >= MAX_CALLS or key_step.entries >= MAX_ENTRIES then return false end
   key_step.calls = key_step.calls + 3
-  return tonumber(first)
+  return first
 end
 
 local function priority_of(rank) return math.max(0, math.min(9, 9 - math.floor((rank + MIDDLE) / RANKS))) end
@@ -59,4 +62,10 @@ local function orders_of(popped, priority)
 end
 
 -- Whether held items may have free places.
-local function is_open() return redis.call('EXISTS', OPEN) == 1 end
+local function is_open() return (first_score() or LATER) < LATER end
+
+-- When the next key opens whose rate is used up (ms); nil if there is none.
+local function next_opening()
+  local first = tonumber(redis.call('ZRANGE', OPEN, text(LATER), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2])
+  return first and first - LATER
+end

@@ -2,7 +2,7 @@
 local function pack_settings(settings)
   local packed = {}
   for _, name in ipairs({ 'max_attempts', 'retain', 'max_dead', 'max_retained', 'max_dead_age', 'max_retained_age', 'rate',
-    'rate_period', 'rate_burst', 'key_limit', 'events' }) do
+    'rate_period', 'rate_burst', 'key_limit', 'events', 'key_rate', 'key_rate_period', 'key_rate_burst' }) do
     if settings[name] then packed[#packed + 1] = name .. '=' .. text(settings[name]) end
   end
   return table.concat(packed, ' ')

@@ -4,7 +4,7 @@
 --   2  An entry of LINES counts only while HELD has its number with that rank. So who ends or moves a held item need not
 --      know its key.
 --   3  A key with entries in LINES has a flag in PLACES. A flagged key is in OPEN, or all its places are taken. Too much in
---      OPEN is harmless, so whoever ends leases opens the keys first.
+--      OPEN is harmless, so whoever ends leases opens the keys first. A key whose rate is used up opens in time.
 --   4  A ready item whose key has a flag is leased only if a place is free and its rank would be below the flag. Else it is
 --      held.
 --   5  Only leases take places.

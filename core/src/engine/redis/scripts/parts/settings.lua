@@ -5,8 +5,10 @@ local function unpack_settings(packed)
   if not packed or packed == '' then return settings end
   local year, many = 366 * 86400000, 1000000000
   local most = { max_attempts = 65535, retain = year, max_dead = many, max_retained = many, max_dead_age = year,
-    max_retained_age = year, rate = 1000000, rate_period = 31 * 86400000, rate_burst = 1000000, key_limit = 1000,
-    events = 1000000 }
+    max_retained_age = year, key_limit = 1000, events = 1000000 }
+  for _, rate in ipairs({ 'rate', 'key_rate' }) do
+    most[rate], most[rate .. '_period'], most[rate .. '_burst'] = 1000000, 31 * 86400000, 1000000
+  end
   for entry in string.gmatch(packed, '%S+') do
     local name, value = string.match(entry, '^([%l_]+)=([1-9]%d*)$')
     if most[name] and tonumber(value) <= most[name] then settings[name] = tonumber(value) end
@@ -14,6 +16,10 @@ local function unpack_settings(packed)
   -- The three numbers of a rate are set together.
   if not (settings.rate and settings.rate_period and settings.rate_burst) then
     settings.rate, settings.rate_period, settings.rate_burst = nil, nil, nil
+  end
+  local count, period, burst = settings.key_rate, settings.key_rate_period, settings.key_rate_burst
+  if not (count and period and burst and math.floor(burst * period / count) <= year) then
+    settings.key_rate, settings.key_rate_period, settings.key_rate_burst = nil, nil, nil
   end
   return settings
 end

@@ -14,11 +14,12 @@ end
 -- Reads the lines of these keys. Returns key, rank, number and entry of the items that may be leased now, in their order,
 -- the entries that do not count, and the key whose line must be read further to learn more: `most` entries are read.
 -- A key whose line is read has `next`: the rank of its first entry that is not among these items, nil if there is none.
-local function read_lines(keys, ranks, places, limits, bound, most)
+local function read_lines(keys, ranks, places, limits, meters, bound, most)
   local share, entries, numbers, cut = math.max(1, math.floor(most / #keys)), {}, {}, nil
   for _, key in ipairs(keys) do
     local place, line = places[key], line_of(key)
     place.free = place.flag and not place.unknown and math.max(0, limits[key] - place.count) or 0
+    if meters then place.free = math.min(place.free, allowed_by(meters, key)) end
     if place.free > 0 and #entries >= most then
       bound = math.min(bound, ranks[key])
     elseif place.free > 0 then
@@ -63,12 +64,17 @@ local function read_lines(keys, ranks, places, limits, bound, most)
   return items, stale, cut
 end
 
--- Closes those of the keys that are full or have no line, and moves the others to where their lines go on.
-local function close_keys(keys, places, limits, ranks)
+-- Closes those of the keys that are full or have no line, and moves the others to where their lines go on. Those whose
+-- rates are used up open when that is allowed, also if they are full.
+local function close_keys(keys, places, limits, meters, ranks)
   local closed, moved = {}, {}
   for _, key in ipairs(keys) do
     local place = places[key]
-    if not place.unknown and (not place.flag or place.count >= limits[key]) then
+    if place.flag and meters and allowed_by(meters, key) < 1 then
+      moved[#moved + 1] = opening_of(meters, key)
+      moved[#moved + 1] = key
+      key_step.timed = true
+    elseif not place.unknown and (not place.flag or place.count >= limits[key]) then
       closed[#closed + 1] = key
     elseif place.flag and ranks[key] ~= place.flag then
       moved[#moved + 1] = text(place.flag)
@@ -91,7 +97,8 @@ local function take_open(priority, need, most, room, is_first, drop_expired)
   key_step.width, key_step.calls = 2 * width, key_step.calls + 25 + #keys
   local places, limits = read_places(keys), read_limits(keys)
   drop_stale(keys, places, limits)
-  local items, dropped, cut = read_lines(keys, ranks, places, limits, bound, math.min(1000, most))
+  local meters = read_meters(keys)
+  local items, dropped, cut = read_lines(keys, ranks, places, limits, meters, bound, math.min(1000, most))
   if cut then key_step.ahead[cut] = 2 * places[cut].asked end
 
   local popped, known, found, item_of, died = {}, {}, {}, {}, 0
@@ -118,7 +125,9 @@ local function take_open(priority, need, most, room, is_first, drop_expired)
     if drop_expired then died = drop_expired(popped, found, known) end
   end
   for i, number in ipairs(popped) do
-    if found[i] then take_place(places[item_of[number].key], number) end
+    local key = item_of[number].key
+    if found[i] then take_place(places[key], number) end
+    if found[i] and meters then charge(meters, key) end
   end
   for _, key in ipairs(keys) do
     local place = places[key]
@@ -128,6 +137,7 @@ local function take_open(priority, need, most, room, is_first, drop_expired)
     end
   end
   write_places(keys, places)
+  if meters then write_meters(meters) end
   local leases, count = deadlines_for(popped, found)
   note_leased(popped, found, known)
   local added = add_leases(leases, count)
@@ -136,6 +146,6 @@ local function take_open(priority, need, most, room, is_first, drop_expired)
     if found[i] then append(popped[i], found[i], known[i]) end
   end
   if #dropped > 0 then redis.call('ZREM', LINES, unpack(dropped)) end
-  close_keys(keys, places, limits, ranks)
+  close_keys(keys, places, limits, meters, ranks)
   return #dropped, room, died
 end
