@@ -21,6 +21,7 @@ FILE, REDIS = "sqlite:jobs.db", "redis://127.0.0.1/"
 # How long one example may take, in seconds.
 PATIENCE = 60
 C_FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-unused"]
+CPP_FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror"]
 
 
 class Runner:
@@ -61,7 +62,8 @@ class Runner:
         if language != "rust":
             code = code.replace(f"'{FILE}'", f"'{url}'").replace(f'"{FILE}"', f'"{url}"')
             code = code.replace(REDIS, self.redis)
-        ending = {"python": "py", "js": "mjs", "ts": "mts", "c": "c", "rust": "rs"}.get(language)
+        endings = {"python": "py", "js": "mjs", "ts": "mts", "c": "c", "cpp": "cpp", "rust": "rs"}
+        ending = endings.get(language)
         if ending is None:
             raise WrongError(f"nobody knows how to run {language!r}")
         script = folder / (example.name or f"example{example.number}.{ending}")
@@ -77,11 +79,12 @@ class Runner:
             flags = ["--strict", "--target", "es2022", "--module", "node16"]
             execute(["node", tsc, *flags, script.name], folder, environment, patience=600)
             command = ["node", script.with_suffix(".mjs").name]
-        elif language == "c":
+        elif language in ("c", "cpp"):
+            compiler = ["cc", *C_FLAGS] if language == "c" else ["c++", *CPP_FLAGS]
             prefix = self.arguments.c
             places = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib"]
             execute(
-                ["cc", *C_FLAGS, script.name, "-o", "example", *places, "-lleaseq"],
+                [*compiler, script.name, "-o", "example", *places, "-lleaseq"],
                 folder,
                 environment,
                 patience=600,

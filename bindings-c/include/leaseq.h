@@ -106,6 +106,26 @@
 #define LEASEQ_MISSED_SKIP -1
 
 /**
+ * For leaseq_task_fail(): the job is retried as its rules say.
+ */
+#define LEASEQ_POLICY_RETRY 0
+
+/**
+ * For leaseq_task_fail(): it is retried after the given delay, if it has an attempt left.
+ */
+#define LEASEQ_POLICY_RETRY_AFTER 1
+
+/**
+ * For leaseq_task_fail(): it has nothing more to do, and ends as completed, without a result.
+ */
+#define LEASEQ_POLICY_DISCARD 2
+
+/**
+ * For leaseq_task_fail(): it is dead, whatever attempts it has left.
+ */
+#define LEASEQ_POLICY_BURY 3
+
+/**
  * Version of the binary interface that this header describes. It increases when programs must be
  * recompiled; the shared library's soname carries it.
  */
@@ -321,6 +341,66 @@ typedef enum {
 } leaseq_scheduled;
 
 /**
+ * Why a task is to stop.
+ */
+typedef enum {
+    /**
+     * It is not.
+     */
+    LEASEQ_CANCEL_NONE = 0,
+    /**
+     * Somebody has cancelled the job.
+     */
+    LEASEQ_CANCEL_USER = 1,
+    /**
+     * Its time is over.
+     */
+    LEASEQ_CANCEL_TIMEOUT = 2,
+    /**
+     * The worker is ending, and the grace period is over.
+     */
+    LEASEQ_CANCEL_SHUTDOWN = 3,
+    /**
+     * The lease is lost: another worker may have the job.
+     */
+    LEASEQ_CANCEL_LOST = 4,
+} leaseq_cancel_reason;
+
+/**
+ * What has become of a job.
+ */
+typedef enum {
+    /**
+     * Unknown: the call has failed.
+     */
+    LEASEQ_SETTLED_NONE = 0,
+    /**
+     * It is completed.
+     */
+    LEASEQ_SETTLED_COMPLETED = 1,
+    /**
+     * It has failed, and is tried again.
+     */
+    LEASEQ_SETTLED_RETRIED = 2,
+    /**
+     * It is dead.
+     */
+    LEASEQ_SETTLED_DEAD = 3,
+    /**
+     * It was given back without using an attempt.
+     */
+    LEASEQ_SETTLED_RELEASED = 4,
+    /**
+     * It is cancelled.
+     */
+    LEASEQ_SETTLED_CANCELLED = 5,
+    /**
+     * Another worker has it, or it has ended otherwise: what the handler has done was not reported.
+     */
+    LEASEQ_SETTLED_LOST = 6,
+} leaseq_settled;
+
+/**
  * The end of an item that fires a follow-up.
  */
 typedef enum {
@@ -478,9 +558,26 @@ typedef struct leaseq_settings_options leaseq_settings_options;
 typedef struct leaseq_synced leaseq_synced;
 
 /**
+ * A job in a slot of a worker, until one of the functions that end it is called. A task that is freed
+ * before that fails.
+ */
+typedef struct leaseq_task leaseq_task;
+
+/**
  * Waits for leases in the background, and notifies an event loop through a file descriptor.
  */
 typedef struct leaseq_waiter leaseq_waiter;
+
+/**
+ * Leases jobs for free slots, extends their leases, and sees to timeouts, retries, cancellation and an
+ * orderly end. Threads of the program take tasks with leaseq_worker_next() and run them.
+ */
+typedef struct leaseq_worker leaseq_worker;
+
+/**
+ * What a worker of jobs is told.
+ */
+typedef struct leaseq_worker_options leaseq_worker_options;
 
 /**
  * An item to add. Set it to zero first: `leaseq_item item = {0};`
@@ -848,6 +945,12 @@ typedef struct {
      */
     uint64_t key_rate_burst;
 } leaseq_settings;
+
+/**
+ * What runs a task in leaseq_worker_run(). A task that it has not ended itself is completed if it returns
+ * 0, and fails otherwise. It must not free the task.
+ */
+typedef int32_t (*leaseq_handler)(leaseq_task *task, void *context);
 
 #ifdef __cplusplus
 extern "C" {
@@ -1324,6 +1427,20 @@ leaseq_status leaseq_connect_options_set_fsync(leaseq_connect_options *options,
  * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
  */
 void leaseq_connect_options_free(leaseq_connect_options **options);
+
+/**
+ * Adds a job for a handler in any language: its name, 1 to 128 bytes, and its arguments, a JSON object.
+ * `options` are those of the item, and may be NULL. `*added` is as of leaseq_queue_add_item(), and may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a name, arguments or an option outside their limits: arguments
+ * that are no JSON object, integers beyond 2^53, and more than 100 levels; an error of every operation.
+ */
+leaseq_status leaseq_queue_enqueue(const leaseq_queue *queue,
+                                   const char *name,
+                                   const void *args,
+                                   size_t args_len,
+                                   const leaseq_item_options *options,
+                                   bool *added,
+                                   leaseq_error **error);
 
 /**
  * Kind of the error; `LEASEQ_OK` for NULL.
@@ -2903,6 +3020,169 @@ leaseq_status leaseq_queue_fail_many(const leaseq_queue *queue,
                                      leaseq_error **error);
 
 /**
+ * The name of the job. NULL for NULL. Lives as long as the task.
+ */
+const char *leaseq_task_name(const leaseq_task *task);
+
+/**
+ * The name of its queue. NULL for NULL. Lives as long as the task.
+ */
+const char *leaseq_task_queue(const leaseq_task *task);
+
+/**
+ * The arguments: a JSON object, UTF-8, followed by a NUL. NULL for NULL. Lives as long as the task.
+ */
+const char *leaseq_task_args(const leaseq_task *task);
+
+/**
+ * Number of bytes of the arguments, without the NUL.
+ */
+size_t leaseq_task_args_len(const leaseq_task *task);
+
+/**
+ * The item's id: arbitrary bytes, not followed by a NUL. NULL for NULL and in a forked child. Lives as
+ * long as the task.
+ */
+const char *leaseq_task_id(const leaseq_task *task);
+
+/**
+ * Number of bytes of the item's id.
+ */
+size_t leaseq_task_id_len(const leaseq_task *task);
+
+/**
+ * What a producer has attached under this name, such as a `traceparent`, copied to `value`, which has room
+ * for `size` bytes, followed by a NUL. `*len` is its length without the NUL, and may be NULL; the value is
+ * empty if there is none. Of one that is too long for `value`, nothing is copied.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL or a size of 0.
+ */
+leaseq_status leaseq_task_meta(const leaseq_task *task,
+                               const char *name,
+                               char *value,
+                               size_t size,
+                               size_t *len,
+                               leaseq_error **error);
+
+/**
+ * 1 for the first attempt. 0 for NULL and in a forked child.
+ */
+uint32_t leaseq_task_attempt(const leaseq_task *task);
+
+/**
+ * How many attempts the job has. 0 for NULL and in a forked child.
+ */
+uint32_t leaseq_task_max_attempts(const leaseq_task *task);
+
+/**
+ * The text of the last failure, followed by a NUL; empty if there was none. NULL for NULL. Lives as long as
+ * the task.
+ */
+const char *leaseq_task_last_error(const leaseq_task *task);
+
+/**
+ * The generation of the item, which goes up with every add of its id: a store of your own can refuse writers
+ * of an earlier one. It is the same in all attempts. 0 for NULL and in a forked child.
+ */
+uint64_t leaseq_task_generation(const leaseq_task *task);
+
+/**
+ * Ms until the timeout; 0 after that, for NULL and in a forked child.
+ */
+int64_t leaseq_task_remaining_ms(const leaseq_task *task);
+
+/**
+ * Why the task is to stop. `LEASEQ_CANCEL_NONE` for NULL and in a forked child.
+ */
+leaseq_cancel_reason leaseq_task_cancel_reason(const leaseq_task *task);
+
+/**
+ * A file descriptor for `poll`, `epoll` or `select` that becomes readable when the task is to stop. It
+ * belongs to the task: do not read, write or close it.
+ * @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left.
+ */
+leaseq_status leaseq_task_cancelled_fd(const leaseq_task *task,
+                                       int32_t *fd,
+                                       leaseq_error **error);
+
+/**
+ * Sets the timeout anew: the handler has this much time from now on, at most 30 days.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a longer or negative time, and if the task is to stop already.
+ */
+leaseq_status leaseq_task_more_time(const leaseq_task *task,
+                                    int64_t time_ms,
+                                    leaseq_error **error);
+
+/**
+ * Stores how far the handler has come: up to 1,024 bytes, for whoever looks at the item.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for more bytes; `LEASEQ_LEASE_LOST`; an error of every operation.
+ */
+leaseq_status leaseq_task_progress(const leaseq_task *task,
+                                   const void *progress,
+                                   size_t progress_len,
+                                   leaseq_error **error);
+
+/**
+ * Ends the task: it has succeeded. The result, copied, is kept with a job that is retained; NULL with length
+ * 0 is none. Other languages expect JSON. If `settled` is NULL, the call returns at once; otherwise it waits
+ * until the queue has confirmed what becomes of the job, which `*settled` tells.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` if the task was ended before.
+ */
+leaseq_status leaseq_task_complete(const leaseq_task *task,
+                                   const void *result,
+                                   size_t result_len,
+                                   leaseq_settled *settled,
+                                   leaseq_error **error);
+
+/**
+ * Ends the task: it has failed. `class_name` is what the retry rules of the job name; `message` is for people.
+ * Both are UTF-8, and the first 1,024 bytes of them are kept. `delay_ms` is that of
+ * `LEASEQ_POLICY_RETRY_AFTER`, and 0 otherwise.
+ * @return as leaseq_task_complete(), and `LEASEQ_INVALID` for NULL, a number that is no policy, or a delay
+ * without that policy.
+ */
+leaseq_status leaseq_task_fail(const leaseq_task *task,
+                               const char *class_name,
+                               const char *message,
+                               int32_t policy,
+                               int64_t delay_ms,
+                               leaseq_settled *settled,
+                               leaseq_error **error);
+
+/**
+ * Ends the task: it is to run again after this delay, and the attempt does not count.
+ * @return as leaseq_task_complete(), and `LEASEQ_INVALID` for a negative delay.
+ */
+leaseq_status leaseq_task_snooze(const leaseq_task *task,
+                                 int64_t delay_ms,
+                                 leaseq_settled *settled,
+                                 leaseq_error **error);
+
+/**
+ * Ends the task: it has stopped because it was to. leaseq_task_cancel_reason() decides what becomes of the
+ * job.
+ * @return as leaseq_task_complete().
+ */
+leaseq_status leaseq_task_stopped(const leaseq_task *task,
+                                  leaseq_settled *settled,
+                                  leaseq_error **error);
+
+/**
+ * Ends the task: its arguments do not fit the handler. The job is released without using an attempt, because
+ * a newer worker may understand it, and is dead after a day.
+ * @return as leaseq_task_complete(), and `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_task_refuse_args(const leaseq_task *task,
+                                      const char *message,
+                                      leaseq_settled *settled,
+                                      leaseq_error **error);
+
+/**
+ * Frees a task and makes the pointer NULL. NULL and a pointer to NULL are allowed. A task that was not ended
+ * fails.
+ */
+void leaseq_task_free(leaseq_task **task);
+
+/**
  * Version of the binary interface of the running library; compare it with `LEASEQ_ABI_VERSION`.
  */
 uint32_t leaseq_abi_version(void);
@@ -2981,6 +3261,226 @@ bool leaseq_waiter_has_begun(const leaseq_waiter *waiter);
  * from the event loop first.
  */
 void leaseq_waiter_free(leaseq_waiter **waiter);
+
+/**
+ * Starts a worker: it leases jobs from now on. Options are copied. Close the client after the worker has
+ * ended.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an option outside its limits, and without a queue or a job;
+ * `LEASEQ_CLOSED`.
+ */
+leaseq_status leaseq_worker_start(const leaseq_client *client,
+                                  const leaseq_worker_options *options,
+                                  leaseq_worker **worker,
+                                  leaseq_error **error);
+
+/**
+ * Waits for the next task: 0 does not wait, `LEASEQ_WAIT_FOREVER` has no limit. `*task` is NULL if there
+ * was none in this time, or if the worker has ended: leaseq_worker_has_ended() tells. Any number of threads
+ * may wait at the same time, one for each slot. A task must be ended, and be freed.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for another negative wait.
+ */
+leaseq_status leaseq_worker_next(const leaseq_worker *worker,
+                                 int64_t wait_ms,
+                                 leaseq_task **task,
+                                 leaseq_error **error);
+
+/**
+ * A file descriptor for `poll`, `epoll` or `select`: readable while leaseq_worker_next() has a task without
+ * waiting, and when the worker has ended. It belongs to the worker: do not read, write or close it. The
+ * worker then holds one task ready, which uses a slot.
+ * @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left.
+ */
+leaseq_status leaseq_worker_fd(const leaseq_worker *worker,
+                               int32_t *fd,
+                               leaseq_error **error);
+
+/**
+ * Runs tasks on threads of the library, one for each slot, until the worker has ended and all handlers have
+ * returned. `context` is passed to each call of the handler. Another thread ends the worker with
+ * leaseq_worker_drain().
+ * @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if there can be no thread; what has made the worker fail.
+ */
+leaseq_status leaseq_worker_run(const leaseq_worker *worker,
+                                leaseq_handler handler,
+                                void *context,
+                                leaseq_error **error);
+
+/**
+ * Ends the worker in order: it leases nothing more, releases what was not taken, and lets tasks run for the
+ * grace period. Then it cancels them; after 3 s it gives up those that still run. A second call can shorten
+ * the grace period. It returns at once; it takes locks, so a signal handler must not call it.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_worker_drain(const leaseq_worker *worker,
+                                  int64_t grace_ms,
+                                  leaseq_error **error);
+
+/**
+ * Ends the worker at once. Tasks that run are not reported any more: their leases expire.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_worker_abort(const leaseq_worker *worker, leaseq_error **error);
+
+/**
+ * Waits until the worker has ended, at most for this time; `*ended` tells whether it has, and may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for another negative wait; what has made the worker fail.
+ */
+leaseq_status leaseq_worker_wait(const leaseq_worker *worker,
+                                 int64_t wait_ms,
+                                 bool *ended,
+                                 leaseq_error **error);
+
+/**
+ * Whether the worker has ended. False for NULL and in a forked child.
+ */
+bool leaseq_worker_has_ended(const leaseq_worker *worker);
+
+/**
+ * The exit status for the process of a worker that has ended: 0; 3 if a burst found nothing to do; 1 if it
+ * was aborted, failed, or ended because handlers hang. -1 before that, for NULL and in a forked child.
+ */
+int32_t leaseq_worker_exit_status(const leaseq_worker *worker);
+
+/**
+ * How many jobs it has started. 0 for NULL and in a forked child.
+ */
+uint64_t leaseq_worker_started(const leaseq_worker *worker);
+
+/**
+ * Whether jobs of handlers that did not return were given to others: the process must end at once. False
+ * for NULL and in a forked child.
+ */
+bool leaseq_worker_gave_up(const leaseq_worker *worker);
+
+/**
+ * Frees a worker and makes the pointer NULL. NULL and a pointer to NULL are allowed. A worker that has not
+ * ended is aborted. Tasks may be freed later; reporting their end has no effect then.
+ */
+void leaseq_worker_free(leaseq_worker **worker);
+
+/**
+ * The default options of a worker; it needs at least one queue and one job.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_worker_options_new(leaseq_worker_options **options, leaseq_error **error);
+
+/**
+ * Leases from this queue; or from all queues whose names match a pattern, also from new ones: `*`
+ * stands for any text, `?` for a character. Of several queues, jobs are started by their weights, 1
+ * to 1,000.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL; leaseq_worker_start() checks name and weight.
+ */
+leaseq_status leaseq_worker_options_add_queue(leaseq_worker_options *options,
+                                              const char *name,
+                                              uint32_t weight,
+                                              leaseq_error **error);
+
+/**
+ * Adds a job that the worker has a handler for, with the defaults: a timeout of 1 hour, 10 attempts.
+ * Jobs of other names are released for workers that know them.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, or for a name that was added before.
+ */
+leaseq_status leaseq_worker_options_add_job(leaseq_worker_options *options,
+                                            const char *name,
+                                            leaseq_error **error);
+
+/**
+ * How long a handler of this job may run before it is cancelled, 1 ms to 30 days, unless the job was
+ * added with a timeout of its own. Default: 1 hour.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, a negative time, or a job that was not added.
+ */
+leaseq_status leaseq_worker_options_set_job_timeout_ms(leaseq_worker_options *options,
+                                                       const char *name,
+                                                       int64_t timeout_ms,
+                                                       leaseq_error **error);
+
+/**
+ * How often this job is tried, 1 to 65,535, and how long it waits before: a random time between 0 and
+ * `base_ms` · 2ⁿ, at most `cap_ms`, where n is the number of earlier attempts. Defaults: 10, 1 s, 10
+ * minutes.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, a negative time, or a job that was not added.
+ */
+leaseq_status leaseq_worker_options_set_job_retry(leaseq_worker_options *options,
+                                                  const char *name,
+                                                  uint32_t attempts,
+                                                  int64_t base_ms,
+                                                  int64_t cap_ms,
+                                                  leaseq_error **error);
+
+/**
+ * How many jobs run at the same time: 1 to 1,000. Default: 90 % of the processors, at least 10.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL; leaseq_worker_start() checks the number.
+ */
+leaseq_status leaseq_worker_options_set_slots(leaseq_worker_options *options,
+                                              uint32_t slots,
+                                              leaseq_error **error);
+
+/**
+ * Leases from a queue only if those that were added before it have nothing. Default: false, by their
+ * weights.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_worker_options_set_strict_order(leaseq_worker_options *options,
+                                                     bool strict,
+                                                     leaseq_error **error);
+
+/**
+ * Leases jobs for this time, 100 ms to 30 days, and extends the leases while handlers run. A job of a
+ * worker that was killed is delivered again after this time. Default: 30 s.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_worker_options_set_lease_ms(leaseq_worker_options *options,
+                                                 int64_t lease_ms,
+                                                 leaseq_error **error);
+
+/**
+ * Gives up a handler that still runs this long after its timeout: it keeps its slot and its lease until
+ * it returns, and if there are many of those, the worker ends. Default: 10 s.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+ */
+leaseq_status leaseq_worker_options_set_kill_after_ms(leaseq_worker_options *options,
+                                                      int64_t kill_after_ms,
+                                                      leaseq_error **error);
+
+/**
+ * Ends the worker after so many jobs; 0: never. Default: never.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_worker_options_set_max_jobs(leaseq_worker_options *options,
+                                                 uint64_t max_jobs,
+                                                 leaseq_error **error);
+
+/**
+ * Ends the worker when its queues have nothing more to lease and no job runs. Default: false.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_worker_options_set_burst(leaseq_worker_options *options,
+                                              bool burst,
+                                              leaseq_error **error);
+
+/**
+ * The name under which the worker is listed, which stays the same when it is started again. Workers of
+ * one name are quiet together. Default: the program and the host.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_worker_options_set_name(leaseq_worker_options *options,
+                                             const char *name,
+                                             leaseq_error **error);
+
+/**
+ * Whether the process ends when the worker does. Jobs of handlers that do not return are then given to
+ * other workers, so the process must end at once: see leaseq_worker_gave_up(). Default: false, such a job
+ * stays leased until its handler returns.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_worker_options_set_owns_process(leaseq_worker_options *options,
+                                                     bool owns_process,
+                                                     leaseq_error **error);
+
+/**
+ * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_worker_options_free(leaseq_worker_options **options);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -228,61 +228,10 @@ class Queue {
     /** True: it is stored and will be delivered. False: an item with this id exists, or the unique
      * key is taken. */
     bool add_item(std::string_view data, const ItemOptions &options = {}) {
-        leaseq_item_options *made = nullptr;
-        check([&](leaseq_error **error) { return leaseq_item_options_new(&made, error); });
-        Handle<leaseq_item_options, leaseq_item_options_free> all(made);
-        if (options.id) {
-            check([&](leaseq_error **error) {
-                return leaseq_item_options_set_id(made, options.id->data(), options.id->size(),
-                                                  error);
-            });
-        }
-        check([&](leaseq_error **error) {
-            return leaseq_item_options_set_priority(made, options.priority, error);
-        });
-        check([&](leaseq_error **error) {
-            return leaseq_item_options_set_delay_ms(made, options.delay.count(), error);
-        });
-        if (options.due_at) {
-            check([&](leaseq_error **error) {
-                return leaseq_item_options_set_due_at_ms(made, options.due_at->count(), error);
-            });
-        }
-        if (options.max_attempts) {
-            check([&](leaseq_error **error) {
-                return leaseq_item_options_set_max_attempts(made, *options.max_attempts, error);
-            });
-        }
-        check([&](leaseq_error **error) {
-            return leaseq_item_options_set_retain_ms(made, options.retain.count(), error);
-        });
-        if (options.unique) {
-            const leaseq_bytes key = bytes(*options.unique);
-            check([&](leaseq_error **error) {
-                return leaseq_item_options_set_unique(made, key.data, key.len, error);
-            });
-        }
-        if (options.key) {
-            const leaseq_bytes key = bytes(*options.key);
-            check([&](leaseq_error **error) {
-                return leaseq_item_options_set_key(made, key.data, key.len, error);
-            });
-        }
-        check([&](leaseq_error **error) {
-            return leaseq_item_options_set_unique_for_ms(made, options.unique_for.count(), error);
-        });
-        check([&](leaseq_error **error) {
-            return leaseq_item_options_set_replace(made, options.replace, error);
-        });
-        if (options.expires_in) {
-            check([&](leaseq_error **error) {
-                return leaseq_item_options_set_expires_in_ms(made, options.expires_in->count(),
-                                                             error);
-            });
-        }
+        const auto all = adding(options);
         bool added = false;
         check([&](leaseq_error **error) {
-            return leaseq_queue_add_item(get(), data.data(), data.size(), made, &added, error);
+            return leaseq_queue_add_item(get(), data.data(), data.size(), all.get(), &added, error);
         });
         return added;
     }
@@ -456,6 +405,17 @@ class Queue {
         return infos;
     }
 
+    /** Adds a job for a handler in any language; the arguments are a JSON object. As add_item(). */
+    bool enqueue(const std::string &name, std::string_view args, const ItemOptions &options = {}) {
+        bool added = false;
+        const auto all = adding(options);
+        check([&](leaseq_error **error) {
+            return leaseq_queue_enqueue(get(), name.c_str(), args.data(), args.size(), all.get(),
+                                        &added, error);
+        });
+        return added;
+    }
+
     leaseq_counts counts() const {
         leaseq_counts counts;
         check([&](leaseq_error **error) {
@@ -475,6 +435,63 @@ class Queue {
     }
 
   private:
+    static Handle<leaseq_item_options, leaseq_item_options_free>
+    adding(const ItemOptions &options) {
+        leaseq_item_options *made = nullptr;
+        check([&](leaseq_error **error) { return leaseq_item_options_new(&made, error); });
+        Handle<leaseq_item_options, leaseq_item_options_free> all(made);
+        if (options.id) {
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_id(made, options.id->data(), options.id->size(),
+                                                  error);
+            });
+        }
+        check([&](leaseq_error **error) {
+            return leaseq_item_options_set_priority(made, options.priority, error);
+        });
+        check([&](leaseq_error **error) {
+            return leaseq_item_options_set_delay_ms(made, options.delay.count(), error);
+        });
+        if (options.due_at) {
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_due_at_ms(made, options.due_at->count(), error);
+            });
+        }
+        if (options.max_attempts) {
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_max_attempts(made, *options.max_attempts, error);
+            });
+        }
+        check([&](leaseq_error **error) {
+            return leaseq_item_options_set_retain_ms(made, options.retain.count(), error);
+        });
+        if (options.unique) {
+            const leaseq_bytes key = bytes(*options.unique);
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_unique(made, key.data, key.len, error);
+            });
+        }
+        if (options.key) {
+            const leaseq_bytes key = bytes(*options.key);
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_key(made, key.data, key.len, error);
+            });
+        }
+        check([&](leaseq_error **error) {
+            return leaseq_item_options_set_unique_for_ms(made, options.unique_for.count(), error);
+        });
+        check([&](leaseq_error **error) {
+            return leaseq_item_options_set_replace(made, options.replace, error);
+        });
+        if (options.expires_in) {
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_set_expires_in_ms(made, options.expires_in->count(),
+                                                             error);
+            });
+        }
+        return all;
+    }
+
     static Handle<leaseq_lease_options, leaseq_lease_options_free>
     kept_alive(const LeaseOptions &options) {
         leaseq_lease_options *made = nullptr;
@@ -556,5 +573,7 @@ class Client {
 };
 
 } // namespace leaseq
+
+#include "leaseq_jobs.hpp"
 
 #endif

@@ -13,7 +13,7 @@ abi=$(sed -nE 's/^#define LEASEQ_ABI_VERSION ([0-9]+)$/\1/p' "$here/include/leas
 lib=$prefix/$libdir
 
 install -d "$prefix/include" "$lib/pkgconfig" "$lib/cmake/leaseq"
-install -m 644 "$here"/include/leaseq.{h,hpp} "$prefix/include"
+install -m 644 "$here"/include/leaseq*.h* "$prefix/include"
 
 install -m 755 "$built/libleaseq_c.so" "$lib/libleaseq.so.$version"
 ln -sf "libleaseq.so.$version" "$lib/libleaseq.so.$abi"

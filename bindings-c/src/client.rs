@@ -21,6 +21,12 @@ pub struct leaseq_client {
     waits: Arc<Waits>,
 }
 
+impl leaseq_client {
+    pub(crate) fn client(&self) -> &blocking::Client {
+        &self.client
+    }
+}
+
 /// Texts of a result.
 pub struct leaseq_names(pub(crate) Vec<CString>);
 

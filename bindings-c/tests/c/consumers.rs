@@ -184,6 +184,8 @@ fn the_examples_work_together() {
     assert_eq!(printed, "failed expired \"no ink\" 2\nnone\nINVALID dead\n");
     let printed = succeed(&mut program("tests/programs/keys.cpp"));
     assert_eq!(printed, "a a b none 212 101 1\n");
+    let printed = succeed(&mut program("tests/programs/jobs.cpp"));
+    assert!(printed.ends_with(" checks\n"), "{printed}");
     let printed = succeed(&mut program("tests/programs/results.cpp"));
     let kept = "c completed \"1\"\nd completed \"nothing\"\ne completed \"\"\n";
     assert_eq!(

@@ -47,6 +47,9 @@ pub(crate) fn functions() -> Vec<Function> {
         };
         comment = before;
         let declaration = declaration.trim().replace('\n', " ");
+        if declaration.starts_with("typedef") {
+            continue;
+        }
         let Some((head, rest)) = declaration.split_once('(') else { continue };
         let Some(parameters) = rest.strip_suffix(");") else { continue };
         let at = head.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap();

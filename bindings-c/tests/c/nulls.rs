@@ -17,7 +17,10 @@ fn sane(parameter: &str) -> String {
         ("const char *", "operation") => "\"workers\"".into(),
         ("const char *", "measured") => "\"{}\"".into(),
         ("const char *", "kind") => "\"minutes\"".into(),
-        ("const char *", "arguments") => "\"{}\"".into(),
+        ("const char *", "arguments") | ("const void *", "args") => "\"{}\"".into(),
+        ("size_t", "args_len") => "2".into(),
+        ("leaseq_handler", _) => "handle".into(),
+        ("void *", "context") => "NULL".into(),
         ("const char *" | "const void *", _) => "\"x\"".into(),
         ("char *", _) => "text".into(),
         ("size_t", "size") => "SIZE".into(),
@@ -42,6 +45,7 @@ fn sane(parameter: &str) -> String {
             let known =
                 known.iter().chain(&["complete_options", "connect_options", "list_options"]);
             let known = known.chain(&["settings_options", "schedule_options"]);
+            let known = known.chain(&["worker", "worker_options", "task"]);
             match (kind.ends_with("**"), base.strip_prefix("leaseq_")) {
                 (true, Some(handle)) => format!("&new_{handle}"),
                 (false, Some(handle)) if known.clone().any(|known| *known == handle) => {
@@ -63,10 +67,13 @@ fn may_be_null(function: &Function, parameter: &str) -> bool {
     let name = parameter.rsplit([' ', '*']).next().unwrap();
     match name {
         "complete_options" | "lease_options" => true,
+        "options" if function.name == "leaseq_worker_start" => false,
         "error" | "options" | "adds" => !function.name.contains("_options_"),
         "added" | "completed" | "deadline_ms" | "statuses" | "deadlines_ms" | "state"
         | "states" | "texts" | "removed" | "cancelled" | "requeued" | "buried" | "revised"
-        | "dropped" | "configured" | "done" | "synced" | "paused" | "resumed" => true,
+        | "dropped" | "configured" | "done" | "synced" | "paused" | "resumed" | "settled"
+        | "ended" | "context" => true,
+        "len" => function.name == "leaseq_task_meta",
         "url" => true,
         "cursor" => true,
         _ => false,
@@ -75,8 +82,10 @@ fn may_be_null(function: &Function, parameter: &str) -> bool {
 
 fn program() -> String {
     let functions = functions();
-    let mut text =
-        String::from("#include \"check.h\"\n\nenum { SIZE = sizeof(leaseq_light_report) };\n");
+    let mut text = String::from(
+        "#include \"check.h\"\n\nenum { SIZE = sizeof(leaseq_light_report) };\n\
+            static int32_t handle(leaseq_task *task, void *context) { (void)task; (void)context; return 0; }\n",
+    );
     let mut handles = std::collections::BTreeSet::new();
     for function in &functions {
         for parameter in function.parameters.iter().filter(|p| p.contains("leaseq_")) {
@@ -101,6 +110,8 @@ fn program() -> String {
         "light_report",
         "settings",
         "error",
+        "settled",
+        "handler",
     ] {
         handles.remove(plain);
     }
@@ -138,6 +149,16 @@ fn program() -> String {
     OK(leaseq_settings_options_new(&some_settings_options, &error));
     OK(leaseq_waiter_new(some_queue, &some_waiter, &error));
     add(some_queue, \"leased\", \"x\");
+    OK(leaseq_worker_options_new(&some_worker_options, &error));
+    OK(leaseq_worker_options_add_queue(some_worker_options, \"tasks\", 1, &error));
+    OK(leaseq_worker_options_add_job(some_worker_options, \"x\", &error));
+    OK(leaseq_worker_start(some_client, some_worker_options, &some_worker, &error));
+    leaseq_queue *tasks = queue_of(some_client, \"tasks\");
+    OK(leaseq_queue_enqueue(tasks, \"x\", \"{}\", 2, NULL, NULL, &error));
+    OK(leaseq_worker_next(some_worker, 20000, &some_task, &error));
+    leaseq_queue_free(&tasks);
+    leaseq_cancel_reason a_leaseq_cancel_reason; (void)a_leaseq_cancel_reason;
+    leaseq_settled a_leaseq_settled; leaseq_settled *any_settled = &a_leaseq_settled; (void)any_settled;
     some_lease = leased(some_queue, 1000000);
     (void)any_item_info; (void)any_names; (void)any_page; (void)any_report; (void)any_error;
     (void)any_state; (void)any_status; (void)any_counts; (void)any_light_report; (void)any_settings;
@@ -157,7 +178,9 @@ fn program() -> String {
             continue;
         }
         for (at, parameter) in function.parameters.iter().enumerate() {
-            if !is_pointer(parameter) {
+            // It waits for the end of the worker.
+            let waits = function.name == "leaseq_worker_run" && at > 0;
+            if !is_pointer(parameter) || waits {
                 continue;
             }
             let mut all: Vec<String> = function.parameters.iter().map(|p| sane(p)).collect();

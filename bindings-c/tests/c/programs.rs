@@ -83,6 +83,9 @@ mod plain {
         history_in_memory "history" Memory;
         history_in_a_file "history" File;
         history_on_redis "history" Redis;
+        jobs_in_memory "jobs" Memory;
+        jobs_in_a_file "jobs" File;
+        jobs_on_redis "jobs" Redis;
         results_in_memory "results" Memory;
         results_in_a_file "results" File;
         results_on_redis "results" Redis;
@@ -119,6 +122,8 @@ mod address_sanitizer {
         follow_ups_in_memory "follow_ups" Memory;
         history_in_memory "history" Memory;
         history_on_redis "history" Redis;
+        jobs_in_memory "jobs" Memory;
+        jobs_on_redis "jobs" Redis;
         results_in_memory "results" Memory;
         results_on_redis "results" Redis;
         settings_in_memory "settings" Memory;
@@ -144,6 +149,8 @@ mod valgrind {
         hostile_on_redis "hostile" Redis;
         history_in_memory "history" Memory;
         history_on_redis "history" Redis;
+        jobs_in_memory "jobs" Memory;
+        jobs_on_redis "jobs" Redis;
         results_in_memory "results" Memory;
         results_on_redis "results" Redis;
         turns_in_memory "turns" Memory;

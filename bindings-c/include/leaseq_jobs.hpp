@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * @file leaseq_jobs.hpp
+ * The worker of jobs for C++17; leaseq.hpp includes it.
+ */
+#ifndef LEASEQ_JOBS_HPP
+#define LEASEQ_JOBS_HPP
+
+#include "leaseq.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <cxxabi.h>
+#include <functional>
+#include <map>
+#include <type_traits>
+#include <typeinfo>
+
+namespace leaseq {
+
+/** A job that a handler runs; see ::leaseq_task. */
+class Task {
+  public:
+    explicit Task(leaseq_task *task) noexcept : task_(task) {}
+    leaseq_task *get() const noexcept { return task_; }
+    /** What is viewed lives as long as the task. */
+    std::string_view name() const noexcept { return leaseq_task_name(get()); }
+    std::string_view queue() const noexcept { return leaseq_task_queue(get()); }
+    std::string_view id() const noexcept {
+        return {leaseq_task_id(get()), leaseq_task_id_len(get())};
+    }
+    /** A JSON object. */
+    std::string_view args() const noexcept {
+        return {leaseq_task_args(get()), leaseq_task_args_len(get())};
+    }
+    std::string_view last_error() const noexcept { return leaseq_task_last_error(get()); }
+    unsigned attempt() const noexcept { return leaseq_task_attempt(get()); }
+    unsigned max_attempts() const noexcept { return leaseq_task_max_attempts(get()); }
+    std::uint64_t generation() const noexcept { return leaseq_task_generation(get()); }
+    milliseconds remaining() const noexcept {
+        return milliseconds(leaseq_task_remaining_ms(get()));
+    }
+    leaseq_cancel_reason cancel_reason() const noexcept { return leaseq_task_cancel_reason(get()); }
+    bool is_cancelled() const noexcept { return cancel_reason() != LEASEQ_CANCEL_NONE; }
+    /** Readable when is_cancelled() becomes true; see leaseq_task_cancelled_fd(). */
+    int cancelled_fd() const {
+        int fd = -1;
+        check([&](leaseq_error **error) { return leaseq_task_cancelled_fd(get(), &fd, error); });
+        return fd;
+    }
+    /** This much time from now on. */
+    void more_time(milliseconds time) const {
+        check([&](leaseq_error **error) {
+            return leaseq_task_more_time(get(), time.count(), error);
+        });
+    }
+    /** Up to 1,024 bytes. */
+    void progress(std::string_view progress) const {
+        check([&](leaseq_error **error) {
+            return leaseq_task_progress(get(), progress.data(), progress.size(), error);
+        });
+    }
+
+  private:
+    leaseq_task *task_;
+};
+
+/** Thrown by a handler: retry the job after this delay, if it has an attempt left. */
+struct RetryAfter : std::runtime_error {
+    RetryAfter(milliseconds after, const std::string &message)
+        : std::runtime_error(message), delay(after) {}
+    milliseconds delay;
+};
+/** Thrown by a handler: the job has nothing more to do, and ends as completed, without a result. */
+struct Discard : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+/** Thrown by a handler: the job is dead, whatever attempts it has left. */
+struct Bury : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+/** Thrown by a handler: run the job again after this delay, without using an attempt. */
+struct Snooze {
+    milliseconds delay;
+};
+/** Thrown by a handler that stops because its task is cancelled. */
+struct Stopped {};
+/** Thrown by a handler: the arguments do not fit it. The job is released for newer workers. */
+struct InvalidArgs : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/** Runs jobs in handlers, on one thread for each slot; see ::leaseq_worker.
+ *
+ * @code
+ * leaseq::Worker worker(client);
+ * worker.queue("mail").handle("mail.send", [](leaseq::Task &task) { send(task.args()); });
+ * return worker.run();
+ * @endcode
+ */
+class Worker {
+  public:
+    /** Runs a task. Its result, JSON, is kept with a job that is retained. */
+    using Handler = std::function<std::optional<std::string>(Task &)>;
+
+    /** The client must live longer. */
+    explicit Worker(const Client &client) : client_(client.get()) {
+        leaseq_worker_options *options = nullptr;
+        check([&](leaseq_error **error) { return leaseq_worker_options_new(&options, error); });
+        options_.reset(options);
+    }
+    /** The threads of run() and drain() know its address. */
+    Worker(const Worker &) = delete;
+    Worker &operator=(const Worker &) = delete;
+
+    /** Leases from this queue, or from all that match a pattern. */
+    Worker &queue(const std::string &name, std::uint32_t weight = 1) {
+        return set([&](leaseq_worker_options *options, leaseq_error **error) {
+            return leaseq_worker_options_add_queue(options, name.c_str(), weight, error);
+        });
+    }
+    /** Runs jobs of this name with a function that takes a Task & and returns nothing or a result.
+     * What it throws fails the job, with the name of its type as the class. */
+    template <typename Function> Worker &handle(const std::string &name, Function function) {
+        set([&](leaseq_worker_options *options, leaseq_error **error) {
+            return leaseq_worker_options_add_job(options, name.c_str(), error);
+        });
+        if constexpr (std::is_void_v<std::invoke_result_t<Function &, Task &>>) {
+            handlers_[name] = [function](Task &task) mutable -> std::optional<std::string> {
+                function(task);
+                return std::nullopt;
+            };
+        } else {
+            handlers_[name] = std::move(function);
+        }
+        return *this;
+    }
+    Worker &timeout(const std::string &name, milliseconds timeout) {
+        return set([&](leaseq_worker_options *options, leaseq_error **error) {
+            return leaseq_worker_options_set_job_timeout_ms(options, name.c_str(), timeout.count(),
+                                                            error);
+        });
+    }
+    Worker &retry(const std::string &name, std::uint32_t attempts,
+                  milliseconds base = milliseconds(1000), milliseconds cap = milliseconds(600000)) {
+        return set([&](leaseq_worker_options *options, leaseq_error **error) {
+            return leaseq_worker_options_set_job_retry(options, name.c_str(), attempts,
+                                                       base.count(), cap.count(), error);
+        });
+    }
+    Worker &slots(std::uint32_t slots) {
+        return set([&](leaseq_worker_options *options, leaseq_error **error) {
+            return leaseq_worker_options_set_slots(options, slots, error);
+        });
+    }
+    /** Ends when the queues have nothing more to lease. */
+    Worker &burst(bool burst = true) {
+        return set([&](leaseq_worker_options *options, leaseq_error **error) {
+            return leaseq_worker_options_set_burst(options, burst, error);
+        });
+    }
+    /** For the other options. */
+    leaseq_worker_options *options() const noexcept { return options_.get(); }
+
+    /** Starts to lease. Options that are set later have no effect. */
+    void start() {
+        leaseq_worker *worker = nullptr;
+        check([&](leaseq_error **error) {
+            return leaseq_worker_start(client_, options(), &worker, error);
+        });
+        handle_.reset(worker);
+    }
+    leaseq_worker *get() const noexcept { return handle_.get(); }
+
+    /** Runs jobs until drain() is called, or a burst ends; starts the worker unless start() has.
+     * Returns the exit status for the process. */
+    int run() {
+        if (!handle_) start();
+        check([&](leaseq_error **error) {
+            return leaseq_worker_run(get(), &Worker::call, this, error);
+        });
+        return leaseq_worker_exit_status(get());
+    }
+
+    /** From another thread, after start(): ends the worker in order. */
+    void drain(milliseconds grace = milliseconds(25000)) const {
+        check(
+            [&](leaseq_error **error) { return leaseq_worker_drain(get(), grace.count(), error); });
+    }
+
+  private:
+    template <typename Call> Worker &set(Call &&call) {
+        check([&](leaseq_error **error) { return call(options_.get(), error); });
+        return *this;
+    }
+
+    /** The end of a task is reported once: nothing that these calls answer is left to do here. */
+    static std::int32_t call(leaseq_task *handle, void *context) noexcept {
+        Task task(handle);
+        const auto fail = [&](const char *name, const char *message, std::int32_t policy,
+                              milliseconds delay = milliseconds(0)) {
+            leaseq_task_fail(handle, name, message, policy, delay.count(), nullptr, nullptr);
+        };
+        try {
+            const auto &handlers = static_cast<Worker *>(context)->handlers_;
+            const auto handler = handlers.find(std::string(task.name()));
+            if (handler == handlers.end()) throw InvalidArgs("there is no handler");
+            if (const auto result = handler->second(task)) {
+                leaseq_task_complete(handle, result->data(), result->size(), nullptr, nullptr);
+            }
+        } catch (const RetryAfter &after) {
+            fail("RetryAfter", after.what(), LEASEQ_POLICY_RETRY_AFTER, after.delay);
+        } catch (const Discard &discard) {
+            fail("Discard", discard.what(), LEASEQ_POLICY_DISCARD);
+        } catch (const Bury &bury) {
+            fail("Bury", bury.what(), LEASEQ_POLICY_BURY);
+        } catch (const Snooze &snooze) {
+            leaseq_task_snooze(handle, snooze.delay.count(), nullptr, nullptr);
+        } catch (const Stopped &) {
+            leaseq_task_stopped(handle, nullptr, nullptr);
+        } catch (const InvalidArgs &invalid) {
+            leaseq_task_refuse_args(handle, invalid.what(), nullptr, nullptr);
+        } catch (const std::exception &error) {
+            fail(class_of(error).c_str(), error.what(), LEASEQ_POLICY_RETRY);
+        } catch (...) {
+            fail("Exception", "the handler has thrown what is no std::exception",
+                 LEASEQ_POLICY_RETRY);
+        }
+        return 0;
+    }
+
+    /** The name of its type. */
+    static std::string class_of(const std::exception &error) {
+        const char *name = typeid(error).name();
+        int status = 0;
+        const std::unique_ptr<char, void (*)(void *)> readable(
+            abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+        return status == 0 ? readable.get() : name;
+    }
+
+    leaseq_client *client_;
+    Handle<leaseq_worker_options, leaseq_worker_options_free> options_;
+    std::map<std::string, Handler> handlers_;
+    Handle<leaseq_worker, leaseq_worker_free> handle_;
+};
+
+} // namespace leaseq
+
+#endif

@@ -1,0 +1,58 @@
+//! Adding jobs.
+
+use std::ffi::{c_char, c_void};
+
+use leaseq::options::MAX_MAX_DATA;
+use leaseq_jobs::NewJob;
+
+use crate::add::leaseq_item;
+use crate::error::{leaseq_error, leaseq_status};
+use crate::failure::{Failure, Result};
+use crate::item_options::leaseq_item_options;
+use crate::pointer::{Out, bytes, given, text};
+use crate::queue::leaseq_queue;
+use crate::status::status;
+
+/// Adds a job for a handler in any language: its name, 1 to 128 bytes, and its arguments, a JSON object.
+/// `options` are those of the item, and may be NULL. `*added` is as of leaseq_queue_add_item(), and may be NULL.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a name, arguments or an option outside their limits: arguments
+/// that are no JSON object, integers beyond 2^53, and more than 100 levels; an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_enqueue(
+    queue: Option<&leaseq_queue>,
+    name: *const c_char,
+    args: *const c_void,
+    args_len: usize,
+    options: Option<&leaseq_item_options>,
+    added: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let added = Out::wanted(added, false);
+            let queue = given(queue, "queue")?;
+            let data = data(text(name, "name")?, bytes(args, args_len, MAX_MAX_DATA, "args")?)?;
+            let options = options.map_or(std::ptr::null(), std::ptr::from_ref);
+            let item = leaseq_item {
+                data: data.as_ptr().cast(),
+                data_len: data.len(),
+                id: std::ptr::null(),
+                id_len: 0,
+                options,
+            };
+            let item = item.read()?;
+            added.set(queue.run(async |queue| queue.add_item(item).await)?);
+            Ok(())
+        })
+    }
+}
+
+/// The data of the item of a job.
+fn data(name: &str, args: &[u8]) -> Result<bytes::Bytes> {
+    let wrong = |why: &dyn std::fmt::Display| {
+        Failure::invalid(format_args!("job {name:?}: the arguments are no JSON: {why}"))
+    };
+    let args: serde_json::Value = serde_json::from_slice(args).map_err(|why| wrong(&why))?;
+    Ok(NewJob::named(name, "", &args).data()?)
+}

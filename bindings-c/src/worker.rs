@@ -1,0 +1,395 @@
+//! The worker of jobs: it leases, extends, times out and retries; the caller runs handlers.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use leaseq::blocking::{self, ProcessBound, run};
+use leaseq_jobs::{ExitReason, JobStart, Task, WorkerCore};
+use tokio::sync::Notify;
+
+use crate::client::leaseq_client;
+use crate::error::{leaseq_error, leaseq_status};
+use crate::event::Event;
+use crate::failure::{Failure, Result};
+use crate::guard::{self, look};
+use crate::pointer::{Out, duration, give, given};
+use crate::status::status;
+use crate::task::leaseq_task;
+use crate::version::LEASEQ_WAIT_FOREVER;
+use crate::worker_options::leaseq_worker_options;
+
+/// How long the end of a worker waits for the registry.
+const LEAVING: Duration = Duration::from_secs(1);
+
+/// Leases jobs for free slots, extends their leases, and sees to timeouts, retries, cancellation and an
+/// orderly end. Threads of the program take tasks with leaseq_worker_next() and run them.
+pub struct leaseq_worker(ProcessBound<Handle>);
+
+/// The end of the handle is the end of the worker, also while tasks are left.
+struct Handle(Arc<Shared>);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.core.abort();
+    }
+}
+
+struct Shared {
+    /// Tasks report their end to it, also when the handle is gone.
+    core: Arc<WorkerCore>,
+    slots: usize,
+    /// For event loops, once one has asked for it.
+    ahead: Mutex<Option<Arc<Ahead>>>,
+}
+
+/// What comes next, taken before it is asked for, so that a file descriptor can tell that it is there.
+struct Ahead {
+    /// Set while there is something.
+    event: Event,
+    next: Mutex<Option<JobStart>>,
+    arrived: Notify,
+    taken: Notify,
+}
+
+impl Ahead {
+    fn lock(&self) -> MutexGuard<'_, Option<JobStart>> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes tasks one by one, until the worker has ended.
+    async fn fill(self: Arc<Self>, shared: Arc<Shared>) {
+        loop {
+            let next = shared.core.next().await;
+            let is_end = matches!(next, JobStart::Drained);
+            *self.lock() = Some(next);
+            self.event.set();
+            self.arrived.notify_one();
+            if is_end {
+                return;
+            }
+            self.taken.notified().await;
+        }
+    }
+
+    async fn take(&self) -> JobStart {
+        loop {
+            let taken = {
+                let mut next = self.lock();
+                match &*next {
+                    // It stays for all who ask.
+                    Some(JobStart::Drained) => Some(JobStart::Drained),
+                    _ => next.take(),
+                }
+            };
+            match taken {
+                Some(JobStart::Start(task)) => {
+                    self.event.clear();
+                    self.taken.notify_one();
+                    return JobStart::Start(task);
+                }
+                Some(end) => {
+                    self.arrived.notify_one();
+                    return end;
+                }
+                None => self.arrived.notified().await,
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn ahead(&self) -> MutexGuard<'_, Option<Arc<Ahead>>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next task; `None`: the worker has ended, or this time is over.
+    async fn next(self: &Arc<Self>, wait: Option<Duration>) -> Option<Task> {
+        let ahead = self.ahead().clone();
+        let next = async {
+            match ahead {
+                Some(ahead) => ahead.take().await,
+                None => self.core.next().await,
+            }
+        };
+        let next = match wait {
+            None => next.await,
+            Some(wait) => tokio::time::timeout(wait, next).await.ok()?,
+        };
+        match next {
+            JobStart::Start(task) => Some(task),
+            JobStart::Drained => None,
+        }
+    }
+
+    fn fd(self: &Arc<Self>) -> Result<i32> {
+        let mut place = self.ahead();
+        if let Some(ahead) = &*place {
+            return Ok(ahead.event.fd());
+        }
+        let ahead = Arc::new(Ahead {
+            event: Event::new("a worker")?,
+            next: Mutex::default(),
+            arrived: Notify::new(),
+            taken: Notify::new(),
+        });
+        blocking::start(ahead.clone().fill(self.clone()))?;
+        Ok(place.insert(ahead).event.fd())
+    }
+
+    fn has_ended(&self) -> bool {
+        self.core.ended().now_or_never().is_some()
+    }
+}
+
+impl leaseq_worker {
+    fn get(&self) -> Result<&Arc<Shared>> {
+        Ok(&self.0.get("the worker")?.0)
+    }
+
+    fn here(&self) -> Option<&Arc<Shared>> {
+        self.get().ok()
+    }
+}
+
+fn wait_of(wait_ms: i64) -> Result<Option<Duration>> {
+    match wait_ms {
+        LEASEQ_WAIT_FOREVER => Ok(None),
+        ms => Ok(Some(duration(ms, "a wait")?)),
+    }
+}
+
+/// Starts a worker: it leases jobs from now on. Options are copied. Close the client after the worker has
+/// ended.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an option outside its limits, and without a queue or a job;
+/// `LEASEQ_CLOSED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_worker_start(
+    client: Option<&leaseq_client>,
+    options: Option<&leaseq_worker_options>,
+    worker: *mut *mut leaseq_worker,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let place = Out::one(worker, std::ptr::null_mut(), "worker")?;
+            let client = given(client, "client")?;
+            let options = given(options, "options")?.0.clone();
+            let slots = options.slots;
+            let core = run(async {
+                WorkerCore::start(client.client().in_this_process().await?, options)
+            })?;
+            let shared = Shared { core: Arc::new(core), slots, ahead: Mutex::default() };
+            place.set(give(leaseq_worker(ProcessBound::new(Handle(Arc::new(shared))))));
+            Ok(())
+        })
+    }
+}
+
+/// Waits for the next task: 0 does not wait, `LEASEQ_WAIT_FOREVER` has no limit. `*task` is NULL if there
+/// was none in this time, or if the worker has ended: leaseq_worker_has_ended() tells. Any number of threads
+/// may wait at the same time, one for each slot. A task must be ended, and be freed.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for another negative wait.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_worker_next(
+    worker: Option<&leaseq_worker>,
+    wait_ms: i64,
+    task: *mut *mut leaseq_task,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let place = Out::one(task, std::ptr::null_mut(), "task")?;
+            let worker = given(worker, "worker")?.get()?;
+            let wait = wait_of(wait_ms)?;
+            let next = run(async { Ok(worker.next(wait).await) })?;
+            place.set_all(next.map(|task| leaseq_task::give(worker.core.clone(), task)));
+            Ok(())
+        })
+    }
+}
+
+/// A file descriptor for `poll`, `epoll` or `select`: readable while leaseq_worker_next() has a task without
+/// waiting, and when the worker has ended. It belongs to the worker: do not read, write or close it. The
+/// worker then holds one task ready, which uses a slot.
+/// @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_worker_fd(
+    worker: Option<&leaseq_worker>,
+    fd: *mut i32,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let place = Out::one(fd, -1, "fd")?;
+            place.set(given(worker, "worker")?.get()?.fd()?);
+            Ok(())
+        })
+    }
+}
+
+/// What runs a task in leaseq_worker_run(). A task that it has not ended itself is completed if it returns
+/// 0, and fails otherwise. It must not free the task.
+pub type leaseq_handler =
+    Option<unsafe extern "C" fn(task: *mut leaseq_task, context: *mut std::ffi::c_void) -> i32>;
+
+/// Runs tasks on threads of the library, one for each slot, until the worker has ended and all handlers have
+/// returned. `context` is passed to each call of the handler. Another thread ends the worker with
+/// leaseq_worker_drain().
+/// @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if there can be no thread; what has made the worker fail.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_worker_run(
+    worker: Option<&leaseq_worker>,
+    handler: leaseq_handler,
+    context: *mut std::ffi::c_void,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let worker = given(worker, "worker")?.get()?;
+            let handler = given(handler, "handler")?;
+            // Only passed on, to functions of the caller, who knows what threads may do with it.
+            let context = context as usize;
+            let mut failed = None;
+            std::thread::scope(|scope| {
+                for _ in 0..worker.slots {
+                    let work = || {
+                        while let Ok(Some(task)) = run(async { Ok(worker.next(None).await) }) {
+                            let mut task = leaseq_task::new(worker.core.clone(), task);
+                            // The caller's function, with a task that lives as long as the call.
+                            let returned = handler(&raw mut task, context as *mut _);
+                            task.end_with(returned);
+                        }
+                    };
+                    let thread = std::thread::Builder::new().name("leaseq-job".into());
+                    if let Err(why) = thread.spawn_scoped(scope, work) {
+                        worker.core.drain(Duration::ZERO);
+                        let message = format!("no thread for a handler: {why}");
+                        let kind = leaseq::ErrorKind::Unavailable;
+                        failed = Some(Failure { kind, message, outcome_unknown: false });
+                        break;
+                    }
+                }
+            });
+            match failed {
+                Some(failure) => Err(failure),
+                None => ended(worker, None).map(|_| ()),
+            }
+        })
+    }
+}
+
+/// Ends the worker in order: it leases nothing more, releases what was not taken, and lets tasks run for the
+/// grace period. Then it cancels them; after 3 s it gives up those that still run. A second call can shorten
+/// the grace period. It returns at once; it takes locks, so a signal handler must not call it.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_worker_drain(
+    worker: Option<&leaseq_worker>,
+    grace_ms: i64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let worker = given(worker, "worker")?.get()?;
+            worker.core.drain(duration(grace_ms, "a grace period")?);
+            Ok(())
+        })
+    }
+}
+
+/// Ends the worker at once. Tasks that run are not reported any more: their leases expire.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_worker_abort(
+    worker: Option<&leaseq_worker>,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            given(worker, "worker")?.get()?.core.abort();
+            Ok(())
+        })
+    }
+}
+
+/// Waits until the worker has ended, at most for this time; `*ended` tells whether it has, and may be NULL.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for another negative wait; what has made the worker fail.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_worker_wait(
+    worker: Option<&leaseq_worker>,
+    wait_ms: i64,
+    ended: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let place = Out::wanted(ended, false);
+            let worker = given(worker, "worker")?.get()?;
+            place.set(self::ended(worker, wait_of(wait_ms)?)?);
+            Ok(())
+        })
+    }
+}
+
+/// Waits for the end, and, for a moment, until a worker that has ended is not listed any more.
+fn ended(worker: &Shared, wait: Option<Duration>) -> Result<bool> {
+    run(async {
+        let end = worker.core.ended();
+        match wait {
+            None => end.await,
+            Some(wait) if tokio::time::timeout(wait, end).await.is_err() => return Ok(false),
+            Some(_) => {}
+        }
+        let exit = worker.core.exit();
+        if !matches!(exit.reason, ExitReason::Aborted | ExitReason::Failed) {
+            _ = tokio::time::timeout(LEAVING, worker.core.left()).await;
+        }
+        exit.error.map_or(Ok(true), Err)
+    })
+    .map_err(Failure::from)
+}
+
+/// Whether the worker has ended. False for NULL and in a forked child.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_worker_has_ended(worker: Option<&leaseq_worker>) -> bool {
+    look(worker, false, |worker| worker.here().is_some_and(|worker| worker.has_ended()))
+}
+
+/// The exit status for the process of a worker that has ended: 0; 3 if a burst found nothing to do; 1 if it
+/// was aborted, failed, or ended because handlers hang. -1 before that, for NULL and in a forked child.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_worker_exit_status(worker: Option<&leaseq_worker>) -> i32 {
+    look(worker, -1, |worker| match worker.here() {
+        Some(worker) if worker.has_ended() => worker.core.exit().status().into(),
+        _ => -1,
+    })
+}
+
+/// How many jobs it has started. 0 for NULL and in a forked child.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_worker_started(worker: Option<&leaseq_worker>) -> u64 {
+    look(worker, 0, |worker| worker.here().map_or(0, |worker| worker.core.load().started))
+}
+
+/// Whether jobs of handlers that did not return were given to others: the process must end at once. False
+/// for NULL and in a forked child.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_worker_gave_up(worker: Option<&leaseq_worker>) -> bool {
+    look(worker, false, |worker| worker.here().is_some_and(|worker| worker.core.exit().gave_up))
+}
+
+/// Frees a worker and makes the pointer NULL. NULL and a pointer to NULL are allowed. A worker that has not
+/// ended is aborted. Tasks may be freed later; reporting their end has no effect then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_worker_free(worker: *mut *mut leaseq_worker) {
+    // SAFETY: made by leaseq_worker_start.
+    unsafe { guard::free(worker) }
+}
