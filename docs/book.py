@@ -16,7 +16,7 @@ from typing import Any
 
 from mkdocs.commands.build import build  # type: ignore[import-not-found]
 from mkdocs.config import load_config  # type: ignore[import-not-found]
-from pages import LINK, TOP, is_elsewhere, links, slug
+from pages import LINK, REFERENCE, TOP, is_elsewhere, links, slug
 
 CONTENTS = TOP / "docs" / "README.md"
 # Other files that pages show or refer to; a web server delivers them unchanged.
@@ -48,6 +48,7 @@ def place(page: Path, target: str) -> str:
 def stage(source: Path, pages: list[str]) -> None:
     """Copy the pages and the files that they need."""
     shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(REFERENCE, source / "docs" / "reference")
     kept = {*pages, *TABS}
     for name in pages:
         for target in links(TOP / name):
@@ -62,7 +63,9 @@ def stage(source: Path, pages: list[str]) -> None:
 
         def within(link: re.Match[str], name: str = name) -> str:
             target = link[3]
-            if is_elsewhere(target) or target.startswith("#") or place(TOP / name, target) in kept:
+            if is_elsewhere(target) or target.startswith(("#", "reference/")):
+                return link[0]
+            if place(TOP / name, target) in kept:
                 return link[0]
             return link[2]
 

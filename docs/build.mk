@@ -1,10 +1,25 @@
 # The book: a website, and a check of all its examples.
-.PHONY: docs test-docs
+.PHONY: docs references test-docs
 
 DOCS_VENV := $(CURDIR)/build/docs/venv
 
-docs: $(DOCS_VENV)/ready ## build the book: build/docs/site/index.html
+REFERENCES := $(CURDIR)/build/docs/reference
+
+docs: references $(DOCS_VENV)/ready ## build the book, with the API references: build/docs/site/index.html
 	$(DOCS_VENV)/bin/python docs/book.py build/docs/source build/docs/site
+
+# From the packages as they were built last.
+references: setup node-tools $(DOCS_VENV)/ready
+	@$(PYTHON) -c 'import leaseq' 2>/dev/null || $(MAKE) --no-print-directory python
+	@test -e bindings-node/native.d.ts
+	rm -rf $(REFERENCES) && mkdir -p $(REFERENCES)/c
+	cargo doc -q -p leaseq -p leaseq-jobs --all-features --no-deps
+	cp -r $(TARGET_FOLDER)/doc $(REFERENCES)/rust
+	PYTHONPATH=$$($(PYTHON) -c 'import leaseq, os; print(os.path.dirname(os.path.dirname(leaseq.__file__)))') \
+		$(DOCS_VENV)/bin/pdoc --no-search --output-directory $(REFERENCES)/python leaseq leaseq.asyncio leaseq.jobs
+	$(NPM) run --silent reference -- --out $(REFERENCES)/node
+	cd bindings-c && { cat packaging/Doxyfile; echo "OUTPUT_DIRECTORY=$(REFERENCES)/c"; } | doxygen -
+	cd $(REFERENCES)/c && mv html/* . && rmdir html
 
 $(DOCS_VENV)/ready: docs/requirements.txt
 	python3 -m venv $(DOCS_VENV)

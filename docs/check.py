@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from examples import Example, WrongError, read_examples
-from pages import TOP, all_pages, anchors, is_elsewhere, links
+from pages import TOP, all_pages, anchors, is_elsewhere, linked, links
 from runner import BUILD, Runner
 from rust_examples import check_manifest, compile_rust
 
@@ -33,7 +33,7 @@ def check_links() -> list[str]:
             if is_elsewhere(target):
                 continue
             name, _, anchor = target.partition("#")
-            path = (page.parent / name).resolve() if name else page
+            path = linked(page, name) if name else page
             shown = f"{page.relative_to(TOP)}: the link {target}"
             if not path.exists():
                 wrong.append(f"{shown} leads nowhere")

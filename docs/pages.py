@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
+# The references of the languages, made from the sources; pages link to them as to this folder.
+REFERENCE = TOP / "build" / "docs" / "reference"
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 
 
@@ -94,6 +96,13 @@ def links(page: Path) -> Iterator[str]:
     """Find the targets of a page's links."""
     for _, _, target in LINK.findall(prose(page.read_text())):
         yield target
+
+
+def linked(page: Path, name: str) -> Path:
+    """Return the file that a page links to."""
+    if name.startswith("reference/"):
+        return REFERENCE / name.removeprefix("reference/")
+    return (page.parent / name).resolve()
 
 
 def is_elsewhere(target: str) -> bool:
