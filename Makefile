@@ -38,7 +38,7 @@ BENCH := cargo bench --profile dist -p leaseq --bench targets --
 DEMO_WORKERS :=
 TESTEES :=
 
-include bindings-python/build.mk bindings-node/build.mk bindings-c/build.mk console/build.mk docs/build.mk
+include bindings-python/build.mk bindings-node/build.mk bindings-c/build.mk console/build.mk docs/build.mk packaging/build.mk
 
 # What else to tell the program that plays the scenarios: '--only late --engines memory'.
 SCENARIOS ?=
@@ -104,6 +104,7 @@ test: lint model python node-debug node-peers build/c/testee $(VALKEY_ENV) ## ev
 		{ for log in build/run-*-tests.log; do echo "== the end of $$log"; tail -n 60 $$log; done; exit 1; }
 	$(MAKE) --no-print-directory PROFILE=dev TEST_PARTS=$(TEST_PARTS) test-console
 	$(MAKE) --no-print-directory PROFILE=dev test-docs
+	$(MAKE) --no-print-directory PROFILE=dev test-packages
 	cargo build -p leaseq-conformance -p leaseq-cleaner
 	@$(CONFORMANCE) --quiet --parts $(PARTS)
 	@$(RUN_FAULTS) --seconds 2 --parts $(PARTS)
@@ -162,7 +163,7 @@ generate: generate-c generate-python ## make the generated files anew
 fmt: setup fmt-python fmt-node fmt-c ## format the sources
 	cargo fmt --all
 
-lint: setup lint-python lint-node lint-c lint-console ## formatting, lints, types, documentation
+lint: setup lint-packages lint-python lint-node lint-c lint-console ## formatting, lints, types, documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	luacheck -q core/src/engine/redis/scripts

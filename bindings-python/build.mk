@@ -6,7 +6,7 @@ PYTHON := $(PYTHON_VENV)/bin/python
 PYTHON_TESTEES := ../integration-tests/testees/python ../integration-tests/testees/children
 PYTHON_DOCS := $(patsubst %,../docs/%.py,pages book check examples runner rust_examples)
 # The other Python files that are formatted and checked here.
-PYTHON_OTHERS := $(PYTHON_TESTEES) ../examples ../jobs/tests/children ../jobs/benches/child.py ../core/benches/chart.py $(PYTHON_DOCS)
+PYTHON_OTHERS := $(PYTHON_TESTEES) ../examples ../jobs/tests/children ../jobs/benches/child.py ../core/benches/chart.py ../packaging/linked.py $(PYTHON_DOCS)
 PYTHON_PEERS := $(CURDIR)/build/peers-python
 PYTHON_PEER_NAMES := $(patsubst bindings-python/bench/peers/%.txt,%,$(wildcard bindings-python/bench/peers/*.txt))
 PYTHON_BENCH := $(PYTHON) bindings-python/bench/run.py

@@ -58,6 +58,9 @@ pub(crate) struct Flags {
     /// Print the report of --once, --check or --doctor as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the manual page and exit
+    #[arg(long, group = "mode", hide = true)]
+    pub(crate) man: bool,
 }
 
 impl Flags {

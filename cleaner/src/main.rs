@@ -23,6 +23,7 @@ mod state;
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use leaseq_report::escaped;
 
 use crate::config::Settings;
@@ -35,6 +36,12 @@ const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     let flags = Flags::parse_or_exit();
+    if flags.man {
+        return match clap_mangen::Man::new(Flags::command()).render(&mut std::io::stdout()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => fail(&error),
+        };
+    }
     let settings = match Settings::load(&flags) {
         Ok(settings) => settings,
         Err(error) => return fail(&error),
