@@ -34,7 +34,7 @@ const NODE: List = List {
 };
 const C: List = List {
     path: "bindings-c/include/leaseq.h",
-    others: &["requeue_many", "bury_many", "name", "free"],
+    others: &["requeue_many", "bury_many", "enqueue", "name", "free"],
 };
 const BOOK: List = List { path: "docs/languages.md", others: &[] };
 const PROTOCOL: List = List { path: "core/docs/protocol.md", others: &[] };

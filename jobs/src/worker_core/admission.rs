@@ -18,12 +18,13 @@ pub(super) fn admit(
     queue: &WorkQueue,
     leases: Vec<Lease>,
 ) {
-    for lease in leases {
-        let id = shared.lock().new_id();
-        let mut running = Running::new(id, queue_index, queue.clone(), lease, shared.options.lease);
+    let duration = shared.options.lease;
+    let tasks = leases.into_iter().map(|lease| {
+        let mut running = Running::new(queue_index, queue.clone(), lease, duration);
         let refused = read(&mut running, shared).err();
-        place(shared, Arc::new(running), refused);
-    }
+        (running, refused)
+    });
+    place_all(shared, tasks.collect());
 }
 
 /// Reads the job. Fails with what is to be done if it is not to run.
@@ -56,30 +57,31 @@ fn read(running: &mut Running, shared: &Shared) -> Result<(), Settlement> {
     Ok(())
 }
 
-/// Puts the task into a slot: to be started, or to be settled.
-fn place(shared: &Arc<Shared>, running: Arc<Running>, refused: Option<Settlement>) {
+/// Puts the tasks into slots: to be started, or to be settled. It does so at once: the worker could otherwise end with
+/// the first of them, while the others have no slots yet.
+fn place_all(shared: &Arc<Shared>, tasks: Vec<(Running, Option<Settlement>)>) {
     let mut state = shared.lock();
-    // Calls that have waited on several queues may obtain more than there are slots for.
-    if state.phase >= Phase::Stopped || !state.has_room(&shared.options) {
-        drop(state);
-        running.queue.give_back([&running.lease]);
-        return;
-    }
-    state.tasks.insert(running.id, running.clone());
-    // The worker may have begun to drain while the request was under way.
-    let leasing = state.phase == Phase::Leasing;
-    let settlement = refused.or_else(|| (!leasing).then_some(Settlement::GiveBack));
-    match settlement {
-        Some(settlement) => {
-            running.claim();
-            drop(state);
-            settler::spawn(shared, Finished { running, settlement, reply: None });
+    for (mut running, refused) in tasks {
+        // Calls that have waited on several queues may obtain more than there are slots for.
+        if state.phase >= Phase::Stopped || !state.has_room(&shared.options) {
+            running.queue.give_back([&running.lease]);
+            continue;
         }
-        None => {
-            state.count_start(&shared.options);
-            state.ready.push_back(running);
-            drop(state);
-            shared.starts.notify_one();
+        running.id = state.new_id();
+        let running = Arc::new(running);
+        state.tasks.insert(running.id, running.clone());
+        // The worker may have begun to drain while the request was under way.
+        let leasing = state.phase == Phase::Leasing;
+        match refused.or_else(|| (!leasing).then_some(Settlement::GiveBack)) {
+            Some(settlement) => {
+                running.claim();
+                settler::spawn(shared, Finished { running, settlement, reply: None });
+            }
+            None => {
+                state.count_start(&shared.options);
+                state.ready.push_back(running);
+                shared.starts.notify_one();
+            }
         }
     }
 }
