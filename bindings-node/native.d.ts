@@ -131,6 +131,8 @@ export declare class NativeQueue {
   lightClean(call: number): void
   /** Answers with a report. */
   deepClean(call: number, mend: boolean): void
+  /** Answers with a page. */
+  events(call: number, after?: string | undefined | null, limit?: number | undefined | null, waitMs?: number | undefined | null): void
   /** `measured`: JSON. Answers with a boolean. */
   recordHistory(call: number, measured: string): void
   /** Answers with rows. */
@@ -145,7 +147,8 @@ export declare class NativeQueue {
   changeSchedule(call: number, change: number, name: string): void
   /**
    * `changed`: which of the settings are named, in the order of `change`; without a value they are
-   * removed. The last one, the rate, has three: count, period in ms, burst. Answers with settings, or null if another revision is stored.
+   * removed. The last two, the rates, have three each: count, period in ms, burst. Answers with
+   * settings, or null if another revision is stored.
    */
   configure(call: number, changed: Array<boolean>, values: Array<number | undefined | null>, revision?: number | undefined | null): void
   /** Answers with settings. */

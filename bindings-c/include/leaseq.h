@@ -459,6 +459,10 @@ typedef enum {
      * See leaseq_settings_options_set_key_rate().
      */
     LEASEQ_SETTING_KEY_RATE = 9,
+    /**
+     * See leaseq_settings_options_set_events().
+     */
+    LEASEQ_SETTING_EVENTS = 10,
 } leaseq_setting;
 
 /**
@@ -944,6 +948,10 @@ typedef struct {
      * rate.
      */
     uint64_t key_rate_burst;
+    /**
+     * How many of its last changes the queue keeps; 0: none.
+     */
+    uint64_t events;
 } leaseq_settings;
 
 /**
@@ -2416,6 +2424,23 @@ const char *leaseq_queue_name(const leaseq_queue *queue);
 void leaseq_queue_free(leaseq_queue **queue);
 
 /**
+ * Reads what has changed in the queue, in order, if its settings keep that: at most `limit` events, 1 to 1,000, behind the
+ * cursor `after`. NULL: from the oldest one that is kept; `now`: from now on. If there is none, it waits for one for `wait_ms`, and
+ * looks up to four times a second. The only text of `page` is JSON: an object with `events`, a list of objects with
+ * `number`, `kind` (`added`, `leased`, `completed`, `failed`, `expired`, `released`, `dead`, `requeued`, `removed`, `replaced`,
+ * `cancelled`, `revised`), `at` (RFC 3339), `generation`, and `id` (`id_hex` if it is no text) and `attempt` if it has them;
+ * `cursor`, behind the last of them; and `gap`, whether there were events before these that are not kept any more.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for text that is no cursor, or a value outside its limits; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_events(const leaseq_queue *queue,
+                                  const char *after,
+                                  size_t limit,
+                                  int64_t wait_ms,
+                                  leaseq_names **page,
+                                  leaseq_error **error);
+
+/**
  * Writes how the queue is now into its history, and adds what the caller has measured since its last call. Whoever
  * works on a queue calls it once a minute; the first call of a minute writes its row. `measured` is JSON: an object
  * with any of `waiting_us` (for how long items were ready), `run_us` (for how long they ran) and `lease_use` (how much
@@ -2850,6 +2875,15 @@ leaseq_status leaseq_settings_options_set_key_rate(leaseq_settings_options *opti
 leaseq_status leaseq_settings_options_set_key_limit(leaseq_settings_options *options,
                                                     uint32_t key_limit,
                                                     leaseq_error **error);
+
+/**
+ * How many of its last changes the queue keeps, 1 to 1,000,000: see leaseq_queue_events(). Checked by
+ * leaseq_queue_configure().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_settings_options_set_events(leaseq_settings_options *options,
+                                                 uint64_t events,
+                                                 leaseq_error **error);
 
 /**
  * Removes this ::leaseq_setting from the queue, which then is as if it had never been set.

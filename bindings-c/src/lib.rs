@@ -38,6 +38,7 @@ mod outcome;
 mod pointer;
 mod query;
 mod queue;
+mod queue_events;
 mod queue_history;
 mod schedule_info;
 mod schedule_options;

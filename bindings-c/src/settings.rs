@@ -51,6 +51,8 @@ pub struct leaseq_settings {
     /// How many leases of a key are allowed at once if there were none for a while; 0: keys have no
     /// rate.
     pub key_rate_burst: u64,
+    /// How many of its last changes the queue keeps; 0: none.
+    pub events: u64,
 }
 
 impl From<Settings> for leaseq_settings {
@@ -73,6 +75,7 @@ impl From<Settings> for leaseq_settings {
             key_rate: settings.key_rate.map_or(0, |rate| rate.count.into()),
             key_rate_period_ms: settings.key_rate.map_or(0, |rate| ms(rate.period)),
             key_rate_burst: settings.key_rate.map_or(0, |rate| rate.burst.into()),
+            events: settings.events.unwrap_or(0),
         }
     }
 }

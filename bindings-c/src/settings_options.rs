@@ -36,6 +36,8 @@ pub enum leaseq_setting {
     LEASEQ_SETTING_KEY_LIMIT = 8,
     /// See leaseq_settings_options_set_key_rate().
     LEASEQ_SETTING_KEY_RATE = 9,
+    /// See leaseq_settings_options_set_events().
+    LEASEQ_SETTING_EVENTS = 10,
 }
 
 /// Changes nothing yet.
@@ -212,6 +214,19 @@ pub unsafe extern "C" fn leaseq_settings_options_set_key_limit(
     unsafe { change(options, error, |options| Ok(options.key_limit(key_limit))) }
 }
 
+/// How many of its last changes the queue keeps, 1 to 1,000,000: see leaseq_queue_events(). Checked by
+/// leaseq_queue_configure().
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_settings_options_set_events(
+    options: Option<&mut leaseq_settings_options>,
+    events: u64,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe { change(options, error, |options| Ok(options.events(events))) }
+}
+
 /// Removes this ::leaseq_setting from the queue, which then is as if it had never been set.
 /// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a number that is no setting.
 #[unsafe(no_mangle)]
@@ -235,6 +250,7 @@ pub unsafe extern "C" fn leaseq_settings_options_remove(
                 LEASEQ_SETTING_RATE,
                 LEASEQ_SETTING_KEY_LIMIT,
                 LEASEQ_SETTING_KEY_RATE,
+                LEASEQ_SETTING_EVENTS,
             ];
             let known = all.into_iter().find(|known| *known as i32 == setting);
             Ok(match known.ok_or_else(wrong)? {
@@ -247,6 +263,7 @@ pub unsafe extern "C" fn leaseq_settings_options_remove(
                 LEASEQ_SETTING_RATE => options.rate(None),
                 LEASEQ_SETTING_KEY_LIMIT => options.key_limit(None),
                 LEASEQ_SETTING_KEY_RATE => options.key_rate(None),
+                LEASEQ_SETTING_EVENTS => options.events(None),
             })
         })
     }

@@ -14,6 +14,7 @@ export {
   LeaseqError,
   UnavailableError,
 } from './errors'
+export type { EventKind, EventsOptions, EventsPage, QueueEvent } from './events'
 export type { HistoryRow, Measured, Measurements } from './history'
 export { ItemInfo, type Page } from './item'
 export { Lease } from './lease'

@@ -186,6 +186,7 @@ const SETTINGS = [
   'maxDeadAgeMs',
   'maxRetainedAgeMs',
   'keyLimit',
+  'events',
 ] as const
 const SETTING_NAMES: ReadonlySet<string> = new Set([...SETTINGS, 'rate', 'keyRate'])
 const RATE = ['count', 'periodMs', 'burst'] as const

@@ -1,6 +1,7 @@
 // The operations on schedules.
 import { CALL, call } from './calls'
-import { known, storedText, text } from './check'
+import { known, optionalNumber, storedText, text } from './check'
+import { EVENTS, type EventsOptions, type EventsPage } from './events'
 import { type HistoryRow, type Measured, MEASURED } from './history'
 import { OperatorQueue } from './operator'
 import {
@@ -44,6 +45,20 @@ export abstract class ScheduleQueue extends OperatorQueue {
     return call(this.native, { options, names: CALL }, (native) => {
       const given = text('kind', kind)
       return (slot) => native.history(slot, given)
+    })
+  }
+
+  /**
+   * Reads what has changed in this queue, in order, if its settings keep that. Each event is in exactly
+   * one page of a reader that goes on from cursor to cursor, unless there is a `gap`: the reader was
+   * slower than the queue, the queue was dropped, or its events were switched off in between.
+   */
+  events(options?: EventsOptions): Promise<EventsPage> {
+    return call(this.native, { options, names: EVENTS }, (native) => {
+      const { after, limit, waitMs } = options ?? {}
+      const cursor = after === undefined ? undefined : text('after', after)
+      const given = [optionalNumber('limit', limit), optionalNumber('waitMs', waitMs)] as const
+      return (slot) => native.events(slot, cursor, ...given)
     })
   }
 

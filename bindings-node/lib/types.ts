@@ -333,6 +333,11 @@ export interface SettingsChange {
    */
   keyLimit?: number | null | undefined
   /**
+   * How many of its last changes the queue keeps, 1 to 1,000,000: see `events`. `null`: none, and
+   * those that it has kept are deleted.
+   */
+  events?: number | null | undefined
+  /**
    * How many leases the queue gives in a time, to all clients together. When they are used up, items
    * stay ready, and calls that wait get theirs when the next lease is allowed.
    */
@@ -386,6 +391,8 @@ export interface Settings {
   maxRetainedAgeMs: number | null
   /** How many items of a key are leased at the same time, unless it has a limit of its own. */
   keyLimit: number
+  /** How many of its last changes the queue keeps; `null`: none. */
+  events: number | null
   /** How many leases the queue gives in a time; `null`: there is no limit. */
   rate: Required<Rate> | null
   /** How many leases each key gets in a time; `null`: there is no limit. */

@@ -27,6 +27,7 @@ mod lease;
 mod outbox;
 mod parts;
 mod queue;
+mod queue_events;
 mod queue_history;
 mod schedules;
 mod settings;

@@ -1,6 +1,6 @@
 //! Settings of a queue, and pausing it.
 
-use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT, MAX_KEY_LIMIT, MAX_RATE};
+use leaseq::options::{MAX_ATTEMPTS, MAX_EVENTS, MAX_KEPT, MAX_KEY_LIMIT, MAX_RATE};
 use leaseq::{PauseOptions, Rate, Settings, SettingsChange};
 use napi_derive::napi;
 use serde_json::{Value, json};
@@ -14,7 +14,8 @@ use crate::wire::Outcome;
 #[napi]
 impl NativeQueue {
     /// `changed`: which of the settings are named, in the order of `change`; without a value they are
-    /// removed. The last one, the rate, has three: count, period in ms, burst. Answers with settings, or null if another revision is stored.
+    /// removed. The last two, the rates, have three each: count, period in ms, burst. Answers with
+    /// settings, or null if another revision is stored.
     #[napi]
     pub fn configure(
         &self,
@@ -99,6 +100,11 @@ fn change(
         let limit = value(6).map(|limit| whole::<u32>("key_limit", limit, &limits));
         change = change.key_limit(limit.transpose()?);
     }
+    if named(7) {
+        let limits = format!("a whole number between 1 and {MAX_EVENTS}");
+        let most = value(7).map(|most| whole::<u64>("events", most, &limits));
+        change = change.events(most.transpose()?);
+    }
     // Count, period and burst, from this place on.
     let rate = |place: usize| {
         let number = |what: &str, place| {
@@ -111,11 +117,11 @@ fn change(
         let rate = count.zip(period).map(|(count, period)| Rate::new(count, period));
         Ok::<_, Failure>(rate.map(|rate| burst.into_iter().fold(rate, Rate::burst)))
     };
-    if named(7) {
-        change = change.rate(rate(7)?);
-    }
     if named(8) {
-        change = change.key_rate(rate(10)?);
+        change = change.rate(rate(8)?);
+    }
+    if named(9) {
+        change = change.key_rate(rate(11)?);
     }
     if let Some(revision) = revision {
         let revision = whole("a revision of", revision, "a whole number, 0 or more")?;
@@ -142,6 +148,7 @@ fn about(settings: &Settings) -> Value {
         "maxDeadAgeMs": time(settings.max_dead_age),
         "maxRetainedAgeMs": time(settings.max_retained_age),
         "keyLimit": settings.key_limit,
+        "events": settings.events,
         "rate": settings.rate.map(about_rate),
         "keyRate": settings.key_rate.map(about_rate),
         "revision": settings.revision,

@@ -18,6 +18,7 @@ const NONE = {
   pausedUntilMs: null,
   rateLimitedUntilMs: null,
   keyLimit: 1,
+  events: null,
 }
 const ALL = {
   maxAttempts: 5,
@@ -26,6 +27,7 @@ const ALL = {
   maxRetained: 20,
   maxDeadAgeMs: 500,
   maxRetainedAgeMs: 86_400_000,
+  events: 100,
   rate: { count: 3, periodMs: 1000, burst: 5 },
   keyRate: { count: 1, periodMs: 2000, burst: 4 },
 }

@@ -196,6 +196,7 @@ fn settings_value(py: Python<'_>, settings: Settings) -> PyResult<Bound<'_, PyAn
     };
     // A tuple of Rust has up to 12 elements.
     let more = PyDict::new(py);
+    more.set_item(intern!(py, "paused_until"), settings.paused_until.map(expressible))?;
     more.set_item(intern!(py, "rate_limited_until"), settings.rate_limited_until.map(expressible))?;
     let given = (
         settings.max_attempts,
@@ -205,11 +206,11 @@ fn settings_value(py: Python<'_>, settings: Settings) -> PyResult<Bound<'_, PyAn
         seconds(settings.max_dead_age),
         seconds(settings.max_retained_age),
         settings.key_limit,
+        settings.events,
         rate(settings.rate)?,
         rate(settings.key_rate)?,
         settings.revision,
         settings.paused,
-        settings.paused_until.map(expressible),
     );
     value!(py, "Settings")?.call(given, Some(&more))
 }

@@ -29,6 +29,7 @@ mod logs;
 mod loop_bridge;
 mod outcome;
 mod queue;
+mod queue_events;
 mod queue_history;
 mod rule_parts;
 mod schedules;

@@ -1,6 +1,6 @@
 //! Settings of a queue, and pausing it.
 
-use leaseq::options::{MAX_ATTEMPTS, MAX_KEPT, MAX_KEY_LIMIT, MAX_RATE};
+use leaseq::options::{MAX_ATTEMPTS, MAX_EVENTS, MAX_KEPT, MAX_KEY_LIMIT, MAX_RATE};
 use leaseq::{PauseOptions, Rate, SettingsChange};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -12,6 +12,7 @@ use crate::queue::{Caller, Queue, Reply};
 
 /// The arguments of `configure`. `...` for what is not given: `None` removes a setting.
 type Given<'py> = (
+    Bound<'py, PyAny>,
     Bound<'py, PyAny>,
     Bound<'py, PyAny>,
     Bound<'py, PyAny>,
@@ -62,6 +63,7 @@ fn change(given_values: &Given<'_>) -> PyResult<SettingsChange> {
         dead_age,
         retained_age,
         key_limit,
+        events,
         rate,
         key_rate,
         revision,
@@ -94,6 +96,12 @@ fn change(given_values: &Given<'_>) -> PyResult<SettingsChange> {
     let limit = |value: &Bound<'_, PyAny>| convert::number("key_limit", value, 1, MAX_KEY_LIMIT);
     if let Some(limit) = given(key_limit, limit)? {
         change = change.key_limit(limit);
+    }
+    let most = |value: &Bound<'_, PyAny>| {
+        Ok(u64::from(convert::number("events", value, 1, MAX_EVENTS as u32)?))
+    };
+    if let Some(most) = given(events, most)? {
+        change = change.events(most);
     }
     if let Some(rate) = given(rate, |value| read_rate("rate", value))? {
         change = change.rate(rate);

@@ -19,6 +19,7 @@ def test_what_is_not_given_stays_and_none_removes(queue):
         max_retained=20,
         max_dead_age=0.5,
         max_retained_age=86_400,
+        events=100,
         rate=leaseq.Rate(10, timedelta(seconds=0.5), burst=20),
         key_rate=leaseq.Rate(2, 1, burst=3),
     )
@@ -28,6 +29,7 @@ def test_what_is_not_given_stays_and_none_removes(queue):
     assert (settings.max_retained_age, settings.paused) == (86_400.0, False)
     assert (settings.rate, settings.rate_limited_until) == (leaseq.Rate(10, 0.5, 20), None)
     assert settings.key_rate == leaseq.Rate(2, 1.0, 3)
+    assert settings.events == 100
     assert settings.revision > 1_600_000_000_000
     assert queue.settings() == settings
     changed = queue.configure(max_attempts=None, retain=None, max_dead_age=None)

@@ -124,6 +124,7 @@ def test_every_operation_of_the_contract_is_there():
         "resume",
         "record_history",
         "history",
+        "events",
         "put_schedule",
         "sync_schedules",
         "schedules",

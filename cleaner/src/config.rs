@@ -1,6 +1,7 @@
 //! The settings: flags win over the environment, which wins over the file.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use leaseq::QueueName;
@@ -45,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) light_interval: Duration,
     pub(crate) deep_interval: Duration,
     pub(crate) listen: Listen,
+    /// Where the cursors of the events are that are written; `None`: none are.
+    pub(crate) events: Option<PathBuf>,
     pub(crate) log_format: LogFormat,
     pub(crate) log_level: LogLevel,
 }
@@ -101,6 +104,7 @@ impl Settings {
                 MIN_DEEP,
                 MAX_DEEP,
             )?,
+            events: flags.events.clone().or(file.events),
             listen: read_listen(flags.listen.clone().or(file.listen))?,
             log_format: flags.log_format.or(file.log_format).unwrap_or(LogFormat::Text),
             log_level: flags.log_level.or(file.log_level).unwrap_or(LogLevel::Info),
@@ -117,6 +121,7 @@ impl Settings {
             listen: Some(
                 self.listen.address().map_or_else(|| "none".into(), |address| address.to_string()),
             ),
+            events: self.events.clone(),
             log_format: Some(self.log_format),
             log_level: Some(self.log_level),
         };

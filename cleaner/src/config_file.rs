@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use leaseq_report::shown;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,7 @@ pub(crate) struct File {
     pub(crate) light_interval: Option<String>,
     pub(crate) deep_interval: Option<String>,
     pub(crate) listen: Option<String>,
+    pub(crate) events: Option<PathBuf>,
     pub(crate) log_format: Option<LogFormat>,
     pub(crate) log_level: Option<LogLevel>,
 }

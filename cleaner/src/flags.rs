@@ -39,6 +39,10 @@ pub(crate) struct Flags {
     /// Format of the log on standard error [default: text]
     #[arg(long, value_name = "FORMAT", env = "LEASEQ_CLEANER_LOG_FORMAT", hide_env_values = true)]
     pub(crate) log_format: Option<LogFormat>,
+    /// Write the events of queues that keep them to standard output, a JSON object on each line;
+    /// FILE has how far it has come, so that a restart goes on there
+    #[arg(long, value_name = "FILE", env = "LEASEQ_CLEANER_EVENTS", hide_env_values = true)]
+    pub(crate) events: Option<PathBuf>,
     /// Lowest level to log [default: info]
     #[arg(long, value_name = "LEVEL", env = "LEASEQ_CLEANER_LOG_LEVEL", hide_env_values = true)]
     pub(crate) log_level: Option<LogLevel>,

@@ -7,6 +7,7 @@ mod config;
 mod config_file;
 mod daemon;
 mod deep;
+mod events;
 mod flags;
 mod http;
 mod light;

@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::overview::Overview;
 use crate::shared::{Shared, pause};
 use crate::state::Place;
-use crate::{deep, light};
+use crate::{deep, events, light};
 
 /// Limits of the interval at which the list of queues is read.
 const MIN_REST: Duration = Duration::from_secs(1);
@@ -44,6 +44,9 @@ pub(crate) async fn clean(
     let (names, known) = tokio::sync::watch::channel(BTreeSet::new());
     let mut tasks = JoinSet::new();
     let mut deep = tasks.spawn(deep::clean(shared.clone(), known.clone(), stop.clone()));
+    if let Some(path) = shared.settings.events.clone() {
+        tasks.spawn(events::write(shared.clone(), path, known.clone(), stop.clone()));
+    }
     let mut served = BTreeMap::new();
     while !stop.is_cancelled() {
         let found = tokio::select! {

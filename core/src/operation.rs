@@ -103,7 +103,7 @@ operations! {
         calls ["put_schedule", "sync_schedules", "remove_schedule", "pause_schedule", "resume_schedule", "run_now"];
     RecordHistory "record_history" Step roles [Worker, Cleaner] calls ["record_history"];
     ReadHistory "read_history" Repeatable roles [Monitor, Operator] calls ["history"];
-    ReadEvents "read_events" Repeatable roles [Cleaner, Monitor, Operator] calls [] rust [events];
+    ReadEvents "read_events" Repeatable roles [Cleaner, Monitor, Operator] calls ["events"];
     Beat "beat" Repeatable roles [Worker] calls [];
     ReadWorkers "read_workers" Repeatable roles [Monitor, Operator] calls [];
     CommandWorker "command_worker" Repeatable roles [Operator] calls [];

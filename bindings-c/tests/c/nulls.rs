@@ -16,6 +16,7 @@ fn sane(parameter: &str) -> String {
         ("const char *", "url") => "\"memory:\"".into(),
         ("const char *", "operation") => "\"workers\"".into(),
         ("const char *", "measured") => "\"{}\"".into(),
+        ("const char *", "after") => "\"now\"".into(),
         ("const char *", "kind") => "\"minutes\"".into(),
         ("const char *", "arguments") | ("const void *", "args") => "\"{}\"".into(),
         ("size_t", "args_len") => "2".into(),
@@ -75,7 +76,7 @@ fn may_be_null(function: &Function, parameter: &str) -> bool {
         | "ended" | "context" => true,
         "len" => function.name == "leaseq_task_meta",
         "url" => true,
-        "cursor" => true,
+        "cursor" | "after" => true,
         _ => false,
     }
 }

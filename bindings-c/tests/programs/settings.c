@@ -42,8 +42,9 @@ static void what_is_named_changes(leaseq_queue *queue) {
     OK(leaseq_settings_options_set_max_retained_age_ms(options, 2 * HOUR, &error));
     OK(leaseq_settings_options_set_rate(options, 10, 1000, 0, &error));
     OK(leaseq_settings_options_set_key_rate(options, 2, 3000, 7, &error));
+    OK(leaseq_settings_options_set_events(options, 100, &error));
     OK(leaseq_settings_options_expect_revision(options, 0, &error));
-    CHECK(configured(queue, options, &settings));
+    CHECK(configured(queue, options, &settings) && settings.events == 100);
     CHECK(settings.rate == 10 && settings.rate_period_ms == 1000 && settings.rate_burst == 10);
     CHECK(settings.key_rate == 2 && settings.key_rate_period_ms == 3000);
     CHECK(settings.key_rate_burst == 7 && settings.rate_limited_until_ms == -1);
@@ -63,7 +64,8 @@ static void what_is_named_changes(leaseq_queue *queue) {
     options = change();
     OK(leaseq_settings_options_remove(options, LEASEQ_SETTING_RATE, &error));
     OK(leaseq_settings_options_remove(options, LEASEQ_SETTING_KEY_RATE, &error));
-    CHECK(configured(queue, options, &settings) && settings.rate == 0);
+    OK(leaseq_settings_options_remove(options, LEASEQ_SETTING_EVENTS, &error));
+    CHECK(configured(queue, options, &settings) && settings.rate == 0 && settings.events == 0);
     CHECK(settings.rate_period_ms == 0 && settings.rate_burst == 0 && settings.key_rate == 0);
     CHECK(configured(queue, NULL, &read) && read.revision == settings.revision);
     OK(leaseq_queue_configure(queue, NULL, &read, sizeof read, NULL, &error));

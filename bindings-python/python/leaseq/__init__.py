@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from . import exceptions
 from ._blocking import Client, Lease, Queue, connect
+from ._events import Event, EventKind, EventsPage
 from ._history import HistoryRow, HistoryTotals, Measurements
 from ._leaseq import Item, __version__, schedule_times
 from ._values import (
@@ -91,6 +92,9 @@ __all__ = [
     "DeepReport",
     "Ending",
     "EndingKind",
+    "Event",
+    "EventKind",
+    "EventsPage",
     "FollowUp",
     "GivenCommand",
     "HistoryRow",

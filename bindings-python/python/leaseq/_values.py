@@ -333,6 +333,8 @@ class Settings:
     """The longest time for which an item is retained; `None`: there is no limit."""
     key_limit: int
     """How many items of a key are leased at the same time, unless it has a limit of its own."""
+    events: int | None
+    """How many of its last changes the queue keeps; `None`: none."""
     rate: Rate | None
     """How many leases the queue gives in a time; `None`: there is no limit."""
     key_rate: Rate | None

@@ -28,6 +28,7 @@ from types import EllipsisType, TracebackType
 from typing import Literal, cast, overload
 
 from . import _leaseq
+from ._events import EventsPage
 from ._history import HistoryRow
 from ._leaseq import Item
 from ._only_asyncio import Lease, bridge, give_back, unless_cancelled
@@ -968,6 +969,7 @@ class Queue:
         max_dead_age: Seconds | EllipsisType | None = ...,
         max_retained_age: Seconds | EllipsisType | None = ...,
         key_limit: int | EllipsisType | None = ...,
+        events: int | EllipsisType | None = ...,
         rate: Rate | EllipsisType | None = ...,
         key_rate: Rate | EllipsisType | None = ...,
         revision: int | None = None,
@@ -987,6 +989,8 @@ class Queue:
         - `max_retained_age`: for how long items that end from now on are retained at most.
         - `key_limit`: how many items of a key are leased at once, 1 to 1,000, unless it has a limit
           of its own (`set_key_limits`); `None`: 1. A lower limit takes no lease away.
+        - `events`: how many of its last changes the queue keeps, 1 to 1,000,000, for `events`;
+          `None`: none, and those that it has kept are deleted.
         - `rate`: how many leases the queue gives in a time, to all clients together. When they are
           used up, items stay ready, and calls that wait get theirs when the next lease is allowed.
         - `key_rate`: how many leases each key gets in a time. When they are used up, the items of
@@ -1015,6 +1019,7 @@ class Queue:
             max_dead_age,
             max_retained_age,
             key_limit,
+            events,
             rate,
             key_rate,
             revision,
@@ -1108,6 +1113,35 @@ class Queue:
         """
         text = await self._native.history(bridge(), kind)
         return cast(builtins.list[HistoryRow], json.loads(text))
+
+    async def events(
+        self, after: str | None = None, *, limit: int = 100, wait: Seconds = 0
+    ) -> EventsPage:
+        """Read what has changed in this queue, in order, if its settings keep that.
+
+        - `after`: the cursor of the page before; `None`: begin with the oldest event that is kept;
+          `"now"`: with the next one.
+        - `limit`: at most so many events, 1 to 1,000.
+        - `wait`: for how long to wait for one; the client looks up to four times a second.
+
+        Each event is in exactly one page of a reader that goes on from cursor to cursor, unless
+        there is a `gap`: the reader was slower than the queue, the queue was dropped, or its events
+        were switched off in between. Raises `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> (await queue.configure(events=1000)).events
+        1000
+        >>> await queue.add_item(Item("hello", id="a"))
+        True
+        >>> page = await queue.events()
+        >>> [(event["kind"], event["id"]) for event in page["events"]], page["gap"]
+        ([('added', 'a')], False)
+        >>> (await queue.events(page["cursor"], wait=0.01))["events"]
+        []
+        """
+        text = await unless_cancelled(self._native.events(bridge(), after, limit, wait))
+        return cast(EventsPage, json.loads(text))
 
     async def put_schedule(
         self,

@@ -7,6 +7,7 @@ mod access;
 mod big;
 mod daemon;
 mod damage;
+mod events;
 mod forget;
 mod hostile;
 mod http;

@@ -94,6 +94,7 @@ static const struct {
     {"sync_schedules", sync_schedules},
     {"record_history", history},
     {"history", history},
+    {"events", events},
     {"schedules", schedules},
     {"remove_schedule", change_schedule},
     {"pause_schedule", change_schedule},

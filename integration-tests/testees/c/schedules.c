@@ -1,4 +1,4 @@
-/* Schedules of a queue, and its history. */
+/* Schedules of a queue, its history and events. */
 #include "testee.h"
 
 #include <stdlib.h>
@@ -134,6 +134,19 @@ cJSON *history(Call *call, const char *op) {
     const char *said = leaseq_names_get(rows, 0);
     cJSON *gives = said == NULL ? NULL : cJSON_Parse(said);
     leaseq_names_free(&rows);
+    return gives;
+}
+
+cJSON *events(Call *call, const char *op) {
+    const cJSON *after = cJSON_GetObjectItem(call->request, "after");
+    leaseq_names *page = NULL;
+    (void)op;
+    leaseq_queue_events(call->queue, cJSON_GetStringValue(after),
+                        (size_t)number(call->request, "limit", 100),
+                        number(call->request, "wait_ms", 0), &page, &call->error);
+    const char *said = leaseq_names_get(page, 0);
+    cJSON *gives = said == NULL ? NULL : cJSON_Parse(said);
+    leaseq_names_free(&page);
     return gives;
 }
 

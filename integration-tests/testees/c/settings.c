@@ -24,6 +24,7 @@ static cJSON *say_settings(const leaseq_settings *settings) {
     put_unless(0, said, "max_dead_age_ms", settings->max_dead_age_ms);
     put_unless(0, said, "max_retained_age_ms", settings->max_retained_age_ms);
     put(said, "key_limit", settings->key_limit);
+    put_unless(0, said, "events", (int64_t)settings->events);
     put(said, "revision", settings->revision);
     cJSON_AddBoolToObject(said, "paused", settings->paused != 0);
     put_unless(-1, said, "paused_until_ms", settings->paused_until_ms);
@@ -49,6 +50,7 @@ static void name(const cJSON *field, leaseq_settings_options *options, leaseq_er
         {"rate", LEASEQ_SETTING_RATE},
         {"key_limit", LEASEQ_SETTING_KEY_LIMIT},
         {"key_rate", LEASEQ_SETTING_KEY_RATE},
+        {"events", LEASEQ_SETTING_EVENTS},
     };
     int64_t value = (int64_t)cJSON_GetNumberValue(field);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -78,6 +80,9 @@ static void name(const cJSON *field, leaseq_settings_options *options, leaseq_er
             break;
         case LEASEQ_SETTING_KEY_LIMIT:
             leaseq_settings_options_set_key_limit(options, (uint32_t)value, error);
+            break;
+        case LEASEQ_SETTING_EVENTS:
+            leaseq_settings_options_set_events(options, (uint64_t)value, error);
             break;
         case LEASEQ_SETTING_RATE:
             leaseq_settings_options_set_rate(options, (uint32_t)number(field, "count", 0),

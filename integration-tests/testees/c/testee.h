@@ -46,6 +46,7 @@ cJSON *pause_or_resume(Call *call, const char *op);
 cJSON *put_schedule(Call *call, const char *op);
 cJSON *sync_schedules(Call *call, const char *op);
 cJSON *history(Call *call, const char *op);
+cJSON *events(Call *call, const char *op);
 cJSON *schedules(Call *call, const char *op);
 cJSON *change_schedule(Call *call, const char *op);
 

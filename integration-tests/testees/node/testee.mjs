@@ -192,6 +192,10 @@ async function operate(queue, request, signal) {
       return queue.recordHistory(allCamel(request.measured))
     case 'history':
       return allSnake(await queue.history(request.kind))
+    case 'events': {
+      const { after, limit, wait_ms: waitMs } = request
+      return allSnake(await queue.events({ after, limit, waitMs, signal }))
+    }
     case 'schedules':
       return (await queue.schedules()).map(scheduleInfo)
     case 'remove_schedule':

@@ -174,7 +174,15 @@ def settings_change(request: Request) -> Request:
 def settings(found: leaseq.Settings | None) -> Request | None:
     if found is None:
         return None
-    names = ("max_attempts", "max_dead", "max_retained", "key_limit", "revision", "paused")
+    names = (
+        "max_attempts",
+        "max_dead",
+        "max_retained",
+        "key_limit",
+        "events",
+        "revision",
+        "paused",
+    )
     times = ("retain", "max_dead_age", "max_retained_age", "paused_until", "rate_limited_until")
     rates = {
         name: rate and {"count": rate.count, "period_ms": ms(rate.period), "burst": rate.burst}

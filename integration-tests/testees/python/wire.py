@@ -138,6 +138,9 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             return do(**request["measured"]), tell
         case "history":
             return do(request["kind"]), tell
+        case "events":
+            wait = request.get("wait_ms", 0) / 1000
+            return do(request.get("after"), limit=request.get("limit", 100), wait=wait), tell
         case "set_key_limits":
             return do(key_limits(request)), tell
         case "get_keys":

@@ -220,6 +220,13 @@ impl Testee {
                 let rows = queue.history_json(text("kind")).await?;
                 serde_json::from_str(&rows).unwrap_or_default()
             }
+            "events" => {
+                let limit = request["limit"].as_u64().unwrap_or(100) as usize;
+                let wait = Duration::from_millis(request["wait_ms"].as_u64().unwrap_or(0));
+                let options = leaseq::EventsOptions::new().limit(limit).wait(wait);
+                let page = queue.events_json(request["after"].as_str(), options).await?;
+                serde_json::from_str(&page).unwrap_or_default()
+            }
             "remove_schedule" => queue.remove_schedule(text("name")).await?.into(),
             "pause_schedule" => queue.pause_schedule(text("name")).await?.into(),
             "resume_schedule" => queue.resume_schedule(text("name")).await?.into(),
