@@ -67,7 +67,16 @@ def test_one_wheel_serves_every_python_from_3_10(built):
     names = zipfile.ZipFile(built[0]).namelist()
     ours = {name for name in names if name.startswith("leaseq/")}
     files = ["__init__", "_blocking", "_only_asyncio", "_only_blocking", "_process", "_stop"]
-    files += ["_history", "_values", "_workers", "asyncio", "demo", "django", "exceptions"]
+    files += [
+        "_events",
+        "_history",
+        "_values",
+        "_workers",
+        "asyncio",
+        "demo",
+        "django",
+        "exceptions",
+    ]
     files += ["opentelemetry", "testing"]
     names = ["__init__", "_async_worker", "_context", "_decode", "_encode", "_enqueue", "_errors"]
     names += ["_event_loop", "_exit", "_jobs", "_options", "_ref", "_report", "_retry", "_run"]

@@ -10,7 +10,7 @@ import leaseq
 def test_what_is_not_given_stays_and_none_removes(queue):
     settings = queue.settings()
     assert settings == leaseq.Settings(
-        None, 0.0, None, None, None, None, 1, None, None, 0, False, None, None
+        None, 0.0, None, None, None, None, 1, None, None, None, 0, False, None, None
     )
     settings = queue.configure(
         max_attempts=5,

@@ -97,7 +97,8 @@ static void wrong_values_are_refused(leaseq_queue *queue) {
     FAILS(LEASEQ_INVALID, leaseq_settings_options_set_max_retained_age_ms(options, -1, &error));
     FAILS(LEASEQ_INVALID, leaseq_settings_options_set_rate(options, 1, -1, 1, &error));
     FAILS(LEASEQ_INVALID, leaseq_settings_options_set_key_rate(options, 1, -1, 1, &error));
-    for (int32_t setting = -1; setting <= 10; setting += 11)
+    for (int32_t setting = -1; setting <= LEASEQ_SETTING_EVENTS + 1;
+         setting += LEASEQ_SETTING_EVENTS + 2)
         FAILS(LEASEQ_INVALID, leaseq_settings_options_remove(options, setting, &error));
     OK(leaseq_settings_options_set_max_dead(options, 0, &error));
     FAILS(LEASEQ_INVALID,

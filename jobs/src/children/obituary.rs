@@ -53,10 +53,15 @@ impl fmt::Display for Obituary {
             _ => write!(f, "it ended")?,
         }
         match self.last_words.lines().last() {
-            Some(line) => write!(f, "; its last line: {}", line.escape_debug()),
+            Some(line) => write!(f, "; its last line: {}", printable(line)),
             None => Ok(()),
         }
     }
+}
+
+/// Without control characters; quotation marks stay as they are.
+fn printable(line: &str) -> String {
+    line.escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\"")
 }
 
 fn libc_kill() -> i32 {
@@ -110,7 +115,7 @@ mod tests {
         assert_eq!(starved.classes(), ["OutOfMemory", "ChildDied"]);
         let quiet = died(0, false, "").to_string();
         assert_eq!(quiet, "it ended with status 0");
-        let hostile = died(9, false, "a\n\u{1b}[31mred").to_string();
-        assert_eq!(hostile, "it was killed by SIGKILL; its last line: \\u{1b}[31mred");
+        let hostile = died(9, false, "a\nno 'b': \u{1b}[31mred").to_string();
+        assert_eq!(hostile, "it was killed by SIGKILL; its last line: no 'b': \\u{1b}[31mred");
     }
 }
