@@ -194,8 +194,8 @@ async fn no_descriptor_no_thread_and_no_zombie_is_left() {
         }
     }
     let (descriptors, threads) = first.unwrap();
-    // Other tests of this program run at the same time; a leak in each job would be more.
-    let slack = jobs / 2;
+    // Other tests of this program run at the same time. A leak in every job is more, and in a long run one in some.
+    let slack = (jobs / 2).min(200);
     assert!(own("fd") < descriptors + slack, "{} descriptors, {descriptors} before", own("fd"));
     assert!(own("task") < threads + slack, "{} threads, {threads} before", own("task"));
     worker.end().await;
