@@ -183,6 +183,12 @@ def test_mistakes_are_named(folder, command, arguments, status, error):
     assert ("Traceback" in said) == (arguments[0:1] == ["broken"])
 
 
+def test_what_a_child_has_said_comes_out_before_the_command_ends(folder, command):
+    for _ in range(5):
+        said = command("memory:", "nothing", "--processes", "1").ends(2)
+        assert "\nthere is no module 'nothing' in the current folder" in said
+
+
 def test_the_help_names_every_option_and_fits_a_terminal(folder):
     done = subprocess.run(
         [sys.executable, "-m", "leaseq.jobs", "--help"],

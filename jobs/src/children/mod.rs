@@ -28,3 +28,4 @@ mod system;
 pub(crate) use self::child::Child;
 pub use self::options::Children;
 pub(crate) use self::pool::Pool;
+pub(crate) use self::standard_error::passed_on;

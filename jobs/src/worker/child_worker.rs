@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::in_children::{Slot, serve};
-use crate::children::{Child, Pool};
+use crate::children::{Child, Pool, passed_on};
 use crate::{Children, QueueOptions, WorkerCore, WorkerOptions};
 
 /// A worker whose jobs run in children, for programs in other languages.
@@ -67,7 +67,13 @@ pub(super) async fn start_first(
     children: &Children,
     options: &mut WorkerOptions,
 ) -> Result<(Arc<Pool>, Child)> {
-    let (pool, first, jobs) = Pool::start_first(children.clone(), options.burst).await?;
+    let (pool, first, jobs) = match Pool::start_first(children.clone(), options.burst).await {
+        Ok(started) => started,
+        Err(error) => {
+            passed_on().await;
+            return Err(error);
+        }
+    };
     let mut queues = BTreeSet::new();
     for (name, declared) in jobs {
         queues.insert(declared.queue().to_owned());

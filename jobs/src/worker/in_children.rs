@@ -12,14 +12,20 @@ use tracing::error;
 
 use super::context::Context;
 use super::face::Face;
-use crate::children::{Child, Pool};
+use crate::children::{Child, Pool, passed_on};
 use crate::{Finish, JobStart, WorkerCore};
 
 /// How long the children may take to end after the worker.
 const ENDING: Duration = Duration::from_millis(1500);
 
-/// Runs jobs in so many slots until the worker has ended. The core has none open.
+/// Runs jobs in so many slots until the worker has ended, and passes on what the children have written. The core has no
+/// slots open.
 pub(super) async fn serve(slot: Slot, slots: usize, first: Child) {
+    serve_all(slot, slots, first).await;
+    passed_on().await;
+}
+
+async fn serve_all(slot: Slot, slots: usize, first: Child) {
     let core = slot.core.clone();
     let mut first = Some(first);
     let mut serving = JoinSet::new();
