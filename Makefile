@@ -66,12 +66,12 @@ setup: ## install what a fresh Debian machine lacks (silent when nothing is)
 build: setup python node c ## build everything
 	cargo build --workspace --profile $(PROFILE)
 
-demo: demo-programs python node build/c/demo_worker ## put real work through the queue, and check it
-	@$(PROGRAMS)/demo $(DEMO_WORKERS)
+demo: demo-programs python node build/c/demo_worker ## put real work through the queue, and check it; CONSOLE=1 shows it in a browser
+	@$(PROGRAMS)/demo $(if $(CONSOLE),--console) $(DEMO_WORKERS)
 
 # All at once and before the packages, so that one can see how far it is. The Python package is built by its own
 # tool, which would compile it again.
-demo: C_CRATES := -p leaseq-conformance -p leaseq-c
+demo: C_CRATES := -p leaseq-conformance -p leaseq-c -p leaseq-cli
 demo-programs: setup
 	@test -e $(PROGRAMS)/demo || echo "demo: compiling the queue and its workers, once: 4 to 8 minutes on two cores"
 	cargo build --profile $(PROFILE) $(C_CRATES)

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Output, Stdio};
 
 use leaseq_test_support::RedisServer;
 
@@ -64,6 +66,32 @@ fn it_succeeds_without_a_server_and_leaves_nothing_behind() {
         let out = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && out.contains(expected), "{command}: {out}");
     }
+}
+
+#[test]
+fn it_shows_itself_in_a_console_while_it_runs() {
+    let mut demo =
+        demo().arg("--console").stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let link = lines.next().unwrap().replace("the console is at http://", "");
+    let (address, path) = link.split_once('/').unwrap();
+    let queue = lines.next().unwrap().replace("the queue is ", "");
+    let head = |path: &str, more: &str| {
+        let mut connection = TcpStream::connect(address).unwrap();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{more}\r\n");
+        connection.write_all(request.as_bytes()).unwrap();
+        let mut response = String::new();
+        connection.read_to_string(&mut response).unwrap();
+        response
+    };
+    assert!(head(&format!("/{path}"), "").contains("<form"), "a link only asks");
+    assert!(head("/", "").starts_with("HTTP/1.1 303"), "nobody looks without a login");
+    assert!(queue.starts_with("demo-"), "{queue}");
+    // It goes on without anybody who looks.
+    let rest: Vec<String> = lines.collect();
+    assert!(demo.wait().unwrap().success(), "{rest:?}");
+    assert!(TcpStream::connect(address).is_err(), "the console has ended");
 }
 
 #[test]

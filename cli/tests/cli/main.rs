@@ -18,5 +18,6 @@ mod takeover;
 mod terminal;
 mod top;
 mod transfer;
+mod web;
 mod work;
 mod workers;

@@ -4,6 +4,7 @@
 //! end every item must have been completed exactly once, with the right digest.
 
 mod checker;
+mod console;
 mod digests;
 mod files;
 pub mod jobs;
@@ -18,10 +19,11 @@ mod worker;
 use std::process::ExitCode;
 
 /// Runs the demo. Exit status 0: the queue kept its promises; 1: it did not, or the demo could not find
-/// out. Each argument, `LANGUAGE=COMMAND ARGUMENT…`, is one more worker.
+/// out. Each argument, `LANGUAGE=COMMAND ARGUMENT…`, is one more worker; `--console` starts the web console too.
 pub fn main() -> ExitCode {
-    let others: Vec<String> = std::env::args().skip(1).collect();
-    match run::run(&others) {
+    let (options, others): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument == "--console");
+    match run::run(&others, !options.is_empty()) {
         Ok((screen, faults)) => {
             println!("{screen}");
             if faults.is_empty() {

@@ -1,13 +1,10 @@
 //! What to try after the demo.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Three commands, with a file of their own; `None` if the command line has not been built.
 pub(super) fn commands() -> Option<[String; 3]> {
-    let program = std::env::current_exe().ok()?.with_file_name("leaseq");
-    if !program.exists() {
-        return None;
-    }
+    let program = program()?;
     let here = std::env::current_dir().unwrap_or_default();
     let shown = program.strip_prefix(&here).map(|below| Path::new(".").join(below));
     let program = quoted(&shown.unwrap_or(program).to_string_lossy());
@@ -17,6 +14,12 @@ pub(super) fn commands() -> Option<[String; 3]> {
         with("status"),
         with("work greetings --burst -- cat"),
     ])
+}
+
+/// The command line, built beside this program.
+pub(super) fn program() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?.with_file_name("leaseq");
+    program.exists().then_some(program)
 }
 
 /// An argument of a shell.

@@ -12,6 +12,7 @@ use leaseq::{Client, Item, State, WorkQueue};
 use rustix::process::Signal;
 
 use super::checker::{Record, check_records};
+use super::console::Console;
 use super::digests;
 use super::files::{self, Files};
 use super::jobs::{self, Jobs};
@@ -25,8 +26,9 @@ use crate::error::Error;
 /// The first half has a batch for each worker; the second half a batch for each holding worker.
 const MIN_FILES: usize = 6 * BATCH;
 
-/// Runs the demo with these workers and those in Rust. Returns the report and the errors.
-pub(super) fn run(others: &[String]) -> Result<(Screen, Vec<String>), Error> {
+/// Runs the demo with these workers and those in Rust, and with a console if there is to be one. Returns the report and
+/// the errors.
+pub(super) fn run(others: &[String], has_console: bool) -> Result<(Screen, Vec<String>), Error> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let files = files::read(root)?;
     if files.files.len() < MIN_FILES {
@@ -37,7 +39,7 @@ pub(super) fn run(others: &[String]) -> Result<(Screen, Vec<String>), Error> {
     let place = Place::choose(folder.path())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let fleet = worker::fleet(others)?;
-    runtime.block_on(in_place(&place, folder.path(), &fleet, &files))
+    runtime.block_on(in_place(&place, folder.path(), &fleet, &files, has_console))
 }
 
 async fn in_place(
@@ -45,12 +47,20 @@ async fn in_place(
     folder: &Path,
     fleet: &[Kind],
     files: &Files,
+    has_console: bool,
 ) -> Result<(Screen, Vec<String>), Error> {
     let client = Client::connect(&place.url).await?;
     // The server may have other users: use a queue of our own, and leave nothing in it.
     let queue = client.queue(&format!("demo-{:016x}", rand::random::<u64>()))?;
     let mut jobs = Jobs::new(&client, queue.name())?;
+    let console = match has_console {
+        true => Some(Console::start(&place.url, queue.name()).await?),
+        false => None,
+    };
     let result = on_queue(place, folder, fleet, &queue, &mut jobs, files).await;
+    if let Some(console) = console {
+        console.pauses("end").await?;
+    }
     let dropped = jobs.drop_queue().await;
     if result.is_ok() {
         dropped?;
