@@ -48,6 +48,8 @@ export declare class Leases {
   endings(index: number): Array<NativeEnding>
   /** Null if there was none. */
   releases(index: number): NativeReleases | null
+  /** Null if it is no follow-up that has one. */
+  trigger(index: number): NativeTrigger | null
   generation(index: number): number
   /** Milliseconds since 1970. */
   deadline(index: number): number
@@ -99,7 +101,7 @@ export declare class NativeQueue {
   /** Answers with three numbers for each key: the limit, 1 if that is its own, and how many are leased. */
   getKeys(call: number, keys: Array<string | Uint8Array>): void
   /** Answers with a boolean. */
-  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null, retainMs?: number | undefined | null, unique?: string | Uint8Array | undefined | null, uniqueForMs?: number | undefined | null, replace?: boolean | undefined | null, expiresInMs?: number | undefined | null, key?: string | Uint8Array | undefined | null): void
+  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null, retainMs?: number | undefined | null, unique?: string | Uint8Array | undefined | null, uniqueForMs?: number | undefined | null, replace?: boolean | undefined | null, expiresInMs?: number | undefined | null, key?: string | Uint8Array | undefined | null, queue?: string | undefined | null, followUps?: unknown[] | undefined | null): void
   /**
    * Many calls of `add` for items without options. For each its number, the length of its id
    * (`u32::MAX`: one is to be made) and that of its data; `bytes` has ids and data in turn. Each
@@ -162,10 +164,13 @@ export declare class NativeQueue {
    * `results` has the results. Each answers with a boolean. Throws if the lengths do not add up.
    */
   complete(calls: Uint32Array, holder: Leases, strict: boolean, retainMs: number | undefined | null, results: Uint8Array): void
-  /** Answers with 0 or 1 for each. Without results, or one for each. */
-  completeMany(call: number, holders: Array<Leases>, indexes: Array<number>, strict: boolean, retainMs: number | undefined | null, results: Array<string | Uint8Array | undefined | null>): void
+  /**
+   * Answers with 0 or 1 for each. Without results, or one for each; so with `adds`, lists of the fields
+   * of items.
+   */
+  completeMany(call: number, holders: Array<Leases>, indexes: Array<number>, strict: boolean, retainMs: number | undefined | null, results: Array<string | Uint8Array | undefined | null>, adds: unknown[][]): void
   /** Answers with 0 or 1 for each, and with leases; can be cancelled. */
-  completeAndLease(call: number, holders: Array<Leases>, indexes: Array<number>, strict: boolean, retainMs: number | undefined | null, results: Array<string | Uint8Array | undefined | null>, count: number, durationMs: number, waitMs?: number | undefined | null, keepAliveMs?: number | undefined | null): void
+  completeAndLease(call: number, holders: Array<Leases>, indexes: Array<number>, strict: boolean, retainMs: number | undefined | null, results: Array<string | Uint8Array | undefined | null>, adds: unknown[][], count: number, durationMs: number, waitMs?: number | undefined | null, keepAliveMs?: number | undefined | null): void
   /**
    * Many calls that do the same for one and one, as loops want it: number of the call, number of the
    * lease. Each answers with leases; can be cancelled.
@@ -181,10 +186,10 @@ export declare class NativeQueue {
   release(call: number, holder: Leases, index: number, delayMs: number, reason: string): void
   /** Answers with 1 for each. An empty reason is none. */
   releaseMany(call: number, holders: Array<Leases>, indexes: Array<number>, delayMs: number, reason: string): void
-  /** Answers with the number of the state. */
-  fail(call: number, holder: Leases, index: number, error: string, delayMs: number, dead: boolean): void
-  /** Answers with the number of the state for each. */
-  failMany(call: number, holders: Array<Leases>, indexes: Array<number>, errors: Array<string>, delayMs: number, dead: boolean): void
+  /** Answers with the number of the state. `adds` as in `complete_many`. */
+  fail(call: number, holder: Leases, index: number, error: string, delayMs: number, dead: boolean, adds: unknown[][]): void
+  /** Answers with the number of the state for each. `adds` as in `complete_many`. */
+  failMany(call: number, holders: Array<Leases>, indexes: Array<number>, errors: Array<string>, delayMs: number, dead: boolean, adds: unknown[][]): void
 }
 
 /** A worker that leases once `start` has been answered. Its jobs have numbers. */
@@ -281,6 +286,12 @@ export interface NativeSchedule {
   missed?: string | number
   graceMs?: number
   overlap?: boolean
+}
+
+/** As `Trigger` of the core. */
+export interface NativeTrigger {
+  id: Buffer
+  result: Buffer | null
 }
 
 export interface NativeWorkerOptions {

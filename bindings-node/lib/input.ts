@@ -1,11 +1,24 @@
 // Converts the arguments of queues for the native half.
-import { bytes, flag, json, known, list, number, optionalNumber, storedText, text } from './check'
+import {
+  bytes,
+  flag,
+  json,
+  known,
+  list,
+  number,
+  optionalNumber,
+  quote,
+  storedText,
+  text,
+} from './check'
 import { invalid } from './errors'
 import type {
   ChangeOptions,
   CompleteManyOptions,
   CompletionOptions,
   Data,
+  FollowUp,
+  FollowUpOn,
   Id,
   Item,
   ItemOptions,
@@ -19,7 +32,12 @@ type ItemFields = ItemOptions & { data?: Data; json?: unknown }
 
 const CHANGEABLE = ['data', 'json', 'id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts']
 const REST = ['retainMs', 'unique', 'uniqueForMs', 'replace', 'expiresInMs', 'key']
-const ITEM = new Set([...CHANGEABLE, ...REST])
+const AFTER = ['followUps', 'queue']
+const ITEM = new Set([...CHANGEABLE, ...REST, ...AFTER])
+const FOLLOW_UP = new Set(['on', 'item', 'withTrigger'])
+const ON: ReadonlySet<unknown> = new Set<FollowUpOn>(['completed', 'dead', 'ended'])
+/** The core's limit. It is checked here because an item can be its own follow-up. */
+const MAX_DEPTH = 16
 const REVISION = new Set([...CHANGEABLE, 'ifGeneration'])
 const KEEP_ALIVE = new Set(['limitMs'])
 
@@ -62,16 +80,20 @@ type Options = [
   replace?: boolean,
   expiresInMs?: number | undefined,
   key?: Id | undefined,
+  queue?: string | undefined,
+  followUps?: FollowUps | undefined,
 ]
+/** Ends that fire them, whether they have their triggers, and the fields of their items. */
+type FollowUps = [ends: string[], triggers: boolean[], items: unknown[]]
 /** How many fields the native half takes for an item. */
-export const FIELDS = 12
+const FIELDS = 14
 
-/** The fields of an item; the options only if one of them is set. */
-export function fields(item: Data | Item): [...Plain, ...Options] {
+/** The fields of an item; the options only if one of them is set. `depth`: it is a follow-up. */
+export function fields(item: Data | Item, depth = 0): [...Plain, ...Options] {
   if (isData(item)) return [bytes('data', item)]
   const given = known(item, 'an item', ITEM)
   const { data, json: value, id, priority, delayMs, dueAtMs, maxAttempts } = given as ItemFields
-  const { retainMs, unique, uniqueForMs, replace, expiresInMs, key } = given
+  const { retainMs, unique, uniqueForMs, replace, expiresInMs, key, queue, followUps } = given
   if (value !== undefined && data !== undefined) throw invalid('an item has data or json, not both')
   const plain: Plain = [
     value === undefined ? bytes('data', data) : json(value),
@@ -81,7 +103,8 @@ export function fields(item: Data | Item): [...Plain, ...Options] {
   const outlives = retainMs !== undefined || unique !== undefined || uniqueForMs !== undefined
   const other = priority !== undefined || maxAttempts !== undefined || replace !== undefined
   const limits = expiresInMs !== undefined || key !== undefined
-  if (!delayed && !outlives && !other && !limits) return plain
+  const after = followUps !== undefined || queue !== undefined
+  if (!delayed && !outlives && !other && !limits && !after) return plain
   return [
     ...plain,
     optionalNumber('priority', priority),
@@ -94,7 +117,52 @@ export function fields(item: Data | Item): [...Plain, ...Options] {
     flag('replace', replace),
     optionalNumber('expiresInMs', expiresInMs),
     key === undefined ? undefined : bytes('key', key),
+    queue === undefined ? undefined : storedText('queue', queue),
+    followUps === undefined ? undefined : followUpFields(followUps, depth + 1),
   ]
+}
+
+/** The fields of many items, all of them. */
+export function itemsFields(items: Iterable<Data | Item>, depth = 0): unknown[] {
+  const all: unknown[] = []
+  for (const item of list('items', items)) {
+    const end = all.length + FIELDS
+    all.push(...fields(item, depth))
+    all.length = end
+  }
+  return all
+}
+
+function followUpFields(followUps: Iterable<FollowUp>, depth: number): FollowUps {
+  const given = list('followUps', followUps)
+  if (given.length > 0 && depth > MAX_DEPTH) {
+    throw invalid(`followUps: more than ${MAX_DEPTH} that lead from one to the next`)
+  }
+  const ends: string[] = []
+  const triggers: boolean[] = []
+  const items: (Data | Item)[] = []
+  for (const one of given) {
+    const { on, item, withTrigger } = known(one, 'a follow-up', FOLLOW_UP)
+    const end = text('on', on)
+    if (!ON.has(end)) {
+      throw invalid(`a follow-up on ${quote(end)}, not on completed, dead or ended`)
+    }
+    ends.push(end)
+    triggers.push(flag('withTrigger', withTrigger))
+    items.push(item)
+  }
+  return [ends, triggers, itemsFields(items, depth)]
+}
+
+/** The fields of what a call adds for each of its leases: one list for each, or none at all. */
+export function addsFields(
+  adds: Iterable<Iterable<Data | Item>> | undefined,
+  leases: number,
+): unknown[][] {
+  if (adds === undefined) return []
+  const all = list('adds', adds)
+  if (all.length !== leases) throw invalid(`${all.length} lists of adds for ${leases} leases`)
+  return all.map((items) => itemsFields(items))
 }
 
 /** For each id the generation that its item must have; empty for any. */

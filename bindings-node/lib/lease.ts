@@ -4,7 +4,7 @@ import { quote } from './check'
 import { LeaseqError, makeError } from './errors'
 import { readJson } from './item'
 import type { Queue } from './queue'
-import type { Ending, Releases } from './types'
+import type { Ending, Releases, Trigger } from './types'
 import type { LeaseParts } from './wire'
 
 /** Stops watching a lease that is garbage. */
@@ -181,6 +181,14 @@ export class Lease {
   /** The releases in a row for one reason, up to now; `null` if there was none. */
   get releases(): Releases | null {
     return this.#state.holder.releases(this.#state.index)
+  }
+
+  /**
+   * The item whose end has added this one, if it is a follow-up that asked for it; `null` otherwise.
+   */
+  get trigger(): Trigger | null {
+    const trigger = this.#state.holder.trigger(this.#state.index)
+    return trigger && { id: trigger.id.toString(), idBytes: trigger.id, result: trigger.result }
   }
 
   /**

@@ -1,9 +1,9 @@
 import type { NativeQueue } from '../native.js'
 import { CALL, call, type Send } from './calls'
-import { flag, list, number, optionalNumber } from './check'
+import { flag, number, optionalNumber } from './check'
 import type { LeaseqError } from './errors'
 import { adds, handOver, leaseCalls } from './gather'
-import { completion, FIELDS, fields, idList, resultList, wanted } from './input'
+import { addsFields, completion, fields, idList, itemsFields, resultList, wanted } from './input'
 import { Lease, type LeaseState, stateOf } from './lease'
 import { leases } from './leases'
 import { readOutcomes } from './outcome'
@@ -25,7 +25,7 @@ import { type BothParts, booleans, type LeaseParts } from './wire'
 const GATHERS = { gathers: true }
 const LEASE = new Set(['durationMs', 'waitMs', 'keepAlive', 'signal'])
 const OUTCOME = new Set(['waitMs', 'expect', 'signal'])
-const COMPLETE_AND_LEASE = new Set([...LEASE, 'strict', 'retainMs', 'results'])
+const COMPLETE_AND_LEASE = new Set([...LEASE, 'strict', 'retainMs', 'results', 'adds'])
 
 /**
  * One queue of a client. Calls made in the same turn of the event loop share requests.
@@ -59,12 +59,7 @@ export class Queue extends SettleQueue {
    */
   addItems(items: Iterable<Data | Item>, options?: CallOptions): Promise<boolean[]> {
     return call(this.native, { options, names: CALL, read: booleans }, (native) => {
-      const all: unknown[] = []
-      for (const item of list('items', items)) {
-        const end = all.length + FIELDS
-        all.push(...fields(item))
-        all.length = end
-      }
+      const all = itemsFields(items)
       return (slot) => native.addMany(slot, all)
     })
   }
@@ -149,10 +144,11 @@ export class Queue extends SettleQueue {
         const [holders, indexes] = this.ownAll(leases, states)
         const complete = completion(options)
         const results = resultList(options, states.length)
+        const added = addsFields(options.adds, states.length)
         const most = number('count', count)
         const how = wanted(options)
         return (slot) =>
-          native.completeAndLease(slot, holders, indexes, ...complete, results, most, ...how)
+          native.completeAndLease(slot, holders, indexes, ...complete, results, added, most, ...how)
       },
     )
   }

@@ -2,7 +2,7 @@
 import { type NativeSchedule, scheduleTimes as nativeTimes } from '../native.js'
 import { flag, known, list, number, optionalNumber, storedText } from './check'
 import { invalid } from './errors'
-import { FIELDS, fields } from './input'
+import { itemsFields } from './input'
 import type { CallOptions, Data, Item } from './types'
 
 /** When a schedule adds items: either `cron`, perhaps with a zone, or `everyMs`. */
@@ -135,12 +135,6 @@ function about(name: string, options: ScheduleOptions): NativeSchedule {
   } as NativeSchedule
 }
 
-/** The fields of an item, all of them: `flatMap` would leave out those that an array does not have. */
-function itemFields(item: Data | Item): unknown[] {
-  const given: unknown[] = fields(item)
-  return Array.from({ length: FIELDS }, (_, place) => given[place])
-}
-
 /** A schedule and its item, as the native half takes them. */
 export function putFields(
   name: string,
@@ -150,7 +144,7 @@ export function putFields(
   const { owner, revision } = options
   return [
     about(name, options),
-    itemFields(item),
+    itemsFields([item]),
     optionalText('owner', owner) ?? '',
     optionalNumber('revision', revision) ?? 0,
   ]
@@ -167,7 +161,7 @@ export function syncFields(
     storedText('owner', owner),
     number('revision', revision),
     all.map((one) => about(one.name, one)),
-    all.flatMap((one) => itemFields(one.item)),
+    itemsFields(all.map((one) => one.item)),
   ]
 }
 

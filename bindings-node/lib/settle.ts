@@ -3,8 +3,8 @@ import type { Leases, NativeQueue } from '../native.js'
 import { CALL, call } from './calls'
 import { bytes, flag, list, message, number, optionalNumber, storedText } from './check'
 import { invalid } from './errors'
-import { completes } from './gather'
-import { completion, resultList } from './input'
+import { completes, handOver } from './gather'
+import { addsFields, completion, itemsFields, resultList } from './input'
 import { type Lease, type LeaseState, stateOf } from './lease'
 import { ScheduleQueue } from './schedules'
 import type {
@@ -12,16 +12,18 @@ import type {
   CompleteManyOptions,
   CompleteOptions,
   DelayOptions,
+  FailManyOptions,
   FailOptions,
   ReleaseOptions,
   State,
 } from './types'
 import { booleans, numbersOrNull } from './wire'
 
-const COMPLETE = new Set(['strict', 'retainMs', 'result', 'signal'])
-const COMPLETE_MANY = new Set(['strict', 'retainMs', 'results', 'signal'])
+const COMPLETE = new Set(['strict', 'retainMs', 'result', 'add', 'signal'])
+const COMPLETE_MANY = new Set(['strict', 'retainMs', 'results', 'adds', 'signal'])
 const RELEASE = new Set(['delayMs', 'reason', 'signal'])
-const FAIL = new Set(['delayMs', 'dead', 'signal'])
+const FAIL = new Set(['delayMs', 'dead', 'add', 'signal'])
+const FAIL_MANY = new Set(['delayMs', 'dead', 'adds', 'signal'])
 /** In the order of their numbers in the native half. */
 const STATES: State[] = ['ready', 'delayed', 'leased', 'dead', 'completed', 'cancelled', 'held']
 
@@ -32,18 +34,30 @@ export abstract class SettleQueue extends ScheduleQueue {
    * added with, or for `retainMs`. True for exactly one caller in a generation. That may be a holder
    * whose lease has expired, whatever state the item is in by then; a later holder then gets false.
    * `INVALID` for a lease of another queue.
+   *
+   * With `add`, it adds these items in the same step if it completes the item.
    */
   complete(lease: Lease, options?: CompleteOptions): Promise<boolean> {
     const state = stateOf(lease)
+    const read = (done: boolean | Float64Array): boolean =>
+      typeof done === 'boolean' ? done : done[0] === 1
     return call(
       this.native,
-      { options, names: COMPLETE, leases: state && [state], gathers: true },
+      { options, names: COMPLETE, read, leases: state && [state], gathers: true },
       (native) => {
         const { holder, index } = this.own(state)
         const [strict, retainMs] = completion(options)
         const given = options?.result
         const result = given === undefined ? undefined : bytes('a result', given)
-        return (slot) => completes.add(slot, native, holder, index, strict, retainMs, result)
+        const add = options?.add
+        if (add === undefined) {
+          return (slot) => completes.add(slot, native, holder, index, strict, retainMs, result)
+        }
+        const added = [itemsFields(add)]
+        return (slot) => {
+          handOver()
+          native.completeMany(slot, [holder], [index], strict, retainMs, [result], added)
+        }
       },
     )
   }
@@ -58,7 +72,8 @@ export abstract class SettleQueue extends ScheduleQueue {
         const [holders, indexes] = this.ownAll(leases, states)
         const complete = completion(options)
         const results = resultList(options, states.length)
-        return (slot) => native.completeMany(slot, holders, indexes, ...complete, results)
+        const added = addsFields(options?.adds, states.length)
+        return (slot) => native.completeMany(slot, holders, indexes, ...complete, results, added)
       },
     )
   }
@@ -143,8 +158,8 @@ export abstract class SettleQueue extends ScheduleQueue {
   /**
    * Counts a failed attempt. The item goes to the back of its priority, at once or when the delay
    * ends, or is dead: with `dead`, or when it reaches its limit of attempts. Resolves to its new
-   * state. The first 1,024 bytes of the error's message are stored with the item. `LEASE_LOST` as
-   * in `release`.
+   * state. The first 1,024 bytes of the error's message are stored with the item. With `add`, it adds
+   * these items in the same step if the item is dead. `LEASE_LOST` as in `release`.
    */
   fail(lease: Lease, error: unknown, options?: FailOptions): Promise<State> {
     const state = stateOf(lease)
@@ -154,7 +169,9 @@ export abstract class SettleQueue extends ScheduleQueue {
       const text = message(error)
       const delay = delayOf(options)
       const dead = flag('dead', options?.dead)
-      return (slot) => native.fail(slot, holder, index, text, delay, dead)
+      const add = options?.add
+      const added = add === undefined ? [] : [itemsFields(add)]
+      return (slot) => native.fail(slot, holder, index, text, delay, dead, added)
     })
   }
 
@@ -163,12 +180,12 @@ export abstract class SettleQueue extends ScheduleQueue {
    */
   failMany(
     failures: Iterable<readonly [lease: Lease, error: unknown]>,
-    options?: FailOptions,
+    options?: FailManyOptions,
   ): Promise<(State | null)[]> {
     const states: LeaseState[] = []
     const read = (states: Float64Array): (State | null)[] =>
       Array.from(states, (state) => STATES[state] ?? null)
-    return call(this.native, { options, names: FAIL, read, leases: states }, (native) => {
+    return call(this.native, { options, names: FAIL_MANY, read, leases: states }, (native) => {
       const all = list('failures', failures).map((one) => list('a failure', one))
       const [holders, indexes] = this.ownAll(
         all.map(([lease]) => lease as Lease),
@@ -177,7 +194,8 @@ export abstract class SettleQueue extends ScheduleQueue {
       const errors = all.map(([, error]) => message(error))
       const delay = delayOf(options)
       const dead = flag('dead', options?.dead)
-      return (slot) => native.failMany(slot, holders, indexes, errors, delay, dead)
+      const added = addsFields(options?.adds, states.length)
+      return (slot) => native.failMany(slot, holders, indexes, errors, delay, dead, added)
     })
   }
 

@@ -53,6 +53,40 @@ export interface ItemOptions {
    * counted; not shorter than a delay. Default: it does not expire.
    */
   expiresInMs?: number
+  /**
+   * Items that are added when this one ends: up to 16, of 64 KiB with their own follow-ups, in up to
+   * 16 levels. Default: none.
+   */
+  followUps?: Iterable<FollowUp>
+  /**
+   * The name of the queue to which this item is added, if it is a follow-up or `complete` or `fail`
+   * adds it. Default: the queue of the item that ends.
+   */
+  queue?: string
+}
+
+/** The end that fires a follow-up. `ended` is any: completed, dead, cancelled, removed or purged. */
+export type FollowUpOn = 'completed' | 'dead' | 'ended'
+
+/** An item that is added, exactly once, when another one ends so. */
+export interface FollowUp {
+  on: FollowUpOn
+  /** What is added, with all its options. Delays begin then. */
+  item: Data | Item
+  /**
+   * Whether `Lease.trigger` has the id and the result of the item that has fired it. Default: false.
+   */
+  withTrigger?: boolean
+}
+
+/** The item whose end has added a follow-up. */
+export interface Trigger {
+  /** The id as text. Invalid UTF-8 becomes U+FFFD; `idBytes` is exact. */
+  readonly id: string
+  /** The exact id. */
+  readonly idBytes: Buffer
+  /** Of its completion. `null` if it has none, or one of more than 64 KiB. */
+  readonly result: Buffer | null
 }
 
 /** An item to add: `data`, or a value that is stored as JSON. */
@@ -134,11 +168,18 @@ export interface CompleteOptions extends CompletionOptions {
    * with one that is not. Default: none.
    */
   result?: Data
+  /** Items that are added if this call completes the item: up to 999, of 16 MiB. Default: none. */
+  add?: Iterable<Data | Item>
 }
 
 export interface CompleteManyOptions extends CompletionOptions {
   /** The results, one for each lease; `null` for an item without one. Default: none. */
   results?: Iterable<Data | null>
+  /**
+   * For each lease the items that are added if this call completes its item: up to 999, of 16 MiB.
+   * Default: none.
+   */
+  adds?: Iterable<Iterable<Data | Item>>
 }
 
 export interface CompleteAndLeaseOptions extends LeaseOptions, CompleteManyOptions {}
@@ -164,12 +205,26 @@ export interface ReleaseOptions extends DelayOptions {
   reason?: string
 }
 
-export interface FailOptions extends DelayOptions {
+/** How one or many items fail. */
+export interface FailureOptions extends DelayOptions {
   /**
    * Makes the item dead, whatever its limit of attempts; not together with a delay above 0.
    * Default: false.
    */
   dead?: boolean
+}
+
+export interface FailOptions extends FailureOptions {
+  /** Items that are added if this failure makes the item dead: up to 999, of 16 MiB. Default: none. */
+  add?: Iterable<Data | Item>
+}
+
+export interface FailManyOptions extends FailureOptions {
+  /**
+   * For each lease the items that are added if its failure makes the item dead: up to 999, of
+   * 16 MiB. Default: none.
+   */
+  adds?: Iterable<Iterable<Data | Item>>
 }
 
 export interface ChangeOptions extends CallOptions {

@@ -1,7 +1,8 @@
 //! What has happened to an item before. A lease gives it as objects, an item as JSON that looks
 //! the same.
 
-use leaseq::{Ending, Releases};
+use leaseq::{Ending, Releases, Trigger};
+use napi::bindgen_prelude::{Buffer, Either, Null};
 use napi_derive::napi;
 use serde::Serialize;
 
@@ -40,4 +41,16 @@ pub(crate) fn releases(releases: Option<&Releases>) -> Option<NativeReleases> {
         count: given.count,
         first_at_ms: ms(given.first_at),
     })
+}
+
+/// As `Trigger` of the core.
+#[napi(object, object_from_js = false)]
+pub struct NativeTrigger {
+    pub id: Buffer,
+    pub result: Either<Buffer, Null>,
+}
+
+pub(crate) fn trigger(trigger: &Trigger) -> NativeTrigger {
+    let result = trigger.result().map(|result| Either::A(result.to_vec().into()));
+    NativeTrigger { id: trigger.id().to_vec().into(), result: result.unwrap_or(Either::B(Null)) }
 }

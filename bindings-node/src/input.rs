@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
 use leaseq::{
-    CompleteOptions, FailOptions, Item, KeepAlive, LeaseOptions, ListOptions, OutcomeOptions,
-    ReleaseOptions, Revision,
+    CompleteOptions, FailOptions, FollowUp, Item, KeepAlive, LeaseOptions, ListOptions,
+    OutcomeOptions, ReleaseOptions, Revision,
 };
 use napi::bindgen_prelude::Either;
 
@@ -193,11 +193,13 @@ pub(crate) struct ItemOptions<'a> {
     pub(crate) replace: Option<bool>,
     pub(crate) expires_in_ms: Option<f64>,
     pub(crate) key: Option<Data<'a>>,
+    pub(crate) queue: Option<String>,
+    pub(crate) follow_ups: Vec<FollowUp>,
 }
 
 impl ItemOptions<'_> {
     /// The item with these options.
-    pub(crate) fn apply(&self, mut item: Item) -> Result<Item, Failure> {
+    pub(crate) fn apply(self, mut item: Item) -> Result<Item, Failure> {
         if let Some(id) = &self.id {
             item = item.with_id(bytes(id));
         }
@@ -221,6 +223,10 @@ impl ItemOptions<'_> {
         if let Some(key) = &self.key {
             item = item.key(bytes(key));
         }
+        if let Some(queue) = self.queue {
+            item = item.queue(queue);
+        }
+        item = self.follow_ups.into_iter().fold(item, Item::follow_up);
         Ok(if self.replace == Some(true) { item.replace() } else { item })
     }
 }

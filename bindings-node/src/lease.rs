@@ -8,7 +8,7 @@ use napi::{Env, Result};
 use napi_derive::napi;
 
 use crate::held::Held;
-use crate::history::{self, NativeEnding, NativeReleases};
+use crate::history::{self, NativeEnding, NativeReleases, NativeTrigger};
 use crate::time::ms;
 
 /// Leases that came together, by number; dropped together when JavaScript has forgotten them all.
@@ -96,6 +96,12 @@ impl Leases {
     #[napi]
     pub fn releases(&self, index: u32) -> Result<Option<NativeReleases>> {
         Ok(history::releases(self.get(index)?.releases()))
+    }
+
+    /// Null if it is no follow-up that has one.
+    #[napi]
+    pub fn trigger(&self, index: u32) -> Result<Option<NativeTrigger>> {
+        Ok(self.get(index)?.trigger().map(history::trigger))
     }
 
     #[napi]

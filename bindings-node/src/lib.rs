@@ -21,6 +21,7 @@ mod failure;
 mod held;
 mod history;
 mod input;
+mod item;
 mod jobs;
 mod keys;
 mod lease;

@@ -4,7 +4,6 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use leaseq::{GetOptions, Item, WorkQueue};
 use napi::Result;
 use napi::bindgen_prelude::{Array, Either};
@@ -14,6 +13,7 @@ use crate::call_batch::{CallBatch, LeaseBatch};
 use crate::failure::Failure;
 use crate::held::Held;
 use crate::input::{self, Data, ItemOptions, bytes};
+use crate::item::{follow_ups, items};
 use crate::parts::Parts;
 use crate::submission_queue::SubmissionQueue;
 use crate::wire::{Answer, Outcome};
@@ -66,7 +66,16 @@ impl NativeQueue {
         replace: Option<bool>,
         expires_in_ms: Option<f64>,
         key: Option<Either<String, &[u8]>>,
-    ) {
+        queue: Option<String>,
+        #[napi(ts_arg_type = "unknown[] | undefined | null")] follow_ups: Option<Array<'_>>,
+    ) -> Result<()> {
+        let follow_ups = match self::follow_ups(follow_ups.as_ref())? {
+            Ok(follow_ups) => follow_ups,
+            Err(failure) => {
+                self.refuse(call, failure);
+                return Ok(());
+            }
+        };
         let options = ItemOptions {
             id,
             priority,
@@ -79,11 +88,14 @@ impl NativeQueue {
             replace,
             expires_in_ms,
             key,
+            queue,
+            follow_ups,
         };
         let item = options.apply(Item::new(bytes(&data)));
         self.call(call, item, |queue, item| async move {
             Ok(Outcome::Bool(queue.add_item(item).await?))
         });
+        Ok(())
     }
 
     /// Many calls of `add` for items without options. For each its number, the length of its id
@@ -279,42 +291,6 @@ impl NativeQueue {
             Outcome::json(&if mend { queue.deep_clean().await? } else { queue.check().await? })
         });
     }
-}
-
-/// How many fields an item has.
-const FIELDS: usize = 12;
-
-pub(crate) fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {
-    let number = |place| Ok::<_, napi::Error>(fields.get::<Option<f64>>(place)?.flatten());
-    let given = |place| Ok::<_, napi::Error>(fields.get::<Option<Data<'_>>>(place)?.flatten());
-    let firsts = || (0..fields.len()).step_by(FIELDS);
-    let mut data = Vec::with_capacity(firsts().len());
-    for first in firsts() {
-        let one = fields.get::<Data<'_>>(first)?;
-        let one = one.ok_or_else(|| napi::Error::from_reason("an item has no data"))?;
-        data.push(Bytes::copy_from_slice(bytes(&one)));
-    }
-    let mut items = Vec::with_capacity(data.len());
-    for (item, first) in Item::new_many(data).into_iter().zip(firsts()) {
-        let options = ItemOptions {
-            id: given(first + 1)?,
-            priority: number(first + 2)?,
-            delay_ms: number(first + 3)?,
-            due_at_ms: number(first + 4)?,
-            max_attempts: number(first + 5)?,
-            retain_ms: number(first + 6)?,
-            unique: given(first + 7)?,
-            unique_for_ms: number(first + 8)?,
-            replace: fields.get::<Option<bool>>(first + 9)?.flatten(),
-            expires_in_ms: number(first + 10)?,
-            key: given(first + 11)?,
-        };
-        match options.apply(item) {
-            Ok(item) => items.push(item),
-            Err(failure) => return Ok(Err(failure)),
-        }
-    }
-    Ok(Ok(items))
 }
 
 /// Ids of a call that goes on after it.

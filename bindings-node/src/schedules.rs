@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::input::{duration, time, whole};
-use crate::queue::{NativeQueue, items};
+use crate::item::items;
+use crate::queue::NativeQueue;
 use crate::time::ms;
 use crate::wire::Outcome;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use leaseq::{CompleteOptions, ErrorKind, Item, Lease, State};
 use napi::Result;
-use napi::bindgen_prelude::{ClassInstance, Either};
+use napi::bindgen_prelude::{Array, ClassInstance, Either};
 use napi_derive::napi;
 
 use crate::call_batch::{CallBatch, LeaseBatch};
@@ -13,6 +13,7 @@ use crate::held::Held;
 use crate::input::{
     bytes, complete_options, duration, fail_options, lease_options, release_options, results,
 };
+use crate::item::items_for_each;
 use crate::lease::Leases;
 use crate::parts::Parts;
 use crate::queue::NativeQueue;
@@ -128,8 +129,10 @@ impl NativeQueue {
         Ok(())
     }
 
-    /// Answers with 0 or 1 for each. Without results, or one for each.
+    /// Answers with 0 or 1 for each. Without results, or one for each; so with `adds`, lists of the fields
+    /// of items.
     #[napi]
+    #[allow(clippy::too_many_arguments, reason = "as `complete_and_lease`")]
     pub fn complete_many(
         &self,
         call: u32,
@@ -138,11 +141,15 @@ impl NativeQueue {
         strict: bool,
         retain_ms: Option<f64>,
         results: Vec<Option<Either<String, &[u8]>>>,
+        #[napi(ts_arg_type = "unknown[][]")] adds: Array<'_>,
     ) -> Result<()> {
         let (leases, results) = (many(&holders, &indexes)?, self::results(&results));
-        self.call(call, complete_options(strict, retain_ms), |queue, options| async move {
+        let adds = items_for_each(&adds)?;
+        let options = complete_options(strict, retain_ms)
+            .and_then(|options| Ok(options.results(results).adds(adds?)));
+        self.call(call, options, |queue, options| async move {
             let leases = leases.iter().map(AsRef::as_ref);
-            let completed = queue.complete_many_with(leases, options.results(results)).await?;
+            let completed = queue.complete_many_with(leases, options).await?;
             Ok(Outcome::Many(completed.into_iter().map(f64::from).collect()))
         });
         Ok(())
@@ -159,6 +166,7 @@ impl NativeQueue {
         strict: bool,
         retain_ms: Option<f64>,
         results: Vec<Option<Either<String, &[u8]>>>,
+        #[napi(ts_arg_type = "unknown[][]")] adds: Array<'_>,
         count: f64,
         duration_ms: f64,
         wait_ms: Option<f64>,
@@ -166,11 +174,13 @@ impl NativeQueue {
     ) -> Result<()> {
         let (before, results) = (many(&holders, &indexes)?, self::results(&results));
         let complete = complete_options(strict, retain_ms);
+        let adds = items_for_each(&adds)?;
         let wanted = lease_options(duration_ms, wait_ms, keep_alive_ms);
         let count = crate::input::count("a number of leases,", count);
         let queue = self.queue.clone();
         self.submissions.wait(call, async move {
-            let (complete, wanted, count) = (complete?.results(results), wanted?, count?);
+            let complete = complete?.results(results).adds(adds?);
+            let (wanted, count) = (wanted?, count?);
             let kept_alive = wanted.keep_alive.is_some();
             let before = before.iter().map(AsRef::as_ref);
             let done = queue.complete_and_lease_with(before, complete, count, wanted).await?;
@@ -284,8 +294,9 @@ impl NativeQueue {
         Ok(())
     }
 
-    /// Answers with the number of the state.
+    /// Answers with the number of the state. `adds` as in `complete_many`.
     #[napi]
+    #[allow(clippy::too_many_arguments, reason = "as `complete_and_lease`")]
     pub fn fail(
         &self,
         call: u32,
@@ -294,16 +305,20 @@ impl NativeQueue {
         error: String,
         delay_ms: f64,
         dead: bool,
+        #[napi(ts_arg_type = "unknown[][]")] adds: Array<'_>,
     ) -> Result<()> {
+        let adds = items_for_each(&adds)?;
+        let options = fail_options(delay_ms, dead).and_then(|options| Ok(options.adds(adds?)));
         let lease = holder.get(index)?.clone();
-        self.call(call, fail_options(delay_ms, dead), |queue, options| async move {
+        self.call(call, options, |queue, options| async move {
             Ok(Outcome::Number(state_number(queue.fail_with(&lease, &error, options).await?)))
         });
         Ok(())
     }
 
-    /// Answers with the number of the state for each.
+    /// Answers with the number of the state for each. `adds` as in `complete_many`.
     #[napi]
+    #[allow(clippy::too_many_arguments, reason = "as `complete_and_lease`")]
     pub fn fail_many(
         &self,
         call: u32,
@@ -312,10 +327,13 @@ impl NativeQueue {
         errors: Vec<String>,
         delay_ms: f64,
         dead: bool,
+        #[napi(ts_arg_type = "unknown[][]")] adds: Array<'_>,
     ) -> Result<()> {
+        let adds = items_for_each(&adds)?;
+        let options = fail_options(delay_ms, dead).and_then(|options| Ok(options.adds(adds?)));
         let leases = many(&holders, &indexes)?;
         as_many(&leases, &errors)?;
-        self.call(call, fail_options(delay_ms, dead), |queue, options| async move {
+        self.call(call, options, |queue, options| async move {
             let errors = errors.iter().map(String::as_str);
             let failures = leases.iter().map(AsRef::as_ref).zip(errors);
             answers(queue.fail_many_with(failures, options).await?, state_number)

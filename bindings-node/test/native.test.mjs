@@ -73,6 +73,7 @@ test('leases that are not there, and lists of different lengths', async () => {
     [none, () => holder.completed(1)],
     [none, () => holder.endings(1)],
     [none, () => holder.releases(1)],
+    [none, () => holder.trigger(1)],
     [sums, () => complete([2])],
     [sums, () => complete([2, 0])],
     [sums, () => complete([2, 0, NO_ID, 3])],
@@ -80,10 +81,13 @@ test('leases that are not there, and lists of different lengths', async () => {
     [sums, () => complete([2, 0, 2], 'abc')],
     [sums, () => complete([2, 0, NO_ID], 'abc')],
     [uneven, () => queue.completeThenLease(Uint32Array.of(2), holder, 30_000, 0)],
-    [uneven, () => queue.completeMany(2, [holder], [], false, undefined, [])],
-    [uneven, () => queue.completeAndLease(2, [holder], [0, 0], false, undefined, [], 1, 30_000, 0)],
+    [uneven, () => queue.completeMany(2, [holder], [], false, undefined, [], [])],
+    [
+      uneven,
+      () => queue.completeAndLease(2, [holder], [0, 0], false, undefined, [], [], 1, 30_000, 0),
+    ],
     [uneven, () => queue.releaseMany(2, [], [0], 0, '')],
-    [uneven, () => queue.failMany(2, [holder], [0], [], 0, false)],
+    [uneven, () => queue.failMany(2, [holder], [0], [], 0, false, [])],
   ]) {
     assert.throws(begin, text, `${begin}`)
   }
@@ -97,8 +101,18 @@ test('leases that are not there, and lists of different lengths', async () => {
 })
 
 test('items without data', () => {
-  assert.throws(() => queue.addMany(2, ['a', ...Array(12).fill(undefined)]))
+  assert.throws(() => queue.addMany(2, ['a', ...Array(14).fill(undefined)]))
   assert.throws(() => queue.addMany(2, [undefined]))
+})
+
+test('follow-ups and adds that are not whole', () => {
+  const item = ['a', ...Array(13).fill(undefined)]
+  const having = (followUps) => queue.addMany(2, item.with(13, followUps))
+  assert.throws(() => having([]), /missing/)
+  assert.throws(() => having([['ended'], [true]]), /missing/)
+  assert.throws(() => having([['ended'], [], item]), /different lengths/)
+  assert.throws(() => having([[], [true], item]), /different lengths/)
+  assert.throws(() => queue.completeMany(2, [], [], false, undefined, [], [1]))
 })
 
 test('numbers of calls that are as large as can be', async () => {

@@ -32,7 +32,8 @@ export interface JobOptions<Args = unknown> {
 }
 
 /** Options of one job, which take precedence: those of items, and these. */
-export interface EnqueueOptions extends Omit<ItemOptions, 'id' | 'unique' | 'key'>, CallOptions {
+export interface EnqueueOptions
+  extends Omit<ItemOptions, 'id' | 'unique' | 'key' | 'queue' | 'followUps'>, CallOptions {
   id?: string | undefined
   unique?: string | undefined
   key?: string | undefined

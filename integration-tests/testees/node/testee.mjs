@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 
 import { Lease, LeaseqError, connect } from '../../../bindings-node/index.mjs'
 import {
+  additions,
   allCamel,
   allSnake,
   bytes,
@@ -62,7 +63,7 @@ const block = (ms) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4))
 
 async function obey(request, signal) {
   const { op, client: name } = request
-  if (op === 'hello') return { can: ['block', 'cancel', 'nul', 'order'] }
+  if (op === 'hello') return { can: ['block', 'cancel', 'follow_ups', 'nul', 'order'] }
   if (op === 'block') return block(request.ms)
   if (op === 'connect') return void clients.set(name, await connect(request.url))
   if (op === 'cancel') return calls.get(request.call)?.abort()
@@ -98,7 +99,7 @@ async function operate(queue, request, signal) {
   const ended = given({ waitMs, expect: request.expect, signal })
   const complete = completion(request)
   const release = given({ delayMs: request.delay_ms, reason: request.reason })
-  const fail = given({ delayMs: request.delay_ms, dead: request.dead })
+  const fail = given({ delayMs: request.delay_ms, dead: request.dead, ...additions(request) })
   const error = request.error ?? ''
   const failures = many.map((one) => [one, error])
   switch (request.op) {

@@ -60,7 +60,15 @@ export const item = (fields) =>
     replace: fields.replace,
     key: fields.key === undefined ? undefined : bytes(fields.key),
     expiresInMs: fields.expires_in_ms,
+    followUps: fields.follow_ups?.map(({ on, item: added, with_trigger: withTrigger }) =>
+      given({ on, item: item(added), withTrigger }),
+    ),
+    queue: fields.queue,
   })
+
+/** What a call adds. */
+export const additions = ({ add, adds }) =>
+  given({ add: add?.map(item), adds: adds?.map((items) => items.map(item)) })
 
 /** When and how a schedule adds items. */
 const scheduleOptions = (fields) =>
@@ -89,8 +97,9 @@ export const schedule = (fields) => ({
 
 export const scheduleInfo = (found) => ({ ...snake(found), data: hex(found.data) })
 
-export const completion = ({ strict, retain_ms: retainMs, result, results }) =>
+export const completion = ({ strict, retain_ms: retainMs, result, results, ...rest }) =>
   given({
+    ...additions(rest),
     strict,
     retainMs,
     result: result === undefined ? undefined : bytes(result),
@@ -102,7 +111,7 @@ export const generation = (fields) => given({ ifGeneration: fields.if_generation
 /** What to change of an item. */
 export const revision = (fields) =>
   given({
-    ...item(fields),
+    ...item({ ...fields, queue: undefined }),
     ...generation(fields),
     data: fields.data === undefined ? undefined : bytes(fields.data),
   })
@@ -136,6 +145,10 @@ export const lease = (held) => ({
   id: hex(held.idBytes),
   data: hex(held.data),
   key: held.keyBytes && hex(held.keyBytes),
+  trigger: held.trigger && {
+    id: hex(held.trigger.idBytes),
+    result: held.trigger.result && hex(held.trigger.result),
+  },
   lost: held.isLost,
 })
 
