@@ -71,6 +71,8 @@ async function use({ url, token }) {
   const page = await context.newPage()
   const expect = (condition, what) => condition || fail(`use: ${page.url()}: ${what}`)
   await page.goto(`${url}login`)
+  // Pages are loaded before the browser has moved the focus.
+  await page.locator('#token:focus').waitFor()
   await page.keyboard.type(token)
   await page.keyboard.press('Enter')
   await page.waitForURL(url)

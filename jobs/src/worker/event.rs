@@ -11,7 +11,8 @@ use crate::Settled;
 pub enum Event<'a> {
     /// Its handler starts.
     Started(&'a Context),
-    /// Its handler has ended after this time, and this has become of the job.
+    /// Its handler has ended after this time, and this has become of the job. If it is ready again at once, the start
+    /// of its next attempt may be told before.
     Ended(&'a Context, &'a Settled, Duration),
     /// The worker [leases nothing](crate::Throttle) from now on, or it leases again.
     Throttled(bool),
