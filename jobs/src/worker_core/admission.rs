@@ -18,11 +18,11 @@ pub(super) fn admit(
     queue: &WorkQueue,
     leases: Vec<Lease>,
 ) {
-    let duration = shared.options.lease;
     let tasks = leases.into_iter().map(|lease| {
-        let mut running = Running::new(queue_index, queue.clone(), lease, duration);
+        let id = shared.lock().new_id();
+        let mut running = Running::new(id, queue_index, queue.clone(), lease, shared.options.lease);
         let refused = read(&mut running, shared).err();
-        (running, refused)
+        (Arc::new(running), refused)
     });
     place_all(shared, tasks.collect());
 }
@@ -59,16 +59,14 @@ fn read(running: &mut Running, shared: &Shared) -> Result<(), Settlement> {
 
 /// Puts the tasks into slots: to be started, or to be settled. It does so at once: the worker could otherwise end with
 /// the first of them, while the others have no slots yet.
-fn place_all(shared: &Arc<Shared>, tasks: Vec<(Running, Option<Settlement>)>) {
+fn place_all(shared: &Arc<Shared>, tasks: Vec<(Arc<Running>, Option<Settlement>)>) {
     let mut state = shared.lock();
-    for (mut running, refused) in tasks {
+    for (running, refused) in tasks {
         // Calls that have waited on several queues may obtain more than there are slots for.
         if state.phase >= Phase::Stopped || !state.has_room(&shared.options) {
             running.queue.give_back([&running.lease]);
             continue;
         }
-        running.id = state.new_id();
-        let running = Arc::new(running);
         state.tasks.insert(running.id, running.clone());
         // The worker may have begun to drain while the request was under way.
         let leasing = state.phase == Phase::Leasing;

@@ -57,7 +57,6 @@ pub(super) enum Claim {
 /// A job in a slot: its lease, and what is known about its handler.
 #[derive(Debug)]
 pub(super) struct Running {
-    /// Set when it gets a slot.
     pub(super) id: u64,
     pub(super) queue_index: usize,
     pub(super) queue: WorkQueue,
@@ -90,6 +89,7 @@ impl fmt::Display for Running {
 
 impl Running {
     pub(super) fn new(
+        id: u64,
         queue_index: usize,
         queue: WorkQueue,
         lease: Lease,
@@ -99,7 +99,7 @@ impl Running {
         // Nobody has extended the lease before.
         let leased_at = lease.deadline().checked_sub(duration).unwrap_or(SystemTime::UNIX_EPOCH);
         Running {
-            id: 0,
+            id,
             queue_index,
             queue,
             lease,
