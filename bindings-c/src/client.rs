@@ -30,6 +30,13 @@ impl leaseq_client {
 /// Texts of a result.
 pub struct leaseq_names(pub(crate) Vec<CString>);
 
+impl leaseq_names {
+    /// The only text of a result.
+    pub(crate) fn one(text: String) -> leaseq_names {
+        leaseq_names(vec![CString::new(text).unwrap_or_default()])
+    }
+}
+
 /// Connects to `redis://`, `rediss://` (TLS), `redis+unix:///path`, `redis+sentinel://…`,
 /// `redis+cluster://…`, or opens `sqlite:path/to/file.db` or `memory:`. The URL carries user,
 /// password, database number and options: `redis://user:password@host:6379/0?timeout_ms=10000`.
@@ -148,7 +155,7 @@ pub unsafe extern "C" fn leaseq_client_call_registry(
             let answer = run(async {
                 client.client.in_this_process().await?.call_registry(operation, arguments).await
             })?;
-            place.set(give(leaseq_names(vec![CString::new(answer).unwrap_or_default()])));
+            place.set(give(leaseq_names::one(answer)));
             Ok(())
         })
     }

@@ -1,6 +1,6 @@
 //! The events of a queue.
 
-use std::ffi::{CString, c_char};
+use std::ffi::c_char;
 
 use leaseq::EventsOptions;
 
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn leaseq_queue_events(
             let wait = duration(wait_ms, "wait_ms")?;
             let options = EventsOptions::new().limit(limit).wait(wait);
             let page = queue.run(async |queue| queue.events_json(after, options).await)?;
-            place.set(give(leaseq_names(vec![CString::new(page).unwrap_or_default()])));
+            place.set(give(leaseq_names::one(page)));
             Ok(())
         })
     }

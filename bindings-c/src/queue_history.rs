@@ -1,6 +1,6 @@
 //! The history of a queue.
 
-use std::ffi::{CString, c_char};
+use std::ffi::c_char;
 
 use crate::client::leaseq_names;
 use crate::error::{leaseq_error, leaseq_status};
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn leaseq_queue_history(
             let queue = given(queue, "queue")?;
             let kind = text(kind, "kind")?;
             let rows = queue.run(async |queue| queue.history_json(kind).await)?;
-            place.set(give(leaseq_names(vec![CString::new(rows).unwrap_or_default()])));
+            place.set(give(leaseq_names::one(rows)));
             Ok(())
         })
     }
