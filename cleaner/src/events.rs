@@ -62,7 +62,8 @@ pub(crate) async fn write(
         for (name, of) in &mut known {
             let written = tokio::select! {
                 written = write_queue(of, &mut cursors) => written,
-                () = stop.cancelled() => return,
+                // What was written before is saved.
+                () = stop.cancelled() => break,
             };
             match written {
                 Ok(()) => of.failing = false,
@@ -74,7 +75,7 @@ pub(crate) async fn write(
             }
         }
         if cursors != before
-            && let Err(error) = save_cursors(&path, &cursors)
+            && let Err(error) = save_cursors(path.clone(), cursors.clone()).await
         {
             let path = escaped(&path.display().to_string()).into_owned();
             tracing::warn!(path, %error, "the cursors of events were not saved");
@@ -132,7 +133,7 @@ async fn print(lines: String) -> io::Result<()> {
         out.write_all(lines.as_bytes())?;
         out.flush()
     };
-    tokio::task::spawn_blocking(write).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    blocking(write).await
 }
 
 fn read_cursors(path: &Path) -> io::Result<BTreeMap<String, String>> {
@@ -144,11 +145,19 @@ fn read_cursors(path: &Path) -> io::Result<BTreeMap<String, String>> {
 }
 
 /// Replaces the file as a whole, so that no half of it is ever read.
-fn save_cursors(path: &Path, cursors: &BTreeMap<String, String>) -> io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let mut file = std::fs::File::create(&new)?;
-    file.write_all(serde_json::to_string(cursors)?.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&new, path)
+async fn save_cursors(path: PathBuf, cursors: BTreeMap<String, String>) -> io::Result<()> {
+    let save = move || {
+        let mut new = path.as_os_str().to_owned();
+        new.push(".new");
+        let mut file = std::fs::File::create(&new)?;
+        file.write_all(serde_json::to_string(&cursors)?.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&new, path)
+    };
+    blocking(save).await
+}
+
+/// Whatever waits for a disk or a reader holds up nothing else.
+async fn blocking(call: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
+    tokio::task::spawn_blocking(call).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
