@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
 
-use leaseq_test_support::RedisServer;
+use leaseq_test_support::{RedisServer, http};
 
 fn demo() -> Command {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_demo")).with_file_name("leaseq");
@@ -76,17 +76,9 @@ fn it_shows_itself_in_a_console_while_it_runs() {
     let link = lines.next().unwrap().replace("the console is at http://", "");
     let (address, path) = link.split_once('/').unwrap();
     let queue = lines.next().unwrap().replace("the queue is ", "");
-    let head = |path: &str, more: &str| {
-        let mut connection = TcpStream::connect(address).unwrap();
-        let request =
-            format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{more}\r\n");
-        connection.write_all(request.as_bytes()).unwrap();
-        let mut response = String::new();
-        connection.read_to_string(&mut response).unwrap();
-        response
-    };
-    assert!(head(&format!("/{path}"), "").contains("<form"), "a link only asks");
-    assert!(head("/", "").starts_with("HTTP/1.1 303"), "nobody looks without a login");
+    let get = |path: &str| http(address, &format!("GET {path}"), "", "");
+    assert!(get(&format!("/{path}")).contains("<form"), "a link only asks");
+    assert!(get("/").starts_with("HTTP/1.1 303"), "nobody looks without a login");
     assert!(queue.starts_with("demo-"), "{queue}");
     // It goes on without anybody who looks.
     let rest: Vec<String> = lines.collect();

@@ -1,9 +1,9 @@
 //! `web`: the command. What the console does is tested in its crate.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
+use leaseq_test_support::http;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::Bench;
@@ -27,16 +27,7 @@ impl Web {
 
     /// The response to a request with further headers.
     fn ask(&self, request: &str, headers: &str, body: &str) -> String {
-        let mut connection = TcpStream::connect(&self.address).unwrap();
-        let (address, length) = (&self.address, body.len());
-        let text = format!(
-            "{request} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n\
-            content-type: application/x-www-form-urlencoded\r\norigin: http://{address}\r\n{headers}\r\n{body}"
-        );
-        connection.write_all(text.as_bytes()).unwrap();
-        let mut response = String::new();
-        connection.read_to_string(&mut response).unwrap();
-        response
+        http(&self.address, request, headers, body)
     }
 
     /// Its exit status, and what it has written to its standard error.
@@ -88,7 +79,7 @@ fn what_cannot_be_served_is_said() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     for (arguments, error) in [
-        (["--listen", &address], format!("listen on {address}: ")),
+        (["--listen", &address], format!("listen on {address}: Address already in use")),
         (["--listen", "0.0.0.0:0"], "others can reach 0.0.0.0".to_owned()),
         (["--token-file", "none"], "none: ".to_owned()),
         (["--role", "king"], "king".to_owned()),

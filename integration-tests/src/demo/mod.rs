@@ -21,9 +21,10 @@ use std::process::ExitCode;
 /// Runs the demo. Exit status 0: the queue kept its promises; 1: it did not, or the demo could not find
 /// out. Each argument, `LANGUAGE=COMMAND ARGUMENT…`, is one more worker; `--console` starts the web console too.
 pub fn main() -> ExitCode {
-    let (options, others): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|argument| argument == "--console");
-    match run::run(&others, !options.is_empty()) {
+    let mut others: Vec<String> = std::env::args().skip(1).collect();
+    let before = others.len();
+    others.retain(|argument| argument != "--console");
+    match run::run(&others, others.len() < before) {
         Ok((screen, faults)) => {
             println!("{screen}");
             if faults.is_empty() {

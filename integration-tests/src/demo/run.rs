@@ -12,7 +12,7 @@ use leaseq::{Client, Item, State, WorkQueue};
 use rustix::process::Signal;
 
 use super::checker::{Record, check_records};
-use super::console::Console;
+use super::console;
 use super::digests;
 use super::files::{self, Files};
 use super::jobs::{self, Jobs};
@@ -53,14 +53,10 @@ async fn in_place(
     // The server may have other users: use a queue of our own, and leave nothing in it.
     let queue = client.queue(&format!("demo-{:016x}", rand::random::<u64>()))?;
     let mut jobs = Jobs::new(&client, queue.name())?;
-    let console = match has_console {
-        true => Some(Console::start(&place.url, queue.name()).await?),
-        false => None,
+    let result = match has_console {
+        true => beside_console(place, folder, fleet, &queue, &mut jobs, files).await,
+        false => on_queue(place, folder, fleet, &queue, &mut jobs, files).await,
     };
-    let result = on_queue(place, folder, fleet, &queue, &mut jobs, files).await;
-    if let Some(console) = console {
-        console.pauses("end").await?;
-    }
     let dropped = jobs.drop_queue().await;
     if result.is_ok() {
         dropped?;
@@ -72,6 +68,21 @@ async fn in_place(
         }
     }
     client.close().await;
+    result
+}
+
+async fn beside_console(
+    place: &Place,
+    folder: &Path,
+    fleet: &[Kind],
+    queue: &WorkQueue,
+    jobs: &mut Jobs,
+    files: &Files,
+) -> Result<(Screen, Vec<String>), Error> {
+    let _console = console::start(&place.url, queue.name()).await?;
+    console::wait_for_enter("begin").await?;
+    let result = on_queue(place, folder, fleet, queue, jobs, files).await;
+    console::wait_for_enter("end").await?;
     result
 }
 

@@ -14,6 +14,7 @@
 //! | the processor time of a process | [`cpu_time`] |
 //! | a part of a long matrix each day | [`Share`] |
 //! | a free port | [`Port`] |
+//! | a response of a web server | [`http()`] |
 //! | waiting without sleeping | [`eventually`] |
 //! | texts with random errors | [`with_accidents`] |
 
@@ -25,6 +26,7 @@ mod accidents;
 mod cluster;
 mod control_group;
 mod cpu;
+mod http;
 mod port;
 mod proxy;
 mod sentinel;
@@ -38,6 +40,7 @@ pub use accidents::with_accidents;
 pub use cluster::Cluster;
 pub use control_group::ControlGroup;
 pub use cpu::cpu_time;
+pub use http::http;
 pub use port::Port;
 pub use proxy::{Proxy, Then};
 pub use sentinel::Sentinel;
