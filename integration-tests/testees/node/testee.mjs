@@ -32,6 +32,8 @@ import {
   snake,
   counts,
 } from './wire.mjs'
+import { block } from './script.mjs'
+import { OPS, closeWorkers, obeyJobs } from './workers.mjs'
 
 const clients = new Map()
 const leases = new Map()
@@ -58,19 +60,20 @@ async function waitCancelled({ signal }) {
   return signal.reason.name === 'AbortError'
 }
 
-/** Holds up the event loop. */
-const block = (ms) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
-
 async function obey(request, signal) {
   const { op, client: name } = request
-  if (op === 'hello') return { can: ['block', 'cancel', 'follow_ups', 'nul', 'order'] }
+  if (op === 'hello') return { can: ['block', 'cancel', 'follow_ups', 'jobs', 'nul', 'order'] }
   if (op === 'block') return block(request.ms)
   if (op === 'connect') return void clients.set(name, await connect(request.url))
   if (op === 'cancel') return calls.get(request.call)?.abort()
   if (op === 'drop') return drop(request.lease)
   if (op === 'look') return lease(leases.get(request.lease))
   const client = clients.get(name)
-  if (op === 'close') return client.close()
+  if (op === 'close') {
+    closeWorkers(name)
+    return client.close()
+  }
+  if (OPS.has(op)) return obeyJobs(client, request)
   if (op === 'queues') return client.queues()
   if (op === 'registry') return callRegistry(client, request)
   return operate(client.queue(request.queue), request, signal)

@@ -1,0 +1,180 @@
+// Jobs and workers of the testee.
+
+import {
+  JobCancelledError,
+  JobFailedError,
+  JobGoneError,
+  JobRemovedError,
+  JobTimeoutError,
+  defineJobs,
+  job,
+  worker,
+} from '../../../bindings-node/jobs.mjs'
+import { Notes, run } from './script.mjs'
+import { given } from './wire.mjs'
+
+const refs = new Map()
+const workers = new Map()
+
+const text = (digits) => (digits === undefined ? undefined : Buffer.from(digits, 'hex').toString())
+const key = ({ client, worker = 'worker' }) => JSON.stringify([client, worker])
+
+const retry = (fields) =>
+  fields &&
+  given({
+    attempts: fields.max,
+    baseMs: fields.base_ms,
+    capMs: fields.cap_ms,
+    on: fields.on,
+    never: fields.never,
+  })
+
+/** What a request asks of a new job. */
+const enqueueOptions = (request) =>
+  given({
+    id: text(request.id),
+    unique: text(request.unique),
+    uniqueForMs: request.unique_for_ms,
+    priority: request.priority,
+    delayMs: request.delay_ms,
+    dueAtMs: request.due_at_ms,
+    maxAttempts: request.max_attempts,
+    retainMs: request.retain_ms,
+    expiresInMs: request.expires_in_ms,
+    replace: request.replace,
+    timeoutMs: request.timeout_ms,
+    retry: retry(request.retry),
+    meta: request.meta,
+  })
+
+async function enqueue(client, request) {
+  // Without a schema: producers of other versions are not asked what fits.
+  const jobs = defineJobs({ [request.job]: job() }, { queue: request.queue })
+  const ref = await jobs.enqueue(client, request.job, request.args, enqueueOptions(request))
+  refs.set(request.as, ref)
+  return ref.added
+}
+
+async function result({ ref, wait_ms: waitMs = 30_000 }) {
+  try {
+    return { value: (await refs.get(ref).result({ waitMs })) ?? null }
+  } catch (error) {
+    if (error instanceof JobFailedError) return { failed: error.message }
+    if (error instanceof JobCancelledError) return 'cancelled'
+    if (error instanceof JobRemovedError) return 'removed'
+    if (error instanceof JobGoneError) return 'gone'
+    if (error instanceof JobTimeoutError) return null
+    throw error
+  }
+}
+
+/** Arguments of the scenarios, and nothing else. */
+const args = {
+  '~standard': {
+    version: 1,
+    vendor: 'testee',
+    validate: (value) =>
+      Array.isArray(value?.steps) && Object.keys(value).length === 1
+        ? { value }
+        : { issues: [{ message: 'not steps' }] },
+  },
+}
+
+/** Notes when it begins and ends. */
+const around = (name, notes) => async (job, next) => {
+  notes.note(`${job.id} ${name} before`)
+  try {
+    return await next()
+  } finally {
+    notes.note(`${job.id} ${name} after`)
+  }
+}
+
+/** A worker that was started. */
+class Started {
+  #end = new AbortController()
+  #exit
+
+  constructor(client, request, notes) {
+    this.notes = notes
+    this.#exit = this.#run(client, request)
+    this.#exit.catch(() => undefined)
+  }
+
+  async #run(client, request) {
+    const worker = make(client, request, this.notes)
+    if (request.process) await worker.runProcess()
+    return worker.run({ signals: false, signal: this.#end.signal })
+  }
+
+  end() {
+    this.#end.abort()
+  }
+
+  async exit() {
+    const { status, started } = await this.#exit
+    return { status, started }
+  }
+}
+
+function make(client, request, notes) {
+  const types = Object.entries(request.jobs ?? { work: {} }).map(([name, options]) => [
+    name,
+    job({ args, ...given({ timeoutMs: options.timeout_ms, retry: retry(options.retry) }) }),
+  ])
+  const jobs = defineJobs(Object.fromEntries(types), { queue: request.queue })
+  const handlers = Object.fromEntries(types.map(([name]) => [name, (job) => run(notes, job)]))
+  const queues = request.queues?.map(({ name, weight = 1 }) => [name, weight])
+  // An object names none twice.
+  const names = queues && new Set(queues.map(([name]) => name))
+  const differ = queues && names.size === queues.length
+  const options = given({
+    queues: differ ? Object.fromEntries(queues) : queues?.map(([name]) => name),
+    strictOrder: request.strict,
+    concurrency: request.slots,
+    burst: request.burst,
+    maxJobs: request.max_jobs,
+    leaseMs: request.lease_ms,
+    killAfterMs: request.kill_after_ms,
+    graceMs: request.grace_ms,
+    middleware: request.middleware?.map((name) => around(name, notes)),
+  })
+  return worker(client, jobs, handlers, options)
+}
+
+function start(client, request) {
+  // A worker that is started again goes on with the notes of the last one.
+  const notes = workers.get(key(request))?.notes ?? new Notes()
+  notes.path = request.log ?? notes.path
+  workers.set(key(request), new Started(client, request, notes))
+}
+
+export const OPS = new Set(
+  'enqueue result start_worker end_worker worker_exit tell seen'.split(' '),
+)
+
+/** Does what a request about jobs says. */
+export async function obeyJobs(client, request) {
+  const started = workers.get(key(request))
+  switch (request.op) {
+    case 'enqueue':
+      return enqueue(client, request)
+    case 'result':
+      return result(request)
+    case 'start_worker':
+      return start(client, request)
+    case 'end_worker':
+      return started.end()
+    case 'worker_exit':
+      return started.exit()
+    case 'tell':
+      return started.notes.tell(request.job, request.steps)
+    default:
+      return [...started.notes.seen]
+  }
+}
+
+/** Forgets the workers of a client, which ends them when it is closed. */
+export function closeWorkers(client) {
+  for (const of of workers.keys()) if (JSON.parse(of)[0] === client) workers.delete(of)
+}
