@@ -10,7 +10,7 @@ NODE_PEERS := $(CURDIR)/build/peers-node
 DEMO_WORKERS += 'node=node integration-tests/testees/node/demo_worker.mjs'
 TESTEES += 'node=node --expose-gc integration-tests/testees/node/testee.mjs'
 
-node: node-tools ## build the package for Node.js: bindings-node/, and build/node/leaseq-0.1.0.tgz
+node: setup node-tools ## build the package for Node.js: bindings-node/, and build/node/leaseq-VERSION.tgz
 	@mkdir -p build/node
 	$(call once,build/node/built,$(NODE_SOURCES) $(CORE_SOURCES),$(NODE_PACK))
 
@@ -20,7 +20,7 @@ NODE_NATIVE = $(NPM) run --silent native $(if $(filter-out dev,$(PROFILE)),-- --
 NODE_PACK = $(NODE_NATIVE) && $(NPM) run --silent compile && $(NPM) run --silent prepack && \
 	cd bindings-node && npm pack --silent --ignore-scripts --pack-destination ../build/node && cd ..
 
-node-tools: setup
+node-tools:
 	@if [[ ! bindings-node/node_modules/.package-lock.json -nt bindings-node/package-lock.json ]]; \
 	then cd bindings-node && $(NPM_CI); fi
 
@@ -38,7 +38,7 @@ test-node: lint-node node-peers node-debug ## what must hold for Node.js
 
 # A debug build: what is generated beside it must be what is committed.
 node-debug: PROFILE := dev
-node-debug: node-tools
+node-debug: setup node-tools
 	mkdir -p build/drift && cd bindings-node && cp -r native.js native.d.ts npm ../build/drift/
 	$(NODE_NATIVE) && $(NPM) run --silent compile
 	@rm -f build/node/built
@@ -59,8 +59,8 @@ peers-node: PROFILE := dist
 peers-node: node node-peers
 	node bindings-node/bench/peers.mjs --peers $(NODE_PEERS) --json $(CURDIR)/build/bench-peers-node.json
 
-fmt-node: node-tools
+fmt-node: setup node-tools
 	$(NPM) run --silent format
 
-lint-node: node-tools
+lint-node: setup node-tools
 	$(NPM) run --silent lint

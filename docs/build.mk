@@ -33,4 +33,4 @@ test-docs: docs node-tools ## run every example of the README and the book, and 
 	@test -e build/c/lib/libleaseq.so || $(MAKE) --no-print-directory c
 	$(NPM) run --silent prepack
 	cd bindings-node && npm pack --silent --ignore-scripts --pack-destination ../build/docs
-	python3 docs/check.py --node build/docs/leaseq-0.1.0.tgz
+	python3 docs/check.py --node build/docs/leaseq-$$(packaging/version).tgz

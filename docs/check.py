@@ -124,10 +124,13 @@ def run_all(arguments: argparse.Namespace, examples: list[Example]) -> list[str]
 
 def main() -> None:
     """Check everything; the exit status is 1 if anything is wrong."""
+    version = subprocess.run(
+        [TOP / "packaging/version"], check=True, capture_output=True, text=True
+    ).stdout.strip()
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default="", help="examples of pages whose name has this in it")
     parser.add_argument("--python", type=Path, default=TOP / "build/python/bin/python")
-    parser.add_argument("--node", type=Path, default=TOP / "build/node/leaseq-0.1.0.tgz")
+    parser.add_argument("--node", type=Path, default=TOP / f"build/node/leaseq-{version}.tgz")
     parser.add_argument("--node-tools", type=Path, default=TOP / "bindings-node/node_modules")
     parser.add_argument("--c", type=Path, default=TOP / "build/c", help="an installed prefix")
     arguments = parser.parse_args()

@@ -1,17 +1,20 @@
 # The packages of a release.
-.PHONY: release release-platform test-release test-packages lint-packages
+.PHONY: setup-release release release-platform test-release test-packages lint-packages
 
 RELEASE := build/release
 RELEASE_TOOLS := $(CURDIR)/build/release-tools
 
-release: setup node-tools $(RELEASE_TOOLS)/all ## make every package of a release: build/release
+setup-release:
+	@.ci/setup --release
+
+release: setup-release node-tools $(RELEASE_TOOLS)/all ## make every package of a release: build/release
 	packaging/release $(RELEASE)
 
 # Elsewhere than on x86_64 with glibc: PLATFORM=linux-arm64-musl RUST_TARGET=aarch64-unknown-linux-musl
-release-platform: node-tools $(RELEASE_TOOLS)/all
+release-platform: setup-release node-tools $(RELEASE_TOOLS)/all
 	packaging/release-platform $(PLATFORM) $(RUST_TARGET) $(RELEASE)
 
-test-release: setup ## install the packages of build/release in an empty Debian, and use them (as root)
+test-release: setup-release ## install the packages of build/release in an empty Debian, and use them (as root)
 	packaging/test $(RELEASE)
 
 # The packages with programs, of the build for tests: what is in them, and that they install and work.

@@ -1,6 +1,7 @@
 """What is linked into the packages, and under which licences.
 
-linked.py --check            each licence is one that deny.toml allows, each source is the registry
+linked.py --check            each licence is one that deny.toml allows, each source is the registry,
+                             and the packages for Python and Node.js need no others
 linked.py --licences FILE    the texts of all licences, to ship with what they cover
 linked.py --materials FILE   the bill of materials (CycloneDX, JSON)
 """
@@ -106,6 +107,19 @@ def objections(packages: list[Package]) -> Iterator[str]:
             yield f"{name} is under {licence(package)}, which {DENY.name} does not allow"
 
 
+def needed() -> Iterator[str]:
+    """Yield what the packages for Python and Node.js need of others: nothing would check that."""
+    python = tomli.loads((TOP / "bindings-python" / "pyproject.toml").read_text())
+    for name in python["project"].get("dependencies", []):
+        yield f"pyproject.toml: the package needs {name}"
+    node = json.loads((TOP / "bindings-node" / "package-lock.json").read_text())["packages"]
+    for path, package in node.items():
+        if path and not package.get("dev"):
+            yield f"package-lock.json: the package needs {path}"
+        if path and not package.get("integrity"):
+            yield f"package-lock.json: {path} has no digest"
+
+
 def texts(packages: list[Package]) -> str:
     """Return all licences, each text once, below the crates that it covers."""
     covered: dict[str, list[str]] = {}
@@ -167,7 +181,7 @@ def main() -> int:
     options = parser.parse_args()
     packages = linked()
     if options.check:
-        wrong = list(objections(packages))
+        wrong = [*objections(packages), *needed()]
         print(*wrong, sep=os.linesep, end=os.linesep if wrong else "")
         if wrong:
             return 1

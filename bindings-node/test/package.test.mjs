@@ -41,7 +41,8 @@ before(async () => {
   const packed = join(folder, 'leaseq/build/node')
   await mkdir(packed, { recursive: true })
   await mkdir(empty)
-  tarball = join(packed, 'leaseq-0.1.0.tgz')
+  const { version } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8'))
+  tarball = join(packed, `leaseq-${version}.tgz`)
   await sh(`cd ${PACKAGE} && npm run -s prepack && npm pack --ignore-scripts --silent \
     --pack-destination ${packed}`)
   server = await startRedis()
