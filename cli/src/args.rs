@@ -20,6 +20,7 @@ use crate::commands::settings::SettingsArgs;
 use crate::commands::show::ShowArgs;
 use crate::commands::stats::StatsArgs;
 use crate::commands::status::StatusArgs;
+use crate::commands::tail::TailArgs;
 use crate::commands::top::TopArgs;
 use crate::commands::transfer::{ExportArgs, ImportArgs};
 use crate::commands::web::WebArgs;
@@ -65,6 +66,13 @@ pub(crate) enum Command {
     /// Watch queues, rates, workers and leases on the whole screen
     #[command(after_help = "Keys: q quits, the arrows select a queue, Esc shows all, s sorts.")]
     Top(TopArgs),
+    /// Follow what happens to items: a line for each event, until it is interrupted
+    #[command(after_help = "\
+A queue has events if its settings say so: leaseq settings QUEUE events=10000 keeps the last 10,000.
+An interruption names the place to go on with --continue, so nothing is missed between two calls.
+
+Examples: leaseq tail orders mail   leaseq tail orders --since 10m --no-follow | grep order-7")]
+    Tail(TailArgs),
     /// Show what has happened in a queue, and for how long items waited and ran
     #[command(after_help = "Example: leaseq stats orders --since 2d --step 6h")]
     Stats(StatsArgs),
@@ -187,6 +195,7 @@ impl Command {
             | Command::Doctor(_) => (Role::Monitor, None),
             Command::Worker { command: WorkerCommand::List(_) } => (Role::Monitor, None),
             Command::Worker { .. } => (Role::Operator, None),
+            Command::Tail(args) => (Role::Monitor, args.queues.first()),
             Command::Stats(args) => (Role::Monitor, Some(&args.queue)),
             Command::Bench(_) => (Role::Operator, None),
             Command::Drop(args) => (Role::Operator, Some(&args.queue)),

@@ -24,8 +24,8 @@ use std::process::ExitCode;
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    add, bench, bulk, checks, drop, items, pause, schedules, settings, show, stats, status, top,
-    transfer, web, work, workers,
+    add, bench, bulk, checks, drop, items, pause, schedules, settings, show, stats, status, tail,
+    top, transfer, web, work, workers,
 };
 use crate::failure::{Ended, Failure, PIPE_CLOSED};
 use crate::global::Shared;
@@ -73,6 +73,7 @@ async fn execute(shared: &Shared, command: Command) -> Ended {
         Command::Queues => status::queues(shared).await,
         Command::Status(args) => status::status(shared, args).await,
         Command::Top(args) => top::top(shared, args).await,
+        Command::Tail(args) => tail::tail(shared, args).await,
         Command::Stats(args) => stats::stats(shared, args).await,
         Command::Items(args) => items::items(shared, args).await,
         Command::Show(args) => show::show(shared, args).await,

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use comfy_table::{ContentArrangement, Table, TableStyle};
 use leaseq_report::{escaped, escaped_bytes};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 
 use crate::text;
@@ -156,6 +157,14 @@ impl Output {
         let mut out = io::stdout().lock();
         writeln!(out, "{line}")?;
         out.flush()
+    }
+
+    /// Whether nobody reads the output any more. Without this, a command that waits would learn of it from its next line.
+    pub(crate) fn is_closed(&self) -> bool {
+        let out = io::stdout();
+        let mut asked = [PollFd::new(&out, PollFlags::empty())];
+        poll(&mut asked, Some(&Timespec::default())).is_ok()
+            && asked[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
     }
 
     /// A remark for people, on standard error. Escapes control characters.

@@ -40,6 +40,11 @@ pub(crate) fn local_time(time: SystemTime) -> String {
     timestamp(time).to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
+/// Local time with milliseconds, for people.
+pub(crate) fn local_time_ms(time: SystemTime) -> String {
+    timestamp(time).to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
+}
+
 /// A time: RFC 3339, or how long ago, such as `6h`.
 pub(crate) fn read_time(text: &str) -> Result<SystemTime, String> {
     if let Ok(ago) = duration::read(text) {

@@ -29,6 +29,7 @@ fn is_harmless(text: &str) -> bool {
 async fn nothing_of_an_item_reaches_the_terminal_as_it_is() {
     for bench in Bench::all() {
         let queue = bench.queue("q").await;
+        queue.configure(leaseq::SettingsChange::new().events(100)).await.unwrap();
         for bytes in HOSTILE {
             queue.add_item(Item::new(bytes).with_id(bytes)).await.unwrap();
             let error = String::from_utf8_lossy(bytes);
@@ -46,6 +47,9 @@ async fn nothing_of_an_item_reaches_the_terminal_as_it_is() {
                     run.json();
                 }
             }
+            let tail = bench.run(&["tail", "q", "--no-follow", form]).ok();
+            assert!(is_harmless(&tail.out) && is_harmless(&tail.err), "{form}: {tail:?}");
+            assert_eq!(tail.out.lines().count(), 2 * HOSTILE.len(), "{form}: {tail:?}");
         }
         let lines = bench.run(&["items", "q", "--state", "dead"]).ok().out;
         assert_eq!(lines.lines().count(), HOSTILE.len(), "{lines}");

@@ -14,6 +14,7 @@ mod pages;
 mod reading;
 mod rights;
 mod support;
+mod tail;
 mod takeover;
 mod terminal;
 mod top;

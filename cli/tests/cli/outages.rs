@@ -57,7 +57,7 @@ fn a_server_that_is_away_is_an_error_at_once() {
 }
 
 /// A server that keeps what it has confirmed.
-fn durable() -> Bench {
+pub(crate) fn durable() -> Bench {
     let mut bench = Bench::redis();
     let server =
         RedisServer::builder().arg("--appendonly", "yes").arg("--appendfsync", "always").start();

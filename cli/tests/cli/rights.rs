@@ -1,6 +1,6 @@
 //! Users of each role: what a role allows works, and a missing right is named.
 
-use leaseq::{Client, Item};
+use leaseq::{Client, Item, SettingsChange};
 
 use crate::support::Bench;
 
@@ -15,6 +15,7 @@ fn rules(role: &str) -> Vec<&'static str> {
 async fn each_role_can_do_its_work_and_is_told_what_it_lacks() {
     let mut bench = Bench::redis();
     let admin = Client::connect(&bench.url).await.unwrap().queue("q").unwrap();
+    admin.configure(SettingsChange::new().events(100)).await.unwrap();
     let mut port = 0;
     for role in ["producer", "worker", "cleaner", "monitor", "operator"] {
         let server = bench.server.as_ref().unwrap();
@@ -22,7 +23,7 @@ async fn each_role_can_do_its_work_and_is_told_what_it_lacks() {
         server.cli(&[&["ACL", "SETUSER", role, "reset", "on", ">pw"], &rules(role)[..]].concat());
     }
     // Everything that a role is for, and something that it may not do.
-    let reads: [&[&str]; 13] = [
+    let reads: [&[&str]; 14] = [
         &["queues"],
         &["status", "q"],
         &["items", "q"],
@@ -31,6 +32,7 @@ async fn each_role_can_do_its_work_and_is_told_what_it_lacks() {
         &["leases", "q"],
         &["settings", "q"],
         &["stats", "q"],
+        &["tail", "q", "--no-follow"],
         &["schedules", "q"],
         &["export", "q"],
         &["queues"],

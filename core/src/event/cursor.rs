@@ -24,6 +24,11 @@ pub(crate) enum Place {
 }
 
 impl EventCursor {
+    /// Before the oldest event that is kept.
+    pub fn start() -> Self {
+        EventCursor(Place::Start)
+    }
+
     /// Behind the last event at the time of the call.
     pub fn now() -> Self {
         EventCursor(Place::Now)

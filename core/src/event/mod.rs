@@ -10,6 +10,7 @@ use bytes::Bytes;
 pub use self::cursor::EventCursor;
 pub(crate) use self::cursor::Place;
 use crate::options::{DEFAULT_EVENTS_PAGE, MAX_EVENTS_PAGE};
+use crate::unix_time::to_ms;
 use crate::{Error, Result};
 
 /// What has happened to an item.
@@ -124,6 +125,13 @@ pub struct Event {
     pub id: Option<Bytes>,
     /// Which attempt it was, from 1 on since the add or the last requeue: for events that are about a lease.
     pub attempt: Option<u32>,
+}
+
+impl Event {
+    /// Where reading goes on behind this event, for a reader that stops within a page.
+    pub fn cursor(&self) -> EventCursor {
+        EventCursor(Place::After { number: self.number, at: to_ms(self.at) })
+    }
 }
 
 /// Some events, in their order.
