@@ -5,14 +5,18 @@ use std::path::Path;
 use crate::support::{Bench, finish};
 
 /// Each is played by itself.
-const PAGES: [(&str, &str); 6] = [
+const PAGES: [(&str, &str); 7] = [
     ("command-line", include_str!("../../../docs/command-line.md")),
     ("stuck-queue", include_str!("../../../docs/stuck-queue.md")),
     ("requeue-dead-items", include_str!("../../../docs/requeue-dead-items.md")),
     ("move-a-queue", include_str!("../../../docs/move-a-queue.md")),
+    ("events", include_str!("../../../docs/events.md")),
     ("run-commands", include_str!("../../../docs/run-commands.md")),
     ("measure-a-server", include_str!("../../../docs/measure-a-server.md")),
 ];
+
+/// Before each block that is played.
+const PLAYED: &str = "<!-- skip: a test of the command line runs it -->\n```console\n";
 
 /// The commands of a page, each with the output that it shows; before them what it says has happened.
 fn commands(page: &str) -> Vec<(String, String)> {
@@ -21,7 +25,7 @@ fn commands(page: &str) -> Vec<(String, String)> {
     if let Some(before) = before.and_then(|line| line.strip_suffix(" -->")) {
         commands.push((format!("({before}) > /dev/null"), String::new()));
     }
-    let blocks = page.split("```console\n").skip(1);
+    let blocks = page.split(PLAYED).skip(1);
     for line in blocks.flat_map(|block| block.split("```").next().unwrap().lines()) {
         match (line.strip_prefix("$ "), commands.last_mut()) {
             (Some(command), _) => commands.push((command.to_owned(), String::new())),
