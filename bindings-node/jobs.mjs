@@ -3,6 +3,7 @@ import jobs from './dist/jobs/index.js'
 
 export const {
   Bury,
+  ChildWorker,
   currentJob,
   Decision,
   defineJobs,

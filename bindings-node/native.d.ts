@@ -195,7 +195,7 @@ export declare class NativeQueue {
 /** A worker that leases once `start` has been answered. Its jobs have numbers. */
 export declare class NativeWorker {
   constructor(client: NativeClient)
-  /** Answers with nothing. */
+  /** Answers with nothing; with children, when the first one has started. */
   start(call: number, options: NativeWorkerOptions): void
   /** Answers with jobs to run and their arguments; none: the worker has ended. Can be cancelled. */
   next(call: number): void
@@ -230,6 +230,16 @@ export declare class NativeWorker {
  * Throws an error with its code.
  */
 export declare function jobData(name: string, args: string, meta?: Record<string, string> | undefined | null, timeoutMs?: number | undefined | null, retry?: NativeRetry | undefined | null): string
+
+/** How children are started. */
+export interface NativeChildren {
+  /** The program and its arguments. */
+  command: Array<string>
+  maxJobs?: number
+  maxMemory?: number
+  memoryLimit?: number
+  startTimeoutMs?: number
+}
 
 /** How to connect, as `ConnectOptions` of the core. */
 export interface NativeConnectOptions {
@@ -308,7 +318,14 @@ export interface NativeWorkerOptions {
   cooldownMs?: number
   staggerMs?: number
   maxJobs?: number
+  children?: NativeChildren
 }
 
 /** The next times of a rule, in ms since 1970, or the error as text. */
 export declare function scheduleTimes(cron: string | undefined | null, zone: string | undefined | null, everyMs: number | undefined | null, afterMs: number | undefined | null, count: number): Array<number> | string
+
+/**
+ * Takes the socket of the worker from the standard input, which is empty from now on, and asks the system to end this
+ * process with the worker. Returns the descriptor. It has an error if the worker has ended.
+ */
+export declare function takeWorkerSocket(worker: number): number

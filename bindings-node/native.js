@@ -842,3 +842,4 @@ module.exports.NativeQueue = nativeBinding.NativeQueue
 module.exports.NativeWorker = nativeBinding.NativeWorker
 module.exports.jobData = nativeBinding.jobData
 module.exports.scheduleTimes = nativeBinding.scheduleTimes
+module.exports.takeWorkerSocket = nativeBinding.takeWorkerSocket

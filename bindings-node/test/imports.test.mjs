@@ -19,7 +19,7 @@ test('no file imports itself, directly or through others', () => {
     )
   }
   assert.ok(imports.get('index.js').includes('client.js'))
-  assert.ok(imports.get('jobs/worker.js').includes('calls.js'))
+  assert.ok(imports.get('jobs/lifecycle.js').includes('calls.js'))
   const done = new Set()
   const visit = (file, path) => {
     assert.ok(!path.includes(file), [...path, file].join(' -> '))

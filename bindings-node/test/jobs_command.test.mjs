@@ -69,6 +69,19 @@ test('it runs what there is and ends, with ECMAScript modules and CommonJS', asy
   }
 })
 
+test('with --processes handlers run in child processes', async () => {
+  const ref = await jobs.enqueue(client, 'greet', { name: 'ada' })
+  const limits = ['--max-jobs-per-child', '5', '--max-memory-per-child', '500']
+  const more = ['--memory-limit', '1000', '--kill-after', '1']
+  const { code, err } = await start('jobs.mjs', '--burst', '--processes=2', ...limits, ...more)
+    .ended
+  assert.deepEqual([code, err], [0, ''])
+  assert.equal(await ref.result({ waitMs: 0 }), 'hello, ada')
+  const { code: status, err: says } = await start('none.mjs', '--isolation', 'job').ended
+  assert.equal(status, 1)
+  assert.match(says, /exports no `jobs` of `defineJobs`/)
+})
+
 test('wrong usage', async () => {
   for (const args of [
     [],
@@ -77,6 +90,8 @@ test('wrong usage', async () => {
     ['jobs.mjs', '--concurrency', 'many'],
     ['jobs.mjs', '--queue', 'a=b'],
     ['none.mjs'],
+    ['jobs.mjs', '--processes', '2', '--concurrency', '3'],
+    ['jobs.mjs', '--memory-limit', '100'],
   ]) {
     const { code, err } = await start(...args).ended
     assert.equal(code, 2, err)

@@ -6,14 +6,17 @@ import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 
 import { message, printable } from '../check'
-import { connect } from '../client'
-import { Jobs, type JobTable } from './define'
-import type { WorkerEvent, WorkerOptions } from './options'
+import { type Client, connect } from '../client'
+import { LeaseqError } from '../errors'
+import type { JobTable } from './define'
+import type { Lifecycle } from './lifecycle'
+import { load, type Loaded } from './load'
+import type { ChildWorkerOptions, CommonOptions, WorkerEvent, WorkerOptions } from './options'
 import { type Handlers, worker } from './worker'
 
 const USAGE = `usage: leaseq-jobs FILE [options]
 
-Runs the handlers of a module that exports \`jobs\` and \`handlers\`, until SIGTERM or Ctrl-C: then
+Runs the handlers of a module that exports \`jobs\` and \`handlers\` (and perhaps \`middleware\`), until SIGTERM or Ctrl-C: then
 it starts nothing more, and handlers have --grace seconds to end. A second signal cancels them, a
 third ends the worker at once.
 
@@ -21,15 +24,22 @@ third ends the worker at once.
   --queue NAME[=WEIGHT]   a queue, once or more; * stands for any text; default: those of the jobs
   --strict                queues in the order of the options, not by weight
   --concurrency N         so many jobs at the same time; default: 100
+  --processes N           so many jobs at the same time, each in a child process that imports FILE
+  --isolation KIND        process: children are reused; job: each job has a new one
+  --max-jobs-per-child N  replace a child after N jobs
+  --max-memory-per-child MIB
+                          replace a child that has more memory after a job
+  --memory-limit MIB      kill a child that has more memory
   --burst                 end when there is nothing more to do
   --max-jobs N            end after N jobs
   --lease SECONDS         a killed worker's jobs are delivered again after this time; default: 30
+  --kill-after SECONDS    so long after its timeout a child is killed; default: 10
   --grace SECONDS         for handlers that run when the worker ends; default: 25
   --cooldown SECONDS      leave a slot empty after each job
   --stagger SECONDS       the least time between the starts of two jobs
   --name NAME             under which the worker is listed; default: the program and the host
   --watch                 start anew when a file of the program changes, for development
-  --quiet                 no line for each job
+  --quiet                 no line for each job; there is none for jobs in children
 
 exit status: 0 jobs ran, or it was asked to end; 3 a --burst found nothing to do; 2 wrong usage;
 1 anything else.
@@ -42,9 +52,15 @@ const OPTIONS = {
   queue: { type: 'string', multiple: true },
   strict: FLAG,
   concurrency: TEXT,
+  processes: TEXT,
+  isolation: TEXT,
+  'max-jobs-per-child': TEXT,
+  'max-memory-per-child': TEXT,
+  'memory-limit': TEXT,
   burst: FLAG,
   'max-jobs': TEXT,
   lease: TEXT,
+  'kill-after': TEXT,
   grace: TEXT,
   cooldown: TEXT,
   stagger: TEXT,
@@ -53,6 +69,8 @@ const OPTIONS = {
   quiet: FLAG,
   help: FLAG,
 } as const
+
+const MIB = 2 ** 20
 
 class UsageError extends Error {}
 
@@ -81,7 +99,7 @@ function toNumber(values: Values, name: keyof Values, factor = 1): number | unde
   return number * factor
 }
 
-function workerOptions(values: Values): WorkerOptions {
+function commonOptions(values: Values): CommonOptions {
   const queues = values.queue?.map((text): [string, number] => {
     const at = text.lastIndexOf('=')
     if (at < 0) return [text, 1]
@@ -92,15 +110,35 @@ function workerOptions(values: Values): WorkerOptions {
   return {
     queues: queues && Object.fromEntries(queues),
     strictOrder: values.strict,
-    concurrency: toNumber(values, 'concurrency'),
     burst: values.burst,
     maxJobs: toNumber(values, 'max-jobs'),
     leaseMs: toNumber(values, 'lease', 1000),
+    killAfterMs: toNumber(values, 'kill-after', 1000),
     graceMs: toNumber(values, 'grace', 1000),
     cooldownMs: toNumber(values, 'cooldown', 1000),
     staggerMs: toNumber(values, 'stagger', 1000),
     name: values.name,
-    onEvent: values.quiet === true ? undefined : print,
+  }
+}
+
+const workerOptions = (values: Values): WorkerOptions => ({
+  ...commonOptions(values),
+  concurrency: toNumber(values, 'concurrency'),
+  onEvent: values.quiet === true ? undefined : print,
+})
+
+function childOptions(values: Values): ChildWorkerOptions {
+  if (values.concurrency !== undefined) {
+    throw new UsageError('--concurrency is for one event loop, --processes for child processes')
+  }
+  return {
+    ...commonOptions(values),
+    processes: toNumber(values, 'processes'),
+    // Checked by the worker.
+    isolation: values.isolation as ChildWorkerOptions['isolation'],
+    maxJobsPerChild: toNumber(values, 'max-jobs-per-child'),
+    maxMemoryPerChild: toNumber(values, 'max-memory-per-child', MIB),
+    memoryLimit: toNumber(values, 'memory-limit', MIB),
   }
 }
 
@@ -110,24 +148,6 @@ function print(event: WorkerEvent): void {
   const why = error === undefined ? '' : `: ${message(error)}`
   const what = `${job.name} ${job.id} ${outcome} in ${durationMs.toFixed()} ms, attempt ${job.attempt}`
   console.error(printable(`${new Date().toISOString()} ${job.queue} ${what}${why}`))
-}
-
-interface Loaded {
-  jobs: Jobs<JobTable>
-  handlers: Handlers<JobTable>
-}
-
-async function load(file: string): Promise<Loaded> {
-  // Not `require`, which TypeScript would make of it, and which knows no ECMAScript modules.
-  const load = new Function('url', 'return import(url)') as (url: string) => Promise<object>
-  const module = (await load(pathToFileURL(resolve(file)).href)) as Partial<Loaded> & {
-    default?: Partial<Loaded>
-  }
-  const jobs = module.jobs ?? module.default?.jobs
-  const handlers = module.handlers ?? module.default?.handlers
-  if (!(jobs instanceof Jobs)) throw new UsageError(`${file} exports no \`jobs\` of \`defineJobs\``)
-  if (typeof handlers !== 'object') throw new UsageError(`${file} exports no \`handlers\``)
-  return { jobs, handlers }
 }
 
 /** Runs this command once more under the watch of Node.js, which starts it anew after changes. */
@@ -142,10 +162,33 @@ async function main(): Promise<void> {
   const { values, file } = parse()
   if (values.help === true) return console.log(USAGE)
   if (values.watch === true) return watchFiles()
+  const made = await make(values, file)
+  await made(await connect(values.url)).runProcess()
+}
+
+const PER_CHILD = ['max-jobs-per-child', 'max-memory-per-child', 'memory-limit'] as const
+
+/** A worker as the options say, before there is a client. */
+async function make(values: Values, file: string): Promise<(client: Client) => Lifecycle> {
+  if (values.processes !== undefined || values.isolation !== undefined) {
+    const options = childOptions(values)
+    return (client) => worker(client, file, options)
+  }
+  for (const name of PER_CHILD) {
+    if (values[name] !== undefined) throw new UsageError(`--${name} needs --processes`)
+  }
   const options = workerOptions(values)
-  const { jobs, handlers } = await load(file)
-  const client = await connect(values.url)
-  await worker(client, jobs, handlers, options).runProcess()
+  const { jobs, handlers, middleware } = await loadFile(file)
+  return (client) =>
+    worker(client, jobs, handlers as Handlers<JobTable>, { ...options, middleware })
+}
+
+async function loadFile(file: string): Promise<Loaded> {
+  try {
+    return await load(pathToFileURL(resolve(file)).href, file)
+  } catch (error) {
+    throw error instanceof LeaseqError ? new UsageError(error.message) : error
+  }
 }
 
 main().catch((error: unknown) => {

@@ -1,12 +1,11 @@
 // The job that a handler runs.
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-import type { NativeWorker } from '../../native.js'
-import { call } from '../calls'
 import { bytes, number } from '../check'
-import { invalid, LeaseqError, makeError } from '../errors'
+import { invalid } from '../errors'
 import type { Data } from '../types'
 import { type CancelReason, JobCancelledError } from './decisions'
+import type { Host } from './host'
 
 const MAX_PROGRESS = 1024
 
@@ -21,8 +20,6 @@ export interface Task {
   readonly generation: number
   readonly lastError: string
   readonly meta: Record<string, string>
-  /** The arguments. */
-  readonly data: Buffer
 }
 
 /** The job that a handler runs. Its parts may be taken apart: `async ({ args, signal }) => …`. */
@@ -30,14 +27,14 @@ export class Job<Args = unknown> {
   /** The arguments, as the schema of the job returns them. */
   readonly args: Args
   readonly #task: Task
-  readonly #native: NativeWorker
+  readonly #host: Host
   #controller: AbortController | undefined
   #reason: CancelReason | undefined
 
   /** @internal */
-  constructor(task: Task, native: NativeWorker, args: Args) {
+  constructor(task: Task, host: Host, args: Args) {
     this.#task = task
-    this.#native = native
+    this.#host = host
     this.args = args
   }
 
@@ -86,7 +83,7 @@ export class Job<Args = unknown> {
 
   /** Milliseconds until the timeout; 0 once it is over. */
   get remainingMs(): number {
-    return this.#native.remaining(this.#task.number)
+    return this.#host.remaining(this.#task.number)
   }
 
   /**
@@ -118,10 +115,7 @@ export class Job<Args = unknown> {
       if (size > MAX_PROGRESS) {
         throw invalid(`progress of ${size} bytes is over the limit of ${MAX_PROGRESS}`)
       }
-      const { number } = this.#task
-      const stored = call<void, NativeWorker>(this.#native, {}, (native) => (slot) => {
-        native.progress(slot, number, data)
-      })
+      const stored = this.#host.progress(this.#task.number, data)
       // A handler that does not wait for it does not care.
       stored.catch(() => undefined)
       return stored
@@ -133,15 +127,7 @@ export class Job<Args = unknown> {
    * for more, and when the signal has aborted.
    */
   get moreTime(): (ms: number) => void {
-    return (ms) => {
-      try {
-        this.#native.moreTime(this.#task.number, number('a time', ms))
-      } catch (error) {
-        if (error instanceof LeaseqError) throw error
-        const { code, message } = error as { code: string; message: string }
-        throw makeError(code, message)
-      }
-    }
+    return (ms) => this.#host.moreTime(this.#task.number, number('a time', ms))
   }
 
   /** @internal */

@@ -34,8 +34,17 @@ export {
   type Returned,
   type ValueOf,
 } from './define'
-export type { Middleware, WorkerEvent, WorkerOptions } from './options'
+export { ChildWorker } from './child_worker'
+export type {
+  ChildWorkerOptions,
+  CommonOptions,
+  Middleware,
+  WorkerEvent,
+  WorkerOptions,
+} from './options'
+export type { JobOutcome } from './host'
+export type { Exit, RunOptions } from './lifecycle'
 export { JobRef, type WaitOptions } from './ref'
 export type { ErrorClass, Retry } from './retry'
 export type { StandardSchema } from './schema'
-export { type Exit, type Handler, type Handlers, type RunOptions, Worker, worker } from './worker'
+export { type Handler, type Handlers, Worker, worker } from './worker'

@@ -3,6 +3,7 @@ import { flag, known, number, optionalNumber, text } from '../check'
 import { invalid } from '../errors'
 import type { Job } from './context'
 import type { JobTable, Jobs } from './define'
+import type { JobOutcome } from './host'
 import { nativeRetry } from './retry'
 
 /** Something around every handler, which `next` runs; the first one is the outermost. */
@@ -14,15 +15,15 @@ export type WorkerEvent =
   | {
       readonly kind: 'ended'
       readonly job: Job
-      /** What has become of the job; `lost`: another worker has it, or it has ended otherwise. */
-      readonly outcome: 'completed' | 'retried' | 'dead' | 'released' | 'cancelled' | 'lost'
+      readonly outcome: JobOutcome
       /** How long the handler ran. */
       readonly durationMs: number
       /** What the handler has thrown. */
       readonly error?: unknown
     }
 
-export interface WorkerOptions {
+/** Options of all workers. */
+export interface CommonOptions {
   /**
    * From which queues: names or patterns such as `tenant-*`, or names with weights, 1 to 1,000. Default:
    * the queues of the jobs with handlers.
@@ -30,11 +31,12 @@ export interface WorkerOptions {
   queues?: readonly string[] | Record<string, number> | undefined
   /** Leases from a queue only if those named before it have nothing. Default: false, by weights. */
   strictOrder?: boolean | undefined
-  /** How many handlers run at the same time, 1 to 1,000. Default: 100. */
-  concurrency?: number | undefined
   /** After how long a job of a killed worker is delivered again. Default: 30 s. */
   leaseMs?: number | undefined
-  /** How long after its timeout a handler that still runs counts as hanging. Default: 10 s. */
+  /**
+   * How long after its timeout a handler that still runs counts as hanging; a child process is killed then.
+   * Default: 10 s.
+   */
   killAfterMs?: number | undefined
   /** How long handlers may go on when the worker ends. Default: 25 s. */
   graceMs?: number | undefined
@@ -48,31 +50,55 @@ export interface WorkerOptions {
   staggerMs?: number | undefined
   /** The name under which the worker is listed. Default: the program and the host. */
   name?: string | undefined
+}
+
+/** Options of a worker whose handlers run in its event loop. */
+export interface WorkerOptions extends CommonOptions {
+  /** How many handlers run at the same time, 1 to 1,000. Default: 100. */
+  concurrency?: number | undefined
   middleware?: readonly Middleware[] | undefined
   /** Is called when a handler starts and when its job is settled. Must not throw. */
   onEvent?: ((event: WorkerEvent) => void) | undefined
 }
 
+/** Options of a worker whose handlers run in child processes. */
+export interface ChildWorkerOptions extends CommonOptions {
+  /** How many child processes, 1 to 1,000. Default: one for each processor. */
+  processes?: number | undefined
+  /** `process`: children are reused (default). `job`: each job has a new one. */
+  isolation?: 'process' | 'job' | undefined
+  /** A child is replaced after this many jobs. Default: never. */
+  maxJobsPerChild?: number | undefined
+  /** A child is replaced after a job that leaves it with more bytes of memory (resident). Default: never. */
+  maxMemoryPerChild?: number | undefined
+  /**
+   * A child with more bytes of memory (resident) is killed, and its job fails with the class `OutOfMemory`.
+   * Default: none. Only on Linux.
+   */
+  memoryLimit?: number | undefined
+  /** How long a child may take to import the module. Default: 60 s. */
+  startTimeoutMs?: number | undefined
+}
+
 const TIMES = ['leaseMs', 'killAfterMs', 'graceMs', 'cooldownMs', 'staggerMs', 'maxJobs'] as const
-const OTHERS = ['queues', 'strictOrder', 'concurrency', 'burst', 'name', 'middleware', 'onEvent']
-const NAMES = new Set([...TIMES, ...OTHERS])
+export const COMMON = [...TIMES, 'queues', 'strictOrder', 'burst', 'name']
+const NAMES = new Set([...COMMON, 'concurrency', 'middleware', 'onEvent'])
 const CONCURRENCY = 100
 const GRACE = 25_000
 
-/** Options that were checked. */
-export interface Settings {
-  readonly native: NativeWorkerOptions
-  readonly graceMs: number
+/** What happens around handlers. */
+export interface Around {
   readonly middleware: readonly Middleware[]
   readonly onEvent: ((event: WorkerEvent) => void) | undefined
 }
 
-function queuesOf(
-  queues: WorkerOptions['queues'],
-  jobs: Jobs<JobTable>,
-  names: string[],
-): NativeQueueOptions[] {
-  const given = queues ?? [...new Set(names.map((name) => jobs.queueOf(name)))]
+/** Options that were checked. */
+export interface Settings extends Around {
+  readonly native: NativeWorkerOptions
+  readonly graceMs: number
+}
+
+function queuesOf(given: NonNullable<CommonOptions['queues']>): NativeQueueOptions[] {
   if (Array.isArray(given)) return given.map((name) => ({ name: text('a queue', name), weight: 1 }))
   if (typeof given !== 'object' || given === null)
     throw invalid('queues: neither names nor weights')
@@ -82,30 +108,14 @@ function queuesOf(
   }))
 }
 
-export function readSettings(
-  jobs: Jobs<JobTable>,
-  handlers: Record<string, unknown>,
-  given: WorkerOptions,
-): Settings {
-  const options = known(given, 'a worker', NAMES)
-  const names = Object.keys(handlers)
-  for (const name of names) {
-    if (typeof handlers[name] !== 'function')
-      throw invalid(`job ${name}: its handler is no function`)
-  }
+export const graceOf = (options: CommonOptions): number =>
+  optionalNumber('graceMs', options.graceMs) ?? GRACE
+
+/** What the native half gets of the options of all workers. No queue: those of the jobs. */
+export function readCommon(options: CommonOptions): Omit<NativeWorkerOptions, 'jobs' | 'slots'> {
   const native: Record<string, unknown> = {
-    queues: queuesOf(options.queues, jobs, names),
-    jobs: names.map((name) => {
-      jobs.queueOf(name)
-      const { timeoutMs, retry } = jobs.types[name]!.options
-      return {
-        name,
-        timeoutMs: optionalNumber(`job ${name}: timeoutMs`, timeoutMs),
-        retry: retry && nativeRetry(retry),
-      }
-    }),
+    queues: options.queues === undefined ? [] : queuesOf(options.queues),
     strict: flag('strictOrder', options.strictOrder),
-    slots: optionalNumber('concurrency', options.concurrency) ?? CONCURRENCY,
     burst: flag('burst', options.burst),
     ownsProcess: false,
   }
@@ -114,9 +124,44 @@ export function readSettings(
     const value = optionalNumber(name, options[name])
     if (value !== undefined) native[name] = value
   }
+  return native as unknown as NativeWorkerOptions
+}
+
+/** The names of the jobs with handlers. */
+export function namesOf(jobs: Jobs<JobTable>, handlers: Record<string, unknown>): string[] {
+  const names = Object.keys(handlers)
+  for (const name of names) {
+    jobs.queueOf(name)
+    if (typeof handlers[name] !== 'function') {
+      throw invalid(`job ${name}: its handler is no function`)
+    }
+  }
+  return names
+}
+
+export function readSettings(
+  jobs: Jobs<JobTable>,
+  handlers: Record<string, unknown>,
+  given: WorkerOptions,
+): Settings {
+  const options = known(given, 'a worker', NAMES)
+  const names = namesOf(jobs, handlers)
+  const queues = options.queues ?? [...new Set(names.map((name) => jobs.queueOf(name)))]
+  const native = {
+    ...readCommon({ ...options, queues }),
+    jobs: names.map((name) => {
+      const { timeoutMs, retry } = jobs.types[name]!.options
+      return {
+        name,
+        timeoutMs: optionalNumber(`job ${name}: timeoutMs`, timeoutMs),
+        retry: retry && nativeRetry(retry),
+      }
+    }),
+    slots: optionalNumber('concurrency', options.concurrency) ?? CONCURRENCY,
+  }
   return {
     native: native as unknown as NativeWorkerOptions,
-    graceMs: optionalNumber('graceMs', options.graceMs) ?? GRACE,
+    graceMs: graceOf(options),
     middleware: options.middleware ?? [],
     onEvent: options.onEvent,
   }

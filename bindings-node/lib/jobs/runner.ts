@@ -1,48 +1,61 @@
 // Runs handlers, and reports how they have ended.
-import type { NativeWorker } from '../../native.js'
-import { call } from '../calls'
 import { current, Job, type Task } from './context'
 import type { CancelReason } from './decisions'
 import type { JobTable, Jobs } from './define'
-import type { Settings, WorkerEvent } from './options'
+import type { Host } from './host'
+import type { Around, WorkerEvent } from './options'
 import { type End, endOfError, endOfResult } from './report'
 import { Mismatch, validate } from './schema'
 
 /** A handler of any job. */
 export type AnyHandler = (job: Job<never>) => unknown
 
+/** A job from its arrival to its report. */
+interface Running {
+  /** Once its arguments were checked. */
+  job?: Job
+  /** It is to stop. */
+  reason?: CancelReason
+}
+
 export class Runner {
-  readonly #running = new Map<number, Job>()
-  readonly #native: NativeWorker
+  readonly #running = new Map<number, Running>()
+  readonly #host: Host
   readonly #jobs: Jobs<JobTable>
   readonly #handlers: Record<string, AnyHandler>
-  readonly #settings: Settings
+  readonly #settings: Around
 
   constructor(
-    native: NativeWorker,
+    host: Host,
     jobs: Jobs<JobTable>,
     handlers: Record<string, AnyHandler>,
-    settings: Settings,
+    settings: Around,
   ) {
-    this.#native = native
+    this.#host = host
     this.#jobs = jobs
     this.#handlers = handlers
     this.#settings = settings
   }
 
   stop(number: number, reason: CancelReason): void {
-    this.#running.get(number)?.cancel(reason)
+    const running = this.#running.get(number)
+    if (running === undefined) return
+    running.reason = reason
+    running.job?.cancel(reason)
   }
 
-  /** Never rejects. */
-  async run(task: Task): Promise<void> {
+  /** Never rejects. `args` returns the arguments as they have arrived. */
+  async run(task: Task, args: () => unknown): Promise<void> {
     const begun = performance.now()
     let job: Job | undefined
     let end: End
     let thrown: { error: unknown } | undefined
+    const running: Running = {}
+    this.#running.set(task.number, running)
     try {
-      job = await this.#prepare(task)
-      this.#running.set(task.number, job)
+      job = await this.#prepare(task, args)
+      running.job = job
+      if (running.reason !== undefined) job.cancel(running.reason)
       this.#event({ kind: 'started', job })
       end = endOfResult(await this.#call(job))
     } catch (error) {
@@ -61,9 +74,9 @@ export class Runner {
     }
   }
 
-  async #prepare(task: Task): Promise<Job> {
-    const given: unknown = JSON.parse(task.data.toString())
-    return new Job(task, this.#native, await validate(this.#jobs.types[task.name]!.args, given))
+  async #prepare(task: Task, args: () => unknown): Promise<Job> {
+    const schema = this.#jobs.types[task.name]!.args
+    return new Job(task, this.#host, await validate(schema, args()))
   }
 
   #call(job: Job): unknown {
@@ -83,14 +96,9 @@ export class Runner {
     end: End,
     about: { job: Job; durationMs: number; error?: unknown } | undefined,
   ): Promise<void> {
-    const native = this.#native
-    if (this.#settings.onEvent === undefined || about === undefined) {
-      finish(native, undefined, number, end)
-      return
-    }
-    type Outcome = Extract<WorkerEvent, { kind: 'ended' }>['outcome']
-    const settle = (slot: number): void => finish(native, slot, number, end)
-    const outcome = await call<Outcome, NativeWorker>(native, {}, () => settle)
+    const awaited = this.#settings.onEvent !== undefined && about !== undefined
+    const outcome = await this.#host.finish(number, end, awaited)
+    if (outcome === undefined || about === undefined) return
     this.#event({ kind: 'ended', outcome, ...about })
   }
 
@@ -99,23 +107,6 @@ export class Runner {
       this.#settings.onEvent?.(event)
     } catch (error) {
       process.emitWarning(`onEvent has thrown: ${String(error)}`)
-    }
-  }
-}
-
-function finish(native: NativeWorker, slot: number | undefined, job: number, end: End): void {
-  switch (end.kind) {
-    case 'done':
-      return native.done(slot, job, end.result)
-    case 'snooze':
-      return native.snooze(slot, job, end.delayMs)
-    case 'cancelled':
-      return native.cancelled(slot, job)
-    case 'invalidArgs':
-      return native.invalidArgs(slot, job, end.message)
-    case 'failed': {
-      const { classes, message, trace, policy, delayMs } = end
-      return native.failed(slot, job, classes, message, trace, policy, delayMs)
     }
   }
 }

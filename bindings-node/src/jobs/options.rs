@@ -1,11 +1,13 @@
 //! Options of jobs and workers.
 
 use leaseq::options::MAX_ATTEMPTS;
-use leaseq_jobs::{JobOptions, Order, QueueOptions, Retry, WorkerOptions};
+use leaseq_jobs::{Children, JobOptions, Order, QueueOptions, Retry, WorkerOptions};
 use napi_derive::napi;
 
 use crate::failure::Failure;
 use crate::input::{duration, whole};
+
+const AT_LEAST_ONE: &str = "a whole number, 1 or more";
 
 /// As `Retry` of the crate of jobs.
 #[napi(object, object_to_js = false)]
@@ -45,6 +47,41 @@ pub struct NativeWorkerOptions {
     pub cooldown_ms: Option<f64>,
     pub stagger_ms: Option<f64>,
     pub max_jobs: Option<f64>,
+    pub children: Option<NativeChildren>,
+}
+
+/// How children are started.
+#[napi(object, object_to_js = false)]
+pub struct NativeChildren {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    pub max_jobs: Option<f64>,
+    pub max_memory: Option<f64>,
+    pub memory_limit: Option<f64>,
+    pub start_timeout_ms: Option<f64>,
+}
+
+impl NativeChildren {
+    pub(super) fn read(&self) -> Result<Children, Failure> {
+        let (program, args) = self
+            .command
+            .split_first()
+            .ok_or_else(|| Failure::invalid("children without a program"))?;
+        let mut children = Children::new(program).args(args);
+        if let Some(jobs) = self.max_jobs {
+            children = children.max_jobs(whole("maxJobsPerChild", jobs, AT_LEAST_ONE)?);
+        }
+        if let Some(bytes) = self.max_memory {
+            children = children.max_memory(whole("maxMemoryPerChild", bytes, AT_LEAST_ONE)?);
+        }
+        if let Some(bytes) = self.memory_limit {
+            children = children.memory_limit(whole("memoryLimit", bytes, AT_LEAST_ONE)?);
+        }
+        if let Some(ms) = self.start_timeout_ms {
+            children = children.start_timeout(duration("startTimeoutMs", ms)?);
+        }
+        Ok(children)
+    }
 }
 
 pub(super) fn retry(given: NativeRetry) -> Result<Retry, Failure> {
@@ -93,7 +130,7 @@ impl NativeWorkerOptions {
                 *option = duration(what, ms)?;
             }
         }
-        let most = self.max_jobs.map(|most| whole("maxJobs", most, "a whole number, 1 or more"));
+        let most = self.max_jobs.map(|most| whole("maxJobs", most, AT_LEAST_ONE));
         options.max_jobs = most.transpose()?;
         Ok(options)
     }

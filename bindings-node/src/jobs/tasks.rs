@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use leaseq_jobs::{Finish, JobError, JobStart, Policy, Settled, Task, WorkerCore};
+use leaseq_jobs::{ChildWorker, Finish, JobError, JobStart, Policy, Settled, Task, WorkerCore};
 use napi::Result;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -31,9 +31,15 @@ impl Drop for Entry {
     }
 }
 
+/// Where handlers run.
+pub(super) enum Handlers {
+    Here(WorkerCore),
+    InChildren(ChildWorker),
+}
+
 /// A worker, and its jobs.
 pub(super) struct Running {
-    pub(super) core: WorkerCore,
+    handlers: Handlers,
     tasks: Mutex<HashMap<u32, Entry>>,
     next_number: AtomicU32,
     stops: UnboundedSender<(u32, &'static str)>,
@@ -41,14 +47,29 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn new(core: WorkerCore) -> Self {
+    pub(super) fn new(handlers: Handlers) -> Self {
         let (stops, stopping) = unbounded_channel();
         Running {
-            core,
+            handlers,
             tasks: Mutex::default(),
             next_number: AtomicU32::new(0),
             stops,
             stopping: tokio::sync::Mutex::new(stopping),
+        }
+    }
+
+    pub(super) fn core(&self) -> &WorkerCore {
+        match &self.handlers {
+            Handlers::Here(core) => core,
+            Handlers::InChildren(worker) => worker.core(),
+        }
+    }
+
+    /// Waits until the worker and its children have ended.
+    pub(super) async fn ended(&self) {
+        match &self.handlers {
+            Handlers::Here(core) => core.ended().await,
+            Handlers::InChildren(worker) => worker.ended().await,
         }
     }
 
@@ -66,16 +87,20 @@ impl Running {
         drop(tasks);
     }
 
-    /// The next jobs, with their arguments; none at the end of the worker.
+    /// The next jobs, with their arguments; none at the end of the worker. Those of children are none of them.
     pub(super) async fn next(&self) -> Vec<(Value, Bytes)> {
         let mut tasks = Vec::new();
-        let mut next = Some(self.core.next().await);
+        let Handlers::Here(core) = &self.handlers else {
+            self.ended().await;
+            return tasks;
+        };
+        let mut next = Some(core.next().await);
         while let Some(JobStart::Start(task)) = next {
             tasks.push(self.start(task));
             if tasks.len() == TASKS {
                 break;
             }
-            next = self.core.next().now_or_never();
+            next = core.next().now_or_never();
         }
         tasks
     }
@@ -171,7 +196,7 @@ impl Running {
     ) -> Result<impl Future<Output = leaseq::Result<Settled>> + Send + use<>> {
         let entry = self.tasks().remove(&number);
         let entry = entry.ok_or_else(|| napi::Error::from_reason("the job has ended before"))?;
-        Ok(self.core.finish(&entry.task, finish))
+        Ok(self.core().finish(&entry.task, finish))
     }
 }
 

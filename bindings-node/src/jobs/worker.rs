@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use leaseq_jobs::{ExitReason, WorkerCore};
+use leaseq_jobs::{ChildWorker, ExitReason, WorkerCore};
 use napi::Result;
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 use serde_json::{Value, json};
 
-use super::options::NativeWorkerOptions;
-use super::tasks::{Running, policy};
+use super::options::{NativeChildren, NativeWorkerOptions};
+use super::tasks::{Handlers, Running, policy};
 use crate::client::{NativeClient, not_connected};
 use crate::failure::Failure;
 use crate::input::{bytes, duration};
@@ -35,9 +35,9 @@ impl Drop for NativeWorker {
         // It fails only while the process ends; then leases expire.
         let _ = leaseq::blocking::start(async move {
             running.drop_tasks();
-            running.core.drain(Duration::ZERO);
-            running.core.ended().await;
-            leave(&running.core).await;
+            running.core().drain(Duration::ZERO);
+            running.ended().await;
+            leave(running.core()).await;
         });
     }
 }
@@ -65,13 +65,20 @@ impl NativeWorker {
         }
     }
 
-    /// Answers with nothing.
+    /// Answers with nothing; with children, when the first one has started.
     #[napi]
     pub fn start(&self, call: u32, options: NativeWorkerOptions) {
         let (client, place) = (self.client.clone(), self.running.clone());
         self.submissions.call(call, async move {
             let client = client.get().ok_or_else(not_connected)?;
-            let running = Running::new(WorkerCore::start(client, options.read()?)?);
+            let children = options.children.as_ref().map(NativeChildren::read).transpose()?;
+            let options = options.read()?;
+            let running = Running::new(match children {
+                None => Handlers::Here(WorkerCore::start(client, options)?),
+                Some(children) => {
+                    Handlers::InChildren(ChildWorker::start(client, options, &children).await?)
+                }
+            });
             // Called once, so it is still empty.
             let _ = place.set(Arc::new(running));
             Ok(Outcome::Done)
@@ -85,7 +92,7 @@ impl NativeWorker {
         self.submissions.wait(call, async move {
             let (about, data): (Vec<Value>, Vec<_>) = running.next().await.into_iter().unzip();
             if about.is_empty() {
-                leave(&running.core).await;
+                leave(running.core()).await;
             }
             Ok(Outcome::WithData { about, data })
         });
@@ -104,21 +111,21 @@ impl NativeWorker {
     #[napi]
     pub fn drain(&self, grace_ms: f64) -> Result<()> {
         let grace = duration("a grace period", grace_ms).unwrap_or(Duration::MAX);
-        self.running()?.core.drain(grace);
+        self.running()?.core().drain(grace);
         Ok(())
     }
 
     /// Ends at once.
     #[napi]
     pub fn abort(&self) -> Result<()> {
-        self.running()?.core.abort();
+        self.running()?.core().abort();
         Ok(())
     }
 
     /// How it has ended, as JSON.
     #[napi]
     pub fn exit(&self) -> Result<String> {
-        let exit = self.running()?.core.exit();
+        let exit = self.running()?.core().exit();
         let error = exit.error.as_ref().map(|error| {
             let Failure { kind, message, outcome_unknown } = error.clone().into();
             json!({ "code": kind.code(), "message": message, "unknown": outcome_unknown })

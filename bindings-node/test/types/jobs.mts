@@ -44,6 +44,9 @@ export function work(client: Client): void {
     valibot: ({ args }) => args.to.length,
     arktype: async ({ args }) => new Discard(args.to),
   })
+  worker(client, new URL('./handlers.mjs', import.meta.url), { isolation: 'job', processes: 2 })
+  // @ts-expect-error: handlers in children do not share an event loop
+  worker(client, './handlers.mjs', { concurrency: 3 })
   // @ts-expect-error: a result of another type
   worker(client, jobs, { 'mail.send': () => 7 })
   // @ts-expect-error: there is no such job

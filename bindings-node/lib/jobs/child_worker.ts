@@ -1,0 +1,87 @@
+// Workers whose handlers run in child processes.
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+import type { NativeWorkerOptions } from '../../native.js'
+import { known, optionalNumber } from '../check'
+import type { Client } from '../client'
+import { invalid } from '../errors'
+import { Lifecycle } from './lifecycle'
+import { type ChildWorkerOptions, COMMON, graceOf, readCommon } from './options'
+
+const PER_CHILD = {
+  maxJobsPerChild: 'maxJobs',
+  maxMemoryPerChild: 'maxMemory',
+  memoryLimit: 'memoryLimit',
+  startTimeoutMs: 'startTimeoutMs',
+} as const
+const NAMES = new Set([...COMMON, 'processes', 'isolation', ...Object.keys(PER_CHILD)])
+
+let isChild = false
+
+/** This process is a child of a worker: its module must not start others, endlessly. */
+export function becomeChild(): void {
+  isChild = true
+}
+
+/** Leases jobs for child processes, which run their handlers. */
+export class ChildWorker extends Lifecycle {
+  /** @internal */
+  constructor(client: Client, module: string | URL, options: ChildWorkerOptions) {
+    super(client, readOptions(urlOf(module), options), graceOf(options))
+  }
+
+  /** @internal */
+  protected runner(): undefined {
+    return undefined
+  }
+}
+
+function urlOf(module: string | URL): string {
+  if (typeof module !== 'string' && !(module instanceof URL)) {
+    throw invalid('a worker needs jobs of `defineJobs`, or the module that exports them')
+  }
+  const text = String(module)
+  if (module instanceof URL || text.startsWith('file:')) return text
+  return pathToFileURL(resolve(text)).href
+}
+
+function readOptions(url: string, given: ChildWorkerOptions): NativeWorkerOptions {
+  if (isChild) throw invalid('a child process has no children: start workers in another module')
+  const options = known(given, 'a worker with child processes', NAMES)
+  const { isolation = 'process' } = options
+  if (isolation !== 'process' && isolation !== 'job') {
+    throw invalid(`isolation ${JSON.stringify(isolation)} is neither "process" nor "job"`)
+  }
+  const children: Record<string, unknown> = { command: command(url) }
+  for (const [name, native] of Object.entries(PER_CHILD)) {
+    const value = optionalNumber(name, options[name as keyof typeof PER_CHILD])
+    if (value !== undefined) children[native] = value
+  }
+  if (isolation === 'job') {
+    const most = children['maxJobs'] ?? 1
+    if (most !== 1) throw invalid('maxJobsPerChild: with isolation "job", a child runs one job')
+    children['maxJobs'] = most
+  }
+  return {
+    ...readCommon(options),
+    jobs: [],
+    slots: optionalNumber('processes', options.processes) ?? availableParallelism(),
+    children,
+  } as unknown as NativeWorkerOptions
+}
+
+/** What Node.js was started with and its children are not: each has a port, a terminal or a watcher of its own. */
+const OWN =
+  /^--(inspect|watch|test|input-type|eval|print|interactive|check|prof|cpu-prof|heap-prof)/
+
+/** How a child is started: as this process, with the program `child.js`. */
+function command(url: string): string[] {
+  const code = (process as { _eval?: string })._eval
+  const args = process.execArgv.filter(
+    (one, at, all) =>
+      !OWN.test(one) && !/^-[epi]$/.test(one) && !(one === code && at === all.lastIndexOf(one)),
+  )
+  return [process.execPath, ...args, join(__dirname, 'child.js'), url]
+}

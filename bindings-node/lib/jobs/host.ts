@@ -1,0 +1,76 @@
+// What runs the jobs of a worker: this process, or a child process of another one.
+import type { NativeWorker } from '../../native.js'
+import { call } from '../calls'
+import { LeaseqError, makeError } from '../errors'
+import type { End } from './report'
+
+/** What has become of a job; `lost`: another worker has it, or it has ended otherwise. */
+export type JobOutcome = 'completed' | 'retried' | 'dead' | 'released' | 'cancelled' | 'lost'
+
+/** What handlers do with the job of this number. @internal */
+export interface Host {
+  /** Milliseconds until the timeout; 0 once it is over. */
+  remaining(job: number): number
+  /** Throws `INVALID` if the job has ended or was cancelled. */
+  moreTime(job: number, ms: number): void
+  progress(job: number, progress: string | Uint8Array): Promise<void>
+  /** Reports the end of a handler, at once. Resolves later to what has become of the job, if it is `awaited`. */
+  finish(job: number, end: End, awaited: boolean): Promise<JobOutcome> | undefined
+}
+
+/** The worker of this process. @internal */
+export class NativeHost implements Host {
+  readonly #native: NativeWorker
+
+  constructor(native: NativeWorker) {
+    this.#native = native
+  }
+
+  remaining(job: number): number {
+    return this.#native.remaining(job)
+  }
+
+  moreTime(job: number, ms: number): void {
+    try {
+      this.#native.moreTime(job, ms)
+    } catch (error) {
+      if (error instanceof LeaseqError) throw error
+      const { code, message } = error as { code: string; message: string }
+      throw makeError(code, message)
+    }
+  }
+
+  progress(job: number, progress: string | Uint8Array): Promise<void> {
+    return call<void, NativeWorker>(this.#native, {}, (native) => (slot) => {
+      native.progress(slot, job, progress)
+    })
+  }
+
+  finish(job: number, end: End, awaited: boolean): Promise<JobOutcome> | undefined {
+    const native = this.#native
+    if (awaited) {
+      return call<JobOutcome, NativeWorker>(native, {}, () => (slot) => {
+        finish(native, slot, job, end)
+      })
+    }
+    finish(native, undefined, job, end)
+    return undefined
+  }
+}
+
+function finish(native: NativeWorker, slot: number | undefined, job: number, end: End): void {
+  switch (end.kind) {
+    case 'done':
+      return native.done(slot, job, end.result)
+    case 'snooze':
+      return native.snooze(slot, job, end.delayMs)
+    case 'cancelled':
+      return native.cancelled(slot, job)
+    case 'invalidArgs':
+      return native.invalidArgs(slot, job, end.message)
+    case 'failed': {
+      const { classes, message, trace, policy, delayMs } = end
+      return native.failed(slot, job, classes, message, trace, policy, delayMs)
+    }
+  }
+}
