@@ -309,6 +309,7 @@ export interface NativeWorkerOptions {
   jobs: Array<NativeJobOptions>
   strict: boolean
   slots: number
+  prefetch?: number
   burst: boolean
   ownsProcess: boolean
   name?: string

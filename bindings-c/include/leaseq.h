@@ -3450,6 +3450,16 @@ leaseq_status leaseq_worker_options_set_slots(leaseq_worker_options *options,
                                               leaseq_error **error);
 
 /**
+ * Leases this many jobs in advance, while all slots have one, so that a slot does not wait for the server
+ * between two short jobs. They wait in this worker although another one may be idle; it gives them back
+ * when it ends. With the slots at most 1,000. Default: 0.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL; leaseq_worker_start() checks the number.
+ */
+leaseq_status leaseq_worker_options_set_prefetch(leaseq_worker_options *options,
+                                                 uint32_t prefetch,
+                                                 leaseq_error **error);
+
+/**
  * Leases from a queue only if those that were added before it have nothing. Default: false, by their
  * weights.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.

@@ -144,6 +144,25 @@ pub unsafe extern "C" fn leaseq_worker_options_set_slots(
     }
 }
 
+/// Leases this many jobs in advance, while all slots have one, so that a slot does not wait for the server
+/// between two short jobs. They wait in this worker although another one may be idle; it gives them back
+/// when it ends. With the slots at most 1,000. Default: 0.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL; leaseq_worker_start() checks the number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_worker_options_set_prefetch(
+    options: Option<&mut leaseq_worker_options>,
+    prefetch: u32,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.0.prefetch = prefetch as usize;
+            Ok(())
+        })
+    }
+}
+
 /// Leases from a queue only if those that were added before it have nothing. Default: false, by their
 /// weights.
 /// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.

@@ -284,7 +284,7 @@ onEachEngine('jobs', (place) => {
       await sleep(2)
       now -= 1
     }
-    await worker(place.client, jobs, { a: handler }, { concurrency: 4 }).runUntilIdle()
+    await worker(place.client, jobs, { a: handler }, { concurrency: 4, prefetch: 6 }).runUntilIdle()
     assert.equal(most, 4)
   })
 
@@ -481,6 +481,8 @@ test('a wrong configuration is refused', async () => {
     [{ a: handler }, {}],
     [{ b: handler }, { concurrency: 0 }],
     [{ b: handler }, { concurrency: 1001 }],
+    [{ b: handler }, { prefetch: 901 }],
+    [{ b: handler }, { prefetch: 0.5 }],
     [{ b: handler }, { queues: ['x', 'x'] }],
     [{ b: handler }, { queues: { x: 1001 } }],
     [{ b: handler }, { leaseMs: 99 }],

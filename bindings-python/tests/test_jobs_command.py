@@ -99,7 +99,18 @@ WAYS = {
 def test_a_burst_runs_what_there_is(url, client, command, way):
     pids, slow = [PID.enqueue(client) for _ in range(2)], SLOW.enqueue(client)
     # With options that each of them knows.
-    common = ["--lease", "5", "--grace", "1", "--stagger", "0.01", "--throttle", "memory=100:99"]
+    common = [
+        "--lease",
+        "5",
+        "--prefetch",
+        "2",
+        "--grace",
+        "1",
+        "--stagger",
+        "0.01",
+        "--throttle",
+        "memory=100:99",
+    ]
     burst = command(url, "app", "--burst", *WAYS[way], *common, "--name", "it")
     assert "Ctrl-C ends it" in burst.ends()
     assert slow.result(0) == "VERSION"

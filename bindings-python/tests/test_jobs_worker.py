@@ -457,6 +457,7 @@ def test_a_worker_says_what_is_wrong_with_its_options(kind, url, jobs):
     slots = "threads" if kind == "threads" else "concurrency"
     for options, error in [
         ({slots: 0}, "number of slots 0 is not between 1 and 1000"),
+        ({"prefetch": 1000}, "prefetch"),
         ({"queues": {"x": 0}}, "the weight of x 0 is not between 1 and 1000"),
         ({"queues": {"x/y": 1}}, "x/y"),
         ({"queues": []}, "number of queues 0"),

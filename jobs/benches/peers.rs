@@ -4,7 +4,7 @@
 //! | leaseq | peer | target |
 //! |---|---|---|
 //! | worker in Rust, 100 slots | asynq, 100 at once | 10 |
-//! | 2 reused children in Python | Celery, prefork with 2 processes | 5 |
+//! | 2 reused children in Python, 8 jobs in advance | Celery, prefork with 2 processes | 5 |
 //! | 2 loaded children in Python that fork for each job | RQ, 2 workers of its default kind | 2 |
 //!
 //! `make peers-jobs`. Without `--peers FOLDER`, which holds an environment for each, or with `--quick`, it only shows
@@ -57,6 +57,9 @@ fn in_python(folder: &Path, environment: &str, module: &str) -> Command {
     command
 }
 
+/// What Celery leases in advance, unless it is told otherwise: four for each process.
+const PREFETCH: usize = 8;
+
 fn children() -> Children {
     Children::new("python3").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/child.py"))
 }
@@ -78,7 +81,7 @@ const PAIRS: [Pair; 3] = [
     },
     Pair {
         name: "2 reused children",
-        worker: |client| Worker::new(client).slots(2).children(children()),
+        worker: |client| Worker::new(client).slots(2).prefetch(PREFETCH).children(children()),
         count: 20_000,
         peer: Peer {
             name: "celery prefork",

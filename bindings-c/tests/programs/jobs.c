@@ -9,6 +9,7 @@ static leaseq_worker_options *options_for(const char *queue) {
     OK(leaseq_worker_options_add_job(options, "greet", &error));
     OK(leaseq_worker_options_set_job_retry(options, "greet", 3, 0, 0, &error));
     OK(leaseq_worker_options_set_slots(options, 4, &error));
+    OK(leaseq_worker_options_set_prefetch(options, 2, &error));
     OK(leaseq_worker_options_set_burst(options, true, &error));
     return options;
 }

@@ -30,6 +30,7 @@ third ends the worker at once.
   --max-memory-per-child MIB
                           replace a child that has more memory after a job
   --memory-limit MIB      kill a child that has more memory
+  --prefetch N            lease N jobs in advance, for many short jobs; default: 0
   --burst                 end when there is nothing more to do
   --max-jobs N            end after N jobs
   --lease SECONDS         a killed worker's jobs are delivered again after this time; default: 30
@@ -57,6 +58,7 @@ const OPTIONS = {
   'max-jobs-per-child': TEXT,
   'max-memory-per-child': TEXT,
   'memory-limit': TEXT,
+  prefetch: TEXT,
   burst: FLAG,
   'max-jobs': TEXT,
   lease: TEXT,
@@ -110,6 +112,7 @@ function commonOptions(values: Values): CommonOptions {
   return {
     queues: queues && Object.fromEntries(queues),
     strictOrder: values.strict,
+    prefetch: toNumber(values, 'prefetch'),
     burst: values.burst,
     maxJobs: toNumber(values, 'max-jobs'),
     leaseMs: toNumber(values, 'lease', 1000),

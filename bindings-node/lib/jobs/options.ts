@@ -31,6 +31,11 @@ export interface CommonOptions {
   queues?: readonly string[] | Record<string, number> | undefined
   /** Leases from a queue only if those named before it have nothing. Default: false, by weights. */
   strictOrder?: boolean | undefined
+  /**
+   * How many jobs are leased in advance while all slots have one, so that none of them waits for the server. They wait
+   * in this worker, although another one may be idle. With the slots at most 1,000. Default: 0.
+   */
+  prefetch?: number | undefined
   /** After how long a job of a killed worker is delivered again. Default: 30 s. */
   leaseMs?: number | undefined
   /**
@@ -80,8 +85,16 @@ export interface ChildWorkerOptions extends CommonOptions {
   startTimeoutMs?: number | undefined
 }
 
-const TIMES = ['leaseMs', 'killAfterMs', 'graceMs', 'cooldownMs', 'staggerMs', 'maxJobs'] as const
-export const COMMON = [...TIMES, 'queues', 'strictOrder', 'burst', 'name']
+const NUMBERS = [
+  'prefetch',
+  'leaseMs',
+  'killAfterMs',
+  'graceMs',
+  'cooldownMs',
+  'staggerMs',
+  'maxJobs',
+] as const
+export const COMMON = [...NUMBERS, 'queues', 'strictOrder', 'burst', 'name']
 const NAMES = new Set([...COMMON, 'concurrency', 'middleware', 'onEvent'])
 const CONCURRENCY = 100
 const GRACE = 25_000
@@ -120,7 +133,7 @@ export function readCommon(options: CommonOptions): Omit<NativeWorkerOptions, 'j
     ownsProcess: false,
   }
   if (options.name !== undefined) native['name'] = text('name', options.name)
-  for (const name of TIMES) {
+  for (const name of NUMBERS) {
     const value = optionalNumber(name, options[name])
     if (value !== undefined) native[name] = value
   }

@@ -38,6 +38,7 @@ pub struct NativeWorkerOptions {
     pub jobs: Vec<NativeJobOptions>,
     pub strict: bool,
     pub slots: f64,
+    pub prefetch: Option<f64>,
     pub burst: bool,
     pub owns_process: bool,
     pub name: Option<String>,
@@ -117,6 +118,9 @@ impl NativeWorkerOptions {
             options.order = Order::Strict;
         }
         options.slots = whole("concurrency", self.slots, "a whole number between 1 and 1000")?;
+        if let Some(prefetch) = self.prefetch {
+            options.prefetch = whole("prefetch", prefetch, "a whole number between 0 and 999")?;
+        }
         (options.burst, options.owns_process) = (self.burst, self.owns_process);
         options.name = self.name;
         for (what, given, option) in [

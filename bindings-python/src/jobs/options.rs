@@ -34,6 +34,7 @@ pub(crate) struct WorkerArgs<'py> {
     strict: bool,
     jobs: Vec<NamedJob<'py>>,
     slots: Option<Bound<'py, PyAny>>,
+    prefetch: Option<Bound<'py, PyAny>>,
     lease: Option<Bound<'py, PyAny>>,
     kill_after: Option<Bound<'py, PyAny>>,
     max_jobs: Option<u64>,
@@ -127,6 +128,9 @@ impl WorkerArgs<'_> {
         }
         if let Some(slots) = self.slots {
             options.slots = convert::number("number of slots", &slots, 1, 1000)? as usize;
+        }
+        if let Some(prefetch) = self.prefetch {
+            options.prefetch = convert::number("prefetch", &prefetch, 0, 999)? as usize;
         }
         if let Some(lease) = self.lease {
             options.lease = convert::duration("a lease", &lease)?;

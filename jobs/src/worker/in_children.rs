@@ -18,6 +18,9 @@ use crate::{Finish, JobStart, WorkerCore};
 /// How long the children may take to end after the worker.
 const ENDING: Duration = Duration::from_millis(1500);
 
+/// Prefetched jobs wait this long for a child if there is none.
+const LATE: Duration = Duration::from_secs(1);
+
 /// Runs jobs in so many slots until the worker has ended, and passes on what the children have written. The core has no
 /// slots open.
 pub(super) async fn serve(slot: Slot, slots: usize, first: Child) {
@@ -111,11 +114,17 @@ impl Slot {
                     None => pending().await,
                 }
             };
+            let late = async {
+                tokio::time::sleep(LATE).await;
+                self.core.give_back_if_closed();
+                pending().await
+            };
             let child = tokio::select! {
                 biased;
                 () = self.core.draining() => None,
                 _ = cancelled => None,
                 child = self.pool.start() => Some(child),
+                () = late => None,
             };
             if let Some(Ok(child)) = child {
                 return Ok(Some(child));

@@ -47,6 +47,7 @@ pub(super) struct Metrics {
     ended: Family<Ended, Counter>,
     slots: Gauge,
     in_use: Gauge,
+    waiting: Gauge,
     throttled: Gauge,
     throttles: Gauge,
 }
@@ -63,7 +64,7 @@ impl Metrics {
         let new: fn() -> Histogram = || Histogram::new(BUCKETS);
         let run_seconds = Family::new_with_constructor(new);
         let (ended, slots) = (Family::default(), Gauge::default());
-        let [in_use, throttled, throttles] = [(); 3].map(|()| Gauge::default());
+        let [in_use, waiting, throttled, throttles] = [(); 4].map(|()| Gauge::default());
         registry.register("run_seconds", "How long handlers have run", run_seconds.clone());
         registry.register(
             "jobs",
@@ -72,13 +73,14 @@ impl Metrics {
         );
         registry.register("slots", "Handlers that may run at the same time", slots.clone());
         registry.register("slots_in_use", "Slots with a job", in_use.clone());
+        registry.register("jobs_waiting", "Leased jobs that wait for a slot", waiting.clone());
         registry.register(
             "throttled",
             "1 if nothing is leased because memory is short",
             throttled.clone(),
         );
         registry.register("throttles", "How often the worker was throttled", throttles.clone());
-        Metrics { registry, run_seconds, ended, slots, in_use, throttled, throttles }
+        Metrics { registry, run_seconds, ended, slots, in_use, waiting, throttled, throttles }
     }
 
     /// Counts the end of a handler.
@@ -94,6 +96,7 @@ impl Metrics {
         let load = core.load();
         self.slots.set(load.slots as i64);
         self.in_use.set(load.in_use as i64);
+        self.waiting.set(load.waiting as i64);
         self.throttled.set(i64::from(load.throttled));
         self.throttles.set(load.throttles as i64);
         let mut out = String::new();

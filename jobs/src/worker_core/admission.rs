@@ -1,14 +1,18 @@
-//! From a lease to a task that starts. A job that this worker cannot run is settled without being started.
+//! From a lease to a task that starts, at once or when a slot is free. A job that this worker cannot run is settled without being started.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use leaseq::{Lease, WorkQueue};
 
+use super::capacity::Waiting;
+use super::finish::Finish;
 use super::log;
+use super::reason::Reason;
 use super::running::Running;
-use super::settlement::{Settlement, unhandled};
+use super::settlement::{Settlement, decide, unhandled};
 use super::settler;
-use super::state::{Finished, Phase, Popped, Shared};
+use super::state::{Finished, Phase, Popped, Shared, State};
 use crate::envelope::Envelope;
 
 /// Gives each lease a slot. They were leased from the queue with this index.
@@ -57,56 +61,95 @@ fn read(running: &mut Running, shared: &Shared) -> Result<(), Settlement> {
     Ok(())
 }
 
-/// Puts the tasks into slots: to be started, or to be settled. It does so at once: the worker could otherwise end with
-/// the first of them, while the others have no slots yet.
+/// Gives the tasks their places: to be started, or to be settled. It does so at once: the worker could otherwise end with
+/// the first of them, while the others have no places yet.
 fn place_all(shared: &Arc<Shared>, tasks: Vec<(Arc<Running>, Option<Settlement>)>) {
+    let (mut excess, mut late) = (Vec::new(), Vec::new());
     let mut state = shared.lock();
     for (running, refused) in tasks {
-        // Calls that have waited on several queues may obtain more than there are slots for.
-        if state.phase >= Phase::Stopped || !state.has_room(&shared.options) {
-            running.queue.give_back([&running.lease]);
+        // Calls that have waited on several queues may obtain more than there are places for.
+        if state.phase >= Phase::Stopped || state.room(&shared.options, state.completing) == 0 {
+            excess.push(running);
             continue;
         }
         state.tasks.insert(running.id, running.clone());
-        // The worker may have begun to drain while the request was under way.
-        let leasing = state.phase == Phase::Leasing;
-        match refused.or_else(|| (!leasing).then_some(Settlement::GiveBack)) {
-            Some(settlement) => {
-                running.claim();
-                settler::spawn(shared, Finished { running, settlement, reply: None });
-            }
-            None => {
-                state.count_start(&shared.options);
-                state.ready.push_back(running);
-                shared.starts.notify_one();
-            }
+        if let Some(settlement) = refused {
+            shared.settle_unstarted(running, settlement);
+        } else if state.phase == Phase::Leasing {
+            state.started += 1;
+            // From now on, because it may wait.
+            shared.set_timer(&mut state, running.watch(&shared.options), running.id);
+            state.ready.push_back(running);
+            shared.starts.notify_one();
+        } else {
+            // The worker has begun to drain while the request was under way.
+            late.push(running);
         }
     }
+    drop(state);
+    settler::leave(excess);
+    settler::give_back(shared, late);
 }
 
 impl Shared {
     /// The next task to start, or the end; `None`: neither.
     pub(super) fn pop(self: &Arc<Self>) -> Option<Popped> {
         let mut state = self.lock();
-        while let Some(running) = state.ready.pop_front() {
-            // Another caller may have seen nothing before.
-            if !state.ready.is_empty() {
-                self.starts.notify_one();
-            }
+        while state.can_start(&self.options)
+            && let Some(running) = state.ready.pop_front()
+        {
             if running.lease.is_lost() {
-                // Another worker may have it.
-                running.claim();
-                state.started -= 1;
-                let settlement = Settlement::Abandon;
-                settler::spawn(self, Finished { running, settlement, reply: None });
+                running.cancel(Reason::Lost);
+            }
+            if running.reason().is_some() {
+                self.withdraw(&mut state, running);
                 continue;
             }
-            let due = running.start(&self.options);
-            self.set_timer(&mut state, due, running.id);
+            if let Some((old, due)) = running.start() {
+                if let Some(old) = old {
+                    state.timers.remove(&(old, running.id));
+                }
+                self.set_timer(&mut state, due, running.id);
+            }
+            if !self.options.stagger.is_zero() {
+                state.next_start = Some(Instant::now() + self.options.stagger);
+                // It wakes whoever waits to start the next one.
+                self.fetch.notify_one();
+            }
+            // Another caller may have seen nothing before.
+            if state.can_start(&self.options) {
+                self.starts.notify_one();
+            }
             drop(state);
             log::started(&running);
             return Some(Popped::Start(running));
         }
         (state.phase >= Phase::Stopped).then_some(Popped::End)
+    }
+
+    /// A task that is to stop is not started, if it still waits.
+    pub(super) fn withdraw_waiting(self: &Arc<Self>, running: &Running) {
+        let mut state = self.lock();
+        let place = state.ready.iter().position(|waiting| waiting.id == running.id);
+        if let Some(running) = place.and_then(|place| state.ready.remove(place)) {
+            self.withdraw(&mut state, running);
+        }
+    }
+
+    /// It was to stop before it was started.
+    fn withdraw(self: &Arc<Self>, state: &mut State, running: Arc<Running>) {
+        state.started -= 1;
+        let settlement = decide(Finish::Cancelled, &running.facts());
+        self.settle_unstarted(running, settlement);
+    }
+
+    /// Gives the tasks that wait to be started back to their queues: all, or those for which there is no place.
+    pub(super) fn give_back_waiting(self: &Arc<Self>, state: &mut State, which: Waiting) {
+        settler::give_back(self, state.take_waiting(which, &self.options));
+    }
+
+    fn settle_unstarted(self: &Arc<Self>, running: Arc<Running>, settlement: Settlement) {
+        running.claim();
+        settler::spawn(self, Finished { running, settlement, reply: None });
     }
 }

@@ -9,6 +9,7 @@ use leaseq::options::{BEAT_INTERVAL, MAX_BEAT, MAX_BEAT_ENTRIES, MAX_WORKER_COMM
 use leaseq::{Beat, BeatReply, Client, ErrorKind, RunningItem, WorkerAction, WorkerId};
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 
+use super::capacity::Waiting;
 use super::exit::ExitReason;
 use super::history;
 use super::log;
@@ -137,9 +138,13 @@ impl Beats {
         let is_meant = |lease: &leaseq::Lease| lease.queue() == queue && lease.id() == id;
         let running = self.shared.tasks().into_iter().find(|running| is_meant(&running.lease));
         if let Some(running) = running {
+            let shared = self.shared.clone();
             tokio::spawn(async move {
                 match running.queue.cancel(running.lease.id()).await {
-                    Ok(_) => running.cancel(Reason::User),
+                    Ok(_) => {
+                        running.cancel(Reason::User);
+                        shared.withdraw_waiting(&running);
+                    }
                     Err(error) => log::not_cancelled(&running, &error),
                 }
             });
@@ -169,9 +174,12 @@ fn memory() -> Option<u64> {
 
 impl Shared {
     /// Leases nothing while it is quiet. False: nothing has changed.
-    fn set_quiet(&self, quiet: bool) -> bool {
+    fn set_quiet(self: &Arc<Self>, quiet: bool) -> bool {
         let mut state = self.lock();
         let changed = std::mem::replace(&mut state.quiet, quiet) != quiet;
+        if quiet {
+            self.give_back_waiting(&mut state, Waiting::All);
+        }
         drop(state);
         self.wake_all();
         changed

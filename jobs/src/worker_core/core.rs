@@ -31,8 +31,10 @@ pub enum JobStart {
 pub struct Load {
     /// How many jobs may run at the same time.
     pub slots: usize,
-    /// How many slots have a job: one that runs, waits to be started, or is being settled.
+    /// How many slots have a job: one that runs, or is being settled.
     pub in_use: usize,
+    /// How many jobs wait to be started.
+    pub waiting: usize,
     /// How many jobs it has started.
     pub started: u64,
     /// Whether it is told to lease nothing.
@@ -155,6 +157,11 @@ impl WorkerCore {
         self.shared.close_slot();
     }
 
+    /// Jobs do not wait here for a slot, unless one is open.
+    pub(crate) fn give_back_if_closed(&self) {
+        self.shared.give_back_if_closed();
+    }
+
     /// Returns when nothing more is started.
     pub(crate) async fn draining(&self) {
         self.shared.until_phase(Phase::Draining).await;
@@ -186,7 +193,8 @@ impl WorkerCore {
         let state = self.shared.lock();
         Load {
             slots: self.shared.options.slots,
-            in_use: state.tasks.len(),
+            in_use: state.tasks.len() - state.ready.len(),
+            waiting: state.ready.len(),
             started: state.started,
             quiet: state.quiet,
             throttled: state.throttled,

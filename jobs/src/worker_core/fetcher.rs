@@ -38,7 +38,7 @@ struct Work {
     completions: Vec<Vec<Finished>>,
     /// How many jobs may be leased, if the completions free their slots.
     free: usize,
-    /// Whether a slot is free without that: only then may calls wait for jobs. Otherwise a job for which one has waited
+    /// Whether there is a place without that: only then may calls wait for jobs. Otherwise a job for which one has waited
     /// could find all slots taken.
     is_idle: bool,
     /// How many tasks have ended.
@@ -128,8 +128,11 @@ impl Fetcher {
         let settling = completions.iter().map(Vec::len).sum();
         state.completing = settling;
         let wake_at = state.end_cooldowns();
-        let free = self.shared.wanted(&state, settling);
-        let is_idle = self.shared.wanted(&state, 0) > 0;
+        if state.can_start(&self.shared.options) {
+            self.shared.starts.notify_one();
+        }
+        let free = state.wanted(&self.shared.options, settling);
+        let is_idle = state.wanted(&self.shared.options, 0) > 0;
         let (ended, is_quiet) = (state.ended, state.quiet);
         (!state.is_over()).then_some(Work { completions, free, is_idle, ended, is_quiet, wake_at })
     }
@@ -217,7 +220,7 @@ impl Fetcher {
         self.shared.lock().completing -= completions.len();
         for (finished, completed) in completions.into_iter().zip(completed) {
             let settled = completion(&finished.running, *completed, false);
-            self.shared.end(finished, settled);
+            self.shared.end(&finished.running, finished.reply, settled);
         }
     }
 
@@ -227,7 +230,7 @@ impl Fetcher {
         let mut repeated = 0;
         for finished in completions {
             if finished.running.lease.completed() == Some(true) {
-                self.shared.end(finished, Settled::Completed);
+                self.shared.end(&finished.running, finished.reply, Settled::Completed);
             } else {
                 repeated += 1;
                 settler::spawn(&self.shared, finished);

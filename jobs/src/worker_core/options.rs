@@ -90,6 +90,10 @@ pub struct WorkerOptions {
     /// How many jobs run at the same time: 1 to 1,000. Default: 90 % of the processors that this process may use, at
     /// least 10.
     pub slots: usize,
+    /// How many jobs are leased in advance, while all slots have one, so that a slot does not wait for the server between
+    /// two jobs. They wait in this worker, although another one may be idle: it gives them back when it ends, is quiet or
+    /// throttled, and their leases are extended meanwhile. With the slots at most 1,000. Default: 0.
+    pub prefetch: usize,
     /// How long a job is leased; the lease is extended while the handler runs. A job of a worker that was killed is
     /// delivered again after this time. 100 ms to 30 days. Default: 30 s.
     pub lease: Duration,
@@ -132,6 +136,7 @@ impl Default for WorkerOptions {
             order: Order::default(),
             jobs: HashMap::new(),
             slots: default_slots(),
+            prefetch: 0,
             lease: Duration::from_secs(30),
             kill_after: Duration::from_secs(10),
             grace: GRACE,
@@ -171,6 +176,7 @@ impl WorkerOptions {
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         between("number of queues", self.queues.len() as u64, 1, 100)?;
         between("number of slots", self.slots as u64, 1, MAX_BATCH as u64)?;
+        between("prefetch", self.prefetch as u64, 0, (MAX_BATCH - self.slots) as u64)?;
         between("lease in ms", millis(self.lease), millis(MIN_LEASE), millis(MAX_LEASE))?;
         between("kill_after in ms", millis(self.kill_after), 0, millis(MAX_LEASE))?;
         between("cooldown in ms", millis(self.cooldown), 0, millis(MAX_LEASE))?;
@@ -221,6 +227,10 @@ mod tests {
         assert!(default_slots() >= 10);
         refuses(|options| options.queues.clear(), "number of queues 0 is not between 1 and 100");
         refuses(|options| options.slots = 0, "number of slots 0 is not between 1 and 1000");
+        refuses(
+            |options| (options.slots, options.prefetch) = (900, 101),
+            "prefetch 101 is not between 0 and 100",
+        );
         refuses(
             |options| options.lease = Duration::from_millis(99),
             "lease in ms 99 is not between 100 and 2592000000",

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use leaseq::Error;
 
+use super::capacity::Waiting;
 use super::exit::ExitReason;
 use super::reason::Reason;
-use super::settlement::Settlement;
 use super::settler;
-use super::state::{Finished, Phase, Shared};
+use super::state::{Phase, Shared};
 
 impl Shared {
     /// Leases nothing more. Releases what waits to be started.
@@ -19,12 +19,7 @@ impl Shared {
         }
         state.phase = Phase::Draining;
         state.reason = reason;
-        for running in std::mem::take(&mut state.ready) {
-            running.claim();
-            state.started -= 1;
-            let settlement = Settlement::GiveBack;
-            settler::spawn(self, Finished { running, settlement, reply: None });
-        }
+        self.give_back_waiting(&mut state, Waiting::All);
         state.end_if_idle(&self.options);
         drop(state);
         self.wake_all();
@@ -66,10 +61,7 @@ impl Shared {
         let finished = std::mem::take(&mut state.finished);
         drop(state);
         finished.iter().for_each(|finished| finished.running.set_ended());
-        for running in ready {
-            running.claim();
-            running.queue.give_back([&running.lease]);
-        }
+        settler::leave(ready.into());
         for running in tasks.values() {
             running.cancel(Reason::Shutdown);
             running.kill();

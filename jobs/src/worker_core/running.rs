@@ -1,4 +1,4 @@
-//! A job in a slot, as the worker sees it.
+//! A job that waits for its start or runs, as the worker sees it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::Retry;
 /// What is to be done next about a task that runs, unless it ends before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// To watch for its cancellation and for the loss of its lease. Most jobs end before.
+    /// To watch for its cancellation and for the loss of its lease. Most jobs end before. The only one before its start.
     Watch,
     /// Its soft timeout.
     Cancel,
@@ -54,7 +54,7 @@ pub(super) enum Claim {
     TakenOver,
 }
 
-/// A job in a slot: its lease, and what is known about its handler.
+/// A job of this worker: its lease, and what is known about its handler.
 #[derive(Debug)]
 pub(super) struct Running {
     pub(super) id: u64,
@@ -129,16 +129,25 @@ impl Running {
         self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its handler starts now. Returns when something is to be done about it.
-    pub(super) fn start(&self, options: &WorkerOptions) -> Instant {
+    /// It waits to be started. Returns when to watch it.
+    pub(super) fn watch(&self, options: &WorkerOptions) -> Instant {
+        let at = Instant::now() + watch_after(options.lease);
+        self.times().timer = Some(at);
+        at
+    }
+
+    /// Its handler starts now. Returns its entry in the timers up to now, and the new one; `None`: it stays.
+    pub(super) fn start(&self) -> Option<(Option<Instant>, Instant)> {
         let mut times = self.times();
         times.started = Instant::now();
         times.has_started = true;
         times.soft = times.started + self.timeout;
-        let watch = times.started + watch_after(options.lease);
-        let at = watch.min(times.soft);
-        times.timer = Some(at);
-        at
+        let (old, soft) = (times.timer, times.soft);
+        if old.is_some_and(|at| at <= soft) {
+            return None;
+        }
+        times.timer = Some(soft);
+        Some((old, soft))
     }
 
     /// What is to be done at this time, and when to look again.
@@ -151,6 +160,11 @@ impl Running {
         times.timer = None;
         if !self.is_open() {
             return (None, None);
+        }
+        // Its timeout begins with its start.
+        if !times.has_started {
+            times.stage = Stage::Cancel;
+            return (Some(Stage::Watch), None);
         }
         let kill = times.soft + options.kill_after;
         let at = |stage: Stage| match stage {

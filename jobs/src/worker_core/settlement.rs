@@ -89,8 +89,6 @@ pub(super) enum Settlement {
         error: String,
         delay: Duration,
     },
-    /// No handler has seen it.
-    GiveBack,
     /// Another worker may have it.
     Abandon,
 }

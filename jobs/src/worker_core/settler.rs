@@ -32,8 +32,12 @@ impl Shared {
             return spawn(self, finished);
         }
         state.finished.push(finished);
+        let starts = state.can_start(&self.options);
         drop(state);
         self.fetch.notify_one();
+        if starts {
+            self.starts.notify_one();
+        }
     }
 }
 
@@ -42,7 +46,7 @@ pub(super) fn spawn(shared: &Arc<Shared>, finished: Finished) {
     let (shared, runtime) = (shared.clone(), shared.runtime.clone());
     runtime.spawn(async move {
         let settled = settle(&shared, &finished).await;
-        shared.end(finished, settled);
+        shared.end(&finished.running, finished.reply, settled);
     });
 }
 
@@ -102,11 +106,59 @@ async fn call(running: &Running, settlement: &Settlement, unknown: bool) -> Resu
             log::refused(running, error);
             Ok(Settled::Released { delay: *delay })
         }
-        Settlement::GiveBack => {
-            queue.release_with(lease, ReleaseOptions::new().unseen()).await?;
-            Ok(Settled::Released { delay: Duration::ZERO })
-        }
         Settlement::Abandon => Ok(Settled::Lost),
+    }
+}
+
+/// Gives tasks that were not started back to their queues, in the background. They keep their order.
+pub(super) fn give_back(shared: &Arc<Shared>, tasks: Vec<Arc<Running>>) {
+    for tasks in by_queue(tasks) {
+        tasks.iter().for_each(|running| _ = running.claim());
+        let (shared, runtime) = (shared.clone(), shared.runtime.clone());
+        runtime.spawn(async move {
+            let settled = release(&shared, &tasks).await;
+            for (running, settled) in tasks.into_iter().zip(settled) {
+                shared.end(&running, None, settled);
+            }
+        });
+    }
+}
+
+/// The same without waiting for the answers: for tasks that the worker does not have, or no more.
+pub(super) fn leave(tasks: Vec<Arc<Running>>) {
+    for tasks in by_queue(tasks) {
+        tasks.iter().for_each(|running| _ = running.claim());
+        tasks[0].queue.give_back(tasks.iter().map(|running| &running.lease));
+    }
+}
+
+fn by_queue(mut tasks: Vec<Arc<Running>>) -> Vec<Vec<Arc<Running>>> {
+    tasks.sort_by_key(|running| running.queue_index);
+    let same = |a: &Arc<Running>, b: &Arc<Running>| a.queue_index == b.queue_index;
+    tasks.chunk_by(same).map(<[_]>::to_vec).collect()
+}
+
+/// Repeats the call until it is answered.
+async fn release(shared: &Shared, tasks: &[Arc<Running>]) -> Vec<Settled> {
+    let mut backoff = Backoff::up_to(MAX_PAUSE);
+    loop {
+        let leases = tasks.iter().map(|running| &running.lease);
+        let options = ReleaseOptions::new().unseen();
+        let error = match tasks[0].queue.release_many_with(leases, options).await {
+            Ok(released) => {
+                let settled = |released: Result<()>| match released {
+                    Ok(()) => Settled::Released { delay: Duration::ZERO },
+                    Err(_) => Settled::Lost,
+                };
+                return released.into_iter().map(settled).collect();
+            }
+            Err(error) => error,
+        };
+        if !error.kind().is_retryable() || shared.phase() == Phase::Aborted {
+            tasks.iter().for_each(|running| log::not_settled(running, &error));
+            return vec![Settled::Lost; tasks.len()];
+        }
+        tokio::time::sleep(backoff.pause()).await;
     }
 }
 

@@ -66,9 +66,9 @@ pub(super) struct State {
     pub(super) phase: Phase,
     pub(super) reason: ExitReason,
     pub(super) error: Option<Error>,
-    /// Every task that occupies a slot: it waits to be started, runs, or is being settled.
+    /// Every task: it waits to be started, or occupies a slot because it runs or is being settled.
     pub(super) tasks: HashMap<u64, Arc<Running>>,
-    /// Those that wait to be started.
+    /// Those that wait to be started: for a face that asks, or, if they were prefetched, for a slot.
     pub(super) ready: VecDeque<Arc<Running>>,
     /// Those that the fetcher is to settle.
     pub(super) finished: Vec<Finished>,
@@ -85,9 +85,9 @@ pub(super) struct State {
     /// How many handlers ran when the worker was aborted.
     pub(super) aborted: usize,
     /// When slots that cool down may be used again.
-    cooling: VecDeque<Instant>,
+    pub(super) cooling: VecDeque<Instant>,
     /// When the next job may start, if starts are staggered.
-    next_start: Option<Instant>,
+    pub(super) next_start: Option<Instant>,
     /// The machine has too little left of something.
     pub(super) throttled: bool,
     /// Workers of its name are told to lease nothing.
@@ -139,42 +139,6 @@ impl State {
             }
         }
         over
-    }
-
-    /// Whether it leases nothing for now.
-    pub(super) fn is_held(&self) -> bool {
-        self.throttled || self.quiet
-    }
-
-    /// How many slots run a task, wait to start one, or cool down.
-    pub(super) fn occupied(&self) -> usize {
-        self.tasks.len() + self.cooling.len()
-    }
-
-    /// Whether one more task may be started.
-    pub(super) fn has_room(&self, options: &WorkerOptions) -> bool {
-        self.occupied() < self.capacity + self.completing
-            && !self.is_spent(options)
-            && !self.is_held()
-            && self.next_start.is_none_or(|at| at <= Instant::now())
-    }
-
-    /// A job is to start: it takes a slot.
-    pub(super) fn count_start(&mut self, options: &WorkerOptions) {
-        self.started += 1;
-        if !options.stagger.is_zero() {
-            self.next_start = Some(Instant::now() + options.stagger);
-        }
-    }
-
-    /// Lets slots be used again. Returns when the next one can be, or the next job can start.
-    pub(super) fn end_cooldowns(&mut self) -> Option<Instant> {
-        let now = Instant::now();
-        while self.cooling.front().is_some_and(|until| *until <= now) {
-            self.cooling.pop_front();
-        }
-        self.next_start = self.next_start.filter(|at| *at > now);
-        [self.cooling.front().copied(), self.next_start].into_iter().flatten().min()
     }
 
     pub(super) fn new_id(&mut self) -> u64 {
@@ -247,24 +211,6 @@ impl Shared {
         }
     }
 
-    /// How many jobs may be leased now; `settling` tasks free their slots with the same request.
-    pub(super) fn wanted(&self, state: &State, settling: usize) -> usize {
-        if state.phase != Phase::Leasing || state.is_held() {
-            return 0;
-        }
-        // A slot that is to cool down is not freed.
-        let settling = if self.options.cooldown.is_zero() { settling } else { 0 };
-        let free = (state.capacity + settling).saturating_sub(state.occupied());
-        let free = match (self.options.stagger.is_zero(), state.next_start) {
-            (true, _) => free,
-            (false, None) => free.min(1),
-            (false, Some(_)) => 0,
-        };
-        let most = self.options.max_jobs.unwrap_or(u64::MAX);
-        let left = most.saturating_sub(state.started);
-        free.min(usize::try_from(left).unwrap_or(usize::MAX))
-    }
-
     pub(super) fn set_timer(&self, state: &mut State, at: Instant, id: u64) {
         state.timers.insert((at, id));
         if state.timers_wake.is_none_or(|wake| at < wake) {
@@ -273,8 +219,12 @@ impl Shared {
     }
 
     /// A task was settled: its slot is free.
-    pub(super) fn end(&self, finished: Finished, settled: Settled) {
-        let running = &finished.running;
+    pub(super) fn end(
+        &self,
+        running: &Running,
+        reply: Option<oneshot::Sender<Settled>>,
+        settled: Settled,
+    ) {
         running.set_ended();
         log::settled(running, &settled);
         let mut state = self.lock();
@@ -298,9 +248,12 @@ impl Shared {
             }
         }
         state.end_if_idle(&self.options);
-        let over = state.phase >= Phase::Stopped;
+        let (over, starts) = (state.phase >= Phase::Stopped, state.can_start(&self.options));
         drop(state);
-        if let Some(reply) = finished.reply {
+        if starts {
+            self.starts.notify_one();
+        }
+        if let Some(reply) = reply {
             // The face may have dropped the future.
             _ = reply.send(settled);
         }

@@ -1,7 +1,7 @@
 //! Timeouts of tasks, and watching them for cancellations and lost leases.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::time::timeout;
 
@@ -65,7 +65,7 @@ fn act(shared: &Arc<Shared>, running: &Arc<Running>, now: Instant) {
     };
     match stage {
         Some(Stage::Watch) => {
-            _ = tokio::spawn(watch(running.clone(), shared.options.kill_after));
+            _ = tokio::spawn(watch(shared.clone(), running.clone()));
         }
         Some(Stage::Kill) => running.kill(),
         Some(Stage::CountHung) => {
@@ -81,21 +81,25 @@ fn act(shared: &Arc<Shared>, running: &Arc<Running>, now: Instant) {
 }
 
 /// Cancels the task when somebody has cancelled its job, or when its lease is lost, and kills it later.
-async fn watch(running: Arc<Running>, kill_after: Duration) {
-    let lease = &running.lease;
+async fn watch(shared: Arc<Shared>, running: Arc<Running>) {
+    let (lease, kill_after) = (&running.lease, shared.options.kill_after);
+    let cancel = |reason| {
+        running.cancel(reason);
+        shared.withdraw_waiting(&running);
+    };
     let watched = async {
         let cancelled = tokio::select! {
             cancelled = lease.cancelled() => cancelled,
             () = lease.lost() => false,
         };
         if cancelled {
-            running.cancel(Reason::User);
+            cancel(Reason::User);
             if timeout(kill_after, lease.lost()).await.is_err() {
                 running.kill();
             }
         }
         lease.lost().await;
-        running.cancel(Reason::Lost);
+        cancel(Reason::Lost);
         tokio::time::sleep(kill_after).await;
         running.kill();
     };

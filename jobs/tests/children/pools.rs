@@ -226,3 +226,34 @@ async fn a_child_behind_a_wrapper_runs_jobs_and_is_killed() {
     gone(pid.as_i64().unwrap() as i32).await;
     worker.end().await;
 }
+
+/// They start at once in the next child; while none can be started, others run them.
+#[tokio::test(flavor = "multi_thread")]
+async fn prefetched_jobs_wait_for_the_next_child_but_not_for_long() {
+    let bench = Bench::new().await;
+    let block = bench.path("block");
+    let script = format!(
+        "test -e {block} && exit 1; exec python3 {child}",
+        block = block.display(),
+        child = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/child.py"),
+    );
+    let children = Children::new("sh").arg("-c").arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
+    let mut jobs = Vec::new();
+    for n in 0..6 {
+        jobs.push(bench.add(json!([["return", n]])).await);
+    }
+    let worker = bench.run_with(children.max_jobs(1), |worker| worker.slots(1).prefetch(2));
+    for (n, job) in jobs.iter().enumerate() {
+        assert_eq!(bench.end_of(job).await.unwrap(), n);
+        let item = bench.get(job).await;
+        assert_eq!(item.failures + item.expiries, 0);
+    }
+    std::fs::write(&block, "").unwrap();
+    let last = bench.add(json!([["pid"]])).await;
+    bench.end_of(&last).await.unwrap();
+    let waiting = bench.add(json!([["return", 7]])).await;
+    let other = bench.run(python());
+    assert_eq!(bench.end_of(&waiting).await.unwrap(), 7);
+    other.end().await;
+    worker.end().await;
+}

@@ -16,6 +16,7 @@ mod handlers;
 mod listed;
 mod observed;
 mod pacing;
+mod prefetch;
 mod queues;
 mod retries;
 mod schedules;

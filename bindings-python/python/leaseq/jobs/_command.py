@@ -124,6 +124,12 @@ def parser() -> argparse.ArgumentParser:
         help="for handlers at the end; default: 25",
     )
     add(
+        "--prefetch",
+        type=int,
+        metavar="N",
+        help="lease N jobs in advance, for many short jobs; default: 0",
+    )
+    add(
         "--lease",
         type=seconds_from_text,
         metavar="S",
@@ -226,6 +232,7 @@ def _greet(told: argparse.Namespace, jobs: list[Jobs] | str) -> None:
 def _options(told: argparse.Namespace) -> WorkerOptions:
     options = WorkerOptions(
         strict_order=told.strict,
+        prefetch=told.prefetch,
         lease=told.lease,
         kill_after=told.kill_after,
         grace=told.grace,

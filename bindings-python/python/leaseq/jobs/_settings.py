@@ -43,6 +43,7 @@ class WorkerOptions(TypedDict, total=False):
 
     queues: Mapping[str, int] | Iterable[str] | None
     strict_order: bool
+    prefetch: int | None
     lease: Seconds | None
     kill_after: Seconds | None
     grace: Seconds
@@ -55,7 +56,16 @@ class WorkerOptions(TypedDict, total=False):
     middleware: Sequence[Middleware]
 
 
-NATIVE = ("lease", "kill_after", "max_jobs", "cooldown", "stagger", "name", "throttle")
+NATIVE = (
+    "prefetch",
+    "lease",
+    "kill_after",
+    "max_jobs",
+    "cooldown",
+    "stagger",
+    "name",
+    "throttle",
+)
 
 
 class Settings:

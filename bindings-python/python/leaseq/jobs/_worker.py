@@ -50,6 +50,8 @@ class Worker:
     - `memory_limit`: a child with more bytes of memory is killed, and its job fails; default none.
     - `start_timeout`: how long a child may take to import the jobs; default 60 s.
     - `strict_order`: leases from a queue only if those named before it have nothing.
+    - `prefetch`: how many jobs are leased in advance while all slots have one, so that none waits
+      for the server between two short jobs; with the slots at most 1,000; default 0.
     - `lease`: how soon a job of a killed worker is delivered again; default 30 s. It is extended
       while the handler runs.
     - `kill_after`: how long after its timeout a handler is stopped by force; default 10 s.

@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use self::gpu::Gpu;
 pub use self::marks::{Marks, Throttle};
+use super::capacity::Waiting;
 use super::log;
-use super::settlement::Settlement;
-use super::settler;
-use super::state::{Finished, Phase, Shared};
+use super::state::{Phase, Shared};
 
 /// How often memory and swap are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -79,12 +78,7 @@ impl Shared {
         state.throttled = throttled;
         state.throttles += u64::from(throttled);
         if throttled {
-            for running in std::mem::take(&mut state.ready) {
-                running.claim();
-                state.started -= 1;
-                let settlement = Settlement::GiveBack;
-                settler::spawn(self, Finished { running, settlement, reply: None });
-            }
+            self.give_back_waiting(&mut state, Waiting::All);
         }
         drop(state);
         self.wake_all();
