@@ -23,7 +23,9 @@ test-packages: setup node-tools $(RELEASE_TOOLS)/ready
 	cargo build --profile $(PROFILE) -p leaseq-cli -p leaseq-cleaner -p leaseq-c -p leaseq-node
 	$(RELEASE_TOOLS)/bin/python packaging/linked.py --licences build/LICENSE-THIRD-PARTY
 	@rm -rf build/packages
-	COMPRESSION=0 packaging/assemble $(PROGRAMS) $(PROGRAMS) build/LICENSE-THIRD-PARTY build/packages
+	COMPRESSION=0 packaging/assemble $(firstword $(subst -, ,$(CARGO_BUILD_TARGET))) $(PROGRAMS) $(PROGRAMS) \
+		build/LICENSE-THIRD-PARTY build/packages
+	packaging/npm-package build/packages
 	packaging/npm-platform linux-x64-gnu $(PROGRAMS)/libleaseq_node.so build/LICENSE-THIRD-PARTY build/packages
 	packaging/test --here build/packages
 
