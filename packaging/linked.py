@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -43,6 +44,17 @@ TEXTS = ("LICENSE*", "LICENCE*", "COPYING*", "UNLICENSE*", "NOTICE*", "license*"
 NO_TEXT = (
     "No text comes with the crate; LICENSE-MIT and LICENSE-APACHE have those of its licences.\n"
 )
+
+# What comes with the compilers.
+COMPILERS = """\
+Rust's standard library (MIT OR Apache-2.0), Copyright (c) The Rust Project Contributors
+LLVM's libunwind and compiler-rt (Apache-2.0 WITH LLVM-exception), which with glibc unwind panics
+
+LICENSE-MIT and LICENSE-APACHE have their texts. The exception to Apache-2.0: if, as a result of
+your compiling your source code, portions of this Software are embedded into an Object form of such
+source code, you may redistribute such embedded portions in such Object form without complying with
+the conditions of Sections 4(a), 4(b) and 4(d) of the License.
+"""
 
 Package = dict[str, Any]
 
@@ -121,12 +133,15 @@ def needed() -> Iterator[str]:
 
 
 def texts(packages: list[Package]) -> str:
-    """Return all licences, each text once, below the crates that it covers."""
+    """Return all licences, each text once, below the crates that it covers.
+
+    A crate may have code of others, in C, with texts of their own in folders below.
+    """
     covered: dict[str, list[str]] = {}
     for package in packages:
         folder = Path(package["manifest_path"]).parent
         found = sorted(
-            {path for pattern in TEXTS for path in folder.glob(pattern) if path.is_file()}
+            {path for pattern in TEXTS for path in folder.rglob(pattern) if path.is_file()}
         )
         name = f"{package['name']} {package['version']} ({licence(package)})"
         if not found:
@@ -134,10 +149,24 @@ def texts(packages: list[Package]) -> str:
         for path in found:
             covered.setdefault(path.read_text(errors="replace").strip() + "\n", []).append(name)
     line = "=" * 80
-    parts = ["leaseq contains the following crates of others.\n"]
+    parts = [
+        "leaseq contains the following crates of others.\n",
+        "\n".join([line, f"SQLite {sqlite(packages)}", line, "", "It is in the public domain.\n"]),
+        "\n".join([line, "The compilers", line, "", COMPILERS]),
+    ]
     for text, names in covered.items():
         parts.append("\n".join([line, *names, line, "", text]))
     return "\n".join(parts)
+
+
+def sqlite(packages: list[Package]) -> str:
+    """Return the version of SQLite, whose sources are in a crate."""
+    (crate,) = (package for package in packages if package["name"] == "libsqlite3-sys")
+    header = Path(crate["manifest_path"]).parent / "sqlite3" / "sqlite3.h"
+    found = re.search(r'^#define SQLITE_VERSION +"(.*)"$', header.read_text(), re.M)
+    if not found:
+        raise LookupError(f"{header} has no version")
+    return found[1]
 
 
 def materials(packages: list[Package]) -> str:
@@ -163,6 +192,17 @@ def materials(packages: list[Package]) -> str:
         )
         for package in packages
     ]
+    version = sqlite(packages)
+    parts.append(
+        Component(
+            name="sqlite",
+            version=version,
+            type=ComponentType.LIBRARY,
+            purl=PackageURL("generic", None, "sqlite", version),
+            bom_ref=f"sqlite@{version}",
+            licenses=[factory.make_from_string("blessing")],
+        )
+    )
     bom.components.update(parts)
     bom.register_dependency(bom.metadata.component, parts)
     made: dict[str, Any] = json.loads(JsonV1Dot6(bom).output_as_string())
