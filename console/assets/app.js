@@ -1,14 +1,12 @@
 // @ts-check
-// Keeps the numbers of a page fresh: asks for the page again every 2 s, and puts its parts that have changed in place of
-// the old ones. Pages work without it. It asks nothing while nobody looks.
+// Keeps a page fresh. Pages work without it.
+import { poll, say, tick } from './poll.js'
+import { showTimes } from './times.js'
 
-const EVERY_MS = 2_000
-const MAX_PAUSE_MS = 15_000
+const NUMBERS_MS = 2_000
+const PAGE_MS = 2_000
 
-/** @type {HTMLElement | null} */
-const lost = document.querySelector('#lost')
-let failures = 0
-let since = Date.now()
+/** @typedef {Record<string, string | boolean>} Numbers the counts of a queue, and its flags */
 
 /** Whether somebody is using this part, so that it must stay as it is. */
 function inUse(/** @type {Element} */ part) {
@@ -17,19 +15,9 @@ function inUse(/** @type {Element} */ part) {
   return edits || part.querySelector('details[open], input:checked') !== null
 }
 
-function show(/** @type {boolean} */ reached) {
-  failures = reached ? 0 : failures + 1
-  if (reached) since = Date.now()
-  if (!lost) return
-  lost.hidden = failures < 2
-  const seconds = Math.round((Date.now() - since) / 1_000)
-  if (failures >= 2) lost.textContent = `No answer for ${seconds} s. These numbers are old; this page goes on by itself.`
-}
-
-async function refresh() {
-  const answer = await fetch(location.href, { headers: { accept: 'text/html' }, signal: AbortSignal.timeout(10_000) })
-  if (answer.redirected || answer.status === 401) return location.reload()
-  if (!answer.ok) return show(false)
+/** Puts the parts of the page that have changed in place of the old ones. */
+async function refreshPage() {
+  const answer = await poll(location.href, 'text/html')
   // The page of an error: the server answers again.
   if (document.body.dataset.failed !== undefined) return location.reload()
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
@@ -38,14 +26,39 @@ async function refresh() {
     const old = document.querySelector(`[data-live="${name}"]`)
     if (old && !inUse(old) && old.innerHTML !== fresh.innerHTML) old.innerHTML = fresh.innerHTML
   }
-  show(true)
+  showTimes()
 }
 
-async function next() {
-  const pause = Math.min(EVERY_MS * 2 ** Math.min(failures, 3), MAX_PAUSE_MS)
-  await new Promise((resolve) => setTimeout(resolve, pause))
-  if (document.visibilityState === 'visible') await refresh().catch(() => show(false))
-  void next()
+/** Shows the counts of a queue. */
+function show(/** @type {Element} */ part, /** @type {Numbers} */ numbers) {
+  for (const element of part.querySelectorAll('[data-number]')) {
+    const text = String(numbers[element.getAttribute('data-number') ?? ''] ?? '')
+    if (element.textContent !== text) element.textContent = text
+    element.classList.toggle('zero', text === '0')
+  }
+  for (const element of part.querySelectorAll('[data-flag], [data-unless]')) {
+    const { flag, unless } = /** @type {HTMLElement} */ (element).dataset
+    element.toggleAttribute('hidden', flag ? !numbers[flag] : Boolean(numbers[unless ?? '']))
+  }
 }
 
-if (document.querySelector('[data-live]') || document.body.dataset.failed !== undefined) void next()
+async function refreshNumbers(/** @type {string} */ source) {
+  const answer = await poll(source)
+  const queues = new Map(Object.entries(/** @type {{ queues: Record<string, Numbers> }} */ (await answer.json()).queues))
+  const shown = new Set()
+  for (const part of document.querySelectorAll('[data-queue]')) {
+    const name = part.getAttribute('data-queue') ?? ''
+    const numbers = queues.get(name)
+    shown.add(name)
+    if (numbers) show(part, numbers)
+  }
+  // There are other queues now.
+  if (shown.size !== queues.size || [...queues.keys()].some((name) => !shown.has(name))) await refreshPage()
+}
+
+const { numbers, failed } = document.body.dataset
+if (numbers !== undefined) tick(NUMBERS_MS, () => refreshNumbers(numbers))
+const lives = document.querySelector('[data-live]:not([data-live="queues"])') !== null
+if (lives || failed !== undefined) tick(PAGE_MS, refreshPage)
+showTimes()
+say()

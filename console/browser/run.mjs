@@ -53,6 +53,10 @@ async function visit(target, colorScheme, width) {
 
 async function check(page, target, name, look, wrong) {
   pages += 1
+  if (target.javaScript && (await page.locator('[data-chart]').count()) > 0) {
+    // Each chart is drawn, or says that there is nothing to draw.
+    await page.waitForFunction("[...document.querySelectorAll('[data-chart]')].every((place) => place.querySelector('canvas'))")
+  }
   const file = `${name} ${look}.png`.replaceAll(/[^a-z0-9.]+/g, '-')
   if (target.pictures) await page.screenshot({ path: join(folder, file), fullPage: true })
   if (!target.javaScript) return
@@ -86,8 +90,19 @@ async function use({ url, token }) {
   await page.getByRole('status').waitFor()
   expect((await page.getByRole('status').first().textContent()).includes('Requeued 1 item'), 'no note')
   expect((await page.getByRole('checkbox').count()) <= before, 'the item is still dead')
+  // Another viewer sees it without loading the page again.
+  const other = await context.newPage()
+  await other.goto(url)
+  await other.evaluate("document.body.dataset.mark = 'the same page'")
   await page.getByRole('button', { name: 'Pause' }).click()
+  const row = other.locator('tr[data-queue="mail"]')
+  await row.getByText('paused', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Resume' }).click()
+  await row.getByText('paused', { exact: true }).waitFor({ state: 'hidden' })
+  expect((await other.evaluate('document.body.dataset.mark')) === 'the same page', 'the page was loaded again')
+  await other.getByText('Show as a table').click()
+  expect((await other.getByRole('table').count()) === 2, 'no table of the history')
+  await other.close()
   await page.goto(`${url}queues/mail?state=dead`)
   await page.getByRole('button', { name: 'requeue…' }).click()
   await page.getByRole('button', { name: /^requeue \d/ }).waitFor()

@@ -9,9 +9,16 @@ use sha2::{Digest, Sha256};
 use crate::context::Context;
 use crate::failure::Failure;
 
-const FILES: [(&str, &str, &[u8]); 3] = [
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+const FILES: [(&str, &str, &[u8]); 8] = [
     ("app.css", "text/css; charset=utf-8", include_bytes!("../assets/app.css")),
-    ("app.js", "text/javascript; charset=utf-8", include_bytes!("../assets/app.js")),
+    ("app.js", SCRIPT, include_bytes!("../assets/app.js")),
+    ("charts.js", SCRIPT, include_bytes!("../assets/charts.js")),
+    ("poll.js", SCRIPT, include_bytes!("../assets/poll.js")),
+    ("times.js", SCRIPT, include_bytes!("../assets/times.js")),
+    ("uplot.css", "text/css; charset=utf-8", include_bytes!("../assets/uplot/uPlot.min.css")),
+    ("uplot.js", SCRIPT, include_bytes!("../assets/uplot/uPlot.iife.min.js")),
     ("icon.svg", "image/svg+xml", include_bytes!("../assets/icon.svg")),
 ];
 

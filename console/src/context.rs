@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use leaseq::WorkQueue;
 
@@ -21,6 +21,8 @@ pub(crate) struct Context {
     pub(crate) who: Identity,
     pub(crate) query: Fields,
     pub(crate) form: Fields,
+    /// The tags of what the browser has already.
+    pub(crate) known_tags: String,
     params: Vec<(String, String)>,
 }
 
@@ -46,9 +48,15 @@ impl FromRequest<App> for Context {
             who,
             query: Fields::read(parts.uri.query().unwrap_or_default().as_bytes()),
             form: Fields::read(&form),
+            known_tags: known_tags(&parts.headers),
             params: params.collect(),
         })
     }
+}
+
+fn known_tags(headers: &HeaderMap) -> String {
+    let tags = headers.get(header::IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
+    tags.unwrap_or_default().to_owned()
 }
 
 impl Context {

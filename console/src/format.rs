@@ -66,6 +66,12 @@ impl Moment {
         timestamp(self.time).strftime("%Y-%m-%d %H:%M:%S").to_string()
     }
 
+    /// As HTML, with the time itself.
+    pub(crate) fn time(&self) -> String {
+        let (iso, exact) = (self.iso(), self.exact());
+        format!("<time datetime=\"{iso}\" data-shown=\"exact\">{exact} UTC</time>")
+    }
+
     pub(crate) fn iso(&self) -> String {
         exact_time(self.time)
     }

@@ -16,9 +16,6 @@ pub(crate) struct Chrome {
     /// The part of the navigation that the page belongs to.
     pub(crate) section: &'static str,
     pub(crate) base: String,
-    pub(crate) css: String,
-    pub(crate) script: String,
-    pub(crate) icon: String,
     /// Without its password.
     pub(crate) server: String,
     pub(crate) now: Moment,
@@ -40,9 +37,6 @@ impl Chrome {
             title: title.into(),
             section,
             base: app.options.base.clone(),
-            css: app.link_to(&assets::path("app.css")),
-            script: app.link_to(&assets::path("app.js")),
-            icon: app.link_to(&assets::path("icon.svg")),
             server: leaseq::redact_url(&app.options.url),
             now: Moment::new(SystemTime::now()),
             who,
@@ -55,6 +49,11 @@ impl Chrome {
     pub(crate) fn of(cx: &Context, section: &'static str, title: impl Into<String>) -> Chrome {
         let notice = Notice::read(&cx.query);
         Chrome { notice, ..Chrome::new(&cx.app, Some(cx.who.clone()), section, title) }
+    }
+
+    /// The address of a file that pages load.
+    pub(crate) fn asset(&self, name: &str) -> String {
+        format!("{}{}", self.base, assets::path(name))
     }
 
     /// Whether to show what only these people may do.

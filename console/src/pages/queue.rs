@@ -5,13 +5,15 @@ use axum::response::Response;
 use leaseq::{Cursor, State};
 
 use super::chrome::Chrome;
-use super::queue_head::{QueueHead, count_of};
+use super::history::{self, HistoryView};
+use super::queue_head::QueueHead;
 use super::rows::{ItemRow, time_heading};
 use crate::action::Action;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::filter::Filter;
 use crate::format::number;
+use crate::numbers::count_of;
 
 /// Items of a page.
 const PAGE: usize = 50;
@@ -36,6 +38,7 @@ struct QueuePage {
     errors: bool,
     keys: bool,
     actions: Vec<&'static str>,
+    history: Option<HistoryView>,
 }
 
 pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
@@ -58,6 +61,11 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let next = page.cursor.as_ref().map(|cursor| {
         at(reverse, &format!("&cursor={}", crate::links::value(&cursor.to_string())))
     });
+    // A queue whose history cannot be read has items nevertheless.
+    let span = history::span(&cx)?;
+    let series = history::of_queue(&cx.app, queue.name(), &counts, span).await.ok();
+    let source = history::source(&cx.app, queue.name(), span);
+    let here = format!("{}&", at(reverse, ""));
     let chrome = Chrome::of(&cx, "overview", queue.name());
     let allowed = |action: &Action| match action {
         Action::Remove => chrome.administers(),
@@ -69,6 +77,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         chrome,
         state: filter.state.as_str(),
         heading: time_heading(filter.state),
+        history: series.map(|series| HistoryView::new(&series, source, &here)),
         errors: items.iter().any(|item| !item.error.is_empty()),
         keys: items.iter().any(|item| item.key.is_some()),
         items,

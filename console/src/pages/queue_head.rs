@@ -5,6 +5,7 @@ use leaseq::{Counts, State};
 use crate::app::App;
 use crate::format::number;
 use crate::links;
+use crate::numbers::count_of;
 
 /// The title of a queue, its states and the ways to its pages.
 pub(crate) struct QueueHead {
@@ -52,17 +53,5 @@ impl QueueHead {
             tile.current = tile.state == state.as_str();
         }
         self
-    }
-}
-
-pub(crate) fn count_of(counts: &Counts, state: State) -> u64 {
-    match state {
-        State::Ready => counts.ready,
-        State::Delayed => counts.delayed,
-        State::Leased => counts.leased,
-        State::Dead => counts.dead,
-        State::Completed => counts.completed,
-        State::Cancelled => counts.cancelled,
-        _ => counts.held,
     }
 }

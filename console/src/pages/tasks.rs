@@ -6,7 +6,6 @@ use leaseq::State;
 use leaseq_report::escaped;
 
 use super::chrome::Chrome;
-use super::queue_head::count_of;
 use super::rows::{ItemRow, time_heading};
 use crate::action::Action;
 use crate::context::Context;
@@ -14,6 +13,7 @@ use crate::failure::Failure;
 use crate::filter::Filter;
 use crate::format::{Moment, number};
 use crate::links;
+use crate::numbers::count_of;
 use crate::tasks::{Phase, Task, Tools};
 
 /// The highest rate, in items a second.

@@ -2,13 +2,13 @@
 //! of the matrix, and all of it at night.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
     Beat, Client, Item, LeaseOptions, Measured, RunningItem, Schedule, ScheduleRule, WorkerId,
 };
 use leaseq_console::{Access, Role};
-use leaseq_test_support::Share;
+use leaseq_test_support::{RedisServer, Share};
 use serde_json::{Value, json};
 
 use crate::hostile::TEXTS;
@@ -91,6 +91,7 @@ async fn fill(client: &Client) -> [Beat; 2] {
     let photos = client.queue("photos").unwrap();
     photos.add_items((0..1_250).map(|n| Item::new(vec![n as u8; 200]))).await.unwrap();
     photos.pause().await.unwrap();
+    photos.record_history(&Measured::default()).await.unwrap();
     client.queue("empty").unwrap().pause().await.unwrap();
     client.queue("empty").unwrap().resume().await.unwrap();
     let hostile = client
@@ -108,6 +109,59 @@ async fn fill(client: &Client) -> [Beat; 2] {
     [beat, quiet]
 }
 
+/// Writes a past for a queue, as Redis keeps it: the minutes of a day, and the hours of a month.
+fn past(server: &RedisServer, queue: &str, ready: u64) {
+    let key = server.cli(&["KEYS", &format!("*{{{queue}}}*history")]);
+    let key = key.trim();
+    assert!(!key.is_empty() && !key.contains('\n'), "{key:?}");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+    for (letter, width, count) in [("m", 60_000, 1_440), ("h", 3_600_000, 744)] {
+        let first = now / width + 1 - count;
+        let mut totals = [0_u64; 10];
+        for index in first..=now / width {
+            let at = index * width + 400;
+            // A day has its waves, and one hour its trouble.
+            let day = (at % 86_400_000) as f64 / 86_400_000.0 * std::f64::consts::TAU;
+            let busy = 1.3
+                + day.sin()
+                + 0.25 * (index as f64 * 0.7).sin()
+                + 0.2 * (index as f64 * 1.9).cos();
+            let trouble = (index % 45 < 4) as u64;
+            let each = (busy * 40.0 * width as f64 / 60_000.0) as u64;
+            for (total, more) in totals.iter_mut().zip([
+                each,
+                each,
+                each - each * trouble / 5,
+                each * trouble / 12,
+                each * trouble / 8,
+            ]) {
+                *total += more;
+            }
+            let totals: Vec<_> = totals.iter().map(u64::to_string).collect();
+            let ready = ready + (busy * 12.0) as u64 + trouble * 60;
+            let numbers = format!("{at} {} {ready} 28 {} 7 0", totals.join(" "), 3 + index % 4);
+            let slow = 1 + 3 * trouble;
+            let times = format!(
+                "{at} {}:9 {}:1;{}:50 {}:9 {}:2;300:40",
+                80_000 * slow,
+                300_000 * slow,
+                12_000,
+                30_000 * slow,
+                90_000 * slow
+            );
+            let slot = index % count;
+            server.command(&[
+                "HSET",
+                key,
+                &format!("{letter}{slot}"),
+                &numbers,
+                &format!("{letter}{slot}+"),
+                &times,
+            ]);
+        }
+    }
+}
+
 /// The pages that are visited: a name, and an address below the base path.
 fn pages(few: bool) -> Value {
     let mut pages = vec![
@@ -119,6 +173,7 @@ fn pages(few: bool) -> Value {
     let queue = if few { "empty" } else { "mail" };
     for (name, path) in [
         ("queue", ""),
+        ("queue-day", "?span=day"),
         ("dead-list", "?state=dead"),
         ("delayed", "?state=delayed"),
         ("search", "?state=ready&data=nothing"),
@@ -180,6 +235,9 @@ async fn every_page_in_a_browser() {
                 }
             });
         }
+    }
+    for (queue, ready) in [("mail", 60), ("photos", 1_200)] {
+        past(engines[0].server.as_ref().unwrap(), queue, ready);
     }
     let mut cases = Vec::new();
     for engine in 0..2 {

@@ -9,6 +9,7 @@ mod bulk;
 mod changing;
 mod hostile;
 mod http;
+mod live;
 mod more_pages;
 mod nginx;
 mod outages;

@@ -1,0 +1,114 @@
+//! The queues of the overview.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use leaseq::{Counts, HistoryKind, HistoryRow};
+use leaseq_report::escaped;
+
+use super::sparkline::Sparkline;
+use crate::app::App;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::links;
+use crate::series::{Series, Span};
+
+/// Queues of a page.
+pub(super) const PAGE: usize = 50;
+
+/// The queues that a page shows.
+pub(super) struct Selection {
+    /// A part of their names.
+    pub(super) find: String,
+    pub(super) from: usize,
+    /// How many queues there are, and how many have this part in their names.
+    pub(super) known: usize,
+    pub(super) found: usize,
+    /// Those of this page.
+    pub(super) shown: Vec<String>,
+}
+
+type ByQueue<T> = BTreeMap<String, Result<Arc<T>, Failure>>;
+
+impl Selection {
+    pub(super) async fn read(cx: &Context) -> Result<Selection, Failure> {
+        let names = cx.app.names().await?;
+        let find = cx.query.get("find").unwrap_or_default();
+        let found: Vec<&String> = names.iter().filter(|name| name.contains(find)).collect();
+        let from = cx.query.parse::<usize>("from")?.unwrap_or(0).min(found.len());
+        let shown = found.iter().skip(from).take(PAGE).map(ToString::to_string).collect();
+        Ok(Selection { find: find.into(), from, known: names.len(), found: found.len(), shown })
+    }
+
+    /// As a part of an address.
+    pub(super) fn query(&self, from: usize) -> String {
+        format!("find={}&from={from}", links::value(&self.find))
+    }
+
+    /// # Errors
+    /// If the server does not answer. A queue that is damaged does not hide the others.
+    pub(super) async fn counts(&self, app: &App) -> Result<ByQueue<Counts>, Failure> {
+        let ask = |app: App, name: String| async move { app.counts(&name).await };
+        let counts = app.for_all(&self.shown, ask).await;
+        match counts.values().find(|counts| matches!(counts, Err(failure) if failure.retry)) {
+            Some(Err(failure)) => Err(failure.clone()),
+            _ => Ok(counts),
+        }
+    }
+
+    /// Their counts, and their histories as far as charts of this span need them.
+    pub(super) async fn read_queues(&self, app: &App, span: Span) -> Result<Queues, Failure> {
+        let read = |kind| {
+            let ask = move |app: App, name: String| async move { app.history(&name, kind).await };
+            app.for_all(&self.shown, ask)
+        };
+        let minutes = read(HistoryKind::Minutes).await;
+        let hours = match span.kind() {
+            HistoryKind::Hours => Some(read(HistoryKind::Hours).await),
+            HistoryKind::Minutes => None,
+        };
+        Ok(Queues { counts: self.counts(app).await?, minutes, hours })
+    }
+}
+
+/// What is known of the queues of a page.
+pub(super) struct Queues {
+    counts: ByQueue<Counts>,
+    minutes: ByQueue<Vec<HistoryRow>>,
+    hours: Option<ByQueue<Vec<HistoryRow>>>,
+}
+
+impl Queues {
+    pub(super) fn counts(&self, name: &str) -> Option<&Counts> {
+        self.counts.get(name)?.as_ref().ok().map(|counts| &**counts)
+    }
+
+    /// Why the counts of a queue cannot be read. Empty: they can.
+    pub(super) fn error(&self, name: &str) -> String {
+        match self.counts.get(name) {
+            Some(Err(failure)) => escaped(&failure.message).into_owned(),
+            _ => String::new(),
+        }
+    }
+
+    /// The history of all of them.
+    pub(super) fn series(&self, span: Span) -> Series {
+        let now = SystemTime::now();
+        let mut series = Series::new(span, now);
+        for (name, rows) in self.hours.as_ref().unwrap_or(&self.minutes) {
+            if let Ok(rows) = rows {
+                series.add(rows, self.counts(name), now);
+            }
+        }
+        series
+    }
+
+    pub(super) fn sparkline(&self, name: &str) -> Option<Sparkline> {
+        let rows = self.minutes.get(name)?.as_ref().ok()?;
+        let now = SystemTime::now();
+        let mut series = Series::new(Span::Hour, now);
+        series.add(rows, self.counts(name), now);
+        Sparkline::new(&series)
+    }
+}
