@@ -26,7 +26,7 @@ EXAMPLE = re.compile(
 )
 # The files that implement the tabs.
 TABS = ["docs/site.css", "docs/site.js"]
-COPIED = {".svg", ".acl", ".toml", ".yaml", ".json", ".service", ".h", ".lua"}
+COPIED = {".svg", ".png", ".acl", ".toml", ".yaml", ".json", ".service", ".h", ".lua"}
 
 
 def contents() -> list[Any]:

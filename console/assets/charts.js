@@ -1,6 +1,7 @@
 // @ts-check
 // Draws the history. The page has the same as sentences and as a table.
 import { poll, tick } from './poll.js'
+import { zone } from './times.js'
 
 const HISTORY_MS = 15_000
 const HEIGHT = 180
@@ -79,8 +80,8 @@ function draw(/** @type {HTMLElement} */ place, /** @type {History} */ history) 
       height: HEIGHT,
       legend: { markers: { width: 2, dash: (_, at) => dashes(lines[at - 1]?.name ?? '') } },
       cursor: { y: false, drag: { x: false, y: false } },
-      tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1e3), 'Etc/UTC'),
-      fmtDate: (template) => UPlot.fmtDate(template.replace('{M}/{D}', '{D} {MMM}').replace('{h}:{mm}{aa}', '{HH}:{mm}').replace('{h}{aa}', '{HH}:00')),
+      tzDate: (seconds) => (zone() === 'utc' ? UPlot.tzDate(new Date(seconds * 1e3), 'Etc/UTC') : new Date(seconds * 1e3)),
+      fmtDate: (template) => UPlot.fmtDate(template.replace('{M}/{D}/{YY}', '{D} {MMM} {YYYY}').replace('{M}/{D}', '{D} {MMM}').replace('{h}:{mm}{aa}', '{HH}:{mm}').replace('{h}{aa}', '{HH}:00')),
       scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.1, name === 'times' ? 0.001 : 1)] } },
       axes: [axis, { ...axis, size: 56, values: (_, values) => values.map(write) }],
       series: [{ value: '{YYYY}-{MM}-{DD} {HH}:{mm}' }, ...series],
@@ -116,3 +117,4 @@ if (source) {
   tick(HISTORY_MS, () => refresh(source))
 }
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => drawn.forEach((plot) => plot.redraw()))
+document.addEventListener('zone', () => drawn.forEach((plot) => plot.redraw(false, true)))

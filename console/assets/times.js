@@ -1,5 +1,5 @@
 // @ts-check
-// Shows times: how far away they are, or exactly, in UTC.
+// Shows times: how far away they are, or exactly, in the zone of the viewer or in UTC.
 
 const UNITS = /** @type {const} */ ([
   ['d', 86_400],
@@ -26,8 +26,32 @@ function distance(/** @type {number} */ time) {
   return seconds > 0 ? `${rough(seconds)} ago` : `in ${rough(-seconds)}`
 }
 
+const KEY = 'leaseq-zone'
+
+/** @typedef {'utc' | 'local'} Zone */
+
+/** @type {Zone} */
+let chosen = 'local'
+try {
+  if (localStorage.getItem(KEY) === 'utc') chosen = 'utc'
+} catch {
+  // The browser keeps nothing.
+}
+
+/** In which zone times are shown. */
+export function zone() {
+  return chosen
+}
+
+/** @type {Intl.DateTimeFormatOptions} */
+const digits = { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', second: '2-digit' }
+/** @param {string} [timeZone] */
+const format = (timeZone) => new Intl.DateTimeFormat('en-GB', { ...digits, hourCycle: 'h23', timeZoneName: 'short', timeZone })
+const formats = { utc: format('UTC'), local: format() }
+
 function exact(/** @type {number} */ time) {
-  return `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+  const parts = Object.fromEntries(formats[zone()].formatToParts(time).map(({ type, value }) => [type, value]))
+  return `${parts.year}-${parts.month}-${parts.day} ${parts.hour}:${parts.minute}:${parts.second} ${parts.timeZoneName}`
 }
 
 /** Writes all times of the page. */
@@ -41,3 +65,21 @@ export function showTimes() {
 }
 
 setInterval(showTimes, 1_000)
+
+const button = /** @type {HTMLButtonElement | null} */ (document.querySelector('#zone'))
+const say = () => button && (button.textContent = `Show times in ${chosen === 'utc' ? 'local time' : 'UTC'}`)
+if (button) {
+  button.hidden = false
+  button.addEventListener('click', () => {
+    chosen = chosen === 'utc' ? 'local' : 'utc'
+    try {
+      localStorage.setItem(KEY, chosen)
+    } catch {
+      // The next page shows local times again.
+    }
+    say()
+    showTimes()
+    document.dispatchEvent(new Event('zone'))
+  })
+  say()
+}

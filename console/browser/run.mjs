@@ -71,7 +71,7 @@ async function check(page, target, name, look, wrong) {
 
 /** What a user does with the keyboard and the mouse. */
 async function use({ url, token }) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 860 } })
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, timezoneId: 'Asia/Kolkata' })
   const page = await context.newPage()
   const expect = (condition, what) => condition || fail(`use: ${page.url()}: ${what}`)
   await page.goto(`${url}login`)
@@ -102,6 +102,11 @@ async function use({ url, token }) {
   expect((await other.evaluate('document.body.dataset.mark')) === 'the same page', 'the page was loaded again')
   await other.getByText('Show as a table').click()
   expect((await other.getByRole('table').count()) === 2, 'no table of the history')
+  const asOf = other.locator('#as-of')
+  expect((await asOf.textContent()).endsWith('GMT+5:30'), 'times are not local')
+  await other.getByRole('button', { name: 'Show times in UTC' }).click()
+  await other.reload()
+  expect((await asOf.textContent()).endsWith('UTC'), 'times are not in UTC')
   await other.close()
   await page.goto(`${url}queues/mail?state=dead`)
   await page.getByRole('button', { name: 'requeue…' }).click()

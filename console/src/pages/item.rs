@@ -5,12 +5,13 @@ use std::time::SystemTime;
 use askama::Template;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use leaseq::{ItemInfo, RunningItem, State, WorkerInfo};
+use leaseq::{EventCursor, ItemInfo, RunningItem, State, WorkerInfo};
 use leaseq_report::text::{self, rough};
 use leaseq_report::{escaped, is_json, readable};
 
 use super::chrome::Chrome;
 use super::queue_head::QueueHead;
+use super::timeline::{Entry, ItemEvents, timeline};
 use crate::action::Action;
 use crate::app::App;
 use crate::context::Context;
@@ -32,7 +33,9 @@ struct ItemPage {
     value: String,
     state: &'static str,
     fields: Vec<Field>,
-    timeline: Vec<Event>,
+    timeline: Vec<Entry>,
+    /// How many events were read for it, and where reading goes on. `None`: the queue keeps none.
+    events: Option<(String, Option<String>)>,
     lease: Option<LeaseLeft>,
     error: String,
     data: Content,
@@ -52,14 +55,6 @@ struct Field {
     name: &'static str,
     text: String,
     time: Option<Moment>,
-}
-
-/// What has happened to the item.
-struct Event {
-    /// How it looks, and what it says.
-    kind: &'static str,
-    text: String,
-    at: Option<Moment>,
 }
 
 struct LeaseLeft {
@@ -153,6 +148,9 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let here = cx.app.link_to(&links::item(name, &info.id));
     let id = text::id(&info.id);
     let chrome = Chrome::of(&cx, "overview", format!("{id} · {name}"));
+    // Who may not read events may see the item.
+    let after = cx.query.parse::<EventCursor>("events")?;
+    let events = ItemEvents::read(&queue, &info, after).await.ok().flatten();
     let suits = |action: &Action| chrome.operates() && action.suits(info.state);
     let actions = [Action::Requeue, Action::Cancel, Action::Bury].into_iter().filter(suits);
     let page = ItemPage {
@@ -166,7 +164,13 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         id,
         state: info.state.as_str(),
         fields: fields(&info),
-        timeline: timeline(&info, holder),
+        timeline: timeline(&info, events.as_ref(), holder),
+        events: events.as_ref().map(|events| {
+            let next = events.next.as_ref();
+            let next =
+                next.map(|next| format!("{here}&events={}", links::value(&next.to_string())));
+            (number(events.examined as u64), next)
+        }),
         lease: lease(&info, holder),
         error: escaped_lines(&cx.app.redaction.error(&info.last_error, &info.data)),
         data: Content::new(&cx.app, &info.data, wanted),
@@ -228,53 +232,6 @@ fn lease(info: &ItemInfo, holder: Option<(&WorkerInfo, &RunningItem)>) -> Option
         since: holder.map_or_else(String::new, |(_, item)| rough(item.elapsed)),
         used,
     })
-}
-
-fn timeline(info: &ItemInfo, holder: Option<(&WorkerInfo, &RunningItem)>) -> Vec<Event> {
-    let event = |kind, text: String, at| Event { kind, text, at };
-    let mut events = vec![event("added", "Added".into(), Some(Moment::new(info.added_at)))];
-    let earlier = u64::from(info.failures) + u64::from(info.expiries);
-    let kept = info.endings.len() as u64;
-    if earlier > kept {
-        let text = format!("{} earlier leases, which are not kept", number(earlier - kept));
-        events.push(event("more", text, None));
-    }
-    for ending in &info.endings {
-        let (kind, text) = match ending.kind.as_str() {
-            "expired" => ("expired", "Lease expired"),
-            _ => ("failed", "Lease failed"),
-        };
-        events.push(event(kind, text.into(), Some(Moment::new(ending.at))));
-    }
-    if let Some(releases) = &info.releases {
-        let text = match releases.reason.is_empty() {
-            true => format!("Released {} times since", releases.count),
-            false => {
-                format!("Released {} times: {}, since", releases.count, escaped(&releases.reason))
-            }
-        };
-        events.push(event("released", text, Some(Moment::new(releases.first_at))));
-    }
-    if info.cancel_requested {
-        events.push(event("cancelled", "Cancellation requested".into(), None));
-    }
-    let at = info.at.map(Moment::new);
-    events.push(match info.state {
-        State::Leased => {
-            let by = holder.map_or_else(String::new, |(worker, item)| {
-                let name = escaped(worker.beat.worker.name()).into_owned();
-                format!(" by {name}, running for {}", rough(item.elapsed))
-            });
-            event("leased", format!("Leased{by}; the lease ends"), at)
-        }
-        State::Dead => event("dead", "Dead".into(), at),
-        State::Delayed => event("delayed", "Waits; due".into(), at),
-        State::Completed => event("completed", "Completed".into(), info.ended_at.map(Moment::new)),
-        State::Cancelled => event("cancelled", "Cancelled".into(), info.ended_at.map(Moment::new)),
-        State::Ready => event("ready", "Ready to be leased".into(), None),
-        _ => event("held", "Held until fewer items of its key are leased".into(), None),
-    });
-    events
 }
 
 fn fields(info: &ItemInfo) -> Vec<Field> {

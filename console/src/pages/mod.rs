@@ -18,5 +18,6 @@ mod selection;
 pub(crate) mod settings;
 mod sparkline;
 pub(crate) mod tasks;
+mod timeline;
 pub(crate) mod wasted;
 pub(crate) mod workers;

@@ -100,6 +100,13 @@ fn fields(settings: &Settings) -> Vec<Field> {
             "no limit",
             settings.rate.map(show_rate),
         ),
+        field(
+            "events",
+            "Kept events",
+            "up to 1,000,000; the timelines of items are made of them",
+            "none",
+            number(settings.events),
+        ),
     ]
 }
 
@@ -153,6 +160,7 @@ fn change(form: &Fields) -> Result<SettingsChange, Failure> {
         .max_retained_age(time("max_retained_age")?)
         .key_limit(small("key_limit")?)
         .rate(rate)
+        .events(number("events")?)
         .expect_revision(revision))
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::{Client, CompleteOptions, Item, LeaseOptions};
+use leaseq::{Client, CompleteOptions, FailOptions, Item, LeaseOptions, SettingsChange};
 use leaseq_test_support::eventually;
 
 use crate::support::{Engine, bury};
@@ -116,6 +116,53 @@ async fn an_item_shows_all_that_is_known() {
         let page = console.get("/queues/mail/item?id=a%2Fb%3Fc").await;
         page.has(200, "completed").has(200, "sent");
         console.get("/queues/mail/item?id=other").await.has(404, "has no item other");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_timeline_is_made_of_events_where_they_are_kept() {
+    for engine in Engine::all() {
+        let queue = engine.queue("mail").await;
+        queue.configure(SettingsChange::new().events(10_000)).await.unwrap();
+        let options = || LeaseOptions::new(Duration::from_secs(60)).wait(Duration::ZERO);
+        queue.add_item(Item::new("x").with_id("one")).await.unwrap();
+        let lease = queue.lease(options()).await.unwrap().unwrap();
+        queue.release(&lease, Duration::ZERO).await.unwrap();
+        let lease = queue.lease(options()).await.unwrap().unwrap();
+        queue.fail_with(&lease, "no", FailOptions::new().dead()).await.unwrap();
+        queue.requeue(["one"]).await.unwrap();
+        queue.add_item(Item::new("x").with_id("other")).await.unwrap();
+        let _lease = queue.lease(options()).await.unwrap().unwrap();
+        let console = engine.console().await;
+        let page = console.get("/queues/mail/item?id=one").await;
+        let list = page.body.split("<ol class=\"timeline\">").nth(1).unwrap().split("</ol>").next();
+        let texts: Vec<_> = list
+            .unwrap()
+            .split("<bdi>")
+            .skip(1)
+            .map(|part| part.split('<').next().unwrap())
+            .collect();
+        assert_eq!(texts.first(), Some(&"Added"), "{texts:?}");
+        for text in ["Leased, attempt 1", "Lease failed, attempt 1", "Dead", "Requeued"] {
+            assert!(texts.contains(&text), "{text}: {texts:?}");
+        }
+        assert_eq!(
+            texts.iter().filter(|text| text.starts_with("Leased, ")).count(),
+            3,
+            "{texts:?}"
+        );
+        assert!(texts.iter().any(|text| text.starts_with("Lease released")), "{texts:?}");
+        assert_eq!(texts.last(), Some(&"Leased; the lease ends"), "{texts:?}");
+        page.has(200, "last events of the queue");
+        // More events than a page reads.
+        for _ in 0..6 {
+            queue.add_items((0..1_000).map(|n| Item::new(n.to_string()))).await.unwrap();
+        }
+        let page = console.get("/queues/mail/item?id=other").await;
+        page.has(200, "From the 5,000 oldest events that were read");
+        let next = page.body.split("&#38;events=").nth(1).unwrap().split('"').next().unwrap();
+        let page = console.get(&format!("/queues/mail/item?id=other&events={next}")).await;
+        page.has(200, "last events of the queue");
     }
 }
 
