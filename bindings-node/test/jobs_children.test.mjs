@@ -152,6 +152,15 @@ for (const isolation of FORMS) {
   })
 }
 
+test('a chain in children passes results on', async () => {
+  const then = [['chained', {}, { id: 'b' }]]
+  await jobs.enqueue(client, 'chained', {}, { id: 'a', then })
+  const ref = jobs.ref(client, 'chained', 'b')
+  await run()
+  await run()
+  assert.deepEqual(await ref.result({ waitMs: 0 }), [[null, null], 'a'])
+})
+
 test('a child is replaced after its jobs, and when it is too large', async () => {
   const pids = async (options, name, args) => {
     const refs = []

@@ -24,18 +24,23 @@ export interface Run extends Message {
   readonly last_error: string
   readonly generation: number
   readonly timeout_ms: number
+  readonly previous?: { readonly id?: string; readonly id_hex: string; readonly result?: string }
 }
+
+const idOf = ({ id, id_hex: hex }: { id?: string; id_hex: string }): string =>
+  id ?? Buffer.from(hex, 'hex').toString()
 
 export const taskOf = (run: Run): Task => ({
   number: run.task,
   name: run.job,
   queue: run.queue,
-  id: run.id ?? Buffer.from(run.id_hex, 'hex').toString(),
+  id: idOf(run),
   attempt: run.attempt,
   maxAttempts: run.max_attempts,
   generation: run.generation,
   lastError: run.last_error,
   meta: run.meta,
+  previous: run.previous ? { id: idOf(run.previous), result: run.previous.result ?? null } : null,
 })
 
 /** Tells the worker what handlers do. */

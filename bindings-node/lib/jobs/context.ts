@@ -1,10 +1,10 @@
 // The job that a handler runs.
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-import { bytes, number } from '../check'
+import { bytes, message, number } from '../check'
 import { invalid } from '../errors'
 import type { Data } from '../types'
-import { type CancelReason, JobCancelledError } from './decisions'
+import { Bury, type CancelReason, JobCancelledError } from './decisions'
 import type { Host } from './host'
 
 const MAX_PROGRESS = 1024
@@ -20,6 +20,8 @@ export interface Task {
   readonly generation: number
   readonly lastError: string
   readonly meta: Record<string, string>
+  /** The job whose end has added this one, with its result as JSON. */
+  readonly previous: { readonly id: string; readonly result: string | null } | null
 }
 
 /** The job that a handler runs. Its parts may be taken apart: `async ({ args, signal }) => …`. */
@@ -66,6 +68,25 @@ export class Job<Args = unknown> {
   /** The text of the last failure; empty if there was none. */
   get lastError(): string {
     return this.#task.lastError
+  }
+
+  /** The id of the job whose end has added this one, as part of a chain; `undefined`: a program has added it. */
+  get previousId(): string | undefined {
+    return this.#task.previous?.id
+  }
+
+  /**
+   * The result of the job whose success has added this one. `undefined` if it had none, or one of more than
+   * 64 KiB, has not succeeded, or there is none. If the result is not JSON, reading it makes the job dead.
+   */
+  get previous(): unknown {
+    const result = this.#task.previous?.result ?? undefined
+    if (result === undefined) return undefined
+    try {
+      return JSON.parse(result) as unknown
+    } catch (error) {
+      throw new Bury(`the result of the previous job: ${message(error)}`)
+    }
   }
 
   /**

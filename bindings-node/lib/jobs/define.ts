@@ -1,13 +1,12 @@
-import { randomUUID } from 'node:crypto'
-
-import { jobData } from '../../native.js'
+// Names and types of jobs, and adding them.
 import type { Client } from '../client'
-import { known, optionalNumber, text } from '../check'
-import { invalid, LeaseqError, makeError } from '../errors'
+import { known } from '../check'
+import { invalid } from '../errors'
 import type { CallOptions, Item, ItemOptions } from '../types'
 import { writeJson } from './json'
 import { JobRef } from './ref'
-import { nativeRetry, type Retry } from './retry'
+import { chainsOf, ENQUEUE, type FollowUpJob, Prepared } from './prepared'
+import type { Retry } from './retry'
 import type { Handlers } from './worker'
 import { type AnySchema, type InputOf, mismatch, type OutputOf, validate } from './schema'
 
@@ -31,8 +30,11 @@ export interface JobOptions<Args = unknown> {
   expiresInMs?: number | undefined
 }
 
-/** Options of one job, which take precedence: those of items, and these. */
-export interface EnqueueOptions
+/**
+ * Options of one job, which take precedence: those of items, and these. With the options of chains, a job has up
+ * to 16 others, up to 16 levels deep, of any queues, 64 KiB in total; each is added exactly once.
+ */
+export interface EnqueueOptions<T extends JobTable = any>
   extends Omit<ItemOptions, 'id' | 'unique' | 'key' | 'queue' | 'followUps'>, CallOptions {
   id?: string | undefined
   unique?: string | undefined
@@ -44,6 +46,14 @@ export interface EnqueueOptions
   retry?: Retry | undefined
   /** Texts for handlers and middleware, such as a `traceparent`. */
   meta?: Record<string, string> | undefined
+  /** A chain: each is added when the one before it has succeeded, the first one after this job. */
+  then?: readonly Enqueued<T>[] | undefined
+  /** These are added when this job has succeeded. They get its result as `previous`. */
+  onSuccess?: readonly Enqueued<T>[] | undefined
+  /** These are added when this job is dead. */
+  onFailure?: readonly Enqueued<T>[] | undefined
+  /** These are added when this job has ended in any way. */
+  onEnd?: readonly Enqueued<T>[] | undefined
 }
 
 /** What is known about a job: `job` makes it. The parameters are types only. */
@@ -107,7 +117,7 @@ export interface NewJob {
   readonly meta: Record<string, string>
 }
 
-/** Something around adding jobs, which `next` does. */
+/** Something around adding jobs, which `next` does. The jobs of their chains are among them. */
 export type EnqueueMiddleware = (
   jobs: readonly NewJob[],
   next: () => Promise<void>,
@@ -115,64 +125,8 @@ export type EnqueueMiddleware = (
 
 /** A job for `enqueueMany`. */
 export type Enqueued<T extends JobTable> = {
-  [N in keyof T & string]: readonly [name: N, args: ArgsIn<T[N]>, options?: EnqueueOptions]
+  [N in keyof T & string]: readonly [name: N, args: ArgsIn<T[N]>, options?: EnqueueOptions<T>]
 }[keyof T & string]
-
-const ITEM = ['id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts', 'retainMs', 'unique'] as const
-const REST = ['uniqueForMs', 'replace', 'key', 'expiresInMs'] as const
-const ITEM_NAMES = [...ITEM, ...REST]
-const ENQUEUE = new Set([...ITEM_NAMES, 'queue', 'timeoutMs', 'retry', 'meta', 'signal'])
-
-/** A job whose arguments were checked, on its way into its queue. */
-class Prepared implements NewJob {
-  readonly meta: Record<string, string>
-  readonly id: string
-
-  constructor(
-    readonly name: string,
-    readonly queue: string,
-    readonly args: unknown,
-    private readonly json: string,
-    private readonly type: AnyJobType,
-    private readonly options: EnqueueOptions,
-  ) {
-    this.meta = { ...options.meta }
-    this.id = options.id === undefined ? randomUUID() : text('id', options.id)
-  }
-
-  item(): Item {
-    const { name, json, meta, args, options, type } = this
-    const { timeoutMs, retry } = options
-    const some = Object.keys(meta).length > 0 ? meta : undefined
-    const rules = retry && nativeRetry(retry)
-    const data = native(() =>
-      jobData(name, json, some, optionalNumber('timeoutMs', timeoutMs), rules),
-    )
-    const item: Record<string, unknown> = { data }
-    const { queue: _, timeoutMs: _timeout, retry: _retry, ...defaults } = type.options
-    const all: Record<string, unknown> = { ...defaults }
-    for (const key of ['unique', 'key']) {
-      const of = all[key]
-      if (typeof of === 'function') all[key] = (of as (args: unknown) => unknown)(args)
-    }
-    for (const key of ITEM_NAMES) {
-      const value = options[key] ?? all[key]
-      if (value !== undefined) item[key] = value
-    }
-    item['id'] = this.id
-    return item as unknown as Item
-  }
-}
-
-/** An error of the native half, as its class. */
-function native<T>(call: () => T): T {
-  try {
-    return call()
-  } catch (error) {
-    const { code, message } = error as { code: string; message: string }
-    throw error instanceof LeaseqError ? error : makeError(code, message)
-  }
-}
 
 export interface JobsOptions {
   /** The queue of jobs that name no other. Default: `default`. */
@@ -212,7 +166,7 @@ export class Jobs<T extends JobTable> {
     client: Client,
     name: N,
     args: ArgsIn<T[N]>,
-    options: EnqueueOptions = {},
+    options: EnqueueOptions<T> = {},
   ): Promise<JobRef<ValueOf<T[N]>>> {
     const { signal } = options
     const refs = await this.#add(client, [await this.#prepare(name, args, options)], signal)
@@ -239,7 +193,7 @@ export class Jobs<T extends JobTable> {
   async item<N extends keyof T & string>(
     name: N,
     args: ArgsIn<T[N]>,
-    options: EnqueueOptions = {},
+    options: EnqueueOptions<T> = {},
   ): Promise<Item> {
     const item = (await this.#prepare(name, args, options)).item()
     // Each time that it is added it has another one.
@@ -258,7 +212,13 @@ export class Jobs<T extends JobTable> {
     return type
   }
 
-  async #prepare(name: string, args: unknown, options: EnqueueOptions): Promise<Prepared> {
+  /** `level`: of how many others it is in the chain. */
+  async #prepare(
+    name: string,
+    args: unknown,
+    options: EnqueueOptions,
+    level = 0,
+  ): Promise<Prepared> {
     const type = this.#type(name)
     const given = known(options, `job ${name}`, ENQUEUE)
     const json = writeJson(`job ${name}`, args)
@@ -268,7 +228,16 @@ export class Jobs<T extends JobTable> {
     } catch (error) {
       throw mismatch(`job ${name}: the arguments do not fit`, error)
     }
-    return new Prepared(name, given.queue ?? this.queueOf(name), args, json, type, given)
+    const followUps = await Promise.all(
+      chainsOf(name, given, level + 1).map(
+        async ([on, [next, args, its]]): Promise<FollowUpJob> => [
+          on,
+          await this.#prepare(next, args, its ?? {}, level + 1),
+        ],
+      ),
+    )
+    const queue = given.queue ?? this.queueOf(name)
+    return new Prepared(name, queue, args, json, type, given, followUps)
   }
 
   async #add(client: Client, jobs: Prepared[], signal?: AbortSignal): Promise<JobRef[]> {
@@ -293,8 +262,9 @@ export class Jobs<T extends JobTable> {
         }),
       )
     }
+    const all = this.#middleware.length > 0 ? jobs.flatMap((one) => one.all()) : jobs
     const around = this.#middleware.reduceRight<() => Promise<void>>(
-      (next, one) => () => one(jobs, next),
+      (next, one) => () => one(all, next),
       add,
     )
     await around()

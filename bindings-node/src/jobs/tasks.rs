@@ -117,6 +117,10 @@ impl Running {
             "generation": task.generation(),
             "lastError": task.last_error(),
             "meta": task.meta(),
+            "previous": task.trigger().map(|previous| json!({
+                "id": String::from_utf8_lossy(previous.id()),
+                "result": previous.result().map(|result| String::from_utf8_lossy(result)),
+            })),
         });
         let args = task.args().clone();
         let (task, over) = (Arc::new(task), Arc::new(Notify::new()));

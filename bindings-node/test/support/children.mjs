@@ -18,6 +18,7 @@ export const jobs = defineJobs(
         },
       },
     }),
+    chained: job(once),
     decide: job(once),
     fail: job(once),
     retried: job({ ...once, retry: { attempts: 2, baseMs: 0 } }),
@@ -76,6 +77,7 @@ export const handlers = {
     return { ...result, stdin: stdin.length, pid: process.pid }
   },
   checked: ({ args }) => args.n,
+  chained: ({ previous, previousId }) => [previous ?? null, previousId ?? null],
   decide: ({ args: { how } }) => {
     if (how === 'discard') throw new Discard()
     if (how === 'bury') return new Bury('never')

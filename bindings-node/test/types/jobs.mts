@@ -24,6 +24,9 @@ export async function produce(client: Client): Promise<void> {
   await jobs.enqueue(client, 'mail.sent', {})
   // @ts-expect-error: there is no such option
   await jobs.enqueue(client, 'plain', {}, { later: true })
+  await jobs.enqueue(client, 'plain', {}, { then: [['valibot', { to: 'ada' }, { delayMs: 1 }]] })
+  // @ts-expect-error: an argument of a job of the chain is missing
+  await jobs.enqueue(client, 'plain', {}, { then: [['valibot', {}]] })
   const at: Date = await (await jobs.enqueue(client, 'zod', { at: '7' })).result()
   await jobs.enqueueMany(client, [
     ['mail.send', { to: 'ada', order: at.getTime() }],

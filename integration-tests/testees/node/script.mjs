@@ -119,6 +119,9 @@ async function runSteps(notes, job, steps) {
       case 'meta':
         notes.note(`${id} ${value}=${job.meta[value]}`)
         break
+      case 'previous':
+        notes.note(`${id} previous ${job.previousId ?? ''} ${JSON.stringify(job.previous ?? null)}`)
+        break
       case 'wait': {
         const told = await notes.told(id, signal)
         if (told === undefined) throw stopped()

@@ -62,7 +62,8 @@ async function waitCancelled({ signal }) {
 
 async function obey(request, signal) {
   const { op, client: name } = request
-  if (op === 'hello') return { can: ['block', 'cancel', 'follow_ups', 'jobs', 'nul', 'order'] }
+  if (op === 'hello')
+    return { can: ['block', 'cancel', 'chains', 'follow_ups', 'jobs', 'nul', 'order'] }
   if (op === 'block') return block(request.ms)
   if (op === 'connect') return void clients.set(name, await connect(request.url))
   if (op === 'cancel') return calls.get(request.call)?.abort()

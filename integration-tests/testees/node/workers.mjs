@@ -45,11 +45,25 @@ const enqueueOptions = (request) =>
     timeoutMs: request.timeout_ms,
     retry: retry(request.retry),
     meta: request.meta,
+    queue: request.queue,
+    then: following(request.then),
+    onFailure: following(request.on_failure),
+    onEnd: following(request.on_end),
   })
+
+const following = (jobs) =>
+  jobs?.map((request) => [request.job, request.args, enqueueOptions(request)])
+
+/** The names of a job and of those that follow it. */
+const names = ({ job, then = [], on_failure: failure = [], on_end: end = [] }) => [
+  job,
+  ...[...then, ...failure, ...end].flatMap(names),
+]
 
 async function enqueue(client, request) {
   // Without a schema: producers of other versions are not asked what fits.
-  const jobs = defineJobs({ [request.job]: job() }, { queue: request.queue })
+  const types = names(request).map((name) => [name, job()])
+  const jobs = defineJobs(Object.fromEntries(types), { queue: request.queue })
   const ref = await jobs.enqueue(client, request.job, request.args, enqueueOptions(request))
   refs.set(request.as, ref)
   return ref.added

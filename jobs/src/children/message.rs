@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use leaseq::Result;
+use leaseq::{Result, Trigger};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -33,12 +33,40 @@ pub(super) enum ToChild<'a> {
         last_error: &'a str,
         generation: u64,
         timeout_ms: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        previous: Option<Previous<'a>>,
     },
     Cancel {
         task: u64,
         reason: &'static str,
     },
     Stop,
+}
+
+/// The job whose end has added this one.
+#[derive(Debug, Serialize)]
+pub(super) struct Previous<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    id_hex: String,
+    /// If it is text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a str>,
+}
+
+impl<'a> Previous<'a> {
+    fn new(trigger: &'a Trigger) -> Self {
+        let result = trigger.result().and_then(|result| std::str::from_utf8(result).ok());
+        Previous { id: text(trigger.id()), id_hex: hex(trigger.id()), result }
+    }
+}
+
+fn text(id: &[u8]) -> Option<&str> {
+    std::str::from_utf8(id).ok()
+}
+
+fn hex(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What a child says.
@@ -199,8 +227,8 @@ impl ToChild<'_> {
             task: number,
             job: task.name(),
             queue: task.queue(),
-            id: std::str::from_utf8(task.id()).ok(),
-            id_hex: task.id().iter().map(|byte| format!("{byte:02x}")).collect(),
+            id: text(task.id()),
+            id_hex: hex(task.id()),
             args,
             meta: task.meta(),
             attempt: task.attempt(),
@@ -208,6 +236,7 @@ impl ToChild<'_> {
             last_error: task.last_error(),
             generation: task.generation(),
             timeout_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+            previous: task.trigger().map(Previous::new),
         };
         run.write()
     }

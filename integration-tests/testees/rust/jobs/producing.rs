@@ -81,5 +81,20 @@ fn new_job(request: &Value) -> NewJob {
     if let Some(most) = number("max_attempts") {
         job = job.max_attempts(most as u32);
     }
+    let queue = text("queue");
+    let following = |name: &str| {
+        let jobs = request[name].as_array().into_iter().flatten();
+        jobs.map(|next| {
+            let mut next = next.clone();
+            if next["queue"].is_null() {
+                next["queue"] = queue.into();
+            }
+            new_job(&next)
+        })
+        .collect::<Vec<_>>()
+    };
+    job = following("on_failure").into_iter().fold(job, NewJob::on_failure);
+    job = following("on_end").into_iter().fold(job, NewJob::on_end);
+    job = job.then(following("then"));
     if request["replace"] == true { job.replace() } else { job }
 }

@@ -55,6 +55,11 @@ pub(super) async fn run(steps: &[Value], job: &Context, notes: &Notes) -> Result
             "progress" => job.progress(text()).await?,
             "more_time_ms" => job.more_time(time())?,
             "meta" => notes.note(format!("{id} {}={}", text(), job.meta()[&text()])),
+            "previous" => {
+                let before = job.previous_id().map(String::from_utf8_lossy).unwrap_or_default();
+                let result = job.previous::<Value>()?.unwrap_or_default();
+                notes.note(format!("{id} previous {before} {result}"));
+            }
             "wait" => tokio::select! {
                 biased;
                 told = notes.told(&id) => told.into_iter().rev().for_each(|s| steps.push_front(s)),
