@@ -3,7 +3,7 @@
 // the ratios counts; `--rounds N` sets how many. The peers stand in a folder of their own: `--peers FOLDER`.
 //
 // Each is used as its documentation says for throughput: leaseq with 100 loops over leases that complete
-// as they go on, which is what the workers of the others do by themselves; BullMQ with one worker of concurrency 100
+// as they go on, which is what the workers of the others do by themselves, and with a worker for jobs; BullMQ with one worker of concurrency 100
 // and with what is completed removed; bee-queue without events, with what succeeded removed. A peer
 // that is not there, fails or does not come to an end is reported, and the others go on.
 import { readFileSync } from 'node:fs'
@@ -11,6 +11,7 @@ import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 
 import { connect } from '../index.mjs'
+import { defineJobs, job, worker } from '../jobs.mjs'
 import { startRedis } from '../test/support/redis.mjs'
 import {
   addInBulk,
@@ -62,8 +63,31 @@ async function leaseq(server, name) {
   const twoCalls = await all((queue) => processSingly(queue))
   const bulkAdd = await all((queue) => addInBulk(queue, TOTAL))
   const bulkWork = await all((queue) => processInBulk(queue))
+  const jobs = await asJobs(client, name)
   await client.close()
-  return { add, work, twoCalls, bulkAdd, bulkWork }
+  return { add, work, twoCalls, bulkAdd, bulkWork, ...jobs }
+}
+
+/** The same with jobs: a worker whose handler does nothing. */
+async function asJobs(client, name) {
+  const queues = Array.from({ length: TIMES }, (_, i) => `${name}-jobs-${i}`)
+  const jobs = defineJobs({ job: job() })
+  const all = (work) =>
+    rate(async () => {
+      for (const queue of queues) expect('jobs', await work(queue), TOTAL)
+      return TIMES * TOTAL
+    })
+  const args = { data: DATA }
+  const jobsAdd = await all((queue) =>
+    addAll(TOTAL, () => jobs.enqueue(client, 'job', args, { queue })),
+  )
+  const handlers = { job: async () => {} }
+  const jobsWork = await all(async (queue) => {
+    const one = worker(client, jobs, handlers, { queues: [queue], concurrency: AT_ONCE })
+    return (await one.runUntilIdle()).started
+  })
+  for (const queue of queues) expect('jobs left', await client.queue(queue).queueLen(), 0)
+  return { jobsAdd, jobsWork }
 }
 
 async function bullmq(server, name) {
@@ -195,9 +219,11 @@ const KINDS = [
   ['twoCalls', 'process, two calls each', `${AT_ONCE} at once`],
   ['bulkAdd', 'add', 'by 1,000'],
   ['bulkWork', 'process', 'by 1,000'],
+  ['jobsAdd', 'jobs: add', `${AT_ONCE} at once`],
+  ['jobsWork', 'jobs: process', `${AT_ONCE} at once`],
 ]
 /** What has no counterpart in the others. */
-const OURS = new Set(['twoCalls', 'bulkWork'])
+const OURS = new Set(['twoCalls', 'bulkWork', 'jobsAdd', 'jobsWork'])
 for (const peer of Object.keys(PEERS)) {
   for (const [kind, name, concurrency] of KINDS) {
     if (OURS.has(kind) && peer !== 'leaseq') continue
@@ -206,24 +232,30 @@ for (const peer of Object.keys(PEERS)) {
     report.add('', `${titled(peer)}: ${name}, ${concurrency}`, rate, '/s', { concurrency, note })
   }
 }
+
+/** A ratio of two rates, each of a peer and a kind. */
+function compare(target, what, [peer, kind], [other, of], atLeast) {
+  const ratio = (rates) => rates[peer][kind] / rates[other][of]
+  const middle = figure(ratio, other)
+  const ratios = middle === null ? [] : rounds.map(ratio)
+  const spread = `${Math.min(...ratios).toFixed(1)} to ${Math.max(...ratios).toFixed(1)}`
+  const note = failures[other] ?? `${ROUNDS} rounds, ${spread}`
+  const concurrency = `${AT_ONCE} at once`
+  report.add(target, `${what}, ${concurrency}`, middle, '×', { atLeast, concurrency, note })
+}
+
 for (const [peer, atLeast] of [
   ['BullMQ', 5],
   ['bee-queue', null],
 ]) {
-  for (const [kind, name, concurrency] of KINDS.slice(0, 2)) {
-    const ratio = (rates) => rates.leaseq[kind] / rates[peer][kind]
-    const middle = figure(ratio, peer)
-    const ratios = middle === null ? [] : rounds.map(ratio)
-    const spread = `${Math.min(...ratios).toFixed(1)} to ${Math.max(...ratios).toFixed(1)}`
-    const note = failures[peer] ?? `${ROUNDS} rounds, ${spread}`
-    const target = atLeast === null ? '' : '3'
-    report.add(target, `leaseq / ${peer}: ${name}, ${concurrency}`, middle, '×', {
-      atLeast,
-      concurrency,
-      note,
-    })
+  const [third, fourteenth] = atLeast === null ? ['', ''] : ['3', '14']
+  for (const [kind, name] of KINDS.slice(0, 2)) {
+    compare(third, `leaseq / ${peer}: ${name}`, ['leaseq', kind], [peer, kind], atLeast)
   }
+  const what = `leaseq's jobs / ${peer}: process`
+  compare(fourteenth, what, ['leaseq', 'jobsWork'], [peer, 'work'], atLeast)
 }
+compare('13', 'jobs / items: process', ['leaseq', 'jobsWork'], ['leaseq', 'work'], 0.6)
 report.print()
 if (json !== undefined) report.write(json)
 // A peer that did not come to an end may keep the process.
