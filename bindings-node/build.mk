@@ -7,7 +7,8 @@ NPM_QUIET := --ignore-scripts --no-audit --no-fund --loglevel=error
 NPM_CI := npm ci $(NPM_QUIET)
 NODE_PEERS := $(CURDIR)/build/peers-node
 
-DEMO_WORKERS += 'node=node integration-tests/testees/node/demo_worker.mjs'
+DEMO_WORKERS += 'node=node integration-tests/testees/node/demo_worker.mjs' \
+	'node/jobs=node integration-tests/testees/node/demo_handler.mjs'
 TESTEES += 'node=node --expose-gc integration-tests/testees/node/testee.mjs'
 
 node: setup node-tools ## build the package for Node.js: bindings-node/, and build/node/leaseq-VERSION.tgz

@@ -1,4 +1,4 @@
-//! A share of the files are jobs, for the worker that has a handler: some of them fail once, and a schedule adds one more.
+//! A share of the files are jobs, for the workers that have a handler: some of them fail once, and a schedule adds one more.
 
 use std::time::Duration;
 

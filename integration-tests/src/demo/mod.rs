@@ -1,6 +1,6 @@
 //! The demo: every file of the source tree is an item, and the workers are processes of their own. One
 //! worker is killed while it holds leases; another is stopped past its leases and then continues. A share of the
-//! files are jobs for a worker with a handler, with retries and a schedule. In the
+//! files are jobs for workers with a handler, with retries and a schedule. In the
 //! end every item must have been completed exactly once, with the right digest.
 
 mod checker;
@@ -19,7 +19,7 @@ mod worker;
 use std::process::ExitCode;
 
 /// Runs the demo. Exit status 0: the queue kept its promises; 1: it did not, or the demo could not find
-/// out. Each argument, `LANGUAGE=COMMAND ARGUMENT…`, is one more worker; `--console` starts the web console too.
+/// out. Each argument, `LANGUAGE=COMMAND ARGUMENT…`, is one more worker (`LANGUAGE/jobs=…`: one with a handler); `--console` starts the web console too.
 pub fn main() -> ExitCode {
     let mut others: Vec<String> = std::env::args().skip(1).collect();
     let before = others.len();

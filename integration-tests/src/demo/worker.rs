@@ -1,6 +1,6 @@
 //! The workers: processes in any language, controlled by lines on stdin.
 //!
-//! The worker for jobs has a handler instead, for the queue `QUEUE.jobs`, and is never told to hold.
+//! Workers for jobs have a handler instead, for the queue `QUEUE.jobs`, and are never told to hold.
 //!
 //! The command line of a worker is `COMMAND QUEUE RESULTS LEASE_MS BATCH`, with the URL in `LEASEQ_URL`. A
 //! worker leases up to BATCH items for LEASE_MS each. For each item it computes the SHA-256 of the data,
@@ -37,19 +37,26 @@ pub(super) struct Kind {
     arguments: Vec<String>,
 }
 
-/// One worker for each entry of `others` (`LANGUAGE=COMMAND ARGUMENT…`), and further ones in Rust, at
-/// least three that lease items. The others come first: they are killed and stopped. One more runs handlers.
+/// One worker for each entry of `others` (`LANGUAGE=COMMAND ARGUMENT…`, or `LANGUAGE/jobs=…` for one that runs
+/// handlers), and further ones in Rust, at least three that lease items. The others come first: they are killed and
+/// stopped. Those with handlers come last.
 pub(super) fn fleet(others: &[String]) -> Result<Vec<Kind>, Error> {
-    let mut fleet = Vec::new();
+    let (mut fleet, mut handlers) = (Vec::new(), Vec::new());
     for other in others {
         let (language, command) = other.split_once('=').unwrap_or_default();
         let mut words = command.split_whitespace().map(str::to_owned);
         match words.next() {
-            Some(command) if !language.is_empty() => fleet.push(Kind {
-                language: language.to_owned(),
-                command: command.into(),
-                arguments: words.collect(),
-            }),
+            Some(command) if !language.is_empty() => {
+                let (language, list) = match language.strip_suffix("/jobs") {
+                    Some(language) => (language, &mut handlers),
+                    None => (language, &mut fleet),
+                };
+                list.push(Kind {
+                    language: language.to_owned(),
+                    command: command.into(),
+                    arguments: words.collect(),
+                });
+            }
             _ => return Err(format!("{other:?} is not LANGUAGE=COMMAND").into()),
         }
     }
@@ -64,6 +71,7 @@ pub(super) fn fleet(others: &[String]) -> Result<Vec<Kind>, Error> {
         fleet.push(rust("demo-worker-rust"));
     }
     fleet.push(rust("demo-worker-handler"));
+    fleet.extend(handlers);
     Ok(fleet)
 }
 
