@@ -1696,6 +1696,16 @@ size_t leaseq_item_info_key_len(const leaseq_item_info *info);
 int64_t leaseq_item_info_expires_at_ms(const leaseq_item_info *info);
 
 /**
+ * The item's follow-ups, as it was given them, followed by a NUL: a JSON array of objects, `[]` if
+ * there is none, for items that have been completed or cancelled, and if the item was read without
+ * its data. Each has `on` (`completed`, `dead` or `ended`), `item`, and `with_trigger` if it gives its trigger. The item has
+ * `id` and `data` (`id_hex` and `data_hex` if they are no text), and those of `queue`, `priority`,
+ * `delay_ms`, `due_at`, `max_attempts`, `retain_ms`, `unique`, `unique_for_ms`, `replace`, `key`,
+ * `expires_in_ms` and `follow_ups` that it was given. NULL for NULL. Lives as long as `info`.
+ */
+const char *leaseq_item_info_follow_ups(const leaseq_item_info *info);
+
+/**
  * Frees a result of leaseq_queue_get() or leaseq_queue_get_many() and makes the pointer NULL. NULL
  * and a pointer to NULL are allowed. Items of a page belong to the page.
  */

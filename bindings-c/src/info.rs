@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char};
 
 use bytes::Bytes;
-use leaseq::{ItemInfo, State};
+use leaseq::{FollowUp, ItemInfo, State};
 
 use crate::guard::{self, look};
 use crate::history::{self, leaseq_ending};
@@ -16,6 +16,7 @@ pub struct leaseq_item_info {
     last_error: Text,
     reason: Text,
     generation: Text,
+    follow_ups: Text,
 }
 
 impl leaseq_item_info {
@@ -23,7 +24,8 @@ impl leaseq_item_info {
         let last_error = Text::new(&info.last_error);
         let reason = Text::new(history::reason(info.releases.as_ref()));
         let generation = Text::new(&info.generation);
-        leaseq_item_info { info, last_error, reason, generation }
+        let follow_ups = Text::new(&FollowUp::all_to_json(&info.follow_ups));
+        leaseq_item_info { info, last_error, reason, generation, follow_ups }
     }
 }
 
@@ -280,6 +282,17 @@ pub extern "C" fn leaseq_item_info_key_len(info: Option<&leaseq_item_info>) -> u
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_item_info_expires_at_ms(info: Option<&leaseq_item_info>) -> i64 {
     look(info, -1, |item| item.info.expires_at.map_or(-1, since_epoch))
+}
+
+/// The item's follow-ups, as it was given them, followed by a NUL: a JSON array of objects, `[]` if
+/// there is none, for items that have been completed or cancelled, and if the item was read without
+/// its data. Each has `on` (`completed`, `dead` or `ended`), `item`, and `with_trigger` if it gives its trigger. The item has
+/// `id` and `data` (`id_hex` and `data_hex` if they are no text), and those of `queue`, `priority`,
+/// `delay_ms`, `due_at`, `max_attempts`, `retain_ms`, `unique`, `unique_for_ms`, `replace`, `key`,
+/// `expires_in_ms` and `follow_ups` that it was given. NULL for NULL. Lives as long as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_item_info_follow_ups(info: Option<&leaseq_item_info>) -> *const c_char {
+    look(info, std::ptr::null(), |item| item.follow_ups.as_ptr())
 }
 
 /// The first byte of what may be missing. Not NULL if it is there, even without bytes.

@@ -16,7 +16,7 @@ export {
 } from './errors'
 export type { EventKind, EventsOptions, EventsPage, QueueEvent } from './events'
 export type { HistoryRow, Measured, Measurements } from './history'
-export { ItemInfo, type Page } from './item'
+export { type FollowUpInfo, type FollowUpItem, ItemInfo, type Page } from './item'
 export { Lease } from './lease'
 export { Queue } from './queue'
 export {

@@ -1,7 +1,7 @@
 import { message, printable, quote } from './check'
 import { invalid } from './errors'
-import type { Ending, Releases, State } from './types'
-import type { ItemBytes, ItemsParts } from './wire'
+import type { Ending, FollowUpOn, Releases, State } from './types'
+import { camelCase, type ItemBytes, type ItemsParts } from './wire'
 
 /** Parses data as JSON, without checking that it is a `T`. */
 export function readJson<T>(id: string, data: Buffer): T {
@@ -76,6 +76,11 @@ export class ItemInfo {
    * added without `expiresInMs`, an attempt of it has counted, or it has ended.
    */
   readonly expiresAtMs!: number | null
+  /**
+   * Its follow-ups, as it was given them. None for items that have been completed or cancelled, and
+   * if the item was read without its data.
+   */
+  readonly followUps: FollowUpInfo[]
 
   /** @internal */
   constructor(about: Record<string, unknown>, bytes: ItemBytes) {
@@ -90,6 +95,7 @@ export class ItemInfo {
     this.key = key && key.toString()
     this.keyBytes = key
     Object.assign(this, about)
+    this.followUps = camelCase(about.followUps) as FollowUpInfo[]
   }
 
   /** The data as text. */
@@ -103,6 +109,40 @@ export class ItemInfo {
   json<T = unknown>(): T {
     return readJson<T>(this.id, this.data)
   }
+}
+
+/** A follow-up of an item. */
+export interface FollowUpInfo {
+  /** Which end fires it. */
+  on: FollowUpOn
+  /** Whether it gives its trigger. */
+  withTrigger?: boolean
+  item: FollowUpItem
+}
+
+/** What a follow-up adds: its id and data, and the options that it was given. */
+export interface FollowUpItem {
+  id?: string
+  /** Instead of `id`, if that is no text. */
+  idHex?: string
+  data?: string
+  /** Instead of `data`, if that is no text. */
+  dataHex?: string
+  queue?: string
+  priority?: number
+  delayMs?: number
+  /** RFC 3339. */
+  dueAt?: string
+  maxAttempts?: number
+  retainMs?: number
+  unique?: string
+  uniqueHex?: string
+  uniqueForMs?: number
+  replace?: boolean
+  key?: string
+  keyHex?: string
+  expiresInMs?: number
+  followUps?: FollowUpInfo[]
 }
 
 /** A page of items in one state. */

@@ -43,7 +43,7 @@ export interface ItemsParts {
 export type EndParts = readonly [kind: number, bytes: Buffer | null]
 
 /** A value with its names in camel case: the core writes them with underscores. */
-function camelCase(value: unknown): unknown {
+export function camelCase(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(camelCase)
   const entries = Object.entries(value).map(([name, field]) => [

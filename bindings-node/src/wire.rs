@@ -17,7 +17,7 @@
 //! | 10 completed and leased | how many were completed, 0 or 1 for each; then as 7 | as 7 |
 
 use bytes::Bytes;
-use leaseq::ItemInfo;
+use leaseq::{FollowUp, ItemInfo};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -194,8 +194,14 @@ fn about(item: &ItemInfo) -> Value {
         "endedAtMs": item.ended_at.map(ms),
         "expiresAtMs": item.expires_at.map(ms),
         "cancelRequested": item.cancel_requested,
+        "followUps": follow_ups(&item.follow_ups),
         "retainMs": (!item.retain.is_zero()).then_some(item.retain.as_millis() as f64),
     })
+}
+
+/// The names have underscores.
+fn follow_ups(follow_ups: &[FollowUp]) -> Value {
+    serde_json::from_str(&FollowUp::all_to_json(follow_ups)).unwrap_or_default()
 }
 
 fn error(Failure { kind, message, outcome_unknown }: Failure) -> Value {

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use leaseq::{
-    Counts, DeepReport, Ending, ItemInfo, KeyInfo, LightReport, Missed, Outcome, Page, PutSchedule,
-    Rate, Releases, ScheduleInfo, Settings, State, SyncedSchedules, Trigger,
+    Counts, DeepReport, Ending, FollowUp, ItemInfo, KeyInfo, LightReport, Missed, Outcome, Page,
+    PutSchedule, Rate, Releases, ScheduleInfo, Settings, State, SyncedSchedules, Trigger,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -283,6 +283,11 @@ fn info_value(py: Python<'_>, info: ItemInfo) -> PyResult<Bound<'_, PyAny>> {
     let progress = info.progress.map(|progress| PyBytes::new(py, &progress));
     fields.set_item(intern!(py, "progress"), progress)?;
     fields.set_item(intern!(py, "cancel_requested"), info.cancel_requested)?;
+    let follow_ups = match info.follow_ups[..] {
+        [] => PyList::empty(py).into_any(),
+        ref all => py.import("json")?.call_method1("loads", (FollowUp::all_to_json(all),))?,
+    };
+    fields.set_item(intern!(py, "follow_ups"), follow_ups)?;
     value!(py, "ItemInfo")?.call((), Some(&fields))
 }
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from . import exceptions
 from ._blocking import Client, Lease, Queue, connect
 from ._events import Event, EventKind, EventsPage
+from ._follow_ups import FollowUpInfo, FollowUpItem
 from ._history import HistoryRow, HistoryTotals, Measurements
 from ._leaseq import Item, __version__, schedule_times
 from ._values import (
@@ -96,6 +97,8 @@ __all__ = [
     "EventKind",
     "EventsPage",
     "FollowUp",
+    "FollowUpInfo",
+    "FollowUpItem",
     "GivenCommand",
     "HistoryRow",
     "HistoryTotals",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from .exceptions import InvalidError
 
 if TYPE_CHECKING:
+    from ._follow_ups import FollowUpInfo
     from ._leaseq import Item
 
 Data: TypeAlias = str | bytes | bytearray | memoryview
@@ -207,6 +208,9 @@ class ItemInfo:
     items."""
     cancel_requested: bool
     """Whether the item is leased and its cancellation was requested."""
+    follow_ups: list[FollowUpInfo]
+    """Its follow-ups, as it was given them. None for items that have been completed or cancelled,
+    and if the item was read without its data."""
 
     @property
     def id_bytes(self) -> bytes:

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::cursor::Cursor;
 use super::history::{Ending, Releases};
+use super::new_item::FollowUp;
 use super::state::State;
 use crate::engine::Generation;
 use crate::error::show_id;
@@ -66,13 +67,18 @@ pub struct ItemInfo {
     pub progress: Option<Bytes>,
     /// Whether it is leased and its cancellation was requested.
     pub cancel_requested: bool,
+    /// Its [follow-ups](crate::Item::follow_up), as it was given them. None for items that have been completed or
+    /// cancelled, and if the item was read without its data.
+    pub follow_ups: Vec<FollowUp>,
 }
 
 impl ItemInfo {
     /// How much of a page it takes.
     #[cfg(feature = "sqlite")]
     pub(crate) fn bytes(&self) -> i64 {
-        (self.data.len() + self.result.as_ref().map_or(0, Bytes::len)) as i64
+        let follow_ups = self.follow_ups.iter().map(|follow_up| follow_up.item.size());
+        let result = self.result.as_ref().map_or(0, Bytes::len);
+        (self.data.len() + result + follow_ups.sum::<usize>()) as i64
     }
 
     /// As it is at this time, in ms since 1970: an item that has expired is dead, although no sweep has found it yet.

@@ -3,6 +3,7 @@
 mod counts;
 mod cursor;
 mod due;
+mod follow_up_json;
 mod history;
 mod info;
 mod item_ref;

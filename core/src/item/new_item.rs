@@ -211,7 +211,6 @@ impl On {
     }
 
     /// From the bit; `None` for another number.
-    #[cfg(feature = "sqlite")]
     pub(crate) fn from_bit(bit: u8) -> Option<On> {
         [On::Completed, On::Dead, On::Ended].into_iter().find(|on| on.bit() == bit)
     }
@@ -230,6 +229,21 @@ impl FollowUp {
     /// exists then, it is not added, as by any other add.
     pub fn new(on: On, item: Item) -> Self {
         FollowUp { on, item, with_trigger: false }
+    }
+
+    /// Which end fires it.
+    pub fn on(&self) -> On {
+        self.on
+    }
+
+    /// What it adds.
+    pub fn item(&self) -> &Item {
+        &self.item
+    }
+
+    /// The name of the queue to which it adds that; `None`: the queue of the item that ends.
+    pub fn queue(&self) -> Option<&str> {
+        self.item.queue.as_ref().map(QueueName::as_str)
     }
 
     /// Gives the added item the id, and the result of up to 64 KiB, of the item whose end has fired it: see

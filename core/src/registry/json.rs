@@ -277,7 +277,7 @@ fn id(text: Option<String>, hex: Option<String>) -> Result<Bytes> {
     }
 }
 
-fn from_hex(hex: &str) -> Option<Bytes> {
+pub(crate) fn from_hex(hex: &str) -> Option<Bytes> {
     let digit = |digit: &u8| char::from(*digit).to_digit(16);
     let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
     let bytes = pairs.iter().map(|[high, low]| Some((digit(high)? << 4 | digit(low)?) as u8));

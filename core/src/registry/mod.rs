@@ -8,7 +8,7 @@ mod types;
 
 use bytes::Bytes;
 
-pub(crate) use self::json::id_fields;
+pub(crate) use self::json::{from_hex, id_fields};
 pub use self::types::{
     Beat, BeatReply, RunningItem, WorkerAction, WorkerCommand, WorkerId, WorkerInfo,
     WorkersOptions, WorkersPage,

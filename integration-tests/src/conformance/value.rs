@@ -24,7 +24,7 @@ const BYTES: [&str; 11] = [
 ];
 
 /// Names of fields whose contents are passed on as they are.
-const OPAQUE: [&str; 5] = ["args", "events", "meta", "steps", "value"];
+const OPAQUE: [&str; 6] = ["args", "events", "followed_by", "meta", "steps", "value"];
 
 /// Expands the lists that are written as `of` and `times`.
 pub(super) fn expand(value: &Value) -> Value {

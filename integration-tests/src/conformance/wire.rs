@@ -416,6 +416,8 @@ pub fn info(item: &ItemInfo) -> Value {
         "unique": item.unique.as_ref().map(|key| hex(key)),
         "key": item.key.as_ref().map(|key| hex(key)),
         "expires_at_ms": item.expires_at.map(ms_of),
+        "followed_by": serde_json::from_str::<Value>(&FollowUp::all_to_json(&item.follow_ups))
+            .unwrap_or_default(),
     })
 }
 

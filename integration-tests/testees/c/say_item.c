@@ -97,6 +97,7 @@ cJSON *say_item(const leaseq_item_info *item) {
                  leaseq_item_info_progress_len(item));
     put_optional(said, "unique", leaseq_item_info_unique(item), leaseq_item_info_unique_len(item));
     cJSON_AddBoolToObject(said, "cancel_requested", leaseq_item_info_cancel_requested(item));
+    cJSON_AddItemToObject(said, "followed_by", cJSON_Parse(leaseq_item_info_follow_ups(item)));
     return said;
 }
 

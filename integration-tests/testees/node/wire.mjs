@@ -174,6 +174,8 @@ export const info = (found) =>
     key_bytes: undefined,
     id_bytes: undefined,
     unique_bytes: undefined,
+    follow_ups: undefined,
+    followed_by: allSnake(found.followUps),
   }
 
 export const lost = { fails: 'LEASE_LOST' }

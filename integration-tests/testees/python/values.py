@@ -155,6 +155,7 @@ def info(found: leaseq.ItemInfo | None) -> Request | None:
         "unique": hexadecimal(found.unique_bytes),
         "key": hexadecimal(found.key_bytes),
         "expires_at_ms": ms(found.expires_at),
+        "followed_by": found.follow_ups,
         **history(found),
     }
 

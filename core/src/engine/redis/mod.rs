@@ -41,6 +41,7 @@ mod operations;
 mod outbox;
 mod outboxes;
 mod outcomes;
+mod packed_items;
 mod place;
 mod query;
 mod reads_to_end;

@@ -8,6 +8,7 @@ use redis::Value;
 use super::details::read_details;
 use super::keys::ALL;
 use super::number;
+use super::packed_items;
 use super::record::{Head, read_record};
 use super::redis_engine::RedisEngine;
 use super::reply;
@@ -109,7 +110,8 @@ pub(super) fn item_info(
     extras: &mut impl Iterator<Item = Value>,
     now: Option<u64>,
 ) -> Result<Option<ItemInfo>> {
-    let [ended, result, expires, mark] = [(); 4].map(|()| extras.next().unwrap_or(Value::Nil));
+    let [ended, result, expires, mark, follow_ups] =
+        [(); 5].map(|()| extras.next().unwrap_or(Value::Nil));
     let Some((generation, (head, data))) = number::read(number).zip(record) else {
         return Ok(None);
     };
@@ -146,6 +148,7 @@ pub(super) fn item_info(
         key: head.added_with.key,
         progress: details.progress.filter(|_| state != State::Completed),
         cancel_requested: !reply::bytes(mark)?.is_empty(),
+        follow_ups: packed_items::unpack(reply::bytes(follow_ups)?).unwrap_or_default(),
     };
     Ok(Some(match now {
         Some(_) if expired_for_good => info.expired(),

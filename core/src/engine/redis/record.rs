@@ -132,7 +132,7 @@ fn read_length(rest: &mut Bytes) -> Option<u16> {
     Some(u16::from_be_bytes([bytes[0], bytes[1]]))
 }
 
-fn take(rest: &mut Bytes, length: usize) -> Option<Bytes> {
+pub(super) fn take(rest: &mut Bytes, length: usize) -> Option<Bytes> {
     (length <= rest.len()).then(|| rest.split_to(length))
 }
 

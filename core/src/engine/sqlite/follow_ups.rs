@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
 use super::expiry;
-use super::packed_items::pack;
+use super::packed_items::{pack, unpack};
 use super::row::{CANCELLED, COMPLETED, DEAD, LEASED};
 use crate::Result;
 use crate::item::{FollowUp, Item, On};
@@ -24,6 +24,18 @@ pub(super) fn store(db: &Database, queue: i64, follow_ups: &[FollowUp]) -> Resul
     let packed = pack(follow_ups);
     db.run(STORE, |s| s.execute(params![number, queue, packed]))?;
     Ok(number)
+}
+
+/// Those under this number; none if they were added, or cannot be read. `None`: they have more bytes than `most`.
+pub(super) fn read(db: &Database, number: i64, most: i64) -> Result<Option<Vec<FollowUp>>> {
+    const READ: &str = "SELECT packed FROM follow_up WHERE follow_up = ?1";
+    let read = |row: &rusqlite::Row<'_>| {
+        let packed = row.get_ref(0)?.as_blob().unwrap_or_default();
+        let fits = packed.len() as i64 <= most;
+        Ok(fits.then(|| unpack(packed).unwrap_or_default()))
+    };
+    let found = db.run(READ, |s| s.query_row([number], read).optional())?;
+    Ok(found.unwrap_or_else(|| Some(Vec::new())))
 }
 
 /// What this item has. `Some`: it has follow-ups.

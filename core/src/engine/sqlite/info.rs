@@ -6,12 +6,14 @@ use bytes::Bytes;
 
 use super::database::Database;
 use super::extra::{self, Extra};
+use super::follow_ups;
 use super::row::{Stored, in_line};
 use crate::Result;
 use crate::item::{ItemInfo, State};
 use crate::unix_time::from_ms;
 
-/// The item, with this data, and with its result if `most` says how many bytes that may have. `None`: it has more.
+/// The item, with this data, and with its result and its follow-ups if `most` says how many bytes they may have. `None`: they
+/// have more.
 pub(super) fn info(
     item: Stored,
     db: &Database,
@@ -24,6 +26,12 @@ pub(super) fn info(
         false => Some(Extra::default()),
     };
     let Some(extra) = extra else { return Ok(None) };
+    let left = most.map(|most| most - extra.result.as_ref().map_or(0, Bytes::len) as i64);
+    let follow_ups = match left.zip(extra.follow_ups.filter(|_| extra.ended_at.is_none())) {
+        Some((left, number)) => follow_ups::read(db, number, left)?,
+        None => Some(Vec::new()),
+    };
+    let Some(follow_ups) = follow_ups else { return Ok(None) };
     Ok(Some(ItemInfo {
         data,
         state: item.state,
@@ -45,6 +53,7 @@ pub(super) fn info(
         expires_at: extra.expires_at.map(|at| from_ms(at.unsigned_abs())),
         progress: extra.progress.filter(|_| item.state != State::Completed),
         cancel_requested: extra.marked,
+        follow_ups,
         id: item.id,
     }))
 }

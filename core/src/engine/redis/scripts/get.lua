@@ -4,7 +4,7 @@
 -- Reply server time, then per id until the reply is full: '' if there is no item, else number, record (without data
 --       only its head), details ('' if none), state, the score of that state (deadline, due time, time of death, or until
 --       when it is kept; '' if ready or held), when it has ended ('' if it has not), `:` and the result ('' if none), its score
---       in EXPIRIES ('' if none), and 1 if its cancellation was requested (else '')
+--       in EXPIRIES ('' if none), 1 if its cancellation was requested (else ''), and its packed follow-ups ('' if none)
 local reply = { text(now) }
 local numbers, known = redis.call('HMGET', IDS, unpack(ARGV, 2)), {}
 for _, number in ipairs(numbers) do
@@ -15,7 +15,7 @@ if #known > 0 then
   details = redis.call('HMGET', DETAILS, unpack(known))
   records, fits = read_records(known, details, MAX_SINGLE)
   extras = { read_extras(known, records, fits, ARGV[1] == '1') }
-  fits = extras[5]
+  fits = extras[6]
   local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED, held = HELD }
   for state, key in pairs(sets) do scores[state] = redis.call('ZMSCORE', key, unpack(known, 1, fits)) end
 end
@@ -37,10 +37,10 @@ for _, number in ipairs(numbers) do
   if not number or not records[n] or over then
     reply[#reply + 1] = ''
   else
-    local ended, results, expiries, marks = unpack(extras)
+    local ended, results, expiries, marks, follow_ups = unpack(extras)
     local record = ARGV[1] == '1' and records[n] or head_of(records[n])
     for _, value in ipairs({ number, record, details[n] or '', state, score, ended[n] or '',
-      results[n] and ':' .. results[n] or '', expiries[n] or '', marks[n] and '1' or '' }) do
+      results[n] and ':' .. results[n] or '', expiries[n] or '', marks[n] and '1' or '', follow_ups[n] or '' }) do
       reply[#reply + 1] = value
     end
   end

@@ -12,7 +12,7 @@
 --       [5] a score `(S`: from S on, [6] a score `(S` or `+inf`: before S (both not for ready and held ones),
 --       [7] the place to go on after; '' to begin
 -- Reply server time, the place to go on after ('' at the end), then per entry: its place, number, record ('' if
---       there is no item; without data only its head), details ('' if none), score ('' if ready or held), and the last four
+--       there is no item; without data only its head), details ('' if none), score ('' if ready or held), and the last five
 --       of get.lua
 local reverse, limit, with_data = ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4] == '1'
 local retained = ARGV[1] == 'completed' or ARGV[1] == 'cancelled'
@@ -159,14 +159,14 @@ if #numbers == 0 then return reply end
 local details = redis.call('HMGET', DETAILS, unpack(numbers))
 -- Retained items may have results, whose sizes are asked for too.
 local records, fits = read_records(numbers, details, retained and MAX_SINGLE or 900)
-local ended, results, expiries, marks
-ended, results, expiries, marks, fits = read_extras(numbers, records, fits, with_data)
+local ended, results, expiries, marks, follow_ups
+ended, results, expiries, marks, follow_ups, fits = read_extras(numbers, records, fits, with_data)
 if fits < #numbers then reply[2] = places[fits] end
 for i = 1, fits do
   local record = records[i] or ''
   if not with_data then record = head_of(record) end
   for _, value in ipairs({ places[i], numbers[i], record, details[i] or '', ARGV[1] == 'held' and '' or scores[i], ended[i] or '',
-    results[i] and ':' .. results[i] or '', expiries[i] or '', marks[i] and '1' or '' }) do
+    results[i] and ':' .. results[i] or '', expiries[i] or '', marks[i] and '1' or '', follow_ups[i] or '' }) do
     reply[#reply + 1] = value
   end
 end
