@@ -146,6 +146,7 @@ Example: leaseq work mail -j 4 --timeout 5m --max-attempts 3 -- ./send-mail")]
     /// Add the items of an export, or take over a queue of redis-work-queue
     #[command(after_help = "\
 Leased and held items become ready, dead ones stay dead, ended ones are left out. What exists is not changed.
+Items have their follow-ups, but dead ones only those for a completion: the others were added when they died.
 With --from redis-work-queue, all clients of the old queue must have ended. It may be repeated within a day.
 
 Examples: leaseq import mail mail.ndjson

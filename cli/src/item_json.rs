@@ -5,6 +5,7 @@ use std::time::Duration;
 use leaseq::{Counts, ItemInfo};
 use serde_json::{Map, Value, json};
 
+use crate::follow_ups;
 use crate::text::{exact_time, put_bytes, whole_ms};
 
 /// An item with everything that is known of it. Without data if it was read without.
@@ -48,6 +49,9 @@ pub(crate) fn item(info: &ItemInfo, with_data: bool) -> Value {
         put_bytes(&mut object, "data", &info.data);
         if let Some(result) = &info.result {
             put_bytes(&mut object, "result", result);
+        }
+        if !info.follow_ups.is_empty() {
+            object.insert("follow_ups".into(), follow_ups::to_json(&info.follow_ups));
         }
     }
     Value::Object(object)

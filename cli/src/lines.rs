@@ -3,9 +3,10 @@
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use leaseq::{Item, ItemInfo};
+use leaseq::{Item, ItemInfo, On};
 use serde_json::{Map, Value};
 
+use crate::follow_ups;
 use crate::item_json;
 use crate::text::get_bytes;
 
@@ -74,6 +75,12 @@ pub(crate) fn read(text: &str) -> Result<Line, String> {
         // It had expired when it is read: it expires at once.
         let left = expires.duration_since(SystemTime::now()).unwrap_or_default();
         item = item.expires_in(left.max(Duration::from_millis(1)));
+    }
+    if let Some(value) = object.get("follow_ups") {
+        let mut all = follow_ups::from_json(value)?;
+        // The others were added when it died.
+        all.retain(|follow_up| state != "dead" || follow_up.on() == On::Completed);
+        item = all.into_iter().fold(item, Item::follow_up);
     }
     let error = || object.get("last_error").and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(Line {

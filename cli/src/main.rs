@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod context;
 mod failure;
+mod follow_ups;
 mod global;
 mod guard;
 mod help;

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
+use leaseq::{FollowUp, On};
 
 use crate::escape::escaped_bytes;
 
@@ -72,6 +73,17 @@ pub fn rough(duration: Duration) -> String {
         3600..86_400 => format!("{}h{:02}m", s / 3600, s % 3600 / 60),
         _ => format!("{}d{:02}h", s / 86_400, s % 86_400 / 3600),
     }
+}
+
+/// A follow-up for people: which end adds what, and where.
+pub fn follow_up(follow_up: &FollowUp) -> String {
+    let on = match follow_up.on() {
+        On::Completed => "completed",
+        On::Dead => "dead",
+        On::Ended => "ended",
+    };
+    let queue = follow_up.queue().map_or(String::new(), |queue| format!(" to queue {queue}"));
+    format!("when {on}, adds {}{queue}", id(follow_up.item().id()))
 }
 
 /// In whole milliseconds.

@@ -129,6 +129,9 @@ fn fields(info: &ItemInfo) -> Vec<(&'static str, Cell)> {
     for ending in &info.endings {
         fields.push((ending.kind.as_str(), Cell::Time(ending.at)));
     }
+    for follow_up in &info.follow_ups {
+        fields.push(("follow_up", Cell::word(leaseq_report::text::follow_up(follow_up))));
+    }
     if info.retain.is_zero() {
         fields.retain(|(name, _)| *name != "retain");
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::{FailOptions, Item, LeaseOptions, ScheduleRule, State, WorkQueue};
+use leaseq::{FailOptions, FollowUp, Item, LeaseOptions, On, ScheduleRule, State, WorkQueue};
 
 use crate::support::Bench;
 
@@ -100,6 +100,12 @@ async fn one_item_is_shown_whole() {
         let table = bench.run(&["show", "orders", "dead", "--table"]).ok().out;
         assert!(table.contains("data, 7 bytes:\n{\n  \"n\": 1\n}"), "{table}");
         assert_eq!(bench.run(&["show", "orders", "dead", "--raw"]).ok().out, "{\"n\":1}");
+        let mail = FollowUp::new(On::Ended, Item::new("x").with_id("m\u{1b}").queue("mail"));
+        queue.add_item(Item::new("x").with_id("first").follow_up(mail)).await.unwrap();
+        let shown = bench.run(&["show", "orders", "first"]).ok().out;
+        assert!(shown.contains("follow_up\twhen ended, adds m\\u001b to queue mail\n"), "{shown}");
+        let json = bench.json(&["show", "orders", "first"]);
+        assert_eq!(json["follow_ups"][0]["item"]["queue"], "mail", "{json}");
         let missing = bench.run(&["show", "orders", "nobody", "--json"]);
         assert_eq!((missing.status, &missing.error()["kind"]), (1, &"NOT_FOUND".into()));
         let bytes = Item::new([0xff, 0]).with_id("bytes");

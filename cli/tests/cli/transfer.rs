@@ -4,11 +4,33 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use leaseq::{Item, LeaseOptions, State};
+use leaseq::{FollowUp, Item, LeaseOptions, On, State};
 use leaseq_test_support::eventually;
 use serde_json::Value;
 
 use crate::support::{Bench, finish};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_item_does_not_fire_again_where_it_is_imported() {
+    for bench in Bench::all() {
+        let queue = bench.queue("q").await;
+        let of = |on, id| FollowUp::new(on, Item::new("x").with_id(id));
+        let item = Item::new("x").with_id("a");
+        let item = item.follow_up(of(On::Completed, "next")).follow_up(of(On::Dead, "alarm"));
+        queue.add_item(item).await.unwrap();
+        queue.bury(["a"], "boom").await.unwrap();
+        assert!(queue.get("alarm").await.unwrap().is_some());
+        bench.run(&["purge", "q", "--state", "dead", "--save", "saved", "--yes"]).ok();
+        queue.remove("alarm").await.unwrap();
+        bench.run(&["import", "q", "saved"]).ok();
+        assert!(queue.get("alarm").await.unwrap().is_none());
+        let dead = queue.get("a").await.unwrap().unwrap();
+        assert_eq!(
+            (dead.state, &dead.follow_ups[..]),
+            (State::Dead, &[of(On::Completed, "next")][..])
+        );
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_queue_is_moved_to_another_engine_as_it_is() {
@@ -19,6 +41,10 @@ async fn a_queue_is_moved_to_another_engine_as_it_is() {
         for n in 0..1_100 {
             queue.add_item(Item::new(format!("{n}")).with_id(format!("n{n}"))).await.unwrap();
         }
+        let last = FollowUp::new(On::Ended, Item::new(&bytes).with_id(&bytes).key("k"));
+        let report = Item::new("x").with_id("report").queue("reports").delay(hour).follow_up(last);
+        let report = FollowUp::new(On::Completed, report).with_trigger();
+        let alarm = FollowUp::new(On::Dead, Item::new("x").with_id("alarm"));
         let special = Item::new(&bytes)
             .with_id(&bytes)
             .priority(9)
@@ -31,10 +57,9 @@ async fn a_queue_is_moved_to_another_engine_as_it_is() {
         queue.bury(["n7"], "boom\u{1b}").await.unwrap();
         let lease = queue.lease(LeaseOptions::new(hour)).await.unwrap().unwrap();
         queue.complete(&lease).await.unwrap();
-        queue
-            .add_item(Item::new(&bytes).with_id([&bytes[..], b"2"].concat()).priority(8))
-            .await
-            .unwrap();
+        let second = Item::new(&bytes).with_id([&bytes[..], b"2"].concat()).priority(8);
+        let second = second.follow_up(report.clone()).follow_up(alarm.clone());
+        queue.add_item(second).await.unwrap();
         let leased = queue.lease(LeaseOptions::new(hour)).await.unwrap().unwrap();
         assert_eq!(leased.priority(), 8);
         let export = from.run(&["export", "q"]).ok();
@@ -51,6 +76,8 @@ async fn a_queue_is_moved_to_another_engine_as_it_is() {
         assert_eq!((dead.state, dead.last_error.as_str()), (State::Dead, "boom\u{1b}"));
         let later = moved.get("later").await.unwrap().unwrap();
         assert_eq!(later.at, queue.get("later").await.unwrap().unwrap().at);
+        let second = moved.get(leased.id()).await.unwrap().unwrap();
+        assert_eq!(second.follow_ups, [report, alarm]);
         let order = to.run(&["items", "new", "--all"]).ok().out;
         let order: Vec<_> =
             order.lines().skip(1).map(|line| line.split('\t').next().unwrap()).collect();

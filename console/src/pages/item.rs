@@ -259,5 +259,7 @@ fn fields(info: &ItemInfo) -> Vec<Field> {
     fields.extend(bytes("Key", &info.key));
     fields.extend(bytes("Unique key", &info.unique));
     fields.push(plain("Generation", info.generation.clone()));
+    let follow_ups = info.follow_ups.iter();
+    fields.extend(follow_ups.map(|one| plain("Follow-up", text::follow_up(one))));
     fields
 }
