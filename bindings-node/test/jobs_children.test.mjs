@@ -242,13 +242,13 @@ test('options that are wrong are refused', async () => {
 })
 
 /** A program with a worker for the jobs of this file. */
-async function start(options, run = 'runProcess()') {
+async function start(options, run = 'runProcess()', flags = []) {
   const code = `
     import { connect } from ${JSON.stringify(join(PACKAGE, 'index.mjs'))}
     import { worker } from ${JSON.stringify(join(PACKAGE, 'jobs.mjs'))}
     const client = await connect(${JSON.stringify(url)})
     await worker(client, new URL(${JSON.stringify(APP.href)}), ${JSON.stringify(options)}).${run}`
-  const args = ['--input-type=module', '-e', code]
+  const args = [...flags, '--input-type=module', '-e', code]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] })
   return { child, ended: once(child, 'close') }
 }
@@ -264,6 +264,21 @@ async function isAlive(pid) {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
   return stat !== undefined && stat.slice(stat.lastIndexOf(')') + 2)[0] !== 'Z'
 }
+
+test('children are started with the options of Node.js that are not for one process', async () => {
+  const flags = [
+    '--inspect-port',
+    '0',
+    '--conditions',
+    'x',
+    '--test-name-pattern=y',
+    '--no-warnings',
+  ]
+  const ref = await add('options')
+  const { ended } = await start({ processes: 1 }, 'runUntilIdle()\nawait client.close()', flags)
+  assert.deepEqual(await ended, [0, null])
+  assert.deepEqual(await ref.result({ waitMs: 0 }), ['--conditions', 'x', '--no-warnings'])
+})
 
 test('signals end a process with children in order', async () => {
   const refs = [await add('waits'), await add('ignores')]

@@ -72,16 +72,21 @@ function readOptions(url: string, given: ChildWorkerOptions): NativeWorkerOption
   } as unknown as NativeWorkerOptions
 }
 
-/** What Node.js was started with and its children are not: each has a port, a terminal or a watcher of its own. */
+/** Options of Node.js that children do not get: each has a port, a terminal, a file or a watcher of its own. */
 const OWN =
-  /^--(inspect|watch|test|input-type|eval|print|interactive|check|prof|cpu-prof|heap-prof)/
+  /^(-[ceip]$|--(inspect|watch|test|input-type|eval|print|interactive|check|(cpu|heap)?-?prof))/
+
+/** The options of this process that its children get. A value that stands alone belongs to the option before it. */
+function optionsOfNode(): string[] {
+  const code = (process as { _eval?: string })._eval
+  let isOwn = false
+  return process.execArgv.filter((one) => {
+    if (one.startsWith('-') && one !== code) isOwn = OWN.test(one)
+    return !isOwn
+  })
+}
 
 /** How a child is started: as this process, with the program `child.js`. */
 function command(url: string): string[] {
-  const code = (process as { _eval?: string })._eval
-  const args = process.execArgv.filter(
-    (one, at, all) =>
-      !OWN.test(one) && !/^-[epi]$/.test(one) && !(one === code && at === all.lastIndexOf(one)),
-  )
-  return [process.execPath, ...args, join(__dirname, 'child.js'), url]
+  return [process.execPath, ...optionsOfNode(), join(__dirname, 'child.js'), url]
 }

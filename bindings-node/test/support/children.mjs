@@ -19,6 +19,7 @@ export const jobs = defineJobs(
       },
     }),
     chained: job(once),
+    options: job(once),
     decide: job(once),
     fail: job(once),
     retried: job({ ...once, retry: { attempts: 2, baseMs: 0 } }),
@@ -77,6 +78,7 @@ export const handlers = {
     return { ...result, stdin: stdin.length, pid: process.pid }
   },
   checked: ({ args }) => args.n,
+  options: () => process.execArgv,
   chained: ({ previous, previousId }) => [previous ?? null, previousId ?? null],
   decide: ({ args: { how } }) => {
     if (how === 'discard') throw new Discard()
