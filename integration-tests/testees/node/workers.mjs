@@ -146,6 +146,7 @@ function make(client, request, notes) {
     queues: differ ? Object.fromEntries(queues) : queues?.map(([name]) => name),
     strictOrder: request.strict,
     concurrency: request.slots,
+    prefetch: request.prefetch,
     burst: request.burst,
     maxJobs: request.max_jobs,
     leaseMs: request.lease_ms,

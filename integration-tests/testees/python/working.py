@@ -103,7 +103,7 @@ def options_of(request: Request, notes: Notes) -> dict[str, Any]:
         for name in ("lease", "kill_after", "grace")
         if f"{name}_ms" in request
     }
-    options |= {name: request[name] for name in ("max_jobs", "burst") if name in request}
+    options |= {name: request[name] for name in ("prefetch", "max_jobs", "burst") if name in request}
     if request.get("strict"):
         options["strict_order"] = True
     options["middleware"] = [around(name, notes) for name in request.get("middleware", ())]

@@ -1,6 +1,7 @@
 //! Workers with children as processes, which are killed, stopped and terminated: this test program, which runs the test
 //! [`process`].
 
+use std::collections::HashSet;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -174,13 +175,23 @@ async fn a_standard_error_that_nobody_reads_blocks_one_thread() {
     process.wait();
 }
 
-/// For every job another child. Fewer than a day's worth, unless there is time.
+/// How many times longer the tests of leaks take than in every run.
+fn stress() -> usize {
+    std::env::var("LEASEQ_STRESS").map_or(1, |times| times.parse().unwrap())
+}
+
+/// The descriptors and threads of this process.
+fn own() -> (usize, usize) {
+    let count = |folder| std::fs::read_dir(format!("/proc/self/{folder}")).unwrap().count();
+    (count("fd"), count("task"))
+}
+
+/// For every job another child, of which half die.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_descriptor_no_thread_and_no_zombie_is_left() {
-    let jobs = 40 * std::env::var("LEASEQ_STRESS").map_or(1, |times| times.parse().unwrap());
+    let jobs = 40 * stress();
     let bench = crate::support::Bench::new().await;
     let worker = bench.run(python().max_jobs(1));
-    let own = |folder: &str| std::fs::read_dir(format!("/proc/self/{folder}")).unwrap().count();
     let mut first = None;
     let mut last = 0;
     for i in 0..jobs {
@@ -190,18 +201,45 @@ async fn no_descriptor_no_thread_and_no_zombie_is_left() {
             last = pid.as_i64().unwrap() as i32;
         }
         if i == 5 {
-            first = Some((own("fd"), own("task")));
+            first = Some(own());
         }
     }
-    let (descriptors, threads) = first.unwrap();
     // Other tests of this program run at the same time. A leak in every job is more, and in a long run one in some.
-    let slack = (jobs / 2).min(200);
-    assert!(own("fd") < descriptors + slack, "{} descriptors, {descriptors} before", own("fd"));
-    assert!(own("task") < threads + slack, "{} threads, {threads} before", own("task"));
+    is_not_more(first.unwrap(), (jobs / 2).min(200));
     worker.end().await;
     assert!(
         eventually(PATIENCE, async || !std::fs::exists(format!("/proc/{last}")).unwrap()).await
     );
+}
+
+fn is_not_more((descriptors, threads): (usize, usize), slack: usize) {
+    let (now, tasks) = own();
+    assert!(now < descriptors + slack, "{now} descriptors, {descriptors} before");
+    assert!(tasks < threads + slack, "{tasks} threads, {threads} before");
+}
+
+/// Of a day's worth of jobs, if there is time: one a second with `LEASEQ_STRESS=173`.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_descriptor_no_thread_and_no_zombie_is_left_by_reused_children() {
+    let bench = crate::support::Bench::new().await;
+    let worker = bench.run_with(python().max_jobs(50), |worker| worker.slots(2).prefetch(8));
+    let mut first = None;
+    let mut pids = HashSet::new();
+    for _ in 0..stress() {
+        let steps = || NewJob::new(Steps { steps: json!([["pid"]]) });
+        let producer = Producer::new(&bench.client);
+        let jobs = producer.enqueue_many((0..500).map(|_| steps())).await.unwrap();
+        for job in &jobs {
+            pids.insert(bench.end_of(job).await.unwrap().as_i64().unwrap());
+        }
+        first.get_or_insert_with(own);
+    }
+    is_not_more(first.unwrap(), 100);
+    assert!(pids.len() >= 10 * stress(), "{} children", pids.len());
+    worker.end().await;
+    for pid in pids {
+        gone(pid as i32).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

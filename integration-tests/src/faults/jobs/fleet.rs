@@ -86,10 +86,11 @@ impl Fleet {
         let environment = [(processes::RUN, run), (processes::NO_STARTS, self.no_starts())];
         let testee = Testee::start(language, &environment).await?;
         let grace = *self.rng.pick(&[0, 100, 1_000]);
+        let prefetch = *self.rng.pick(&[0, 3]);
         let retry = json!({ "max": 5, "base_ms": 20, "cap_ms": 200 });
         let mut start = json!({
             "op": "start_worker", "client": "w", "queue": QUEUE, "process": true,
-            "slots": SLOTS, "lease_ms": LEASE_MS, "kill_after_ms": 100, "grace_ms": grace,
+            "slots": SLOTS, "prefetch": prefetch, "lease_ms": LEASE_MS, "kill_after_ms": 100, "grace_ms": grace,
             "log": self.log(worker),
             "jobs": {
                 "work": { "timeout_ms": 300, "retry": retry },

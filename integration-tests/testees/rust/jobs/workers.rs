@@ -109,6 +109,9 @@ fn configured(client: &Client, request: &Value) -> Worker {
     if let Some(slots) = request["slots"].as_u64() {
         worker = worker.slots(slots as usize);
     }
+    if let Some(jobs) = request["prefetch"].as_u64() {
+        worker = worker.prefetch(jobs as usize);
+    }
     if let Some(most) = request["max_jobs"].as_u64() {
         worker = worker.max_jobs(most);
     }
