@@ -86,7 +86,7 @@ impl Drop for Open {
 }
 
 /// A job whose child has ended before a handler saw it, and which waits for the next one.
-type Waiting = Option<(Context, Open)>;
+type Waiting = Option<Context>;
 
 impl Slot {
     /// Fails if there can be no child, and that does not change.
@@ -110,7 +110,7 @@ impl Slot {
         loop {
             let cancelled = async {
                 match waiting {
-                    Some((context, _)) => context.task().cancelled().await,
+                    Some(context) => context.task().cancelled().await,
                     None => pending().await,
                 }
             };
@@ -131,7 +131,7 @@ impl Slot {
             }
             let was_waiting = match waiting.take() {
                 // No handler has seen it.
-                Some((context, _)) => {
+                Some(context) => {
                     self.end(context, Finish::Snooze(Duration::ZERO), Instant::now());
                     true
                 }
@@ -147,11 +147,8 @@ impl Slot {
 
     /// Runs jobs in a child until it is to be replaced, or until the worker has ended.
     async fn use_up(&self, mut child: Child, waiting: &mut Waiting) -> ControlFlow<()> {
-        let (mut again, open) = match waiting.take() {
-            Some((context, open)) => (Some(context), open),
-            None => (None, Open::new(&self.core)),
-        };
-        let mut open = Some(open);
+        let mut again = waiting.take();
+        let mut open = Some(Open::new(&self.core));
         loop {
             let is_second = again.is_some();
             let context = match again.take() {
@@ -179,8 +176,8 @@ impl Slot {
             }
             if !ran.was_started && !ran.is_alive {
                 self.pool.failed("it has ended before a handler saw its job");
-                if let Some(open) = open.take_if(|_| !is_second) {
-                    *waiting = Some((context, open));
+                if !is_second {
+                    *waiting = Some(context);
                     return ControlFlow::Continue(());
                 }
             }

@@ -1,21 +1,20 @@
 //! From a lease to a task that starts, at once or when a slot is free. A job that this worker cannot run is settled without being started.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use leaseq::{Lease, WorkQueue};
 
 use super::capacity::Waiting;
-use super::finish::Finish;
 use super::log;
 use super::reason::Reason;
 use super::running::Running;
-use super::settlement::{Settlement, decide, unhandled};
+use super::settlement::{Settlement, unhandled};
 use super::settler;
 use super::state::{Finished, Phase, Popped, Shared, State};
 use crate::envelope::Envelope;
 
-/// Gives each lease a slot. They were leased from the queue with this index.
+/// Gives each lease a place. They were leased from the queue with this index.
 pub(super) fn admit(
     shared: &Arc<Shared>,
     queue_index: usize,
@@ -68,7 +67,7 @@ fn place_all(shared: &Arc<Shared>, tasks: Vec<(Arc<Running>, Option<Settlement>)
     let mut state = shared.lock();
     for (running, refused) in tasks {
         // Calls that have waited on several queues may obtain more than there are places for.
-        if state.phase >= Phase::Stopped || state.room(&shared.options, state.completing) == 0 {
+        if state.phase >= Phase::Stopped || state.room(&shared.options, state.over()) == 0 {
             excess.push(running);
             continue;
         }
@@ -76,7 +75,6 @@ fn place_all(shared: &Arc<Shared>, tasks: Vec<(Arc<Running>, Option<Settlement>)
         if let Some(settlement) = refused {
             shared.settle_unstarted(running, settlement);
         } else if state.phase == Phase::Leasing {
-            state.started += 1;
             // From now on, because it may wait.
             shared.set_timer(&mut state, running.watch(&shared.options), running.id);
             state.ready.push_back(running);
@@ -86,15 +84,16 @@ fn place_all(shared: &Arc<Shared>, tasks: Vec<(Arc<Running>, Option<Settlement>)
             late.push(running);
         }
     }
+    settler::give_back(shared, late);
     drop(state);
     settler::leave(excess);
-    settler::give_back(shared, late);
 }
 
 impl Shared {
-    /// The next task to start, or the end; `None`: neither.
+    /// The next task to start, or when there is one, or the end; `None`: nothing that is known.
     pub(super) fn pop(self: &Arc<Self>) -> Option<Popped> {
         let mut state = self.lock();
+        let next = state.end_cooldowns();
         while state.can_start(&self.options)
             && let Some(running) = state.ready.pop_front()
         {
@@ -102,7 +101,7 @@ impl Shared {
                 running.cancel(Reason::Lost);
             }
             if running.reason().is_some() {
-                self.withdraw(&mut state, running);
+                self.withdraw(running);
                 continue;
             }
             if let Some((old, due)) = running.start() {
@@ -111,20 +110,24 @@ impl Shared {
                 }
                 self.set_timer(&mut state, due, running.id);
             }
+            state.started += 1;
+            state.in_slots += 1;
             if !self.options.stagger.is_zero() {
                 state.next_start = Some(Instant::now() + self.options.stagger);
-                // It wakes whoever waits to start the next one.
                 self.fetch.notify_one();
             }
-            // Another caller may have seen nothing before.
-            if state.can_start(&self.options) {
+            // Another caller may have seen nothing before, or wait for the time of this start.
+            if !state.ready.is_empty() {
                 self.starts.notify_one();
             }
             drop(state);
             log::started(&running);
             return Some(Popped::Start(running));
         }
-        (state.phase >= Phase::Stopped).then_some(Popped::End)
+        if state.phase >= Phase::Stopped {
+            return Some(Popped::End);
+        }
+        next.filter(|_| !state.ready.is_empty()).map(Popped::At)
     }
 
     /// A task that is to stop is not started, if it still waits.
@@ -132,14 +135,17 @@ impl Shared {
         let mut state = self.lock();
         let place = state.ready.iter().position(|waiting| waiting.id == running.id);
         if let Some(running) = place.and_then(|place| state.ready.remove(place)) {
-            self.withdraw(&mut state, running);
+            self.withdraw(running);
         }
     }
 
     /// It was to stop before it was started.
-    fn withdraw(self: &Arc<Self>, state: &mut State, running: Arc<Running>) {
-        state.started -= 1;
-        let settlement = decide(Finish::Cancelled, &running.facts());
+    fn withdraw(self: &Arc<Self>, running: Arc<Running>) {
+        let settlement = match running.reason() {
+            Some(Reason::Lost) => Settlement::Abandon,
+            // The queue ends a cancelled job with its lease.
+            _ => Settlement::Release { delay: Duration::ZERO, reason: "" },
+        };
         self.settle_unstarted(running, settlement);
     }
 

@@ -22,41 +22,45 @@ impl State {
         self.throttled || self.quiet
     }
 
-    /// How many jobs may be leased now, if so many tasks free their slots with the same request.
-    pub(super) fn wanted(&self, options: &WorkerOptions, settling: usize) -> usize {
-        if self.phase == Phase::Leasing { self.room(options, settling) } else { 0 }
+    /// How many jobs may be leased now, if the handlers of so many tasks in slots have ended.
+    pub(super) fn wanted(&self, options: &WorkerOptions, over: usize) -> usize {
+        if self.phase == Phase::Leasing { self.room(options, over) } else { 0 }
     }
 
-    /// How many more jobs it may have, if so many tasks are about to free their slots.
-    pub(super) fn room(&self, options: &WorkerOptions, settling: usize) -> usize {
+    /// How many more jobs it may have, if the handlers of so many tasks in slots have ended.
+    pub(super) fn room(&self, options: &WorkerOptions, over: usize) -> usize {
         // Without a child that could run them, none is leased in advance either.
         if self.is_held() || self.capacity == 0 {
             return 0;
         }
-        // A slot that is to cool down is not freed.
-        let settling = if options.cooldown.is_zero() { settling } else { 0 };
-        let places = self.capacity + settling + options.prefetch;
-        let free = places.saturating_sub(self.tasks.len() + self.cooling.len());
-        let free = match (options.stagger.is_zero(), self.next_start) {
-            (true, _) => free,
-            // One may start; the others would be prefetched.
-            (false, next) => {
-                let startable = usize::from(next.is_none_or(|at| at <= Instant::now()));
-                free.min((startable + options.prefetch).saturating_sub(self.ready.len()))
-            }
-        };
-        let left = options.max_jobs.unwrap_or(u64::MAX).saturating_sub(self.started);
-        free.min(usize::try_from(left).unwrap_or(usize::MAX))
+        // They wait to be started, or the queue has not heard yet that they never will be.
+        let outside = self.tasks.len() - self.in_slots;
+        let room = (self.startable(options, over) + options.prefetch).saturating_sub(outside);
+        let begun = self.started + self.ready.len() as u64;
+        let left = options.max_jobs.unwrap_or(u64::MAX).saturating_sub(begun);
+        room.min(usize::try_from(left).unwrap_or(usize::MAX))
     }
 
-    /// Whether the first of the tasks that wait may start now.
+    /// How many jobs may start now, if the handlers of so many tasks in slots have ended.
+    fn startable(&self, options: &WorkerOptions, over: usize) -> usize {
+        // A slot that is to cool down is not free before its task is settled.
+        let over = if options.cooldown.is_zero() { over } else { 0 };
+        let free = (self.capacity + over).saturating_sub(self.in_slots + self.cooling.len());
+        match (options.stagger.is_zero(), self.next_start) {
+            (true, _) => free,
+            (false, None) => free.min(1),
+            (false, Some(at)) => free.min(usize::from(at <= Instant::now())),
+        }
+    }
+
+    /// How many handlers have succeeded whose tasks are still in slots, because the queue has not answered yet.
+    pub(super) fn over(&self) -> usize {
+        self.completing + self.finished.len()
+    }
+
+    /// Whether a task that waits may start now.
     pub(super) fn can_start(&self, options: &WorkerOptions) -> bool {
-        let over =
-            if options.cooldown.is_zero() { self.completing + self.finished.len() } else { 0 };
-        let used = self.tasks.len() - self.ready.len() + self.cooling.len();
-        !self.ready.is_empty()
-            && used < self.capacity + over
-            && self.next_start.is_none_or(|at| at <= Instant::now())
+        !self.ready.is_empty() && self.startable(options, self.over()) > 0
     }
 
     /// Takes those that wait to be started: all, or those for which there is no place.
@@ -65,14 +69,11 @@ impl State {
         which: Waiting,
         options: &WorkerOptions,
     ) -> Vec<Arc<Running>> {
-        let places = self.capacity + self.completing + options.prefetch;
-        let most = match which {
-            Waiting::All => self.ready.len(),
-            Waiting::WithoutPlace => (self.tasks.len() + self.cooling.len()).saturating_sub(places),
+        let places = match which {
+            Waiting::All => 0,
+            Waiting::WithoutPlace => self.startable(options, self.over()) + options.prefetch,
         };
-        let first = self.ready.len().saturating_sub(most);
-        self.started -= (self.ready.len() - first) as u64;
-        self.ready.drain(first..).collect()
+        self.ready.drain(places.min(self.ready.len())..).collect()
     }
 
     /// Lets slots be used again. Returns when the next one can be, or the next job can start.
@@ -104,7 +105,7 @@ impl Shared {
         self.fetch.notify_one();
     }
 
-    /// No slot will be open for a while, unless one is: jobs do not wait for that.
+    /// No slot will be open for a while, unless one is now: jobs do not wait for that.
     pub(super) fn give_back_if_closed(self: &Arc<Self>) {
         let mut state = self.lock();
         if state.capacity == 0 {

@@ -110,13 +110,18 @@ impl WorkerCore {
                     return JobStart::Start(Task::new(self.shared.clone(), running));
                 }
                 Some(Popped::End) => return JobStart::Drained,
+                Some(Popped::At(time)) => tokio::select! {
+                    () = started => {}
+                    () = tokio::time::sleep_until(time.into()) => {}
+                },
                 None => started.await,
             }
         }
     }
 
     /// Reports how a task has ended. This happens at once; the future returns what has become of the job, and may be
-    /// dropped. The slot is free when the queue has confirmed it.
+    /// dropped. The slot is free for a job of the queue when that has confirmed it, and for one that was leased in advance at
+    /// once, if the task has succeeded.
     ///
     /// # Errors
     /// `Invalid` if the task was finished before.
@@ -193,7 +198,7 @@ impl WorkerCore {
         let state = self.shared.lock();
         Load {
             slots: self.shared.options.slots,
-            in_use: state.tasks.len() - state.ready.len(),
+            in_use: state.in_slots,
             waiting: state.ready.len(),
             started: state.started,
             quiet: state.quiet,

@@ -128,9 +128,6 @@ impl Fetcher {
         let settling = completions.iter().map(Vec::len).sum();
         state.completing = settling;
         let wake_at = state.end_cooldowns();
-        if state.can_start(&self.shared.options) {
-            self.shared.starts.notify_one();
-        }
         let free = state.wanted(&self.shared.options, settling);
         let is_idle = state.wanted(&self.shared.options, 0) > 0;
         let (ended, is_quiet) = (state.ended, state.quiet);

@@ -6,11 +6,11 @@
 //! | `core`, `task`, `finish`, `finishing` | what faces call |
 //! | `state` | the slots and their jobs, and the phase of the worker, behind one lock |
 //! | `phases` | the worker drains, stops, or is aborted |
-//! | `capacity` | how many of the slots can be used |
-//! | `running` | a job in a slot: who settles it, why it is to stop, when something is to be done about it |
-//! | `fetcher`, `sources`, `ask_order` | lease for free slots, and complete in the same requests |
+//! | `capacity` | how many jobs may start, and how many more it may have |
+//! | `running` | a job that waits for a slot or runs in one: who settles it, why it is to stop, when something is to be done about it |
+//! | `fetcher`, `sources`, `ask_order` | lease for free slots and in advance, and complete in the same requests |
 //! | `discovery` | finds queues by patterns |
-//! | `admission` | from a lease to a job in a slot |
+//! | `admission` | from a lease to a job that starts |
 //! | `settlement`, `settler` | decide what the end of a task means; make the queue do it |
 //! | `schedules` | stores the schedules of the deployment |
 //! | `throttle` | leases nothing while memory is short |

@@ -55,8 +55,8 @@ impl Shared {
         state.reason = reason;
         state.error = error;
         let tasks = std::mem::take(&mut state.tasks);
+        state.in_slots = 0;
         let ready = std::mem::take(&mut state.ready);
-        state.started -= ready.len() as u64;
         state.aborted = tasks.values().filter(|running| running.is_open()).count() - ready.len();
         let finished = std::mem::take(&mut state.finished);
         drop(state);

@@ -7,7 +7,7 @@ use leaseq::{Backoff, CompleteOptions, ErrorKind, FailOptions, ReleaseOptions, R
 
 use super::log;
 use super::reason::Reason;
-use super::running::Running;
+use super::running::{Claim, Running};
 use super::settlement::{Settled, Settlement, UNHANDLED};
 use super::state::{Finished, Phase, Shared};
 
@@ -32,10 +32,10 @@ impl Shared {
             return spawn(self, finished);
         }
         state.finished.push(finished);
-        let starts = state.can_start(&self.options);
+        let waits = !state.ready.is_empty();
         drop(state);
         self.fetch.notify_one();
-        if starts {
+        if waits {
             self.starts.notify_one();
         }
     }
@@ -110,10 +110,10 @@ async fn call(running: &Running, settlement: &Settlement, unknown: bool) -> Resu
     }
 }
 
-/// Gives tasks that were not started back to their queues, in the background. They keep their order.
+/// Gives tasks that were not started back to their queues, in the background. Those of a call keep their order.
 pub(super) fn give_back(shared: &Arc<Shared>, tasks: Vec<Arc<Running>>) {
-    for tasks in by_queue(tasks) {
-        tasks.iter().for_each(|running| _ = running.claim());
+    for mut tasks in by_queue(tasks) {
+        tasks.retain(|running| running.claim() == Claim::Own);
         let (shared, runtime) = (shared.clone(), shared.runtime.clone());
         runtime.spawn(async move {
             let settled = release(&shared, &tasks).await;
@@ -127,8 +127,11 @@ pub(super) fn give_back(shared: &Arc<Shared>, tasks: Vec<Arc<Running>>) {
 /// The same without waiting for the answers: for tasks that the worker does not have, or no more.
 pub(super) fn leave(tasks: Vec<Arc<Running>>) {
     for tasks in by_queue(tasks) {
-        tasks.iter().for_each(|running| _ = running.claim());
         tasks[0].queue.give_back(tasks.iter().map(|running| &running.lease));
+        for running in tasks {
+            running.claim();
+            running.set_ended();
+        }
     }
 }
 

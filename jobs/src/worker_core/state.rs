@@ -41,6 +41,8 @@ pub(super) struct Finished {
 /// What a call of `next` finds.
 pub(super) enum Popped {
     Start(Arc<Running>),
+    /// One can be started at this time.
+    At(Instant),
     End,
 }
 
@@ -66,8 +68,10 @@ pub(super) struct State {
     pub(super) phase: Phase,
     pub(super) reason: ExitReason,
     pub(super) error: Option<Error>,
-    /// Every task: it waits to be started, or occupies a slot because it runs or is being settled.
+    /// Every task: it waits to be started, runs, or is being settled.
     pub(super) tasks: HashMap<u64, Arc<Running>>,
+    /// How many of them occupy a slot: they were started, and the queue has not heard of their end.
+    pub(super) in_slots: usize,
     /// Those that wait to be started: for a face that asks, or, if they were prefetched, for a slot.
     pub(super) ready: VecDeque<Arc<Running>>,
     /// Those that the fetcher is to settle.
@@ -158,6 +162,7 @@ impl Shared {
                 reason: ExitReason::Drained,
                 error: None,
                 tasks: HashMap::new(),
+                in_slots: 0,
                 ready: VecDeque::new(),
                 finished: Vec::new(),
                 timers: BTreeSet::new(),
@@ -232,6 +237,7 @@ impl Shared {
         if state.tasks.remove(&running.id).is_some() {
             state.hung -= usize::from(running.was_hung());
             if running.has_started() {
+                state.in_slots -= 1;
                 let elapsed = running.elapsed();
                 let run = elapsed.as_micros() as u64;
                 let used = elapsed.as_secs_f64() / self.options.lease.as_secs_f64();
@@ -248,9 +254,9 @@ impl Shared {
             }
         }
         state.end_if_idle(&self.options);
-        let (over, starts) = (state.phase >= Phase::Stopped, state.can_start(&self.options));
+        let (over, waits) = (state.phase >= Phase::Stopped, !state.ready.is_empty());
         drop(state);
-        if starts {
+        if waits {
             self.starts.notify_one();
         }
         if let Some(reply) = reply {
@@ -291,7 +297,7 @@ impl Shared {
         Exit {
             reason: state.reason,
             started: state.started,
-            running: state.tasks.len() + state.aborted,
+            running: state.in_slots + state.aborted,
             gave_up: state.gave_up,
             error: state.error.clone(),
         }

@@ -257,3 +257,28 @@ async fn prefetched_jobs_wait_for_the_next_child_but_not_for_long() {
     other.end().await;
     worker.end().await;
 }
+
+/// Not even if a job has seen its child die and waits for the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn prefetched_jobs_do_not_wait_behind_a_job_that_waits_for_a_child() {
+    let bench = Bench::new().await;
+    let luck = bench.path("luck");
+    let script = format!(
+        "test -e {luck} && exit 1; exec python3 {child}",
+        luck = luck.display(),
+        child = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/unlucky.py"),
+    );
+    let children = Children::new("sh").arg("-c").arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
+    let worker = bench.run_with(children.env("LUCK", &luck), |worker| worker.slots(1).prefetch(2));
+    let first = bench.add(json!([["return", 0]])).await;
+    until(|| luck.exists().then_some(())).await;
+    let waiting =
+        [bench.add(json!([["return", 1]])).await, bench.add(json!([["return", 2]])).await];
+    let other = bench.run(python());
+    for (n, job) in (1..).zip(&waiting) {
+        assert_eq!(bench.end_of(job).await.unwrap(), n);
+    }
+    worker.end().await;
+    assert_eq!(bench.end_of(&first).await.unwrap(), 0);
+    other.end().await;
+}

@@ -229,13 +229,16 @@ async fn no_descriptor_no_thread_and_no_zombie_is_left_by_reused_children() {
         let steps = || NewJob::new(Steps { steps: json!([["pid"]]) });
         let producer = Producer::new(&bench.client);
         let jobs = producer.enqueue_many((0..500).map(|_| steps())).await.unwrap();
+        // Those of earlier children may belong to other processes by now.
+        pids.clear();
         for job in &jobs {
             pids.insert(bench.end_of(job).await.unwrap().as_i64().unwrap());
         }
         first.get_or_insert_with(own);
     }
     is_not_more(first.unwrap(), 100);
-    assert!(pids.len() >= 10 * stress(), "{} children", pids.len());
+    // Each has run 50 jobs; the first and the last ones have run some of other rounds.
+    assert!((10..=14).contains(&pids.len()), "{} children", pids.len());
     worker.end().await;
     for pid in pids {
         gone(pid as i32).await;

@@ -19,6 +19,8 @@ on_every_engine!(
     a_worker_leases_no_more_jobs_than_it_may_start,
     prefetched_jobs_start_staggered_and_after_cooldowns,
     jobs_that_nobody_can_run_do_not_pile_up,
+    what_waits_takes_no_slot,
+    an_aborted_worker_forgets_what_waits,
     no_more_handlers_than_slots_and_every_job_once,
 );
 
@@ -45,7 +47,7 @@ async fn jobs_wait_until_a_slot_is_free(bench: Bench) {
     is_leased(&bench, 5).await;
     starts_nothing(&core).await;
     let load = core.load();
-    assert_eq!((load.slots, load.in_use, load.waiting, load.started), (2, 2, 3, 5));
+    assert_eq!((load.slots, load.in_use, load.waiting, load.started), (2, 2, 3, 2));
     // The next one does not wait for the confirmation of the queue.
     let confirmed = core.finish(&tasks[0], Finish::Done { result: None });
     let third = start(&core).await;
@@ -182,6 +184,45 @@ async fn jobs_that_nobody_can_run_do_not_pile_up(bench: Bench) {
     assert_eq!(bench.counts().await.dead, 0);
 }
 
+async fn what_waits_takes_no_slot(bench: Bench) {
+    for name in ["a", "b", "c"] {
+        bench.add(name).await;
+    }
+    let core = bench.core(|options| (options.slots, options.prefetch) = (1, 2));
+    let first = start(&core).await;
+    is_leased(&bench, 3).await;
+    assert_eq!((core.load().in_use, core.load().waiting), (1, 2));
+    let failed = core.finish(&first, Finish::Failed(JobError::new("Unlucky", "try again")));
+    assert_eq!(soon(failed).await.unwrap().as_str(), "retried");
+    let second = start(&core).await;
+    assert_eq!(core.load().in_use, 1);
+    core.drain(PATIENCE);
+    assert_eq!((core.load().in_use, core.load().waiting), (1, 0));
+    done(&core, &second).await;
+    assert_eq!(drained(&core).await.running, 0);
+}
+
+/// What watches jobs that wait ends with the worker, which keeps nothing of them.
+async fn an_aborted_worker_forgets_what_waits(bench: Bench) {
+    for name in ["a", "b", "c"] {
+        bench.add(name).await;
+    }
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let core = bench.core(|options| (options.slots, options.prefetch) = (1, 2));
+    let task = start(&core).await;
+    is_leased(&bench, 3).await;
+    let before = tasks();
+    let watched = eventually(PATIENCE, async || tasks() >= before + 3).await;
+    assert!(watched, "{} tasks, {before} before", tasks());
+    core.abort();
+    assert_eq!(core.exit().running, 1);
+    drop(task);
+    let forgotten = eventually(PATIENCE, async || tasks() < before).await;
+    assert!(forgotten, "{} tasks, {before} before they were watched", tasks());
+    // Those that waited are given back, the one that ran keeps its lease.
+    is_leased(&bench, 1).await;
+}
+
 /// Jobs that succeed, fail, snooze and wait in turn, in no order.
 async fn no_more_handlers_than_slots_and_every_job_once(bench: Bench) {
     const JOBS: usize = 300;
@@ -255,6 +296,7 @@ async fn waiting_jobs_are_given_back_while_memory_is_short() {
         is_leased(&bench, 3).await;
         std::fs::write(&file, "95").unwrap();
         is_leased(&bench, 1).await;
+        assert!(eventually(PATIENCE, async || hooked.len() == 1).await, "it is throttled");
         assert_eq!((seen.len(), hooked.take()), (1, vec!["true".to_owned()]));
         std::fs::write(&file, "10").unwrap();
         is_leased(&bench, 3).await;
