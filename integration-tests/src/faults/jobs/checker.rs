@@ -87,7 +87,9 @@ fn attempts(history: &History, job: &Job, runs: &[&Run]) -> Option<String> {
         if is_known && second.start < ended && !is_excused(history, first, second.start) {
             return Some("two runs overlap".into());
         }
-        if second.attempt < first.attempt {
+        // A worker that was stopped may start what another one has already.
+        let is_late = was_away(history, second.worker, first.start, second.start);
+        if second.attempt < first.attempt && !is_late {
             return Some("an attempt was forgotten".into());
         }
         let told = first.told.as_ref().map(|(reason, _)| reason.as_str());
@@ -123,8 +125,13 @@ fn cancelled(history: &History, job: &Job, runs: &[&Run]) -> Option<String> {
 
 /// Whether the run may go on without its lease: its process was stopped before then, or the server did not answer.
 fn is_excused(history: &History, run: &Run, until: Micros) -> bool {
-    let stops = history.workers[run.worker].stops.iter();
-    stops.chain(&history.windows).any(|(from, to)| *from <= until && *to >= run.start)
+    was_away(history, run.worker, run.start, until)
+}
+
+/// Whether a worker was stopped in this time, or the server did not answer.
+fn was_away(history: &History, worker: usize, since: Micros, until: Micros) -> bool {
+    let stops = history.workers[worker].stops.iter();
+    stops.chain(&history.windows).any(|(from, to)| *from <= until && *to >= since)
 }
 
 /// What runs in children have found. A child whose worker was stopped, or could not reach the server, may go on for a

@@ -126,6 +126,14 @@ fn attempts_are_counted_but_not_by_shutdowns() {
         history.runs[1].attempt = 1;
     });
     finds("forgotten", |history| history.runs[0].attempt = 3);
+    // The second run is by a worker of its own, which was away until then, or only before.
+    let away = |history: &mut History, until| {
+        (history.runs[0].attempt, history.runs[1].attempt) = (2, 1);
+        history.runs[1].worker = 1;
+        history.workers[1].stops.push((0, until));
+    };
+    finds("forgotten", |history| away(history, SECOND - MS));
+    allows(|history| away(history, SECOND + 55 * MS));
     finds("attempt 6 of 5", |history| history.runs[1].attempt = 6);
 }
 
