@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use leaseq::{Cursor, State};
+use leaseq::{Counts, Cursor, State};
 
 use super::chrome::Chrome;
 use super::history::{self, HistoryView};
@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::filter::Filter;
 use crate::format::number;
+use crate::links;
 use crate::numbers::count_of;
 
 /// Items of a page.
@@ -58,14 +59,13 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let at = |reverse, cursor: &str| {
         format!("{}?{}&order={}{cursor}", head.path, filter.query(), order(reverse))
     };
-    let next = page.cursor.as_ref().map(|cursor| {
-        at(reverse, &format!("&cursor={}", crate::links::value(&cursor.to_string())))
-    });
-    // A queue whose history cannot be read has items nevertheless.
-    let span = history::span(&cx)?;
-    let series = history::of_queue(&cx.app, queue.name(), &counts, span).await.ok();
-    let source = history::source(&cx.app, queue.name(), span);
-    let here = format!("{}&", at(reverse, ""));
+    let next = page
+        .cursor
+        .as_ref()
+        .map(|cursor| at(reverse, &format!("&cursor={}", links::value(&cursor.to_string()))));
+    // Lists are about items, and a queue whose history cannot be read has items nevertheless.
+    let is_plain = cx.query.get("state").is_none() && is_first && filter.is_empty();
+    let history = if is_plain { charts(&cx, &counts).await? } else { None };
     let chrome = Chrome::of(&cx, "overview", queue.name());
     let allowed = |action: &Action| match action {
         Action::Remove => chrome.administers(),
@@ -77,7 +77,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         chrome,
         state: filter.state.as_str(),
         heading: time_heading(filter.state),
-        history: series.map(|series| HistoryView::new(&series, source, &here)),
+        history,
         errors: items.iter().any(|item| !item.error.is_empty()),
         keys: items.iter().any(|item| item.key.is_some()),
         items,
@@ -91,4 +91,12 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         head,
     };
     cx.html(&page)
+}
+
+async fn charts(cx: &Context, counts: &Counts) -> Result<Option<HistoryView>, Failure> {
+    let span = history::span(cx)?;
+    let name = links::queue_of(cx.param("queue"));
+    let Ok(series) = history::of_queue(&cx.app, name, counts, span).await else { return Ok(None) };
+    let here = format!("{}?", cx.app.link_to(&links::queue(name)));
+    Ok(Some(HistoryView::new(&series, history::source(&cx.app, name, span), &here)))
 }

@@ -62,10 +62,12 @@ impl Request {
         }
         text.push_str(&format!("Content-Length: {}\r\n\r\n{}", self.body.len(), self.body));
         let mut stream = TcpStream::connect(to).await.unwrap();
-        stream.write_all(text.as_bytes()).await.unwrap();
+        // A server that refuses a request answers, and closes the connection, before it has read all of it.
+        let _ = stream.write_all(text.as_bytes()).await;
         let mut answer = Vec::new();
         let reading = stream.read_to_end(&mut answer);
-        tokio::time::timeout(Duration::from_secs(20), reading).await.expect("an answer").unwrap();
+        let read = tokio::time::timeout(Duration::from_secs(20), reading).await.expect("an answer");
+        assert!(read.is_ok() || !answer.is_empty(), "{read:?}");
         Answer::read(&answer)
     }
 }

@@ -9,6 +9,7 @@ mod bulk;
 mod changing;
 mod hostile;
 mod http;
+mod large;
 mod live;
 mod more_pages;
 mod nginx;
