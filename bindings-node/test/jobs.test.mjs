@@ -259,6 +259,16 @@ onEachEngine('jobs', (place) => {
     assert.deepEqual(await ref.result(), [true, 'timeout', 0])
   })
 
+  test('a timeout that comes while a schema checks the arguments has aborted', async () => {
+    const validate = async (value) => (await sleep(300), { value })
+    const args = { '~standard': { version: 1, vendor: 'test', validate } }
+    const jobs = queued({ slow: job({ args, retry: { attempts: 1 }, retainMs: 60_000 }) })
+    const ref = await jobs.enqueue(place.client, 'slow', {}, { timeoutMs: 50 })
+    const slow = ({ signal, cancelReason }) => [signal.aborted, cancelReason]
+    await worker(place.client, jobs, { slow }).runUntilIdle()
+    assert.deepEqual(await ref.result({ waitMs: 0 }), [true, 'timeout'])
+  })
+
   test('more time', async () => {
     const jobs = queued({ a: job({ timeoutMs: 100, retainMs: 60_000 }) })
     const ref = await jobs.enqueue(place.client, 'a', {})

@@ -205,6 +205,12 @@ test('a first child that does not start is an error with its reason', async () =
        export const handlers = { a() {} }`,
     )]: /timeoutMs -1/,
     [await write(
+      'attempts.mjs',
+      `import { defineJobs, job } from ${index}
+       export const jobs = defineJobs({ a: job({ retry: { attempts: 1.5 } }) })
+       export const handlers = { a() {} }`,
+    )]: /1\.5 attempts/,
+    [await write(
       'worker.mjs',
       `import { worker } from ${index}
        export { jobs, handlers } from ${ours}

@@ -92,6 +92,7 @@ test('wrong usage', async () => {
     ['none.mjs'],
     ['jobs.mjs', '--processes', '2', '--concurrency', '3'],
     ['jobs.mjs', '--memory-limit', '100'],
+    ['jobs.mjs', '--isolation', 'thread'],
   ]) {
     const { code, err } = await start(...args).ended
     assert.equal(code, 2, err)

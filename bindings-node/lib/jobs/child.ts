@@ -26,8 +26,9 @@ function declare({ jobs, handlers }: Loaded): Record<string, object> {
     if (timeoutMs !== undefined) about['timeout_ms'] = whole(`job ${name}: timeoutMs`, timeoutMs)
     if (retry !== undefined) {
       const { attempts, baseMs, capMs, on, never } = nativeRetry(retry)
+      if (!Number.isInteger(attempts)) throw invalid(`job ${name}: ${attempts} attempts`)
       about['retry'] = {
-        max: whole(`job ${name}: attempts`, attempts),
+        max: attempts,
         base: whole(`job ${name}: baseMs`, baseMs),
         cap: whole(`job ${name}: capMs`, capMs),
         on,

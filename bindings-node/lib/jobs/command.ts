@@ -134,11 +134,14 @@ function childOptions(values: Values): ChildWorkerOptions {
   if (values.concurrency !== undefined) {
     throw new UsageError('--concurrency is for one event loop, --processes for child processes')
   }
+  const { isolation } = values
+  if (isolation !== undefined && isolation !== 'process' && isolation !== 'job') {
+    throw new UsageError(`--isolation ${isolation}: there are process and job`)
+  }
   return {
     ...commonOptions(values),
     processes: toNumber(values, 'processes'),
-    // Checked by the worker.
-    isolation: values.isolation as ChildWorkerOptions['isolation'],
+    isolation,
     maxJobsPerChild: toNumber(values, 'max-jobs-per-child'),
     maxMemoryPerChild: toNumber(values, 'max-memory-per-child', MIB),
     memoryLimit: toNumber(values, 'memory-limit', MIB),
