@@ -70,15 +70,23 @@ impl Context {
     pub(crate) async fn queue(&self) -> Result<WorkQueue, Failure> {
         let name = links::queue_of(self.param("queue"));
         let queue = self.app.client().await?.queue(name)?;
-        let known = match self.app.names().await {
-            Ok(names) => names.binary_search_by(|known| known.as_str().cmp(name)).is_ok(),
-            Err(failure) if failure.retry => return Err(failure),
-            // Who may not list the queues may look at one.
-            Err(_) => true,
+        // A name that is not among those of a moment ago may be new.
+        let is_known = self.knows(name).await? || {
+            self.app.caches.names.forget(&());
+            self.knows(name).await?
         };
-        match known {
+        match is_known {
             true => Ok(queue),
             false => Err(Failure::missing(format_args!("there is no queue {name}"))),
+        }
+    }
+
+    async fn knows(&self, name: &str) -> Result<bool, Failure> {
+        match self.app.names().await {
+            Ok(names) => Ok(names.binary_search_by(|known| known.as_str().cmp(name)).is_ok()),
+            Err(failure) if failure.retry => Err(failure),
+            // Who may not list the queues may look at one.
+            Err(_) => Ok(true),
         }
     }
 
