@@ -5,8 +5,9 @@
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
-use leaseq_test_support::{RedisServer, http};
+use leaseq_test_support::{RedisServer, eventually_blocking, http};
 
 fn demo() -> Command {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_demo")).with_file_name("leaseq");
@@ -80,6 +81,23 @@ fn it_shows_itself_in_a_console_while_it_runs() {
     assert!(get(&format!("/{path}")).contains("<form"), "a link only asks");
     assert!(get("/").starts_with("HTTP/1.1 303"), "nobody looks without a login");
     assert!(queue.starts_with("demo-"), "{queue}");
+    let token = path.split_once("token=").unwrap().1;
+    let signed_in = http(address, "POST /login", "", &format!("token={token}"));
+    let set = signed_in.lines().find_map(|line| line.strip_prefix("set-cookie: "));
+    let cookie = set.unwrap_or_else(|| panic!("{signed_in}")).split(';').next().unwrap();
+    let see =
+        |path: &str| http(address, &format!("GET {path}"), &format!("cookie: {cookie}\r\n"), "");
+    // The demo says which queue it will fill.
+    let path = format!("/queues/{queue}");
+    let is_there = || see(&path).starts_with("HTTP/1.1 200");
+    assert!(eventually_blocking(Duration::from_secs(20), is_there), "{}", see(&path));
+    // The counts change while the workers run.
+    let numbers =
+        || see(&format!("/queues/{queue}/numbers")).split_once("\r\n\r\n").unwrap().1.to_owned();
+    let first = numbers();
+    assert!(first.contains("\"ready\""), "{first}");
+    let live = eventually_blocking(Duration::from_secs(20), || numbers() != first);
+    assert!(live, "always {first}");
     // It goes on without anybody who looks.
     let rest: Vec<String> = lines.collect();
     assert!(demo.wait().unwrap().success(), "{rest:?}");
