@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use super::progress::Progress;
 use super::shared::Shared;
-use crate::answer::Answer;
+use crate::answer::{Answer, trigger_value};
 use crate::call::wait;
 use crate::convert;
 use crate::error::{exception, internal, invalid};
@@ -126,6 +126,12 @@ impl JobTask {
     #[getter]
     fn last_error<'a>(&'a self, py: Python<'a>) -> PyResult<&'a str> {
         Ok(self.look(py)?.last_error())
+    }
+
+    /// The job whose end has added this one.
+    #[getter]
+    fn trigger<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        trigger_value(py, self.look(py)?.trigger())
     }
 
     #[getter]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import threading
 import time
@@ -156,6 +157,9 @@ async def run_steps(notes: Notes, job: Job, steps: deque[Step], waits: Blocking 
                 raise Snooze(value / 1000)
             case "say":
                 notes.note(f"{job.id} {value}")
+            case "previous":
+                before = json.dumps(job.previous(), ensure_ascii=False, separators=(",", ":"))
+                notes.note(f"{job.id} previous {job.previous_id or ''} {before}")
             case "progress":
                 job.progress(value)
             case "more_time_ms":

@@ -24,7 +24,7 @@ def obey(request: values.Request) -> Any:
     match request["op"]:
         case "hello":
             # Only a signal can cancel a call of a thread.
-            return {"can": ["block", "follow_ups", "force_stop", "fork", "jobs", "nul"]}
+            return {"can": ["block", "chains", "follow_ups", "force_stop", "fork", "jobs", "nul"]}
         case "block":
             ctypes.PyDLL(None).usleep(request["ms"] * 1000)  # with the GIL
         case "fork":

@@ -22,7 +22,18 @@ calls: dict[str, asyncio.Task[None]] = {}
 async def obey(request: values.Request) -> Any:
     match request["op"]:
         case "hello":
-            return {"can": ["block", "cancel", "follow_ups", "force_stop", "jobs", "nul", "order"]}
+            return {
+                "can": [
+                    "block",
+                    "cancel",
+                    "chains",
+                    "follow_ups",
+                    "force_stop",
+                    "jobs",
+                    "nul",
+                    "order",
+                ]
+            }
         case "block":
             time.sleep(request["ms"] / 1000)  # and with it the event loop
         case "connect":

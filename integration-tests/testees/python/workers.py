@@ -10,7 +10,7 @@ from typing import Any
 
 import leaseq
 import working
-from leaseq.jobs import Exit, JobRef, Worker
+from leaseq.jobs import Exit, JobRef, Jobs, Worker
 from script import Notes
 from working import Request, key
 
@@ -85,8 +85,7 @@ def obey(client: leaseq.Client, request: Request) -> Any:
     match request["op"]:
         case "enqueue":
             try:
-                args, kwargs = working.arguments(request)
-                ref = working.new_job(request).enqueue(client, *args, **kwargs)
+                ref = Jobs().enqueue(client, working.new_job(request))
             except TypeError as error:
                 raise leaseq.InvalidError(str(error)) from error
             refs[request.get("as", "")] = ref

@@ -8,7 +8,7 @@ from typing import Any
 
 import leaseq.asyncio
 import working
-from leaseq.jobs import AsyncJobRef, AsyncWorker, Exit
+from leaseq.jobs import AsyncJobRef, AsyncWorker, Exit, Jobs
 from script import Notes
 from working import Request, key
 
@@ -66,8 +66,7 @@ async def obey(client: leaseq.asyncio.Client, request: Request) -> Any:
     match request["op"]:
         case "enqueue":
             try:
-                args, kwargs = working.arguments(request)
-                ref = await working.new_job(request).aenqueue(client, *args, **kwargs)
+                ref = await Jobs().aenqueue(client, working.new_job(request))
             except TypeError as error:
                 raise leaseq.InvalidError(str(error)) from error
             refs[request.get("as", "")] = ref

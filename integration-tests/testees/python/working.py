@@ -14,7 +14,7 @@ from leaseq.jobs import (
     JobGoneError,
     JobRemovedError,
     Jobs,
-    JobType,
+    NewJob,
 )
 from script import Awaiting, Notes, retry, run, run_here
 
@@ -22,8 +22,8 @@ Request = values.Request
 TIMES = ("timeout", "delay", "retain", "unique_for", "expires_in")
 
 
-def new_job(request: Request) -> JobType[..., Any]:
-    """Return the job of a request, with its options."""
+def new_job(request: Request) -> NewJob[Any]:
+    """Return the job of a request, with its options and those that follow it."""
     options: dict[str, Any] = {
         name: request[name] for name in ("meta", "replace") if name in request
     }
@@ -34,13 +34,14 @@ def new_job(request: Request) -> JobType[..., Any]:
         since = timedelta(milliseconds=request["due_at_ms"])
         options["due_at"] = datetime(1970, 1, 1, tzinfo=timezone.utc) + since
     options["retry"] = retry(request.get("retry"))
-    return Jobs().named(request["job"], queue=request["queue"]).using(**options)
-
-
-def arguments(request: Request) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments of a job, by their places or by their names."""
+    kind = Jobs().named(request["job"], queue=request["queue"]).using(**options)
     args = request["args"]
-    return (args, {}) if isinstance(args, list) else ([], args)
+    job = kind.new(*args) if isinstance(args, list) else kind.new(**args)
+    then, failure, end = (
+        [new_job({"queue": request["queue"], **one}) for one in request.get(name, ())]
+        for name in ("then", "on_failure", "on_end")
+    )
+    return job.then(*then).on_failure(*failure).on_end(*end)
 
 
 def key(request: Request) -> tuple[str, str]:
@@ -103,7 +104,9 @@ def options_of(request: Request, notes: Notes) -> dict[str, Any]:
         for name in ("lease", "kill_after", "grace")
         if f"{name}_ms" in request
     }
-    options |= {name: request[name] for name in ("prefetch", "max_jobs", "burst") if name in request}
+    options |= {
+        name: request[name] for name in ("prefetch", "max_jobs", "burst") if name in request
+    }
     if request.get("strict"):
         options["strict_order"] = True
     options["middleware"] = [around(name, notes) for name in request.get("middleware", ())]

@@ -18,6 +18,7 @@ import threading
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from .._values import Trigger
 from ..exceptions import InvalidError
 from ._exit import end_process
 from ._local_task import LocalTask
@@ -86,12 +87,23 @@ class Connection:
         self._process = os.getpid()
 
 
+def _id_of(message: Message) -> tuple[str, bytes]:
+    item = bytes.fromhex(message["id_hex"])
+    return item.decode("utf-8", "surrogateescape"), item
+
+
+def _trigger_of(previous: Message | None) -> Trigger | None:
+    if previous is None:
+        return None
+    result: str | None = previous.get("result")
+    return Trigger(*_id_of(previous), None if result is None else result.encode())
+
+
 class ChildTask(LocalTask):
     """A job of the worker that has started this process."""
 
     def __init__(self, connection: Connection, run: Message) -> None:
-        item = bytes.fromhex(run["id_hex"]).decode("utf-8", "surrogateescape")
-        super().__init__({**run, "id": item})
+        super().__init__({**run, "id": _id_of(run)[0], "trigger": _trigger_of(run.get("previous"))})
         self._connection = connection
         self.number: int = run["task"]
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
 
 from .._values import Data, Seconds
+from ._decode import MismatchError, decoder
 from ._errors import JobCancelledError
+from ._retry import Bury
 
 if TYPE_CHECKING:
     from .._leaseq import JobTask
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     """A job of the worker, of a child process, or of a test."""
 
 CancelReason = Literal["user", "timeout", "shutdown", "lost"]
+
+T = TypeVar("T")
 
 _current: ContextVar[Job] = ContextVar("leaseq_job")
 
@@ -78,6 +83,30 @@ class Job:
         A store of your own can refuse writers of an earlier generation.
         """
         return self._task.generation
+
+    @property
+    def previous_id(self) -> str | None:
+        """The id of the job whose end has added this one; `None`: a program has added it."""
+        trigger = self._task.trigger
+        return None if trigger is None else trigger.id
+
+    @overload
+    def previous(self) -> Any: ...  # noqa: ANN401
+    @overload
+    def previous(self, kind: type[T]) -> T | None: ...
+    def previous(self, kind: Any = Any) -> Any:
+        """Return the result of the job whose success has added this one, as this type.
+
+        `None` if it had no result, or one of more than 64 KiB, has not succeeded, or there is none.
+        Raises `Bury` for a result that does not fit: let it end the handler.
+        """
+        trigger = self._task.trigger
+        if trigger is None or trigger.result is None:
+            return None
+        try:
+            return decoder(kind)(json.loads(trigger.result))
+        except (MismatchError, ValueError, RecursionError) as error:
+            raise Bury(f"the result of job {trigger.id!r}, which was before: {error}") from error
 
     @property
     def remaining(self) -> float:

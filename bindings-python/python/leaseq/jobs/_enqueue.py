@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from .. import _leaseq
 from .._leaseq import Item
+from .._values import FollowUp
+from ..exceptions import InvalidError
 from ._decode import Decoder
 from ._encode import encode
 from ._options import Options
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from ._jobs import Jobs
 
 R = TypeVar("R")
+On = Literal["completed", "dead", "ended"]
+MAX_LEVELS = 16
 
 
 class NewJob(Generic[R]):
@@ -36,21 +41,80 @@ class NewJob(Generic[R]):
         """The name of the queue."""
         self._options = options
         self._decode = decode
+        self._follow_ups: tuple[tuple[On, NewJob[Any]], ...] = ()
+        # How many jobs follow each other after this one, at most.
+        self._levels = 0
 
     def __repr__(self) -> str:
         return f"<NewJob {self.name!r} for queue {self.queue!r}>"
 
+    def on_success(self, *jobs: NewJob[Any]) -> NewJob[R]:
+        """Return this job, with others that are added when it has succeeded.
+
+        They get its result: `Job.previous`. Each is added exactly once, to its own queue. A job has
+        up to 16 that follow it, in up to 16 levels, of 64 KiB in all; more are an `InvalidError`.
+        """
+        return self._followed("completed", jobs)
+
+    def on_failure(self, *jobs: NewJob[Any]) -> NewJob[R]:
+        """Do the same with jobs that are added when this one is dead."""
+        return self._followed("dead", jobs)
+
+    def on_end(self, *jobs: NewJob[Any]) -> NewJob[R]:
+        """Do the same with jobs that are added when this one has ended in any way."""
+        return self._followed("ended", jobs)
+
+    def then(self, *jobs: NewJob[Any]) -> NewJob[R]:
+        """Return this job as the first of a chain.
+
+        Each is added when the one before it has succeeded, the first one after this job.
+        """
+        following: tuple[NewJob[Any], ...] = ()
+        for job in reversed(jobs):
+            following = (job.on_success(*following),)
+        return self.on_success(*following)
+
+    def _followed(self, on: On, jobs: Sequence[NewJob[Any]]) -> NewJob[R]:
+        job = copy.copy(self)
+        job.meta = dict(self.meta)
+        job._follow_ups = (*self._follow_ups, *((on, one) for one in jobs))
+        job._levels = max([self._levels, *(one._levels + 1 for one in jobs)])
+        if job._levels > MAX_LEVELS:
+            raise InvalidError(f"job {self.name}: more than {MAX_LEVELS} jobs follow each other")
+        return job
+
+    def _all(self) -> Iterator[NewJob[Any]]:
+        """Return this job and those that follow it."""
+        yield self
+        for _, job in self._follow_ups:
+            yield from job._all()
+
     def item(self) -> Item:
         """Return the item, for programs that add it themselves. Raises `InvalidError`."""
+        return self._item(self.queue)
+
+    def _item(self, queue: str) -> Item:
+        """Return the item; it names its own queue if that is not this one."""
         options = self._options
         data = _leaseq.job_data(
             self.name, self.args, encode, self.meta, options.timeout, options.retry
         )
-        return Item(data, **options.of_item(self.args))
+        follow_ups = [
+            FollowUp(on, job._item(self.queue), with_trigger=True) for on, job in self._follow_ups
+        ]
+        return Item(
+            data,
+            **options.of_item(self.args),
+            follow_ups=follow_ups,
+            queue=None if self.queue == queue else self.queue,
+        )
 
 
 EnqueueMiddleware: TypeAlias = Callable[[Sequence[NewJob[Any]]], AbstractContextManager[object]]
-"""Returns what is entered before these jobs are added, and left after that."""
+"""Returns what is entered before these jobs are added, and left after that.
+
+Those that follow others are among them.
+"""
 
 
 @contextmanager
@@ -60,7 +124,7 @@ def _around(
     """Return the items by queue, each with the place of its job."""
     with ExitStack() as stack:
         for one in middleware:
-            stack.enter_context(one(jobs))
+            stack.enter_context(one([each for job in jobs for each in job._all()]))
         # All of them first: if any is invalid, none is added.
         by_queue: dict[str, list[tuple[int, Item]]] = {}
         for place, job in enumerate(jobs):

@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from .._values import ItemInfo, Outcome, OutcomeKind, Seconds
+from .._values import ItemInfo, Outcome, OutcomeKind, Seconds, Trigger
 from ._enqueue import NewJob
 from ._local_task import LocalTask
 from ._ref import AsyncJobRef, JobRef
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from ._jobs import JobType
 
 R = TypeVar("R")
+MAX_PASSED = 64 << 10
 
 
 class InlineTask(LocalTask):
     """A job in the program that has enqueued it."""
 
-    def __init__(self, job: NewJob[Any], envelope: dict[str, Any]) -> None:
+    def __init__(self, job: NewJob[Any], envelope: dict[str, Any], trigger: Trigger | None) -> None:
         options = job._options
         timeout = 3600.0 if options.timeout is None else seconds(options.timeout)
         item_id = options.id if options.id is not None else uuid4().hex
@@ -42,6 +43,7 @@ class InlineTask(LocalTask):
                 "last_error": "",
                 "generation": 1,
                 "timeout_ms": timeout * 1000,
+                "trigger": trigger,
             }
         )
         self.outcome = Outcome(OutcomeKind.GONE)
@@ -78,6 +80,20 @@ class InlineTask(LocalTask):
         """End before the handler, which does not take the arguments."""
         raise TypeError(f"job {self.name}: {message}")
 
+    def followed_by(self, job: NewJob[Any]) -> list[NewJob[Any]]:
+        """Return the jobs that follow its end."""
+        kind = self.outcome.kind
+        if kind is OutcomeKind.GONE:
+            return []
+        ends = {"ended", kind.value}
+        return [following for on, following in job._follow_ups if on in ends]
+
+    def as_trigger(self) -> Trigger:
+        """Return what the jobs that follow are told of this one."""
+        result = self.outcome.result
+        is_passed = result is not None and len(result) <= MAX_PASSED
+        return Trigger(self.id, self.id.encode(), result if is_passed else None)
+
 
 class Inline:
     """Runs jobs at once, with arguments and results that have gone through JSON."""
@@ -87,29 +103,40 @@ class Inline:
         self._runner = _InlineRunner(handlers, ()) if raise_errors else Runner(handlers, ())
 
     def run(self, job: NewJob[R]) -> JobRef[R]:
-        """Run a job."""
-        task = self._task(job)
+        """Run a job, and those that follow it."""
+        task = self._run(job, None)
+        return InlineRef(task, job)
+
+    def _run(self, job: NewJob[Any], trigger: Trigger | None) -> InlineTask:
+        task = self._task(job, trigger)
         if not self._runner.is_async(task):
             self._runner.run(task)
         else:
             _run_apart(self._runner, task)
-        return InlineRef(task, job)
+        for next_job in task.followed_by(job):
+            self._run(next_job, task.as_trigger())
+        return task
 
     async def arun(self, job: NewJob[R]) -> AsyncJobRef[R]:
-        """Run a job in the current event loop."""
-        task = self._task(job)
+        """Run a job, and those that follow it, in the current event loop."""
+        return AsyncInlineRef(await self._arun(job, None), job)
+
+    async def _arun(self, job: NewJob[Any], trigger: Trigger | None) -> InlineTask:
+        task = self._task(job, trigger)
         if self._runner.is_async(task):
             # With context variables of its own.
             await asyncio.create_task(self._runner.run_async(task), name=f"job {job.name}")
         else:
             self._runner.run(task)
-        return AsyncInlineRef(task, job)
+        for next_job in task.followed_by(job):
+            await self._arun(next_job, task.as_trigger())
+        return task
 
-    def _task(self, job: NewJob[Any]) -> InlineTask:
+    def _task(self, job: NewJob[Any], trigger: Trigger | None) -> InlineTask:
         if job.name not in self._handlers:
             raise LookupError(f"job {job.name} has no handler here")
         # As the queue stores it.
-        return InlineTask(job, json.loads(job.item().data))
+        return InlineTask(job, json.loads(job.item().data), trigger)
 
 
 class _InlineRunner(Runner):

@@ -95,7 +95,10 @@ class JobType(Generic[P, R]):
         return JobType(self._jobs, self.name, self.function, self._defaults, changed)
 
     def new(self, *args: P.args, **kwargs: P.kwargs) -> NewJob[R]:
-        """Return a job to add, for `enqueue_many`. Raises `TypeError` for wrong arguments."""
+        """Return a job to add, for `Jobs.enqueue`, or to follow another one.
+
+        Raises `TypeError` for wrong arguments.
+        """
         if self._signature is not None:
             named = self._signature.bind(args, kwargs)
         elif args:
@@ -251,6 +254,27 @@ class Jobs:
         """
         options = Options(queue=queue or self._default_queue)
         return JobType(self, _checked(name), None, options, Options())
+
+    def enqueue(self, client: _blocking.Client, job: NewJob[R]) -> JobRef[R]:
+        """Add a job that was made by `JobType.new`, with those that follow it.
+
+        >>> jobs = Jobs()
+        >>> @jobs.job("load")
+        ... def load(rows: int) -> int:
+        ...     return rows * 2
+        >>> @jobs.job("report")
+        ... def report(job: Job) -> None:
+        ...     print("loaded", job.previous(int))
+        >>> with leaseq.connect("memory:") as client:
+        ...     ref = jobs.enqueue(client, load.new(21).then(report.new()))
+        ...     exit = Worker(client, jobs).run_until_idle()
+        loaded 42
+        """
+        return add(client, [job], self)[0]
+
+    async def aenqueue(self, client: asyncio.Client, job: NewJob[R]) -> AsyncJobRef[R]:
+        """Do the same for asyncio."""
+        return (await aadd(client, [job], self))[0]
 
     def enqueue_many(self, client: _blocking.Client, jobs: Iterable[NewJob[R]]) -> list[JobRef[R]]:
         """Add many jobs, which may be of several types; the references are in their order.

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .._values import Data, Seconds
+from .._values import Data, Seconds, Trigger
 from ..exceptions import InvalidError
 from ._retry import seconds
 
@@ -32,6 +32,7 @@ class LocalTask(ABC):
         self.max_attempts: int = fields["max_attempts"]
         self.last_error: str = fields["last_error"]
         self.generation: int = fields["generation"]
+        self.trigger: Trigger | None = fields.get("trigger")
         self.cancel_reason: CancelReason | None = None
         self._deadline: float = time.monotonic() + fields["timeout_ms"] / 1000
         self._cancelled = threading.Event()

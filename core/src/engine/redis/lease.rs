@@ -6,6 +6,7 @@ use std::time::Duration;
 use redis::{Cmd, Value};
 
 use super::details::read_details;
+use super::follow_ups;
 use super::keys::{ALL, PLAIN};
 use super::number;
 use super::record::read_record;
@@ -53,7 +54,7 @@ pub(super) async fn complete_and_lease(
     };
     let reply = engine.run(queue, script, key_count, request_id, fill).await?;
     let [now, look_in, numbers, records, details, completed] = reply::array(reply)?;
-    let completed = reply::text(completed)?;
+    let completed = follow_ups::added(engine, queue, reply::text(completed)?).await;
     // A request for a lost reply names nothing to complete.
     let completed = match leases {
         [] => Vec::new(),

@@ -14,8 +14,11 @@ end
 local refused = refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
 local last = tonumber(ARGV[3])
--- Nothing to complete: asks for a lost reply. Who leases learns in another way that there are follow-ups.
-local answer = last < #ARGV and string.match(complete(last + 1, #ARGV), '^%d*') or ''
+-- Nothing to complete: asks for a lost reply.
+local answer, deferred = '', ''
+if last < #ARGV then
+  answer, deferred = string.match(complete(last + 1, #ARGV), '^(%d*)(.*)$')
+end
 local look = lease(4, last, #answer)
 save_reply(answer, saved)
-return { now, look, numbers, records, details, answer }
+return { now, look, numbers, records, details, answer .. deferred }

@@ -1,0 +1,167 @@
+"""Jobs that follow others."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+import leaseq
+import leaseq.asyncio
+from leaseq.jobs import AsyncWorker, Job, Jobs, Worker
+from leaseq.testing import inline
+
+
+@dataclass
+class Loaded:
+    rows: int
+    table: str
+
+
+def chained() -> tuple[Jobs, list[object]]:
+    jobs, seen = Jobs(queue="one"), []
+
+    @jobs.job("load")
+    def load(rows: int) -> Loaded:
+        if rows < 0:
+            raise ValueError("no rows")
+        return Loaded(rows, "t")
+
+    @jobs.job("report", queue="two")
+    async def report(job: Job, to: str) -> str:
+        seen.append((to, job.previous_id, job.previous(Loaded), job.attempt))
+        return f"told {to}"
+
+    @jobs.job("last")
+    def last(job: Job) -> None:
+        seen.append(("last", job.previous(), job.previous(str)))
+
+    return jobs, seen
+
+
+def types(jobs):
+    return {kind.name: kind for kind in jobs}
+
+
+def test_each_follows_the_one_before_and_gets_its_result(url):
+    jobs, seen = chained()
+    load, report, last = types(jobs).values()
+    with leaseq.connect(url) as client:
+        chain = load.using(id="a").new(3).then(report.using(id="b").new("ada"), last.new())
+        ref = jobs.enqueue(client, chain.on_failure(report.new("never")))
+        assert ref.added
+        Worker(client, jobs, queues=["one", "two"], threads=2).run_until_idle()
+        assert seen == [("ada", "a", Loaded(3, "t"), 1), ("last", "told ada", "told ada")]
+        assert client.queue("one").get("a") is None
+
+
+def test_a_failure_and_an_end_are_followed_too(url):
+    jobs, seen = chained()
+    load, report, last = types(jobs).values()
+
+    async def main():
+        async with await leaseq.asyncio.connect(url) as client:
+            job = load.using(id="a", max_attempts=1).new(-1).then(last.new())
+            job = job.on_failure(report.new("failure")).on_end(report.new("end"))
+            await jobs.aenqueue(client, job)
+            await AsyncWorker(client, jobs, queues=["one", "two"]).run_until_idle()
+
+    asyncio.run(main())
+    assert sorted(seen) == [("end", "a", None, 1), ("failure", "a", None, 1)]
+
+
+def test_a_result_that_does_not_fit_makes_the_next_job_dead(url):
+    jobs = Jobs()
+
+    @jobs.job("first")
+    def first() -> str:
+        return "text"
+
+    @jobs.job("second", retain=60)
+    def second(job: Job) -> None:
+        job.previous(int)
+
+    with leaseq.connect(url) as client:
+        jobs.enqueue(client, first.using(id="a").new().then(second.using(id="b").new()))
+        Worker(client, jobs).run_until_idle()
+        info = client.queue("default").get("b")
+    assert (info.state, info.failures) == ("dead", 1)
+    assert "the result of job 'a', which was before: " in info.last_error
+
+
+def test_what_is_wrong_in_a_chain_adds_nothing(url):
+    jobs, _ = chained()
+    load, _, last = types(jobs).values()
+    with leaseq.connect(url) as client:
+        for job, error in [
+            (lambda: load.new(1).then(*[last.new()] * 17), "16"),
+            (lambda: load.new(1).on_end(*[last.new()] * 17), "16"),
+            (lambda: load.new(1).then(load.new(float("nan"))), "NaN"),
+            (lambda: load.new(1).then(load.using(queue="no/name").new(1)), "no/name"),
+        ]:
+            with pytest.raises(leaseq.InvalidError, match=error):
+                jobs.enqueue(client, job())
+        assert client.queue("one").counts().ready == 0
+
+
+def test_a_job_with_others_is_a_new_one_and_middleware_sees_them_all(url):
+    jobs, _ = chained()
+    load, report, last = types(jobs).values()
+    seen = []
+
+    @jobs.around_enqueue
+    def traced(all_jobs):
+        seen.append([job.name for job in all_jobs])
+        for job in all_jobs:
+            job.meta["trace"] = "t1"
+        return pytest.MonkeyPatch.context()
+
+    plain = load.new(1)
+    chain = plain.then(report.new("x").on_end(last.new()))
+    with leaseq.connect(url) as client:
+        jobs.enqueue_many(client, [chain, plain])
+        Worker(client, jobs, queues=["one", "two"], middleware=[_trace(seen)]).run_until_idle()
+    assert seen[0] == ["load", "report", "last", "load"]
+    assert sorted(seen[1:]) == [("last", "t1"), ("load", "t1"), ("load", "t1"), ("report", "t1")]
+
+
+def _trace(seen):
+    def around(job):
+        seen.append((job.name, job.meta.get("trace")))
+        return pytest.MonkeyPatch.context()
+
+    return around
+
+
+def test_chains_run_inline():
+    jobs, seen = chained()
+    load, report, last = types(jobs).values()
+    with inline(jobs):
+        ref = jobs.enqueue(None, load.using(id="a").new(2).then(report.new("ada"), last.new()))
+    assert ref.result() == Loaded(2, "t")
+    assert seen == [("ada", "a", Loaded(2, "t"), 1), ("last", "told ada", "told ada")]
+
+
+def test_children_know_the_job_before(url, tmp_path, monkeypatch):
+    (tmp_path / "chained_app.py").write_text(
+        "from leaseq.jobs import Job, Jobs\n"
+        "jobs = Jobs()\n"
+        "@jobs.job('first')\n"
+        "def first() -> list[int]:\n"
+        "    return [1, 2]\n"
+        "@jobs.job('second', retain=60)\n"
+        "def second(job: Job) -> object:\n"
+        "    return [job.previous_id, job.previous(list[int])]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    import chained_app  # type: ignore[import-not-found]
+
+    with leaseq.connect(url) as client:
+        chain = chained_app.first.using(id="a").new().then(chained_app.second.using(id="b").new())
+        chained_app.jobs.enqueue(client, chain)
+        Worker(client, "chained_app:jobs", processes=1).run_until_idle()
+        assert chained_app.second.ref(client, "b").result(0) == ["a", [1, 2]]
+    del sys.modules["chained_app"]
