@@ -298,6 +298,22 @@ test('signals end a process with children in order', async () => {
   }
 })
 
+test(
+  'a signal for all processes of a service ends no job',
+  { skip: process.platform !== 'linux' },
+  async () => {
+    const ref = await add('pauses')
+    const { child, ended } = await start({ processes: 2, graceMs: 20_000 })
+    await begun(ref)
+    const pids = await childrenOf(child.pid)
+    for (const pid of [...pids, child.pid]) process.kill(pid, 'SIGTERM')
+    for (const pid of pids) process.kill(pid, 'SIGINT')
+    assert.deepEqual(await ended, [0, null])
+    assert.equal(await ref.result({ waitMs: 0 }), 'done')
+    assert.equal((await ref.info()).failures, 0)
+  },
+)
+
 test('children end with a killed worker', { skip: process.platform !== 'linux' }, async () => {
   const ref = await add('ignores', {}, { maxAttempts: 2 })
   const { child, ended } = await start({ processes: 2, leaseMs: 1000 })

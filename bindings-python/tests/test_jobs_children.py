@@ -1,5 +1,6 @@
 """Handlers in child processes."""
 
+import contextlib
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ import leaseq
 from leaseq.jobs import JobCancelledError, JobFailedError, Jobs, Worker
 
 APP = '''
-import asyncio, contextlib, ctypes, os, sys, threading, time
+import asyncio, contextlib, ctypes, os, signal, subprocess, sys, threading, time
 from dataclasses import dataclass
 from leaseq.jobs import Bury, Discard, Job, Jobs, Retry, RetryAfter, Snooze, current_job
 
@@ -74,6 +75,7 @@ def fail(how: str):
     if how == "memory": return bytearray(1 << 62)
     if how == "exit": sys.exit(3)
     if how == "_exit": os._exit(9)
+    if how == "_exit_0": os._exit(0)
     if how == "abort": ctypes.CDLL(None).abort()
     if how == "segfault": ctypes.string_at(0)
     if how == "fork":
@@ -112,6 +114,18 @@ def wait(job: Job):
 async def await_(job: Job):
     job.progress("begun")
     await asyncio.sleep(60)
+
+@register
+def pause(job: Job):
+    job.progress("begun")
+    time.sleep(1)
+    child = subprocess.Popen(["sleep", "60"])
+    child.terminate()
+    forked = os.fork()
+    if forked == 0:
+        time.sleep(60)
+    os.kill(forked, signal.SIGTERM)
+    return [child.wait(), os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1])]
 
 @register
 def ignore(job: Job):
@@ -216,6 +230,7 @@ ERRORS = {
     "memory": "MemoryError",
     "exit": "SystemExit: 3",
     "_exit": "ChildDied: the child ended with status 9",
+    "_exit_0": "ChildDied: the child ended with status 0 before its answer",
     "abort": "ChildDied: the child was killed by signal 6",
     "segfault": "ChildDied: the child was killed by signal 11",
     "result": "InvalidResult: the result",
@@ -284,6 +299,31 @@ def test_a_worker_that_ends_gives_its_jobs_back(client, app, form):
     for ref in refs:
         info = ref.info()
         assert (info.failures, info.releases.reason) == (0, "shutdown")
+
+
+def processes_below(pid):
+    """Return the processes that this one has started, and those that they have."""
+    found = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
+    children = [int(child) for child in found.stdout.split()]
+    return [*children, *(below for child in children for below in processes_below(child))]
+
+
+@forms
+def test_a_signal_for_all_processes_of_a_service_ends_no_job(client, app, form):
+    ref = new("pause").enqueue(client)
+    with Worker(client, app, isolation=form, processes=1) as worker:
+        eventually(lambda: (info := ref.info()) and info.progress == b"begun")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            for pid in processes_below(os.getpid()):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        worker.stop(grace=PATIENCE)
+    # The processes that the handler has started and forked.
+    assert ref.result(0) == [-signal.SIGTERM, -signal.SIGTERM]
+    info = ref.info()
+    assert (info.failures, info.expiries, info.state) == (0, 0, "completed")
 
 
 @forms

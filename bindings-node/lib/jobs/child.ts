@@ -77,6 +77,9 @@ async function main(): Promise<void> {
   // What handlers start is no child of the worker.
   delete process.env['LEASEQ_WORKER_PID']
   becomeChild()
+  // The worker ends this process. A supervisor may send SIGTERM to all processes of a service, while the
+  // worker lets handlers go on for its grace period.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined)
   const url = process.argv.pop()!
   let receive: (message: Message) => void = () => undefined
   // Nobody takes an answer any more.

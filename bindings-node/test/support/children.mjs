@@ -26,6 +26,7 @@ export const jobs = defineJobs(
     allocate: job(once),
     blocks: job({ ...once, timeoutMs: 200 }),
     more: job({ ...once, timeoutMs: 300 }),
+    pauses: job(once),
     waits: job(once),
     ignores: job(once),
     unknown: job(once),
@@ -107,6 +108,11 @@ export const handlers = {
     await progress('more')
     await sleep(600)
     return 'in time'
+  },
+  pauses: async ({ progress }) => {
+    progress('begun')
+    await sleep(1000)
+    return 'done'
   },
   waits: async ({ progress, signal }) => {
     progress('begun')

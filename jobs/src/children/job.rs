@@ -40,6 +40,8 @@ enum End {
     NotStarted,
     /// It breaks the rules.
     Confused(String),
+    /// The process that it has forked for the job has ended well, and has not answered.
+    Silent,
     /// Its connection is closed, or it has ended.
     Gone,
 }
@@ -77,6 +79,12 @@ impl Child {
                 let is_alive = self.goes_on(task, options).await;
                 return Ran { finish, is_alive, was_started: true };
             }
+            End::Silent => {
+                self.fork = None;
+                let finish = Finish::Failed(self.process.ended_silently());
+                let is_alive = self.is_not_used_up(options).await;
+                return Ran { finish, is_alive, was_started: true };
+            }
             End::Gone => self.stop().await,
             _ => self.kill().await,
         }
@@ -94,7 +102,7 @@ impl Child {
             )),
             (None, End::Confused(reason)) => Finish::Failed(JobError::new("ChildConfused", reason)),
             (None, End::Gone) => Finish::Failed(self.process.obituary().await.error()),
-            (None, End::Killed | End::Answered(_)) => Finish::Cancelled,
+            (None, End::Killed | End::Answered(_) | End::Silent) => Finish::Cancelled,
         };
         Ran { finish, is_alive: false, was_started: job.is_started }
     }
@@ -113,11 +121,16 @@ impl Child {
             warn!(program = options.program(), reason, "a child has ended after its answer");
             return false;
         }
-        if self.is_used_up(options) {
+        self.is_not_used_up(options).await
+    }
+
+    /// Whether it may run another job. If not, it is dead.
+    async fn is_not_used_up(&mut self, options: &Children) -> bool {
+        let is_used_up = self.is_used_up(options);
+        if is_used_up {
             self.stop().await;
-            return false;
         }
-        true
+        !is_used_up
     }
 
     /// What a dead child has said last: its answer, if there is one.
@@ -168,6 +181,7 @@ impl<'a> Job<'a> {
                             Err(reason) => return End::Confused(reason),
                         }
                     }
+                    Ok(FromChild::Ready) if fork.is_some() => return End::Silent,
                     Ok(_) => return End::Confused("the child speaks of another job".to_owned()),
                     Err(Trouble::Closed) => return End::Gone,
                     Err(Trouble::Confused(reason)) => return End::Confused(reason),

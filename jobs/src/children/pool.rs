@@ -110,6 +110,11 @@ impl Pool {
         *self.failures() = Failures::default();
     }
 
+    /// Whether a child was started in vain since one was in vain before.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failures().in_a_row > 1
+    }
+
     /// A child was started in vain.
     pub(crate) fn failed(&self, reason: &str) {
         let mut failures = self.failures();

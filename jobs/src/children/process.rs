@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use super::obituary::Obituary;
 use super::standard_error::{LastWords, listen};
 use super::system;
+use crate::JobError;
 
 /// The variable in the environment of a child that has the process id of its worker.
 const WORKER_VARIABLE: &str = "LEASEQ_WORKER_PID";
@@ -87,9 +88,10 @@ impl Process {
         Ok(Process { group, exited, last_words, listening, oom_kills, was_killed })
     }
 
-    /// From now on it is looked whether the system kills for want of memory.
+    /// From now on it is looked whether the system kills for want of memory, and what it says last is about this job.
     pub(super) fn begin_job(&mut self) {
         self.oom_kills = system::oom_kills();
+        self.last_words.clear();
     }
 
     /// Its process id, as long as it lives.
@@ -126,6 +128,12 @@ impl Process {
         // Its last lines may still be in the pipe.
         _ = tokio::time::timeout(LISTENING, &mut self.listening).await;
         Obituary { status, oom_killed, last_words: self.last_words.text() }
+    }
+
+    /// The error of a job whose process has ended well without an answer, while this one lives.
+    pub(super) fn ended_silently(&self) -> JobError {
+        let (status, last_words) = (ExitStatus::default(), self.last_words.text());
+        Obituary { status, oom_killed: false, last_words }.error()
     }
 }
 

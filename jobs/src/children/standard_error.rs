@@ -43,6 +43,10 @@ impl LastWords {
         words.drain(..surplus);
     }
 
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+    }
+
     pub(super) fn text(&self) -> String {
         let words: Vec<u8> = self.lock().iter().copied().collect();
         String::from_utf8_lossy(&words).trim().to_owned()

@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ use crate::{Finish, JobStart, WorkerCore};
 /// How long the children may take to end after the worker.
 const ENDING: Duration = Duration::from_millis(1500);
 
-/// Prefetched jobs wait this long for a child if there is none.
+/// Jobs wait this long for a child if there is none.
 const LATE: Duration = Duration::from_secs(1);
 
 /// Runs jobs in so many slots until the worker has ended, and passes on what the children have written. The core has no
@@ -107,7 +108,9 @@ impl Slot {
 
     /// `None`: the worker ends.
     async fn start_child(&self, waiting: &mut Waiting) -> Result<Option<Child>> {
+        let mut start = pin!(self.pool.start());
         loop {
+            let is_waiting = waiting.is_some();
             let cancelled = async {
                 match waiting {
                     Some(context) => context.task().cancelled().await,
@@ -115,15 +118,19 @@ impl Slot {
                 }
             };
             let late = async {
-                tokio::time::sleep(LATE).await;
-                self.core.give_back_if_closed();
-                pending().await
+                loop {
+                    tokio::time::sleep(LATE).await;
+                    self.core.give_back_if_closed();
+                    if is_waiting && self.pool.is_failing() {
+                        return;
+                    }
+                }
             };
             let child = tokio::select! {
                 biased;
                 () = self.core.draining() => None,
                 _ = cancelled => None,
-                child = self.pool.start() => Some(child),
+                child = &mut start => Some(child),
                 () = late => None,
             };
             if let Some(Ok(child)) = child {

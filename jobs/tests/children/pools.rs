@@ -278,7 +278,9 @@ async fn prefetched_jobs_do_not_wait_behind_a_job_that_waits_for_a_child() {
     for (n, job) in (1..).zip(&waiting) {
         assert_eq!(bench.end_of(job).await.unwrap(), n);
     }
-    worker.end().await;
+    // Nor does that one wait for ever.
     assert_eq!(bench.end_of(&first).await.unwrap(), 0);
+    assert_eq!(bench.get(&first).await.failures, 0);
+    worker.end().await;
     other.end().await;
 }

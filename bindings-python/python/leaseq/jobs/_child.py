@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import select
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._values import Trigger
 from ..exceptions import InvalidError
+from ._child_signals import heed_no_signals, keep_heeding
 from ._exit import end_process
 from ._local_task import LocalTask
 from ._logging import log_to_stderr
@@ -40,7 +42,8 @@ class Connection:
 
     def __init__(self) -> None:
         # Out of the way of handlers, and of the programs that they start.
-        self._socket = socket.socket(fileno=os.dup(0))
+        # Not where standard output and error belong, if those are closed.
+        self._socket = socket.socket(fileno=fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3))
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         os.close(null)
@@ -191,12 +194,13 @@ class Child:
 
     def _fork(self, message: Message) -> int:
         parent = os.getpid()
-        pid = os.fork()
+        with keep_heeding():
+            pid = os.fork()
         if pid == 0:
             try:
+                self._connection.forked()
                 os.setpgid(0, 0)
                 die_with(parent)
-                self._connection.forked()
                 # It knows the process in which its handlers run.
                 self._runner = Runner(self._handlers, ())
                 self._listen()
@@ -302,6 +306,7 @@ def die_with(parent: int) -> None:
 def main() -> None:
     """Serve the worker that has started this process; the argument is what it says about that."""
     connection = Connection()
+    heed_no_signals()
     die_with(int(os.environ.pop("LEASEQ_WORKER_PID")))
     told = json.loads(sys.argv.pop())
     if told["log_level"] is not None:
