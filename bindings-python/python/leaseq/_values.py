@@ -208,7 +208,7 @@ class ItemInfo:
     items."""
     cancel_requested: bool
     """Whether the item is leased and its cancellation was requested."""
-    follow_ups: list[FollowUpInfo]
+    follow_ups: list[FollowUpInfo] = field(hash=False)  # dicts have no hash
     """Its follow-ups, as it was given them. None for items that have been completed or cancelled,
     and if the item was read without its data."""
 

@@ -60,14 +60,17 @@ impl Bench {
         Bench { url, server: None, _cluster: None, folder }
     }
 
-    /// One of each engine.
-    pub(crate) fn all() -> [Bench; 2] {
-        [Bench::redis(), Bench::sqlite()]
+    /// A server and a file; with `LEASEQ_STRESS` every kind of engine.
+    pub(crate) fn all() -> Vec<Bench> {
+        match std::env::var_os("LEASEQ_STRESS") {
+            Some(_) => Bench::every(),
+            None => vec![Bench::redis(), Bench::sqlite()],
+        }
     }
 
     /// Every kind of engine: also a cluster, and Valkey if it is here.
     pub(crate) fn every() -> Vec<Bench> {
-        let mut all = Vec::from(Bench::all());
+        let mut all = vec![Bench::redis(), Bench::sqlite()];
         let cluster = leaseq_test_support::Cluster::start();
         let folder = tempfile::tempdir().unwrap();
         all.push(Bench { url: cluster.url(), _cluster: Some(cluster), server: None, folder });

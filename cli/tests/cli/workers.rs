@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use leaseq::{Beat, Client, Item, LeaseOptions, Measured, RunningItem, WorkerAction, WorkerId};
 use leaseq_test_support::eventually;
+use tokio::task::LocalSet;
 
 use crate::support::Bench;
 
@@ -105,8 +106,14 @@ async fn obeys(bench: Bench) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_runner_is_a_worker_and_obeys() {
-    let [redis, sqlite] = Bench::all();
-    tokio::join!(obeys(redis), obeys(sqlite));
+    // A worker looks every few seconds, so they are all waited for at the same time.
+    let all = LocalSet::new();
+    let obeying: Vec<_> =
+        Bench::all().into_iter().map(|bench| all.spawn_local(obeys(bench))).collect();
+    all.await;
+    for obeyed in obeying {
+        obeyed.await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
