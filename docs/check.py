@@ -85,6 +85,14 @@ def redis_server(folder: Path) -> Iterator[str]:
             server.terminate()
 
 
+def run_before(example: Example, named: dict[tuple[Path, str], Example]) -> list[Example]:
+    """Return the examples that run before this one, in their order."""
+    if not example.after:
+        return []
+    last = named[example.block.page, example.after]
+    return [*run_before(last, named), last]
+
+
 def run_all(arguments: argparse.Namespace, examples: list[Example]) -> list[str]:
     """Run the examples, and return the failures."""
     named = {(e.block.page, e.name): e for e in examples if e.name}
@@ -105,8 +113,7 @@ def run_all(arguments: argparse.Namespace, examples: list[Example]) -> list[str]
                     if example.language == "toml":
                         check_manifest(example)
                         return
-                    before = [named[example.block.page, example.after]] if example.after else []
-                    runner.run(example, before)
+                    runner.run(example, run_before(example, named))
                 except (WrongError, OSError, KeyError) as error:
                     wrong.append(f"{example.block}: {error}")
 

@@ -7,8 +7,8 @@ A comment above each block controls it:
 
 `run` executes the block; the expected output follows `=>`. With a PREAMBLE, the block is a
 fragment, which docs/preambles/README.md explains. `as` names the file of the block. `after` names
-the file of another example of the page, which runs first, in the same folder. A block without a
-comment is an error.
+the file of another example of the page, which runs first, in the same folder, after what that one
+names. A block without a comment is an error.
 """
 
 from __future__ import annotations
