@@ -24,7 +24,7 @@ pub(crate) struct Numbers {
 
 impl From<&Counts> for Numbers {
     fn from(counts: &Counts) -> Numbers {
-        let of = |state| number(count_of(counts, state));
+        let of = |state| number(counts.of(state));
         Numbers {
             ready: of(State::Ready),
             delayed: of(State::Delayed),
@@ -37,17 +37,5 @@ impl From<&Counts> for Numbers {
             paused: counts.paused,
             rate_limited: counts.rate_limited,
         }
-    }
-}
-
-pub(crate) fn count_of(counts: &Counts, state: State) -> u64 {
-    match state {
-        State::Ready => counts.ready,
-        State::Delayed => counts.delayed,
-        State::Leased => counts.leased,
-        State::Dead => counts.dead,
-        State::Completed => counts.completed,
-        State::Cancelled => counts.cancelled,
-        _ => counts.held,
     }
 }

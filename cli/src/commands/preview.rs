@@ -41,7 +41,7 @@ pub(crate) async fn take(
     let mut preview =
         Preview { count: 0, samples: Vec::new(), state, mark: Mark::default(), from: from.clone() };
     let stop = Stop::listen()?;
-    let progress = Progress::new("examined", total(queue, state).await?);
+    let progress = Progress::new("examined", queue.counts().await?.of(state));
     let mut cursor = from;
     loop {
         let page = queue.list_with(state, cursor.as_ref(), options).await?;
@@ -68,19 +68,6 @@ pub(crate) async fn take(
         preview.mark = resume.mark.clone();
     }
     Ok(preview)
-}
-
-async fn total(queue: &WorkQueue, state: State) -> Result<u64, Failure> {
-    let counts = queue.counts().await?;
-    Ok(match state {
-        State::Ready => counts.ready,
-        State::Delayed => counts.delayed,
-        State::Leased => counts.leased,
-        State::Dead => counts.dead,
-        State::Completed => counts.completed,
-        State::Cancelled => counts.cancelled,
-        _ => counts.held,
-    })
 }
 
 /// Shows the preview and asks for the name of the queue. False: it was a dry run.

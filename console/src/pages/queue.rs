@@ -14,7 +14,6 @@ use crate::failure::Failure;
 use crate::filter::Filter;
 use crate::format::number;
 use crate::links;
-use crate::numbers::count_of;
 
 /// Items of a page.
 const PAGE: usize = 50;
@@ -86,7 +85,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         first: (!is_first).then(|| at(reverse, "")),
         next,
         examined: number(page.examined),
-        total: number(count_of(&counts, filter.state)),
+        total: number(counts.of(filter.state)),
         filter,
         head,
     };

@@ -5,7 +5,6 @@ use leaseq::{Counts, State};
 use crate::app::App;
 use crate::format::number;
 use crate::links;
-use crate::numbers::count_of;
 
 /// The title of a queue, its states and the ways to its pages.
 pub(crate) struct QueueHead {
@@ -29,7 +28,7 @@ pub(crate) struct StateTile {
 impl QueueHead {
     pub(crate) fn new(app: &App, name: &str, counts: &Counts, tab: &'static str) -> QueueHead {
         let tile = |state: State| {
-            let count = count_of(counts, state);
+            let count = counts.of(state);
             StateTile {
                 state: state.as_str(),
                 count: number(count),

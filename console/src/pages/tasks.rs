@@ -13,7 +13,6 @@ use crate::failure::Failure;
 use crate::filter::Filter;
 use crate::format::{Moment, number};
 use crate::links;
-use crate::numbers::count_of;
 use crate::tasks::{Phase, Task, Tools};
 
 /// The highest rate, in items a second.
@@ -158,7 +157,7 @@ async fn begin(cx: Context, action: Action) -> Result<Response, Failure> {
         return Err(Failure::invalid(format_args!("a rate is 1 to {MAX_RATE} items a second")));
     }
     let counts = queue.counts().await?;
-    let total = count_of(&counts, filter.state);
+    let total = counts.of(filter.state);
     let tools = Tools {
         redaction: cx.app.redaction.clone(),
         caches: cx.app.caches.clone(),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::State;
 use crate::serialize;
 
 /// How many items are in each state, and more that operators watch.
@@ -37,6 +38,21 @@ pub struct Counts {
     pub rate_limited: bool,
     /// What has happened since the queue was new.
     pub totals: Totals,
+}
+
+impl Counts {
+    /// How many items are in this state.
+    pub fn of(&self, state: State) -> u64 {
+        match state {
+            State::Ready => self.ready,
+            State::Delayed => self.delayed,
+            State::Leased => self.leased,
+            State::Dead => self.dead,
+            State::Completed => self.completed,
+            State::Cancelled => self.cancelled,
+            State::Held => self.held,
+        }
+    }
 }
 
 /// What has happened in a queue since it was new.

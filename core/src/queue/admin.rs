@@ -65,17 +65,8 @@ impl WorkQueue {
     /// # Errors
     /// See [`WorkQueue`]. After an error, some items have been removed.
     pub async fn purge(&self, state: State) -> Result<u64> {
-        let counts = self.counts().await?;
+        let mut left = self.counts().await?.of(state);
         let (context, queue) = (&self.dispatch.context, &self.dispatch.queue);
-        let mut left = match state {
-            State::Ready => counts.ready,
-            State::Delayed => counts.delayed,
-            State::Leased => counts.leased,
-            State::Dead => counts.dead,
-            State::Completed => counts.completed,
-            State::Cancelled => counts.cancelled,
-            State::Held => counts.held,
-        };
         let mut removed = 0;
         // That there is nothing to remove may also have to be confirmed.
         let mut more = left > 0 || context.engine.confirms();

@@ -110,7 +110,7 @@ impl Pool {
         *self.failures() = Failures::default();
     }
 
-    /// Whether a child was started in vain since one was in vain before.
+    /// Whether several starts in a row were in vain.
     pub(crate) fn is_failing(&self) -> bool {
         self.failures().in_a_row > 1
     }

@@ -1,4 +1,5 @@
-//! From a lease to a task that starts, at once or when a slot is free. A job that this worker cannot run is settled without being started.
+//! From a lease to a task that starts, at once or when a slot is free. A job that this worker cannot run is settled
+//! without being started.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,8 +61,8 @@ fn read(running: &mut Running, shared: &Shared) -> Result<(), Settlement> {
     Ok(())
 }
 
-/// Gives the tasks their places: to be started, or to be settled. It does so at once: the worker could otherwise end with
-/// the first of them, while the others have no places yet.
+/// Gives the tasks their places, to be started or settled. All at once: the worker could otherwise end with the first of
+/// them, while the others have no places yet.
 fn place_all(shared: &Arc<Shared>, tasks: Vec<(Arc<Running>, Option<Settlement>)>) {
     let (mut excess, mut late) = (Vec::new(), Vec::new());
     let mut state = shared.lock();

@@ -114,6 +114,9 @@ async fn call(running: &Running, settlement: &Settlement, unknown: bool) -> Resu
 pub(super) fn give_back(shared: &Arc<Shared>, tasks: Vec<Arc<Running>>) {
     for mut tasks in by_queue(tasks) {
         tasks.retain(|running| running.claim() == Claim::Own);
+        if tasks.is_empty() {
+            continue;
+        }
         let (shared, runtime) = (shared.clone(), shared.runtime.clone());
         runtime.spawn(async move {
             let settled = release(&shared, &tasks).await;

@@ -7,6 +7,13 @@ use serde_json::json;
 
 use crate::support::{Bench, Steps, gone, pid_in, python, soon, until};
 
+const CHILD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/child.py");
+
+/// Children that a script of the shell starts.
+fn shell(script: &str) -> Children {
+    Children::new("sh").args(["-c", script]).env("PYTHONDONTWRITEBYTECODE", "1")
+}
+
 #[tokio::test]
 async fn a_program_that_cannot_start_is_an_error() {
     let bench = Bench::new().await;
@@ -110,13 +117,11 @@ async fn starts_that_fail_wait_longer_each_time() {
     let bench = Bench::new().await;
     let (log, once) = (bench.path("starts"), bench.path("once"));
     let script = format!(
-        "echo . >> {log}; mkdir {once} 2>/dev/null || exit 1; exec python3 {child}",
+        "echo . >> {log}; mkdir {once} 2>/dev/null || exit 1; exec python3 {CHILD}",
         log = log.display(),
         once = once.display(),
-        child = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/child.py"),
     );
-    let children = Children::new("sh").arg("-c").arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
-    let worker = bench.run_with(children, |worker| worker.slots(100));
+    let worker = bench.run_with(shell(&script), |worker| worker.slots(100));
     let starts = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
     until(|| (starts() >= 4).then_some(())).await;
     let begun = std::time::Instant::now();
@@ -179,15 +184,13 @@ async fn a_burst_whose_children_cannot_start_ends_with_the_reason() {
     let bench = Bench::new().await;
     let once = bench.path("once");
     let script = format!(
-        "mkdir {once} 2>/dev/null || {{ echo no license >&2; exit 1; }}; exec python3 {child}",
+        "mkdir {once} 2>/dev/null || {{ echo no license >&2; exit 1; }}; exec python3 {CHILD}",
         once = once.display(),
-        child = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/child.py"),
     );
-    let children = Children::new("sh").arg("-c").arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
     // The only child that starts dies with its job.
     let steps = Steps { steps: json!([["exit", 1]]) };
     let job = bench.add_job(NewJob::new(steps).max_attempts(9)).await;
-    let worker = leaseq_jobs::Worker::new(&bench.client).slots(2).children(children);
+    let worker = leaseq_jobs::Worker::new(&bench.client).slots(2).children(shell(&script));
     let error = soon(worker.run_until_idle()).await.unwrap_err().to_string();
     assert!(
         error.ends_with(
@@ -205,7 +208,7 @@ async fn a_worker_can_end_while_its_first_child_starts() {
     let bench = Bench::new().await;
     let pid = bench.path("pid");
     let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", pid.display());
-    let worker = bench.run(Children::new("sh").arg("-c").arg(script));
+    let worker = bench.run(shell(&script));
     let child = pid_in(&pid).await;
     let exit = worker.end().await;
     assert_eq!((exit.started, exit.status()), (0, 0));
@@ -215,9 +218,7 @@ async fn a_worker_can_end_while_its_first_child_starts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_behind_a_wrapper_runs_jobs_and_is_killed() {
     let bench = Bench::new().await;
-    let child = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/child.py");
-    let wrapper = Children::new("sh").args(["-c", &format!("python3 {child}; exit $?")]);
-    let wrapper = wrapper.env("PYTHONDONTWRITEBYTECODE", "1");
+    let wrapper = shell(&format!("python3 {CHILD}; exit $?"));
     let worker = bench.run_with(wrapper, |worker| worker.slots(1).kill_after(Duration::ZERO));
     let pid = bench.end_of(&bench.add(json!([["pid"]])).await).await.unwrap();
     let job = NewJob::new(Steps { steps: json!([["block"]]) }).timeout(Duration::from_millis(200));
@@ -231,23 +232,26 @@ async fn a_child_behind_a_wrapper_runs_jobs_and_is_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn prefetched_jobs_wait_for_the_next_child_but_not_for_long() {
     let bench = Bench::new().await;
-    let block = bench.path("block");
+    let (block, log) = (bench.path("block"), bench.path("starts"));
     let script = format!(
-        "test -e {block} && exit 1; exec python3 {child}",
+        "test -e {block} && exit 1; echo . >> {log}; exec python3 {CHILD}",
         block = block.display(),
-        child = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/child.py"),
+        log = log.display(),
     );
-    let children = Children::new("sh").arg("-c").arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
     let mut jobs = Vec::new();
     for n in 0..6 {
         jobs.push(bench.add(json!([["return", n]])).await);
     }
-    let worker = bench.run_with(children.max_jobs(1), |worker| worker.slots(1).prefetch(2));
+    let children = shell(&script).max_jobs(1);
+    let worker = bench.run_with(children, |worker| worker.slots(1).prefetch(2));
     for (n, job) in jobs.iter().enumerate() {
         assert_eq!(bench.end_of(job).await.unwrap(), n);
         let item = bench.get(job).await;
         assert_eq!(item.failures + item.expiries, 0);
     }
+    // The next child is not to find the file.
+    let starts = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
+    until(|| (starts() == 7).then_some(())).await;
     std::fs::write(&block, "").unwrap();
     let last = bench.add(json!([["pid"]])).await;
     bench.end_of(&last).await.unwrap();
@@ -268,12 +272,12 @@ async fn prefetched_jobs_do_not_wait_behind_a_job_that_waits_for_a_child() {
         luck = luck.display(),
         child = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/unlucky.py"),
     );
-    let children = Children::new("sh").arg("-c").arg(script).env("PYTHONDONTWRITEBYTECODE", "1");
-    let worker = bench.run_with(children.env("LUCK", &luck), |worker| worker.slots(1).prefetch(2));
     let first = bench.add(json!([["return", 0]])).await;
-    until(|| luck.exists().then_some(())).await;
     let waiting =
         [bench.add(json!([["return", 1]])).await, bench.add(json!([["return", 2]])).await];
+    let children = shell(&script).env("LUCK", &luck);
+    let worker = bench.run_with(children, |worker| worker.slots(1).prefetch(2));
+    until(|| luck.exists().then_some(())).await;
     let other = bench.run(python());
     for (n, job) in (1..).zip(&waiting) {
         assert_eq!(bench.end_of(job).await.unwrap(), n);

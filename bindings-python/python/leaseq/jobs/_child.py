@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .._values import Trigger
 from ..exceptions import InvalidError
-from ._child_signals import heed_no_signals, keep_heeding
+from ._child_signals import ignore_signals, keep_ignoring
 from ._exit import end_process
 from ._local_task import LocalTask
 from ._logging import log_to_stderr
@@ -194,7 +194,7 @@ class Child:
 
     def _fork(self, message: Message) -> int:
         parent = os.getpid()
-        with keep_heeding():
+        with keep_ignoring():
             pid = os.fork()
         if pid == 0:
             try:
@@ -306,7 +306,7 @@ def die_with(parent: int) -> None:
 def main() -> None:
     """Serve the worker that has started this process; the argument is what it says about that."""
     connection = Connection()
-    heed_no_signals()
+    ignore_signals()
     die_with(int(os.environ.pop("LEASEQ_WORKER_PID")))
     told = json.loads(sys.argv.pop())
     if told["log_level"] is not None:

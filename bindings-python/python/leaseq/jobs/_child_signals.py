@@ -20,7 +20,7 @@ _before: dict[signal.Signals, Any] = {}
 _masks = threading.local()
 
 
-def heed_no_signals() -> None:
+def ignore_signals() -> None:
     """Do not end by these signals. What handlers fork or start does, as ever."""
     for number in SIGNALS:
         # Not ignored: that would hold for programs that are started, too.
@@ -30,7 +30,7 @@ def heed_no_signals() -> None:
 
 
 @contextmanager
-def keep_heeding() -> Iterator[None]:
+def keep_ignoring() -> Iterator[None]:
     """Let a process that is forked here be as this one."""
     global _is_kept
     _is_kept = True
