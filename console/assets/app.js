@@ -17,10 +17,13 @@ function inUse(/** @type {Element} */ part) {
 
 /** Puts the parts of the page that have changed in place of the old ones. */
 async function refreshPage() {
-  const answer = await poll(location.href, 'text/html')
+  const part = /** @type {HTMLElement | null} */ (document.querySelector('[data-source]'))
+  const answer = await poll(part?.dataset.source ?? location.href, 'text/html')
   // The page of an error: the server answers again.
   if (document.body.dataset.failed !== undefined) return location.reload()
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+  // An item is not leased any more.
+  if (part && !page.querySelector('[data-source]') && !inUse(document.body)) return location.reload()
   for (const fresh of page.querySelectorAll('[data-live]')) {
     const name = fresh.getAttribute('data-live')
     const old = document.querySelector(`[data-live="${name}"]`)

@@ -19,7 +19,8 @@ export function say() {
 /** An answer; the browser keeps those with a tag, and asks whether they have changed. Throws if there is none. */
 export async function poll(/** @type {string} */ source, accept = 'application/json') {
   const answer = await fetch(source, { headers: { accept }, signal: AbortSignal.timeout(LIMIT_MS) })
-  if (answer.redirected || answer.status === 401) location.reload()
+  // Somebody has to sign in again, or what the page shows is gone.
+  if (answer.redirected || answer.status === 401 || answer.status === 404) location.reload()
   if (!answer.ok || answer.redirected) throw new Error(`status ${answer.status}`)
   return answer
 }

@@ -3,13 +3,11 @@
 use leaseq::{Cursor, ItemInfo, ListOptions, Page, State, WorkQueue};
 use leaseq_report::{error_kind, text};
 
+use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::fields::Fields;
 use crate::links;
 use crate::redact::Redaction;
-
-/// How many entries a page examines at most while it searches.
-pub(crate) const BUDGET: u64 = 20_000;
 
 /// A state, and what its items must have.
 #[derive(Debug, Clone)]
@@ -99,17 +97,18 @@ impl Filter {
         limit: usize,
     ) -> Result<Page, Failure> {
         let mut options = self.options(redaction)?;
-        options.reverse = reverse;
-        options.limit = limit;
+        (options.reverse, options.limit) = (reverse, limit);
+        let mut budget = Budget::new();
         let mut page = queue.list_with(self.state, cursor.as_ref(), &options).await?;
         page.items.retain(|info| self.sees(redaction, info));
-        while page.items.len() < limit && page.cursor.is_some() && page.examined < BUDGET {
+        let mut examined = page.examined;
+        while budget.spend(examined) && page.items.len() < limit && page.cursor.is_some() {
             options.limit = limit - page.items.len();
             let next = queue.list_with(self.state, page.cursor.as_ref(), &options).await?;
             page.items.extend(next.items.into_iter().filter(|info| self.sees(redaction, info)));
-            page.examined += next.examined;
-            page.cursor = next.cursor;
+            (page.cursor, examined) = (next.cursor, next.examined);
         }
+        page.examined = budget.examined;
         Ok(page)
     }
 }

@@ -11,6 +11,7 @@ mod actions;
 mod app;
 mod assets;
 mod audit;
+mod budget;
 mod cache;
 mod checks;
 mod context;

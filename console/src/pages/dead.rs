@@ -9,17 +9,19 @@ use leaseq::{Cursor, ItemInfo, State};
 use leaseq_report::{error_kind, escaped, text};
 
 use super::chrome::Chrome;
+use super::queue::examined_before;
 use super::queue_head::QueueHead;
+use crate::budget::Budget;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::filter::{BUDGET, Filter};
+use crate::filter::Filter;
 use crate::format::{Moment, number};
 use crate::links;
 
 /// The most groups of a page; the items of others are counted together.
 const MAX_GROUPS: usize = 100;
 /// Items of a step.
-const STEP: usize = 500;
+const STEP: usize = 1_000;
 
 #[derive(Template)]
 #[template(path = "dead.html")]
@@ -28,8 +30,11 @@ struct DeadPage {
     head: QueueHead,
     groups: Vec<Group>,
     others: u64,
-    examined: String,
+    /// Which of the dead items these are, counted from the latest one.
+    from: String,
+    to: String,
     total: String,
+    first: Option<String>,
     next: Option<String>,
 }
 
@@ -53,14 +58,14 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let counts = cx.app.counts(name).await?;
     let filter = Filter::read(&cx.query, State::Dead)?;
     let filter = Filter { state: State::Dead, ..filter };
+    let before = examined_before(&cx)?;
     let mut cursor = cx.query.parse::<Cursor>("cursor")?;
     let mut groups: HashMap<String, Group> = HashMap::new();
-    let (mut examined, mut others) = (0, 0);
+    let mut options = filter.options(&cx.app.redaction)?;
+    (options.reverse, options.limit) = (true, STEP);
+    let (mut budget, mut others) = (Budget::new(), 0);
     loop {
-        let mut options = filter.options(&cx.app.redaction)?;
-        (options.reverse, options.limit) = (true, STEP);
         let page = queue.list_with(State::Dead, cursor.as_ref(), &options).await?;
-        examined += page.examined;
         for info in &page.items {
             let error = cx.app.redaction.error(&info.last_error, &info.data);
             let kind = error_kind(&error);
@@ -73,7 +78,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
             group.first = group.first.min(info.at.unwrap_or(info.added_at));
         }
         cursor = page.cursor;
-        if cursor.is_none() || examined >= BUDGET {
+        if !budget.spend(page.examined) || cursor.is_none() {
             break;
         }
     }
@@ -85,14 +90,19 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         group.since = Moment::new(group.first);
     }
     let head = QueueHead::new(&cx.app, name, &counts, "dead");
-    let next = cursor
-        .map(|cursor| format!("{}/dead?cursor={}", head.path, links::value(&cursor.to_string())));
+    let to = before + budget.examined;
+    let next = cursor.map(|cursor| {
+        let cursor = links::value(&cursor.to_string());
+        format!("{}/dead?cursor={cursor}&examined={to}", head.path)
+    });
     let page = DeadPage {
         chrome: Chrome::of(&cx, "overview", format!("Dead · {name}")),
+        first: (before > 0).then(|| format!("{}/dead", head.path)),
         head,
         groups,
         others,
-        examined: number(examined),
+        from: number(to.min(before + 1)),
+        to: number(to),
         total: number(counts.dead),
         next,
     };

@@ -50,6 +50,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let reverse = cx.query.get("order").map_or(latest_first, |order| order == "reverse");
     let cursor = cx.query.parse::<Cursor>("cursor")?;
     let is_first = cursor.is_none();
+    let before = examined_before(&cx)?;
     let page = filter.page(&cx.app.redaction, &queue, cursor, reverse, PAGE).await?;
     let items: Vec<_> =
         page.items.iter().map(|info| ItemRow::new(&cx.app, queue.name(), info)).collect();
@@ -58,10 +59,11 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let at = |reverse, cursor: &str| {
         format!("{}?{}&order={}{cursor}", head.path, filter.query(), order(reverse))
     };
-    let next = page
-        .cursor
-        .as_ref()
-        .map(|cursor| at(reverse, &format!("&cursor={}", links::value(&cursor.to_string()))));
+    let examined = before + page.examined;
+    let next = page.cursor.as_ref().map(|cursor| {
+        let cursor = links::value(&cursor.to_string());
+        at(reverse, &format!("&cursor={cursor}&examined={examined}"))
+    });
     // Lists are about items, and a queue whose history cannot be read has items nevertheless.
     let is_plain = cx.query.get("state").is_none() && is_first && filter.is_empty();
     let history = if is_plain { charts(&cx, &counts).await? } else { None };
@@ -84,12 +86,17 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         other_way: at(!reverse, ""),
         first: (!is_first).then(|| at(reverse, "")),
         next,
-        examined: number(page.examined),
+        examined: number(examined),
         total: number(counts.of(filter.state)),
         filter,
         head,
     };
     cx.html(&page)
+}
+
+/// How many entries the pages before this one have examined.
+pub(super) fn examined_before(cx: &Context) -> Result<u64, Failure> {
+    Ok(cx.query.parse::<u32>("examined")?.unwrap_or(0).into())
 }
 
 async fn charts(cx: &Context, counts: &Counts) -> Result<Option<HistoryView>, Failure> {

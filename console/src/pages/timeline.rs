@@ -10,11 +10,9 @@ use leaseq::{
 use leaseq_report::escaped;
 use leaseq_report::text::rough;
 
+use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::format::{Moment, number};
-
-/// How many events a page reads at most: a queue may keep a million, and they are not found by item.
-const BUDGET: usize = 5_000;
 
 /// A line of the timeline.
 pub(super) struct Entry {
@@ -33,13 +31,14 @@ impl Entry {
 /// The events of an item.
 pub(super) struct ItemEvents {
     events: Vec<Event>,
-    pub(super) examined: usize,
+    pub(super) examined: u64,
     /// Where reading can go on.
     pub(super) next: Option<EventCursor>,
 }
 
 impl ItemEvents {
     /// Reads the events behind the cursor; without one, from the oldest that is kept on. `None`: the queue keeps none.
+    /// A queue may keep a million, and they are not found by item, so it may not read all.
     pub(super) async fn read(
         queue: &WorkQueue,
         info: &ItemInfo,
@@ -47,11 +46,13 @@ impl ItemEvents {
     ) -> Result<Option<ItemEvents>, Failure> {
         let mut generations = HashSet::from([info.generation.clone()]);
         let mut found = ItemEvents { events: Vec::new(), examined: 0, next: after };
+        let mut budget = Budget::new();
+        let goes_on = found.next.is_some();
         loop {
             let options = EventsOptions::new().limit(MAX_EVENTS_PAGE).after(found.next.take());
             let page = queue.events(options).await?;
-            let count = page.events.len();
-            found.examined += count;
+            let count = page.events.len() as u64;
+            let has_time = budget.spend(count);
             for event in page.events {
                 // Events of leases have only the generation, which an event before them has with the id.
                 let is_named = event.id.as_ref() == Some(&info.id);
@@ -66,12 +67,14 @@ impl ItemEvents {
                 break;
             }
             found.next = Some(page.cursor);
-            if found.examined >= BUDGET {
+            found.examined = budget.examined;
+            if !has_time {
                 return Ok(Some(found));
             }
         }
         found.next = None;
-        Ok((found.examined > 0).then_some(found))
+        // Whoever goes on may find that the last page had reached the end.
+        Ok((goes_on || found.examined > 0).then_some(found))
     }
 
     fn entries(&self) -> impl Iterator<Item = Entry> {

@@ -110,7 +110,7 @@ async fn fill(client: &Client) -> [Beat; 2] {
 }
 
 /// Writes a past for a queue, as Redis keeps it: the minutes of a day, and the hours of a month.
-fn past(server: &RedisServer, queue: &str, ready: u64) {
+pub(crate) fn past(server: &RedisServer, queue: &str, ready: u64) {
     let key = server.cli(&["KEYS", &format!("*{{{queue}}}*history")]);
     let key = key.trim();
     assert!(!key.is_empty() && !key.contains('\n'), "{key:?}");

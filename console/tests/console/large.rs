@@ -1,10 +1,12 @@
 //! Pages of large queues. With `LEASEQ_STRESS`, in a release build, this measures: 10 million items on Redis, a million
-//! in a file. Otherwise it only looks whether all pages work.
+//! in a file. Otherwise it looks whether all pages work, and how often they ask.
 
 use std::time::{Duration, Instant};
 
 use leaseq::{Item, LeaseOptions, Measured, SettingsChange, State, WorkQueue};
 
+use crate::browser::past;
+use crate::http::Answer;
 use crate::live::requests;
 use crate::support::Engine;
 
@@ -14,6 +16,8 @@ const LIMIT: Duration = Duration::from_millis(50);
 const STEP: u64 = 1_000;
 /// Items that are dead.
 const DEAD: u64 = 5_000;
+/// How many scripts any page runs at most: 20 for a search, and those that tell it of the queue.
+const MAX_REQUESTS: u64 = 26;
 
 const PAGES: [&str; 19] = [
     "/",
@@ -71,12 +75,15 @@ async fn fill(queue: &WorkQueue, count: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_large_queues_are_quick() {
-    let counts = if stress() { [10_000_000, 1_000_000] } else { [8_000, 8_000] };
+    let counts = if stress() { [10_000_000, 1_000_000] } else { [30_000, 8_000] };
     let mut slow = Vec::new();
     for (engine, count) in Engine::all().iter().zip(counts) {
         let queue = engine.queue("large").await;
         let began = Instant::now();
         fill(&queue, count).await;
+        if let Some(server) = &engine.server {
+            past(server, "large", count);
+        }
         let name = if engine.server.is_some() { "redis" } else { "sqlite" };
         println!("{name}: {count} items in {:?}", began.elapsed());
         assert_eq!(queue.counts().await.unwrap().dead, DEAD);
@@ -87,10 +94,13 @@ async fn pages_of_large_queues_are_quick() {
                 // One that is connected, and has seen nothing of the queue.
                 let console = engine.console().await;
                 assert_eq!(console.get("/numbers?find=nothing").await.status, 200);
+                let before = engine.server.as_ref().map_or(0, requests);
                 let began = Instant::now();
                 let answer = console.get(path).await;
                 times.push(began.elapsed());
                 assert_eq!(answer.status, 200, "{path}: {answer:?}");
+                let asked = engine.server.as_ref().map_or(0, requests) - before;
+                assert!(asked <= MAX_REQUESTS, "{path}: {asked} commands");
             }
             times.sort();
             println!(
@@ -114,4 +124,76 @@ async fn pages_of_large_queues_are_quick() {
         }
     }
     assert!(!stress() || slow.is_empty(), "{slow:#?}");
+}
+
+/// What a page says of the next one.
+fn next_of(answer: &Answer) -> Option<String> {
+    let next = answer.body.split("rel=\"next\" href=\"").nth(1)?;
+    Some(next.split('"').next().unwrap().replace("&#38;", "&"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_page_does_not_reach_its_next_ones_do() {
+    for engine in Engine::all() {
+        let queue = engine.queue("mail").await;
+        let item = |n: u32| Item::new(format!("number {n},")).with_id(format!("item-{n:05}"));
+        for first in [0, 1_000, 2_000] {
+            queue.add_items((first..first + 1_000).map(item)).await.unwrap();
+        }
+        let console = engine.console().await;
+        let mut page = console.get("/queues/mail?data=number+2999%2C").await;
+        let mut found = page.body.matches("class=\"id\" href").count();
+        while let Some(next) = next_of(&page) {
+            page.has(200, " of 3,000");
+            page = console.get(&next).await;
+            found += page.body.matches("class=\"id\" href").count();
+        }
+        page.has(200, "item-02999").has(200, "examined 3,000 of 3,000</span>");
+        assert_eq!(found, 1);
+
+        let ids = (0..3_000).map(|n| format!("item-{n:05}"));
+        for part in ids.collect::<Vec<_>>().chunks(1_000) {
+            let (one, other) = part.split_at(600);
+            assert_eq!(queue.bury(one, "no route to host 7").await.unwrap(), vec![true; 600]);
+            assert_eq!(queue.bury(other, "timed out").await.unwrap(), vec![true; 400]);
+        }
+        // One that has not counted them before.
+        let console = engine.console().await;
+        let mut page = console.get("/queues/mail/dead").await;
+        page.has(200, "<span>1 to ").has(200, " of 3,000 dead items, the latest first.");
+        let mut counted = 0;
+        loop {
+            let counts = page.body.split("<td class=\"num\"><strong>").skip(1);
+            counted +=
+                counts.map(|c| c.split('<').next().unwrap().parse::<u64>().unwrap()).sum::<u64>();
+            let Some(next) = next_of(&page) else { break };
+            page = console.get(&next).await;
+            page.has(200, "To the beginning");
+        }
+        page.has(200, " to 3,000 of 3,000 dead items");
+        assert_eq!(counted, 3_000);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_is_watched_reads_no_events() {
+    for engine in Engine::all() {
+        let queue = engine.queue("mail").await;
+        queue.configure(SettingsChange::new().events(100)).await.unwrap();
+        queue.add_item(Item::new("x").with_id("mine")).await.unwrap();
+        let lease = LeaseOptions::new(Duration::from_secs(3_600)).wait(Duration::ZERO);
+        let lease = queue.lease(lease).await.unwrap().unwrap();
+        let console = engine.console().await;
+        let page = console.get("/queues/mail/item?id=mine").await;
+        page.has(200, "From the 2 last events of the queue").has(200, "Leased, attempt 1");
+        let source = page.body.split("data-source=\"").nth(1).unwrap().split('"').next().unwrap();
+        let source = source.replace("&#38;", "&").replace("&amp;", "&");
+        let page = console.get(&source).await;
+        page.has(200, "data-live=\"lease\"");
+        assert!(!page.body.contains("Leased, attempt 1"), "{page:?}");
+        // Without this, scripts know that they have to load the whole page.
+        queue.release(&lease, Duration::ZERO).await.unwrap();
+        let page = console.get(&source).await;
+        assert!(page.status == 200 && !page.body.contains("data-source"), "{page:?}");
+    }
 }
