@@ -43,6 +43,11 @@ function duration(/** @type {number} */ ms) {
   return ms < 120_000 ? `${numbers.format(ms / 1_000)} s` : `${numbers.format(ms / 60_000)} min`
 }
 
+/** Where the last values of a chart are. */
+function last(/** @type {import('uplot')} */ { data: [times, ...lines] }) {
+  return times.findLastIndex((_, at) => lines.some((values) => values[at] != null))
+}
+
 /** @type {Map<string, import('uplot')>} */
 const drawn = new Map()
 
@@ -84,6 +89,8 @@ function draw(/** @type {HTMLElement} */ place, /** @type {History} */ history) 
       fmtDate: (template) => UPlot.fmtDate(template.replace('{M}/{D}/{YY}', '{D} {MMM} {YYYY}').replace('{M}/{D}', '{D} {MMM}').replace('{h}:{mm}{aa}', '{HH}:{mm}').replace('{h}{aa}', '{HH}:00')),
       scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.1, name === 'times' ? 0.001 : 1)] } },
       axes: [axis, { ...axis, size: 56, values: (_, values) => values.map(write) }],
+      // The latest values, as long as nobody points at others.
+      hooks: { setLegend: [(plot) => plot.cursor.idx == null && plot.setLegend({ idx: last(plot) }, false)] },
       series: [{ value: '{YYYY}-{MM}-{DD} {HH}:{mm}' }, ...series],
     },
     data,

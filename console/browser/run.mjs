@@ -70,7 +70,8 @@ async function check(page, target, name, look, wrong) {
 }
 
 /** What a user does with the keyboard and the mouse. */
-async function use({ url, token }) {
+async function use(target) {
+  const { url, token } = target
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, timezoneId: 'Asia/Kolkata' })
   const page = await context.newPage()
   const expect = (condition, what) => condition || fail(`use: ${page.url()}: ${what}`)
@@ -111,8 +112,11 @@ async function use({ url, token }) {
   await page.goto(`${url}queues/mail?state=dead`)
   await page.getByRole('button', { name: 'requeue…' }).click()
   await page.getByRole('button', { name: /^requeue \d/ }).waitFor()
+  await check(page, target, 'task', `${target.name} light 1280`, (what) => fail(`use: ${page.url()}: ${what}`))
   await page.getByRole('button', { name: 'Do nothing' }).click()
   await page.getByText('stopped', { exact: true }).waitFor()
+  await page.goto(`${url}tasks`)
+  await check(page, target, 'tasks-some', `${target.name} light 1280`, (what) => fail(`use: ${page.url()}: ${what}`))
   await context.close()
 }
 

@@ -1,5 +1,7 @@
 //! Which items of a queue somebody wants: what forms and addresses say of it.
 
+use std::time::SystemTime;
+
 use leaseq::{Cursor, ItemInfo, ListOptions, Page, State, WorkQueue};
 use leaseq_report::{error_kind, text};
 
@@ -104,6 +106,9 @@ impl Filter {
         let mut examined = page.examined;
         while budget.spend(examined) && page.items.len() < limit && page.cursor.is_some() {
             options.limit = limit - page.items.len();
+            // Where many items were buried or removed, their entries are still in the line. With a time, which all ready
+            // items have passed, a step examines as many entries as it can.
+            options.since = (self.state == State::Ready).then_some(SystemTime::UNIX_EPOCH);
             let next = queue.list_with(self.state, page.cursor.as_ref(), &options).await?;
             page.items.extend(next.items.into_iter().filter(|info| self.sees(redaction, info)));
             (page.cursor, examined) = (next.cursor, next.examined);

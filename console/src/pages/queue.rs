@@ -7,7 +7,7 @@ use leaseq::{Counts, Cursor, State};
 use super::chrome::Chrome;
 use super::history::{self, HistoryView};
 use super::queue_head::QueueHead;
-use super::rows::{ItemRow, time_heading};
+use super::rows::{ItemRow, order_name, time_heading};
 use crate::action::Action;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -27,9 +27,9 @@ struct QueuePage {
     state: &'static str,
     heading: &'static str,
     items: Vec<ItemRow>,
-    reverse: bool,
     /// The same in the other direction.
     other_way: String,
+    other_order: &'static str,
     first: Option<String>,
     next: Option<String>,
     examined: String,
@@ -82,8 +82,8 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         errors: items.iter().any(|item| !item.error.is_empty()),
         keys: items.iter().any(|item| item.key.is_some()),
         items,
-        reverse,
         other_way: at(!reverse, ""),
+        other_order: order_name(filter.state, !reverse),
         first: (!is_first).then(|| at(reverse, "")),
         next,
         examined: number(examined),

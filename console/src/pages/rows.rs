@@ -55,3 +55,14 @@ pub(crate) fn time_heading(state: State) -> &'static str {
         _ => "Added",
     }
 }
+
+/// What comes first in a list of this state.
+pub(crate) fn order_name(state: State, reverse: bool) -> &'static str {
+    match (state, reverse) {
+        (State::Ready | State::Held, false) => "Next in line first",
+        (State::Ready | State::Held, true) => "Last in line first",
+        (State::Delayed | State::Leased, false) => "Soonest first",
+        (_, false) => "Oldest first",
+        (_, true) => "Latest first",
+    }
+}

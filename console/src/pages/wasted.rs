@@ -123,7 +123,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     ] {
         times.extend(from.map(|from| Time::new(title, &from, &counts.totals)));
     }
-    times.push(Time::new("Since the queue was new", &Totals::default(), &counts.totals));
+    times.push(Time::new("All time", &Totals::default(), &counts.totals));
     let workers = cx.app.workers().await.ok();
     let page = WastedPage {
         chrome: Chrome::of(&cx, "overview", format!("Wasted work · {name}")),

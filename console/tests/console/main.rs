@@ -7,6 +7,7 @@ mod access;
 mod browser;
 mod bulk;
 mod changing;
+mod example;
 mod hostile;
 mod http;
 mod large;

@@ -41,11 +41,7 @@ async fn leases_and_workers_are_shown_together() {
         console.get("/queues/mail/item?id=order-7").await.has(200, "Leased by mailer");
         let page = console.get("/workers").await;
         page.has(200, "host-a").has(200, "1 of 4 in use").has(200, "order-7");
-        console
-            .get("/queues/mail/wasted")
-            .await
-            .has(200, "mailer")
-            .has(200, "Since the queue was new");
+        console.get("/queues/mail/wasted").await.has(200, "mailer").has(200, "All time");
         let worker = [("name", "mailer"), ("instance", "one")];
         let quiet = console.post("/workers/quiet", &worker).await;
         console
