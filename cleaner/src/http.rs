@@ -10,34 +10,26 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use leaseq::Backoff;
+use leaseq_report::http::{self, Limits};
 use leaseq_report::{QueueCounts, escaped};
 use serde_json::{Map, Value, json};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::config::Listen;
 use crate::metrics;
 use crate::overview::Overview;
 
-/// Further connections are closed at once, to leave descriptors for the cleaning.
-const MAX_CONNECTIONS: usize = 64;
-/// Limit for receiving the head of a request, and for an idle connection.
-const HEAD_TIME: Duration = Duration::from_secs(5);
-/// Limit for a client to read any part of a response.
-const READ_TIME: Duration = Duration::from_secs(5);
-/// Limit for a whole connection, however slow the client.
-const LIFETIME: Duration = Duration::from_secs(60);
-/// Time for the current request to finish at shutdown.
-const GRACE: Duration = Duration::from_secs(1);
-/// Largest head of a request, in bytes.
-const MAX_HEAD: usize = 16 << 10;
-/// Longest pause after could not accept a connection.
-const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// Few connections leave descriptors for the cleaning.
+const LIMITS: Limits = Limits {
+    connections: 64,
+    head_time: Duration::from_secs(5),
+    send_time: None,
+    read_time: Duration::from_secs(5),
+    lifetime: Duration::from_secs(60),
+    head: 16 << 10,
+};
 
 /// The server, if an address is configured.
 pub(crate) struct Server {
@@ -116,7 +108,10 @@ impl Running {
         let Some(listener) = bind(listen).await? else { return Ok(None) };
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
-        let task = tokio::spawn(accept(listener, routes(overview), stop.clone()));
+        let routes = routes(overview);
+        let failed = |error| tracing::debug!(%error, "could not accept a connection");
+        let serving = http::serve(listener, LIMITS, move |_| routes.clone(), failed, stop.clone());
+        let task = tokio::spawn(serving);
         Ok(Some(Running { address, stop: stop.drop_guard(), task }))
     }
 
@@ -154,55 +149,6 @@ fn routes(overview: Arc<Overview>) -> Router {
         .route("/metrics", get(metrics))
         .route("/queues.json", get(queues))
         .with_state(overview)
-}
-
-/// Accepts connections until `stop` is cancelled.
-async fn accept(listener: TcpListener, routes: Router, stop: CancellationToken) -> JoinSet<()> {
-    let mut connections = JoinSet::new();
-    let mut backoff = Backoff::up_to(MAX_PAUSE);
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(_) = connections.join_next() => continue,
-            () = stop.cancelled() => break,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                backoff.reset();
-                if connections.len() < MAX_CONNECTIONS {
-                    connections.spawn(serve(stream, routes.clone(), stop.clone()));
-                }
-            }
-            // No descriptor is free, or the client has already gone.
-            Err(error) => {
-                tracing::debug!(%error, "could not accept a connection");
-                tokio::select! {
-                    () = tokio::time::sleep(backoff.pause()) => {}
-                    () = stop.cancelled() => break,
-                }
-            }
-        }
-    }
-    connections
-}
-
-/// Serves one connection.
-async fn serve(stream: TcpStream, routes: Router, stop: CancellationToken) {
-    let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(READ_TIME));
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
-        .max_buf_size(MAX_HEAD)
-        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(routes));
-    let mut connection = std::pin::pin!(connection);
-    tokio::select! {
-        _ = connection.as_mut() => return,
-        () = tokio::time::sleep(LIFETIME) => {}
-        () = stop.cancelled() => {}
-    }
-    connection.as_mut().graceful_shutdown();
-    let _ = tokio::time::timeout(GRACE, connection).await;
 }
 
 async fn ready(State(overview): State<Arc<Overview>>) -> Response {

@@ -7,6 +7,8 @@ mod counts;
 pub mod duration;
 mod error_kind;
 mod escape;
+#[cfg(feature = "http")]
+pub mod http;
 mod mark;
 mod metrics;
 mod readable;
