@@ -28,6 +28,7 @@ struct Time {
     expired: String,
     /// Of the leases, how many ended without completion, in percent.
     wasted: String,
+    /// In thousandths.
     expired_share: u64,
     failed_share: u64,
 }
@@ -48,8 +49,8 @@ impl Time {
             failed: number(failed),
             expired: number(expired),
             wasted: format!("{}.{} %", both / 10, both % 10),
-            expired_share: share(expired) / 10,
-            failed_share: share(failed) / 10,
+            expired_share: share(expired),
+            failed_share: share(failed),
         }
     }
 }

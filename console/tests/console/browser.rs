@@ -37,7 +37,7 @@ fn pages(few: bool) -> Value {
     }
     if !few {
         let hostile =
-            "queues/hostile-and-a-very-long-name.of-a-queue_that-somebody-has-generated.0123456789";
+            "queues/eu-west-1.tenant-4711_import.of-a-file-with-a-very-long-name.2026-11-26";
         let long = "a-very-long-id-without-a-single-space-".repeat(12);
         for (name, path) in [
             ("item", "queues/mail/item?id=order-00003".to_owned()),

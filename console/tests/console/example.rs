@@ -91,7 +91,7 @@ pub(crate) async fn fill(client: &Client) -> [Beat; 2] {
     client.queue("empty").unwrap().pause().await.unwrap();
     client.queue("empty").unwrap().resume().await.unwrap();
     let hostile = client
-        .queue("hostile-and-a-very-long-name.of-a-queue_that-somebody-has-generated.0123456789")
+        .queue("eu-west-1.tenant-4711_import.of-a-file-with-a-very-long-name.2026-11-26")
         .unwrap();
     for text in TEXTS {
         bury(&hostile, text, text, text).await;
