@@ -73,6 +73,12 @@ struct Options {
     /// Add nothing while another item has this unique key
     #[arg(long, value_name = "KEY")]
     unique: Option<OsString>,
+    /// Keep the unique key for at least this time, also if the item ends before
+    #[arg(long, value_name = "DURATION", value_parser = duration::read, requires = "unique")]
+    unique_for: Option<Duration>,
+    /// Not at the same time as others with this key; `leaseq settings` has the limit, 1 by default
+    #[arg(long)]
+    key: Option<OsString>,
     /// Replace a waiting or ended item with the same id or unique key
     #[arg(long)]
     replace: bool,
@@ -108,6 +114,12 @@ impl Options {
         if let Some(unique) = &self.unique {
             item = item.unique(unique.as_bytes());
         }
+        if let Some(time) = self.unique_for {
+            item = item.unique_for(time);
+        }
+        if let Some(key) = &self.key {
+            item = item.key(key.as_bytes());
+        }
         if self.replace { item.replace() } else { item }
     }
 
@@ -133,6 +145,12 @@ impl Options {
         }
         if let Some(unique) = &self.unique {
             job = job.unique(unique.as_bytes());
+        }
+        if let Some(time) = self.unique_for {
+            job = job.unique_for(time);
+        }
+        if let Some(key) = &self.key {
+            job = job.key(key.as_bytes());
         }
         if self.replace { job.replace() } else { job }
     }

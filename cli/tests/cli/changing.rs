@@ -45,6 +45,35 @@ async fn items_are_added_from_everywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn items_of_a_key_wait_for_each_other() {
+    for bench in Bench::all() {
+        for id in ["a", "b"] {
+            bench.run(&["add", "mail", "x", "--id", id, "--key", "ada"]).ok();
+        }
+        let job = ["enqueue", "mail", "mail.welcome", "--id", "c", "--key", "ada"];
+        bench.run(&job).ok();
+        let queue = bench.queue("mail").await;
+        let options = LeaseOptions::new(Duration::from_secs(60));
+        let leases = queue.lease_many(3, options).await.unwrap();
+        assert_eq!(leases.iter().map(|lease| lease.id()).collect::<Vec<_>>(), [b"a"]);
+        assert_eq!(queue.get("c").await.unwrap().unwrap().key.unwrap(), "ada");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unique_key_may_outlive_its_item() {
+    for bench in Bench::all() {
+        let unique = ["--unique", "u", "--unique-for", "1h"];
+        let add = |id| bench.run(&[&["add", "mail", "x", "--id", id][..], &unique].concat());
+        add("a").ok();
+        bench.run(&["remove", "mail", "a", "--yes"]).ok();
+        assert_eq!(add("b").status, 1);
+        let alone = bench.run(&["add", "mail", "x", "--unique-for", "1h"]);
+        assert!(alone.status == 2 && alone.err.contains("--unique <KEY>"), "{alone:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_is_enqueued_as_workers_read_it() {
     for bench in Bench::all() {
         let args =
