@@ -95,13 +95,16 @@ impl Findings<'_> {
             let host = &worker.beat.host;
             self.add(false, found, format!("look at the memory of its machine, {host}"));
         }
-        let slots: usize = workers.iter().map(|worker| worker.beat.slots as usize).sum();
-        let running = workers.iter().flat_map(|worker| &worker.beat.running);
+        // Free slots of workers that lease nothing are of no use.
+        let leasing: Vec<_> =
+            workers.iter().filter(|worker| !worker.quiet && !worker.beat.throttled).collect();
+        let slots: usize = leasing.iter().map(|worker| worker.beat.slots as usize).sum();
+        let running = leasing.iter().flat_map(|worker| &worker.beat.running);
         let longest = running.clone().max_by_key(|item| item.elapsed);
         if let Some(longest) = longest.filter(|_| running.count() >= slots && counts.ready > 0) {
             let (id, time) = (text::id(&longest.id), text::rough(longest.elapsed));
             let found = format!(
-                "all {slots} slots of the workers are busy, the longest with {id} for {time}"
+                "all {slots} slots of the workers that may lease are busy, the longest with {id} for {time}"
             );
             let change =
                 format!("start more, or see what they do: leaseq workers {name} --running");

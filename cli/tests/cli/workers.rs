@@ -182,10 +182,16 @@ async fn the_doctor_says_what_is_in_the_way_of_a_queue() {
         let mut busy = beat("mail");
         busy.slots = 1;
         client.beat(&busy).await.unwrap();
-        assert!(
-            findings()
-                .starts_with("false \"all 1 slots of the workers are busy, the longest with a")
-        );
+        let all_busy =
+            "false \"all 1 slots of the workers that may lease are busy, the longest with a";
+        assert!(findings().starts_with(all_busy));
+        // It has free slots, of no use.
+        let quiet = beat("report");
+        client.beat(&quiet).await.unwrap();
+        client.quiet_worker("report").await.unwrap();
+        assert!(findings().contains("\"1 of 2 workers are told to lease nothing"));
+        assert!(findings().contains(all_busy));
+        client.leave(&quiet.worker).await.unwrap();
         client.quiet_worker("mail").await.unwrap();
         assert!(findings().contains("true \"1 of 1 workers are told to lease nothing"));
         client.leave(&busy.worker).await.unwrap();
