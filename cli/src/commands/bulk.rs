@@ -101,6 +101,17 @@ impl Action {
         }
     }
 
+    /// Whether it changes items of this state; of others it changes none.
+    fn takes(&self, state: State) -> bool {
+        use State::{Dead, Delayed, Held, Leased, Ready};
+        match self {
+            Action::Requeue => state == Dead,
+            Action::Remove => true,
+            Action::Cancel => matches!(state, Ready | Delayed | Held | Leased),
+            Action::Bury(_) => matches!(state, Ready | Delayed | Held),
+        }
+    }
+
     async fn apply<T: Into<leaseq::ItemRef>>(
         &self,
         queue: &WorkQueue,
@@ -155,13 +166,17 @@ async fn change(
     let narrowed = default.filter(|_| !args.filter.is_empty() || args.how.resume.is_some());
     let state = args.state.or(narrowed);
     let state = state.ok_or_else(|| Failure::usage("which items? give ids, or --state"))?;
+    let verb = action.words().0;
+    if !action.takes(state) {
+        let state = state.as_str();
+        return Err(Failure::usage(format_args!("{verb} changes no {state} items")));
+    }
     let resumed = args.how.resume.as_ref().and_then(|resume| resume.cursor.as_ref());
     if resumed.is_some_and(|cursor| !cursor.to_string().contains(state.as_str())) {
         return Err(Failure::usage("--continue is of another state"));
     }
     let options = args.filter.options().without_data().limit(STEP);
     let preview = preview::take(&queue, state, &options, args.how.resume.as_ref()).await?;
-    let verb = action.words().0;
     if preview.count == 0 {
         return Err(Failure::no(format_args!("queue {}: nothing to {verb}", args.queue)));
     }
@@ -285,7 +300,11 @@ async fn by_ids(
     };
     for step in ids.chunks(STEP) {
         let answers = if args.how.dry_run {
-            queue.get_many(step).await?.iter().map(Option::is_some).collect()
+            let found = queue.get_many(step).await?;
+            let takes = |info: &Option<ItemInfo>| {
+                info.as_ref().is_some_and(|info| action.takes(info.state))
+            };
+            found.iter().map(takes).collect()
         } else if let Some(saved) = &mut saved {
             // Each with the generation that is saved.
             let found = queue.get_many(step).await?;

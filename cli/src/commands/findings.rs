@@ -14,6 +14,8 @@ use crate::text;
 const SAMPLE: usize = 200;
 /// Whoever works takes items back, and makes due ones ready, within this time.
 const LATE: Duration = Duration::from_secs(10);
+/// Whatever takes longer may hang.
+const LONG: Duration = Duration::from_secs(600);
 /// Longest part of an error, in characters.
 const MAX_ERROR: usize = 80;
 
@@ -95,6 +97,7 @@ impl Findings<'_> {
             let host = &worker.beat.host;
             self.add(false, found, format!("look at the memory of its machine, {host}"));
         }
+        self.long_running(workers);
         // Free slots of workers that lease nothing are of no use.
         let leasing: Vec<_> =
             workers.iter().filter(|worker| !worker.quiet && !worker.beat.throttled).collect();
@@ -110,6 +113,28 @@ impl Findings<'_> {
                 format!("start more, or see what they do: leaseq workers {name} --running");
             self.add(false, found, change);
         }
+    }
+
+    /// Commands and handlers that may hang: their workers extend the leases for as long as they run.
+    fn long_running(&mut self, workers: &[WorkerInfo]) {
+        let running = workers
+            .iter()
+            .flat_map(|worker| worker.beat.running.iter().map(move |item| (&worker.beat, item)));
+        let long: Vec<_> =
+            running.filter(|(_, item)| item.queue == self.name && item.elapsed > LONG).collect();
+        let Some((beat, item)) = long.iter().max_by_key(|(_, item)| item.elapsed) else { return };
+        let found = format!(
+            "{} items have run for more than 10 minutes, the longest, {}, for {} on worker {}",
+            long.len(),
+            text::id(&item.id),
+            text::rough(item.elapsed),
+            beat.worker.name()
+        );
+        let change = format!(
+            "if it hangs, end process {} on {}: its items are given back, at the latest when their leases expire",
+            beat.process, beat.host
+        );
+        self.add(false, found, change);
     }
 
     /// What nobody has taken back, or made ready.

@@ -2,8 +2,9 @@
 
 use std::io::Read;
 use std::process::Stdio;
+use std::time::Duration;
 
-use leaseq::{Item, State, WorkQueue};
+use leaseq::{Item, LeaseOptions, State, WorkQueue};
 
 use crate::support::Bench;
 
@@ -16,6 +17,27 @@ async fn bury(queue: &WorkQueue, count: usize) {
 
 async fn dead(queue: &WorkQueue) -> u64 {
     queue.counts().await.unwrap().dead
+}
+
+/// A dry run promises nothing that the command does not do.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_changed_is_not_promised() {
+    for bench in Bench::all() {
+        let queue = bench.queue("q").await;
+        queue.add_item(Item::new("x").with_id("leased")).await.unwrap();
+        let options = LeaseOptions::new(Duration::from_secs(60));
+        queue.lease(options).await.unwrap().unwrap();
+        for verb in ["requeue", "bury"] {
+            let one = bench.run(&[verb, "q", "leased", "--dry-run"]);
+            assert_eq!((one.status, one.out.as_str()), (1, "found 0 of 1 items\n"), "{one:?}");
+            let all = bench.run(&[verb, "q", "--state", "leased", "--dry-run"]);
+            let says = format!("{verb} changes no leased items");
+            assert!(all.status == 2 && all.err.contains(&says), "{all:?}");
+        }
+        let cancelled = bench.run(&["cancel", "q", "leased", "--dry-run"]).ok().out;
+        assert_eq!(cancelled, "found 1 of 1 items\n");
+        assert_eq!(bench.run(&["cancel", "q", "--state", "dead", "--yes"]).status, 2);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

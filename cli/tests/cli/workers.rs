@@ -194,6 +194,11 @@ async fn the_doctor_says_what_is_in_the_way_of_a_queue() {
         client.leave(&quiet.worker).await.unwrap();
         client.quiet_worker("mail").await.unwrap();
         assert!(findings().contains("true \"1 of 1 workers are told to lease nothing"));
+        busy.running[0].elapsed = Duration::from_secs(3421);
+        client.beat(&busy).await.unwrap();
+        let hangs =
+            "1 items have run for more than 10 minutes, the longest, a, for 57m01s on worker mail";
+        assert!(findings().contains(hangs), "{}", findings());
         client.leave(&busy.worker).await.unwrap();
         queue.bury(["a", "b"], "no customer 17").await.unwrap();
         let lease = queue.lease(LeaseOptions::new(LONG)).await.unwrap().unwrap();

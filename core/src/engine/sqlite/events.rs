@@ -62,7 +62,7 @@ pub(super) fn note_with_id(db: &Database, queue: i64, kind: EventKind, number: i
 pub(super) fn read(db: &mut Database, name: &QueueName, which: &WhichEvents) -> Result<EventsPage> {
     const LAST: &str = "SELECT event, events FROM queue WHERE queue = ?1";
     const FIRST: &str = "SELECT last - count FROM event WHERE queue = ?1 ORDER BY last LIMIT 1";
-    const SEEN: &str = "SELECT last - count < ?2 AND at IS NOT ?3 FROM event
+    const TIME: &str = "SELECT CASE WHEN last - count < ?2 THEN at END FROM event
         WHERE queue = ?1 AND last >= ?2 ORDER BY last LIMIT 1";
     let Some(queue) = db.queue(name)? else { return Ok(which.nothing()) };
     let (last, most): (i64, i64) =
@@ -73,15 +73,20 @@ pub(super) fn read(db: &mut Database, name: &QueueName, which: &WhichEvents) -> 
     let first: Option<i64> =
         db.run(FIRST, |s| s.query_row([queue], |row| row.get(0)).optional())?;
     let horizon = first.unwrap_or(last).max(last.saturating_sub(most));
+    // When the event with this number was written, if it is kept.
+    let time_of = |number: i64| -> Result<Option<i64>> {
+        let read = |row: &Row<'_>| row.get::<_, Option<i64>>(0);
+        Ok(db.run(TIME, |s| s.query_row([queue, number], read).optional())?.flatten())
+    };
     let (mut gap, mut from) = (false, (horizon, db.now as i64));
     match which.after {
         Place::Start => {}
-        Place::Now => from.0 = last,
+        Place::Now => from = (last, time_of(last)?.unwrap_or(from.1)),
         Place::After { number, at } => {
             let (number, at) = (number as i64, at as i64);
-            let differs: Option<bool> =
-                db.run(SEEN, |s| s.query_row([queue, number, at], |row| row.get(0)).optional())?;
-            gap = number < horizon || number > last || differs == Some(true);
+            // Another event has the number if a server has lost data.
+            let differs = time_of(number)?.is_some_and(|seen| seen != at);
+            gap = number < horizon || number > last || differs;
             if !gap {
                 from = (number, at);
             }

@@ -25,17 +25,26 @@ local function before_entry(entry)
   return number - spaces - 1
 end
 
+-- When the event with this number was written, if it is kept.
+local function time_of(number)
+  local entry = redis.call('XRANGE', EVENTS, text(number), '+', 'COUNT', 1)[1]
+  if not entry or before_entry(entry) >= number then return nil end
+  local _, at = parse_id(entry[1])
+  return at
+end
+
 local first = redis.call('XRANGE', EVENTS, '-', '+', 'COUNT', 1)[1]
 local horizon = math.max(last - most, first and before_entry(first) or last)
-if ARGV[1] == 'now' then return { 0, text(math.max(visible, 0)), text(now) } end
+if ARGV[1] == 'now' then
+  local place = math.max(visible, 0)
+  return { 0, text(place), text(time_of(place) or now) }
+end
 local after, after_at, missed = tonumber(ARGV[1]), tonumber(ARGV[2]), 0
 local from = after or horizon
 if after then
   -- Another event has the number if a server has lost data.
-  local seen = after >= horizon and redis.call('XRANGE', EVENTS, text(after), '+', 'COUNT', 1)[1]
-  local _, seen_at = parse_id(seen and seen[1] or '')
-  local differs = seen and before_entry(seen) < after and seen_at ~= after_at
-  if after < horizon or after > last or differs then missed, from = 1, horizon end
+  local seen_at = after >= horizon and time_of(after)
+  if after < horizon or after > last or (seen_at and seen_at ~= after_at) then missed, from = 1, horizon end
 end
 
 local reply, left, bytes = { missed, text(from), text(missed == 0 and after_at or now) }, tonumber(ARGV[3]), 0
