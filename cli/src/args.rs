@@ -42,7 +42,7 @@ use crate::global::Global;
 Work is stuck? Look in this order:
   leaseq status                    which queue waits, which is paused, what is dead?
   leaseq doctor QUEUE              is the server as it should be, and what is in the way of the queue?
-  leaseq workers QUEUE             who works on it, and on how much
+  leaseq workers QUEUE             who works on it, and on how much; with --running, on what and since when
   leaseq leases QUEUE              what runs now, and for how long it may
   leaseq dead QUEUE --group        what fails, by error
   leaseq show QUEUE ID             everything about one item

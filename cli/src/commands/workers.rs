@@ -223,7 +223,9 @@ async fn stop(shared: &Shared, name: &str, instance: Option<&str>) -> Ended {
     if shared.output.json {
         shared.output.document(&json!({ "name": name, "told": told }))?;
     } else if told > 0 {
-        shared.output.line(&format!("told {told} to finish what they run and end, within 10s"))?;
+        shared.output.line(&format!(
+            "told {told}: each hears of it within 10s, and ends when what it runs has ended"
+        ))?;
     }
     match told {
         0 => Err(Failure::no(format_args!("no worker {name} has been seen in the last 30s"))
