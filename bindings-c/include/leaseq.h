@@ -1281,7 +1281,7 @@ leaseq_status leaseq_client_queues(const leaseq_client *client,
  *
  * | operation | arguments | answer |
  * |---|---|---|
- * | `beat` | a worker: `name` and `instance` (1 to 128 bytes each), and any of `host`, `process`, `language`, `version`, `queues`, `slots`, `running`, `memory_bytes`, `throttled`, `waiting_us`, `run_us`, `lease_use`, `acknowledged` (numbers of commands); at most 256 KiB | `quiet` and `commands`, each with `number` and `action`: `stop`, or `cancel` with `queue` and `item_id` |
+ * | `beat` | a worker: `name` and `instance` (1 to 128 bytes each), and any of `host`, `process`, `language`, `version`, `queues`, `slots`, `running`, `memory_bytes`, `throttled`, `draining`, `waiting_us`, `run_us`, `lease_use`, `acknowledged` (numbers of commands); at most 256 KiB | `quiet` and `commands`, each with `number` and `action`: `stop`, or `cancel` with `queue` and `item_id` |
  * | `leave` | `name`, `instance` | `null` |
  * | `workers` | any of `after`, `name`, `queue`, `limit` (1 to 200; default: 100) | `workers`, each as its last beat said and with `seen`, `quiet` and `commands`; `next`, the `after` of the next page, or `null`; `skipped` |
  * | `command_worker` | `worker`: name and instance; `command`: `action`, and `queue` and `item_id` to cancel | `false`: no such worker has beaten within 30 s |

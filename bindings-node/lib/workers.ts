@@ -40,6 +40,8 @@ export interface WorkerState {
   memoryBytes: number | null
   /** It leases nothing at present, for lack of memory or the like. */
   throttled: boolean
+  /** It leases nothing more, and ends when what it works on has ended. */
+  draining: boolean
   /** For how long items were ready before it leased them, in µs, since it was started. */
   waitingUs: Histogram
   /** For how long it worked on items, in µs, since it was started. */

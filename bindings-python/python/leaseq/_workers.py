@@ -47,6 +47,8 @@ class WorkerState(TypedDict, total=False):
     memory_bytes: int | None
     throttled: bool
     """It leases nothing at present, for lack of memory or the like."""
+    draining: bool
+    """It leases nothing more, and ends when what it works on has ended."""
     waiting_us: Sequence[tuple[int, int]]
     """For how long items were ready before it leased them, in microseconds, since its start."""
     run_us: Sequence[tuple[int, int]]

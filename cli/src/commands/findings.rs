@@ -99,8 +99,9 @@ impl Findings<'_> {
         }
         self.long_running(workers);
         // Free slots of workers that lease nothing are of no use.
-        let leasing: Vec<_> =
-            workers.iter().filter(|worker| !worker.quiet && !worker.beat.throttled).collect();
+        let may_lease =
+            |worker: &&WorkerInfo| !worker.quiet && !worker.beat.throttled && !worker.beat.draining;
+        let leasing: Vec<_> = workers.iter().filter(may_lease).collect();
         let slots: usize = leasing.iter().map(|worker| worker.beat.slots as usize).sum();
         let running = leasing.iter().flat_map(|worker| &worker.beat.running);
         let longest = running.clone().max_by_key(|item| item.elapsed);

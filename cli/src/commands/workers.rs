@@ -136,7 +136,7 @@ pub(crate) fn row(worker: &WorkerInfo, now: SystemTime) -> Vec<Cell> {
 fn state(worker: &WorkerInfo, seen: Duration) -> Cell {
     let stops = worker.commands.iter().any(|command| command.action == WorkerAction::Stop);
     match () {
-        () if stops => Cell::word("stopping"),
+        () if stops || worker.beat.draining => Cell::word("stopping"),
         () if worker.quiet => Cell::Word("quiet".into(), true),
         () if worker.beat.throttled => Cell::Word("throttled".into(), true),
         () if seen > LATE => Cell::Word("silent".into(), true),
@@ -177,6 +177,7 @@ fn value(worker: &WorkerInfo) -> Value {
         "running": running.collect::<Vec<_>>(),
         "memory_bytes": beat.memory,
         "throttled": beat.throttled,
+        "draining": beat.draining,
         "quiet": worker.quiet,
         "commands": worker.commands.len(),
         "seen_at": exact_time(worker.seen),

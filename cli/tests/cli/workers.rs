@@ -68,6 +68,12 @@ async fn workers_are_listed_and_commanded() {
         assert_eq!(commands[0].action, WorkerAction::Stop);
         assert!(client.beat(&other).await.unwrap().commands.is_empty());
         assert!(bench.run(&["workers", "orders"]).out.contains("\tstopping\n"));
+        // It has heard of the command, and something still runs.
+        let mut ending = one.clone();
+        (ending.acknowledged, ending.draining) = (vec![commands[0].number], true);
+        assert!(client.beat(&ending).await.unwrap().commands.is_empty());
+        assert!(bench.run(&["workers", "orders"]).out.contains("\tstopping\n"));
+        assert_eq!(bench.json(&["workers"])[0]["draining"], true);
         let gone = bench.run(&["worker", "stop", "mail", "--instance", "another", "--json"]);
         assert_eq!((gone.status, &gone.error()["kind"]), (1, &"NOT_FOUND".into()));
         assert_eq!(bench.run(&["worker", "quiet", "a\nb"]).status, 2);

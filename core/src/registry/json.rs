@@ -39,6 +39,7 @@ pub(super) struct BeatFields {
     running: Vec<RunningFields>,
     memory_bytes: Option<u64>,
     throttled: bool,
+    draining: bool,
     /// Values, each with how often it was counted.
     waiting_us: Vec<(u64, u64)>,
     run_us: Vec<(u64, u64)>,
@@ -127,6 +128,7 @@ impl From<&Beat> for BeatFields {
             running: running.collect(),
             memory_bytes: beat.memory,
             throttled: beat.throttled,
+            draining: beat.draining,
             waiting_us: beat.waiting.values().collect(),
             run_us: beat.run.values().collect(),
             lease_use: beat.lease_use.values().collect(),
@@ -156,6 +158,7 @@ impl BeatFields {
             running: running.collect::<Result<_>>()?,
             memory: self.memory_bytes,
             throttled: self.throttled,
+            draining: self.draining,
             waiting: histogram(self.waiting_us),
             run: histogram(self.run_us),
             lease_use: histogram(self.lease_use),

@@ -85,6 +85,8 @@ pub struct Beat {
     pub memory: Option<u64>,
     /// It leases nothing at present, for lack of memory or the like.
     pub throttled: bool,
+    /// It leases nothing more, and ends when what it works on has ended.
+    pub draining: bool,
     /// For how long items were ready before it leased them, in µs, since it was started.
     pub waiting: Histogram,
     /// For how long it worked on items, in µs, since it was started.
@@ -109,6 +111,7 @@ impl Beat {
             running: Vec::new(),
             memory: None,
             throttled: false,
+            draining: false,
             waiting: Histogram::new(),
             run: Histogram::new(),
             lease_use: Histogram::new(),

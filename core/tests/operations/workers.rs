@@ -38,6 +38,7 @@ async fn a_worker_is_listed_as_its_last_beat_says(bench: &Bench) {
     beat.slots = 7;
     beat.memory = Some(1 << 40);
     beat.throttled = true;
+    beat.draining = true;
     let deadline = std::time::UNIX_EPOCH + ms(bench.now() + 500);
     let id = b"\0\xff%41 \n".to_vec().into();
     beat.running = vec![RunningItem { queue: "mail".into(), id, elapsed: ms(1_500), deadline }];
@@ -264,6 +265,7 @@ async fn as_json(bench: &Bench) {
     let sent = json!({
         "name": "w", "instance": "1", "host": "h", "process": 5, "language": "l", "version": "v",
         "queues": ["q"], "slots": 2, "running": running, "memory_bytes": 1_000, "throttled": true,
+        "draining": true,
         "waiting_us": [[3, 2]], "run_us": [[15, 1]], "lease_use": [],
     });
     let nothing = json!({ "quiet": false, "commands": [] });

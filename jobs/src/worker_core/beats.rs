@@ -90,6 +90,7 @@ impl Beats {
         let state = self.shared.lock();
         beat.queues.clone_from(&state.queues);
         beat.throttled = state.throttled;
+        beat.draining = state.phase >= Phase::Draining;
         beat.run = state.run.clone();
         beat.lease_use = state.lease_use.clone();
         let mut room = MAX_BEAT / 2;

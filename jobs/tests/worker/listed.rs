@@ -77,6 +77,9 @@ async fn commands_are_obeyed(bench: Bench) {
     // It was listed as running by the same beat.
     let running = listed(&bench).await[0].beat.running.clone();
     assert_eq!(running[0].id, task.id());
+    // The next one says that the worker ends, and still has the job.
+    let ends = async || listed(&bench).await[0].beat.draining;
+    assert!(eventually(PATIENCE, ends).await, "it is draining");
     let settled = soon(core.finish(&task, Finish::Cancelled)).await.unwrap();
     assert_eq!(settled, Settled::Cancelled);
     assert_eq!(job.outcome(PATIENCE).await.unwrap(), Some(Outcome::Cancelled));
