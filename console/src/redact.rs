@@ -32,24 +32,10 @@ impl Redaction {
         self.0.is_empty()
     }
 
-    /// The data with what is hidden replaced. What is no JSON has no such parts.
+    /// The data with what is hidden replaced. Other text than JSON has no such parts; what begins like JSON and cannot be
+    /// read is hidden to its end.
     pub(crate) fn data<'a>(&self, data: &'a [u8]) -> Cow<'a, [u8]> {
-        let hidden = self.hidden(data);
-        if hidden.is_empty() {
-            return Cow::Borrowed(data);
-        }
-        let mut out = Vec::with_capacity(data.len());
-        let mut end = 0;
-        for (from, to) in hidden {
-            // A part of a hidden value may be named too.
-            if from >= end {
-                out.extend_from_slice(&data[end..from]);
-                out.extend_from_slice(HIDDEN.as_bytes());
-                end = to;
-            }
-        }
-        out.extend_from_slice(&data[end..]);
-        Cow::Owned(out)
+        replace(data, self.hidden(data, b"{["))
     }
 
     /// The error with what is hidden in it, and with the hidden values of its item's data.
@@ -57,8 +43,10 @@ impl Redaction {
         if self.is_empty() {
             return Cow::Borrowed(error);
         }
-        let mut text = String::from_utf8_lossy(&self.data(error.as_bytes())).into_owned();
-        for (from, to) in self.hidden(data) {
+        // Words in brackets are no arrays: [Errno 9].
+        let shown = replace(error.as_bytes(), self.hidden(error.as_bytes(), b"{"));
+        let mut text = String::from_utf8_lossy(&shown).into_owned();
+        for (from, to) in self.hidden(data, b"{[") {
             let raw = String::from_utf8_lossy(&data[from..to]);
             let plain = serde_json::from_str::<String>(&raw).unwrap_or_else(|_| raw.into_owned());
             if plain.len() >= MIN_SEARCHED {
@@ -68,25 +56,62 @@ impl Redaction {
         Cow::Owned(text)
     }
 
-    /// Where hidden values begin and end, in order.
-    fn hidden(&self, data: &[u8]) -> Vec<(usize, usize)> {
+    /// Where hidden values begin and end, in order. The text is JSON, or has JSON in it; what begins with one of these
+    /// characters and cannot be read may have such values anywhere.
+    fn hidden(&self, text: &[u8], begins: &[u8]) -> Vec<(usize, usize)> {
         if self.is_empty() {
             return Vec::new();
         }
-        let Ok(whole) = serde_json::from_slice::<&RawValue>(data) else { return Vec::new() };
         let paths: Vec<&[String]> = self.0.iter().map(Vec::as_slice).collect();
-        let mut found = Vec::new();
-        find(whole.get(), &paths, &mut found);
-        let start = data.as_ptr() as usize;
-        // The values are parts of the data, which they borrow.
+        // The values are parts of the text, which they borrow.
         let place = |part: &str| {
-            let from = part.as_ptr() as usize - start;
+            let from = part.as_ptr() as usize - text.as_ptr() as usize;
             (from, from + part.len())
         };
-        let mut places: Vec<_> = found.into_iter().map(place).collect();
+        let mut found = Vec::new();
+        let mut unreadable = None;
+        if let Ok(whole) = serde_json::from_slice::<&RawValue>(text) {
+            find(whole.get(), &paths, &mut found);
+        } else {
+            let mut at = 0;
+            while let Some(next) = text[at..].iter().position(|byte| b"{[".contains(byte)) {
+                at += next;
+                let deserializer = serde_json::Deserializer::from_slice(&text[at..]);
+                let mut values = deserializer.into_iter::<&RawValue>();
+                if let Some(Ok(value)) = values.next() {
+                    find(value.get(), &paths, &mut found);
+                    at += values.byte_offset();
+                } else if begins.contains(&text[at]) {
+                    unreadable = Some((at, text.len()));
+                    break;
+                } else {
+                    at += 1;
+                }
+            }
+        }
+        let mut places: Vec<_> = found.into_iter().map(place).chain(unreadable).collect();
         places.sort_unstable();
         places
     }
+}
+
+/// The text with these parts replaced.
+fn replace(text: &[u8], hidden: Vec<(usize, usize)>) -> Cow<'_, [u8]> {
+    if hidden.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut end = 0;
+    for (from, to) in hidden {
+        // A part of a hidden value may be named too.
+        if from >= end {
+            out.extend_from_slice(&text[end..from]);
+            out.extend_from_slice(HIDDEN.as_bytes());
+            end = to;
+        }
+    }
+    out.extend_from_slice(&text[end..]);
+    Cow::Owned(out)
 }
 
 /// Finds the values of this one that the paths name.
@@ -177,6 +202,30 @@ mod tests {
         assert_eq!(data(&["/p"], r#"{"p":1,"p":"two"}"#), r#"{"p":"[redacted]","p":"[redacted]"}"#);
         assert_eq!(data(&["/\u{70}"], r#"{"\u0070":1}"#), r#"{"\u0070":"[redacted]"}"#);
         assert_eq!(data(&["/p"], "no json"), "no json");
+    }
+
+    #[test]
+    fn what_is_not_one_value_of_json_hides_them_too() {
+        let hidden = r#"{"p":"[redacted]"}"#;
+        let json = r#"{"p":"secret"}"#;
+        for (text, expected) in [
+            (format!("{json} trailing"), format!("{hidden} trailing")),
+            (format!("\u{feff}{json}"), format!("\u{feff}{hidden}")),
+            (format!("{json}\n{json}\n"), format!("{hidden}\n{hidden}\n")),
+            (format!("POST {json}"), format!("POST {hidden}")),
+            ("a {'p': 'secret'}".into(), format!("a {HIDDEN}")),
+            (r#"[1, {"p":"secret""#.into(), HIDDEN.into()),
+            (r#""{p}""#.into(), r#""{p}""#.into()),
+        ] {
+            assert_eq!(data(&["/p"], &text), expected);
+        }
+        let broken = b"{\"p\":\"secret\xff\"}";
+        assert_eq!(*hide(&["/p"]).data(broken), *HIDDEN.as_bytes());
+        let deep = "[".repeat(1 << 20);
+        assert_eq!(data(&["/p"], &deep), HIDDEN);
+        let error = |text| hide(&["/p"]).error(text, b"").into_owned();
+        assert_eq!(error("[Errno 9] with {\"p\":1}"), format!("[Errno 9] with {hidden}"));
+        assert_eq!(error("[Errno 9] with {'p': 1}"), format!("[Errno 9] with {HIDDEN}"));
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(crate) struct WebArgs {
     /// are refused]
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
-    /// Hide these parts of data, results and errors: /card/number, /*/password. May be repeated
+    /// Hide these parts of data, results and errors: /card/number, /*/password; of jobs: /args/password. May be repeated
     #[arg(long, value_name = "POINTER")]
     redact: Vec<String>,
     /// Append a line of JSON for each change to this file [default: standard error]
