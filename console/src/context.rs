@@ -43,6 +43,11 @@ impl FromRequest<App> for Context {
                 return Err(Failure::new(status, "the form is too large, or too slow"));
             }
         };
+        // Its fields would be missing, and "for an hour" would be for ever.
+        if !form.is_empty() && !is_form(&parts.headers) {
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return Err(Failure::new(status, "this is no form: application/x-www-form-urlencoded"));
+        }
         Ok(Context {
             app: app.clone(),
             who,
@@ -52,6 +57,12 @@ impl FromRequest<App> for Context {
             params: params.collect(),
         })
     }
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let essence = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
 }
 
 fn known_tags(headers: &HeaderMap) -> String {

@@ -110,6 +110,11 @@ async fn changes_need_an_origin_that_is_the_own() {
     assert_eq!(console.send(pause().header("Origin", &own)).await.status, 303);
     assert!(queue.settings().await.unwrap().paused);
     // A program sends its token itself, which no foreign page knows.
+    for (kind, body) in [("application/json", r#"{"for":"1h"}"#), ("text/plain", "for=1h")] {
+        let wrong = Request::body("/queues/mail/resume", kind, body);
+        console.send_as(Role::Operate, wrong).await.has(415, "this is no form");
+    }
+    assert!(queue.settings().await.unwrap().paused);
     let program = Request::foreign_post("/queues/mail/resume", &[]);
     assert_eq!(console.send_as(Role::Operate, program).await.status, 303);
     assert!(!queue.settings().await.unwrap().paused);

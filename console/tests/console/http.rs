@@ -47,6 +47,12 @@ impl Request {
         request.header("Content-Type", "application/x-www-form-urlencoded")
     }
 
+    /// What is no form.
+    pub(crate) fn body(path: &str, kind: &str, body: &str) -> Request {
+        let request = Request { method: "POST".into(), body: body.into(), ..Request::get(path) };
+        request.header("Content-Type", kind)
+    }
+
     pub(crate) fn header(mut self, name: &str, value: &str) -> Request {
         self.headers.push((name.into(), value.into()));
         self
