@@ -301,6 +301,7 @@ class Background:
         self.kind, self.url, self.jobs, self.options = kind, url, jobs, options
         self.thread = threading.Thread(target=self._run)
         self.started = threading.Event()
+        self.is_told = False
 
     def _run(self):
         if self.kind == "threads":
@@ -319,6 +320,7 @@ class Background:
             self.exit = await self.worker.run()
 
     def stop(self, grace=None):
+        self.is_told = True
         if self.kind == "threads":
             return self.worker.stop(grace)
         return asyncio.run_coroutine_threadsafe(self.worker.stop(grace), self.loop).result(60)
@@ -329,11 +331,26 @@ class Background:
         return self
 
     def __exit__(self, *_):
-        if self.thread.is_alive():
+        # One that has been told may end its loop at any time, which would never answer.
+        if self.thread.is_alive() and not self.is_told:
             with contextlib.suppress(RuntimeError):
                 self.stop(0)
         self.thread.join(PATIENCE)
         assert not self.thread.is_alive()
+
+
+def test_a_worker_can_be_stopped_while_it_starts(kind, url, client, jobs):
+    started = threading.Event()
+
+    @jobs.job("a")
+    def a():
+        started.set()
+
+    a.enqueue(client)
+    slots = "threads" if kind == "threads" else "concurrency"
+    with Background(kind, url, jobs, **{slots: 500}) as background:
+        assert started.wait(PATIENCE)
+        assert background.stop().running == 0
 
 
 def test_a_cancelled_job_ends_as_cancelled(kind, url, client, jobs):

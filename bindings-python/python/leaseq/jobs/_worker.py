@@ -237,7 +237,7 @@ class _Running:
                 self._loop.close(wait)
             self._closed = True
         for thread in self._threads if wait else ():
-            # A handler may have stopped the worker.
-            if thread is not threading.current_thread():
+            # A handler may have stopped the worker, and another thread may still be starting it.
+            if thread is not threading.current_thread() and thread.is_alive():
                 thread.join()
         self.native.left()
