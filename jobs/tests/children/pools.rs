@@ -1,5 +1,6 @@
 //! Starting, replacing and ending children.
 
+use std::path::Path;
 use std::time::Duration;
 
 use leaseq_jobs::{Children, NewJob};
@@ -12,6 +13,11 @@ const CHILD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/children/child.p
 /// Children that a script of the shell starts.
 fn shell(script: &str) -> Children {
     Children::new("sh").args(["-c", script]).env("PYTHONDONTWRITEBYTECODE", "1")
+}
+
+/// How many lines children have appended to a file at their starts.
+fn lines(log: &Path) -> usize {
+    std::fs::read_to_string(log).unwrap_or_default().lines().count()
 }
 
 #[tokio::test]
@@ -122,7 +128,7 @@ async fn starts_that_fail_wait_longer_each_time() {
         once = once.display(),
     );
     let worker = bench.run_with(shell(&script), |worker| worker.slots(100));
-    let starts = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
+    let starts = || lines(&log);
     until(|| (starts() >= 4).then_some(())).await;
     let begun = std::time::Instant::now();
     let first = bench.add(json!([["pid"]])).await;
@@ -250,8 +256,7 @@ async fn prefetched_jobs_wait_for_the_next_child_but_not_for_long() {
         assert_eq!(item.failures + item.expiries, 0);
     }
     // The next child is not to find the file.
-    let starts = || std::fs::read_to_string(&log).unwrap_or_default().lines().count();
-    until(|| (starts() == 7).then_some(())).await;
+    until(|| (lines(&log) == 7).then_some(())).await;
     std::fs::write(&block, "").unwrap();
     let last = bench.add(json!([["pid"]])).await;
     bench.end_of(&last).await.unwrap();
