@@ -23,7 +23,7 @@ _masks = threading.local()
 def ignore_signals() -> None:
     """Do not end by these signals. What handlers fork or start does, as ever."""
     for number in SIGNALS:
-        # Not ignored: that would hold for programs that are started, too.
+        # Not SIG_IGN: that would hold for programs that are started, too.
         _before[number] = signal.signal(number, _do_nothing)
     # A forked process may get one before it has its own ways, which would be lost.
     os.register_at_fork(before=_block, after_in_parent=_unblock, after_in_child=_end_as_ever)
