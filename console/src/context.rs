@@ -14,6 +14,8 @@ use crate::links;
 
 /// The largest form, in bytes: data of an item that is edited, as it is encoded.
 const MAX_FORM: usize = 8 << 20;
+/// The content type of forms.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// A request that the guard has let through.
 pub(crate) struct Context {
@@ -44,9 +46,8 @@ impl FromRequest<App> for Context {
             }
         };
         // Its fields would be missing, and "for an hour" would be for ever.
-        if !form.is_empty() && !is_form(&parts.headers) {
-            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            return Err(Failure::new(status, "this is no form: application/x-www-form-urlencoded"));
+        if !form.is_empty() {
+            check_form(&parts.headers)?;
         }
         Ok(Context {
             app: app.clone(),
@@ -59,10 +60,15 @@ impl FromRequest<App> for Context {
     }
 }
 
-fn is_form(headers: &HeaderMap) -> bool {
+fn check_form(headers: &HeaderMap) -> Result<(), Failure> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let essence = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
-    essence.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
+    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case(FORM) {
+        return Ok(());
+    }
+    let kind: String = kind.chars().take(100).collect();
+    let text = format_args!("this is no form: its content type is {kind:?}, not {FORM}");
+    Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))
 }
 
 fn known_tags(headers: &HeaderMap) -> String {

@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod access;
-mod action;
 mod actions;
 mod app;
 mod assets;

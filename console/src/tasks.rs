@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use leaseq::{Cursor, ItemInfo, WorkQueue};
-use leaseq_report::Mark;
+use leaseq_report::{Action, Mark};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Identity;
-use crate::action::Action;
 use crate::audit::Audit;
 use crate::cache::Caches;
 use crate::failure::Failure;
@@ -263,7 +262,8 @@ impl Task {
             return Ok(0);
         }
         let count = covered.len();
-        let answers = self.action.apply(&self.queue, covered, &self.who.name).await?;
+        let reason = self.who.bury_reason();
+        let answers = self.action.apply(&self.queue, covered, &reason).await?;
         let changed = answers.iter().filter(|changed| **changed).count();
         self.lock().changed += changed as u64;
         Ok(count)

@@ -1,18 +1,23 @@
-//! What can be done with items.
+//! What operators can do with items.
 
 use leaseq::{ItemRef, State, WorkQueue};
 
-/// What can be done with items.
+/// What operators can do with items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
+pub enum Action {
+    /// Makes dead items ready again.
     Requeue,
+    /// Ends waiting items, and tells the holders of leased ones.
     Cancel,
+    /// Makes waiting items dead.
     Bury,
+    /// Deletes items.
     Remove,
 }
 
 impl Action {
-    pub(crate) fn as_str(self) -> &'static str {
+    /// The verb, as commands and pages name it.
+    pub fn as_str(self) -> &'static str {
         match self {
             Action::Requeue => "requeue",
             Action::Cancel => "cancel",
@@ -21,8 +26,8 @@ impl Action {
         }
     }
 
-    /// Whether it can be done with items of this state.
-    pub(crate) fn suits(self, state: State) -> bool {
+    /// Whether it changes items of this state; of others it changes none.
+    pub fn suits(self, state: State) -> bool {
         match self {
             Action::Requeue => state == State::Dead,
             Action::Cancel => !matches!(state, State::Completed | State::Cancelled | State::Dead),
@@ -31,17 +36,20 @@ impl Action {
         }
     }
 
-    pub(crate) async fn apply<T: Into<ItemRef>>(
+    /// Does it. `reason` is the error that is kept with buried items. Returns which items it has changed.
+    ///
+    /// # Errors
+    /// Those of the queue's method.
+    pub async fn apply<T: Into<ItemRef>>(
         self,
         queue: &WorkQueue,
         items: impl IntoIterator<Item = T>,
-        who: &str,
+        reason: &str,
     ) -> leaseq::Result<Vec<bool>> {
         match self {
             Action::Requeue => queue.requeue(items).await,
             Action::Cancel => queue.cancel_many(items).await,
-            Action::Bury if who.is_empty() => queue.bury(items, "buried in the console").await,
-            Action::Bury => queue.bury(items, &format!("buried in the console by {who}")).await,
+            Action::Bury => queue.bury(items, reason).await,
             Action::Remove => queue.remove_many(items).await,
         }
     }

@@ -1,8 +1,9 @@
 //! How the programs of leaseq show queues: snapshots, counts as JSON and as Prometheus metrics, durations, and text
-//! from outside that is safe on a terminal and in logs.
+//! from outside that is safe on a terminal and in logs. And what the command line and the console do in the same way.
 
 #![forbid(unsafe_code)]
 
+mod action;
 mod counts;
 pub mod duration;
 mod error_kind;
@@ -16,6 +17,7 @@ mod secrets;
 mod snapshot;
 pub mod text;
 
+pub use action::Action;
 pub use counts::{QueueCounts, summary};
 pub use error_kind::error_kind;
 pub use escape::{escaped, escaped_bytes};

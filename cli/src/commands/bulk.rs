@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use leaseq::{Cursor, ItemInfo, ListOptions, State, WorkQueue};
+use leaseq_report::Action;
 use serde_json::json;
 
 use super::preview::{self, Preview};
@@ -82,34 +83,30 @@ struct HowArgs {
     resume: Option<Resume>,
 }
 
-#[derive(Debug, Clone)]
-enum Action {
-    Requeue,
-    Remove,
-    Cancel,
-    Bury(String),
+/// What is done with items.
+#[derive(Debug)]
+struct Change {
+    action: Action,
+    /// The error that is kept with buried ones.
+    reason: String,
 }
 
-impl Action {
+impl From<Action> for Change {
+    fn from(action: Action) -> Change {
+        Change { action, reason: String::new() }
+    }
+}
+
+impl Change {
     /// The verb, and what has happened.
     fn words(&self) -> (&'static str, &'static str) {
-        match self {
-            Action::Requeue => ("requeue", "requeued"),
-            Action::Remove => ("remove", "removed"),
-            Action::Cancel => ("cancel", "cancelled"),
-            Action::Bury(_) => ("bury", "buried"),
-        }
-    }
-
-    /// Whether it changes items of this state; of others it changes none.
-    fn takes(&self, state: State) -> bool {
-        use State::{Dead, Delayed, Held, Leased, Ready};
-        match self {
-            Action::Requeue => state == Dead,
-            Action::Remove => true,
-            Action::Cancel => matches!(state, Ready | Delayed | Held | Leased),
-            Action::Bury(_) => matches!(state, Ready | Delayed | Held),
-        }
+        let done = match self.action {
+            Action::Requeue => "requeued",
+            Action::Remove => "removed",
+            Action::Cancel => "cancelled",
+            Action::Bury => "buried",
+        };
+        (self.action.as_str(), done)
     }
 
     async fn apply<T: Into<leaseq::ItemRef>>(
@@ -117,41 +114,37 @@ impl Action {
         queue: &WorkQueue,
         items: impl IntoIterator<Item = T>,
     ) -> leaseq::Result<Vec<bool>> {
-        match self {
-            Action::Requeue => queue.requeue(items).await,
-            Action::Remove => queue.remove_many(items).await,
-            Action::Cancel => queue.cancel_many(items).await,
-            Action::Bury(error) => queue.bury(items, error).await,
-        }
+        self.action.apply(queue, items, &self.reason).await
     }
 }
 
 pub(crate) async fn requeue(shared: &Shared, args: BulkArgs) -> Ended {
-    change(shared, Action::Requeue, args, Some(State::Dead), None).await
+    carry_out(shared, Action::Requeue.into(), args, Some(State::Dead), None).await
 }
 
 pub(crate) async fn remove(shared: &Shared, args: RemoveArgs) -> Ended {
-    change(shared, Action::Remove, args.bulk, None, args.save).await
+    carry_out(shared, Action::Remove.into(), args.bulk, None, args.save).await
 }
 
 pub(crate) async fn cancel(shared: &Shared, args: BulkArgs) -> Ended {
-    change(shared, Action::Cancel, args, None, None).await
+    carry_out(shared, Action::Cancel.into(), args, None, None).await
 }
 
 pub(crate) async fn bury(shared: &Shared, args: BuryArgs) -> Ended {
-    change(shared, Action::Bury(args.reason), args.bulk, None, None).await
+    let change = Change { action: Action::Bury, reason: args.reason };
+    carry_out(shared, change, args.bulk, None, None).await
 }
 
 pub(crate) async fn purge(shared: &Shared, args: PurgeArgs) -> Ended {
     let PurgeArgs { queue, state, save, how } = args;
     let bulk =
         BulkArgs { queue, ids: Ids::default(), state: Some(state), filter: Filter::default(), how };
-    change(shared, Action::Remove, bulk, None, save).await
+    carry_out(shared, Action::Remove.into(), bulk, None, save).await
 }
 
-async fn change(
+async fn carry_out(
     shared: &Shared,
-    action: Action,
+    change: Change,
     args: BulkArgs,
     default: Option<State>,
     save: Option<PathBuf>,
@@ -161,15 +154,15 @@ async fn change(
         if !args.filter.is_empty() || args.how.resume.is_some() {
             return Err(Failure::usage("give ids, or what selects items, not both"));
         }
-        return by_ids(shared, &queue, &action, &args, save).await;
+        return by_ids(shared, &queue, &change, &args, save).await;
     }
     let narrowed = default.filter(|_| !args.filter.is_empty() || args.how.resume.is_some());
     let state = args.state.or(narrowed);
     let state = state.ok_or_else(|| Failure::usage("which items? give ids, or --state"))?;
-    let verb = action.words().0;
-    if !action.takes(state) {
-        let state = state.as_str();
-        return Err(Failure::usage(format_args!("{verb} changes no {state} items")));
+    let verb = change.words().0;
+    if !change.action.suits(state) {
+        let (queue, state) = (&args.queue, state.as_str());
+        return Err(Failure::usage(format_args!("queue {queue}: {verb} changes no {state} items")));
     }
     let resumed = args.how.resume.as_ref().and_then(|resume| resume.cursor.as_ref());
     if resumed.is_some_and(|cursor| !cursor.to_string().contains(state.as_str())) {
@@ -191,7 +184,7 @@ async fn change(
     })?;
     let mut options = options_with_pace(options, args.how.rate);
     options.data = saved.is_some();
-    let work = Work { queue, action, state, options, rate: args.how.rate, saved };
+    let work = Work { queue, change, state, options, rate: args.how.rate, saved };
     work.run(shared, &preview).await
 }
 
@@ -204,7 +197,7 @@ fn options_with_pace(options: ListOptions, rate: Option<u32>) -> ListOptions {
 /// A change of all items that the preview has covered.
 struct Work {
     queue: WorkQueue,
-    action: Action,
+    change: Change,
     state: State,
     options: ListOptions,
     rate: Option<u32>,
@@ -213,7 +206,7 @@ struct Work {
 
 impl Work {
     async fn run(mut self, shared: &Shared, preview: &Preview) -> Ended {
-        let (verb, done) = self.action.words();
+        let (verb, done) = self.change.words();
         let stop = Stop::listen()?;
         let progress = Progress::new(verb, preview.count);
         let mut changed = 0;
@@ -266,7 +259,7 @@ impl Work {
             return Ok((0, page.cursor));
         }
         let begin = self.saved.as_mut().map(|saved| saved.append(&covered)).transpose()?;
-        let answers = self.action.apply(&self.queue, &covered).await?;
+        let answers = self.change.apply(&self.queue, &covered).await?;
         let changed = answers.iter().filter(|changed| **changed).count();
         if let (Some(saved), Some(begin)) = (&mut self.saved, begin)
             && changed < covered.len()
@@ -287,12 +280,12 @@ fn going_on(changed: u64, done: &str, place: &Resume) -> String {
 async fn by_ids(
     shared: &Shared,
     queue: &WorkQueue,
-    action: &Action,
+    change: &Change,
     args: &BulkArgs,
     save: Option<PathBuf>,
 ) -> Ended {
     let ids = args.ids.read()?;
-    let done = action.words().1;
+    let done = change.words().1;
     let (mut changed, mut missed) = (0, Vec::new());
     let mut saved = match save.as_deref() {
         Some(path) => Some(Saved::open(path, false)?),
@@ -302,7 +295,7 @@ async fn by_ids(
         let answers = if args.how.dry_run {
             let found = queue.get_many(step).await?;
             let takes = |info: &Option<ItemInfo>| {
-                info.as_ref().is_some_and(|info| action.takes(info.state))
+                info.as_ref().is_some_and(|info| change.action.suits(info.state))
             };
             found.iter().map(takes).collect()
         } else if let Some(saved) = &mut saved {
@@ -310,7 +303,7 @@ async fn by_ids(
             let found = queue.get_many(step).await?;
             let present: Vec<ItemInfo> = found.iter().flatten().cloned().collect();
             let begin = saved.append(&present)?;
-            let mut answers = action.apply(queue, &present).await?.into_iter();
+            let mut answers = change.apply(queue, &present).await?.into_iter();
             let all: Vec<bool> =
                 found.iter().map(|info| info.is_some() && answers.next() == Some(true)).collect();
             let removed: Vec<ItemInfo> =
@@ -320,7 +313,7 @@ async fn by_ids(
             }
             all
         } else {
-            let applied = action.apply(queue, step).await;
+            let applied = change.apply(queue, step).await;
             applied.map_err(|error| {
                 let failure = Failure::from(error);
                 if changed > 0 { failure.partly() } else { failure }
@@ -333,7 +326,10 @@ async fn by_ids(
             }
         }
     }
-    let done = if args.how.dry_run { "found" } else { done };
+    let (done, not_done) = match args.how.dry_run {
+        true => ("found", "would not be changed".into()),
+        false => (done, format!("not {done}")),
+    };
     if shared.output.json {
         let selected = ids.len();
         shared
@@ -342,7 +338,7 @@ async fn by_ids(
     } else {
         shared.output.line(&format!("{done} {changed} of {} items", ids.len()))?;
         for id in &missed {
-            shared.output.note(&format!("not {done}: {id}"));
+            shared.output.note(&format!("{not_done}: {id}"));
         }
     }
     Ok(if missed.is_empty() { 0 } else { NO })

@@ -30,8 +30,9 @@ async fn what_cannot_be_changed_is_not_promised() {
         for verb in ["requeue", "bury"] {
             let one = bench.run(&[verb, "q", "leased", "--dry-run"]);
             assert_eq!((one.status, one.out.as_str()), (1, "found 0 of 1 items\n"), "{one:?}");
+            assert_eq!(one.err, "would not be changed: leased\n");
             let all = bench.run(&[verb, "q", "--state", "leased", "--dry-run"]);
-            let says = format!("{verb} changes no leased items");
+            let says = format!("queue q: {verb} changes no leased items");
             assert!(all.status == 2 && all.err.contains(&says), "{all:?}");
         }
         let cancelled = bench.run(&["cancel", "q", "leased", "--dry-run"]).ok().out;

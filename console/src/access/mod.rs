@@ -54,4 +54,12 @@ impl Identity {
     pub(crate) fn may(&self, role: Role) -> bool {
         self.role >= role
     }
+
+    /// The error of the items that this user buries.
+    pub(crate) fn bury_reason(&self) -> String {
+        match &*self.name {
+            "" => "buried in the console".into(),
+            name => format!("buried in the console by {name}"),
+        }
+    }
 }

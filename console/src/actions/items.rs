@@ -2,10 +2,9 @@
 
 use axum::response::Response;
 use leaseq::{ItemRef, State};
-use leaseq_report::text;
+use leaseq_report::{Action, text};
 use serde_json::json;
 
-use crate::action::Action;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::filter::Filter;
@@ -56,7 +55,7 @@ async fn change(cx: Context, action: Action) -> Result<Response, Failure> {
         )));
     }
     let (ids, refs): (Vec<_>, Vec<_>) = items.into_iter().unzip();
-    let applied = action.apply(&queue, refs, &cx.who.name).await;
+    let applied = action.apply(&queue, refs, &cx.who.bury_reason()).await;
     let shown: Vec<String> = ids.iter().take(MAX_AUDITED).map(|id| text::id(id)).collect();
     let (count, state) = (ids.len(), filter.state.as_str());
     let answers = match applied {

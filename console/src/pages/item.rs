@@ -7,12 +7,11 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use leaseq::{EventCursor, ItemInfo, RunningItem, State, WorkerInfo};
 use leaseq_report::text::{self, rough};
-use leaseq_report::{escaped, is_json, readable};
+use leaseq_report::{Action, escaped, is_json, readable};
 
 use super::chrome::Chrome;
 use super::queue_head::QueueHead;
 use super::timeline::{Entry, ItemEvents, timeline};
-use crate::action::Action;
 use crate::app::App;
 use crate::context::Context;
 use crate::failure::Failure;

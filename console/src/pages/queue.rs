@@ -3,12 +3,12 @@
 use askama::Template;
 use axum::response::Response;
 use leaseq::{Counts, Cursor, State};
+use leaseq_report::Action;
 
 use super::chrome::Chrome;
 use super::history::{self, HistoryView};
 use super::queue_head::QueueHead;
 use super::rows::{ItemRow, order_name, time_heading};
-use crate::action::Action;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::filter::Filter;

@@ -3,11 +3,10 @@
 use askama::Template;
 use axum::response::Response;
 use leaseq::State;
-use leaseq_report::escaped;
+use leaseq_report::{Action, escaped};
 
 use super::chrome::Chrome;
 use super::rows::{ItemRow, time_heading};
-use crate::action::Action;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::filter::Filter;
