@@ -14,7 +14,7 @@ import select
 import socket
 import time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 
 class Readable(Protocol):
@@ -32,6 +32,8 @@ class Notes:
         self.log = os.environ.get("LEASEQ_TESTEE_LOG")
         self.locks: list[int] = []
         self.has_ended = False
+        # Where the next steps will be told.
+        self._asked: socket.socket | None = None
 
     def note(self, what: str) -> None:
         """Note something, and return when it is noted."""
@@ -46,16 +48,16 @@ class Notes:
         os.write(log, f"{time.time_ns() // 1000} {line}\n".encode())
         os.close(log)
 
-    def start(self, job: dict[str, Any]) -> None:
+    def start(self, attempt: int, meta: dict[str, str]) -> None:
         """Note that the run starts, and with whom it overlaps."""
-        self.note(f"start {job['attempt']}")
+        self.note(f"start {attempt}")
         if self.log is None:
             return
         log = Path(self.log)
         limits = [("job", log.parent / self.job, 1)]
         limits.append(("slot", log, int(os.environ["LEASEQ_TESTEE_SLOTS"])))
-        if "key" in job["meta"]:
-            limits.append(("key", log.parent / job["meta"]["key"], int(job["meta"]["key_limit"])))
+        if "key" in meta:
+            limits.append(("key", log.parent / meta["key"], int(meta["key_limit"])))
         for what, path, most in limits:
             if not any(self._lock(f"{path}.{what}{place}") for place in range(most)):
                 self.note(f"over {what}")
@@ -88,11 +90,18 @@ class Notes:
         with self._connect({"told": self.job}) as testee:
             waits: list[Readable] = [testee] if cancellation is None else [testee, cancellation]
             readable, _, _ = select.select(waits, [], [])
-            if testee not in readable:
-                return None
-            with testee.makefile() as answer:
-                steps: list[object] = json.loads(answer.readline())
-                return steps
+            return _steps(testee) if testee in readable else None
+
+    def take(self) -> list[object] | None:
+        """Return the next steps, if there are any by now."""
+        if self._asked is None:
+            self._asked = self._connect({"told": self.job})
+        readable, _, _ = select.select([self._asked], [], [], 0)
+        if not readable:
+            return None
+        with self._asked as testee:
+            self._asked = None
+            return _steps(testee)
 
     def _ask(self, request: object) -> str:
         with self._connect(request) as testee, testee.makefile() as answer:
@@ -103,3 +112,9 @@ class Notes:
         testee.connect(os.environ["LEASEQ_TESTEE_SOCKET"])
         testee.sendall(json.dumps(request).encode() + b"\n")
         return testee
+
+
+def _steps(testee: socket.socket) -> list[object]:
+    with testee.makefile() as answer:
+        steps: list[object] = json.loads(answer.readline())
+        return steps

@@ -46,7 +46,7 @@ class Run:
         # Of several lists each is for one run, and the last one for all later runs.
         if steps and isinstance(steps[0], list):
             steps = steps[min(self.notes.count_run(), len(steps) - 1)]
-        self.notes.start(self.job)
+        self.notes.start(self.job["attempt"], self.job["meta"])
         self.steps = list(steps)
         try:
             while self.steps:

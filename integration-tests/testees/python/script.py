@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import threading
 import time
-from collections import defaultdict, deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections import deque
+from typing import Any, Protocol
 
 from leaseq.jobs import Bury, Discard, Job, Retry, RetryAfter, Snooze
 
@@ -18,32 +14,15 @@ Step = dict[str, Any] | str
 LOOK = 0.01
 
 
-class Notes:
-    """What the handlers of a worker have done, and what they are to do next."""
+class RunNotes(Protocol):
+    """What one run of a job notes, and what it is told."""
 
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-        self.runs: defaultdict[str, int] = defaultdict(int)
-        self.told: defaultdict[str, deque[list[Step]]] = defaultdict(deque)
-        self.path: str | None = None
-        self._lock = threading.Lock()
-
-    def note(self, what: str) -> None:
-        self.log(what)
-        self.seen.append(what)
-
-    def log(self, what: str) -> None:
-        if self.path is not None:
-            line = f"{time.time_ns() // 1000} {what}\n".encode()
-            file = os.open(self.path, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-            # In one write, so that no kill can mix lines.
-            os.write(file, line)
-            os.close(file)
-
-    def count_run(self, job: str) -> int:
-        with self._lock:
-            self.runs[job] += 1
-            return self.runs[job] - 1
+    def count_run(self) -> int: ...
+    def start(self, attempt: int, meta: dict[str, str]) -> None: ...
+    def note(self, what: str) -> None: ...
+    def take(self) -> list[Any] | None: ...
+    def end(self) -> None: ...
+    def other(self, job: Job, step: str, value: Any) -> None: ...
 
 
 class Stopped(Exception):  # noqa: N818 - the name that other languages give it
@@ -94,7 +73,7 @@ class Awaiting:
             self.ignored = True
 
 
-def run_here(notes: Notes, job: Job, steps: list[Any]) -> Any:
+def run_here(notes: RunNotes, job: Job, steps: list[Any]) -> Any:
     """Run the steps on a thread."""
     try:
         run(notes, job, steps, Blocking(job)).send(None)
@@ -103,34 +82,29 @@ def run_here(notes: Notes, job: Job, steps: list[Any]) -> Any:
     raise AssertionError("it awaits something")
 
 
-async def run(notes: Notes, job: Job, steps: list[Any], waits: Blocking | Awaiting) -> Any:
-    number = notes.count_run(job.id)
-    notes.note(f"{job.id} start {job.attempt}")
+async def run(notes: RunNotes, job: Job, steps: list[Any], waits: Blocking | Awaiting) -> Any:
     # Of several lists each is for one run, and the last one for all later runs.
     if steps and isinstance(steps[0], list):
-        steps = steps[min(number, len(steps) - 1)]
-    with logged_end(notes, job):
-        return await run_steps(notes, job, deque(steps), waits)
-
-
-@contextmanager
-def logged_end(notes: Notes, job: Job) -> Iterator[None]:
+        steps = steps[min(notes.count_run(), len(steps) - 1)]
+    notes.start(job.attempt, job.meta)
     try:
-        yield
+        return await run_steps(notes, job, deque(steps), waits)
     finally:
-        notes.log(f"{job.id} end")
+        notes.end()
 
 
-async def told(notes: Notes, job: Job, steps: deque[Step], waits: Blocking | Awaiting) -> None:
+async def told(notes: RunNotes, steps: deque[Step], waits: Blocking | Awaiting) -> None:
     """Go on with the steps that the job is told, whatever happens meanwhile."""
-    while not notes.told[job.id]:
+    while (more := notes.take()) is None:
         await waits.sleep_always()
-    steps.extendleft(reversed(notes.told[job.id].popleft()))
+    steps.extendleft(reversed(more))
 
 
-async def run_steps(notes: Notes, job: Job, steps: deque[Step], waits: Blocking | Awaiting) -> Any:
+async def run_steps(
+    notes: RunNotes, job: Job, steps: deque[Step], waits: Blocking | Awaiting
+) -> Any:
     def stopped() -> Stopped:
-        notes.note(f"{job.id} cancelled {job.cancel_reason}")
+        notes.note(f"cancelled {job.cancel_reason}")
         return Stopped(job.cancel_reason)
 
     while steps:
@@ -156,21 +130,21 @@ async def run_steps(notes: Notes, job: Job, steps: deque[Step], waits: Blocking 
             case "snooze_ms":
                 raise Snooze(value / 1000)
             case "say":
-                notes.note(f"{job.id} {value}")
+                notes.note(f"{value}")
             case "previous":
                 before = json.dumps(job.previous(), ensure_ascii=False, separators=(",", ":"))
-                notes.note(f"{job.id} previous {job.previous_id or ''} {before}")
+                notes.note(f"previous {job.previous_id or ''} {before}")
             case "progress":
                 job.progress(value)
             case "more_time_ms":
                 job.more_time(value / 1000)
             case "meta":
-                notes.note(f"{job.id} {value}={job.meta[value]}")
+                notes.note(f"{value}={job.meta[value]}")
             case "wait":
-                while not notes.told[job.id]:
+                while (more := notes.take()) is None:
                     if await waits.sleep(LOOK):
                         raise stopped()
-                await told(notes, job, steps, waits)
+                steps.extendleft(reversed(more))
             case "sleep_ms":
                 if await waits.sleep(value / 1000):
                     raise stopped()
@@ -180,12 +154,12 @@ async def run_steps(notes: Notes, job: Job, steps: deque[Step], waits: Blocking 
                 if job.attempt >= value:
                     steps.popleft()
             case "ignore":
-                await told(notes, job, steps, waits)
+                await told(notes, steps, waits)
             case "cancelled":
                 await waits.until_cancelled()
-                notes.note(f"{job.id} cancelled {job.cancel_reason}")
+                notes.note(f"cancelled {job.cancel_reason}")
             case _:
-                raise AssertionError(f"unknown step {name}")
+                notes.other(job, name, value)
     return None
 
 

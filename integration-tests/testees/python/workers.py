@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
 import leaseq
 import working
+from children import Children
 from leaseq.jobs import Exit, JobRef, Jobs, Worker
-from script import Notes
+from noted import Notes, NotesOfRun
 from working import Request, key
 
 refs: dict[str, JobRef[Any]] = {}
@@ -25,6 +27,7 @@ class Started:
     def __init__(self, client: leaseq.Client, request: Request, notes: Notes) -> None:
         self.notes = notes
         self._request, self._client = request, client
+        self._children = Children(request, notes) if "children" in request else None
         self._worker: Worker | None = None
         self._error: BaseException | None = None
         self._exit: Exit | None = None
@@ -38,8 +41,12 @@ class Started:
 
     def _make(self) -> Worker:
         options = working.options_of(self._request, self.notes)
-        jobs = working.jobs_of(self._request, self.notes)
-        return Worker(self._client, jobs, threads=self._request.get("slots"), **options)
+        slots = self._request.get("slots")
+        if self._children is not None:
+            options |= self._children.options(slots)
+            return Worker(self._client, self._children.jobs, **options)
+        jobs = working.jobs_of(self._request, partial(NotesOfRun, self.notes))
+        return Worker(self._client, jobs, threads=slots, **options)
 
     def _run_process(self) -> None:
         self._make().run_process()

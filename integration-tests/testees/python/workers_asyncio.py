@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import partial
 from typing import Any
 
 import leaseq.asyncio
 import working
 from leaseq.jobs import AsyncJobRef, AsyncWorker, Exit, Jobs
-from script import Notes
+from noted import Notes, NotesOfRun
 from working import Request, key
 
 refs: dict[str, AsyncJobRef[Any]] = {}
@@ -26,7 +27,7 @@ class Started:
 
     async def _run(self) -> Exit:
         options = working.options_of(self._request, self.notes)
-        jobs = working.jobs_of(self._request, self.notes)
+        jobs = working.jobs_of(self._request, partial(NotesOfRun, self.notes))
         slots = self._request.get("slots", 10)
         self._worker = AsyncWorker(self._client, jobs, concurrency=slots, **options)
         if self._request.get("process"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -16,7 +17,8 @@ from leaseq.jobs import (
     Jobs,
     NewJob,
 )
-from script import Awaiting, Notes, retry, run, run_here
+from noted import Notes
+from script import Awaiting, RunNotes, retry, run, run_here
 
 Request = values.Request
 TIMES = ("timeout", "delay", "retain", "unique_for", "expires_in")
@@ -67,9 +69,9 @@ def ended(error: BaseException | None, value: Any = None) -> Any:
     raise error
 
 
-def jobs_of(request: Request, notes: Notes) -> Jobs:
-    """Return the handlers of a worker."""
-    jobs = Jobs()
+def jobs_of(request: Request, notes_of: Callable[[str], RunNotes]) -> Jobs:
+    """Return the handlers of a worker; `notes_of` returns the notes of a run, by its job."""
+    jobs = Jobs(queue=request["queue"])
 
     def register(name: str, options: dict[str, Any]) -> None:
         timeout = options["timeout_ms"] / 1000 if "timeout_ms" in options else None
@@ -77,13 +79,13 @@ def jobs_of(request: Request, notes: Notes) -> Jobs:
         if options.get("thread"):
 
             def blocking(job: Job, steps: list[Any]) -> Any:
-                return run_here(notes, job, steps)
+                return run_here(notes_of(job.id), job, steps)
 
             decorate(blocking)
         else:
 
             async def awaiting(job: Job, steps: list[Any]) -> Any:
-                return await run(notes, job, steps, Awaiting(job))
+                return await run(notes_of(job.id), job, steps, Awaiting(job))
 
             decorate(awaiting)
 

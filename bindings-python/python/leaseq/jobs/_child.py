@@ -8,12 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
-import fcntl
 import json
 import os
-import select
 import signal
-import socket
 import sys
 import threading
 from queue import SimpleQueue
@@ -22,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .._values import Trigger
 from ..exceptions import InvalidError
 from ._child_signals import ignore_signals, keep_ignoring
+from ._connection import Connection, Message
 from ._exit import end_process
 from ._local_task import LocalTask
 from ._logging import log_to_stderr
@@ -33,61 +31,6 @@ if TYPE_CHECKING:
     from ._jobs import JobType
 
 PR_SET_PDEATHSIG = 1
-MAX_FRAME = 257 << 20
-Message = dict[str, Any]
-
-
-class Connection:
-    """The socket between a child and its worker."""
-
-    def __init__(self) -> None:
-        # Out of the way of handlers, and of the programs that they start.
-        # Not where standard output and error belong, if those are closed.
-        self._socket = socket.socket(fileno=fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3))
-        null = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(null, 0)
-        os.close(null)
-        self._writing = threading.Lock()
-        self._process = os.getpid()
-
-    def send(self, raw: tuple[str, bytes] | None = None, **message: object) -> None:
-        """Send a message, with one more field that is JSON already."""
-        frame = json.dumps(message).encode()
-        if raw is not None:
-            frame = b'%b,"%b":%b}' % (frame[:-1], raw[0].encode(), raw[1])
-        if len(frame) > MAX_FRAME:
-            raise ValueError(f"a message of {len(frame)} bytes is over the limit of {MAX_FRAME}")
-        if os.getpid() != self._process:
-            # What a handler has forked does not speak for it.
-            return
-        with self._writing:
-            self._socket.sendall(len(frame).to_bytes(4, "big") + frame)
-
-    def receive(self) -> Message | None:
-        """Return the next message; `None`: the worker has closed the connection."""
-        head = self._read(4)
-        text = self._read(int.from_bytes(head, "big")) if head is not None else None
-        return json.loads(text) if text is not None else None
-
-    def _read(self, count: int) -> bytes | None:
-        data = bytearray()
-        while len(data) < count:
-            try:
-                more = self._socket.recv(count - len(data))
-            except ConnectionError:
-                return None
-            if not more:
-                return None
-            data += more
-        return bytes(data)
-
-    def wait(self) -> None:
-        """Wait for the beginning of a message, or the end."""
-        select.select([self._socket], [], [])
-
-    def forked(self) -> None:
-        """Go on in a forked process, while its parent waits."""
-        self._process = os.getpid()
 
 
 def _id_of(message: Message) -> tuple[str, bytes]:
@@ -224,6 +167,16 @@ class Child:
         threading.Thread(target=self._read, name="leaseq-worker", daemon=True).start()
 
     def _read(self) -> None:
+        try:
+            self._take_messages()
+        except OSError as error:
+            # Its answer could not be sent.
+            with contextlib.suppress(OSError, ValueError):  # it may have closed this, too
+                sys.stderr.write(f"a handler has closed the connection to the worker: {error}\n")
+                sys.stderr.flush()
+            os._exit(1)
+
+    def _take_messages(self) -> None:
         while True:
             self._connection.wait()
             with self._reading:
