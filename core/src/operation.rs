@@ -102,7 +102,7 @@ operations! {
     SwapSchedule "swap_schedule" Step roles [Producer, Worker, Cleaner, Operator]
         calls ["put_schedule", "sync_schedules", "remove_schedule", "pause_schedule", "resume_schedule", "run_now"];
     RecordHistory "record_history" Step roles [Worker, Cleaner] calls ["record_history"];
-    ReadHistory "read_history" Repeatable roles [Monitor, Operator] calls ["history"];
+    ReadHistory "read_history" Repeatable roles [Monitor, Operator] calls ["history"] rust [history_since];
     ReadEvents "read_events" Repeatable roles [Cleaner, Monitor, Operator] calls ["events"];
     Beat "beat" Repeatable roles [Worker] calls [];
     ReadWorkers "read_workers" Repeatable roles [Monitor, Operator] calls [];

@@ -282,8 +282,13 @@ pub(crate) trait Engine: Send + Sync + 'static {
         request_id: &RequestId,
     ) -> Result<bool>;
 
-    /// The rows of the last day or month, the oldest first. They do not come from one moment.
-    async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>>;
+    /// The rows of the last day or month, from the one of this time on, the oldest first. They do not come from one moment.
+    async fn read_history(
+        &self,
+        queue: &QueueName,
+        kind: HistoryKind,
+        since_ms: u64,
+    ) -> Result<Vec<HistoryRow>>;
 
     /// Events behind a place, as many as fit into a reply; at least one if there is one.
     async fn read_events(&self, queue: &QueueName, which: &WhichEvents) -> Result<EventsPage>;

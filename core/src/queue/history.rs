@@ -1,9 +1,12 @@
 //! The history of the queue.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use super::work_queue::WorkQueue;
 use crate::Result;
 use crate::engine::RequestId;
 use crate::history::{HistoryKind, HistoryRow, Measured};
+use crate::unix_time::to_ms;
 
 impl WorkQueue {
     /// Writes how the queue is now into the rows of this minute and this hour, unless somebody has done so before, and
@@ -26,7 +29,22 @@ impl WorkQueue {
     /// # Errors
     /// See [`WorkQueue`].
     pub async fn history(&self, kind: HistoryKind) -> Result<Vec<HistoryRow>> {
+        self.history_since(kind, UNIX_EPOCH).await
+    }
+
+    /// Like [`history`](WorkQueue::history), from the row of the minute or hour of `since` on. Who keeps what it has
+    /// read asks for what has come since the time of its last row. The answer begins with that row, in which more may be
+    /// measured now; if it does not, the queue has been dropped or the row is too old, and nothing of before holds.
+    ///
+    /// # Errors
+    /// See [`WorkQueue`].
+    pub async fn history_since(
+        &self,
+        kind: HistoryKind,
+        since: SystemTime,
+    ) -> Result<Vec<HistoryRow>> {
         let dispatch = &self.dispatch;
-        dispatch.look(dispatch.context.engine.read_history(&dispatch.queue, kind)).await
+        let engine = &dispatch.context.engine;
+        dispatch.look(engine.read_history(&dispatch.queue, kind, to_ms(since))).await
     }
 }

@@ -1,6 +1,6 @@
 //! The history of a queue: rows of minutes and hours.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use leaseq::HistoryKind::{Hours, Minutes};
 use leaseq::{HistoryRow, Measured, WorkQueue};
@@ -85,6 +85,50 @@ async fn rows_are_kept_for_a_day_and_a_month(bench: &Bench) {
     assert!(queue.history(Hours).await.unwrap().is_empty());
 }
 
+async fn what_has_come_since_a_row_is_read_alone(bench: &Bench) {
+    let queue = bench.queue().await;
+    let at = |ms_since_1970: u64| UNIX_EPOCH + ms(ms_since_1970);
+    assert!(queue.history_since(Minutes, at(0)).await.unwrap().is_empty());
+    queue.add_item(item("a")).await.unwrap();
+    let begun = bench.now();
+    for minute in 0..1_445 {
+        queue.record_history(&ran(&[(minute, 1)])).await.unwrap();
+        if minute < 1_444 {
+            bench.advance(MINUTE);
+        }
+    }
+    let all = minutes(&queue).await;
+    assert_eq!(all.len(), 1_440);
+    // The row of a minute may have been written before the time, and may hold more now.
+    queue.record_history(&ran(&[(7, 3)])).await.unwrap();
+    let last = all.last().unwrap();
+    for since in [last.at, at(bench.now()), at(since_1970(last.at) / 60_000 * 60_000)] {
+        let [row] = queue.history_since(Minutes, since).await.unwrap().try_into().unwrap();
+        assert_eq!((row.at, &row.totals), (last.at, &last.totals));
+        assert_eq!(row.measured.run.count(), 4);
+    }
+    for (ago, count) in [(1, 2), (60, 61), (359, 360), (360, 361), (1_439, 1_440), (1_444, 1_440)] {
+        let rows = queue.history_since(Minutes, last.at - ago * MINUTE).await.unwrap();
+        assert_eq!(rows.len(), count, "{ago} minutes ago");
+        assert_eq!(rows[..count - 1], all[1_440 - count..1_439], "{ago} minutes ago");
+    }
+    let hours = queue.history_since(Hours, at(begun)).await.unwrap();
+    assert_eq!(hours, queue.history(Hours).await.unwrap());
+    assert_eq!(queue.history_since(Hours, last.at).await.unwrap(), hours[hours.len() - 1..]);
+    // What is yet to come has no rows, however far away it is.
+    for later in [MINUTE, secs(400 * 86_400), secs(1 << 40)] {
+        assert!(queue.history_since(Minutes, last.at + later).await.unwrap().is_empty());
+    }
+    // Of another queue of the same name nobody takes the rows for those of the first.
+    assert!(queue.drop_queue().await.unwrap());
+    let queue = bench.queue().await;
+    queue.add_item(item("a")).await.unwrap();
+    bench.advance(ms(1));
+    queue.record_history(&nothing()).await.unwrap();
+    let [row] = queue.history_since(Minutes, last.at).await.unwrap().try_into().unwrap();
+    assert!((row.at, row.totals) != (last.at, last.totals.clone()));
+}
+
 async fn percentiles_are_within_ten_percent(bench: &Bench) {
     let queues = [bench.queue().await, bench.queue().await];
     queues[0].add_item(item("a")).await.unwrap();
@@ -141,6 +185,7 @@ async fn extended_queues_have_a_history(bench: &Bench) {
 on_every_engine!(
     whoever_is_first_writes_the_row_of_a_minute,
     rows_are_kept_for_a_day_and_a_month,
+    what_has_come_since_a_row_is_read_alone,
     percentiles_are_within_ten_percent,
     a_dropped_queue_has_no_history,
     extended_queues_have_a_history,

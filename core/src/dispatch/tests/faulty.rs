@@ -428,8 +428,13 @@ impl Engine for Faulty {
         self.engine.record_history(queue, measured, request_id).await
     }
 
-    async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>> {
-        self.engine.read_history(queue, kind).await
+    async fn read_history(
+        &self,
+        queue: &QueueName,
+        kind: HistoryKind,
+        since_ms: u64,
+    ) -> Result<Vec<HistoryRow>> {
+        self.engine.read_history(queue, kind, since_ms).await
     }
 
     async fn read_events(&self, queue: &QueueName, which: &WhichEvents) -> Result<EventsPage> {

@@ -35,16 +35,18 @@ pub(super) async fn read(
     engine: &RedisEngine,
     queue: &QueueName,
     kind: HistoryKind,
+    since_ms: u64,
 ) -> Result<Vec<HistoryRow>> {
     let mut rows = Vec::new();
-    for first in (0..kind.count()).step_by(STEP as usize) {
-        let last = (first + STEP).min(kind.count()) - 1;
+    let mut next = Some(since_ms / kind.ms());
+    while let Some(first) = next {
         let fill = |command: &mut Cmd| {
-            command.arg(letter(kind)).arg(first).arg(last);
+            command.arg(letter(kind)).arg(kind.ms()).arg(kind.count()).arg(first).arg(STEP);
         };
         let values = reply::list(engine.query(queue, Script::ReadHistory, ALL, fill).await?)?;
         let mut values = values.into_iter();
         let now = reply::number(values.next().unwrap_or(Value::Nil))?;
+        next = reply::text(values.next().unwrap_or(Value::Nil))?.parse().ok();
         while let (Some(numbers), Some(measured)) = (values.next(), values.next()) {
             // Something else may have written it.
             let (Ok(numbers), Ok(measured)) = (reply::text(numbers), reply::text(measured)) else {

@@ -313,8 +313,13 @@ impl Engine for RedisEngine {
         history::record(self, queue, measured, request_id).await
     }
 
-    async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>> {
-        history::read(self, queue, kind).await
+    async fn read_history(
+        &self,
+        queue: &QueueName,
+        kind: HistoryKind,
+        since_ms: u64,
+    ) -> Result<Vec<HistoryRow>> {
+        history::read(self, queue, kind, since_ms).await
     }
 
     async fn read_events(&self, queue: &QueueName, which: &WhichEvents) -> Result<EventsPage> {

@@ -72,12 +72,15 @@ pub(super) fn read(
     db: &mut Database,
     name: &QueueName,
     kind: HistoryKind,
+    since_ms: u64,
 ) -> Result<Vec<HistoryRow>> {
     let now = db.now;
     let Some(queue) = db.queue(name)? else { return Ok(Vec::new()) };
-    const ROWS: &str =
-        "SELECT numbers, at || ' ' || measured FROM history WHERE queue = ?1 AND kind = ?2";
-    let stored = db.rows(ROWS, [queue, number(kind)], |row| {
+    const ROWS: &str = "SELECT numbers, at || ' ' || measured FROM history
+        WHERE queue = ?1 AND kind = ?2 AND at >= ?3";
+    // That of the minute or hour may be older than the time.
+    let first = i64::try_from(since_ms / kind.ms() * kind.ms()).unwrap_or(i64::MAX);
+    let stored = db.rows(ROWS, [queue, number(kind), first], |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
     })?;
     let rows =

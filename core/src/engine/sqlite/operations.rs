@@ -386,9 +386,14 @@ impl Engine for SqliteEngine {
         executor.run(true, request_id.until, record).await
     }
 
-    async fn read_history(&self, queue: &QueueName, kind: HistoryKind) -> Result<Vec<HistoryRow>> {
+    async fn read_history(
+        &self,
+        queue: &QueueName,
+        kind: HistoryKind,
+        since_ms: u64,
+    ) -> Result<Vec<HistoryRow>> {
         let name = queue.clone();
-        self.read(move |db| history::read(db, &name, kind)).await
+        self.read(move |db| history::read(db, &name, kind, since_ms)).await
     }
 
     async fn read_events(&self, queue: &QueueName, which: &WhichEvents) -> Result<EventsPage> {

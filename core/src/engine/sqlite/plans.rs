@@ -113,7 +113,7 @@ fn observe(db: &mut Database, name: &QueueName) {
         measured.run.record(1);
         assert!(history::record(db, name, &measured).unwrap());
     }
-    assert_eq!(history::read(db, name, HistoryKind::Hours).unwrap().len(), 1);
+    assert_eq!(history::read(db, name, HistoryKind::Hours, 0).unwrap().len(), 1);
 }
 
 /// Keeps events, and reads them.
