@@ -35,8 +35,10 @@ build/c/demo_worker: c
 	$(CC) $(C_FLAGS) integration-tests/testees/c/demo_worker.c -o $@ $(C_LEASEQ)
 
 build/c/testee: c
-	$(CC) $(C_FLAGS) $(addprefix integration-tests/testees/c/,testee.c operate.c change.c work.c both.c \
-		settings.c keys.c schedules.c ask.c look.c outcome.c say.c say_item.c) -o $@ $(C_LEASEQ) -lcjson -lpthread
+	$(CC) $(C_FLAGS) -DCHILD_PROGRAM='"$(CURDIR)/integration-tests/testees/children/scripted.py"' \
+		$(addprefix integration-tests/testees/c/,testee.c operate.c change.c work.c both.c settings.c keys.c schedules.c \
+		ask.c look.c outcome.c say.c say_item.c notes.c script.c steps.c note_server.c children.c \
+		produce.c worker_options.c workers.c) -o $@ $(C_LEASEQ) -lcjson -lpthread
 
 build/c/bench: c
 	$(CC) $(C_FLAGS) bindings-c/bench/*.c -o $@ $(C_LEASEQ)

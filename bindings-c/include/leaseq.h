@@ -341,37 +341,11 @@ typedef enum {
 } leaseq_scheduled;
 
 /**
- * Why a task is to stop.
- */
-typedef enum {
-    /**
-     * It is not.
-     */
-    LEASEQ_CANCEL_NONE = 0,
-    /**
-     * Somebody has cancelled the job.
-     */
-    LEASEQ_CANCEL_USER = 1,
-    /**
-     * Its time is over.
-     */
-    LEASEQ_CANCEL_TIMEOUT = 2,
-    /**
-     * The worker is ending, and the grace period is over.
-     */
-    LEASEQ_CANCEL_SHUTDOWN = 3,
-    /**
-     * The lease is lost: another worker may have the job.
-     */
-    LEASEQ_CANCEL_LOST = 4,
-} leaseq_cancel_reason;
-
-/**
  * What has become of a job.
  */
 typedef enum {
     /**
-     * Unknown: the call has failed.
+     * Unknown: the call has failed, or this process is a child.
      */
     LEASEQ_SETTLED_NONE = 0,
     /**
@@ -399,6 +373,32 @@ typedef enum {
      */
     LEASEQ_SETTLED_LOST = 6,
 } leaseq_settled;
+
+/**
+ * Why a task is to stop.
+ */
+typedef enum {
+    /**
+     * It is not.
+     */
+    LEASEQ_CANCEL_NONE = 0,
+    /**
+     * Somebody has cancelled the job.
+     */
+    LEASEQ_CANCEL_USER = 1,
+    /**
+     * Its time is over.
+     */
+    LEASEQ_CANCEL_TIMEOUT = 2,
+    /**
+     * The worker is ending, and the grace period is over.
+     */
+    LEASEQ_CANCEL_SHUTDOWN = 3,
+    /**
+     * The lease is lost: another worker may have the job.
+     */
+    LEASEQ_CANCEL_LOST = 4,
+} leaseq_cancel_reason;
 
 /**
  * The end of an item that fires a follow-up.
@@ -494,6 +494,11 @@ typedef struct leaseq_item_info leaseq_item_info;
  * How an item is added, or revised.
  */
 typedef struct leaseq_item_options leaseq_item_options;
+
+/**
+ * What a producer says about a job: each of these takes precedence over what the worker says.
+ */
+typedef struct leaseq_job_options leaseq_job_options;
 
 /**
  * A claim on one item until a deadline. Freeing it does not release the item: the lease then
@@ -659,6 +664,12 @@ typedef struct {
      */
     const leaseq_item_options *options;
 } leaseq_revision;
+
+/**
+ * What runs a task in leaseq_worker_run() and leaseq_child_run(). A task that it has not ended itself is completed if
+ * it returns 0, and fails otherwise. It must not free the task.
+ */
+typedef int32_t (*leaseq_handler)(leaseq_task *task, void *context);
 
 /**
  * Result of a light clean. Later versions may append fields.
@@ -954,12 +965,6 @@ typedef struct {
     uint64_t events;
 } leaseq_settings;
 
-/**
- * What runs a task in leaseq_worker_run(). A task that it has not ended itself is completed if it returns
- * 0, and fails otherwise. It must not free the task.
- */
-typedef int32_t (*leaseq_handler)(leaseq_task *task, void *context);
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1153,6 +1158,71 @@ leaseq_status leaseq_queue_revise_many(const leaseq_queue *queue,
                                        size_t count,
                                        bool *revised,
                                        leaseq_error **error);
+
+/**
+ * Runs jobs on this thread, one at a time, as a child that a worker has started: see
+ * leaseq_worker_options_set_children(). Of the options, the jobs and the first queue count, which becomes the queue of a
+ * worker that names none. It takes the standard input, which is empty from then on, and returns when the worker has no
+ * more jobs for this child. If the worker ends, so does this process. SIGTERM and SIGINT, unless they are handled, do
+ * nothing from then on, because the worker decides when a child ends. Handlers must not call it.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL, without a job, and in a process that is no child of a worker;
+ * `LEASEQ_CLOSED` if that has ended; `LEASEQ_UNAVAILABLE` without a thread or file descriptor.
+ */
+leaseq_status leaseq_child_run(const leaseq_worker_options *options,
+                               leaseq_handler handler,
+                               void *context,
+                               leaseq_error **error);
+
+/**
+ * Names a class of errors of this job: one that is retried, and no others but those that are named so; or one that
+ * is never retried. leaseq_task_fail() says which class an error has.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, or a job that was not added.
+ */
+leaseq_status leaseq_worker_options_add_job_retry_class(leaseq_worker_options *options,
+                                                        const char *name,
+                                                        const char *class_name,
+                                                        bool retried,
+                                                        leaseq_error **error);
+
+/**
+ * Runs the jobs in child processes: this program with these arguments, started for each slot, which calls
+ * leaseq_child_run() or speaks the child protocol in another way. Without a slash it is looked up in `PATH`;
+ * `/proc/self/exe` is the program of the worker itself. A handler that crashes then fails its job, and ends its child
+ * only. The children say what jobs there are: those of these options have no effect. Tasks do not come to
+ * leaseq_worker_next().
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_worker_options_set_children(leaseq_worker_options *options,
+                                                 const char *program,
+                                                 const char *const *args,
+                                                 size_t args_len,
+                                                 leaseq_error **error);
+
+/**
+ * Replaces a child after so many jobs; 1: each job has a child of its own; 0: never, which is the default.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, and without leaseq_worker_options_set_children().
+ */
+leaseq_status leaseq_worker_options_set_children_max_jobs(leaseq_worker_options *options,
+                                                          uint64_t max_jobs,
+                                                          leaseq_error **error);
+
+/**
+ * Replaces a child that is larger than `max_memory` bytes (resident size) after a job, and kills one that becomes larger
+ * than `memory_limit` during a job, which fails with the class `OutOfMemory`. 0: no limit, the default. Only on Linux.
+ * @return as leaseq_worker_options_set_children_max_jobs().
+ */
+leaseq_status leaseq_worker_options_set_children_memory(leaseq_worker_options *options,
+                                                        uint64_t max_memory,
+                                                        uint64_t memory_limit,
+                                                        leaseq_error **error);
+
+/**
+ * How long a child may take to start until it calls leaseq_child_run(). Default: 60 s.
+ * @return as leaseq_worker_options_set_children_max_jobs(), and `LEASEQ_INVALID` for a negative time.
+ */
+leaseq_status leaseq_worker_options_set_children_start_timeout_ms(leaseq_worker_options *options,
+                                                                  int64_t timeout_ms,
+                                                                  leaseq_error **error);
 
 /**
  * Makes due items ready and reclaims expired leases, for queues on which no worker waits. The cost
@@ -1449,6 +1519,19 @@ leaseq_status leaseq_queue_enqueue(const leaseq_queue *queue,
                                    const leaseq_item_options *options,
                                    bool *added,
                                    leaseq_error **error);
+
+/**
+ * As leaseq_queue_enqueue(), with a timeout, retries and meta texts of the job; `job_options` may be NULL.
+ * @return as leaseq_queue_enqueue().
+ */
+leaseq_status leaseq_queue_enqueue_with(const leaseq_queue *queue,
+                                        const char *name,
+                                        const void *args,
+                                        size_t args_len,
+                                        const leaseq_item_options *options,
+                                        const leaseq_job_options *job_options,
+                                        bool *added,
+                                        leaseq_error **error);
 
 /**
  * Kind of the error; `LEASEQ_OK` for NULL.
@@ -1850,6 +1933,54 @@ leaseq_status leaseq_item_options_set_expires_in_ms(leaseq_item_options *options
  * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
  */
 void leaseq_item_options_free(leaseq_item_options **options);
+
+/**
+ * Options without anything set.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
+ */
+leaseq_status leaseq_job_options_new(leaseq_job_options **options, leaseq_error **error);
+
+/**
+ * How long its handler may run before it is cancelled: 1 ms to 30 days.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time; leaseq_queue_enqueue_with() checks the limits.
+ */
+leaseq_status leaseq_job_options_set_timeout_ms(leaseq_job_options *options,
+                                                int64_t timeout_ms,
+                                                leaseq_error **error);
+
+/**
+ * How often it is tried, 1 to 65,535, and how long it waits before: see leaseq_worker_options_set_job_retry().
+ * @return as leaseq_job_options_set_timeout_ms().
+ */
+leaseq_status leaseq_job_options_set_retry(leaseq_job_options *options,
+                                           uint32_t attempts,
+                                           int64_t base_ms,
+                                           int64_t cap_ms,
+                                           leaseq_error **error);
+
+/**
+ * Names a class of errors that is retried, and no others but those that are named so; or one that is never retried.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_job_options_add_retry_class(leaseq_job_options *options,
+                                                 const char *class_name,
+                                                 bool retried,
+                                                 leaseq_error **error);
+
+/**
+ * Attaches a text for its handler, which reads it with leaseq_task_meta(), such as a `traceparent`. A second one of the
+ * same name replaces the first.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_job_options_set_meta(leaseq_job_options *options,
+                                          const char *name,
+                                          const char *value,
+                                          leaseq_error **error);
+
+/**
+ * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_job_options_free(leaseq_job_options **options);
 
 /**
  * Gives `count` keys limits of their own. Up to 1,000 keys change in one atomic step. A limit stays
@@ -3064,6 +3195,82 @@ leaseq_status leaseq_queue_fail_many(const leaseq_queue *queue,
                                      leaseq_error **error);
 
 /**
+ * Frees a task and makes the pointer NULL. NULL and a pointer to NULL are allowed. A task that was not ended
+ * fails.
+ */
+void leaseq_task_free(leaseq_task **task);
+
+/**
+ * Ends the task: it has succeeded. The result, copied, is kept with a job that is retained; NULL with length
+ * 0 is none. Other languages expect JSON. If `settled` is NULL, the call returns at once; otherwise it waits
+ * until the queue has confirmed what becomes of the job, which `*settled` tells. In a child process the worker reports
+ * the end: the call returns at once, `*settled` is `LEASEQ_SETTLED_NONE`, and a result must be JSON.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` if the task was ended before.
+ */
+leaseq_status leaseq_task_complete(const leaseq_task *task,
+                                   const void *result,
+                                   size_t result_len,
+                                   leaseq_settled *settled,
+                                   leaseq_error **error);
+
+/**
+ * Ends the task: it has failed. `class_name` is what the retry rules of the job name; `message` is for people.
+ * Both are UTF-8, and the first 1,024 bytes of them are kept. `delay_ms` is that of
+ * `LEASEQ_POLICY_RETRY_AFTER`, and 0 otherwise.
+ * @return as leaseq_task_complete(), and `LEASEQ_INVALID` for NULL, a number that is no policy, or a delay
+ * without that policy.
+ */
+leaseq_status leaseq_task_fail(const leaseq_task *task,
+                               const char *class_name,
+                               const char *message,
+                               int32_t policy,
+                               int64_t delay_ms,
+                               leaseq_settled *settled,
+                               leaseq_error **error);
+
+/**
+ * As leaseq_task_fail(), with the names of several classes: the most specific first, then what it is a kind of. The
+ * retry rules of the job may name any of them.
+ * @return as leaseq_task_fail(), and `LEASEQ_INVALID` without a name.
+ */
+leaseq_status leaseq_task_fail_classes(const leaseq_task *task,
+                                       const char *const *class_names,
+                                       size_t count,
+                                       const char *message,
+                                       int32_t policy,
+                                       int64_t delay_ms,
+                                       leaseq_settled *settled,
+                                       leaseq_error **error);
+
+/**
+ * Ends the task: it is to run again after this delay, and the attempt does not count.
+ * @return as leaseq_task_complete(), and `LEASEQ_INVALID` for a negative delay.
+ */
+leaseq_status leaseq_task_snooze(const leaseq_task *task,
+                                 int64_t delay_ms,
+                                 leaseq_settled *settled,
+                                 leaseq_error **error);
+
+/**
+ * Ends the task: it has stopped because it was to. leaseq_task_cancel_reason() decides what becomes of the
+ * job.
+ * @return as leaseq_task_complete().
+ */
+leaseq_status leaseq_task_stopped(const leaseq_task *task,
+                                  leaseq_settled *settled,
+                                  leaseq_error **error);
+
+/**
+ * Ends the task: its arguments do not fit the handler. The job is released without using an attempt, because
+ * a newer worker may understand it, and is dead after a day.
+ * @return as leaseq_task_complete(), and `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_task_refuse_args(const leaseq_task *task,
+                                      const char *message,
+                                      leaseq_settled *settled,
+                                      leaseq_error **error);
+
+/**
  * The name of the job. NULL for NULL. Lives as long as the task.
  */
 const char *leaseq_task_name(const leaseq_task *task);
@@ -3157,74 +3364,14 @@ leaseq_status leaseq_task_more_time(const leaseq_task *task,
                                     leaseq_error **error);
 
 /**
- * Stores how far the handler has come: up to 1,024 bytes, for whoever looks at the item.
+ * Stores how far the handler has come: up to 1,024 bytes, for whoever looks at the item. In a child process it must be
+ * UTF-8, and the worker stores it: the call returns at once.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for more bytes; `LEASEQ_LEASE_LOST`; an error of every operation.
  */
 leaseq_status leaseq_task_progress(const leaseq_task *task,
                                    const void *progress,
                                    size_t progress_len,
                                    leaseq_error **error);
-
-/**
- * Ends the task: it has succeeded. The result, copied, is kept with a job that is retained; NULL with length
- * 0 is none. Other languages expect JSON. If `settled` is NULL, the call returns at once; otherwise it waits
- * until the queue has confirmed what becomes of the job, which `*settled` tells.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` if the task was ended before.
- */
-leaseq_status leaseq_task_complete(const leaseq_task *task,
-                                   const void *result,
-                                   size_t result_len,
-                                   leaseq_settled *settled,
-                                   leaseq_error **error);
-
-/**
- * Ends the task: it has failed. `class_name` is what the retry rules of the job name; `message` is for people.
- * Both are UTF-8, and the first 1,024 bytes of them are kept. `delay_ms` is that of
- * `LEASEQ_POLICY_RETRY_AFTER`, and 0 otherwise.
- * @return as leaseq_task_complete(), and `LEASEQ_INVALID` for NULL, a number that is no policy, or a delay
- * without that policy.
- */
-leaseq_status leaseq_task_fail(const leaseq_task *task,
-                               const char *class_name,
-                               const char *message,
-                               int32_t policy,
-                               int64_t delay_ms,
-                               leaseq_settled *settled,
-                               leaseq_error **error);
-
-/**
- * Ends the task: it is to run again after this delay, and the attempt does not count.
- * @return as leaseq_task_complete(), and `LEASEQ_INVALID` for a negative delay.
- */
-leaseq_status leaseq_task_snooze(const leaseq_task *task,
-                                 int64_t delay_ms,
-                                 leaseq_settled *settled,
-                                 leaseq_error **error);
-
-/**
- * Ends the task: it has stopped because it was to. leaseq_task_cancel_reason() decides what becomes of the
- * job.
- * @return as leaseq_task_complete().
- */
-leaseq_status leaseq_task_stopped(const leaseq_task *task,
-                                  leaseq_settled *settled,
-                                  leaseq_error **error);
-
-/**
- * Ends the task: its arguments do not fit the handler. The job is released without using an attempt, because
- * a newer worker may understand it, and is dead after a day.
- * @return as leaseq_task_complete(), and `LEASEQ_INVALID` for NULL.
- */
-leaseq_status leaseq_task_refuse_args(const leaseq_task *task,
-                                      const char *message,
-                                      leaseq_settled *settled,
-                                      leaseq_error **error);
-
-/**
- * Frees a task and makes the pointer NULL. NULL and a pointer to NULL are allowed. A task that was not ended
- * fails.
- */
-void leaseq_task_free(leaseq_task **task);
 
 /**
  * Version of the binary interface of the running library; compare it with `LEASEQ_ABI_VERSION`.
@@ -3308,9 +3455,9 @@ void leaseq_waiter_free(leaseq_waiter **waiter);
 
 /**
  * Starts a worker: it leases jobs from now on. Options are copied. Close the client after the worker has
- * ended.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an option outside its limits, and without a queue or a job;
- * `LEASEQ_CLOSED`.
+ * ended. With leaseq_worker_options_set_children() it returns when the first child has started.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an option outside its limits, without a queue or a job, and if the first
+ * child does not start; `LEASEQ_CLOSED`.
  */
 leaseq_status leaseq_worker_start(const leaseq_client *client,
                                   const leaseq_worker_options *options,
@@ -3321,7 +3468,7 @@ leaseq_status leaseq_worker_start(const leaseq_client *client,
  * Waits for the next task: 0 does not wait, `LEASEQ_WAIT_FOREVER` has no limit. `*task` is NULL if there
  * was none in this time, or if the worker has ended: leaseq_worker_has_ended() tells. Any number of threads
  * may wait at the same time, one for each slot. A task must be ended, and be freed.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for another negative wait.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for another negative wait, and if jobs run in child processes.
  */
 leaseq_status leaseq_worker_next(const leaseq_worker *worker,
                                  int64_t wait_ms,
@@ -3332,7 +3479,8 @@ leaseq_status leaseq_worker_next(const leaseq_worker *worker,
  * A file descriptor for `poll`, `epoll` or `select`: readable while leaseq_worker_next() has a task without
  * waiting, and when the worker has ended. It belongs to the worker: do not read, write or close it. The
  * worker then holds one task ready, which uses a slot.
- * @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left.
+ * @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left; `LEASEQ_INVALID` if jobs run in
+ * child processes.
  */
 leaseq_status leaseq_worker_fd(const leaseq_worker *worker,
                                int32_t *fd,
@@ -3340,9 +3488,10 @@ leaseq_status leaseq_worker_fd(const leaseq_worker *worker,
 
 /**
  * Runs tasks on threads of the library, one for each slot, until the worker has ended and all handlers have
- * returned. `context` is passed to each call of the handler. Another thread ends the worker with
- * leaseq_worker_drain().
- * @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if there can be no thread; what has made the worker fail.
+ * returned; if leaseq_worker_gave_up(), without those that hang. `context` is passed to each call of the handler.
+ * Another thread ends the worker with leaseq_worker_drain().
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL, or a worker whose jobs run in child processes;
+ * `LEASEQ_UNAVAILABLE` if there can be no thread; what has made the worker fail.
  */
 leaseq_status leaseq_worker_run(const leaseq_worker *worker,
                                 leaseq_handler handler,

@@ -15,6 +15,7 @@
 #include <map>
 #include <type_traits>
 #include <typeinfo>
+#include <vector>
 
 namespace leaseq {
 
@@ -90,38 +91,21 @@ struct InvalidArgs : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/** Runs jobs in handlers, on one thread for each slot; see ::leaseq_worker.
- *
- * @code
- * leaseq::Worker worker(client);
- * worker.queue("mail").handle("mail.send", [](leaseq::Task &task) { send(task.args()); });
- * return worker.run();
- * @endcode
- */
-class Worker {
+/** Handlers and the options of their jobs, of a Worker or a Child. */
+template <typename Self> class Handlers {
   public:
     /** Runs a task. Its result, JSON, is kept with a job that is retained. */
     using Handler = std::function<std::optional<std::string>(Task &)>;
 
-    /** The client must live longer. */
-    explicit Worker(const Client &client) : client_(client.get()) {
-        leaseq_worker_options *options = nullptr;
-        check([&](leaseq_error **error) { return leaseq_worker_options_new(&options, error); });
-        options_.reset(options);
-    }
-    /** The threads of run() and drain() know its address. */
-    Worker(const Worker &) = delete;
-    Worker &operator=(const Worker &) = delete;
-
     /** Leases from this queue, or from all that match a pattern. */
-    Worker &queue(const std::string &name, std::uint32_t weight = 1) {
+    Self &queue(const std::string &name, std::uint32_t weight = 1) {
         return set([&](leaseq_worker_options *options, leaseq_error **error) {
             return leaseq_worker_options_add_queue(options, name.c_str(), weight, error);
         });
     }
-    /** Runs jobs of this name with a function that takes a Task & and returns nothing or a result.
-     * What it throws fails the job, with the name of its type as the class. */
-    template <typename Function> Worker &handle(const std::string &name, Function function) {
+    /** Registers a handler: a function of a Task that returns nothing or a result. What it throws
+     * fails the job, with the name of its type as the class. */
+    template <typename Function> Self &handle(const std::string &name, Function function) {
         set([&](leaseq_worker_options *options, leaseq_error **error) {
             return leaseq_worker_options_add_job(options, name.c_str(), error);
         });
@@ -133,65 +117,42 @@ class Worker {
         } else {
             handlers_[name] = std::move(function);
         }
-        return *this;
+        return self();
     }
-    Worker &timeout(const std::string &name, milliseconds timeout) {
+    Self &timeout(const std::string &name, milliseconds timeout) {
         return set([&](leaseq_worker_options *options, leaseq_error **error) {
             return leaseq_worker_options_set_job_timeout_ms(options, name.c_str(), timeout.count(),
                                                             error);
         });
     }
-    Worker &retry(const std::string &name, std::uint32_t attempts,
-                  milliseconds base = milliseconds(1000), milliseconds cap = milliseconds(600000)) {
+    Self &retry(const std::string &name, std::uint32_t attempts,
+                milliseconds base = milliseconds(1000), milliseconds cap = milliseconds(600000)) {
         return set([&](leaseq_worker_options *options, leaseq_error **error) {
             return leaseq_worker_options_set_job_retry(options, name.c_str(), attempts,
                                                        base.count(), cap.count(), error);
         });
     }
-    Worker &slots(std::uint32_t slots) {
-        return set([&](leaseq_worker_options *options, leaseq_error **error) {
-            return leaseq_worker_options_set_slots(options, slots, error);
-        });
+    /** Errors of this class are retried, and no others but those that are named so. */
+    Self &retry_on(const std::string &name, const std::string &class_name) {
+        return retry_class(name, class_name, true);
     }
-    /** Ends when the queues have nothing more to lease. */
-    Worker &burst(bool burst = true) {
-        return set([&](leaseq_worker_options *options, leaseq_error **error) {
-            return leaseq_worker_options_set_burst(options, burst, error);
-        });
+    /** Errors of this class are never retried. */
+    Self &retry_never(const std::string &name, const std::string &class_name) {
+        return retry_class(name, class_name, false);
     }
     /** For the other options. */
     leaseq_worker_options *options() const noexcept { return options_.get(); }
 
-    /** Starts to lease. Options that are set later have no effect. */
-    void start() {
-        leaseq_worker *worker = nullptr;
-        check([&](leaseq_error **error) {
-            return leaseq_worker_start(client_, options(), &worker, error);
-        });
-        handle_.reset(worker);
-    }
-    leaseq_worker *get() const noexcept { return handle_.get(); }
-
-    /** Runs jobs until drain() is called, or a burst ends; starts the worker unless start() has.
-     * Returns the exit status for the process. */
-    int run() {
-        if (!handle_) start();
-        check([&](leaseq_error **error) {
-            return leaseq_worker_run(get(), &Worker::call, this, error);
-        });
-        return leaseq_worker_exit_status(get());
+  protected:
+    Handlers() {
+        leaseq_worker_options *options = nullptr;
+        check([&](leaseq_error **error) { return leaseq_worker_options_new(&options, error); });
+        options_.reset(options);
     }
 
-    /** From another thread, after start(): ends the worker in order. */
-    void drain(milliseconds grace = milliseconds(25000)) const {
-        check(
-            [&](leaseq_error **error) { return leaseq_worker_drain(get(), grace.count(), error); });
-    }
-
-  private:
-    template <typename Call> Worker &set(Call &&call) {
+    template <typename Call> Self &set(Call &&call) {
         check([&](leaseq_error **error) { return call(options_.get(), error); });
-        return *this;
+        return self();
     }
 
     /** The end of a task is reported once: nothing that these calls answer is left to do here. */
@@ -202,7 +163,7 @@ class Worker {
             leaseq_task_fail(handle, name, message, policy, delay.count(), nullptr, nullptr);
         };
         try {
-            const auto &handlers = static_cast<Worker *>(context)->handlers_;
+            const auto &handlers = static_cast<Handlers *>(context)->handlers_;
             const auto handler = handlers.find(std::string(task.name()));
             if (handler == handlers.end()) throw InvalidArgs("there is no handler");
             if (const auto result = handler->second(task)) {
@@ -238,10 +199,101 @@ class Worker {
         return status == 0 ? readable.get() : name;
     }
 
-    leaseq_client *client_;
+  private:
+    Self &self() noexcept { return static_cast<Self &>(*this); }
+
+    Self &retry_class(const std::string &name, const std::string &class_name, bool retried) {
+        return set([&](leaseq_worker_options *options, leaseq_error **error) {
+            return leaseq_worker_options_add_job_retry_class(options, name.c_str(),
+                                                             class_name.c_str(), retried, error);
+        });
+    }
+
     Handle<leaseq_worker_options, leaseq_worker_options_free> options_;
     std::map<std::string, Handler> handlers_;
+};
+
+/** Runs jobs in handlers, on one thread for each slot; see ::leaseq_worker.
+ *
+ * @code
+ * leaseq::Worker worker(client);
+ * worker.queue("mail").handle("mail.send", [](leaseq::Task &task) { send(task.args()); });
+ * return worker.run();
+ * @endcode
+ */
+class Worker : public Handlers<Worker> {
+  public:
+    /** The client must live longer. */
+    explicit Worker(const Client &client) : client_(client.get()) {}
+    /** The threads of run() and drain() know its address. */
+    Worker(const Worker &) = delete;
+    Worker &operator=(const Worker &) = delete;
+
+    Worker &slots(std::uint32_t slots) {
+        return set([&](leaseq_worker_options *options, leaseq_error **error) {
+            return leaseq_worker_options_set_slots(options, slots, error);
+        });
+    }
+    /** Ends when the queues have nothing more to lease. */
+    Worker &burst(bool burst = true) {
+        return set([&](leaseq_worker_options *options, leaseq_error **error) {
+            return leaseq_worker_options_set_burst(options, burst, error);
+        });
+    }
+    /** Runs jobs in child processes, which have the handlers: a program that uses a Child. */
+    Worker &children(const std::string &program, const std::vector<std::string> &args = {}) {
+        is_parent_ = true;
+        std::vector<const char *> texts;
+        for (const auto &arg : args) texts.push_back(arg.c_str());
+        return set([&](leaseq_worker_options *options, leaseq_error **error) {
+            return leaseq_worker_options_set_children(options, program.c_str(), texts.data(),
+                                                      texts.size(), error);
+        });
+    }
+
+    /** Starts to lease. Options that are set later have no effect. */
+    void start() {
+        leaseq_worker *worker = nullptr;
+        check([&](leaseq_error **error) {
+            return leaseq_worker_start(client_, options(), &worker, error);
+        });
+        handle_.reset(worker);
+    }
+    leaseq_worker *get() const noexcept { return handle_.get(); }
+
+    /** Runs jobs until drain() is called, or a burst ends; starts the worker unless start() has.
+     * Returns the exit status for the process. */
+    int run() {
+        if (!handle_) start();
+        check([&](leaseq_error **error) {
+            if (is_parent_) return leaseq_worker_wait(get(), LEASEQ_WAIT_FOREVER, nullptr, error);
+            return leaseq_worker_run(get(), &Worker::call, static_cast<Handlers *>(this), error);
+        });
+        return leaseq_worker_exit_status(get());
+    }
+
+    /** From another thread, after start(): ends the worker in order. */
+    void drain(milliseconds grace = milliseconds(25000)) const {
+        check(
+            [&](leaseq_error **error) { return leaseq_worker_drain(get(), grace.count(), error); });
+    }
+
+  private:
+    leaseq_client *client_;
+    bool is_parent_ = false;
     Handle<leaseq_worker, leaseq_worker_free> handle_;
+};
+
+/** Runs jobs in this process, which a worker has started as its child; see leaseq_child_run(). It
+ * needs no client. */
+class Child : public Handlers<Child> {
+  public:
+    /** Runs jobs, one at a time on this thread, until the worker has no more for this child. */
+    void run() {
+        check([&](leaseq_error **error) {
+            return leaseq_child_run(options(), &Child::call, static_cast<Handlers *>(this), error);
+        });
+    }
 };
 
 } // namespace leaseq

@@ -9,6 +9,7 @@ use crate::add::leaseq_item;
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
 use crate::item_options::leaseq_item_options;
+use crate::job_options::leaseq_job_options;
 use crate::pointer::{Out, bytes, given, text};
 use crate::queue::leaseq_queue;
 use crate::status::status;
@@ -28,11 +29,30 @@ pub unsafe extern "C" fn leaseq_queue_enqueue(
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
+    unsafe { leaseq_queue_enqueue_with(queue, name, args, args_len, options, None, added, error) }
+}
+
+/// As leaseq_queue_enqueue(), with a timeout, retries and meta texts of the job; `job_options` may be NULL.
+/// @return as leaseq_queue_enqueue().
+#[unsafe(no_mangle)]
+#[allow(clippy::too_many_arguments, reason = "those of leaseq_queue_enqueue, and one")]
+pub unsafe extern "C" fn leaseq_queue_enqueue_with(
+    queue: Option<&leaseq_queue>,
+    name: *const c_char,
+    args: *const c_void,
+    args_len: usize,
+    options: Option<&leaseq_item_options>,
+    job_options: Option<&leaseq_job_options>,
+    added: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
     unsafe {
         status(error, || {
             let added = Out::wanted(added, false);
             let queue = given(queue, "queue")?;
-            let data = data(text(name, "name")?, bytes(args, args_len, MAX_MAX_DATA, "args")?)?;
+            let args = bytes(args, args_len, MAX_MAX_DATA, "args")?;
+            let data = data(text(name, "name")?, args, job_options)?;
             let options = options.map_or(std::ptr::null(), std::ptr::from_ref);
             let item = leaseq_item {
                 data: data.as_ptr().cast(),
@@ -49,10 +69,11 @@ pub unsafe extern "C" fn leaseq_queue_enqueue(
 }
 
 /// The data of the item of a job.
-fn data(name: &str, args: &[u8]) -> Result<bytes::Bytes> {
+fn data(name: &str, args: &[u8], options: Option<&leaseq_job_options>) -> Result<bytes::Bytes> {
     let wrong = |why: &dyn std::fmt::Display| {
         Failure::invalid(format_args!("job {name:?}: the arguments are no JSON: {why}"))
     };
     let args: serde_json::Value = serde_json::from_slice(args).map_err(|why| wrong(&why))?;
-    Ok(NewJob::named(name, "", &args).data()?)
+    let job = NewJob::named(name, "", &args);
+    Ok(options.into_iter().fold(job, |job, options| options.apply(job)).data()?)
 }

@@ -1,153 +1,42 @@
 //! The worker of jobs: it leases, extends, times out and retries; the caller runs handlers.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use leaseq::blocking::{self, ProcessBound, run};
-use leaseq_jobs::{ExitReason, JobStart, Task, WorkerCore};
-use tokio::sync::Notify;
+use leaseq::blocking::{ProcessBound, run};
+use leaseq_jobs::{ChildWorker, WorkerCore};
 
 use crate::client::leaseq_client;
 use crate::error::{leaseq_error, leaseq_status};
-use crate::event::Event;
 use crate::failure::{Failure, Result};
 use crate::guard::{self, look};
 use crate::pointer::{Out, duration, give, given};
+use crate::running::{Handlers, Running};
 use crate::status::status;
 use crate::task::leaseq_task;
 use crate::version::LEASEQ_WAIT_FOREVER;
 use crate::worker_options::leaseq_worker_options;
-
-/// How long the end of a worker waits for the registry.
-const LEAVING: Duration = Duration::from_secs(1);
+use crate::worker_task::WorkerTask;
 
 /// Leases jobs for free slots, extends their leases, and sees to timeouts, retries, cancellation and an
 /// orderly end. Threads of the program take tasks with leaseq_worker_next() and run them.
 pub struct leaseq_worker(ProcessBound<Handle>);
 
 /// The end of the handle is the end of the worker, also while tasks are left.
-struct Handle(Arc<Shared>);
+struct Handle(Arc<Running>);
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.0.core.abort();
-    }
-}
-
-struct Shared {
-    /// Tasks report their end to it, also when the handle is gone.
-    core: Arc<WorkerCore>,
-    slots: usize,
-    /// For event loops, once one has asked for it.
-    ahead: Mutex<Option<Arc<Ahead>>>,
-}
-
-/// What comes next, taken before it is asked for, so that a file descriptor can tell that it is there.
-struct Ahead {
-    /// Set while there is something.
-    event: Event,
-    next: Mutex<Option<JobStart>>,
-    arrived: Notify,
-    taken: Notify,
-}
-
-impl Ahead {
-    fn lock(&self) -> MutexGuard<'_, Option<JobStart>> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes tasks one by one, until the worker has ended.
-    async fn fill(self: Arc<Self>, shared: Arc<Shared>) {
-        loop {
-            let next = shared.core.next().await;
-            let is_end = matches!(next, JobStart::Drained);
-            *self.lock() = Some(next);
-            self.event.set();
-            self.arrived.notify_one();
-            if is_end {
-                return;
-            }
-            self.taken.notified().await;
-        }
-    }
-
-    async fn take(&self) -> JobStart {
-        loop {
-            let taken = {
-                let mut next = self.lock();
-                match &*next {
-                    // It stays for all who ask.
-                    Some(JobStart::Drained) => Some(JobStart::Drained),
-                    _ => next.take(),
-                }
-            };
-            match taken {
-                Some(JobStart::Start(task)) => {
-                    self.event.clear();
-                    self.taken.notify_one();
-                    return JobStart::Start(task);
-                }
-                Some(end) => {
-                    self.arrived.notify_one();
-                    return end;
-                }
-                None => self.arrived.notified().await,
-            }
-        }
-    }
-}
-
-impl Shared {
-    fn ahead(&self) -> MutexGuard<'_, Option<Arc<Ahead>>> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The next task; `None`: the worker has ended, or this time is over.
-    async fn next(self: &Arc<Self>, wait: Option<Duration>) -> Option<Task> {
-        let ahead = self.ahead().clone();
-        let next = async {
-            match ahead {
-                Some(ahead) => ahead.take().await,
-                None => self.core.next().await,
-            }
-        };
-        let next = match wait {
-            None => next.await,
-            Some(wait) => tokio::time::timeout(wait, next).await.ok()?,
-        };
-        match next {
-            JobStart::Start(task) => Some(task),
-            JobStart::Drained => None,
-        }
-    }
-
-    fn fd(self: &Arc<Self>) -> Result<i32> {
-        let mut place = self.ahead();
-        if let Some(ahead) = &*place {
-            return Ok(ahead.event.fd());
-        }
-        let ahead = Arc::new(Ahead {
-            event: Event::new("a worker")?,
-            next: Mutex::default(),
-            arrived: Notify::new(),
-            taken: Notify::new(),
-        });
-        blocking::start(ahead.clone().fill(self.clone()))?;
-        Ok(place.insert(ahead).event.fd())
-    }
-
-    fn has_ended(&self) -> bool {
-        self.core.ended().now_or_never().is_some()
+        self.0.core().abort();
     }
 }
 
 impl leaseq_worker {
-    fn get(&self) -> Result<&Arc<Shared>> {
+    fn get(&self) -> Result<&Arc<Running>> {
         Ok(&self.0.get("the worker")?.0)
     }
 
-    fn here(&self) -> Option<&Arc<Shared>> {
+    fn here(&self) -> Option<&Arc<Running>> {
         self.get().ok()
     }
 }
@@ -160,9 +49,9 @@ fn wait_of(wait_ms: i64) -> Result<Option<Duration>> {
 }
 
 /// Starts a worker: it leases jobs from now on. Options are copied. Close the client after the worker has
-/// ended.
-/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an option outside its limits, and without a queue or a job;
-/// `LEASEQ_CLOSED`.
+/// ended. With leaseq_worker_options_set_children() it returns when the first child has started.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an option outside its limits, without a queue or a job, and if the first
+/// child does not start; `LEASEQ_CLOSED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_worker_start(
     client: Option<&leaseq_client>,
@@ -175,13 +64,9 @@ pub unsafe extern "C" fn leaseq_worker_start(
         status(error, || {
             let place = Out::one(worker, std::ptr::null_mut(), "worker")?;
             let client = given(client, "client")?;
-            let options = given(options, "options")?.0.clone();
-            let slots = options.slots;
-            let core = run(async {
-                WorkerCore::start(client.client().in_this_process().await?, options)
-            })?;
-            let shared = Shared { core: Arc::new(core), slots, ahead: Mutex::default() };
-            place.set(give(leaseq_worker(ProcessBound::new(Handle(Arc::new(shared))))));
+            let options = given(options, "options")?;
+            let running = run(start(client, options))?;
+            place.set(give(leaseq_worker(ProcessBound::new(Handle(Arc::new(running))))));
             Ok(())
         })
     }
@@ -190,7 +75,7 @@ pub unsafe extern "C" fn leaseq_worker_start(
 /// Waits for the next task: 0 does not wait, `LEASEQ_WAIT_FOREVER` has no limit. `*task` is NULL if there
 /// was none in this time, or if the worker has ended: leaseq_worker_has_ended() tells. Any number of threads
 /// may wait at the same time, one for each slot. A task must be ended, and be freed.
-/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for another negative wait.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for another negative wait, and if jobs run in child processes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_worker_next(
     worker: Option<&leaseq_worker>,
@@ -204,8 +89,9 @@ pub unsafe extern "C" fn leaseq_worker_next(
             let place = Out::one(task, std::ptr::null_mut(), "task")?;
             let worker = given(worker, "worker")?.get()?;
             let wait = wait_of(wait_ms)?;
-            let next = run(async { Ok(worker.next(wait).await) })?;
-            place.set_all(next.map(|task| leaseq_task::give(worker.core.clone(), task)));
+            let core = worker.here()?;
+            let next = run(async { Ok(worker.next(core, wait).await) })?;
+            place.set_all(next.map(|task| give(WorkerTask::task(core.clone(), task))));
             Ok(())
         })
     }
@@ -214,7 +100,8 @@ pub unsafe extern "C" fn leaseq_worker_next(
 /// A file descriptor for `poll`, `epoll` or `select`: readable while leaseq_worker_next() has a task without
 /// waiting, and when the worker has ended. It belongs to the worker: do not read, write or close it. The
 /// worker then holds one task ready, which uses a slot.
-/// @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left.
+/// @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if the process has no file descriptor left; `LEASEQ_INVALID` if jobs run in
+/// child processes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_worker_fd(
     worker: Option<&leaseq_worker>,
@@ -231,15 +118,16 @@ pub unsafe extern "C" fn leaseq_worker_fd(
     }
 }
 
-/// What runs a task in leaseq_worker_run(). A task that it has not ended itself is completed if it returns
-/// 0, and fails otherwise. It must not free the task.
+/// What runs a task in leaseq_worker_run() and leaseq_child_run(). A task that it has not ended itself is completed if
+/// it returns 0, and fails otherwise. It must not free the task.
 pub type leaseq_handler =
     Option<unsafe extern "C" fn(task: *mut leaseq_task, context: *mut std::ffi::c_void) -> i32>;
 
 /// Runs tasks on threads of the library, one for each slot, until the worker has ended and all handlers have
-/// returned. `context` is passed to each call of the handler. Another thread ends the worker with
-/// leaseq_worker_drain().
-/// @return `LEASEQ_OK`; `LEASEQ_UNAVAILABLE` if there can be no thread; what has made the worker fail.
+/// returned; if leaseq_worker_gave_up(), without those that hang. `context` is passed to each call of the handler.
+/// Another thread ends the worker with leaseq_worker_drain().
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL, or a worker whose jobs run in child processes;
+/// `LEASEQ_UNAVAILABLE` if there can be no thread; what has made the worker fail.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_worker_run(
     worker: Option<&leaseq_worker>,
@@ -252,35 +140,62 @@ pub unsafe extern "C" fn leaseq_worker_run(
         status(error, || {
             let worker = given(worker, "worker")?.get()?;
             let handler = given(handler, "handler")?;
+            worker.here()?;
             // Only passed on, to functions of the caller, who knows what threads may do with it.
             let context = context as usize;
+            let mut threads = Vec::new();
             let mut failed = None;
-            std::thread::scope(|scope| {
-                for _ in 0..worker.slots {
-                    let work = || {
-                        while let Ok(Some(task)) = run(async { Ok(worker.next(None).await) }) {
-                            let mut task = leaseq_task::new(worker.core.clone(), task);
-                            // The caller's function, with a task that lives as long as the call.
-                            let returned = handler(&raw mut task, context as *mut _);
-                            task.end_with(returned);
-                        }
-                    };
-                    let thread = std::thread::Builder::new().name("leaseq-job".into());
-                    if let Err(why) = thread.spawn_scoped(scope, work) {
-                        worker.core.drain(Duration::ZERO);
+            for _ in 0..worker.slots {
+                let shared = worker.clone();
+                let work = move || work(&shared, |task| handler(task, context as *mut _));
+                match std::thread::Builder::new().name("leaseq-job".into()).spawn(work) {
+                    Ok(thread) => threads.push(thread),
+                    Err(why) => {
+                        worker.core().drain(Duration::ZERO);
                         let message = format!("no thread for a handler: {why}");
                         let kind = leaseq::ErrorKind::Unavailable;
                         failed = Some(Failure { kind, message, outcome_unknown: false });
                         break;
                     }
                 }
-            });
+            }
+            let ended = run(worker.ended(None));
+            if !worker.core().exit().gave_up {
+                // A thread that has panicked has failed its task.
+                threads.into_iter().for_each(|thread| _ = thread.join());
+            }
             match failed {
                 Some(failure) => Err(failure),
-                None => ended(worker, None).map(|_| ()),
+                None => Ok(ended.map(|_| ())?),
             }
         })
     }
+}
+
+/// Runs tasks on this thread until the worker has ended.
+fn work(worker: &Running, handler: impl Fn(*mut leaseq_task) -> i32) {
+    let Ok(core) = worker.here() else { return };
+    while let Ok(Some(task)) = run(async { Ok(worker.next(core, None).await) }) {
+        let mut task = WorkerTask::task(core.clone(), task);
+        // The caller's function, with a task that lives as long as the call.
+        let returned = handler(&raw mut task);
+        task.end_with(returned);
+    }
+}
+
+async fn start(client: &leaseq_client, options: &leaseq_worker_options) -> leaseq::Result<Running> {
+    let client = client.client().in_this_process().await?;
+    let mut own = options.options.clone();
+    let slots = own.slots;
+    let handlers = match &options.children {
+        None => Handlers::Here(Arc::new(WorkerCore::start(client, own)?)),
+        Some(children) => {
+            // The children say which there are.
+            own.jobs.clear();
+            Handlers::InChildren(ChildWorker::start(client, own, children).await?)
+        }
+    };
+    Ok(Running::new(handlers, slots))
 }
 
 /// Ends the worker in order: it leases nothing more, releases what was not taken, and lets tasks run for the
@@ -297,7 +212,7 @@ pub unsafe extern "C" fn leaseq_worker_drain(
     unsafe {
         status(error, || {
             let worker = given(worker, "worker")?.get()?;
-            worker.core.drain(duration(grace_ms, "a grace period")?);
+            worker.core().drain(duration(grace_ms, "a grace period")?);
             Ok(())
         })
     }
@@ -313,7 +228,7 @@ pub unsafe extern "C" fn leaseq_worker_abort(
     // SAFETY: the conventions of the header.
     unsafe {
         status(error, || {
-            given(worker, "worker")?.get()?.core.abort();
+            given(worker, "worker")?.get()?.core().abort();
             Ok(())
         })
     }
@@ -333,28 +248,11 @@ pub unsafe extern "C" fn leaseq_worker_wait(
         status(error, || {
             let place = Out::wanted(ended, false);
             let worker = given(worker, "worker")?.get()?;
-            place.set(self::ended(worker, wait_of(wait_ms)?)?);
+            let wait = wait_of(wait_ms)?;
+            place.set(run(worker.ended(wait))?);
             Ok(())
         })
     }
-}
-
-/// Waits for the end, and, for a moment, until a worker that has ended is not listed any more.
-fn ended(worker: &Shared, wait: Option<Duration>) -> Result<bool> {
-    run(async {
-        let end = worker.core.ended();
-        match wait {
-            None => end.await,
-            Some(wait) if tokio::time::timeout(wait, end).await.is_err() => return Ok(false),
-            Some(_) => {}
-        }
-        let exit = worker.core.exit();
-        if !matches!(exit.reason, ExitReason::Aborted | ExitReason::Failed) {
-            _ = tokio::time::timeout(LEAVING, worker.core.left()).await;
-        }
-        exit.error.map_or(Ok(true), Err)
-    })
-    .map_err(Failure::from)
 }
 
 /// Whether the worker has ended. False for NULL and in a forked child.
@@ -368,7 +266,7 @@ pub extern "C" fn leaseq_worker_has_ended(worker: Option<&leaseq_worker>) -> boo
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_worker_exit_status(worker: Option<&leaseq_worker>) -> i32 {
     look(worker, -1, |worker| match worker.here() {
-        Some(worker) if worker.has_ended() => worker.core.exit().status().into(),
+        Some(worker) if worker.has_ended() => worker.core().exit().status().into(),
         _ => -1,
     })
 }
@@ -376,14 +274,14 @@ pub extern "C" fn leaseq_worker_exit_status(worker: Option<&leaseq_worker>) -> i
 /// How many jobs it has started. 0 for NULL and in a forked child.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_worker_started(worker: Option<&leaseq_worker>) -> u64 {
-    look(worker, 0, |worker| worker.here().map_or(0, |worker| worker.core.load().started))
+    look(worker, 0, |worker| worker.here().map_or(0, |worker| worker.core().load().started))
 }
 
 /// Whether jobs of handlers that did not return were given to others: the process must end at once. False
 /// for NULL and in a forked child.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_worker_gave_up(worker: Option<&leaseq_worker>) -> bool {
-    look(worker, false, |worker| worker.here().is_some_and(|worker| worker.core.exit().gave_up))
+    look(worker, false, |worker| worker.here().is_some_and(|worker| worker.core().exit().gave_up))
 }
 
 /// Frees a worker and makes the pointer NULL. NULL and a pointer to NULL are allowed. A worker that has not

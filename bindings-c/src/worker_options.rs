@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::time::Duration;
 
-use leaseq_jobs::{JobOptions, Order, QueueOptions, Retry, WorkerOptions};
+use leaseq_jobs::{Children, JobOptions, Order, QueueOptions, WorkerOptions};
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
@@ -12,21 +12,24 @@ use crate::options::{make, set};
 use crate::pointer::{duration, text};
 
 /// What a worker of jobs is told.
-pub struct leaseq_worker_options(pub(crate) WorkerOptions);
+pub struct leaseq_worker_options {
+    pub(crate) options: WorkerOptions,
+    pub(crate) children: Option<Children>,
+}
 
 impl Default for leaseq_worker_options {
     fn default() -> Self {
         let mut options = WorkerOptions::new();
         options.language = "c".into();
-        leaseq_worker_options(options)
+        leaseq_worker_options { options, children: None }
     }
 }
 
 impl leaseq_worker_options {
-    fn job(&mut self, name: &str) -> Result<&mut JobOptions> {
+    pub(crate) fn job(&mut self, name: &str) -> Result<&mut JobOptions> {
         let unknown =
             || Failure::invalid(format_args!("job {name:?} was not added to the options"));
-        self.0.jobs.get_mut(name).ok_or_else(unknown)
+        self.options.jobs.get_mut(name).ok_or_else(unknown)
     }
 }
 
@@ -55,7 +58,7 @@ pub unsafe extern "C" fn leaseq_worker_options_add_queue(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.0.queues.push(QueueOptions::new(text(name, "name")?).weight(weight));
+            options.options.queues.push(QueueOptions::new(text(name, "name")?).weight(weight));
             Ok(())
         })
     }
@@ -74,10 +77,10 @@ pub unsafe extern "C" fn leaseq_worker_options_add_job(
     unsafe {
         set(options, error, |options| {
             let name = text(name, "name")?;
-            if options.0.jobs.contains_key(name) {
+            if options.options.jobs.contains_key(name) {
                 return Err(Failure::invalid(format_args!("job {name:?} has two handlers")));
             }
-            options.0.jobs.insert(name.to_owned(), JobOptions::new());
+            options.options.jobs.insert(name.to_owned(), JobOptions::new());
             Ok(())
         })
     }
@@ -118,10 +121,9 @@ pub unsafe extern "C" fn leaseq_worker_options_set_job_retry(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            let retry = Retry::new(attempts)
-                .base(duration(base_ms, "a base")?)
-                .cap(duration(cap_ms, "a cap")?);
-            options.job(text(name, "name")?)?.retry = retry;
+            let (base, cap) = (duration(base_ms, "a base")?, duration(cap_ms, "a cap")?);
+            let retry = &mut options.job(text(name, "name")?)?.retry;
+            (retry.attempts, retry.base, retry.cap) = (attempts, base, cap);
             Ok(())
         })
     }
@@ -138,7 +140,7 @@ pub unsafe extern "C" fn leaseq_worker_options_set_slots(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.0.slots = slots as usize;
+            options.options.slots = slots as usize;
             Ok(())
         })
     }
@@ -157,7 +159,7 @@ pub unsafe extern "C" fn leaseq_worker_options_set_prefetch(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.0.prefetch = prefetch as usize;
+            options.options.prefetch = prefetch as usize;
             Ok(())
         })
     }
@@ -175,7 +177,7 @@ pub unsafe extern "C" fn leaseq_worker_options_set_strict_order(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.0.order = if strict { Order::Strict } else { Order::Weighted };
+            options.options.order = if strict { Order::Strict } else { Order::Weighted };
             Ok(())
         })
     }
@@ -218,7 +220,7 @@ pub unsafe extern "C" fn leaseq_worker_options_set_max_jobs(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.0.max_jobs = (max_jobs > 0).then_some(max_jobs);
+            options.options.max_jobs = (max_jobs > 0).then_some(max_jobs);
             Ok(())
         })
     }
@@ -235,7 +237,7 @@ pub unsafe extern "C" fn leaseq_worker_options_set_burst(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.0.burst = burst;
+            options.options.burst = burst;
             Ok(())
         })
     }
@@ -253,7 +255,7 @@ pub unsafe extern "C" fn leaseq_worker_options_set_name(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.0.name = Some(text(name, "name")?.to_owned());
+            options.options.name = Some(text(name, "name")?.to_owned());
             Ok(())
         })
     }
@@ -272,7 +274,7 @@ pub unsafe extern "C" fn leaseq_worker_options_set_owns_process(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.0.owns_process = owns_process;
+            options.options.owns_process = owns_process;
             Ok(())
         })
     }
@@ -299,7 +301,7 @@ unsafe fn set_time(
     // SAFETY: as above.
     unsafe {
         set(options, error, |options| {
-            *place(&mut options.0) = duration(ms, name)?;
+            *place(&mut options.options) = duration(ms, name)?;
             Ok(())
         })
     }

@@ -102,7 +102,8 @@ impl JobError {
         &self.message
     }
 
-    pub(crate) fn wants(&self) -> Policy {
+    /// What becomes of its job.
+    pub fn wants(&self) -> Policy {
         self.policy
     }
 

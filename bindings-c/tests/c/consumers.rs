@@ -1,10 +1,10 @@
 //! Programs outside the tree, built as users build them with the installed files.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 use crate::installed::{Engine, HERE, STRICT, compile, prefix, succeed};
+use crate::talk::Talk;
 
 /// Uses the library, and defines a function whose name also exists in SQLite.
 const CONSUMER: &str = r#"
@@ -119,33 +119,6 @@ fn cmake_refuses_a_version_with_another_interface() {
     assert!(!configure.output().unwrap().status.success());
 }
 
-/// A program with pipes to its input and output.
-struct Talk {
-    child: Child,
-    lines: std::io::Lines<BufReader<ChildStdout>>,
-}
-
-impl Talk {
-    fn start(command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Talk { child, lines }
-    }
-
-    fn tell(&mut self, line: &str) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
-    }
-
-    fn says(&mut self, line: &str) {
-        assert_eq!(self.lines.next().unwrap().unwrap(), line);
-    }
-
-    fn ends_well(mut self) {
-        drop(self.child.stdin.take());
-        assert!(self.child.wait().unwrap().success());
-    }
-}
-
 #[test]
 fn the_examples_work_together() {
     let place = Engine::Redis.place();
@@ -162,9 +135,7 @@ fn the_examples_work_together() {
     worker.says("attempt 1: one");
     worker.says("attempt 1: two");
     // It waits or is about to wait: either way it exits at once.
-    let pid = i32::try_from(worker.child.id()).unwrap();
-    // SAFETY: the child has not been reaped.
-    assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0);
+    worker.terminate();
     worker.ends_well();
 
     let mut event_loop = Talk::start(&mut program("examples/event_loop.c"));
@@ -214,7 +185,7 @@ fn the_worker_of_the_demo_does_as_it_is_told() {
     worker.says("resting");
     worker.tell("hold");
     add(8);
-    let holding = worker.lines.next().unwrap().unwrap();
+    let holding = worker.line();
     assert!(holding.starts_with("holding ") && holding != "holding 0", "{holding}");
     worker.says("quiet");
     worker.tell("go");

@@ -6,7 +6,9 @@
 mod consumers;
 mod header;
 mod installed;
+mod job_examples;
 mod nulls;
 mod programs;
 mod readme;
 mod sources;
+mod talk;

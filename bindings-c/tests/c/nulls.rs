@@ -21,6 +21,7 @@ fn sane(parameter: &str) -> String {
         ("const char *", "arguments") | ("const void *", "args") => "\"{}\"".into(),
         ("size_t", "args_len") => "2".into(),
         ("leaseq_handler", _) => "handle".into(),
+        ("const char *const *", _) => "some_texts".into(),
         ("void *", "context") => "NULL".into(),
         ("const char *" | "const void *", _) => "\"x\"".into(),
         ("char *", _) => "text".into(),
@@ -46,7 +47,7 @@ fn sane(parameter: &str) -> String {
             let known =
                 known.iter().chain(&["complete_options", "connect_options", "list_options"]);
             let known = known.chain(&["settings_options", "schedule_options"]);
-            let known = known.chain(&["worker", "worker_options", "task"]);
+            let known = known.chain(&["worker", "worker_options", "task", "job_options"]);
             match (kind.ends_with("**"), base.strip_prefix("leaseq_")) {
                 (true, Some(handle)) => format!("&new_{handle}"),
                 (false, Some(handle)) if known.clone().any(|known| *known == handle) => {
@@ -67,8 +68,9 @@ fn is_pointer(parameter: &str) -> bool {
 fn may_be_null(function: &Function, parameter: &str) -> bool {
     let name = parameter.rsplit([' ', '*']).next().unwrap();
     match name {
-        "complete_options" | "lease_options" => true,
+        "complete_options" | "lease_options" | "job_options" => true,
         "options" if function.name == "leaseq_worker_start" => false,
+        "options" if function.name == "leaseq_child_run" => false,
         "error" | "options" | "adds" => !function.name.contains("_options_"),
         "added" | "completed" | "deadline_ms" | "statuses" | "deadlines_ms" | "state"
         | "states" | "texts" | "removed" | "cancelled" | "requeued" | "buried" | "revised"
@@ -116,7 +118,9 @@ fn program() -> String {
     ] {
         handles.remove(plain);
     }
-    text.push_str("int main(void) {\n    char text[64];\n");
+    text.push_str(
+        "int main(void) {\n    char text[64]; const char *some_texts[] = {\"x\", \"x\"};\n",
+    );
     for handle in &handles {
         writeln!(text, "    leaseq_{handle} *some_{handle} = NULL, *new_{handle} = NULL;").unwrap();
         writeln!(text, "    (void)some_{handle}; (void)new_{handle};").unwrap();
@@ -150,6 +154,7 @@ fn program() -> String {
     OK(leaseq_settings_options_new(&some_settings_options, &error));
     OK(leaseq_waiter_new(some_queue, &some_waiter, &error));
     add(some_queue, \"leased\", \"x\");
+    OK(leaseq_job_options_new(&some_job_options, &error));
     OK(leaseq_worker_options_new(&some_worker_options, &error));
     OK(leaseq_worker_options_add_queue(some_worker_options, \"tasks\", 1, &error));
     OK(leaseq_worker_options_add_job(some_worker_options, \"x\", &error));

@@ -77,6 +77,9 @@ mod plain {
         hostile_in_a_file "hostile" File;
         hostile_on_redis "hostile" Redis;
         cancelled_in_a_file "cancelled" File;
+        children_in_memory "children" Memory;
+        children_in_a_file "children" File;
+        children_on_redis "children" Redis;
         cancelled_on_redis "cancelled" Redis;
         follow_ups_in_memory "follow_ups" Memory;
         follow_ups_on_redis "follow_ups" Redis;
@@ -119,6 +122,7 @@ mod address_sanitizer {
         operations_on_redis "operations" Redis;
         hostile_in_memory "hostile" Memory;
         hostile_on_redis "hostile" Redis;
+        children_in_memory "children" Memory;
         follow_ups_in_memory "follow_ups" Memory;
         history_in_memory "history" Memory;
         history_on_redis "history" Redis;

@@ -1,5 +1,5 @@
 /* Dispatch, and the operations for operators. */
-#include "testee.h"
+#include "jobs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +108,13 @@ static const struct {
     {"pause", pause_or_resume},
     {"resume", pause_or_resume},
     {"drop_queue", drop_queue},
+    {"enqueue", enqueue},
+    {"result", result},
+    {"start_worker", work_on_jobs},
+    {"end_worker", work_on_jobs},
+    {"worker_exit", work_on_jobs},
+    {"tell", work_on_jobs},
+    {"seen", work_on_jobs},
 };
 
 cJSON *operate(Call *call, const char *op) {

@@ -1,8 +1,9 @@
 /* The testee in C: a thread for each request. Requests and answers: `testees/README.md`. */
-#include "testee.h"
+#include "jobs.h"
 
 #include <pthread.h>
 #include <search.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,8 @@ cJSON *keep_all(const char *name, leaseq_lease **leases, size_t count, const cha
 static cJSON *obey(Call *call) {
     const char *op = text(call->request, "op"), *name = text(call->request, "lease");
     /* A call is cancelled only with all others of its client; a NUL ends a text. */
-    if (strcmp(op, "hello") == 0) return cJSON_Parse("{\"can\": [\"follow_ups\"]}");
+    if (strcmp(op, "hello") == 0)
+        return cJSON_Parse("{\"can\": [\"follow_ups\", \"jobs\", \"children\"]}");
     if (strcmp(op, "look") == 0) return say_lease(held(name), place(&leases, name)->queue);
     if (strcmp(op, "drop") == 0) {
         leaseq_lease_free((leaseq_lease **)&place(&leases, name)->handle);
@@ -65,6 +67,7 @@ static cJSON *obey(Call *call) {
         call->client->handle = opened;
         leaseq_client_free(&before);
     } else if (strcmp(op, "close") == 0) {
+        close_workers(text(call->request, "client"));
         leaseq_client_close(call->client->handle, &call->error);
     } else if (strcmp(op, "queues") == 0) {
         leaseq_names *names = NULL;
@@ -116,6 +119,12 @@ static void *serve(void *of) {
 int main(void) {
     char *line = NULL;
     size_t size = 0;
+    sigset_t signals;
+    /* For the thread of a worker that owns the process. */
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
     while (getline(&line, &size, stdin) > 0) {
         Call *call = calloc(1, sizeof *call);
         call->request = cJSON_Parse(line);

@@ -1,0 +1,57 @@
+//! The examples of workers, as users build them.
+
+use std::process::Command;
+
+use crate::installed::{Engine, Place, compile, succeed};
+use crate::talk::Talk;
+
+fn program(place: &Place, source: &str) -> Command {
+    let mut command = Command::new(compile(place.folder.path(), source, &[]));
+    command.arg("examples").env("LEASEQ_URL", &place.url);
+    command
+}
+
+fn enqueue(place: &Place, name: &str, args: &str) {
+    succeed(program(place, "examples/jobs_producer.c").args([name, args]));
+}
+
+#[test]
+fn a_pool_runs_functions_until_it_is_told_to_end() {
+    let place = Engine::Redis.place();
+    let mut pool = Talk::start(&mut program(&place, "examples/jobs_pool.c"));
+    enqueue(&place, "welcome", r#"{"to":"ada"}"#);
+    pool.says(r#"welcome, {"to":"ada"}"#);
+    enqueue(&place, "flaky", "{}");
+    pool.says("after TooBusy: at the first attempt");
+    pool.terminate();
+    pool.ends_well();
+}
+
+#[test]
+fn an_event_loop_runs_jobs_beside_its_input() {
+    let place = Engine::File.place();
+    let mut event_loop = Talk::start(&mut program(&place, "examples/jobs_event_loop.c"));
+    event_loop.tell("hello");
+    event_loop.says("told: hello");
+    for to in ["ada", "bob"] {
+        let args = format!(r#"{{"to":"{to}"}}"#);
+        enqueue(&place, "welcome", &args);
+        event_loop.says(&format!("welcome, {args}"));
+    }
+    event_loop.ends_well();
+}
+
+#[test]
+fn handlers_in_cpp_return_and_throw() {
+    let place = Engine::Memory.place();
+    let printed = succeed(&mut program(&place, "examples/jobs_cpp.cpp"));
+    assert_eq!(printed, "attempt 2, after TooBusy: try again\nsum: 3\n");
+}
+
+#[test]
+fn a_child_that_aborts_harms_no_other_job() {
+    let place = Engine::File.place();
+    let printed = succeed(&mut program(&place, "examples/jobs_children.cpp"));
+    let died = "ChildDied: the child was killed by SIGABRT";
+    assert_eq!(printed, format!("cat.png: \"small\"\nbroken.png: {died}\ndog.png: \"small\"\n"));
+}
