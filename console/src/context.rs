@@ -1,9 +1,10 @@
 //! What a handler gets: who asks, what for, and the way to the queues.
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
+use bytes::Bytes;
 use leaseq::WorkQueue;
 
 use crate::access::Identity;
@@ -37,14 +38,7 @@ impl FromRequest<App> for Context {
         let params = params.map_err(|_| Failure::missing("there is no such page"))?;
         let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
         let who = parts.extensions.get::<Identity>().cloned().ok_or_else(Failure::unknown)?;
-        let reading = axum::body::to_bytes(body, MAX_FORM);
-        let form = match tokio::time::timeout(10 * TIMEOUT, reading).await {
-            Ok(Ok(form)) => form,
-            _ => {
-                let status = StatusCode::PAYLOAD_TOO_LARGE;
-                return Err(Failure::new(status, "the form is too large, or too slow"));
-            }
-        };
+        let form = read_body(body, MAX_FORM).await?;
         // Its fields would be missing, and "for an hour" would be for ever.
         if !form.is_empty() {
             check_form(&parts.headers)?;
@@ -52,12 +46,25 @@ impl FromRequest<App> for Context {
         Ok(Context {
             app: app.clone(),
             who,
-            query: Fields::read(parts.uri.query().unwrap_or_default().as_bytes()),
-            form: Fields::read(&form),
+            query: Fields::read(parts.uri.query().unwrap_or_default().as_bytes())?,
+            form: Fields::read(&form)?,
             known_tags: known_tags(&parts.headers),
             params: params.collect(),
         })
     }
+}
+
+/// All of a body, in bounded time.
+pub(crate) async fn read_body(body: Body, most: usize) -> Result<Bytes, Failure> {
+    // Nobody waits for what it announces.
+    if body.size_hint().lower() <= most as u64 {
+        let reading = axum::body::to_bytes(body, most);
+        if let Ok(Ok(bytes)) = tokio::time::timeout(10 * TIMEOUT, reading).await {
+            return Ok(bytes);
+        }
+    }
+    let status = StatusCode::PAYLOAD_TOO_LARGE;
+    Err(Failure::new(status, "the form is too large, or too slow"))
 }
 
 fn check_form(headers: &HeaderMap) -> Result<(), Failure> {

@@ -72,8 +72,18 @@ fn refusal(
         ));
     }
     let only_local = matches!(options.access, Access::NoLogin | Access::Link { .. });
-    if only_local && options.public_url.is_none() && !origin::is_local(headers) {
-        return Some(Failure::refused("this host is not one of this machine: see --public-url"));
+    // Where users have to sign in and no name is configured, any name is served: what a browser signs in with belongs to
+    // the name for which it was given, so a page of another name that leads here (DNS rebinding) has none of it.
+    match &options.public_url {
+        None if only_local && !origin::is_local(headers) => {
+            return Some(Failure::refused(
+                "this host is not one of this machine: see --public-url",
+            ));
+        }
+        Some(url) if !origin::is_of(headers, url) && !origin::is_local(headers) => {
+            return Some(Failure::refused("this host is not the one of --public-url"));
+        }
+        _ => {}
     }
     if let Some(foreign) = csrf(app, request) {
         return Some(foreign);

@@ -12,11 +12,24 @@ pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
     FORWARDED.iter().any(|name| headers.contains_key(*name))
 }
 
+/// The host that the request names.
+fn host(headers: &HeaderMap) -> Option<Url> {
+    Url::parse(&format!("http://{}/", one(headers, header::HOST.as_str())?)).ok()
+}
+
+/// Whether the host is that of this address, or a number, which no owner of a name can point elsewhere.
+pub(crate) fn is_of(headers: &HeaderMap, public: &Url) -> bool {
+    let Some(url) = host(headers) else { return false };
+    match url.host() {
+        Some(url::Host::Domain(name)) => public.host_str() == Some(name),
+        host => host.is_some(),
+    }
+}
+
 /// Whether the host is one of this machine. Another name may lead here too, if a page of its owner has told the browser
 /// so (DNS rebinding).
 pub(crate) fn is_local(headers: &HeaderMap) -> bool {
-    let Some(host) = one(headers, header::HOST.as_str()) else { return false };
-    let Ok(url) = Url::parse(&format!("http://{host}/")) else { return false };
+    let Some(url) = host(headers) else { return false };
     match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost",
         Some(url::Host::Ipv4(address)) => address.is_loopback(),
@@ -78,6 +91,25 @@ mod tests {
             let public = public.map(|url| url.parse().unwrap());
             assert_eq!(is_own(&headers(pairs), public.as_ref()), own, "{pairs:?} {public:?}");
         }
+    }
+
+    #[test]
+    fn no_other_name_than_the_public_one_is_served() {
+        let public = "https://queues.example.com/a/".parse().unwrap();
+        for (own, host) in [
+            (true, "queues.example.com"),
+            (true, "QUEUES.example.com:8443"),
+            (true, "10.0.0.1:8686"),
+            (true, "[fd00::1]:8686"),
+            (false, "example.com"),
+            (false, "queues.example.com.evil.example"),
+            (false, "evil.example:443"),
+            (false, "a@b@c"),
+            (false, ""),
+        ] {
+            assert_eq!(is_of(&headers(&[("host", host)]), &public), own, "{host}");
+        }
+        assert!(!is_of(&headers(&[]), &public));
     }
 
     #[test]

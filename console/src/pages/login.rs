@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use super::chrome::Chrome;
 use crate::access::{Access, set_cookie};
 use crate::app::App;
+use crate::context::read_body;
 use crate::failure::Failure;
 use crate::fields::Fields;
 use crate::links;
@@ -42,9 +43,12 @@ pub(crate) fn redirect(app: &App, next: &str) -> Response {
     Redirect::to(&app.link_to(&path)).into_response()
 }
 
-pub(crate) async fn page(State(app): State<App>, request: Request<Body>) -> Response {
-    let query = Fields::read(request.uri().query().unwrap_or_default().as_bytes());
-    shown(&app, &query, StatusCode::OK)
+pub(crate) async fn page(
+    State(app): State<App>,
+    request: Request<Body>,
+) -> Result<Response, Failure> {
+    let query = Fields::read(request.uri().query().unwrap_or_default().as_bytes())?;
+    Ok(shown(&app, &query, StatusCode::OK))
 }
 
 fn shown(app: &App, fields: &Fields, status: StatusCode) -> Response {
@@ -61,23 +65,25 @@ fn shown(app: &App, fields: &Fields, status: StatusCode) -> Response {
     }
 }
 
-pub(crate) async fn login(State(app): State<App>, request: Request<Body>) -> Response {
-    let form = axum::body::to_bytes(request.into_body(), MAX_FORM).await.unwrap_or_default();
-    let mut form = Fields::read(&form);
+pub(crate) async fn login(
+    State(app): State<App>,
+    request: Request<Body>,
+) -> Result<Response, Failure> {
+    let mut form = Fields::read(&read_body(request.into_body(), MAX_FORM).await?)?;
     let Some((name, role)) = check(&app, form.get("token").unwrap_or_default()) else {
         if let Ok(_permit) = PENALTIES.acquire().await {
             tokio::time::sleep(PENALTY).await;
         }
         form = Fields::read(
             format!("next={}", links::value(form.get("next").unwrap_or_default())).as_bytes(),
-        );
-        return shown(&app, &form, StatusCode::FORBIDDEN);
+        )?;
+        return Ok(shown(&app, &form, StatusCode::FORBIDDEN));
     };
     let secret = app.sessions.begin(&name, role);
     let cookie = set_cookie(&secret, &app.options.base, app.is_https());
     let next = form.get("next").filter(|next| is_own_path(&app, next));
     let next = next.map_or_else(|| app.link_to("/"), ToOwned::to_owned);
-    ([(header::SET_COOKIE, cookie)], Redirect::to(&next)).into_response()
+    Ok(([(header::SET_COOKIE, cookie)], Redirect::to(&next)).into_response())
 }
 
 /// Who has this token. That of the link works once.

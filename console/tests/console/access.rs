@@ -85,6 +85,27 @@ async fn without_login_only_this_machine_may_look() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn where_a_name_is_configured_no_other_is_served() {
+    let engine = Engine::sqlite();
+    engine.queue("mail").await.add_item(Item::new("hello")).await.unwrap();
+    let url = "https://queues.example.com/".parse().unwrap();
+    let console = engine.console_with(|options| options.public_url = Some(url)).await;
+    for (status, host) in [
+        (200, "queues.example.com"),
+        (200, "127.0.0.1:8686"),
+        (200, "10.0.0.1"),
+        (403, "evil.example"),
+        (403, "queues.example.com.evil.example"),
+    ] {
+        let request = Request::get("/").header("Host", host);
+        let answer = console.send_as(Role::View, request).await;
+        assert_eq!(answer.status, status, "{host}: {answer:?}");
+        let login = console.send(Request::get("/login").header("Host", host)).await;
+        assert_eq!(login.status, status, "{host}: {login:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn changes_need_an_origin_that_is_the_own() {
     let engine = Engine::sqlite();
     let queue = engine.queue("mail").await;

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::http::Request;
-use crate::support::Engine;
+use crate::support::{Engine, TOKENS};
 
 /// Longer than the console takes to notice anything.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -111,6 +111,21 @@ async fn forms_and_heads_are_limited() {
     let console = engine.console().await;
     let large = "x".repeat(9 << 20);
     console.post("/queues/mail/pause", &[("for", &large)]).await.has(413, "too large");
+    // Nothing is read of what will be too large, and nobody waits for it.
+    for path in ["/queues/mail/pause", "/login"] {
+        let mut stream = TcpStream::connect(console.address).await.unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nSec-Fetch-Site: same-origin\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100000000000\r\n\r\nfor=1h",
+            console.address, TOKENS[1].1,
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        let reading = stream.read_exact(&mut answer);
+        let read = tokio::time::timeout(Duration::from_secs(3), reading).await;
+        assert!(read.is_ok(), "{path}: no answer yet");
+        assert_eq!(&answer, b"HTTP/1.1 413", "{path}");
+    }
     let head = Request::get("/login").header("X-Large", &"x".repeat(64 << 10));
     assert_eq!(console.send(head).await.status, 431);
 }
