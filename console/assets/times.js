@@ -26,6 +26,14 @@ function distance(/** @type {number} */ time) {
   return seconds > 0 ? `${rough(seconds)} ago` : `in ${rough(-seconds)}`
 }
 
+/** How a time can be shown. */
+const SHOWN = /** @type {Record<string, (time: number) => string>} */ ({
+  distance,
+  exact: (time) => exact(time),
+  left: (time) => (time > Date.now() + ahead ? rough(Math.floor((time - Date.now() - ahead) / 1_000)) : `expired ${distance(time)}`),
+  for: (time) => rough(Math.max(0, Math.floor((Date.now() + ahead - time) / 1_000))),
+})
+
 const KEY = 'leaseq-zone'
 
 /** @typedef {'utc' | 'local'} Zone */
@@ -56,11 +64,22 @@ function exact(/** @type {number} */ time) {
 
 /** Writes all times of the page. */
 export function showTimes() {
-  for (const element of document.querySelectorAll('time')) {
+  for (const element of /** @type {NodeListOf<HTMLTimeElement>} */ (document.querySelectorAll('time[datetime]'))) {
+    const { shown = 'exact' } = element.dataset
     const time = Date.parse(element.dateTime)
-    const text = element.dataset.shown === 'distance' ? distance(time) : exact(time)
+    const text = SHOWN[shown]?.(time) ?? ''
     if (element.textContent !== text) element.textContent = text
-    if (element.dataset.shown === 'distance') element.title = exact(time)
+    if (shown !== 'exact') element.title = exact(time)
+    if (shown === 'left') element.className = text.startsWith('expired') ? 'badge bad' : ''
+  }
+  // How much of the time between two others is over.
+  for (const meter of /** @type {NodeListOf<SVGElement>} */ (document.querySelectorAll('svg[data-from]'))) {
+    const [from, until] = [Number(meter.dataset.from), Number(meter.dataset.until)]
+    const share = Math.floor(((Date.now() + ahead - from) * 100) / Math.max(1, until - from))
+    const used = Math.min(100, Math.max(0, share))
+    meter.setAttribute('aria-label', `${used} % used`)
+    meter.lastElementChild?.setAttribute('width', String(used))
+    meter.lastElementChild?.classList.toggle('late', used >= 80)
   }
 }
 

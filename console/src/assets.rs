@@ -11,11 +11,13 @@ use crate::failure::Failure;
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-const FILES: [(&str, &str, &[u8]); 8] = [
+const FILES: [(&str, &str, &[u8]); 10] = [
     ("app.css", "text/css; charset=utf-8", include_bytes!("../assets/app.css")),
     ("app.js", SCRIPT, include_bytes!("../assets/app.js")),
     ("charts.js", SCRIPT, include_bytes!("../assets/charts.js")),
+    ("draw.js", SCRIPT, include_bytes!("../assets/draw.js")),
     ("poll.js", SCRIPT, include_bytes!("../assets/poll.js")),
+    ("search.js", SCRIPT, include_bytes!("../assets/search.js")),
     ("times.js", SCRIPT, include_bytes!("../assets/times.js")),
     ("uplot.css", "text/css; charset=utf-8", include_bytes!("../assets/uplot/uPlot.min.css")),
     ("uplot.js", SCRIPT, include_bytes!("../assets/uplot/uPlot.iife.min.js")),

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use leaseq::{Counts, Diagnosis, HistoryRow, WorkersPage};
+use leaseq::{Counts, Diagnosis, HistoryKind, WorkersPage};
 
 use crate::failure::Failure;
+use crate::past::Past;
 
 /// The most entries of a cache. Old ones are dropped for new ones.
 const MAX_ENTRIES: usize = 1_000;
@@ -33,14 +34,26 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         key: &K,
         ask: impl Future<Output = Result<V, Failure>>,
     ) -> Result<V, Failure> {
+        self.renew(key, |_| true, |_| ask).await
+    }
+
+    /// The same for answers that go on from the one before, which `ask` gets, and that may lack what this caller wants.
+    pub(crate) async fn renew<F: Future<Output = Result<V, Failure>>>(
+        &self,
+        key: &K,
+        suffices: impl FnOnce(&V) -> bool,
+        ask: impl FnOnce(Option<V>) -> F,
+    ) -> Result<V, Failure> {
         let slot = self.slot(key);
         let mut slot = slot.lock().await;
         if let Some((at, answer)) = &*slot
             && at.elapsed() < self.life
+            && answer.as_ref().map_or(true, suffices)
         {
             return answer.clone();
         }
-        let answer = ask.await;
+        let old = slot.take().and_then(|(_, answer)| answer.ok());
+        let answer = ask(old).await;
         *slot = Some((Instant::now(), answer.clone()));
         answer
     }
@@ -70,11 +83,11 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
 pub(crate) struct Caches {
     pub(crate) names: Cache<(), Arc<Vec<String>>>,
     pub(crate) counts: Cache<String, Arc<Counts>>,
-    pub(crate) history: Cache<(String, bool), Arc<Vec<HistoryRow>>>,
+    pub(crate) history: Cache<(String, HistoryKind), Arc<Past>>,
     pub(crate) workers: Cache<(), Arc<WorkersPage>>,
     pub(crate) doctor: Cache<(), Arc<Diagnosis>>,
-    /// How late expired leases and due items are moved, by queue.
-    pub(crate) lags: Cache<String, Duration>,
+    /// Since when the first item of a queue is overdue, by queue.
+    pub(crate) dues: Cache<String, Option<SystemTime>>,
 }
 
 impl Default for Caches {
@@ -86,7 +99,7 @@ impl Default for Caches {
             counts: Cache::new(live),
             workers: Cache::new(live),
             history: Cache::new(Duration::from_secs(30)),
-            lags: Cache::new(Duration::from_secs(10)),
+            dues: Cache::new(Duration::from_secs(10)),
             doctor: Cache::new(Duration::from_secs(60)),
         }
     }

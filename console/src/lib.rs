@@ -25,6 +25,7 @@ mod links;
 mod notice;
 mod numbers;
 mod pages;
+mod past;
 mod reads;
 mod redact;
 mod role;

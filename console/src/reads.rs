@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use leaseq::options::MAX_WORKERS_PAGE;
-use leaseq::{Counts, Diagnosis, HistoryKind, HistoryRow, WorkersOptions, WorkersPage};
+use leaseq::{Counts, Diagnosis, HistoryKind, WorkersOptions, WorkersPage};
 use tokio::task::JoinSet;
 
 use crate::app::App;
 use crate::failure::Failure;
+use crate::past::Past;
 
 impl App {
     /// The names of all queues, sorted.
@@ -22,15 +24,20 @@ impl App {
         self.caches.counts.get(&name.to_owned(), ask).await
     }
 
-    /// The minutes of a day, or the hours of a month.
+    /// The minutes of a day, or the hours of a month, from a time on. There may be earlier ones.
     pub(crate) async fn history(
         &self,
         name: &str,
         kind: HistoryKind,
-    ) -> Result<Arc<Vec<HistoryRow>>, Failure> {
-        let ask = async { Ok(Arc::new(self.client().await?.queue(name)?.history(kind).await?)) };
-        let key = (name.to_owned(), kind == HistoryKind::Minutes);
-        self.caches.history.get(&key, ask).await
+        since: SystemTime,
+    ) -> Result<Arc<Past>, Failure> {
+        let ask = |old: Option<Arc<Past>>| async {
+            let queue = self.client().await?.queue(name)?;
+            let old = old.map(Arc::unwrap_or_clone);
+            Ok(Arc::new(Past::read(&queue, kind, since, old).await?))
+        };
+        let has = |past: &Arc<Past>| past.has(since);
+        self.caches.history.renew(&(name.to_owned(), kind), has, ask).await
     }
 
     /// The first workers of the registry.

@@ -38,6 +38,15 @@ impl Span {
         }
     }
 
+    /// From which time on the rows of a history matter.
+    pub(crate) fn since(self, now: SystemTime) -> SystemTime {
+        match self {
+            Span::Hour => now.checked_sub(HOUR_AND_ROW).unwrap_or(UNIX_EPOCH),
+            // That is the whole history.
+            Span::Day | Span::Month => UNIX_EPOCH,
+        }
+    }
+
     /// How long each of its parts is, in seconds, and how many there are.
     fn parts(self) -> (u64, u64) {
         match self {
@@ -55,6 +64,9 @@ const RATES: [fn(&Totals) -> u64; 4] = [
     |totals| totals.failed,
     |totals| totals.expired,
 ];
+
+/// An hour, and the row before it: a cleaner records a queue without any work every 10 minutes.
+const HOUR_AND_ROW: Duration = Duration::from_secs(75 * 60);
 
 /// Counts that are this fresh say nothing about a rate.
 const MIN_TIME: Duration = Duration::from_secs(10);

@@ -207,7 +207,9 @@ pub(crate) async fn of_queue(
 ) -> Result<Series, Failure> {
     let now = SystemTime::now();
     let mut series = Series::new(span, now);
-    series.add(&app.history(name, span.kind()).await?, Some(counts), now);
+    let since = span.since(now);
+    let past = app.history(name, span.kind(), since).await?;
+    series.add(past.from(since), Some(counts), now);
     Ok(series)
 }
 

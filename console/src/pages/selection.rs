@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use leaseq::{Counts, HistoryKind, HistoryRow};
+use leaseq::{Counts, HistoryKind};
 use leaseq_report::escaped;
 
 use super::sparkline::Sparkline;
@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::links;
+use crate::past::Past;
 use crate::series::{Series, Span};
 
 /// Queues of a page.
@@ -59,24 +60,26 @@ impl Selection {
 
     /// Their counts, and their histories as far as charts of this span need them.
     pub(super) async fn read_queues(&self, app: &App, span: Span) -> Result<Queues, Failure> {
-        let read = |kind| {
-            let ask = move |app: App, name: String| async move { app.history(&name, kind).await };
+        let now = SystemTime::now();
+        let read = |span: Span| {
+            let ask = move |app: App, name: String| async move {
+                app.history(&name, span.kind(), span.since(now)).await
+            };
             app.for_all(&self.shown, ask)
         };
-        let minutes = read(HistoryKind::Minutes).await;
-        let hours = match span.kind() {
-            HistoryKind::Hours => Some(read(HistoryKind::Hours).await),
-            HistoryKind::Minutes => None,
-        };
-        Ok(Queues { counts: self.counts(app).await?, minutes, hours })
+        let is_month = span.kind() == HistoryKind::Hours;
+        let minutes = read(if is_month { Span::Hour } else { span });
+        let hours = async { if is_month { Some(read(span).await) } else { None } };
+        let (minutes, hours, counts) = tokio::join!(minutes, hours, self.counts(app));
+        Ok(Queues { counts: counts?, minutes, hours })
     }
 }
 
 /// What is known of the queues of a page.
 pub(super) struct Queues {
     counts: ByQueue<Counts>,
-    minutes: ByQueue<Vec<HistoryRow>>,
-    hours: Option<ByQueue<Vec<HistoryRow>>>,
+    minutes: ByQueue<Past>,
+    hours: Option<ByQueue<Past>>,
 }
 
 impl Queues {
@@ -96,19 +99,19 @@ impl Queues {
     pub(super) fn series(&self, span: Span) -> Series {
         let now = SystemTime::now();
         let mut series = Series::new(span, now);
-        for (name, rows) in self.hours.as_ref().unwrap_or(&self.minutes) {
-            if let Ok(rows) = rows {
-                series.add(rows, self.counts(name), now);
+        for (name, past) in self.hours.as_ref().unwrap_or(&self.minutes) {
+            if let Ok(past) = past {
+                series.add(past.from(span.since(now)), self.counts(name), now);
             }
         }
         series
     }
 
     pub(super) fn sparkline(&self, name: &str) -> Option<Sparkline> {
-        let rows = self.minutes.get(name)?.as_ref().ok()?;
+        let past = self.minutes.get(name)?.as_ref().ok()?;
         let now = SystemTime::now();
         let mut series = Series::new(Span::Hour, now);
-        series.add(rows, self.counts(name), now);
+        series.add(past.from(Span::Hour.since(now)), self.counts(name), now);
         Sparkline::new(&series)
     }
 }

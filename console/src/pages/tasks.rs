@@ -4,13 +4,15 @@ use askama::Template;
 use axum::response::Response;
 use leaseq::State;
 use leaseq_report::{Action, escaped};
+use serde::Serialize;
 
 use super::chrome::Chrome;
 use super::rows::{ItemRow, time_heading};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::filter::Filter;
-use crate::format::{Moment, number};
+use crate::format::{Moment, Shown, bound, number};
+use crate::json::json;
 use crate::links;
 use crate::tasks::{Phase, Task, Tools};
 
@@ -21,6 +23,15 @@ const MAX_RATE: u32 = 100_000;
 #[template(path = "tasks.html")]
 struct TasksPage {
     chrome: Chrome,
+    now: Now,
+    source: String,
+    blank: TaskRow,
+}
+
+/// What the list shows, also as JSON for its script.
+#[derive(Serialize)]
+struct Now {
+    any: bool,
     tasks: Vec<TaskRow>,
 }
 
@@ -29,20 +40,27 @@ struct TasksPage {
 struct TaskPage {
     chrome: Chrome,
     task: TaskRow,
+    source: String,
     samples: Vec<ItemRow>,
     heading: &'static str,
     may: bool,
     queue_link: String,
 }
 
+/// Also as JSON for scripts.
+#[derive(Default, Serialize)]
 struct TaskRow {
+    key: String,
     link: String,
     queue: String,
     action: &'static str,
     state: &'static str,
     /// What else the items must have.
+    #[serde(skip)]
     wanted: Vec<(&'static str, String)>,
     phase: &'static str,
+    /// How its badge looks.
+    badge: &'static str,
     error: String,
     examined: String,
     total: String,
@@ -50,9 +68,10 @@ struct TaskRow {
     changed: String,
     none: bool,
     percent: u64,
+    done: String,
     rate: Option<u32>,
     who: String,
-    since: Moment,
+    since: Option<Moment>,
     working: bool,
 }
 
@@ -71,20 +90,24 @@ impl TaskRow {
             ("error is like", &filter.kind),
         ];
         let wanted = parts.into_iter().filter(|(_, value)| !value.is_empty());
+        let percent = (done * 100).checked_div(of).unwrap_or(100).min(100);
+        let (phase, badge) = match &progress.phase {
+            Phase::Examining => ("examining", "badge"),
+            Phase::Previewed => ("previewed", "badge warn"),
+            Phase::Running => ("running", "badge"),
+            Phase::Done => ("done", "badge good"),
+            Phase::Stopped => ("stopped", "badge"),
+            Phase::Failed(_) => ("failed", "badge bad"),
+        };
         TaskRow {
+            key: task.id.clone(),
             link: cx.app.link_to(&format!("/tasks/{}", task.id)),
             queue: task.queue.name().into(),
             action: task.action.as_str(),
             state: filter.state.as_str(),
             wanted: wanted.map(|(name, value)| (name, escaped(value).into_owned())).collect(),
-            phase: match &progress.phase {
-                Phase::Examining => "examining",
-                Phase::Previewed => "previewed",
-                Phase::Running => "running",
-                Phase::Done => "done",
-                Phase::Stopped => "stopped",
-                Phase::Failed(_) => "failed",
-            },
+            phase,
+            badge,
             error: match &progress.phase {
                 Phase::Failed(why) => escaped(why).into_owned(),
                 _ => String::new(),
@@ -94,20 +117,42 @@ impl TaskRow {
             matched: number(progress.matched),
             changed: number(progress.changed),
             none: progress.matched == 0,
-            percent: (done * 100).checked_div(of).unwrap_or(100).min(100),
+            percent,
+            done: format!("{percent} % done"),
             rate: task.rate,
             who: task.who.name.clone(),
-            since: Moment::new(task.began),
+            since: Some(Moment::new(task.began)),
             working: task.is_working(),
         }
+    }
+
+    fn began_time(&self) -> String {
+        bound(self.since.as_ref(), "since", Shown::Distance)
+    }
+}
+
+impl Now {
+    fn read(cx: &Context) -> Now {
+        let tasks: Vec<_> = cx.app.tasks.all().iter().map(|task| TaskRow::new(cx, task)).collect();
+        Now { any: !tasks.is_empty(), tasks }
     }
 }
 
 pub(crate) async fn list(cx: Context) -> Result<Response, Failure> {
-    let tasks: Vec<_> = cx.app.tasks.all().iter().map(|task| TaskRow::new(&cx, task)).collect();
+    let now = Now::read(&cx);
     let mut chrome = Chrome::of(&cx, "tasks", "Bulk changes");
-    chrome.refresh = tasks.iter().any(|task| task.working).then_some(2);
-    cx.html(&TasksPage { chrome, tasks })
+    chrome.refresh = now.tasks.iter().any(|task| task.working).then_some(2);
+    let source = cx.app.link_to("/tasks/now");
+    cx.html(&TasksPage { chrome, now, source, blank: TaskRow::default() })
+}
+
+pub(crate) async fn list_now(cx: Context) -> Result<Response, Failure> {
+    json(&cx, &Now::read(&cx))
+}
+
+pub(crate) async fn now(cx: Context) -> Result<Response, Failure> {
+    let task = cx.app.tasks.find(cx.param("id"))?;
+    json(&cx, &TaskRow::new(&cx, &task))
 }
 
 pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
@@ -122,6 +167,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         heading: time_heading(task.filter.state),
         samples: samples.iter().map(|info| ItemRow::new(&cx.app, &row.queue, info)).collect(),
         queue_link: cx.app.link_to(&links::queue(&row.queue)),
+        source: format!("{}/now", row.link),
         task: row,
     };
     cx.html(&page)

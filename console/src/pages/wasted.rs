@@ -1,8 +1,10 @@
 //! Work that was done again: leases that ended without completion, and workers that come close to the end of theirs.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use askama::Template;
 use axum::response::Response;
-use leaseq::{HistoryKind, HistoryRow, Totals, WorkerInfo};
+use leaseq::{HistoryKind, Totals, WorkerInfo};
 use leaseq_report::escaped;
 
 use super::chrome::Chrome;
@@ -10,6 +12,8 @@ use super::queue_head::QueueHead;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::format::{micros, number};
+
+const HOUR: Duration = Duration::from_secs(3_600);
 
 #[derive(Template)]
 #[template(path = "wasted.html")]
@@ -110,19 +114,16 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let queue = cx.queue().await?;
     let name = queue.name();
     let counts = cx.app.counts(name).await?;
-    let minutes = cx.app.history(name, HistoryKind::Minutes).await?;
-    let hours = cx.app.history(name, HistoryKind::Hours).await?;
-    let first = |rows: &[HistoryRow], most: usize| {
-        let at = rows.len().saturating_sub(most);
-        rows.get(at).map(|row| row.totals.clone())
-    };
+    let minutes = cx.app.history(name, HistoryKind::Minutes, UNIX_EPOCH).await?;
+    let hours = cx.app.history(name, HistoryKind::Hours, UNIX_EPOCH).await?;
+    let hour_ago = SystemTime::now().checked_sub(HOUR).unwrap_or(UNIX_EPOCH);
     let mut times = Vec::new();
-    for (title, from) in [
-        ("Last hour", first(&minutes, 61)),
-        ("Last day", first(&minutes, usize::MAX)),
-        ("Last 31 days", first(&hours, usize::MAX)),
+    for (title, rows) in [
+        ("Last hour", minutes.from(hour_ago)),
+        ("Last day", minutes.from(UNIX_EPOCH)),
+        ("Last 31 days", hours.from(UNIX_EPOCH)),
     ] {
-        times.extend(from.map(|from| Time::new(title, &from, &counts.totals)));
+        times.extend(rows.first().map(|row| Time::new(title, &row.totals, &counts.totals)));
     }
     times.push(Time::new("All time", &Totals::default(), &counts.totals));
     let workers = cx.app.workers().await.ok();

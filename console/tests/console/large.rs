@@ -8,7 +8,7 @@ use leaseq::{Item, LeaseOptions, Measured, SettingsChange, State, WorkQueue};
 use crate::example::past;
 use crate::http::Answer;
 use crate::live::requests;
-use crate::support::Engine;
+use crate::support::{Engine, Served};
 
 /// The longest time of any page.
 const LIMIT: Duration = Duration::from_millis(50);
@@ -19,7 +19,7 @@ const DEAD: u64 = 5_000;
 /// How many scripts any page runs at most: 20 for a search, and those that tell it of the queue.
 const MAX_REQUESTS: u64 = 26;
 
-const PAGES: [&str; 19] = [
+const PAGES: [&str; 22] = [
     "/",
     "/numbers",
     "/history",
@@ -33,12 +33,15 @@ const PAGES: [&str; 19] = [
     "/queues/large?state=ready&data=nothing",
     "/queues/large/item?id=item-00000010",
     "/queues/large/leases",
+    "/queues/large/leases/now",
     "/queues/large/dead",
     "/queues/large/wasted",
     "/queues/large/schedules",
     "/queues/large/settings",
     "/workers",
     "/health",
+    "/health/now",
+    "/tasks/now",
 ];
 
 fn stress() -> bool {
@@ -128,6 +131,57 @@ async fn pages_of_large_queues_are_quick() {
         }
     }
     assert!(!stress() || slow.is_empty(), "{slow:#?}");
+}
+
+/// A page of the overview asks for each queue as few times as it can, also where all of them have a long history.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_overview_of_many_histories_is_quick() {
+    const QUEUES: u64 = 50;
+    let engine = Engine::redis();
+    let server = engine.server.as_ref().unwrap();
+    let client = engine.client().await;
+    for n in 0..QUEUES {
+        let queue = client.queue(&format!("queue-{n:02}")).unwrap();
+        queue.add_item(Item::new("x")).await.unwrap();
+        queue.record_history(&Measured::default()).await.unwrap();
+    }
+    past(server, "queue-00", 12);
+    for n in 1..QUEUES {
+        let to = format!("leaseq:{{queue-{n:02}}}:history");
+        server.command(&["COPY", "leaseq:{queue-00}:history", &to, "REPLACE"]);
+    }
+    let consoles = [engine.console().await, engine.console().await, engine.console().await];
+    let look = async |console: &Served, path: &str| {
+        let before = requests(server);
+        let began = Instant::now();
+        let answer = console.get(path).await;
+        let took = began.elapsed();
+        answer.has(200, "queue-49");
+        (requests(server) - before, took)
+    };
+    // For each queue: whether its format is known, its counts, and its history: an hour of minutes, a day of them, or also
+    // a month of hours.
+    for (console, (path, each)) in
+        consoles.iter().zip([("/", 3), ("/?span=day", 6), ("/?span=month", 6)])
+    {
+        assert_eq!(console.get("/numbers?find=nothing").await.status, 200);
+        let (asked, took) = look(console, path).await;
+        println!("{path}: {asked} commands, {took:?}");
+        assert!(asked <= QUEUES * each + 4, "{path}: {asked} commands");
+        assert!(!stress() || took <= LIMIT, "{path}: {took:?}");
+    }
+    if stress() {
+        // Longer than the console keeps a history without asking what has come since.
+        tokio::time::sleep(Duration::from_secs(31)).await;
+        for (console, (path, each)) in
+            consoles.iter().zip([("/", 2), ("/?span=day", 2), ("/?span=month", 3)])
+        {
+            let (asked, took) = look(console, path).await;
+            println!("{path}, 31 s later: {asked} commands, {took:?}");
+            assert!(asked <= QUEUES * each + 4, "{path}: {asked} commands");
+            assert!(took <= LIMIT, "{path}: {took:?}");
+        }
+    }
 }
 
 /// What a page says of the next one.

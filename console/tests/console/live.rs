@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use leaseq::{Item, Measured};
+use leaseq::{Item, LeaseOptions, Measured};
 use leaseq_test_support::{RedisServer, eventually};
 use serde_json::Value;
 
 use crate::http::{Answer, Request};
-use crate::support::{Engine, TOKENS};
+use crate::support::{Engine, TOKENS, bury};
 
 fn json(answer: &Answer) -> Value {
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -56,6 +56,57 @@ async fn counts_are_sent_only_if_they_have_changed() {
         let found = json(&console.get("/numbers?find=phot").await);
         assert_eq!(found["queues"].as_object().unwrap().len(), 1, "{found}");
         console.get("/queues/none/numbers").await.has(404, "there is no queue none");
+    }
+}
+
+/// What time does to them is drawn by scripts.
+#[tokio::test(flavor = "multi_thread")]
+async fn time_alone_changes_no_answer() {
+    for engine in Engine::all() {
+        let queue = engine.queue("mail").await;
+        queue.add_item(Item::new("x").with_id("a")).await.unwrap();
+        let options = LeaseOptions::new(Duration::from_secs(600)).wait(Duration::ZERO);
+        let lease = queue.lease(options).await.unwrap().unwrap();
+        bury(&queue, "dead", "x", "timed out").await;
+        let console = engine.console().await;
+        let begun = console.post("/queues/mail/bulk/requeue", &[("state", "dead")]).await;
+        let task = format!("{}/now", begun.header("location").unwrap());
+        let previewed = async || json(&console.get(&task).await)["phase"] == "previewed";
+        assert!(eventually(Duration::from_secs(20), previewed).await, "not previewed");
+        let token = format!("Bearer {}", TOKENS[2].1);
+        let ask = async |path: &str, tag: &str| {
+            let request = Request::get(path).header("Authorization", &token);
+            console.send(request.header("If-None-Match", tag)).await
+        };
+        let paths = ["/queues/mail/leases/now", "/tasks/now", &task, "/health/now"];
+        let mut tags = Vec::new();
+        for path in paths {
+            let answer = console.get(path).await;
+            assert!(json(&answer).is_object());
+            tags.push(answer.header("etag").unwrap().to_owned());
+        }
+        let row = json(&console.get(paths[0]).await)["leases"][0].clone();
+        let ends = lease.deadline().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+        assert!(row["ends"].as_u64().unwrap().abs_diff(ends as u64) < 5_000, "{row}");
+        assert_eq!(
+            (&row["id"], &row["attempt"], &row["held"]),
+            (&"a".into(), &1.into(), &false.into())
+        );
+        // Long enough for every text of a time to be another one.
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        for (path, tag) in paths.iter().zip(&tags) {
+            assert_eq!(ask(path, tag).await.status, 304, "{path}");
+        }
+        queue.complete(&lease).await.unwrap();
+        let started = console.post(&task.replace("/now", "/start"), &[]).await;
+        assert_eq!(started.status, 303, "{started:?}");
+        console.post("/queues/mail/check", &[]).await;
+        for (path, tag) in paths.iter().zip(&tags) {
+            let changed = async || ask(path, tag).await.status == 200;
+            assert!(eventually(Duration::from_secs(20), changed).await, "{path} never changes");
+        }
+        let none = json(&console.get(paths[0]).await);
+        assert_eq!((&none["any"], none["leases"].as_array().unwrap().len()), (&false.into(), 0));
     }
 }
 

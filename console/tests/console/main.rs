@@ -8,6 +8,7 @@ mod browser;
 mod bulk;
 mod changing;
 mod example;
+mod follows;
 mod hostile;
 mod http;
 mod large;
