@@ -66,7 +66,7 @@ setup: ## install what a fresh Debian machine lacks (silent when nothing is)
 build: setup python node c ## build everything
 	cargo build --workspace --profile $(PROFILE)
 
-demo: demo-programs python node build/c/demo_worker ## put real work through the queue, and check it; CONSOLE=1 shows it in a browser
+demo: demo-programs python node build/c/demo_worker build/c/demo_handler ## put real work through the queue, and check it; CONSOLE=1 shows it in a browser
 	@$(PROGRAMS)/demo $(if $(CONSOLE),--console) $(DEMO_WORKERS)
 
 # All at once and before the packages, so that one can see how far it is. The Python package is built by its own

@@ -9,7 +9,7 @@ PREFIX := /usr/local
 C_SOURCES := $(filter-out %/leaseq.h,$(wildcard jobs/tests/*/*.c bindings-c/*/*.[ch] bindings-c/*/*.[ch]pp \
 	bindings-c/*/*/*.[ch] integration-tests/clock/*.c integration-tests/testees/c/*.[ch]))
 
-DEMO_WORKERS += 'c=$(CURDIR)/build/c/demo_worker'
+DEMO_WORKERS += 'c=$(CURDIR)/build/c/demo_worker' 'c/jobs=$(CURDIR)/build/c/demo_handler'
 TESTEES += 'c=$(CURDIR)/build/c/testee'
 
 # With other crates beside it, cargo compiles it again, because they need more features of others.
@@ -33,6 +33,9 @@ test-c: lint-c c ## what must hold for C
 
 build/c/demo_worker: c
 	$(CC) $(C_FLAGS) integration-tests/testees/c/demo_worker.c -o $@ $(C_LEASEQ)
+
+build/c/demo_handler: c
+	$(CC) $(C_FLAGS) -DROOT='"$(CURDIR)"' integration-tests/testees/c/demo_handler.c -o $@ $(C_LEASEQ) -lcjson -lpthread
 
 build/c/testee: c
 	$(CC) $(C_FLAGS) -DCHILD_PROGRAM='"$(CURDIR)/integration-tests/testees/children/scripted.py"' \

@@ -95,6 +95,7 @@ Side beanstalkd_side(const char *name, int batch) {
         socket = connect_to(atoi(port));
     }
     return (Side){.name = name,
+                  .target = "5",
                   .server = "beanstalkd",
                   .batch = batch,
                   .state = &socket,

@@ -13,7 +13,7 @@ enum { DATA = 100 };
 
 /* A system that is measured. */
 typedef struct {
-    const char *name, *server;
+    const char *name, *server, *target;
     int batch;
     void *state;
     /* Adds this number of items. */
@@ -22,7 +22,18 @@ typedef struct {
     void (*process)(void *state, int items, int batch);
 } Side;
 
+/* On a redis-server of its own. */
+leaseq_client *leaseq_client_of_bench(void);
 Side leaseq_side(const char *name, int batch);
+/* Where jobs are. */
+typedef struct {
+    leaseq_client *client;
+    leaseq_queue *queue;
+} Jobs;
+/* A loop that leases and completes; a worker with a thread for each slot; one with a single thread.
+ */
+typedef enum { JOBS_BARE, JOBS_POOL, JOBS_ONE_THREAD } JobsKind;
+Side jobs_side(const char *name, JobsKind kind);
 Side beanstalkd_side(const char *name, int batch);
 Side ping_side(const char *name);
 
@@ -40,7 +51,8 @@ typedef struct {
     char what[96];
     double figure;
     const char *unit;
-    /* 0: no target. */
+    /* The number of the target; 0: no limit. */
+    const char *target;
     double at_least;
     /* Why there is no figure; NULL if there is one. */
     const char *why;
@@ -52,14 +64,14 @@ typedef struct {
 typedef struct {
     bool quick, peers;
     int count;
-    Line lines[20];
+    Line lines[24];
 } Report;
 
 Report report_new(bool quick, bool peers);
 /* A rate of one side, or the reason why there is none. */
 void report_rate(Report *report, const Side *side, const char *what, double rate, const char *why);
 void report_ratio(Report *report, const Side *side, const char *peer, const char *what,
-                  double ratio, bool target);
+                  double ratio, double at_least);
 void report_print(const Report *report);
 void report_write(const Report *report, const char *path);
 

@@ -54,7 +54,7 @@ static void process(void *state, int items, int batch) {
     free(completed);
 }
 
-Side leaseq_side(const char *name, int batch) {
+leaseq_client *leaseq_client_of_bench(void) {
     static leaseq_client *client;
     if (client == NULL) {
         char port[8], url[64];
@@ -65,11 +65,16 @@ Side leaseq_side(const char *name, int batch) {
         snprintf(url, sizeof url, "redis://127.0.0.1:%s/", port);
         ok(leaseq_connect(url, &client, &error));
     }
+    return client;
+}
+
+Side leaseq_side(const char *name, int batch) {
     char queue_name[16];
     snprintf(queue_name, sizeof queue_name, "by-%d", batch);
     leaseq_queue *queue = NULL;
-    ok(leaseq_client_queue(client, queue_name, &queue, &error));
+    ok(leaseq_client_queue(leaseq_client_of_bench(), queue_name, &queue, &error));
     return (Side){.name = name,
+                  .target = "5",
                   .server = "redis",
                   .batch = batch,
                   .state = queue,

@@ -7,14 +7,14 @@
  * the medians count. Data of 100 bytes; one thread, one connection. */
 #include "bench.h"
 
-enum { MOST_ROUNDS = 15 };
+enum { MOST_ROUNDS = 15, MOST_SIDES = 8 };
 
 typedef struct {
     double add[MOST_ROUNDS], process[MOST_ROUNDS];
 } Rates;
 
-static Side sides[5];
-static Rates rates[5];
+static Side sides[MOST_SIDES];
+static Rates rates[MOST_SIDES];
 static int count;
 
 static double median(const double *values, int rounds) {
@@ -38,11 +38,11 @@ static double now(void) {
 
 /* Compares the medians of two sides. */
 static void report_ratios(Report *report, int side, int peer, const char *name, int rounds,
-                          bool target) {
+                          double at_least) {
     double add = median(rates[side].add, rounds) / median(rates[peer].add, rounds);
     double process = median(rates[side].process, rounds) / median(rates[peer].process, rounds);
-    report_ratio(report, &sides[side], name, "add", add, target);
-    report_ratio(report, &sides[side], name, "process", process, target);
+    report_ratio(report, &sides[side], name, "add", add, at_least);
+    report_ratio(report, &sides[side], name, "process", process, at_least);
 }
 
 static double rate_of(const Side *side, void (*work)(void *, int, int), int items) {
@@ -76,6 +76,10 @@ int main(int argc, char **argv) {
         sides[count++] = beanstalkd_side("beanstalkd, pipelined by 500", 500);
         sides[count++] = beanstalkd_side("beanstalkd, one at a time", 1);
     }
+    int jobs = count;
+    sides[count++] = jobs_side("jobs, lease and complete", JOBS_BARE);
+    sides[count++] = jobs_side("jobs, worker with 100 threads", JOBS_POOL);
+    sides[count++] = jobs_side("jobs, worker with one thread", JOBS_ONE_THREAD);
     for (int round = -1; round < rounds; round++) {
         for (int i = 0; i < count; i++) {
             const Side *side = &sides[i];
@@ -92,16 +96,22 @@ int main(int argc, char **argv) {
     for (int i = 0; i < count; i++) {
         double add = median(rates[i].add, rounds), process = median(rates[i].process, rounds);
         bool is_limit = peers && i == 2;
-        report_rate(&report, &sides[i], is_limit ? "one round trip" : "add", add, NULL);
+        if (i < jobs)
+            report_rate(&report, &sides[i], is_limit ? "one round trip" : "add", add, NULL);
         report_rate(&report, &sides[i], is_limit ? "two round trips" : "process", process, NULL);
     }
-    if (peers) report_ratios(&report, 1, 2, "PING", rounds, false);
+    for (int i = jobs + 1; i < count; i++) {
+        double process = median(rates[i].process, rounds);
+        double ratio = process / median(rates[jobs].process, rounds);
+        report_ratio(&report, &sides[i], "lease and complete", "process", ratio, 0.6);
+    }
+    if (peers) report_ratios(&report, 1, 2, "PING", rounds, 0);
     if (beside) {
-        report_ratios(&report, 0, 3, "beanstalkd", rounds, true);
-        report_ratios(&report, 1, 4, "beanstalkd", rounds, false);
+        report_ratios(&report, 0, 3, "beanstalkd", rounds, 1);
+        report_ratios(&report, 1, 4, "beanstalkd", rounds, 0);
     }
     if (peers && !beside) {
-        Side missing = {.name = "beanstalkd", .server = "beanstalkd", .batch = 500};
+        Side missing = {.target = "5", .name = "beanstalkd", .server = "beanstalkd", .batch = 500};
         report_rate(&report, &missing, "add", 0, "not installed");
         report_rate(&report, &missing, "process", 0, "not installed");
     }

@@ -32,6 +32,7 @@ Side ping_side(const char *name) {
                             "--loglevel", "warning", "--dir", "/tmp", NULL});
     socket = connect_to(atoi(port));
     return (Side){.name = name,
+                  .target = "5",
                   .server = "redis",
                   .batch = 1,
                   .state = &socket,

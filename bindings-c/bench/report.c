@@ -12,14 +12,16 @@ void report_rate(Report *report, const Side *side, const char *what, double rate
     *line = (Line){.figure = rate, .unit = "items/s", .why = why};
     line->server = side->server;
     line->batch = side->batch;
+    line->target = side->target;
     snprintf(line->what, sizeof line->what, "%s: %s", side->name, what);
 }
 
 void report_ratio(Report *report, const Side *side, const char *peer, const char *what,
-                  double ratio, bool target) {
+                  double ratio, double at_least) {
     Line *line = next(report);
-    *line = (Line){.figure = ratio, .unit = "\xc3\x97", .at_least = target ? 1 : 0};
+    *line = (Line){.figure = ratio, .unit = "\xc3\x97", .at_least = at_least};
     line->batch = side->batch;
+    line->target = side->target;
     snprintf(line->what, sizeof line->what, "%s / %s: %s", side->name, peer, what);
 }
 
@@ -63,8 +65,8 @@ void report_write(const Report *report, const char *path) {
             report->quick ? "true" : "false");
     for (int i = 0; i < report->count; i++) {
         const Line *line = &report->lines[i];
-        fprintf(file, "%s\n    { \"target\": \"5\", \"what\": \"%s\", \"unit\": \"%s\", ",
-                i ? "," : "", line->what, line->unit);
+        fprintf(file, "%s\n    { \"target\": \"%s\", \"what\": \"%s\", \"unit\": \"%s\", ",
+                i ? "," : "", line->target, line->what, line->unit);
         fprintf(file, "\"server\": \"%s\", \"persistence\": \"none\", \"data\": %d, ",
                 line->server == NULL ? "both" : line->server, DATA);
         fprintf(file, "\"concurrency\": \"batches of %d\", ", line->batch);

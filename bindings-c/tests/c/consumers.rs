@@ -224,4 +224,5 @@ fn the_benchmark_works() {
     assert!(printed.contains("leaseq, batches of 500 / beanstalkd: add"), "{printed}");
     let figures = std::fs::read_to_string(json).unwrap();
     assert_eq!(figures.matches("\"target\": \"5\"").count(), 16, "{figures}");
+    assert_eq!(figures.matches("\"target\": \"13\"").count(), 5, "{figures}");
 }

@@ -55,3 +55,32 @@ fn a_child_that_aborts_harms_no_other_job() {
     let died = "ChildDied: the child was killed by SIGABRT";
     assert_eq!(printed, format!("cat.png: \"small\"\nbroken.png: {died}\ndog.png: \"small\"\n"));
 }
+
+#[test]
+fn the_worker_of_the_demo_with_a_handler_does_as_it_is_told() {
+    let place = Engine::File.place();
+    let folder = place.folder.path();
+    let root = format!("-DROOT=\"{}\"", folder.display());
+    let source = "../integration-tests/testees/c/demo_handler.c";
+    let worker = compile(folder, source, &[&root, "-Wl,--no-as-needed", "-lcjson"]);
+    std::fs::write(folder.join("a file"), "item 0").unwrap();
+    let mut producer = Command::new(compile(folder, "examples/jobs_producer.c", &[]));
+    producer.args(["demo.jobs", "demo.digest", r#"{"path":"a file","failures":1}"#]);
+    succeed(producer.env("LEASEQ_URL", &place.url));
+    let results = folder.join("results");
+    let mut command = Command::new(worker);
+    command.arg("demo").arg(&results).args(["30000", "8"]).env("LEASEQ_URL", &place.url);
+    let mut worker = Talk::start(&mut command);
+    worker.says("resting");
+    worker.tell("go");
+    let notes = || std::fs::read_to_string(&results).unwrap_or_default();
+    let completed = || notes().contains("{\"id\":\"a file\",\"completed\":true}\n");
+    let patience = std::time::Duration::from_secs(20);
+    assert!(leaseq_test_support::eventually_blocking(patience, completed), "{}", notes());
+    worker.tell("rest");
+    worker.says("resting");
+    worker.tell("quit");
+    worker.ends_well();
+    let digest = "f5201cf555e7b13e0dc1d8c025407e0d2d96eb5728d49be67c29becdc1ee44ba"; // by sha256sum
+    assert!(notes().contains(&format!("\"sha256\":\"{digest}\"}}\n")), "{}", notes());
+}
