@@ -67,7 +67,7 @@ export declare class Leases {
 export declare class NativeClient {
   constructor(bridge: Bridge)
   /** Answers with nothing; can be cancelled. */
-  connect(call: number, url: string, options: NativeConnectOptions): void
+  connect(call: number, url: string, options: NativeConnectOptions, clock?: NativeClock | undefined | null): void
   /** Throws an error with its code. */
   queue(name: string): NativeQueue
   /** Answers with a list of text. */
@@ -76,6 +76,13 @@ export declare class NativeClient {
   callRegistry(call: number, operation: string, arguments: string): void
   /** Answers with nothing. */
   close(call: number): void
+}
+
+/** The time of a queue in memory, in milliseconds since 1970. */
+export declare class NativeClock {
+  constructor(now: number)
+  get now(): number
+  advance(ms: number): void
 }
 
 /** One queue of a client. */
@@ -126,7 +133,7 @@ export declare class NativeQueue {
   /** Answers with items and a cursor. */
   list(call: number, state: string, cursor: string | undefined | null, limit: number, reverse: boolean, sinceMs: number | undefined | null, untilMs: number | undefined | null, data: boolean, idPrefix?: string | Uint8Array | undefined | null, dataContains?: string | Uint8Array | undefined | null, errorContains?: string | undefined | null): void
   /** Answers with a boolean. */
-  dropQueue(call: number): void
+  dropQueue(call: number, force: boolean): void
   /** Answers with a number. */
   purge(call: number, state: string): void
   /** Answers with a report. */

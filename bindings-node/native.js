@@ -838,6 +838,7 @@ module.exports = nativeBinding
 module.exports.Bridge = nativeBinding.Bridge
 module.exports.Leases = nativeBinding.Leases
 module.exports.NativeClient = nativeBinding.NativeClient
+module.exports.NativeClock = nativeBinding.NativeClock
 module.exports.NativeQueue = nativeBinding.NativeQueue
 module.exports.NativeWorker = nativeBinding.NativeWorker
 module.exports.jobData = nativeBinding.jobData

@@ -1,4 +1,4 @@
-import { NativeClient } from '../native.js'
+import { NativeClient, type NativeClock } from '../native.js'
 import { bridge, CALL, call } from './calls'
 import { known, number, text } from './check'
 import { invalid, makeError } from './errors'
@@ -145,6 +145,15 @@ export const nativeClient = (client: Client): NativeClient => client['native']
  * server.
  */
 export async function connect(url?: string | URL, options: ConnectOptions = {}): Promise<Client> {
+  return connectWith(url, options)
+}
+
+/** With the time of a clock, for tests. @internal */
+export async function connectWith(
+  url: string | URL | undefined,
+  options: ConnectOptions,
+  clock?: NativeClock,
+): Promise<Client> {
   // The value is not shown: it may be a URL with a password.
   if (typeof options === 'string') throw invalid('connect: the options are a string, not an object')
   const { signal, fsync, ...others } = known(options, 'connect', CONNECT)
@@ -164,7 +173,7 @@ export async function connect(url?: string | URL, options: ConnectOptions = {}):
       .catch(() => undefined)
   }
   const spec = { options: { signal }, read, undo }
-  return call(native, spec, (native) => (slot) => native.connect(slot, place, checked))
+  return call(native, spec, (native) => (slot) => native.connect(slot, place, checked, clock))
 }
 
 function fromEnvironment(): string {

@@ -11,6 +11,7 @@ import type {
   ConfigureOptions,
   Counts,
   DeepReport,
+  DropOptions,
   GetOptions,
   Id,
   KeyInfo,
@@ -41,6 +42,7 @@ const LIST = new Set([
 const CHANGE = new Set(['ifGeneration', 'signal'])
 const CONFIGURE = new Set(['revision', 'signal'])
 const PAUSE = new Set(['durationMs', 'signal'])
+const DROP = new Set(['force', 'signal'])
 const BURY = new Set(['error', 'ifGeneration', 'signal'])
 
 /** The part of `Queue` that operators use. */
@@ -275,11 +277,15 @@ export abstract class OperatorQueue {
    * Deletes the queue: items in every state, counts, totals, settings, the pause, and its name, which
    * `queues` no longer lists. False: there was no such queue. From then on holders of its leases
    * get false or `LEASE_LOST`. Calls that wait for an item keep waiting: adding an item creates a
-   * new queue of this name, which a late retry of this call does not affect. After an error the
-   * queue may or may not exist: call again.
+   * new queue of this name, which a late retry of this call does not affect. Follow-ups for other queues
+   * are delivered first: `UNAVAILABLE`, and the queue exists, if that cannot be now, unless `force` gives
+   * them up. After another error the queue may or may not exist: call again.
    */
-  dropQueue(options?: CallOptions): Promise<boolean> {
-    return call(this.native, { options, names: CALL }, (native) => (slot) => native.dropQueue(slot))
+  dropQueue(options?: DropOptions): Promise<boolean> {
+    return call(this.native, { options, names: DROP }, (native) => {
+      const force = flag('force', options?.force)
+      return (slot) => native.dropQueue(slot, force)
+    })
   }
 
   /** Resumes leasing after `pause`; waiting calls wake. */

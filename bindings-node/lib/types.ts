@@ -424,6 +424,12 @@ export interface ConfigureOptions extends CallOptions {
   revision?: number | undefined
 }
 
+/** Options of `dropQueue`. */
+export interface DropOptions extends CallOptions {
+  /** Drops the queue although follow-ups for other queues wait in it, which are then never added. Default: false. */
+  force?: boolean | undefined
+}
+
 /** Options of `pause`. */
 export interface PauseOptions extends CallOptions {
   /** For how long, 1 ms to 366 days. Default: until `resume`. */

@@ -7,6 +7,7 @@ use napi::Result;
 use napi_derive::napi;
 
 use crate::bridge::Bridge;
+use crate::clock::NativeClock;
 use crate::failure::Failure;
 use crate::input::{self, duration, size};
 use crate::queue::NativeQueue;
@@ -65,10 +66,19 @@ impl NativeClient {
 
     /// Answers with nothing; can be cancelled.
     #[napi]
-    pub fn connect(&self, call: u32, url: String, options: NativeConnectOptions) {
+    pub fn connect(
+        &self,
+        call: u32,
+        url: String,
+        options: NativeConnectOptions,
+        clock: Option<&NativeClock>,
+    ) {
         let place = self.client.clone();
+        let clock = clock.map(NativeClock::clock);
         self.submissions.wait(call, async move {
-            let client = leaseq::Client::connect_with(&url, options.check()?).await?;
+            let mut options = options.check()?;
+            options.clock = clock;
+            let client = leaseq::Client::connect_with(&url, options).await?;
             // Called once, so it is still empty.
             let _ = place.set(client);
             Ok(Outcome::Done)

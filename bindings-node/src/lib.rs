@@ -16,6 +16,7 @@ mod bridge;
 mod call_batch;
 mod change;
 mod client;
+mod clock;
 mod driver;
 mod failure;
 mod held;

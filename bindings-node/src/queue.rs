@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use leaseq::{GetOptions, Item, WorkQueue};
+use leaseq::{DropOptions, GetOptions, Item, WorkQueue};
 use napi::Result;
 use napi::bindgen_prelude::{Array, Either};
 use napi_derive::napi;
@@ -258,12 +258,12 @@ impl NativeQueue {
 
     /// Answers with a boolean.
     #[napi]
-    pub fn drop_queue(&self, call: u32) {
-        self.call(
-            call,
-            Ok(()),
-            |queue, ()| async move { Ok(Outcome::Bool(queue.drop_queue().await?)) },
-        );
+    pub fn drop_queue(&self, call: u32, force: bool) {
+        let options = DropOptions::new();
+        let options = if force { options.force() } else { options };
+        self.call(call, Ok(options), |queue, options| async move {
+            Ok(Outcome::Bool(queue.drop_queue_with(options).await?))
+        });
     }
 
     /// Answers with a number.

@@ -99,6 +99,7 @@ onEachEngine('what is wrong is said before anything is touched', (place) => {
     'options that are none': [(q) => q.counts('fast'), /"fast" is not an object/],
     'options that are none, to drop': [(q) => q.dropQueue('all'), /"all" is not an object/],
     'an unknown option to drop': [(q) => q.dropQueue({ state: 'dead' }), /no option "state"/],
+    'a force that is none': [(q) => q.dropQueue({ force: 1 }), /force: 1/],
     'a signal that is none to drop': [(q) => q.dropQueue({ signal: 5 }), /5 is not an AbortSignal/],
     'an unknown option of a call': [(q) => q.counts({ timeout: 5 }), /no option "timeout"/],
   }

@@ -6,6 +6,15 @@ import { AT_ONCE, onEachEngine } from './support/engines.mjs'
 import { eventually } from './support/wait.mjs'
 
 onEachEngine('operators', (place) => {
+  test('a queue is dropped, if need be by force', async () => {
+    const queue = place.queue()
+    for (const options of [undefined, { force: false }, { force: true }]) {
+      await queue.addItem('x')
+      assert.equal(await queue.dropQueue(options), true)
+      assert.equal(await queue.dropQueue(options), false)
+    }
+  })
+
   test('a listing is read page by page', async () => {
     const queue = place.queue()
     await queue.addItems(Array.from({ length: 25 }, (_, i) => ({ id: `${i}`, json: { i } })))

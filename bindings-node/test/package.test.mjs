@@ -57,7 +57,7 @@ after(async () => {
 test('the package has what it needs, and nothing else', async () => {
   const listed = (await sh(`tar -tzf ${tarball}`)).trim().split('\n').sort()
   const face =
-    'calls check client errors events gather history index input item lease leases operator outcome queue schedule schedules settle signals slots types wire workers'.split(
+    'calls check client errors events gather history index input item lease leases operator outcome queue schedule schedules settle signals slots testing types wire workers'.split(
       ' ',
     )
   const jobs = readdirSync(join(PACKAGE, 'lib/jobs')).map((name) => `jobs/${name.slice(0, -3)}`)
@@ -77,6 +77,8 @@ test('the package has what it needs, and nothing else', async () => {
       'index.mjs',
       'jobs.d.mts',
       'jobs.mjs',
+      'testing.d.mts',
+      'testing.mjs',
     ].map((name) => `package/${name}`),
     ...['native.d.ts', 'native.js', 'package.json'].map((name) => `package/${name}`),
   ]
@@ -152,6 +154,8 @@ test('both module systems have the same classes', async () => {
   assert.equal(await sh('node same.mjs'), 'true 13\ntrue\n')
   await writeFile(join(empty, 'jobs.mjs'), script.replaceAll("'leaseq'", "'leaseq/jobs'"))
   assert.equal(await sh('node jobs.mjs'), 'true 19\ntrue\n')
+  await writeFile(join(empty, 'testing.mjs'), script.replaceAll("'leaseq'", "'leaseq/testing'"))
+  assert.equal(await sh('node testing.mjs'), 'true 4\ntrue\n')
 })
 
 test('two copies of it work in one process', async () => {

@@ -140,6 +140,8 @@ export class Jobs<T extends JobTable> {
   readonly types: T
   readonly #queue: string
   readonly #middleware: readonly EnqueueMiddleware[]
+  /** Runs jobs instead of adding them, in tests. @internal */
+  runsInline: ((jobs: readonly Prepared[]) => Promise<JobRef[]>) | undefined
 
   /** @internal */
   constructor(types: T, options: JobsOptions) {
@@ -245,6 +247,10 @@ export class Jobs<T extends JobTable> {
     const add = async (): Promise<void> => {
       // All of them first: if any is invalid, none is added.
       const items = jobs.map((one) => one.item())
+      if (this.runsInline !== undefined) {
+        refs.push(...(await this.runsInline(jobs)))
+        return
+      }
       const queues = [...new Set(jobs.map(({ queue }) => queue))]
       await Promise.all(
         queues.map(async (name) => {

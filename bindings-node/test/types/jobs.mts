@@ -2,6 +2,7 @@
 import { type } from 'arktype'
 import type { Client } from 'leaseq'
 import { defineJobs, Discard, type Handlers, job, worker } from 'leaseq/jobs'
+import { Clock, inline, memory, runUntilIdle } from 'leaseq/testing'
 import * as valibot from 'valibot'
 import { z } from 'zod'
 
@@ -55,4 +56,15 @@ export function work(client: Client): void {
   // @ts-expect-error: there is no such job
   const wrong: Handlers<typeof jobs.types> = { 'mail.sent': () => undefined }
   void wrong
+}
+
+export async function tests(): Promise<void> {
+  const clock = new Clock(new Date())
+  const client = await memory({ clock })
+  clock.advance(1)
+  const ran: number = await runUntilIdle(client, jobs, { plain: () => undefined }, { prefetch: 0 })
+  const running = await inline(jobs, { plain: () => ran }, { throwErrors: false })
+  await running.close()
+  // @ts-expect-error: there is no such job
+  await inline(jobs, { other: () => undefined })
 }
