@@ -12,7 +12,7 @@ const DASHBOARD: &str = include_str!("../../packaging/grafana-dashboard.json");
 const ALERTS: &str = include_str!("../../packaging/alerts.yaml");
 const KEDA: &str = include_str!("../../packaging/keda.yaml");
 const UNIT: &str = include_str!("../../packaging/leaseq-cleaner.service");
-const DOCKERFILE: &str = include_str!("../../packaging/Dockerfile");
+const DOCKERFILE: &str = include_str!("../../../packaging/Dockerfile");
 const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/cleaner.toml");
 
 /// The metric names in a text.
