@@ -63,6 +63,7 @@ async function refreshNumbers(/** @type {string} */ source) {
     shown.add(name)
     if (numbers) draw(part, numbers)
   }
+  showTimes()
   // There are other queues now.
   if (shown.size !== queues.size || [...queues.keys()].some((name) => !shown.has(name))) await refreshPage()
 }

@@ -22,8 +22,12 @@ function write(/** @type {HTMLElement} */ element, /** @type {Values} */ values)
   }
   if (flag !== undefined) element.toggleAttribute('hidden', !values[flag])
   if (unless !== undefined) element.toggleAttribute('hidden', Boolean(values[unless]))
-  const ms = time === undefined ? null : values[time]
+  const ms = time === undefined ? undefined : values[time]
   if (typeof ms === 'number') change(element, 'datetime', new Date(ms).toISOString())
+  if (ms === null) {
+    element.removeAttribute('datetime')
+    element.textContent = ''
+  }
   const list = rows === undefined ? null : values[rows]
   if (Array.isArray(list)) writeRows(element, list)
 }
@@ -58,7 +62,7 @@ function writeRows(/** @type {HTMLElement} */ list, /** @type {Values[]} */ rows
 /** Writes values into this element and those in it, but not into rows of lists in it. */
 export function draw(/** @type {HTMLElement} */ part, /** @type {Values} */ values) {
   const own = part.closest('[data-rows]')
-  for (const element of /** @type {NodeListOf<HTMLElement>} */ (part.querySelectorAll(BOUND))) {
+  for (const element of [part, .../** @type {NodeListOf<HTMLElement>} */ (part.querySelectorAll(BOUND))]) {
     if (element.parentElement?.closest('[data-rows]') === own) write(element, values)
   }
 }

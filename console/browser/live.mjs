@@ -1,9 +1,10 @@
 // What pages do while somebody looks and others work: they change without being loaded again. The argument is JSON:
-// { url, token, large }. Lines on the standard output tell the test what to do; it answers each with "ok".
+// { url, token, large, folder }. Lines on the standard output tell the test what to do; it answers each with "ok".
 import { createInterface } from 'node:readline'
+import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 
-const { url, token, large } = JSON.parse(process.argv[2])
+const { url, token, large, folder } = JSON.parse(process.argv[2])
 const executablePath = process.env.LEASEQ_CHROMIUM ?? '/usr/bin/chromium-headless-shell'
 const answers = createInterface(process.stdin)[Symbol.asyncIterator]()
 let failures = 0
@@ -70,6 +71,8 @@ async function unchanged(page, path) {
   await session.detach()
 }
 
+const picture = (page, name) => page.screenshot({ path: join(folder, `${name}-live.png`), fullPage: true })
+
 async function leases() {
   const page = await open('queues/mail/leases')
   await page.getByText('Nothing is leased').waitFor()
@@ -109,10 +112,36 @@ async function tasks() {
   await unchanged(viewer, `/tasks/${key}/now`)
   await page.getByRole('button', { name: /^requeue \d/ }).click()
   await viewer.getByText('3 of 3 items changed').waitFor()
+  await picture(viewer, 'task-done')
   await row(list, key).locator('.badge.good', { hasText: 'done' }).waitFor()
   expect((await list.evaluate("document.activeElement.closest('tr')?.dataset.key")) === key, 'the focus is gone')
   await Promise.all([same(list), same(viewer)])
   return list
+}
+
+async function workers() {
+  const page = await open('workers')
+  await page.getByText('No workers').waitFor()
+  await tell('beat one p q')
+  const worker = page.getByRole('region', { name: 'Worker one' })
+  await worker.getByText('2 of 4 in use').waitFor()
+  await page.getByText('No workers').waitFor({ state: 'hidden' })
+  await unchanged(page, '/workers/now')
+  // What somebody has opened stays open.
+  await worker.getByText('Stop', { exact: true }).click()
+  const stop = worker.getByRole('button', { name: 'Stop it' })
+  await stop.focus()
+  await tell('beat two')
+  await page.getByRole('region', { name: 'Worker two' }).getByText('Runs nothing now.').waitFor()
+  await tell('beat one q r')
+  await worker.getByRole('link', { name: 'r', exact: true }).waitFor()
+  expect((await worker.getByRole('row').allTextContents()).length === 3, 'p is still there')
+  expect((await stop.evaluate((button) => button === document.activeElement)), 'the focus is gone')
+  await tell('quiet one')
+  await worker.getByText('quiet', { exact: true }).waitFor()
+  expect((await worker.locator('form[action$="/quiet"]').isHidden()), 'quiet twice')
+  await picture(page, 'workers')
+  await same(page)
 }
 
 async function health() {
@@ -125,6 +154,7 @@ async function health() {
   await unchanged(page, '/health/now')
   await tell('late')
   await row(page, 'late').getByText('nobody cleans').waitFor()
+  await picture(page, 'health-late')
   await tell('clean')
   await row(page, 'late').getByText('nobody cleans').waitFor({ state: 'hidden' })
   const focused = await page.evaluate("document.activeElement.textContent + document.activeElement.closest('tr')?.dataset.key")
@@ -139,6 +169,7 @@ async function search() {
   const before = await said.textContent()
   const next = () => page.locator('a[data-search]').getAttribute('href')
   const here = await next()
+  await picture(page, 'search-large')
   await button.click()
   await until(page, `document.querySelector('#searched').textContent !== ${JSON.stringify(before)}`)
   await button.click()
@@ -157,6 +188,7 @@ async function search() {
 async function outage(pages) {
   await tell('pause')
   for (const page of pages) await page.locator('#lost').waitFor()
+  await picture(pages[0], 'leases-lost')
   for (const page of pages) expect((await page.locator('[data-rows] > [data-key]').count()) > 0, `${page.url()} is empty`)
   await tell('resume')
   for (const page of pages) await page.locator('#lost').waitFor({ state: 'hidden' })
@@ -166,7 +198,7 @@ async function outage(pages) {
 }
 
 try {
-  const [one, two] = await Promise.all([leases(), health(), tasks(), search()])
+  const [one, two] = await Promise.all([leases(), health(), tasks(), search(), workers()])
   await outage([one, two])
 } catch (error) {
   failures += 1

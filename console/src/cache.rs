@@ -6,9 +6,10 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use leaseq::{Counts, Diagnosis, HistoryKind, WorkersPage};
+use leaseq::{Diagnosis, HistoryKind, WorkersPage};
 
 use crate::failure::Failure;
+use crate::numbers::Counted;
 use crate::past::Past;
 
 /// The most entries of a cache. Old ones are dropped for new ones.
@@ -82,7 +83,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
 /// The caches of the console.
 pub(crate) struct Caches {
     pub(crate) names: Cache<(), Arc<Vec<String>>>,
-    pub(crate) counts: Cache<String, Arc<Counts>>,
+    pub(crate) counts: Cache<String, Arc<Counted>>,
     pub(crate) history: Cache<(String, HistoryKind), Arc<Past>>,
     pub(crate) workers: Cache<(), Arc<WorkersPage>>,
     pub(crate) doctor: Cache<(), Arc<Diagnosis>>,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use leaseq::options::MAX_WORKERS_PAGE;
-use leaseq::{Counts, Diagnosis, HistoryKind, WorkersOptions, WorkersPage};
+use leaseq::{Diagnosis, HistoryKind, WorkersOptions, WorkersPage};
 use tokio::task::JoinSet;
 
 use crate::app::App;
 use crate::failure::Failure;
+use crate::numbers::Counted;
 use crate::past::Past;
 
 impl App {
@@ -19,8 +20,11 @@ impl App {
         self.caches.names.get(&(), ask).await
     }
 
-    pub(crate) async fn counts(&self, name: &str) -> Result<Arc<Counts>, Failure> {
-        let ask = async { Ok(Arc::new(self.client().await?.queue(name)?.counts().await?)) };
+    pub(crate) async fn counts(&self, name: &str) -> Result<Arc<Counted>, Failure> {
+        let ask = async {
+            let counts = self.client().await?.queue(name)?.counts().await?;
+            Ok(Arc::new(Counted::now(counts)))
+        };
         self.caches.counts.get(&name.to_owned(), ask).await
     }
 

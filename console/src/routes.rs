@@ -84,6 +84,7 @@ pub const ROUTES: &[Route] = &[
     reads("/queues/{queue}/settings", VIEW, || get(pages::settings::page)),
     changes("/queues/{queue}/settings", ADMINISTER, || post(pages::settings::save)),
     reads("/workers", VIEW, || get(pages::workers::page)),
+    reads("/workers/now", VIEW, || get(pages::workers::now)),
     changes("/workers/quiet", OPERATE, || post(pages::workers::quiet)),
     changes("/workers/resume", OPERATE, || post(pages::workers::resume)),
     changes("/workers/stop", OPERATE, || post(pages::workers::stop)),

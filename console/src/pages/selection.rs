@@ -1,10 +1,11 @@
 //! The queues of the overview.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use leaseq::{Counts, HistoryKind};
+use leaseq::HistoryKind;
 use leaseq_report::escaped;
 
 use super::sparkline::Sparkline;
@@ -12,6 +13,7 @@ use crate::app::App;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::links;
+use crate::numbers::Counted;
 use crate::past::Past;
 use crate::series::{Series, Span};
 
@@ -49,7 +51,7 @@ impl Selection {
 
     /// # Errors
     /// If the server does not answer. A queue that is damaged does not hide the others.
-    pub(super) async fn counts(&self, app: &App) -> Result<ByQueue<Counts>, Failure> {
+    pub(super) async fn counts(&self, app: &App) -> Result<ByQueue<Counted>, Failure> {
         let ask = |app: App, name: String| async move { app.counts(&name).await };
         let counts = app.for_all(&self.shown, ask).await;
         match counts.values().find(|counts| matches!(counts, Err(failure) if failure.retry)) {
@@ -77,13 +79,13 @@ impl Selection {
 
 /// What is known of the queues of a page.
 pub(super) struct Queues {
-    counts: ByQueue<Counts>,
+    counts: ByQueue<Counted>,
     minutes: ByQueue<Past>,
     hours: Option<ByQueue<Past>>,
 }
 
 impl Queues {
-    pub(super) fn counts(&self, name: &str) -> Option<&Counts> {
+    pub(super) fn counts(&self, name: &str) -> Option<&Counted> {
         self.counts.get(name)?.as_ref().ok().map(|counts| &**counts)
     }
 
@@ -101,7 +103,7 @@ impl Queues {
         let mut series = Series::new(span, now);
         for (name, past) in self.hours.as_ref().unwrap_or(&self.minutes) {
             if let Ok(past) = past {
-                series.add(past.from(span.since(now)), self.counts(name), now);
+                series.add(past.from(span.since(now)), self.counts(name).map(Deref::deref), now);
             }
         }
         series
@@ -111,7 +113,7 @@ impl Queues {
         let past = self.minutes.get(name)?.as_ref().ok()?;
         let now = SystemTime::now();
         let mut series = Series::new(Span::Hour, now);
-        series.add(past.from(Span::Hour.since(now)), self.counts(name), now);
+        series.add(past.from(Span::Hour.since(now)), self.counts(name).map(Deref::deref), now);
         Sparkline::new(&series)
     }
 }

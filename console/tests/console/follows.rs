@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use leaseq::{Item, LeaseOptions};
+use leaseq::{Beat, Item, LeaseOptions, RunningItem, WorkerId};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
@@ -39,6 +39,7 @@ async fn pages_follow_what_happens() {
         "url": format!("http://{}/", console.address),
         "token": TOKENS[2].1,
         "large": "20,000",
+        "folder": root.join("../build/console"),
     });
     let mut browser = tokio::process::Command::new("node")
         .arg(root.join("browser/live.mjs"))
@@ -51,6 +52,13 @@ async fn pages_follow_what_happens() {
     let mut answers = browser.stdin.take().unwrap();
     let mut lines = BufReader::new(browser.stdout.take().unwrap()).lines();
     let mut held = HashMap::new();
+    let running = |id: &str| RunningItem {
+        queue: "mail".into(),
+        id: id.to_owned().into(),
+        elapsed: Duration::from_secs(7),
+        deadline: SystemTime::now() + Duration::from_secs(600),
+    };
+    let client = engine.client().await;
     let lease = |s: u64| LeaseOptions::new(Duration::from_secs(s)).wait(Duration::ZERO);
     while let Some(line) = lines.next_line().await.unwrap() {
         let Some(command) = line.strip_prefix('@') else {
@@ -76,6 +84,13 @@ async fn pages_follow_what_happens() {
                 assert!(late.lease(lease).await.unwrap().is_some());
             }
             ["clean"] => drop(late.light_clean().await.unwrap()),
+            ["beat", name, ref ids @ ..] => {
+                let mut beat = Beat::new(WorkerId::new(name).with_instance("1"));
+                (beat.slots, beat.queues) = (4, vec!["mail".into()]);
+                beat.running = ids.iter().map(|id| running(id)).collect();
+                client.beat(&beat).await.unwrap();
+            }
+            ["quiet", name] => client.quiet_worker(name).await.unwrap(),
             ["pause"] => server.pause(),
             ["resume"] => server.resume(),
             _ => panic!("{command}"),

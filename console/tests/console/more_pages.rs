@@ -48,7 +48,7 @@ async fn leases_and_workers_are_shown_together() {
             .get(quiet.header("location").unwrap())
             .await
             .has(200, "lease nothing")
-            .has(200, ">quiet<");
+            .has(200, "data-flag=\"quiet\">quiet<");
         assert!(client.beat(&beat).await.unwrap().quiet);
         console.post("/workers/resume", &worker).await;
         let cancel = [worker[0], worker[1], ("queue", "mail"), ("id", "order-7")];
