@@ -19,6 +19,7 @@ export const {
   JobTimeoutError,
   RetryAfter,
   Snooze,
+  ThreadWorker,
   Worker,
   worker,
 } = jobs

@@ -82,6 +82,15 @@ test('with --processes handlers run in child processes', async () => {
   assert.match(says, /exports no `jobs` of `defineJobs`/)
 })
 
+test('with --threads they run in worker threads, with a line for each job', async () => {
+  const ref = await jobs.enqueue(client, 'greet', { name: 'ada' })
+  const { code, err } = await start('jobs.mjs', '--burst', '--threads=2', '--memory-limit=500')
+    .ended
+  assert.equal(code, 0, err)
+  assert.match(err, /default greet .* completed in \d+ ms, attempt 1/)
+  assert.equal(await ref.result({ waitMs: 0 }), 'hello, ada')
+})
+
 test('wrong usage', async () => {
   for (const args of [
     [],
@@ -93,6 +102,8 @@ test('wrong usage', async () => {
     ['jobs.mjs', '--processes', '2', '--concurrency', '3'],
     ['jobs.mjs', '--memory-limit', '100'],
     ['jobs.mjs', '--isolation', 'thread'],
+    ['jobs.mjs', '--threads', '2', '--processes', '2'],
+    ['jobs.mjs', '--threads', '2', '--max-memory-per-child', '100'],
   ]) {
     const { code, err } = await start(...args).ended
     assert.equal(code, 2, err)

@@ -6,7 +6,13 @@ const HEAD = 4
 
 export type Message = { readonly type: string } & Record<string, unknown>
 
-export class Connection {
+/** Where messages to a worker go. */
+export interface Sender {
+  /** Sends a message, with one more field that is JSON already. */
+  send(message: Message, raw?: { name: string; json: string }): void
+}
+
+export class Connection implements Sender {
   readonly #socket: Socket
   /** What has arrived of the next frames. */
   #chunks: Buffer[] = []
@@ -27,7 +33,6 @@ export class Connection {
     this.#socket.once('close', closed)
   }
 
-  /** Sends a message, with one more field that is JSON already. */
   send(message: Message, raw?: { name: string; json: string }): void {
     let text = JSON.stringify(message)
     if (raw !== undefined) text = `${text.slice(0, -1)},"${raw.name}":${raw.json}}`

@@ -1,6 +1,6 @@
 // A job of the worker that has started this process.
 import { invalid } from '../errors'
-import { type Connection, MAX_FRAME, type Message } from './child_connection'
+import { MAX_FRAME, type Message, type Sender } from './child_connection'
 import type { Task } from './context'
 import type { CancelReason } from './decisions'
 import type { Host } from './host'
@@ -45,12 +45,12 @@ export const taskOf = (run: Run): Task => ({
 
 /** Tells the worker what handlers do. */
 export class ChildHost implements Host {
-  readonly #connection: Connection
+  readonly #connection: Sender
   #job: number | undefined
   #deadline = 0
   #reason: CancelReason | undefined
 
-  constructor(connection: Connection) {
+  constructor(connection: Sender) {
     this.#connection = connection
   }
 

@@ -38,7 +38,9 @@ export class ChildWorker extends Lifecycle {
   }
 }
 
-function urlOf(module: string | URL): string {
+/** The module of a worker. */
+export function urlOf(module: string | URL): string {
+  if (isChild) throw invalid('a child process has no children: start workers in another module')
   if (typeof module !== 'string' && !(module instanceof URL)) {
     throw invalid('a worker needs jobs of `defineJobs`, or the module that exports them')
   }
@@ -48,7 +50,6 @@ function urlOf(module: string | URL): string {
 }
 
 function readOptions(url: string, given: ChildWorkerOptions): NativeWorkerOptions {
-  if (isChild) throw invalid('a child process has no children: start workers in another module')
   const options = known(given, 'a worker with child processes', NAMES)
   const { isolation = 'process' } = options
   if (isolation !== 'process' && isolation !== 'job') {

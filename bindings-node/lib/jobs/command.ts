@@ -25,11 +25,12 @@ third ends the worker at once.
   --strict                queues in the order of the options, not by weight
   --concurrency N         so many jobs at the same time; default: 100
   --processes N           so many jobs at the same time, each in a child process that imports FILE
+  --threads N             so many jobs at the same time, each in a worker thread that imports FILE
   --isolation KIND        process: children are reused; job: each job has a new one
   --max-jobs-per-child N  replace a child after N jobs
   --max-memory-per-child MIB
                           replace a child that has more memory after a job
-  --memory-limit MIB      kill a child that has more memory
+  --memory-limit MIB      kill a child that has more memory, or end a thread whose heap is larger
   --prefetch N            lease N jobs in advance, for many short jobs; default: 0
   --burst                 end when there is nothing more to do
   --max-jobs N            end after N jobs
@@ -54,6 +55,7 @@ const OPTIONS = {
   strict: FLAG,
   concurrency: TEXT,
   processes: TEXT,
+  threads: TEXT,
   isolation: TEXT,
   'max-jobs-per-child': TEXT,
   'max-memory-per-child': TEXT,
@@ -172,16 +174,31 @@ async function main(): Promise<void> {
   await made(await connect(values.url)).runProcess()
 }
 
+const NOT_OF_THREADS = ['concurrency', 'processes', 'isolation', 'max-memory-per-child'] as const
 const PER_CHILD = ['max-jobs-per-child', 'max-memory-per-child', 'memory-limit'] as const
 
 /** A worker as the options say, before there is a client. */
 async function make(values: Values, file: string): Promise<(client: Client) => Lifecycle> {
+  const threads = toNumber(values, 'threads')
+  if (threads !== undefined) {
+    for (const name of NOT_OF_THREADS) {
+      if (values[name] !== undefined) throw new UsageError(`--${name} is not for --threads`)
+    }
+    const options = {
+      ...commonOptions(values),
+      threads,
+      maxJobsPerChild: toNumber(values, 'max-jobs-per-child'),
+      memoryLimit: toNumber(values, 'memory-limit', MIB),
+      onEvent: values.quiet === true ? undefined : print,
+    }
+    return (client) => worker(client, file, options)
+  }
   if (values.processes !== undefined || values.isolation !== undefined) {
     const options = childOptions(values)
     return (client) => worker(client, file, options)
   }
   for (const name of PER_CHILD) {
-    if (values[name] !== undefined) throw new UsageError(`--${name} needs --processes`)
+    if (values[name] !== undefined) throw new UsageError(`--${name} needs --processes or --threads`)
   }
   const options = workerOptions(values)
   const { jobs, handlers, middleware } = await loadFile(file)

@@ -35,10 +35,12 @@ export {
   type ValueOf,
 } from './define'
 export { ChildWorker } from './child_worker'
+export { ThreadWorker } from './thread_worker'
 export type {
   ChildWorkerOptions,
   CommonOptions,
   Middleware,
+  ThreadWorkerOptions,
   WorkerEvent,
   WorkerOptions,
 } from './options'

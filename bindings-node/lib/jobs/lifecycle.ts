@@ -10,7 +10,6 @@ import { readError } from '../wire'
 import type { Task } from './context'
 import type { CancelReason } from './decisions'
 import { Ending } from './ending'
-import type { Runner } from './runner'
 
 /** How a worker has ended. */
 export interface Exit {
@@ -44,6 +43,14 @@ interface Change {
   ownsProcess?: boolean
 }
 
+/** Runs jobs, and reports how they have ended. @internal */
+export interface Runs {
+  /** Never rejects. `args` returns the arguments as they have arrived. */
+  run(task: Task, args: () => unknown): Promise<void>
+  stop(job: number, reason: CancelReason): void
+  close?(): Promise<void>
+}
+
 /** What all workers can do. */
 export abstract class Lifecycle {
   readonly #client: Client
@@ -60,7 +67,15 @@ export abstract class Lifecycle {
   }
 
   /** What runs the jobs; `undefined`: they run elsewhere. @internal */
-  protected abstract runner(native: NativeWorker): Runner | undefined
+  protected abstract runner(native: NativeWorker): Runs | undefined
+
+  /** What is known only when it starts. @internal */
+  protected async prepare(options: NativeWorkerOptions): Promise<NativeWorkerOptions> {
+    return options
+  }
+
+  /** It could not start. @internal */
+  protected async abandon(): Promise<void> {}
 
   /**
    * Runs until SIGTERM or SIGINT, and resolves when the handlers have ended: at the latest about 3 s after
@@ -148,10 +163,11 @@ export abstract class Lifecycle {
     const native = new NativeWorker(nativeClient(this.#client))
     this.#native = native
     try {
-      const options = { ...this.#options, ...change }
+      const options = await this.prepare({ ...this.#options, ...change })
       await call<void, NativeWorker>(native, {}, (native) => (slot) => native.start(slot, options))
     } catch (error) {
       this.#native = undefined
+      await this.abandon()
       throw error
     }
     const serving = this.#serve(native, change.ownsProcess === true)
@@ -185,6 +201,7 @@ export abstract class Lifecycle {
       return exit
     } finally {
       unwatch?.()
+      await runner?.close?.()
       native.abort()
       this.#native = this.#serving = undefined
     }
@@ -192,7 +209,7 @@ export abstract class Lifecycle {
 }
 
 /** Aborts the signals of jobs that are to stop. */
-function watchStops(native: NativeWorker, runner: Runner): () => void {
+function watchStops(native: NativeWorker, runner: Runs): () => void {
   let stop: () => void = () => undefined
   let over = false
   const next = (): void => {

@@ -85,6 +85,23 @@ export interface ChildWorkerOptions extends CommonOptions {
   startTimeoutMs?: number | undefined
 }
 
+/** Options of a worker whose handlers run in worker threads of this process. */
+export interface ThreadWorkerOptions extends CommonOptions {
+  /** How many threads, 1 to 1,000. */
+  threads: number
+  /** A thread is replaced after this many jobs. Default: never. */
+  maxJobsPerChild?: number | undefined
+  /**
+   * A thread whose heap needs more bytes is ended, and its job fails with the class `OutOfMemory`. Default: as
+   * Node.js decides. Buffers are not counted.
+   */
+  memoryLimit?: number | undefined
+  /** How long a thread may take to import the module. Default: 60 s. */
+  startTimeoutMs?: number | undefined
+  /** Is called when a handler starts and when its job is settled. Must not throw. */
+  onEvent?: ((event: WorkerEvent) => void) | undefined
+}
+
 const NUMBERS = [
   'prefetch',
   'leaseMs',

@@ -8,8 +8,10 @@ import { type AnyJobType, type ArgsIn, type ArgsOut, Jobs, type JobTable } from 
 import type { Returned, ValueOf } from './define'
 import { NativeHost } from './host'
 import { Lifecycle } from './lifecycle'
-import { type ChildWorkerOptions, readSettings, type Settings, type WorkerOptions } from './options'
+import { type ChildWorkerOptions, readSettings, type Settings } from './options'
+import type { ThreadWorkerOptions, WorkerOptions } from './options'
 import { type AnyHandler, Runner } from './runner'
+import { ThreadWorker } from './thread_worker'
 
 /** The function that runs jobs of a name. */
 export type Handler<T extends AnyJobType> = (
@@ -83,12 +85,24 @@ export function worker(
   module: string | URL,
   options?: ChildWorkerOptions,
 ): ChildWorker
+/**
+ * A worker whose handlers run in worker threads of this process: for what computes. They are as the children of
+ * the other one, but a crash of Node.js itself ends all of them.
+ */
+export function worker(
+  client: Client,
+  module: string | URL,
+  options: ThreadWorkerOptions,
+): ThreadWorker
 export function worker<T extends JobTable>(
   client: Client,
   jobs: Jobs<T> | string | URL,
-  handlers: Handlers<T> | ChildWorkerOptions = {},
+  handlers: Handlers<T> | ChildWorkerOptions | ThreadWorkerOptions = {},
   options: WorkerOptions = {},
-): Worker<T> | ChildWorker {
+): Worker<T> | ChildWorker | ThreadWorker {
   if (jobs instanceof Jobs) return new Worker(client, jobs, handlers as Handlers<T>, options)
+  if (typeof handlers === 'object' && handlers !== null && 'threads' in handlers) {
+    return new ThreadWorker(client, jobs, handlers as ThreadWorkerOptions)
+  }
   return new ChildWorker(client, jobs, handlers as ChildWorkerOptions)
 }

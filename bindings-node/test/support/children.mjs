@@ -65,6 +65,9 @@ const FAILURES = {
   text: () => {
     throw 'a text'
   },
+  heap: () => {
+    for (const all = []; ;) all.push(Array(1000).fill(all.length))
+  },
 }
 
 export const handlers = {

@@ -1,7 +1,7 @@
 // What TypeScript accepts and refuses of jobs.
 import { type } from 'arktype'
 import type { Client } from 'leaseq'
-import { defineJobs, Discard, type Handlers, job, worker } from 'leaseq/jobs'
+import { defineJobs, Discard, type Handlers, job, type ThreadWorker, worker } from 'leaseq/jobs'
 import { Clock, inline, memory, runUntilIdle } from 'leaseq/testing'
 import * as valibot from 'valibot'
 import { z } from 'zod'
@@ -67,4 +67,10 @@ export async function tests(): Promise<void> {
   await running.close()
   // @ts-expect-error: there is no such job
   await inline(jobs, { other: () => undefined })
+}
+
+export function threads(client: Client): ThreadWorker {
+  // @ts-expect-error: threads have no processes
+  worker(client, './jobs.mjs', { threads: 1, processes: 2 })
+  return worker(client, './jobs.mjs', { threads: 1, onEvent: ({ kind }) => void kind })
 }
