@@ -79,7 +79,9 @@ impl Error {
         Error::new(ErrorKind::Invalid, message)
     }
 
-    pub(crate) fn internal(message: impl fmt::Display) -> Self {
+    /// For the crates above, which have defects of their own.
+    #[doc(hidden)]
+    pub fn internal(message: impl fmt::Display) -> Self {
         Error::new(ErrorKind::Internal, message)
     }
 

@@ -77,6 +77,7 @@ mod shared_adds;
 #[doc(hidden)]
 pub mod testing;
 mod unix_time;
+mod wanted;
 mod watches;
 
 pub use access::Role;
@@ -115,3 +116,4 @@ pub use settle_options::{CompleteOptions, FailOptions, ReleaseOptions};
 // For the bindings, which gather the adds of several callers.
 #[doc(hidden)]
 pub use shared_adds::SharedAdds;
+pub use wanted::Wanted;

@@ -23,7 +23,7 @@ struct Declaration {
     kind: Kind,
     /// The methods of a queue that run it, in every language.
     calls: &'static [&'static str],
-    /// The methods that only Rust has, for the cleaner.
+    /// The methods that only Rust has, for the cleaner and for workers.
     rust_calls: &'static [&'static str],
 }
 
@@ -69,7 +69,7 @@ operations! {
     // A monitor opens queues too, but cannot put the list of queues right.
     OpenQueue "open_queue" Repeatable roles [Producer, Worker, Cleaner, Operator] calls [];
     Add "add" Batch roles [Producer] calls ["add_item", "add_items"];
-    Lease "lease" Batch roles [Worker] calls ["lease", "lease_many"];
+    Lease "lease" Batch roles [Worker] calls ["lease", "lease_many"] rust [lease_wanted];
     Complete "complete" Batch roles [Worker] calls ["complete", "complete_many"];
     CompleteAndLease "complete_and_lease" Batch roles [Worker] calls ["complete_and_lease"];
     Distribute "distribute" Repeatable roles [Worker, Cleaner, Operator] calls [];
@@ -100,7 +100,7 @@ operations! {
     ReadSchedules "read_schedules" Repeatable roles [Producer, Worker, Cleaner, Monitor, Operator]
         calls ["schedules"];
     SwapSchedule "swap_schedule" Step roles [Producer, Worker, Cleaner, Operator]
-        calls ["put_schedule", "sync_schedules", "remove_schedule", "pause_schedule", "resume_schedule", "run_now"];
+        calls ["put_schedule", "sync_schedules", "remove_schedule", "pause_schedule", "resume_schedule", "run_now"] rust [tick_schedules];
     RecordHistory "record_history" Step roles [Worker, Cleaner] calls ["record_history"];
     ReadHistory "read_history" Repeatable roles [Monitor, Operator] calls ["history"] rust [history_since];
     ReadEvents "read_events" Repeatable roles [Cleaner, Monitor, Operator] calls ["events"];

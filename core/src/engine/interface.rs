@@ -56,7 +56,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
     ) -> Result<Vec<bool>>;
 
     /// Leases at most as many items as wanted, in the order of `wanted`. `poll_interval`: how long the
-    /// caller waits before it polls again if there are too few; zero if it does not wait.
+    /// caller waits before it polls again if there are too few; zero if it does not wait. If it waits and wants none, it is
+    /// to ask again now as soon as something could be leased.
     async fn lease(
         &self,
         queue: &QueueName,

@@ -9,6 +9,7 @@ use crate::engine::Complete;
 use crate::lease::{Completing, Lease, Shared};
 use crate::options::{LeaseOptions, MAX_BATCH};
 use crate::settle_options::CompleteOptions;
+use crate::wanted::Wanted;
 use crate::{Error, Result, keep_alive};
 
 impl WorkQueue {
@@ -31,7 +32,24 @@ impl WorkQueue {
         let duration_ms = check(count, &options)?;
         let deadline = self.dispatch.open().await?;
         let count = count.min(MAX_BATCH);
-        let params = LeaseParams { count, duration_ms, wait: options.wait, deadline };
+        let params = LeaseParams { count, wanted: None, duration_ms, wait: options.wait, deadline };
+        let leases = self.dispatch.lease.lease(params).await?;
+        self.keep_alive(&leases, &options);
+        Ok(leases)
+    }
+
+    /// [`lease_many`](WorkQueue::lease_many) for as many items as `wanted` says when there are some, which can be changed
+    /// while the call waits, without a request. If it says 0, nothing is leased: then the call returns an empty list when
+    /// there is something that could be leased, and leaves it to other clients that wait. For workers with many
+    /// queues: one that is busy remembers that a queue is empty, and hears when it is not any more.
+    ///
+    /// # Errors
+    /// `Invalid` for a duration outside 1 ms to 30 days.
+    pub async fn lease_wanted(&self, wanted: &Wanted, options: LeaseOptions) -> Result<Vec<Lease>> {
+        let duration_ms = options.validate()?;
+        let deadline = self.dispatch.open().await?;
+        let (count, wanted) = (wanted.get(), Some(wanted.clone()));
+        let params = LeaseParams { count, wanted, duration_ms, wait: options.wait, deadline };
         let leases = self.dispatch.lease.lease(params).await?;
         self.keep_alive(&leases, &options);
         Ok(leases)
@@ -95,7 +113,7 @@ impl WorkQueue {
         let begun = Completing::begin(handles.clone());
         let completes = (last_completes.to_vec(), handles);
         let count = count.min(MAX_BATCH);
-        let params = LeaseParams { count, duration_ms, wait: options.wait, deadline };
+        let params = LeaseParams { count, wanted: None, duration_ms, wait: options.wait, deadline };
         let new = match self.dispatch.lease.complete_and_lease(completes, params).await {
             (Some(answers), new) => {
                 completed.extend(begun.end(Ok(answers))?);

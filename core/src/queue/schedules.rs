@@ -1,7 +1,9 @@
 //! Schedules of the queue.
 
+use std::time::Duration;
+
 use super::work_queue::WorkQueue;
-use crate::schedule::{Changes, PutSchedule, Schedule, ScheduleInfo, SyncedSchedules};
+use crate::schedule::{Changes, PutSchedule, Schedule, ScheduleInfo, SyncedSchedules, tick_due};
 use crate::{Error, Result};
 
 impl WorkQueue {
@@ -108,6 +110,16 @@ impl WorkQueue {
     /// `Invalid` for a name of the wrong length; else see [`WorkQueue`].
     pub async fn run_now(&self, name: &str) -> Result<bool> {
         self.change_schedules(async |changes| changes.run_now(name).await).await
+    }
+
+    /// Adds the items of the schedules that are due, for clients that do not wait for an item for a while: who waits does
+    /// so by itself. Returns the time until the next one is due; `None`: none will be.
+    ///
+    /// # Errors
+    /// See [`WorkQueue`].
+    pub async fn tick_schedules(&self) -> Result<Option<Duration>> {
+        self.dispatch.open().await?;
+        tick_due(&self.dispatch).await
     }
 
     async fn change_schedules<T>(

@@ -55,4 +55,5 @@ mod tending;
 mod together;
 mod unique;
 mod waiting;
+mod wanted;
 mod workers;

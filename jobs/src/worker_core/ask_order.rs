@@ -2,6 +2,9 @@
 
 use super::options::Order;
 
+/// How many of the first queues are asked again whenever a slot becomes free, in strict order.
+const ASKED_AGAIN: usize = 4;
+
 /// Divides free slots among queues.
 #[derive(Debug)]
 pub(super) enum AskOrder {
@@ -33,6 +36,19 @@ impl AskOrder {
                 }
             }
         }
+    }
+
+    /// The queues that are to be asked whenever a slot becomes free, even if they were empty: in strict order those in
+    /// front. What others get is heard of.
+    pub(super) fn first(&self) -> impl Iterator<Item = usize> + use<> {
+        let mut first: Vec<usize> = match self {
+            AskOrder::Strict { places } => (0..places.len()).collect(),
+            AskOrder::Weighted { .. } => Vec::new(),
+        };
+        if let AskOrder::Strict { places } = self {
+            first.sort_by_key(|queue| places[*queue]);
+        }
+        first.into_iter().take(ASKED_AGAIN)
     }
 
     /// How many jobs each of these queues is asked for, the first one first; together as many as there are free slots.
@@ -88,6 +104,9 @@ mod tests {
         // One that is found later may belong to a place in front.
         order.add(0, 1);
         assert_eq!(order.divide(7, &[1, 2]), [(2, 7)]);
+        assert_eq!(order.first().collect::<Vec<_>>(), [0, 2, 1]);
+        (3..9).for_each(|place| order.add(place, 1));
+        assert_eq!(order.first().count(), ASKED_AGAIN);
     }
 
     #[test]
@@ -111,5 +130,6 @@ mod tests {
             assert_eq!(order.divide(5, &[1]), [(1, 5)]);
         }
         assert_eq!(order.divide(8, &[0, 1]), [(0, 6), (1, 2)]);
+        assert_eq!(order.first().count(), 0);
     }
 }

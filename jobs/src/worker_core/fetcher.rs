@@ -1,14 +1,15 @@
 //! Leases jobs for free slots, and completes jobs in the same requests.
 //!
-//! It works in rounds, one at a time. A round completes what has succeeded since the last one, and asks the queues one
-//! after the other for what is still free. What succeeds during a round goes with the next one.
+//! Each queue has at most one request under way, independent of those to others. It takes along what has succeeded
+//! since the last one, and asks for the queue's share of the free slots. What a queue does not have goes to others.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use leaseq::{
-    Client, CompleteOptions, ErrorKind, KeepAlive, Lease, LeaseOptions, Result, WorkQueue,
-};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use leaseq::{Client, ErrorKind, KeepAlive, Lease, LeaseOptions, Result, Wanted, WorkQueue};
 use tokio::sync::mpsc;
 
 use super::admission::admit;
@@ -16,10 +17,12 @@ use super::ask_order::AskOrder;
 use super::discovery::{self, Found};
 use super::exit::ExitReason;
 use super::log;
-use super::settlement::{Settled, Settlement};
-use super::settler::{self, completion};
+use super::requests::{Answer, Completions, News, Request, look, wait};
 use super::sources::Sources;
-use super::state::{Finished, Phase, Shared};
+use super::state::{Phase, Shared};
+
+/// When schedules that are due could not be processed.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 pub(super) struct Fetcher {
     shared: Arc<Shared>,
@@ -28,21 +31,28 @@ pub(super) struct Fetcher {
     found: Option<mpsc::Receiver<Vec<Found>>>,
     order: AskOrder,
     sources: Sources,
-    /// How many tasks had ended when the queues were asked.
-    ended: u64,
+    /// By queue: what goes with its next request.
+    completions: Vec<Completions>,
+    requests: FuturesUnordered<BoxFuture<'static, Answer>>,
+    /// Calls that wait, and others on which nothing depends.
+    background: FuturesUnordered<BoxFuture<'static, News>>,
 }
 
 /// What the fetcher finds to do.
 struct Work {
-    /// By queue.
-    completions: Vec<Vec<Finished>>,
-    /// How many jobs may be leased, if the completions free their slots.
+    /// How many jobs the worker may have more, if everything that is being completed frees its slot.
     free: usize,
-    /// Whether there is a place without that: only then may calls wait for jobs. Otherwise a job for which one has waited
-    /// could find all slots taken.
-    is_idle: bool,
+    /// How many without that: only for so many may calls wait. Otherwise a job for which one has waited could find all
+    /// slots taken.
+    idle: usize,
+    /// Handlers have succeeded.
+    completes: bool,
     /// How many tasks have ended.
     ended: u64,
+    /// The worker has no tasks.
+    is_empty: bool,
+    /// The worker still leases, perhaps later.
+    leases: bool,
     /// Whether the worker is told to lease nothing.
     is_quiet: bool,
     /// When another slot may be used, or another job started.
@@ -57,7 +67,9 @@ impl Fetcher {
             found: None,
             order: AskOrder::new(shared.options.order),
             sources: Sources::default(),
-            ended: 0,
+            completions: Vec::new(),
+            requests: FuturesUnordered::new(),
+            background: FuturesUnordered::new(),
         };
         fetcher.add(discovery::named(client, &shared.options)?);
         fetcher.found = discovery::start(client, shared);
@@ -68,6 +80,7 @@ impl Fetcher {
         for Found { queue, place, weight } in found {
             self.shared.lock().queues.push(queue.name().to_owned());
             self.queues.push(queue);
+            self.completions.push(Completions::new(&self.shared));
             self.order.add(place, weight);
             self.sources.add();
         }
@@ -86,165 +99,165 @@ impl Fetcher {
         loop {
             let changed = shared.fetch.notified();
             let Some(work) = self.take_work() else { return };
-            if !work.is_idle {
-                self.sources.forget();
-            }
-            // A queue that was empty in the last round may have something now. In a burst only if a task has ended: it
-            // may have added jobs, or be ready again.
-            if !shared.options.burst || self.ended != work.ended {
-                self.ended = work.ended;
-                self.sources.forget_empty();
-            }
-            self.sources.end_pauses();
-            let completes = work.completions.iter().any(|of_queue| !of_queue.is_empty());
-            if completes || (work.free > 0 && !self.sources.worth_asking().is_empty()) {
-                self.round(work.completions, work.free).await;
-                continue;
-            }
-            let nothing_left = work.free > 0 && self.sources.all_empty();
-            if shared.options.burst && (nothing_left || work.is_quiet) {
+            let now = Instant::now();
+            self.divide(&work, now);
+            self.send(&work, now);
+            self.watch(&work, now);
+            if shared.options.burst && (work.is_quiet || self.has_nothing(&work)) {
                 shared.end_burst(work.ended);
             }
-            let wake_at = [self.sources.next_retry(), work.wake_at].into_iter().flatten().min();
+            let next_change = self.sources.next_change(now, work.leases);
+            let wake_at = [next_change, work.wake_at].into_iter().flatten().min();
             tokio::select! {
                 found = next_found(&mut self.found) => self.add(found),
                 // Handlers that are about to end go with the same request.
                 () = changed => tokio::task::yield_now().await,
-                (queue, answer) = self.sources.next() => {
-                    self.receive(queue, usize::MAX, answer);
-                }
+                Some(answer) = self.requests.next() => self.answered(answer),
+                Some(news) = self.background.next() => self.hear(news),
                 () = sleep_until(wake_at) => {}
             }
         }
     }
 
     /// `None`: the worker has ended.
-    fn take_work(&self) -> Option<Work> {
-        let mut completions: Vec<_> = self.queues.iter().map(|_| Vec::new()).collect();
+    fn take_work(&mut self) -> Option<Work> {
         let mut state = self.shared.lock();
-        for finished in std::mem::take(&mut state.finished) {
-            completions[finished.running.queue_index].push(finished);
+        if state.is_over() {
+            return None;
         }
-        let settling = completions.iter().map(Vec::len).sum();
-        state.completing = settling;
+        let finished = std::mem::take(&mut state.finished);
+        state.completing += finished.len();
         let wake_at = state.end_cooldowns();
-        let free = state.wanted(&self.shared.options, settling);
-        let is_idle = state.wanted(&self.shared.options, 0) > 0;
-        let (ended, is_quiet) = (state.ended, state.quiet);
-        (!state.is_over()).then_some(Work { completions, free, is_idle, ended, is_quiet, wake_at })
-    }
-
-    async fn round(&mut self, mut completions: Vec<Vec<Finished>>, mut free: usize) {
-        let waits = !self.shared.options.burst;
-        loop {
-            let candidates = self.sources.worth_asking();
-            // One call asks and waits.
-            let is_last = matches!(candidates[..], [last] if completions[last].is_empty());
-            if is_last && waits {
-                break;
-            }
-            if !self.ask_each(&candidates, &mut completions, &mut free).await {
-                break;
-            }
-        }
-        for (queue, completions) in completions.into_iter().enumerate() {
-            self.complete(queue, completions).await;
-        }
-        if free > 0 && waits {
-            self.wait_for(free);
-        }
-    }
-
-    /// Asks these queues for their shares of the free slots. False if there is nothing left to ask for.
-    async fn ask_each(
-        &mut self,
-        candidates: &[usize],
-        completions: &mut [Vec<Finished>],
-        free: &mut usize,
-    ) -> bool {
-        let shares = self.order.divide(*free, candidates);
-        for &(queue, count) in &shares {
-            if self.shared.phase() != Phase::Leasing {
-                *free = 0;
-                return false;
-            }
-            let completions = std::mem::take(&mut completions[queue]);
-            let got = self.ask(queue, completions, count).await;
-            *free = free.saturating_sub(got);
-        }
-        !shares.is_empty() && *free > 0
-    }
-
-    /// Completes jobs of a queue, and leases up to so many others. Returns how many slots it has used.
-    async fn ask(&mut self, queue: usize, completions: Vec<Finished>, count: usize) -> usize {
-        let options = self.lease_options().wait(Duration::ZERO);
-        let from = &self.queues[queue];
-        let answer = if completions.is_empty() {
-            from.lease_many(count, options).await
-        } else {
-            let leases = completions.iter().map(|finished| &finished.running.lease);
-            let complete = complete_options(&completions);
-            match from.complete_and_lease_with(leases, complete, count, options).await {
-                Ok(both) => {
-                    self.completed(completions, &both.completed);
-                    Ok(both.leases)
-                }
-                Err(error) => {
-                    // Those that stay unsettled keep their slots.
-                    let kept = self.completion_failed(completions);
-                    self.receive(queue, count, Err(error));
-                    return kept;
-                }
-            }
+        let options = &self.shared.options;
+        let work = Work {
+            free: state.wanted(options, state.completing),
+            idle: state.wanted(options, 0),
+            completes: !finished.is_empty(),
+            ended: state.ended,
+            is_empty: state.tasks.is_empty(),
+            leases: state.phase == Phase::Leasing,
+            is_quiet: state.quiet,
+            wake_at,
         };
-        self.receive(queue, count, answer)
+        drop(state);
+        for finished in finished {
+            self.completions[finished.running.queue_index].push(finished);
+        }
+        Some(work)
     }
 
-    /// Completes jobs without leasing others.
-    async fn complete(&mut self, queue: usize, completions: Vec<Finished>) {
-        if completions.is_empty() {
+    /// Divides the free slots among the queues that may have jobs.
+    fn divide(&mut self, work: &Work, now: Instant) {
+        self.sources.end_pauses(now);
+        self.sources.disown(now, false);
+        if work.completes {
+            // Who waits on them may hear of jobs later than other queues are asked.
+            self.order.first().for_each(|queue| self.sources.forget_empty(queue));
+        }
+        if self.shared.options.burst && work.is_empty && self.requests.is_empty() {
+            self.sources.forget_before(work.ended);
+        }
+        if work.free < self.sources.reserved(now) {
+            self.sources.disown(now, true);
+        }
+        let free = work.free.saturating_sub(self.sources.reserved(now));
+        if free == 0 {
             return;
         }
-        let leases = completions.iter().map(|finished| &finished.running.lease);
-        let options = complete_options(&completions);
-        match self.queues[queue].complete_many_with(leases, options).await {
-            Ok(completed) => self.completed(completions, &completed),
-            Err(_) => _ = self.completion_failed(completions),
+        let candidates = self.sources.worth_asking(now);
+        if let [last] = candidates[..]
+            && self.may_wait(last, work)
+        {
+            // One call asks and waits.
+            return self.wait_on(last, work);
+        }
+        for (queue, count) in self.order.divide(free, &candidates) {
+            self.sources.owe(queue, count);
         }
     }
 
-    fn completed(&self, completions: Vec<Finished>, completed: &[bool]) {
-        self.shared.lock().completing -= completions.len();
-        for (finished, completed) in completions.into_iter().zip(completed) {
-            let settled = completion(&finished.running, *completed, false);
-            self.shared.end(&finished.running, finished.reply, settled);
+    /// Whether a call may wait on a queue that was not asked.
+    fn may_wait(&self, queue: usize, work: &Work) -> bool {
+        let is_free = work.idle > 0 && self.requests.is_empty();
+        let unknown = self.completions[queue].is_empty() && !self.sources.is_waiting(queue);
+        is_free && unknown && !self.shared.options.burst
+    }
+
+    /// Sends to each queue what there is for it, unless a request to it is under way.
+    fn send(&mut self, work: &Work, now: Instant) {
+        for (queue_index, queue) in self.queues.iter().enumerate() {
+            let Some(count) = self.sources.can_ask(queue_index) else { continue };
+            if count == 0 && self.completions[queue_index].is_empty() {
+                continue;
+            }
+            self.sources.ask(queue_index, now);
+            let completions = self.completions[queue_index].take();
+            let (queue, ended, options) = (queue.clone(), work.ended, self.lease_options());
+            let request = Request { queue, queue_index, completions, count, ended, options };
+            self.requests.push(Box::pin(request.send()));
         }
     }
 
-    /// Repeats, one by one, what was not completed. Returns how many that are.
-    fn completion_failed(&self, completions: Vec<Finished>) -> usize {
-        self.shared.lock().completing -= completions.len();
-        let mut repeated = 0;
-        for finished in completions {
-            if finished.running.lease.completed() == Some(true) {
-                self.shared.end(&finished.running, finished.reply, Settled::Completed);
-            } else {
-                repeated += 1;
-                settler::spawn(&self.shared, finished);
+    /// Leaves a call on each queue that has nothing, and looks after the schedules of others that are not asked.
+    fn watch(&mut self, work: &Work, now: Instant) {
+        if !work.leases {
+            self.background.clear();
+            return;
+        }
+        for queue in self.sources.unwatched() {
+            self.wait_on(queue, work);
+        }
+        self.sources.want(work.idle.saturating_sub(self.sources.reserved(now)));
+        for queue in self.sources.begin_looks(now) {
+            self.background.push(Box::pin(look(self.queues[queue].clone(), queue)));
+        }
+    }
+
+    fn wait_on(&mut self, queue: usize, work: &Work) {
+        let wanted = Wanted::default();
+        self.sources.waits(queue, work.ended, wanted.clone());
+        let call = wait(self.queues[queue].clone(), queue, wanted, self.lease_options());
+        self.background.push(Box::pin(call));
+    }
+
+    /// Whether all queues were empty after the last task had ended, and nothing is under way.
+    fn has_nothing(&self, work: &Work) -> bool {
+        let asks =
+            !self.requests.is_empty() || self.completions.iter().any(|some| !some.is_empty());
+        work.free > 0 && !asks && self.sources.all_empty(work.ended)
+    }
+
+    fn answered(&mut self, answer: Answer) {
+        let Answer { queue_index: queue, count, ended, leases } = answer;
+        self.sources.ask_ended(queue);
+        if let Some(leases) = leases {
+            let is_empty = leases.as_ref().is_ok_and(|leases| leases.len() < count);
+            self.receive(queue, is_empty.then_some(ended), leases);
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Waited { queue_index, leases } => {
+                self.sources.wait_ended(queue_index);
+                // It says nothing about what else there is.
+                self.receive(queue_index, None, leases);
+            }
+            News::Looked { queue_index, next } => {
+                if let Err(error) = &next {
+                    log::not_ticked(&self.queues[queue_index], error);
+                }
+                self.sources.looked(queue_index, next.unwrap_or(Some(LOOK_AGAIN)));
             }
         }
-        repeated
     }
 
-    /// Takes what a queue has answered to a call for up to so many jobs. Returns how many it got.
-    fn receive(&mut self, queue: usize, asked: usize, answer: Result<Vec<Lease>>) -> usize {
-        match answer {
+    /// Takes what a queue has given. It was empty when so many tasks had ended, or may have more.
+    fn receive(&mut self, queue: usize, empty: Option<u64>, leases: Result<Vec<Lease>>) {
+        match leases {
             Ok(leases) => {
-                let got = leases.len();
-                // A call that has waited says nothing about what else there is.
-                self.sources.answered(queue, got < asked && asked != usize::MAX);
+                self.sources.answered(queue, empty);
                 admit(&self.shared, queue, &self.queues[queue], leases);
-                got
             }
             Err(error) => {
                 let is_first = self.sources.failed(queue);
@@ -254,37 +267,12 @@ impl Fetcher {
                 } else if is_first {
                     log::not_leased(&self.queues[queue], &error);
                 }
-                0
             }
-        }
-    }
-
-    /// Leaves a call on each queue that has nothing.
-    fn wait_for(&mut self, free: usize) {
-        if self.shared.phase() != Phase::Leasing {
-            return;
-        }
-        for (index, count) in self.sources.unwatched(free) {
-            let (queue, options) = (self.queues[index].clone(), self.lease_options());
-            let wait = Box::pin(async move { queue.lease_many(count, options).await });
-            self.sources.watch(index, count, wait);
         }
     }
 
     fn lease_options(&self) -> LeaseOptions {
         LeaseOptions::new(self.shared.options.lease).keep_alive(KeepAlive::new())
-    }
-}
-
-fn complete_options(completions: &[Finished]) -> CompleteOptions {
-    let result = |finished: &Finished| match &finished.settlement {
-        Settlement::Complete { result } => result.clone(),
-        _ => None,
-    };
-    let results: Vec<_> = completions.iter().map(result).collect();
-    match results.iter().any(Option::is_some) {
-        true => CompleteOptions::new().results(results),
-        false => CompleteOptions::new(),
     }
 }
 

@@ -71,6 +71,10 @@ pub(super) fn not_leased(queue: &WorkQueue, failure: &dyn Display) {
     error!(queue = queue.name(), %failure, "no jobs can be leased for now");
 }
 
+pub(super) fn not_ticked(queue: &WorkQueue, failure: &dyn Display) {
+    warn!(queue = queue.name(), %failure, "schedules that are due cannot be processed for now");
+}
+
 pub(super) fn schedules(queue: &WorkQueue, synced: &SyncedSchedules) {
     let SyncedSchedules { added, updated, removed, outdated, .. } = synced;
     if [added, updated, removed].into_iter().any(|names| !names.is_empty()) {

@@ -1,37 +1,72 @@
-//! The queues of a worker, and what it knows of each: whether it is worth asking, and what waits on it.
+//! The queues of a worker, and what it knows of each: whether it is worth asking, what is under way, and whether a call
+//! waits on it.
 //!
-//! A queue that has given less than it was asked for is empty. While a slot is free, one call that leases waits on it.
-//! Together these calls wait for no more jobs than there are free slots, except that each waits for at least one: with
+//! A queue that has given less than it was asked for is empty until something is heard of it: a call waits on it, which
+//! leases for free slots, and while there are none only listens. So a queue costs a request when it may have something, and
+//! not because slots become free.
+//!
+//! Together the calls that wait want no more jobs than there are free slots, except that each wants at least one: with
 //! fewer free slots than queues, or when slots are taken meanwhile, the worker may obtain more leases than it has slots
 //! for, which it gives back at once.
 
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use leaseq::{Backoff, Lease, Result};
+use leaseq::{Backoff, Wanted};
 
 /// The longest pause after a failed request.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-
-type Wait = Pin<Box<dyn Future<Output = Result<Vec<Lease>>> + Send>>;
+/// A queue that takes longer to answer is not counted on: its share of the slots goes to others. If it does lease
+/// something, the worker may have to give that back.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// When nothing was asked of a queue, and no call has waited on it, for this time, its schedules are looked after: requests
+/// that lease do that by themselves.
+const UNATTENDED: Duration = Duration::from_secs(1);
+/// How often it looks whether such a queue has new schedules; the more queues, the less often.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+const LOOKS_AT: u32 = 10;
+/// The least time between two looks.
+const LEAST_LOOK: Duration = Duration::from_millis(20);
 
 enum Known {
     /// Nothing: ask.
     Nothing,
-    /// It is empty, and nothing waits on it.
-    Empty,
-    /// It is empty, and a call waits for so many jobs.
-    Waiting { wait: Wait, count: usize },
+    /// It was empty when so many tasks had ended.
+    Empty { ended: u64 },
     /// A request has failed: ask after this time.
     Failed { until: Instant },
 }
 
+/// A request under way, for so many jobs.
+struct Asked {
+    count: usize,
+    since: Instant,
+}
+
 struct Source {
     known: Known,
+    asked: Option<Asked>,
+    /// For how many jobs the next request is to ask.
+    owed: usize,
+    /// For how many jobs a call waits.
+    wait: Option<Wanted>,
+    looks: bool,
+    look_at: Instant,
     backoff: Backoff,
     failing: bool,
+}
+
+impl Source {
+    fn is_slow(&self, now: Instant) -> bool {
+        let late = |asked: &Asked| self.failing || now >= asked.since + PATIENCE;
+        self.asked.as_ref().is_some_and(late)
+    }
+
+    /// When its schedules are to be looked after; `None`: requests that lease do it.
+    fn next_look(&self) -> Option<Instant> {
+        let asks = self.asked.is_some() || self.wait.is_some() || self.looks;
+        let failed = matches!(self.known, Known::Failed { .. });
+        (!asks && !failed).then_some(self.look_at)
+    }
 }
 
 #[derive(Default)]
@@ -40,46 +75,77 @@ pub(super) struct Sources(Vec<Source>);
 impl Sources {
     /// One more queue.
     pub(super) fn add(&mut self) {
-        let backoff = Backoff::up_to(MAX_PAUSE);
-        self.0.push(Source { known: Known::Nothing, backoff, failing: false });
+        self.0.push(Source {
+            known: Known::Nothing,
+            asked: None,
+            owed: 0,
+            wait: None,
+            looks: false,
+            look_at: Instant::now() + UNATTENDED,
+            backoff: Backoff::up_to(MAX_PAUSE),
+            failing: false,
+        });
+    }
+
+    fn indices(&self, holds: impl Fn(&Source) -> bool) -> Vec<usize> {
+        (0..self.0.len()).filter(|queue| holds(&self.0[*queue])).collect()
     }
 
     /// The queues that are worth asking, sorted.
-    pub(super) fn worth_asking(&self) -> Vec<usize> {
-        let worth =
-            |(i, source): (usize, &Source)| matches!(source.known, Known::Nothing).then_some(i);
-        self.0.iter().enumerate().filter_map(worth).collect()
+    pub(super) fn worth_asking(&self, now: Instant) -> Vec<usize> {
+        self.indices(|source| matches!(source.known, Known::Nothing) && !source.is_slow(now))
     }
 
-    /// Whether every queue was empty when it was asked last.
-    pub(super) fn all_empty(&self) -> bool {
-        self.0.iter().all(|source| matches!(source.known, Known::Empty))
+    /// For how many jobs requests are under way or wait to be sent.
+    pub(super) fn reserved(&self, now: Instant) -> usize {
+        let reserved = |source: &Source| {
+            let counted = source.asked.as_ref().filter(|_| !source.is_slow(now));
+            source.owed + counted.map_or(0, |asked| asked.count)
+        };
+        self.0.iter().map(reserved).sum()
     }
 
-    /// Nothing is known any more. Ends the calls that wait; the core gives back what they have obtained.
-    pub(super) fn forget(&mut self) {
+    /// The next request is to ask for so many more.
+    pub(super) fn owe(&mut self, queue: usize, count: usize) {
+        self.0[queue].owed += count;
+    }
+
+    /// Slow queues are not waited for, or, if there are fewer slots than was thought, none is.
+    pub(super) fn disown(&mut self, now: Instant, all: bool) {
         for source in &mut self.0 {
-            if !matches!(source.known, Known::Failed { .. }) {
-                source.known = Known::Nothing;
+            if all || source.is_slow(now) {
+                source.owed = 0;
             }
         }
     }
 
-    /// What was empty is worth asking again.
-    pub(super) fn forget_empty(&mut self) {
-        for source in &mut self.0 {
-            if matches!(source.known, Known::Empty) {
-                source.known = Known::Nothing;
-            }
-        }
+    /// Whether a request can be sent: one at a time, which takes along what has come up during the last one. Returns for
+    /// how many jobs it is to ask.
+    pub(super) fn can_ask(&self, queue: usize) -> Option<usize> {
+        let source = &self.0[queue];
+        source.asked.is_none().then_some(source.owed)
     }
 
-    /// A request was answered. The queue has nothing more if it is empty.
-    pub(super) fn answered(&mut self, queue: usize, empty: bool) {
+    pub(super) fn ask(&mut self, queue: usize, now: Instant) {
         let source = &mut self.0[queue];
-        source.known = if empty { Known::Empty } else { Known::Nothing };
-        if source.failing {
-            source.failing = false;
+        source.asked = Some(Asked { count: std::mem::take(&mut source.owed), since: now });
+    }
+
+    /// The request was answered, or has failed.
+    pub(super) fn ask_ended(&mut self, queue: usize) {
+        let source = &mut self.0[queue];
+        source.asked = None;
+        source.look_at = Instant::now() + UNATTENDED;
+    }
+
+    /// The queue has answered. It was empty when so many tasks had ended, or else may have more.
+    pub(super) fn answered(&mut self, queue: usize, empty: Option<u64>) {
+        let source = &mut self.0[queue];
+        source.known = empty.map_or(Known::Nothing, |ended| Known::Empty { ended });
+        if empty.is_some() {
+            source.owed = 0;
+        }
+        if std::mem::take(&mut source.failing) {
             source.backoff.reset();
         }
     }
@@ -88,41 +154,12 @@ impl Sources {
     pub(super) fn failed(&mut self, queue: usize) -> bool {
         let source = &mut self.0[queue];
         source.known = Known::Failed { until: Instant::now() + source.backoff.pause() };
+        source.owed = 0;
         !std::mem::replace(&mut source.failing, true)
     }
 
-    /// The queues on which a call should wait, and for how many jobs each, if so many slots are free.
-    pub(super) fn unwatched(&self, free: usize) -> Vec<(usize, usize)> {
-        let (mut open, mut waited) = (Vec::new(), 0);
-        for (i, source) in self.0.iter().enumerate() {
-            match source.known {
-                Known::Nothing | Known::Empty => open.push(i),
-                Known::Waiting { count, .. } => waited += count,
-                Known::Failed { .. } => {}
-            }
-        }
-        let share = free.saturating_sub(waited) / open.len().max(1);
-        open.into_iter().map(|queue| (queue, share.max(1))).collect()
-    }
-
-    pub(super) fn watch(&mut self, queue: usize, count: usize, wait: Wait) {
-        self.0[queue].known = Known::Waiting { wait, count };
-    }
-
-    /// When a queue that has failed is worth asking again.
-    pub(super) fn next_retry(&self) -> Option<Instant> {
-        self.0
-            .iter()
-            .filter_map(|source| match source.known {
-                Known::Failed { until } => Some(until),
-                _ => None,
-            })
-            .min()
-    }
-
     /// Queues whose pause is over are worth asking again.
-    pub(super) fn end_pauses(&mut self) {
-        let now = Instant::now();
+    pub(super) fn end_pauses(&mut self, now: Instant) {
         for source in &mut self.0 {
             if matches!(source.known, Known::Failed { until } if until <= now) {
                 source.known = Known::Nothing;
@@ -130,19 +167,165 @@ impl Sources {
         }
     }
 
-    /// Returns what the first call that waits has obtained, and from which queue. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self) -> (usize, Result<Vec<Lease>>) {
-        poll_fn(|context| self.poll(context)).await
+    /// Whether every queue was empty when so many tasks had ended.
+    pub(super) fn all_empty(&self, ended: u64) -> bool {
+        let empty =
+            |source: &Source| matches!(source.known, Known::Empty { ended: at } if at == ended);
+        self.0.iter().all(empty)
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<(usize, Result<Vec<Lease>>)> {
-        for (i, source) in self.0.iter_mut().enumerate() {
-            let Known::Waiting { wait, .. } = &mut source.known else { continue };
-            if let Poll::Ready(answer) = wait.as_mut().poll(context) {
+    /// What was empty before so many tasks had ended is worth asking again: they may have added jobs.
+    pub(super) fn forget_before(&mut self, ended: u64) {
+        for source in &mut self.0 {
+            if matches!(source.known, Known::Empty { ended: at } if at != ended) {
                 source.known = Known::Nothing;
-                return Poll::Ready((i, answer));
             }
         }
-        Poll::Pending
+    }
+
+    /// What was empty is worth asking again.
+    pub(super) fn forget_empty(&mut self, queue: usize) {
+        if let Some(source) = self.0.get_mut(queue)
+            && matches!(source.known, Known::Empty { .. })
+        {
+            source.known = Known::Nothing;
+        }
+    }
+
+    /// The empty queues on which no call waits.
+    pub(super) fn unwatched(&self) -> Vec<usize> {
+        self.indices(|source| {
+            let idle = source.wait.is_none() && source.asked.is_none();
+            idle && matches!(source.known, Known::Empty { .. })
+        })
+    }
+
+    /// A call waits on the queue.
+    pub(super) fn waits(&mut self, queue: usize, ended: u64, wanted: Wanted) {
+        let source = &mut self.0[queue];
+        source.known = Known::Empty { ended };
+        source.wait = Some(wanted);
+    }
+
+    /// It does no more.
+    pub(super) fn wait_ended(&mut self, queue: usize) {
+        let source = &mut self.0[queue];
+        source.wait = None;
+        source.look_at = Instant::now() + UNATTENDED;
+    }
+
+    /// Whether a call waits on the queue.
+    pub(super) fn is_waiting(&self, queue: usize) -> bool {
+        self.0[queue].wait.is_some()
+    }
+
+    /// The calls that wait are for so many jobs together.
+    pub(super) fn want(&self, free: usize) {
+        let waits = || self.0.iter().filter_map(|source| source.wait.as_ref());
+        let share = match free {
+            0 => 0,
+            free => (free / waits().count().max(1)).max(1),
+        };
+        waits().for_each(|wanted| wanted.set(share));
+    }
+
+    /// The queues whose schedules are to be looked after now.
+    pub(super) fn begin_looks(&mut self, now: Instant) -> Vec<usize> {
+        let due = self.indices(|source| source.next_look().is_some_and(|at| at <= now));
+        for queue in &due {
+            self.0[*queue].looks = true;
+        }
+        due
+    }
+
+    /// Somebody has looked after them; the next one is due after this time.
+    pub(super) fn looked(&mut self, queue: usize, next: Option<Duration>) {
+        let unattended = self.0.iter().filter(|source| source.wait.is_none()).count() as u32;
+        let every = LOOK_EVERY * unattended.div_ceil(LOOKS_AT).max(1);
+        let source = &mut self.0[queue];
+        source.looks = false;
+        source.look_at = Instant::now() + next.unwrap_or(every).clamp(LEAST_LOOK, every);
+    }
+
+    /// When something changes by itself.
+    pub(super) fn next_change(&self, now: Instant, looks: bool) -> Option<Instant> {
+        let change = |source: &Source| {
+            let until = match source.known {
+                Known::Failed { until } => Some(until),
+                _ => None,
+            };
+            let late = source.asked.as_ref().map(|asked| asked.since + PATIENCE);
+            let late = late.filter(|at| *at > now);
+            let look = source.next_look().filter(|_| looks);
+            [until, late, look].into_iter().flatten().min()
+        };
+        self.0.iter().filter_map(change).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(count: usize) -> Sources {
+        let mut sources = Sources::default();
+        (0..count).for_each(|_| sources.add());
+        sources
+    }
+
+    #[test]
+    fn a_queue_that_does_not_answer_is_not_counted_on() {
+        let (mut sources, now) = (sources(2), Instant::now());
+        sources.owe(0, 3);
+        sources.ask(0, now);
+        sources.owe(0, 1);
+        assert_eq!((sources.reserved(now), sources.can_ask(0)), (4, None));
+        let later = now + PATIENCE;
+        assert_eq!(sources.next_change(now, false), Some(later));
+        assert_eq!((sources.reserved(later), sources.worth_asking(later)), (1, vec![1]));
+        sources.disown(later, false);
+        assert_eq!(sources.reserved(later), 0);
+        sources.ask_ended(0);
+        sources.answered(0, None);
+        assert_eq!(sources.worth_asking(later), [0, 1]);
+        // After a failure its slots are not reserved at all.
+        assert!(sources.failed(0));
+        sources.end_pauses(now + MAX_PAUSE);
+        sources.owe(0, 3);
+        sources.ask(0, now);
+        assert_eq!(sources.reserved(now), 0);
+        assert!(!sources.failed(0));
+    }
+
+    #[test]
+    fn calls_that_wait_want_what_is_free() {
+        let mut sources = sources(3);
+        let wanted: Vec<Wanted> = (0..3).map(|_| Wanted::new(0)).collect();
+        for (queue, wanted) in wanted.iter().enumerate() {
+            sources.answered(queue, Some(0));
+            assert!(sources.unwatched().contains(&queue));
+            sources.waits(queue, 0, wanted.clone());
+        }
+        assert!(sources.unwatched().is_empty() && sources.all_empty(0) && !sources.all_empty(1));
+        for (free, each) in [(7, 2), (3, 1), (1, 1), (0, 0)] {
+            sources.want(free);
+            assert!(wanted.iter().all(|wanted| wanted.get() == each), "{free} free");
+        }
+    }
+
+    #[test]
+    fn schedules_are_looked_after_where_nothing_is_asked() {
+        let (mut sources, begin) = (sources(2), Instant::now());
+        sources.waits(1, 0, Wanted::new(0));
+        assert!(sources.begin_looks(begin).is_empty());
+        let due = begin + UNATTENDED * 2;
+        assert!(sources.next_change(begin, true).is_some_and(|at| at <= due));
+        assert_eq!(sources.begin_looks(due), [0]);
+        assert!(sources.begin_looks(due).is_empty() && sources.next_change(due, true).is_none());
+        sources.looked(0, Some(Duration::ZERO));
+        assert!(sources.next_change(begin, true).is_some_and(|at| at > begin + LEAST_LOOK));
+        assert!(sources.next_change(begin, false).is_none());
+        sources.looked(0, None);
+        assert!(sources.begin_looks(begin + LOOK_EVERY - UNATTENDED).is_empty());
     }
 }

@@ -50,7 +50,7 @@ async fn complete_all(core: &WorkerCore, seen: &Seen) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_worker_is_quiet() {
     let mut cases = tokio::task::JoinSet::new();
-    for queues in [1, 3] {
+    for queues in [1, 3, 100] {
         cases.spawn(idle_with(queues));
     }
     while let Some(case) = cases.join_next().await {

@@ -14,6 +14,7 @@ mod enqueue;
 mod faults;
 mod handlers;
 mod listed;
+mod many_queues;
 mod observed;
 mod pacing;
 mod prefetch;

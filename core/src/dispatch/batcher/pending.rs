@@ -66,6 +66,15 @@ impl<A, R> PendingCalls<A, R> {
         self.calls.iter_mut()
     }
 
+    /// Calls are about other numbers of items than when they were made.
+    pub(crate) fn resize(&mut self, size: impl Fn(&Call<A, R>) -> usize) {
+        self.size = 0;
+        for call in &mut self.calls {
+            call.size = size(call);
+            self.size += call.size;
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.calls.len()
     }

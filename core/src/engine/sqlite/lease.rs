@@ -174,6 +174,11 @@ pub(super) fn lease(
         }
     }
     cut_short |= taking.cut_short;
+    // A caller that wants nothing wants to know whether there is something.
+    let allows = outlook.meter.is_none_or(|meter| meter.allowed() > 0);
+    if wanted.is_empty() && paused == Paused::No && allows {
+        cut_short |= any_to_lease(db, queue, open)?;
+    }
     let items = taking.items;
     if let Some(meters) = taking.line.meters {
         meters.write(db, queue)?;

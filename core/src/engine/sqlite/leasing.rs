@@ -38,7 +38,7 @@ impl SqliteEngine {
                 self.lease_on_thread(executor, queue, until, work).await?.1
             }
         };
-        if leased.items.len() < count {
+        if leased.items.len() < count || count == 0 {
             self.attempts.fell_short(queue);
         }
         Ok(leased)

@@ -10,6 +10,7 @@ use crate::dispatch::batcher::pending::PendingCalls;
 use crate::dispatch::ops::unclaimed::UnclaimedLeases;
 use crate::engine::Complete;
 use crate::lease::Shared;
+use crate::wanted::Wanted;
 
 pub(crate) struct LeaseArgs {
     pub(super) duration_ms: u64,
@@ -19,6 +20,8 @@ pub(crate) struct LeaseArgs {
     pub(super) completing: Option<Box<Completing>>,
     /// Set when the engine had nothing for the call.
     pub(super) asked: Arc<SetOnce<()>>,
+    /// How many items it wants, if that can change.
+    pub(super) wanted: Option<Wanted>,
 }
 
 pub(super) type LeaseCall = Call<LeaseArgs, UnclaimedLeases>;

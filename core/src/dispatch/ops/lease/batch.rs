@@ -9,6 +9,7 @@ use crate::dispatch::ops::unclaimed::UnclaimedLeases;
 use crate::dispatch::queue_context::QueueContext;
 use crate::engine::{Complete, LeaseRequest, Leased};
 use crate::options::{MAX_BATCH, MAX_SHARED_BYTES};
+use crate::wanted::Wanted;
 
 /// How long the waiting calls of a queue rest without polling the engine, times the number of queues with
 /// waiting calls. It limits the wait if news gets lost, and keeps an idle process quiet.
@@ -42,6 +43,8 @@ pub(super) fn next_batch(
     pending: &mut PendingLeases,
     limit: u64,
 ) -> LeaseBatch {
+    let wants = |call: &LeaseCall| call.args.wanted.as_ref().map(Wanted::get);
+    pending.resize(|call| wants(call).unwrap_or(call.size));
     let context = &queue.context;
     let waiting_queues = context.waiting_queues.load(Ordering::Relaxed).max(1) as u32;
     let waits = pending.iter().any(waits_on);
@@ -168,7 +171,13 @@ mod tests {
                 reply: oneshot::channel().0,
             })
         });
-        let args = LeaseArgs { duration_ms: 1, until: None, completing, asked: Arc::default() };
+        let args = LeaseArgs {
+            duration_ms: 1,
+            until: None,
+            completing,
+            asked: Arc::default(),
+            wanted: None,
+        };
         let (reply, replied) = oneshot::channel();
         let number = pending.len() as u64 + 1;
         pending.push(Call::new((number, count), Instant::now(), args, reply));

@@ -11,11 +11,14 @@ use crate::Result;
 use crate::dispatch::batcher::Batcher;
 use crate::engine::Complete;
 use crate::lease::{Lease, Shared};
+use crate::wanted::Wanted;
 
 /// What a call wants to lease.
 pub(crate) struct LeaseParams {
-    /// At most, 1 to [`MAX_BATCH`](crate::options::MAX_BATCH).
+    /// At most, up to [`MAX_BATCH`](crate::options::MAX_BATCH). 0: it wants to know when there is something.
     pub(crate) count: usize,
+    /// Changes the count while the call waits.
+    pub(crate) wanted: Option<Wanted>,
     pub(crate) duration_ms: u64,
     /// `None`: until there is an item.
     pub(crate) wait: Option<Duration>,
@@ -48,12 +51,12 @@ impl Batcher<LeaseOp> {
     async fn complete_first(
         &self,
         completing: Option<Box<Completing>>,
-        LeaseParams { count, duration_ms, wait, deadline }: LeaseParams,
+        LeaseParams { count, wanted, duration_ms, wait, deadline }: LeaseParams,
     ) -> Result<Vec<Lease>> {
         // A wait too long for the clock never ends.
         let until = wait.and_then(|wait| Instant::now().checked_add(wait));
         let asked = Arc::new(SetOnce::new());
-        let args = LeaseArgs { duration_ms, until, completing, asked: asked.clone() };
+        let args = LeaseArgs { duration_ms, until, completing, asked: asked.clone(), wanted };
         let (reply, mut replied) = oneshot::channel();
         let enqueued = self.enqueue(args, count, deadline, reply);
         let leases = {

@@ -22,9 +22,12 @@ pub(super) fn distribute(
     give_back: &GiveBack,
 ) -> Distributed<UnclaimedLeases> {
     pending.counted_on |= request.is_counted_on(&leased);
-    let LeasePayload { items: wanted, poll_interval, begun, .. } = request;
-    // Fewer items than wanted, and not because the reply would have been too large.
-    let is_drained = leased.items.len() < wanted && leased.look_in != Some(Duration::ZERO);
+    let LeasePayload { items: wanted, poll_interval, begun, has_completes, .. } = request;
+    // Fewer items than wanted, or none for calls that want none, and not because the reply would have been too large.
+    let fell_short = leased.items.len() < wanted || wanted == 0;
+    let is_drained = fell_short && leased.look_in != Some(Duration::ZERO);
+    // A request that only completes says nothing about what there is.
+    let has_more = !is_drained && (wanted > 0 || !has_completes);
     let mut items = leased.items.into_iter().peekable();
     let (mut deliveries, mut waiting) = (Vec::with_capacity(calls.len()), Vec::new());
     // Calls that did not fit into the request. They must not hold up others if they are not sent at once.
@@ -36,7 +39,8 @@ pub(super) fn distribute(
         }
         let leases = take_leases(queue, &mut items, &call, begun);
         let may_leave = !waits_on(&call) && (is_drained || has_searched_enough(queue, &call));
-        if !leases.is_empty() || may_leave {
+        let is_news = call.size == 0 && has_more;
+        if !leases.is_empty() || is_news || may_leave {
             skipped.extend(call.mark_sent());
             // If the caller is gone meanwhile, the leases are dropped and thereby given back.
             deliveries.extend(call.deliver(UnclaimedLeases::new(leases, give_back)));

@@ -3,11 +3,13 @@
 -- rate allows a lease, or a schedule is due (-1: nothing is; 0: ask again now; -2 - 2 ms: a schedule is due, which the caller
 -- processes; -3 - 2 ms: it is to forward what the outbox has), or an error for a queue that this script cannot change.
 -- ARGV[at]  poll interval: how long (ms) the caller waits before it asks again if there are too few items,
---           0 if it does not wait; then to ARGV[to] groups of: how many items, duration in ms
+--           0 if it does not wait; then to ARGV[to] groups of: how many items, duration in ms. A caller that
+--           waits and wants none wants to know whether there are any
 -- touched   how many items the script has handled before; half of the rest of 1,000 is for moving
 local function lease(at, to, touched)
   local poll_interval, wanted = tonumber(ARGV[at]), 0
   for i = at + 1, to, 2 do wanted = wanted + tonumber(ARGV[i]) end
+  local watches = wanted == 0 and poll_interval > 0
   local meta = redis.call('HMGET', META, 'paused', 'waiting', 'leased', 'watched', 'format', 'settings')
   local paused, waiting = pause_end(meta[1]), tonumber(meta[2]) or 0
   local refused = refusal(meta[5])
@@ -39,7 +41,7 @@ local function lease(at, to, touched)
     if not due or soonest < due then due = soonest end
     notify_cleaner(meta[4], soonest)
   end
-  if more and (waiting > now or got < wanted) then
+  if more and (waiting > now or got < wanted or watches) then
     more = redis.call('EXISTS', unpack(KEYS, READY, READY + 9)) > 0 or is_open and is_open()
   end
   if raised then more = true end
@@ -51,20 +53,20 @@ local function lease(at, to, touched)
   -- Who wants no item may have had the token for a time that others do not know.
   if more and not opens then
     notify_workers(waiting, now)
-  elseif got > 0 or due and (wanted == 0 or is_timed and key_step.timed) then
+  elseif got > 0 or due and (wanted == 0 and not watches or is_timed and key_step.timed) then
     notify_workers(waiting, due)
   end
   if more and opens then
     more = false
     -- A caller that has leased something waits behind the others.
-    local promise = got < wanted and poll_interval > 0 and now + poll_interval or 0
+    local promise = (got < wanted or watches) and poll_interval > 0 and now + poll_interval or 0
     local is_to_look = rates.is_to_look(opens, got == 0 and promise > 0, math.max(waiting, promise))
     if is_to_look and (not due or opens < due) then due = opens end
   end
 
   local look = due and math.max(0, due - now) or -1
-  if more and got < wanted then look = 0 end
-  if got < wanted and poll_interval > 0 then
+  if more and (got < wanted or watches) then look = 0 end
+  if (got < wanted or watches) and poll_interval > 0 then
     local promise = now + poll_interval
     if look >= 0 then promise = math.min(promise, now + look) end
     if promise > waiting then redis.call('HSET', META, 'waiting', text(promise)) end

@@ -1,0 +1,158 @@
+//! What is under way between the fetcher and the queues.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leaseq::{CompleteOptions, Lease, LeaseOptions, Result, Wanted, WorkQueue};
+
+use super::settlement::{Settled, Settlement};
+use super::settler::{self, completion};
+use super::state::{Finished, Phase, Shared};
+
+/// Tasks whose jobs are to be completed in the queue. Those that were not completed when this is dropped are settled
+/// one by one, whatever has become of the request.
+pub(super) struct Completions {
+    shared: Arc<Shared>,
+    tasks: Vec<Finished>,
+}
+
+impl Completions {
+    pub(super) fn new(shared: &Arc<Shared>) -> Completions {
+        Completions { shared: shared.clone(), tasks: Vec::new() }
+    }
+
+    /// It was counted as one that is being completed.
+    pub(super) fn push(&mut self, finished: Finished) {
+        self.tasks.push(finished);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// All of them; none is left.
+    pub(super) fn take(&mut self) -> Completions {
+        let tasks = std::mem::take(&mut self.tasks);
+        Completions { shared: self.shared.clone(), tasks }
+    }
+
+    fn leases(&self) -> impl Iterator<Item = &Lease> {
+        self.tasks.iter().map(|finished| &finished.running.lease)
+    }
+
+    fn options(&self) -> CompleteOptions {
+        let result = |finished: &Finished| match &finished.settlement {
+            Settlement::Complete { result } => result.clone(),
+            _ => None,
+        };
+        let results: Vec<_> = self.tasks.iter().map(result).collect();
+        match results.iter().any(Option::is_some) {
+            true => CompleteOptions::new().results(results),
+            false => CompleteOptions::new(),
+        }
+    }
+
+    /// The queue has answered.
+    pub(super) fn completed(mut self, completed: &[bool]) {
+        let tasks = std::mem::take(&mut self.tasks);
+        self.shared.lock().completing -= tasks.len();
+        for (finished, completed) in tasks.into_iter().zip(completed) {
+            let settled = completion(&finished.running, *completed, false);
+            self.shared.end(&finished.running, finished.reply, settled);
+        }
+    }
+}
+
+impl Drop for Completions {
+    fn drop(&mut self) {
+        let tasks = std::mem::take(&mut self.tasks);
+        if tasks.is_empty() {
+            return;
+        }
+        let aborted = {
+            let mut state = self.shared.lock();
+            state.completing -= tasks.len();
+            state.phase == Phase::Aborted
+        };
+        for finished in tasks {
+            if aborted {
+                finished.running.set_ended();
+            } else if finished.running.lease.completed() == Some(true) {
+                self.shared.end(&finished.running, finished.reply, Settled::Completed);
+            } else {
+                // It keeps its slot.
+                settler::spawn(&self.shared, finished);
+            }
+        }
+    }
+}
+
+/// What a queue is asked for.
+pub(super) struct Request {
+    pub(super) queue: WorkQueue,
+    pub(super) queue_index: usize,
+    pub(super) completions: Completions,
+    /// Up to so many jobs are leased; 0: it only completes.
+    pub(super) count: usize,
+    /// How many tasks had ended before.
+    pub(super) ended: u64,
+    pub(super) options: LeaseOptions,
+}
+
+pub(super) struct Answer {
+    pub(super) queue_index: usize,
+    pub(super) count: usize,
+    pub(super) ended: u64,
+    /// `None`: nothing was to be leased.
+    pub(super) leases: Option<Result<Vec<Lease>>>,
+}
+
+impl Request {
+    /// Completes, leases, and reports what was completed.
+    pub(super) async fn send(self) -> Answer {
+        let Request { queue, queue_index, completions, count, ended, options } = self;
+        let options = options.wait(Duration::ZERO);
+        let leases = if completions.is_empty() {
+            Some(queue.lease_many(count, options).await)
+        } else if count == 0 {
+            let done = queue.complete_many_with(completions.leases(), completions.options()).await;
+            // Otherwise each is repeated.
+            if let Ok(completed) = done {
+                completions.completed(&completed);
+            }
+            None
+        } else {
+            let complete = completions.options();
+            let both =
+                queue.complete_and_lease_with(completions.leases(), complete, count, options).await;
+            Some(both.map(|both| {
+                completions.completed(&both.completed);
+                both.leases
+            }))
+        };
+        Answer { queue_index, count, ended, leases }
+    }
+}
+
+/// What goes on beside the requests.
+pub(super) enum News {
+    /// A call that has waited on the queue: nothing if it has only listened.
+    Waited { queue_index: usize, leases: Result<Vec<Lease>> },
+    /// Somebody has looked after the schedules of the queue; the next one is due after this time.
+    Looked { queue_index: usize, next: Result<Option<Duration>> },
+}
+
+pub(super) async fn wait(
+    queue: WorkQueue,
+    queue_index: usize,
+    wanted: Wanted,
+    options: LeaseOptions,
+) -> News {
+    let leases = queue.lease_wanted(&wanted, options).await;
+    News::Waited { queue_index, leases }
+}
+
+pub(super) async fn look(queue: WorkQueue, queue_index: usize) -> News {
+    let next = queue.tick_schedules().await;
+    News::Looked { queue_index, next }
+}
