@@ -208,6 +208,8 @@ export declare class NativeWorker {
   next(call: number): void
   /** Answers with the numbers and reasons of jobs that are to stop; can be cancelled. */
   stops(call: number): void
+  /** Answers with what has happened to jobs in children; nothing: the worker has ended. Can be cancelled. */
+  events(call: number): void
   /** Ends in order. */
   drain(graceMs: number): void
   /** Ends at once. */
@@ -246,6 +248,8 @@ export interface NativeChildren {
   maxMemory?: number
   memoryLimit?: number
   startTimeoutMs?: number
+  /** Whether somebody asks for events. */
+  events: boolean
 }
 
 /** How to connect, as `ConnectOptions` of the core. */

@@ -152,6 +152,39 @@ for (const isolation of FORMS) {
   })
 }
 
+test('events say what has become of jobs in children', async () => {
+  const refs = [
+    await add('checked', { n: 21 }),
+    await add('fail', { how: 'error' }),
+    await add('fail', { how: 'exit' }),
+    await add('retried'),
+  ]
+  const events = []
+  const onEvent = ({ kind, job, outcome, durationMs, error }) => {
+    if (kind === 'ended') assert.ok(durationMs >= 0)
+    if (job.name === 'checked') assert.deepEqual(job.args, { n: 21 })
+    assert.throws(() => job.moreTime(1000), { code: 'INVALID' })
+    const why = error && [error.name, error.message.split('\n')[0]]
+    events.push([kind, job.id, job.attempt, outcome, why])
+    if (events.length === 2) throw new Error('of a test: ignored, with a warning')
+  }
+  await run({ onEvent })
+  // A retry may begin before the end of the attempt before it is told.
+  const of = (ref) =>
+    events.filter(([, id]) => id === ref.id).map(([kind, , ...rest]) => [kind, ...rest])
+  assert.deepEqual(of(refs[0]), [
+    ['started', 1, undefined, undefined],
+    ['ended', 1, 'completed', undefined],
+  ])
+  assert.deepEqual(of(refs[1])[1], ['ended', 1, 'dead', ['Broken', 'on purpose']])
+  const died = ['ChildDied', 'the child ended with status 3 before its answer']
+  assert.deepEqual(of(refs[2])[1], ['ended', 1, 'dead', died])
+  const retried = of(refs[3])
+  assert.deepEqual(retried.length, 4)
+  assert.ok(retried.some(([, attempt, outcome]) => attempt === 1 && outcome === 'retried'))
+  assert.ok(retried.some(([, attempt, outcome]) => attempt === 2 && outcome === 'completed'))
+})
+
 test('a chain in children passes results on', async () => {
   const then = [['chained', {}, { id: 'b' }]]
   await jobs.enqueue(client, 'chained', {}, { id: 'a', then })

@@ -55,14 +55,13 @@ test('handlers get what they get elsewhere, and events say what has become of jo
     stdin: 0,
   })
   assert.equal(await refs[1].result({ waitMs: 0 }), 42)
-  assert.deepEqual(events, [
-    ['started', 'about', undefined, undefined, undefined],
-    ['ended', 'about', 'completed', undefined, undefined],
-    ['started', 'checked', undefined, undefined, undefined],
-    ['ended', 'checked', 'completed', undefined, undefined],
-    ['started', 'fail', undefined, undefined, undefined],
-    ['ended', 'fail', 'dead', 'Broken', 'on purpose'],
-  ])
+  // The next job may start before the end of the one before it is told.
+  const of = (name) =>
+    events.filter(([, its]) => its === name).map(([kind, , ...rest]) => [kind, ...rest])
+  const started = ['started', undefined, undefined, undefined]
+  assert.deepEqual(of('about'), [started, ['ended', 'completed', undefined, undefined]])
+  assert.deepEqual(of('checked'), [started, ['ended', 'completed', undefined, undefined]])
+  assert.deepEqual(of('fail'), [started, ['ended', 'dead', 'Broken', 'on purpose']])
 })
 
 test('decisions, retries and chains are those of other workers', async () => {

@@ -3,12 +3,13 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-import type { NativeWorkerOptions } from '../../native.js'
+import type { NativeWorker, NativeWorkerOptions } from '../../native.js'
 import { known, optionalNumber } from '../check'
 import type { Client } from '../client'
 import { invalid } from '../errors'
+import { listen } from './child_events'
 import { Lifecycle } from './lifecycle'
-import { type ChildWorkerOptions, COMMON, graceOf, readCommon } from './options'
+import { type ChildWorkerOptions, COMMON, graceOf, readCommon, type WorkerEvent } from './options'
 
 const PER_CHILD = {
   maxJobsPerChild: 'maxJobs',
@@ -16,7 +17,7 @@ const PER_CHILD = {
   memoryLimit: 'memoryLimit',
   startTimeoutMs: 'startTimeoutMs',
 } as const
-const NAMES = new Set([...COMMON, 'processes', 'isolation', ...Object.keys(PER_CHILD)])
+const NAMES = new Set([...COMMON, 'processes', 'isolation', 'onEvent', ...Object.keys(PER_CHILD)])
 
 let isChild = false
 
@@ -27,14 +28,22 @@ export function becomeChild(): void {
 
 /** Leases jobs for child processes, which run their handlers. */
 export class ChildWorker extends Lifecycle {
+  readonly #onEvent: ((event: WorkerEvent) => void) | undefined
+
   /** @internal */
   constructor(client: Client, module: string | URL, options: ChildWorkerOptions) {
     super(client, readOptions(urlOf(module), options), graceOf(options))
+    this.#onEvent = options.onEvent
   }
 
   /** @internal */
   protected runner(): undefined {
     return undefined
+  }
+
+  /** @internal */
+  protected override listen(native: NativeWorker): Promise<void> | undefined {
+    return this.#onEvent && listen(native, this.#onEvent)
   }
 }
 
@@ -55,7 +64,10 @@ function readOptions(url: string, given: ChildWorkerOptions): NativeWorkerOption
   if (isolation !== 'process' && isolation !== 'job') {
     throw invalid(`isolation ${JSON.stringify(isolation)} is neither "process" nor "job"`)
   }
-  const children: Record<string, unknown> = { command: command(url) }
+  const children: Record<string, unknown> = {
+    command: command(url),
+    events: options.onEvent !== undefined,
+  }
   for (const [name, native] of Object.entries(PER_CHILD)) {
     const value = optionalNumber(name, options[name as keyof typeof PER_CHILD])
     if (value !== undefined) children[native] = value

@@ -41,7 +41,7 @@ third ends the worker at once.
   --stagger SECONDS       the least time between the starts of two jobs
   --name NAME             under which the worker is listed; default: the program and the host
   --watch                 start anew when a file of the program changes, for development
-  --quiet                 no line for each job; there is none for jobs in children
+  --quiet                 no line for each job
 
 exit status: 0 jobs ran, or it was asked to end; 3 a --burst found nothing to do; 2 wrong usage;
 1 anything else.
@@ -147,6 +147,7 @@ function childOptions(values: Values): ChildWorkerOptions {
     maxJobsPerChild: toNumber(values, 'max-jobs-per-child'),
     maxMemoryPerChild: toNumber(values, 'max-memory-per-child', MIB),
     memoryLimit: toNumber(values, 'memory-limit', MIB),
+    onEvent: values.quiet === true ? undefined : print,
   }
 }
 

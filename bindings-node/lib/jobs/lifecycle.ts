@@ -74,6 +74,11 @@ export abstract class Lifecycle {
     return options
   }
 
+  /** Tells what happens elsewhere, until the worker has ended. @internal */
+  protected listen(_native: NativeWorker): Promise<void> | undefined {
+    return undefined
+  }
+
   /** It could not start. @internal */
   protected async abandon(): Promise<void> {}
 
@@ -178,6 +183,7 @@ export abstract class Lifecycle {
   async #serve(native: NativeWorker, ownsProcess: boolean): Promise<Exit> {
     const runner = this.runner(native)
     const unwatch = runner && watchStops(native, runner)
+    const listening = this.listen(native)
     const running = new Set<Promise<void>>()
     try {
       for (;;) {
@@ -193,6 +199,7 @@ export abstract class Lifecycle {
           running.add(one)
         }
       }
+      await listening
       const { error, ...exit } = JSON.parse(native.exit()) as Exit & { error: unknown }
       if (error !== null) throw readError(error)
       // Those that have reported their ends; events may not have arrived.

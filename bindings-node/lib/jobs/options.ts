@@ -83,6 +83,11 @@ export interface ChildWorkerOptions extends CommonOptions {
   memoryLimit?: number | undefined
   /** How long a child may take to import the module. Default: 60 s. */
   startTimeoutMs?: number | undefined
+  /**
+   * Is called when a handler starts and when its job is settled. Must not throw. The job is that of the event:
+   * only the handler can ask for more time. An error has its class as `name`, and its text.
+   */
+  onEvent?: ((event: WorkerEvent) => void) | undefined
 }
 
 /** Options of a worker whose handlers run in worker threads of this process. */

@@ -60,6 +60,8 @@ pub struct NativeChildren {
     pub max_memory: Option<f64>,
     pub memory_limit: Option<f64>,
     pub start_timeout_ms: Option<f64>,
+    /// Whether somebody asks for events.
+    pub events: bool,
 }
 
 impl NativeChildren {

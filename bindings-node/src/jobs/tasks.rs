@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use leaseq_jobs::{ChildWorker, Finish, JobError, JobStart, Policy, Settled, Task, WorkerCore};
+use leaseq_jobs::{
+    ChildWorker, Context, Event, Finish, JobError, JobStart, Policy, Settled, Task, WorkerCore,
+};
 use napi::Result;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -44,10 +46,12 @@ pub(super) struct Running {
     next_number: AtomicU32,
     stops: UnboundedSender<(u32, &'static str)>,
     stopping: tokio::sync::Mutex<UnboundedReceiver<(u32, &'static str)>>,
+    /// What happens to jobs in children, if anybody wants to know.
+    events: tokio::sync::Mutex<UnboundedReceiver<Value>>,
 }
 
 impl Running {
-    pub(super) fn new(handlers: Handlers) -> Self {
+    pub(super) fn new(handlers: Handlers, events: UnboundedReceiver<Value>) -> Self {
         let (stops, stopping) = unbounded_channel();
         Running {
             handlers,
@@ -55,6 +59,7 @@ impl Running {
             next_number: AtomicU32::new(0),
             stops,
             stopping: tokio::sync::Mutex::new(stopping),
+            events: tokio::sync::Mutex::new(events),
         }
     }
 
@@ -107,21 +112,7 @@ impl Running {
 
     fn start(&self, task: Task) -> (Value, Bytes) {
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
-        let about = json!({
-            "number": number,
-            "name": task.name(),
-            "queue": task.queue(),
-            "id": String::from_utf8_lossy(task.id()),
-            "attempt": task.attempt(),
-            "maxAttempts": task.max_attempts(),
-            "generation": task.generation(),
-            "lastError": task.last_error(),
-            "meta": task.meta(),
-            "previous": task.trigger().map(|previous| json!({
-                "id": String::from_utf8_lossy(previous.id()),
-                "result": previous.result().map(|result| String::from_utf8_lossy(result)),
-            })),
-        });
+        let about = about(number, &task);
         let args = task.args().clone();
         let (task, over) = (Arc::new(task), Arc::new(Notify::new()));
         self.watch(number, task.clone(), over.clone());
@@ -148,6 +139,13 @@ impl Running {
         let mut stops = Vec::new();
         self.stopping.lock().await.recv_many(&mut stops, TASKS).await;
         stops.into_iter().map(|(number, reason)| json!([number, reason])).collect()
+    }
+
+    /// Waits for events; none: there are no more.
+    pub(super) async fn events(&self) -> Value {
+        let mut events = Vec::new();
+        self.events.lock().await.recv_many(&mut events, TASKS).await;
+        events.into()
     }
 
     /// Zero for a job that has ended.
@@ -201,6 +199,46 @@ impl Running {
         let entry = self.tasks().remove(&number);
         let entry = entry.ok_or_else(|| napi::Error::from_reason("the job has ended before"))?;
         Ok(self.core().finish(&entry.task, finish))
+    }
+}
+
+/// A job, as JavaScript sees it.
+fn about(number: u32, task: &Task) -> Value {
+    json!({
+        "number": number,
+        "name": task.name(),
+        "queue": task.queue(),
+        "id": String::from_utf8_lossy(task.id()),
+        "attempt": task.attempt(),
+        "maxAttempts": task.max_attempts(),
+        "generation": task.generation(),
+        "lastError": task.last_error(),
+        "meta": task.meta(),
+        "previous": task.trigger().map(|previous| json!({
+            "id": String::from_utf8_lossy(previous.id()),
+            "result": previous.result().map(|result| String::from_utf8_lossy(result)),
+        })),
+    })
+}
+
+/// What has happened to a job in a child; nothing if that is no event of JavaScript.
+pub(super) fn event(event: &Event<'_>) -> Option<Value> {
+    let of = |kind: &str, job: &Context| {
+        let args = String::from_utf8_lossy(job.task().args());
+        json!({ "kind": kind, "job": about(0, job.task()), "args": args })
+    };
+    match event {
+        Event::Started(job) => Some(of("started", job)),
+        Event::Ended(job, settled, time) => {
+            let mut ended = of("ended", job);
+            ended["outcome"] = settled.as_str().into();
+            ended["durationMs"] = (time.as_secs_f64() * 1e3).into();
+            if let Settled::Retried { error, .. } | Settled::Dead { error } = settled {
+                ended["error"] = error.as_str().into();
+            }
+            Some(ended)
+        }
+        _ => None,
     }
 }
 

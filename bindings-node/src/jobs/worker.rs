@@ -3,14 +3,15 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use leaseq_jobs::{ChildWorker, ExitReason, WorkerCore};
+use leaseq_jobs::{ChildWorker, Event, ExitReason, WorkerCore};
 use napi::Result;
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::unbounded_channel;
 
 use super::options::{NativeChildren, NativeWorkerOptions};
-use super::tasks::{Handlers, Running, policy};
+use super::tasks::{self, Handlers, Running, policy};
 use crate::client::{NativeClient, not_connected};
 use crate::failure::Failure;
 use crate::input::{bytes, duration};
@@ -72,13 +73,24 @@ impl NativeWorker {
         self.submissions.call(call, async move {
             let client = client.get().ok_or_else(not_connected)?;
             let children = options.children.as_ref().map(NativeChildren::read).transpose()?;
+            let events = options.children.as_ref().is_some_and(|children| children.events);
             let options = options.read()?;
-            let running = Running::new(match children {
+            let (happened, happening) = unbounded_channel();
+            let handlers = match children {
                 None => Handlers::Here(WorkerCore::start(client, options)?),
+                Some(children) if events => {
+                    let tell = move |event: &Event<'_>| {
+                        // Nobody listens once the worker is gone.
+                        tasks::event(event).into_iter().for_each(|event| _ = happened.send(event));
+                    };
+                    let start = ChildWorker::start_with_events(client, options, &children, tell);
+                    Handlers::InChildren(start.await?)
+                }
                 Some(children) => {
                     Handlers::InChildren(ChildWorker::start(client, options, &children).await?)
                 }
-            });
+            };
+            let running = Running::new(handlers, happening);
             // Called once, so it is still empty.
             let _ = place.set(Arc::new(running));
             Ok(Outcome::Done)
@@ -104,6 +116,14 @@ impl NativeWorker {
     pub fn stops(&self, call: u32) -> Result<()> {
         let running = self.running()?.clone();
         self.submissions.wait(call, async move { Ok(Outcome::Json(running.stops().await)) });
+        Ok(())
+    }
+
+    /// Answers with what has happened to jobs in children; nothing: the worker has ended. Can be cancelled.
+    #[napi]
+    pub fn events(&self, call: u32) -> Result<()> {
+        let running = self.running()?.clone();
+        self.submissions.wait(call, async move { Ok(Outcome::Json(running.events().await)) });
         Ok(())
     }
 

@@ -2,14 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use leaseq::{Client, Result};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::event::Event;
+use super::face::Face;
 use super::in_children::{Slot, serve};
 use crate::children::{Child, Pool, passed_on};
 use crate::{Children, QueueOptions, WorkerCore, WorkerOptions};
+
+/// How long the end waits until the last events were told.
+const TELLING: Duration = Duration::from_secs(1);
 
 /// A worker whose jobs run in children, for programs in other languages.
 #[derive(Debug)]
@@ -27,18 +34,47 @@ impl ChildWorker {
     /// closed.
     pub async fn start(
         client: &Client,
+        options: WorkerOptions,
+        children: &Children,
+    ) -> Result<ChildWorker> {
+        ChildWorker::start_as(client, options, children, Face::default()).await
+    }
+
+    /// The same, and calls a function when a job starts in a child and when it is settled. What has happened before
+    /// [`ended`](ChildWorker::ended) was told then.
+    ///
+    /// # Errors
+    /// As for [`start`](ChildWorker::start).
+    pub async fn start_with_events(
+        client: &Client,
+        options: WorkerOptions,
+        children: &Children,
+        hook: impl Fn(&Event<'_>) + Send + Sync + 'static,
+    ) -> Result<ChildWorker> {
+        let mut face = Face::default();
+        face.hooks.push(Arc::new(hook));
+        ChildWorker::start_as(client, options, children, face).await
+    }
+
+    async fn start_as(
+        client: &Client,
         mut options: WorkerOptions,
         children: &Children,
+        face: Face,
     ) -> Result<ChildWorker> {
         let (pool, first) = start_first(children, &mut options).await?;
         let slots = options.slots;
         let core = Arc::new(WorkerCore::start_with(client, options, 0)?);
-        let (face, handlers) = (Arc::default(), TaskTracker::new());
-        let slot = Slot { face, core: core.clone(), pool, handlers };
+        let handlers = TaskTracker::new();
+        let reports = handlers.clone();
+        let slot = Slot { face: Arc::new(face), core: core.clone(), pool, handlers };
         let children = CancellationToken::new();
         let ended = children.clone().drop_guard();
         tokio::spawn(async move {
             serve(slot, slots, first).await;
+            // Jobs were settled when the core ended; what is left is to tell that.
+            reports.close();
+            _ = timeout(TELLING, reports.wait()).await;
             drop(ended);
         });
         Ok(ChildWorker { core, children })

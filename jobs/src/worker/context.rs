@@ -34,7 +34,8 @@ impl Context {
         Context { task: Arc::new(task), states }
     }
 
-    pub(super) fn task(&self) -> &Task {
+    /// What the core knows of the job.
+    pub fn task(&self) -> &Task {
         &self.task
     }
 
