@@ -4,11 +4,12 @@ import { poll, tick } from './poll.js'
 import { zone } from './times.js'
 
 const HISTORY_MS = 15_000
+const PENDING_MS = 500
 const HEIGHT = 180
 
 /** @typedef {{ chart: string, name: string, values: (number | null)[] }} Line */
 /** @typedef {{ begin: number, width: number, charts: { name: string, summary: string }[], lines: Line[],
- *    sparklines: [string, string, string][] }} History */
+ *    sparklines: [string, string, string][], pending: string }} History */
 
 /** @type {typeof import('uplot')} */
 const UPlot = Reflect.get(globalThis, 'uPlot')
@@ -43,9 +44,10 @@ function duration(/** @type {number} */ ms) {
   return ms < 120_000 ? `${numbers.format(ms / 1_000)} s` : `${numbers.format(ms / 60_000)} min`
 }
 
-/** Where the last values of a chart are. */
+/** Where the last values of a chart are, if it has any. */
 function last(/** @type {import('uplot')} */ { data: [times, ...lines] }) {
-  return times.findLastIndex((_, at) => lines.some((values) => values[at] != null))
+  const at = times.findLastIndex((_, at) => lines.some((values) => values[at] != null))
+  return at < 0 ? undefined : at
 }
 
 /** @type {Map<string, import('uplot')>} */
@@ -102,6 +104,11 @@ function draw(/** @type {HTMLElement} */ place, /** @type {History} */ history) 
 
 async function refresh(/** @type {string} */ source) {
   const history = /** @type {History} */ (await (await poll(source)).json())
+  const pending = document.querySelector('#pending')
+  pending?.toggleAttribute('hidden', history.pending === '')
+  if (pending) pending.textContent = history.pending
+  // The server reads the rest meanwhile.
+  if (history.pending) setTimeout(() => void refresh(source).catch(() => undefined), PENDING_MS)
   for (const { name, summary } of history.charts) {
     const place = document.querySelector(`[data-summary="${name}"]`)
     if (place && place.textContent !== summary) place.textContent = summary

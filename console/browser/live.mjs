@@ -3,6 +3,7 @@
 import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
+import { until } from './until.mjs'
 
 const { url, token, large, folder } = JSON.parse(process.argv[2])
 const executablePath = process.env.LEASEQ_CHROMIUM ?? '/usr/bin/chromium-headless-shell'
@@ -42,15 +43,6 @@ async function open(path) {
   await page.goto(url + path)
   await page.evaluate("document.body.dataset.mark = 'the same page'")
   return page
-}
-
-/** Waits until this is true in the page. */
-async function until(page, what) {
-  const end = Date.now() + 40_000
-  while (!(await page.evaluate(what))) {
-    expect(Date.now() < end, `not true: ${what}`)
-    await new Promise((done) => setTimeout(done, 50))
-  }
 }
 
 const same = async (page) => expect((await page.evaluate('document.body.dataset.mark')) === 'the same page', `${page.url()} was loaded again`)
@@ -117,6 +109,17 @@ async function tasks() {
   expect((await list.evaluate("document.activeElement.closest('tr')?.dataset.key")) === key, 'the focus is gone')
   await Promise.all([same(list), same(viewer)])
   return list
+}
+
+/** The charts of a day or a month are first those of some queues. */
+async function overview() {
+  const first = await context.request.get(`${url}?span=day`)
+  expect((await first.text()).includes('of 4 queues so far'), 'all histories were read at once')
+  const page = await open('?span=month')
+  await picture(page, 'overview-pending')
+  await page.locator('#pending').waitFor({ state: 'hidden' })
+  await until(page, "[...document.querySelectorAll('[data-chart]')].every((place) => place.querySelector('canvas'))")
+  await same(page)
 }
 
 async function workers() {
@@ -198,7 +201,7 @@ async function outage(pages) {
 }
 
 try {
-  const [one, two] = await Promise.all([leases(), health(), tasks(), search(), workers()])
+  const [one, two] = await Promise.all([leases(), health(), tasks(), search(), workers(), overview()])
   await outage([one, two])
 } catch (error) {
   failures += 1

@@ -4,6 +4,7 @@ import { readFileSync, mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
+import { until } from './until.mjs'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const { folder, consoles } = JSON.parse(process.argv[2])
@@ -55,7 +56,7 @@ async function check(page, target, name, look, wrong) {
   pages += 1
   if (target.javaScript && (await page.locator('[data-chart]').count()) > 0) {
     // Each chart is drawn, or says that there is nothing to draw.
-    await page.waitForFunction("[...document.querySelectorAll('[data-chart]')].every((place) => place.querySelector('canvas'))")
+    await until(page, "[...document.querySelectorAll('[data-chart]')].every((place) => place.querySelector('canvas'))")
   }
   const file = `${name} ${look}.png`.replaceAll(/[^a-z0-9.]+/g, '-')
   if (target.pictures) await page.screenshot({ path: join(folder, file), fullPage: true })

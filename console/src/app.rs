@@ -67,6 +67,8 @@ pub(crate) struct Inner {
     pub(crate) checks: Checks,
     /// The token of the link, until somebody has used it.
     pub(crate) link: std::sync::Mutex<Option<String>>,
+    /// Locked while histories are read for whoever looks next.
+    pub(crate) reading: Arc<Mutex<()>>,
     client: Mutex<Connection>,
 }
 
@@ -112,6 +114,7 @@ impl App {
             tasks: Tasks::default(),
             checks: Checks::default(),
             link: std::sync::Mutex::new(link),
+            reading: Arc::default(),
             client: Mutex::default(),
         })))
     }

@@ -59,6 +59,14 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         answer
     }
 
+    /// Whether the last answer, however old, is one that can be gone on from. A failure is: asking again shows it.
+    pub(crate) fn has(&self, key: &K, suffices: impl FnOnce(&V) -> bool) -> bool {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = entries.get(key).and_then(|(_, slot)| slot.try_lock().ok());
+        let answer = slot.as_ref().and_then(|slot| slot.as_ref());
+        answer.is_some_and(|(_, answer)| answer.as_ref().map_or(true, suffices))
+    }
+
     /// The answer must not be used any more: something has changed.
     pub(crate) fn forget(&self, key: &K) {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).remove(key);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::options::MAX_WORKERS_PAGE;
 use leaseq::{Diagnosis, HistoryKind, WorkersOptions, WorkersPage};
@@ -12,6 +12,14 @@ use crate::app::App;
 use crate::failure::Failure;
 use crate::numbers::Counted;
 use crate::past::Past;
+
+/// How many whole histories a request waits for that nobody has read before.
+const MAX_HISTORIES: usize = 3;
+
+/// For how long the others wait.
+const PAGE_FIRST: Duration = Duration::from_millis(100);
+
+pub(crate) type ByQueue<T> = BTreeMap<String, Result<Arc<T>, Failure>>;
 
 impl App {
     /// The names of all queues, sorted.
@@ -42,6 +50,47 @@ impl App {
         };
         let has = |past: &Arc<Past>| past.has(since);
         self.caches.history.renew(&(name.to_owned(), kind), has, ask).await
+    }
+
+    /// The whole histories of queues, and how many are still to come: who sees nothing of these for some ms sees all of them
+    /// a little later.
+    pub(crate) async fn histories(
+        &self,
+        names: &[String],
+        kind: HistoryKind,
+    ) -> (ByQueue<Past>, usize) {
+        let known = |name: &&String| {
+            self.caches.history.has(&((*name).clone(), kind), |past| past.has(UNIX_EPOCH))
+        };
+        let (mut now, unknown): (Vec<String>, Vec<String>) =
+            names.iter().cloned().partition(|name| known(&name));
+        let later = unknown.get(MAX_HISTORIES..).unwrap_or_default().to_vec();
+        now.extend(unknown.into_iter().take(MAX_HISTORIES));
+        let pending = later.len();
+        let ask =
+            move |app: App, name: String| async move { app.history(&name, kind, UNIX_EPOCH).await };
+        let read = self.for_all(&now, ask).await;
+        if pending > 0 {
+            self.read_later(later, kind);
+        }
+        (read, pending)
+    }
+
+    /// Reads histories one after the other, unless others are being read.
+    fn read_later(&self, names: Vec<String>, kind: HistoryKind) {
+        let app = self.clone();
+        let Ok(turn) = self.reading.clone().try_lock_owned() else { return };
+        tokio::spawn(async move {
+            let _turn = turn;
+            // The page comes first.
+            tokio::time::sleep(PAGE_FIRST).await;
+            for name in names {
+                let read = app.history(&name, kind, UNIX_EPOCH).await;
+                if read.is_err_and(|failure| failure.retry) {
+                    break;
+                }
+            }
+        });
     }
 
     /// The first workers of the registry.

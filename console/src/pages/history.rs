@@ -6,7 +6,7 @@ use axum::response::Response;
 use leaseq::{Counts, Histogram};
 use serde::Serialize;
 
-use super::selection::Selection;
+use super::selection::{Queues, Selection};
 use crate::app::App;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -25,6 +25,8 @@ pub(crate) struct HistoryView {
     pub(crate) rows: Vec<Row>,
     /// Whether any row says for how long items waited.
     pub(crate) waits: bool,
+    /// Of what this is until all is read. Empty: of all.
+    pub(crate) pending: String,
 }
 
 pub(crate) struct SpanLink {
@@ -61,6 +63,8 @@ struct Drawn {
     lines: Vec<Line>,
     /// The small charts of the overview.
     sparklines: Vec<(String, String, String)>,
+    /// See `HistoryView`.
+    pending: String,
 }
 
 #[derive(Serialize)]
@@ -78,7 +82,7 @@ pub(crate) fn span(cx: &Context) -> Result<Span, Failure> {
 
 impl HistoryView {
     /// `here`: the address of the page, to which `span=…` can be appended.
-    pub(crate) fn new(series: &Series, source: String, here: &str) -> HistoryView {
+    pub(crate) fn new(series: &Series, source: String, here: &str, pending: String) -> HistoryView {
         let link = |span: Span| SpanLink {
             title: span.title(),
             link: format!("{here}span={}", span.as_str()),
@@ -93,6 +97,7 @@ impl HistoryView {
             charts: charts(series),
             rows: parts.map(|(at, part)| Row::new(series.time(at), part)).collect(),
             waits: series.parts.iter().any(|part| part.waiting.count() > 0),
+            pending,
         }
     }
 }
@@ -162,7 +167,7 @@ fn charts(series: &Series) -> Vec<Chart> {
 }
 
 impl Drawn {
-    fn new(series: &Series, sparklines: Vec<(String, String, String)>) -> Drawn {
+    fn new(series: &Series, sparklines: Vec<(String, String, String)>, pending: String) -> Drawn {
         let mut lines = Vec::new();
         for (kind, name) in ["added", "completed", "failed", "expired"].into_iter().enumerate() {
             let values =
@@ -194,6 +199,7 @@ impl Drawn {
             charts: charts(series),
             lines,
             sparklines,
+            pending,
         }
     }
 }
@@ -217,7 +223,7 @@ pub(crate) async fn queue(cx: Context) -> Result<Response, Failure> {
     let queue = cx.queue().await?;
     let counts = cx.app.counts(queue.name()).await?;
     let series = of_queue(&cx.app, queue.name(), &counts, span(&cx)?).await?;
-    json(&cx, &Drawn::new(&series, Vec::new()))
+    json(&cx, &Drawn::new(&series, Vec::new(), String::new()))
 }
 
 pub(crate) async fn overview(cx: Context) -> Result<Response, Failure> {
@@ -230,7 +236,16 @@ pub(crate) async fn overview(cx: Context) -> Result<Response, Failure> {
         Some((name.clone(), spark.points(), spark.text()))
     };
     let sparklines = selection.shown.iter().filter_map(spark).collect();
-    json(&cx, &Drawn::new(&series, sparklines))
+    json(&cx, &Drawn::new(&series, sparklines, pending(&selection, &queues)))
+}
+
+/// Of how many queues the charts of the overview are. Empty: of all that are shown.
+pub(super) fn pending(selection: &Selection, queues: &Queues) -> String {
+    let all = selection.shown.len();
+    match queues.pending {
+        0 => String::new(),
+        pending => format!("{} of {all} queues so far", all - pending),
+    }
 }
 
 /// Where the charts of a queue come from.

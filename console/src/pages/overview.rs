@@ -62,11 +62,15 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     };
     let history = || {
         let here = format!("{}&", at(selection.from));
-        HistoryView::new(&read.series(span), source("history"), &here)
+        let pending = history::pending(&selection, &read);
+        HistoryView::new(&read.series(span), source("history"), &here, pending)
     };
     let doctor = cx.app.doctor().await.ok();
+    let mut chrome = Chrome::of(&cx, "overview", "Queues");
+    // The charts are not those of all queues yet.
+    chrome.refresh = (read.pending > 0).then_some(2);
     let page = OverviewPage {
-        chrome: Chrome::of(&cx, "overview", "Queues"),
+        chrome,
         failing: queues.iter().filter(|queue| queue.counted.is_none()).count(),
         history: (!queues.is_empty()).then(history),
         queues,

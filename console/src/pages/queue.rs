@@ -104,5 +104,5 @@ async fn charts(cx: &Context, counts: &Counts) -> Result<Option<HistoryView>, Fa
     let name = links::queue_of(cx.param("queue"));
     let Ok(series) = history::of_queue(&cx.app, name, counts, span).await else { return Ok(None) };
     let here = format!("{}?", cx.app.link_to(&links::queue(name)));
-    Ok(Some(HistoryView::new(&series, history::source(&cx.app, name, span), &here)))
+    Ok(Some(HistoryView::new(&series, history::source(&cx.app, name, span), &here, String::new())))
 }

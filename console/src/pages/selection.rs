@@ -1,8 +1,6 @@
 //! The queues of the overview.
 
-use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use leaseq::HistoryKind;
@@ -15,6 +13,7 @@ use crate::failure::Failure;
 use crate::links;
 use crate::numbers::Counted;
 use crate::past::Past;
+use crate::reads::ByQueue;
 use crate::series::{Series, Span};
 
 /// Queues of a page.
@@ -31,8 +30,6 @@ pub(super) struct Selection {
     /// Those of this page.
     pub(super) shown: Vec<String>,
 }
-
-type ByQueue<T> = BTreeMap<String, Result<Arc<T>, Failure>>;
 
 impl Selection {
     pub(super) async fn read(cx: &Context) -> Result<Selection, Failure> {
@@ -62,26 +59,30 @@ impl Selection {
 
     /// Their counts, and their histories as far as charts of this span need them.
     pub(super) async fn read_queues(&self, app: &App, span: Span) -> Result<Queues, Failure> {
-        let now = SystemTime::now();
-        let read = |span: Span| {
-            let ask = move |app: App, name: String| async move {
-                app.history(&name, span.kind(), span.since(now)).await
-            };
-            app.for_all(&self.shown, ask)
+        let since = Span::Hour.since(SystemTime::now());
+        let ask = move |app: App, name: String| async move {
+            app.history(&name, HistoryKind::Minutes, since).await
         };
-        let is_month = span.kind() == HistoryKind::Hours;
-        let minutes = read(if is_month { Span::Hour } else { span });
-        let hours = async { if is_month { Some(read(span).await) } else { None } };
-        let (minutes, hours, counts) = tokio::join!(minutes, hours, self.counts(app));
-        Ok(Queues { counts: counts?, minutes, hours })
+        let (hour, counts) = tokio::join!(app.for_all(&self.shown, ask), self.counts(app));
+        let (long, pending) = match span {
+            Span::Hour => (None, 0),
+            Span::Day | Span::Month => {
+                let (long, pending) = app.histories(&self.shown, span.kind()).await;
+                (Some(long), pending)
+            }
+        };
+        Ok(Queues { counts: counts?, hour, long, pending })
     }
 }
 
 /// What is known of the queues of a page.
 pub(super) struct Queues {
     counts: ByQueue<Counted>,
-    minutes: ByQueue<Past>,
-    hours: Option<ByQueue<Past>>,
+    /// Their last hour, and as much as a longer chart needs.
+    hour: ByQueue<Past>,
+    long: Option<ByQueue<Past>>,
+    /// Of how many this is not read yet.
+    pub(super) pending: usize,
 }
 
 impl Queues {
@@ -101,7 +102,7 @@ impl Queues {
     pub(super) fn series(&self, span: Span) -> Series {
         let now = SystemTime::now();
         let mut series = Series::new(span, now);
-        for (name, past) in self.hours.as_ref().unwrap_or(&self.minutes) {
+        for (name, past) in self.long.as_ref().unwrap_or(&self.hour) {
             if let Ok(past) = past {
                 series.add(past.from(span.since(now)), self.counts(name).map(Deref::deref), now);
             }
@@ -110,7 +111,7 @@ impl Queues {
     }
 
     pub(super) fn sparkline(&self, name: &str) -> Option<Sparkline> {
-        let past = self.minutes.get(name)?.as_ref().ok()?;
+        let past = self.hour.get(name)?.as_ref().ok()?;
         let now = SystemTime::now();
         let mut series = Series::new(Span::Hour, now);
         series.add(past.from(Span::Hour.since(now)), self.counts(name).map(Deref::deref), now);

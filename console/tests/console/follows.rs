@@ -22,6 +22,7 @@ async fn pages_follow_what_happens() {
     let (queue, late, large) =
         (engine.queue("mail").await, engine.queue("late").await, engine.queue("large").await);
     queue.add_item(Item::new("x").delay(Duration::from_secs(3_600))).await.unwrap();
+    late.add_item(Item::new("x")).await.unwrap();
     let bulk = engine.queue("bulk").await;
     for id in ["x", "y", "z"] {
         bury(&bulk, id, "x", "timed out").await;
@@ -79,7 +80,6 @@ async fn pages_follow_what_happens() {
                 queue.release(&held[id], Duration::from_secs(600)).await.unwrap();
             }
             ["late"] => {
-                late.add_item(Item::new("x")).await.unwrap();
                 let lease = LeaseOptions::new(Duration::from_millis(1)).wait(Duration::ZERO);
                 assert!(late.lease(lease).await.unwrap().is_some());
             }

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use leaseq::{Item, LeaseOptions, Measured, SettingsChange, State, WorkQueue};
+use leaseq_test_support::eventually;
 
 use crate::example::past;
 use crate::http::Answer;
@@ -12,6 +13,7 @@ use crate::support::{Engine, Served};
 
 /// The longest time of any page.
 const LIMIT: Duration = Duration::from_millis(50);
+const SOON: Duration = Duration::from_secs(20);
 /// Items that one task adds in a call.
 const STEP: u64 = 1_000;
 /// Items that are dead.
@@ -152,6 +154,7 @@ async fn the_overview_of_many_histories_is_quick() {
         server.command(&["COPY", "leaseq:{queue-00}:history", &to, "REPLACE"]);
     }
     let consoles = [engine.console().await, engine.console().await, engine.console().await];
+    let mut late = Vec::new();
     let look = async |console: &Served, path: &str| {
         let before = requests(server);
         let began = Instant::now();
@@ -160,16 +163,22 @@ async fn the_overview_of_many_histories_is_quick() {
         answer.has(200, "queue-49");
         (requests(server) - before, took)
     };
-    // For each queue: whether its format is known, its counts, and its history: an hour of minutes, a day of them, or also
-    // a month of hours.
+    // For each queue: whether its format is known, its counts, and its last hour. More of it is read of some queues at once,
+    // and of the others a little later.
     for (console, (path, each)) in
-        consoles.iter().zip([("/", 3), ("/?span=day", 6), ("/?span=month", 6)])
+        consoles.iter().zip([("/", 3), ("/?span=day", 4), ("/?span=month", 4)])
     {
         assert_eq!(console.get("/numbers?find=nothing").await.status, 200);
         let (asked, took) = look(console, path).await;
         println!("{path}: {asked} commands, {took:?}");
         assert!(asked <= QUEUES * each + 4, "{path}: {asked} commands");
-        assert!(!stress() || path != "/" || took <= LIMIT, "{path}: {took:?}");
+        late.extend((stress() && took > LIMIT).then(|| format!("{path}: {took:?}")));
+        let complete = async || {
+            let page = console.get(path).await;
+            page.has(200, "ready and ");
+            !page.body.contains("queues so far")
+        };
+        assert!(eventually(SOON, complete).await, "{path} is never complete");
     }
     if stress() {
         // Longer than the console keeps a history without asking what has come since.
@@ -180,9 +189,10 @@ async fn the_overview_of_many_histories_is_quick() {
             let (asked, took) = look(console, path).await;
             println!("{path}, 31 s later: {asked} commands, {took:?}");
             assert!(asked <= QUEUES * each + 4, "{path}: {asked} commands");
-            assert!(took <= LIMIT, "{path}: {took:?}");
+            late.extend((took > LIMIT).then(|| format!("{path}, 31 s later: {took:?}")));
         }
     }
+    assert!(late.is_empty(), "{late:?}");
 }
 
 /// What a page says of the next one.
