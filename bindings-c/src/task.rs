@@ -45,6 +45,9 @@ pub enum leaseq_settled {
     LEASEQ_SETTLED_CANCELLED = 5,
     /// Another worker has it, or it has ended otherwise: what the handler has done was not reported.
     LEASEQ_SETTLED_LOST = 6,
+    /// The queue has got the report of a failure or a release, but its answer was lost, and the lease has ended: by that
+    /// report, as is likely, or because it had expired before.
+    LEASEQ_SETTLED_UNCERTAIN = 7,
 }
 
 /// A job in a slot of a worker, until one of the functions that end it is called. A task that is freed

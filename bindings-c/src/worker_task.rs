@@ -105,6 +105,7 @@ impl Job for WorkerTask {
             Some(Settled::Dead { .. }) => leaseq_settled::LEASEQ_SETTLED_DEAD,
             Some(Settled::Released { .. }) => leaseq_settled::LEASEQ_SETTLED_RELEASED,
             Some(Settled::Cancelled) => leaseq_settled::LEASEQ_SETTLED_CANCELLED,
+            Some(Settled::Uncertain) => leaseq_settled::LEASEQ_SETTLED_UNCERTAIN,
             Some(_) => leaseq_settled::LEASEQ_SETTLED_LOST,
         })
     }

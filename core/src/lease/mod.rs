@@ -166,6 +166,12 @@ impl Lease {
         self.shared.is_completed()
     }
 
+    /// Gives the lease up as dropping the handle does, for a handle that somebody else still has: it is extended no more,
+    /// and expires.
+    pub fn let_expire(&self) {
+        self.shared.drop_handle();
+    }
+
     /// Returns when the lease [is lost](Lease::is_lost). Never returns for a lease that was settled.
     pub async fn lost(&self) {
         loop {

@@ -9,7 +9,7 @@ use leaseq::{Lease, WorkQueue};
 use super::capacity::Waiting;
 use super::log;
 use super::reason::Reason;
-use super::running::Running;
+use super::running::{Running, unattended_after};
 use super::settlement::{Settlement, unhandled};
 use super::settler;
 use super::state::{Finished, Phase, Popped, Shared, State};
@@ -137,6 +137,18 @@ impl Shared {
         let place = state.ready.iter().position(|waiting| waiting.id == running.id);
         if let Some(running) = place.and_then(|place| state.ready.remove(place)) {
             self.withdraw(running);
+        }
+    }
+
+    /// A task could start, and has waited for a caller for a long time: faces that hang or are too few do not keep jobs from
+    /// other workers. Nothing is leased until there is a caller again.
+    pub(super) fn give_back_unattended(self: &Arc<Self>) {
+        let mut state = self.lock();
+        let long = state.called_at.elapsed() >= unattended_after(self.options.lease);
+        if state.callers == 0 && long && state.can_start(&self.options) {
+            state.unattended = true;
+            log::unattended(state.ready.len());
+            self.give_back_waiting(&mut state, Waiting::All);
         }
     }
 

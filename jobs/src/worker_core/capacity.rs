@@ -19,7 +19,7 @@ pub(super) enum Waiting {
 impl State {
     /// Whether it leases nothing for now.
     pub(super) fn is_held(&self) -> bool {
-        self.throttled || self.quiet
+        self.throttled || self.quiet || self.unattended
     }
 
     /// How many jobs may be leased now, if the handlers of so many tasks in slots have ended.

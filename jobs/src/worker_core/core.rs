@@ -10,8 +10,9 @@ use super::exit::{Exit, ExitReason};
 use super::fetcher::Fetcher;
 use super::finish::Finish;
 use super::options::WorkerOptions;
+use super::phases::supervise;
 use super::settlement::Settled;
-use super::state::{Phase, Popped, Shared};
+use super::state::{Caller, Phase, Popped, Shared};
 use super::task::Task;
 use super::throttle::{self, Throttle};
 use super::{schedules, shutdown, timers};
@@ -81,7 +82,7 @@ impl WorkerCore {
         let shared = Shared::new(options, capacity)?;
         let (fetcher, client) = (Fetcher::new(client, &shared)?, client.clone());
         let schedules = shared.clone();
-        tokio::spawn(async move {
+        supervise(&shared, async move {
             schedules::sync(&schedules, &client).await;
             if schedules.options.listed {
                 // A worker that is to be quiet leases nothing at its start either.
@@ -93,9 +94,9 @@ impl WorkerCore {
             }
             fetcher.run().await;
         });
-        tokio::spawn(timers::run(shared.clone()));
+        supervise(&shared, timers::run(shared.clone()));
         if throttle.is_needed() {
-            tokio::spawn(throttle::run(shared.clone(), throttle));
+            supervise(&shared, throttle::run(shared.clone(), throttle));
         }
         Ok(WorkerCore { shared })
     }
@@ -103,6 +104,7 @@ impl WorkerCore {
     /// Waits for the next job to run, or for the end of the worker. May be called by any number of callers at the same
     /// time. Dropping the future loses nothing.
     pub async fn next(&self) -> JobStart {
+        let _caller = Caller::new(&self.shared);
         loop {
             let started = self.shared.starts.notified();
             match self.shared.pop() {
@@ -210,6 +212,11 @@ impl WorkerCore {
     /// How the worker has ended, for the exit status of the process.
     pub fn exit(&self) -> Exit {
         self.shared.exit()
+    }
+
+    #[cfg(test)]
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// A handle that can only end the worker, for signal handlers.

@@ -45,17 +45,42 @@ pub(super) fn settled(running: &Running, settled: &Settled) {
         Settled::Dead { error } => {
             job_event!(error, running, duration_ms, error = error.as_str(), "dead")
         }
+        // Thousands of jobs may wait for a newer worker.
+        Settled::Released { delay } if !running.has_started() => {
+            let delay_ms = delay.as_millis() as u64;
+            job_event!(debug, running, delay_ms, cancelled, "released without a start");
+        }
         Settled::Released { delay } => {
             let delay_ms = delay.as_millis() as u64;
             job_event!(info, running, duration_ms, delay_ms, cancelled, "released");
         }
         Settled::Cancelled => job_event!(info, running, duration_ms, "cancelled"),
         Settled::Lost => job_event!(warn, running, duration_ms, cancelled, "lost"),
+        Settled::Uncertain => job_event!(
+            warn,
+            running,
+            duration_ms,
+            cancelled,
+            "its end was reported, or its lease has expired"
+        ),
     }
 }
 
 pub(super) fn refused(running: &Running, reason: &str) {
-    job_event!(warn, running, reason, "this worker cannot run the job");
+    job_event!(
+        warn,
+        running,
+        reason,
+        "this worker cannot run the job; others like it are not mentioned"
+    );
+}
+
+pub(super) fn unattended(jobs: usize) {
+    error!(jobs, "nobody asks for jobs that could start: they are given back");
+}
+
+pub(super) fn defect(failure: &dyn Display) {
+    error!(%failure, "the worker ends");
 }
 
 pub(super) fn hung(running: &Running) {

@@ -5,13 +5,14 @@
 //! |---|---|
 //! | `core`, `task`, `finish`, `finishing` | what faces call |
 //! | `state` | the slots and their jobs, and the phase of the worker, behind one lock |
-//! | `phases` | the worker drains, stops, or is aborted |
+//! | `phases` | the worker drains, stops, or is aborted, also when a part of it panics |
 //! | `capacity` | how many jobs may start, and how many more it may have |
 //! | `running` | a job that waits for a slot or runs in one: who settles it, why it is to stop, when something is to be done about it |
 //! | `fetcher`, `requests`, `sources`, `ask_order` | lease for free slots and in advance, and complete in the same requests |
 //! | `discovery` | finds queues by patterns |
 //! | `admission` | from a lease to a job that starts |
 //! | `settlement`, `settler` | decide what the end of a task means; make the queue do it |
+//! | `refusals` | how often jobs that the worker cannot run come back |
 //! | `schedules` | stores the schedules of the deployment |
 //! | `throttle` | leases nothing while memory is short |
 //! | `measurements`, `history` | what it has measured, and reporting that to its queues |
@@ -35,6 +36,7 @@ mod measurements;
 mod options;
 mod phases;
 mod reason;
+mod refusals;
 mod requests;
 mod running;
 mod schedules;

@@ -76,7 +76,7 @@ impl Drop for Completions {
         };
         for finished in tasks {
             if aborted {
-                finished.running.set_ended();
+                settler::forget(&finished.running);
             } else if finished.running.lease.completed() == Some(true) {
                 self.shared.end(&finished.running, finished.reply, Settled::Completed);
             } else {

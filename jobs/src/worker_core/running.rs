@@ -18,8 +18,10 @@ use crate::Retry;
 /// What is to be done next about a task that runs, unless it ends before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// To watch for its cancellation and for the loss of its lease. Most jobs end before. The only one before its start.
+    /// To watch for its cancellation and for the loss of its lease. Most jobs end before.
     Watch,
+    /// To see whether it waits in vain for its start. Returned before that only.
+    Wait,
     /// Its soft timeout.
     Cancel,
     /// Its hard timeout.
@@ -163,12 +165,17 @@ impl Running {
         }
         // Its timeout begins with its start.
         if !times.has_started {
+            let stage = match times.stage {
+                Stage::Watch => Stage::Watch,
+                _ => Stage::Wait,
+            };
             times.stage = Stage::Cancel;
-            return (Some(Stage::Watch), None);
+            times.timer = Some(now + unattended_after(options.lease) / 2);
+            return (Some(stage), times.timer);
         }
         let kill = times.soft + options.kill_after;
         let at = |stage: Stage| match stage {
-            Stage::Watch => Some(times.started + watch_after(options.lease)),
+            Stage::Watch | Stage::Wait => Some(times.started + watch_after(options.lease)),
             Stage::Cancel => Some(times.soft),
             Stage::Kill => Some(kill),
             Stage::CountHung => Some(kill + HUNG_AFTER),
@@ -339,7 +346,7 @@ impl Running {
 impl Stage {
     fn next(self) -> Stage {
         match self {
-            Stage::Watch => Stage::Cancel,
+            Stage::Watch | Stage::Wait => Stage::Cancel,
             Stage::Cancel => Stage::Kill,
             Stage::Kill => Stage::CountHung,
             Stage::CountHung => Stage::GiveUp,
@@ -352,6 +359,13 @@ impl Stage {
 const HUNG_AFTER: Duration = Duration::from_secs(1);
 /// The worker ends if a killed handler still runs after this.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
+
+/// How long a job that could start waits for a face, at least.
+const UNATTENDED: Duration = Duration::from_secs(2);
+
+pub(super) fn unattended_after(lease: Duration) -> Duration {
+    lease.max(UNATTENDED)
+}
 
 /// Watching costs requests, which jobs that take less than a second do not need.
 fn watch_after(lease: Duration) -> Duration {

@@ -19,7 +19,7 @@ pub(super) const UNHANDLED: &str = "unhandled";
 /// A job that no worker can run is dead after this time.
 const UNHANDLED_FOR: Duration = Duration::from_secs(86_400);
 /// The longest delay of a job that this worker cannot run.
-const UNHANDLED_DELAY: Duration = Duration::from_secs(300);
+pub(super) const UNHANDLED_DELAY: Duration = Duration::from_secs(300);
 /// The least delay of a job whose handler may still run when its process ends.
 const AFTER_EXIT: Duration = Duration::from_secs(5);
 
@@ -50,10 +50,13 @@ pub enum Settled {
     Cancelled,
     /// Another worker has it, or it has ended otherwise. What the handler has done was not reported.
     Lost,
+    /// The queue has got the report of a failure or a release, but its answer was lost, and now says that the lease has
+    /// ended: by that report, as is likely, or because it had expired before.
+    Uncertain,
 }
 
 impl Settled {
-    /// As a word: `completed`, `retried`, `dead`, `released`, `cancelled` or `lost`.
+    /// As a word: `completed`, `retried`, `dead`, `released`, `cancelled`, `lost` or `uncertain`.
     pub fn as_str(&self) -> &'static str {
         match self {
             Settled::Completed => "completed",
@@ -62,6 +65,7 @@ impl Settled {
             Settled::Released { .. } => "released",
             Settled::Cancelled => "cancelled",
             Settled::Lost => "lost",
+            Settled::Uncertain => "uncertain",
         }
     }
 }
@@ -197,6 +201,24 @@ pub(super) fn unhandled(error: String, facts: &Facts<'_>) -> Settlement {
     Settlement::Refuse { error, delay: longest / 2 + spread }
 }
 
+/// The error of a job whose end the queue has refused.
+const REFUSED: &str = "EndRefused";
+/// How long such a job waits until it is tried again.
+const AFTER_REFUSAL: Duration = Duration::from_secs(60);
+
+/// What is done about a job instead of what the queue refuses as invalid, so that it does not run again when its lease
+/// expires without anybody knowing why. `None`: that was refused, too.
+pub(super) fn instead(refused: &Settlement, why: &str) -> Option<Settlement> {
+    let error = format!("{REFUSED}: {why}");
+    match refused {
+        // The handler has succeeded, and would end in the same way the next time.
+        Settlement::Complete { .. } => Some(Settlement::Bury { error }),
+        Settlement::Fail { error, .. } if error.starts_with(REFUSED) => None,
+        Settlement::Abandon => None,
+        _ => Some(Settlement::Fail { error, delay: AFTER_REFUSAL }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,6 +321,21 @@ mod tests {
         assert_eq!(at_exit(false, 3), interrupted);
         assert!(retried(at_exit(true, 1)).1 >= AFTER_EXIT);
         assert!(matches!(at_exit(true, 3), Settlement::Bury { .. }));
+    }
+
+    #[test]
+    fn what_the_queue_refuses_is_reported_otherwise() {
+        let why = "a result of 17 bytes: the limit is 16";
+        let done = Settlement::Complete { result: Some("x".into()) };
+        let error = format!("EndRefused: {why}");
+        let buried = instead(&done, why).unwrap();
+        assert_eq!(buried, Settlement::Bury { error: error.clone() });
+        let failed = Settlement::Fail { error, delay: AFTER_REFUSAL };
+        let released = Settlement::Release { delay: MAX_DELAY, reason: SNOOZED };
+        for refused in [buried, released] {
+            assert_eq!(instead(&refused, why), Some(failed.clone()));
+        }
+        assert_eq!(instead(&failed, why), None);
     }
 
     #[test]

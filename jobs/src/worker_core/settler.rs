@@ -8,7 +8,7 @@ use leaseq::{Backoff, CompleteOptions, ErrorKind, FailOptions, ReleaseOptions, R
 use super::log;
 use super::reason::Reason;
 use super::running::{Claim, Running};
-use super::settlement::{Settled, Settlement, UNHANDLED};
+use super::settlement::{Settled, Settlement, UNHANDLED, instead};
 use super::state::{Finished, Phase, Shared};
 
 /// The longest pause between two attempts to reach the server.
@@ -20,8 +20,7 @@ impl Shared {
         let mut state = self.lock();
         if state.phase == Phase::Aborted {
             drop(state);
-            finished.running.set_ended();
-            return;
+            return forget(&finished.running);
         }
         if let Some(at) = finished.running.stop_timer() {
             state.timers.remove(&(at, finished.running.id));
@@ -41,6 +40,12 @@ impl Shared {
     }
 }
 
+/// The worker was aborted: the lease expires, also if somebody keeps the task.
+pub(super) fn forget(running: &Running) {
+    running.lease.let_expire();
+    running.set_ended();
+}
+
 /// Settles a job in the background.
 pub(super) fn spawn(shared: &Arc<Shared>, finished: Finished) {
     let (shared, runtime) = (shared.clone(), shared.runtime.clone());
@@ -54,25 +59,42 @@ pub(super) fn spawn(shared: &Arc<Shared>, finished: Finished) {
 /// while the server cannot be reached.
 async fn settle(shared: &Shared, finished: &Finished) -> Settled {
     let running = &finished.running;
+    let mut settlement = finished.settlement.clone();
+    if let Settlement::Refuse { delay, .. } = &mut settlement {
+        *delay = shared.pace_refusal(*delay);
+    }
     let mut backoff = Backoff::up_to(MAX_PAUSE);
     // A call that has failed may have been executed.
     let mut unknown = running.lease.completed().is_none();
+    let lost = |unknown| if unknown { Settled::Uncertain } else { Settled::Lost };
     loop {
-        let error = match call(running, &finished.settlement, unknown).await {
+        let error = match call(shared, running, &settlement, unknown).await {
             Ok(settled) => return settled,
-            Err(error) if error.kind() == ErrorKind::LeaseLost => return Settled::Lost,
+            Err(error) if error.kind() == ErrorKind::LeaseLost => return lost(unknown),
             Err(error) => error,
         };
+        unknown |= error.outcome_unknown();
+        if error.kind() == ErrorKind::Invalid
+            && let Some(valid) = instead(&settlement, &error.to_string())
+        {
+            log::not_settled(running, &error);
+            settlement = valid;
+            continue;
+        }
         if !error.kind().is_retryable() || shared.phase() == Phase::Aborted {
             log::not_settled(running, &error);
-            return Settled::Lost;
+            return lost(unknown);
         }
-        unknown |= error.outcome_unknown();
         tokio::time::sleep(backoff.pause()).await;
     }
 }
 
-async fn call(running: &Running, settlement: &Settlement, unknown: bool) -> Result<Settled> {
+async fn call(
+    shared: &Shared,
+    running: &Running,
+    settlement: &Settlement,
+    unknown: bool,
+) -> Result<Settled> {
     let (queue, lease) = (&running.queue, &running.lease);
     match settlement {
         Settlement::Complete { result } => {
@@ -103,7 +125,9 @@ async fn call(running: &Running, settlement: &Settlement, unknown: bool) -> Resu
         Settlement::Refuse { error, delay } => {
             let options = ReleaseOptions::new().delay(*delay).reason(UNHANDLED);
             queue.release_with(lease, options).await?;
-            log::refused(running, error);
+            if shared.is_new_refusal(&running.name, error) {
+                log::refused(running, error);
+            }
             Ok(Settled::Released { delay: *delay })
         }
         Settlement::Abandon => Ok(Settled::Lost),
@@ -147,6 +171,7 @@ fn by_queue(mut tasks: Vec<Arc<Running>>) -> Vec<Vec<Arc<Running>>> {
 /// Repeats the call until it is answered.
 async fn release(shared: &Shared, tasks: &[Arc<Running>]) -> Vec<Settled> {
     let mut backoff = Backoff::up_to(MAX_PAUSE);
+    let mut unknown = false;
     loop {
         let leases = tasks.iter().map(|running| &running.lease);
         let options = ReleaseOptions::new().unseen();
@@ -154,12 +179,14 @@ async fn release(shared: &Shared, tasks: &[Arc<Running>]) -> Vec<Settled> {
             Ok(released) => {
                 let settled = |released: Result<()>| match released {
                     Ok(()) => Settled::Released { delay: Duration::ZERO },
+                    Err(_) if unknown => Settled::Uncertain,
                     Err(_) => Settled::Lost,
                 };
                 return released.into_iter().map(settled).collect();
             }
             Err(error) => error,
         };
+        unknown |= error.outcome_unknown();
         if !error.kind().is_retryable() || shared.phase() == Phase::Aborted {
             tasks.iter().for_each(|running| log::not_settled(running, &error));
             return vec![Settled::Lost; tasks.len()];

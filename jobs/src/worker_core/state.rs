@@ -14,6 +14,7 @@ use super::exit::{Exit, ExitReason};
 use super::log;
 use super::measurements::{Measurements, measure};
 use super::options::WorkerOptions;
+use super::refusals::Refusals;
 use super::running::Running;
 use super::settlement::{Settled, Settlement};
 
@@ -112,7 +113,35 @@ pub(super) struct State {
     pub(super) capacity: usize,
     /// The end of the grace period, once it has begun.
     pub(super) cancel_at: Option<Instant>,
+    /// How many callers wait in `next`, and when the last one came or left.
+    pub(super) callers: usize,
+    pub(super) called_at: Instant,
+    /// Jobs have waited in vain for a caller: nothing is leased until one comes.
+    pub(super) unattended: bool,
+    pub(super) refusals: Refusals,
     next_id: u64,
+}
+
+/// A caller waits for a task, until this is dropped.
+pub(super) struct Caller<'a>(&'a Shared);
+
+impl Caller<'_> {
+    pub(super) fn new(shared: &Shared) -> Caller<'_> {
+        let mut state = shared.lock();
+        state.callers += 1;
+        if std::mem::take(&mut state.unattended) {
+            shared.fetch.notify_one();
+        }
+        Caller(shared)
+    }
+}
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.callers -= 1;
+        state.called_at = Instant::now();
+    }
 }
 
 impl fmt::Debug for Shared {
@@ -184,6 +213,10 @@ impl Shared {
                 gave_up: false,
                 capacity,
                 cancel_at: None,
+                callers: 0,
+                called_at: Instant::now(),
+                unattended: false,
+                refusals: Refusals::default(),
                 next_id: 0,
             }),
             options,

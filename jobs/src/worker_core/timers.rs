@@ -67,6 +67,7 @@ fn act(shared: &Arc<Shared>, running: &Arc<Running>, now: Instant) {
         Some(Stage::Watch) => {
             _ = tokio::spawn(watch(shared.clone(), running.clone()));
         }
+        Some(Stage::Wait) => shared.give_back_unattended(),
         Some(Stage::Kill) => running.kill(),
         Some(Stage::CountHung) => {
             let hung = shared.count_hung(running);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use leaseq::{ErrorKind, State};
 use leaseq_jobs::{Finish, JobError, JobStart, Settled};
+use leaseq_test_support::eventually;
 use serde_json::json;
 
 use crate::support::{Bench, PATIENCE, drained, on_every_engine, soon, start};
@@ -17,6 +18,8 @@ on_every_engine!(
     a_result_that_is_too_large_fails_only_its_job,
     no_more_tasks_run_than_there_are_slots,
     ending_the_worker_drops_what_is_not_reported,
+    a_task_that_somebody_keeps_is_leased_no_more_after_an_abort,
+    jobs_that_nobody_asks_for_are_given_back,
 );
 
 fn done(json: &serde_json::Value) -> Finish {
@@ -135,4 +138,59 @@ async fn ending_the_worker_drops_what_is_not_reported(bench: Bench) {
     let task = start(&other).await;
     assert_eq!((task.id(), task.attempt()), (job.id(), 2));
     assert_eq!(bench.get(&job).await.state, State::Leased);
+}
+
+async fn a_task_that_somebody_keeps_is_leased_no_more_after_an_abort(bench: Bench) {
+    let lease = Duration::from_millis(500);
+    let core = bench.core(|options| options.lease = lease);
+    let jobs = [bench.add("a").await, bench.add("b").await];
+    let tasks = [start(&core).await, start(&core).await];
+    // One has ended before, and one ends after it.
+    let before = core.finish(&tasks[0], Finish::Failed(JobError::new("Broken", "")));
+    soon(before).await.unwrap();
+    core.abort();
+    soon(core.finish(&tasks[1], Finish::Cancelled)).await.unwrap();
+    let other = bench.core(|_| {});
+    let mut again = Vec::new();
+    for _ in 0..2 {
+        let task = start(&other).await;
+        assert_eq!(task.attempt(), 2);
+        again.push(task);
+    }
+    let mut seen: Vec<_> = again.iter().map(|task| task.id().to_vec()).collect();
+    seen.sort();
+    let mut ids = jobs.map(|job| job.id().to_vec());
+    ids.sort();
+    assert_eq!(seen, ids);
+    drop(tasks);
+}
+
+/// A face that has stopped asking does not keep jobs for itself, and gets them again when it asks.
+async fn jobs_that_nobody_asks_for_are_given_back(bench: Bench) {
+    let core = bench.core(|options| {
+        (options.slots, options.prefetch) = (2, 1);
+        options.lease = Duration::from_millis(300);
+    });
+    for name in ["a", "b", "c", "d"] {
+        bench.add(name).await;
+    }
+    let task = start(&core).await;
+    // One waits for a face, another for a slot.
+    let waits = eventually(PATIENCE, async || bench.counts().await.leased == 3).await;
+    assert!(waits, "{:?}", bench.counts().await);
+    let given_back = eventually(PATIENCE, async || {
+        let counts = bench.counts().await;
+        (counts.ready, counts.leased) == (3, 1)
+    });
+    assert!(given_back.await, "{:?}", bench.counts().await);
+    assert_eq!(core.load().waiting, 0);
+    soon(core.finish(&task, Finish::Done { result: None })).await.unwrap();
+    for text in ["b", "c", "d"] {
+        let task = start(&core).await;
+        assert_eq!(
+            (task.attempt(), &task.args()[..]),
+            (1, format!(r#"{{"text":"{text}"}}"#).as_bytes())
+        );
+        soon(core.finish(&task, Finish::Done { result: None })).await.unwrap();
+    }
 }

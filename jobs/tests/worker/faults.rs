@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use leaseq::{Client, ConnectOptions};
 use leaseq_jobs::{
-    Finish, Job, JobStart, NewJob, Producer, QueueOptions, Settled, WorkerCore, WorkerOptions,
+    Finish, Job, JobError, JobStart, NewJob, Policy, Producer, QueueOptions, Settled, WorkerCore,
+    WorkerOptions,
 };
-use leaseq_test_support::{Proxy, RedisServer, eventually};
+use leaseq_test_support::{Proxy, RedisServer, Then, eventually};
 
 use crate::support::{Echo, PATIENCE, Seen, soon};
 
@@ -154,4 +155,37 @@ async fn a_worker_ends_in_time_although_its_server_is_gone() {
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     drop(core);
     drop(finish);
+}
+
+/// The queue has executed what was reported; the worker does not say that it has not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_whose_answers_are_lost_is_not_called_lost() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port()).await;
+    let direct = Client::connect(&server.url()).await.unwrap();
+    let queue = direct.queue(Echo::QUEUE).unwrap();
+    let client = impatient(&proxy.url()).await;
+    let core = worker(&client);
+    let fails = || Finish::Failed(JobError::new("Broken", "pipe").policy(Policy::Bury));
+    let snoozes = || Finish::Snooze(Duration::from_secs(3600));
+    for (finish, word) in [(fails as fn() -> Finish, "Broken"), (snoozes, "snooze")] {
+        Producer::new(&direct).enqueue(NewJob::new(Echo::named("a"))).await.unwrap();
+        let JobStart::Start(task) = soon(core.next()).await else { panic!("a task starts") };
+        let has = move |command: &[Vec<u8>]| {
+            command.iter().any(|one| one.windows(word.len()).any(|part| part == word.as_bytes()))
+        };
+        proxy.drop_replies(has, 1_000, Then::Close);
+        let settled = core.finish(&task, finish());
+        let executed = eventually(PATIENCE, async || {
+            let counts = queue.counts().await.unwrap();
+            counts.leased == 0
+        });
+        assert!(executed.await, "{word}");
+        // The client gives up, and the worker asks again by itself.
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        proxy.keep_replies();
+        assert_eq!(soon(settled).await.unwrap(), Settled::Uncertain, "{word}");
+    }
+    let counts = queue.counts().await.unwrap();
+    assert_eq!((counts.dead, counts.delayed), (1, 1));
 }
