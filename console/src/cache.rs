@@ -15,6 +15,9 @@ use crate::past::Past;
 /// The most entries of a cache. Old ones are dropped for new ones.
 const MAX_ENTRIES: usize = 1_000;
 
+/// A little less than the 2 s in which pages ask, so that each gets a new answer.
+const LIVE: Duration = Duration::from_millis(1_900);
+
 type Slot<V> = Arc<tokio::sync::Mutex<Option<(Instant, Result<V, Failure>)>>>;
 
 /// Answers, each good for a time.
@@ -29,7 +32,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
     }
 
     /// The answer, from a call of `ask` if there is none that is fresh enough. Of those who ask at the same time one
-    /// calls it, and the others wait. Failures are kept as long.
+    /// calls it, and the others wait. Failures are kept for a moment.
     pub(crate) async fn get(
         &self,
         key: &K,
@@ -48,7 +51,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         let slot = self.slot(key);
         let mut slot = slot.lock().await;
         if let Some((at, answer)) = &*slot
-            && at.elapsed() < self.life
+            && at.elapsed() < if answer.is_ok() { self.life } else { self.life.min(LIVE) }
             && answer.as_ref().map_or(true, suffices)
         {
             return answer.clone();
@@ -70,6 +73,11 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
     /// The answer must not be used any more: something has changed.
     pub(crate) fn forget(&self, key: &K) {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
+    /// No answer must be used any more.
+    pub(crate) fn clear(&self) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn slot(&self, key: &K) -> Slot<V> {
@@ -94,6 +102,8 @@ pub(crate) struct Caches {
     pub(crate) counts: Cache<String, Arc<Counted>>,
     pub(crate) history: Cache<(String, HistoryKind), Arc<Past>>,
     pub(crate) workers: Cache<(), Arc<WorkersPage>>,
+    /// What scripts of pages draw, as JSON, by what is on the page.
+    pub(crate) drawn: Cache<String, Arc<str>>,
     pub(crate) doctor: Cache<(), Arc<Diagnosis>>,
     /// Since when the first item of a queue is overdue, by queue.
     pub(crate) dues: Cache<String, Option<SystemTime>>,
@@ -101,12 +111,11 @@ pub(crate) struct Caches {
 
 impl Default for Caches {
     fn default() -> Self {
-        // A little less than the 2 s in which pages ask, so that each gets a new answer.
-        let live = Duration::from_millis(1_900);
         Caches {
-            names: Cache::new(live),
-            counts: Cache::new(live),
-            workers: Cache::new(live),
+            names: Cache::new(LIVE),
+            counts: Cache::new(LIVE),
+            workers: Cache::new(LIVE),
+            drawn: Cache::new(LIVE),
             history: Cache::new(Duration::from_secs(30)),
             dues: Cache::new(Duration::from_secs(10)),
             doctor: Cache::new(Duration::from_secs(60)),

@@ -124,9 +124,10 @@ impl Context {
         Redirect::to(&self.app.link_to(path)).into_response()
     }
 
-    /// Notes a change. The counts that pages show are old now.
+    /// Notes a change. What pages show is old now.
     pub(crate) fn audit(&self, action: &str, queue: &str, mut what: serde_json::Value) {
         self.app.caches.counts.forget(&queue.to_owned());
+        self.app.caches.drawn.clear();
         if let Some(audit) = &self.app.options.audit {
             what["queue"] = queue.into();
             audit.write(&self.who, action, what);

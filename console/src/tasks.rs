@@ -189,6 +189,7 @@ impl Task {
             Err(failure) => Phase::Failed(failure.message),
         };
         self.tools.caches.counts.forget(&self.queue.name().to_owned());
+        self.tools.caches.drawn.clear();
         if began {
             self.audit(&self.who, "ends");
         }

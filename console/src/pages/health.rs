@@ -15,7 +15,7 @@ use crate::checks::Check;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::format::{Moment, Shown, bound, number};
-use crate::json::json;
+use crate::json::shared;
 use crate::links;
 
 /// Queues of a page.
@@ -204,8 +204,12 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
 }
 
 pub(crate) async fn now(cx: Context) -> Result<Response, Failure> {
-    let (diagnosis, queues, _) = read(&cx).await?;
-    json(&cx, &Now::new(&diagnosis, queues))
+    let key = format!("health {}", cx.query.get("from").unwrap_or_default());
+    let read = async {
+        let (diagnosis, queues, _) = read(&cx).await?;
+        Ok(Now::new(&diagnosis, queues))
+    };
+    shared(&cx, key, read).await
 }
 
 pub(crate) async fn check(cx: Context) -> Result<Response, Failure> {

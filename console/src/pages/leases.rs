@@ -13,7 +13,7 @@ use super::queue_head::QueueHead;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::format::{Moment, Shown, bound, number};
-use crate::json::json;
+use crate::json::shared;
 use crate::links;
 
 /// Leases of a page.
@@ -219,5 +219,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
 }
 
 pub(crate) async fn now(cx: Context) -> Result<Response, Failure> {
-    json(&cx, &Now::read(&cx).await?.1)
+    let cursor = cx.query.get("cursor").unwrap_or_default();
+    let key = format!("leases {} {cursor}", cx.param("queue"));
+    shared(&cx, key, async { Ok(Now::read(&cx).await?.1) }).await
 }

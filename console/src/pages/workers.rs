@@ -12,7 +12,7 @@ use super::chrome::Chrome;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::format::{Moment, Shown, bound, micros, number, size};
-use crate::json::json;
+use crate::json::shared;
 use crate::links;
 
 /// Workers of a page.
@@ -198,7 +198,8 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
 }
 
 pub(crate) async fn now(cx: Context) -> Result<Response, Failure> {
-    json(&cx, &read(&cx).await?.0)
+    let parts = ["name", "instance", "find"].map(|name| cx.query.get(name).unwrap_or_default());
+    shared(&cx, format!("workers {parts:?}"), async { Ok(read(&cx).await?.0) }).await
 }
 
 fn name(cx: &Context) -> Result<&str, Failure> {

@@ -1,5 +1,6 @@
 //! What scripts of pages ask for: counts and history as JSON.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leaseq::{Item, LeaseOptions, Measured};
@@ -141,6 +142,33 @@ async fn many_viewers_cost_one_question() {
     // The names and the counts, every 2 s, and a few times the history and the doctor.
     let most = 60 + 8 * began.elapsed().as_secs();
     assert!(asked <= most, "{asked} commands in {:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_viewers_of_what_is_drawn_cost_one_question() {
+    let engine = Engine::redis();
+    engine.queue("mail").await.add_item(Item::new("x")).await.unwrap();
+    let console = Arc::new(engine.console().await);
+    let paths = ["/queues/mail/leases/now", "/workers/now", "/health/now"];
+    for path in paths {
+        assert!(json(&console.get(path).await).is_object());
+    }
+    let server = engine.server.as_ref().unwrap();
+    let (before, began) = (requests(server), std::time::Instant::now());
+    let mut viewers = tokio::task::JoinSet::new();
+    for at in 0..60 {
+        let console = console.clone();
+        viewers.spawn(async move { console.get(paths[at % 3]).await.status });
+    }
+    assert!(viewers.join_all().await.iter().all(|status| *status == 200));
+    let asked = requests(server) - before;
+    // The names, the counts, the leases and the workers, every 2 s.
+    let most = 5 + 5 * began.elapsed().as_secs();
+    assert!(asked <= most, "{asked} commands in {:?}", began.elapsed());
+    // A change is seen at once.
+    assert_eq!(console.post("/queues/mail/check", &[]).await.status, 303);
+    let running = json(&console.get("/health/now").await);
+    assert_ne!(running["queues"][0]["state"], "not yet", "{running}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use leaseq::Item;
+use leaseq::{Item, Measured};
 use leaseq_test_support::eventually;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -53,6 +53,29 @@ async fn a_server_that_hangs_holds_up_no_page_for_long() {
     server.resume();
     let found = async || console.get("/").await.status == 200;
     assert!(eventually(LIMIT, found).await, "not true: the console has recovered");
+}
+
+/// What is asked for rarely is asked again soon after a failure.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_recovers_soon() {
+    let mut engine = Engine::redis();
+    let queue = engine.queue("mail").await;
+    queue.add_item(Item::new("x")).await.unwrap();
+    queue.record_history(&Measured::default()).await.unwrap();
+    let console = engine.console().await;
+    engine.server.as_mut().unwrap().kill();
+    let paths = ["/health", "/health/now", "/queues/mail/wasted", "/queues/mail/history"];
+    for path in paths {
+        assert_eq!(console.get(path).await.status, 503, "{path}");
+    }
+    engine.server.as_mut().unwrap().restart();
+    // It keeps nothing.
+    queue.add_item(Item::new("x")).await.unwrap();
+    queue.record_history(&Measured::default()).await.unwrap();
+    for path in paths {
+        let found = async || console.get(path).await.status == 200;
+        assert!(eventually(LIMIT, found).await, "{path} has not recovered");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
