@@ -41,6 +41,7 @@ mod list_options;
 mod options;
 mod outcome;
 mod pointer;
+mod pool;
 mod query;
 mod queue;
 mod queue_events;

@@ -128,6 +128,20 @@ impl Running {
         }
     }
 
+    /// All tasks that are there, or else the next one; none: the worker has ended.
+    pub(crate) async fn next_all(&self) -> Vec<Task> {
+        let Ok(core) = self.here() else { return Vec::new() };
+        let mut tasks = Vec::from_iter(self.next(core, None).await);
+        // With a descriptor, they are taken one by one.
+        while !tasks.is_empty() && tasks.len() < self.slots && self.ahead().is_none() {
+            match core.next().now_or_never() {
+                Some(JobStart::Start(task)) => tasks.push(task),
+                _ => break,
+            }
+        }
+        tasks
+    }
+
     pub(crate) fn fd(&self) -> Result<i32> {
         let core = self.here()?;
         let mut place = self.ahead();

@@ -8,9 +8,10 @@ use leaseq_jobs::{ChildWorker, WorkerCore};
 
 use crate::client::leaseq_client;
 use crate::error::{leaseq_error, leaseq_status};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::guard::{self, look};
 use crate::pointer::{Out, duration, give, given};
+use crate::pool::Pool;
 use crate::running::{Handlers, Running};
 use crate::status::status;
 use crate::task::leaseq_task;
@@ -143,43 +144,16 @@ pub unsafe extern "C" fn leaseq_worker_run(
             worker.here()?;
             // Only passed on, to functions of the caller, who knows what threads may do with it.
             let context = context as usize;
-            let mut threads = Vec::new();
-            let mut failed = None;
-            for _ in 0..worker.slots {
-                let shared = worker.clone();
-                let work = move || work(&shared, |task| handler(task, context as *mut _));
-                match std::thread::Builder::new().name("leaseq-job".into()).spawn(work) {
-                    Ok(thread) => threads.push(thread),
-                    Err(why) => {
-                        worker.core().drain(Duration::ZERO);
-                        let message = format!("no thread for a handler: {why}");
-                        let kind = leaseq::ErrorKind::Unavailable;
-                        failed = Some(Failure { kind, message, outcome_unknown: false });
-                        break;
-                    }
-                }
-            }
+            let (threads, started) =
+                Pool::start(worker, move |task| handler(task, context as *mut _));
             let ended = run(worker.ended(None));
             if !worker.core().exit().gave_up {
                 // A thread that has panicked has failed its task.
                 threads.into_iter().for_each(|thread| _ = thread.join());
             }
-            match failed {
-                Some(failure) => Err(failure),
-                None => Ok(ended.map(|_| ())?),
-            }
+            started?;
+            Ok(ended.map(|_| ())?)
         })
-    }
-}
-
-/// Runs tasks on this thread until the worker has ended.
-fn work(worker: &Running, handler: impl Fn(*mut leaseq_task) -> i32) {
-    let Ok(core) = worker.here() else { return };
-    while let Ok(Some(task)) = run(async { Ok(worker.next(core, None).await) }) {
-        let mut task = WorkerTask::task(core.clone(), task);
-        // The caller's function, with a task that lives as long as the call.
-        let returned = handler(&raw mut task);
-        task.end_with(returned);
     }
 }
 

@@ -216,9 +216,62 @@ static void options(void) {
     end(queue, client);
 }
 
+static int32_t never(leaseq_task *task, void *context) {
+    (void)task, (void)context;
+    abort();
+}
+
+/* What workers, their children and producers of jobs are told. */
+static void jobs(leaseq_client *client, leaseq_queue *queue) {
+    const char *texts[] = {"x", NULL}, *broken[] = {"\xff"};
+    leaseq_job_options *job = NULL;
+    OK(leaseq_job_options_new(&job, &error));
+    FAILS(LEASEQ_INVALID, leaseq_job_options_set_timeout_ms(job, -1, &error));
+    FAILS(LEASEQ_INVALID, leaseq_job_options_set_retry(job, 1, -1, 0, &error));
+    FAILS(LEASEQ_INVALID, leaseq_job_options_add_retry_class(job, "\xff", true, &error));
+    FAILS(LEASEQ_INVALID, leaseq_job_options_set_meta(job, "a", "\xff", &error));
+    /* Limits are those of the job, when it is added. */
+    OK(leaseq_job_options_set_timeout_ms(job, 0, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_enqueue_with(queue, "x", "{}", 2, NULL, job, NULL, &error));
+    OK(leaseq_job_options_set_timeout_ms(job, INT64_MAX, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_enqueue_with(queue, "x", "{}", 2, NULL, job, NULL, &error));
+    OK(leaseq_job_options_set_timeout_ms(job, 1, &error));
+    OK(leaseq_job_options_set_retry(job, 0, 0, INT64_MAX, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_enqueue_with(queue, "x", "{}", 2, NULL, job, NULL, &error));
+    leaseq_job_options_free(&job);
+    leaseq_job_options_free(&job);
+    leaseq_job_options_free(NULL);
+
+    leaseq_worker_options *options = NULL;
+    leaseq_worker *worker = NULL;
+    OK(leaseq_worker_options_new(&options, &error));
+    FAILS(LEASEQ_INVALID, leaseq_child_run(options, never, NULL, &error));
+    OK(leaseq_worker_options_add_job(options, "x", &error));
+    FAILS(LEASEQ_INVALID, leaseq_child_run(options, never, NULL, &error));
+    FAILS(LEASEQ_INVALID,
+          leaseq_worker_options_add_job_retry_class(options, "y", "E", true, &error));
+    FAILS(LEASEQ_INVALID, leaseq_worker_options_set_children_memory(options, 1, 1, &error));
+    FAILS(LEASEQ_INVALID, leaseq_worker_options_set_children(options, "x", texts, 2, &error));
+    FAILS(LEASEQ_INVALID, leaseq_worker_options_set_children(options, "x", broken, 1, &error));
+    FAILS(LEASEQ_INVALID,
+          leaseq_worker_options_set_children(options, "x", texts, (size_t)-1, &error));
+    FAILS(LEASEQ_INVALID, leaseq_worker_options_set_children_start_timeout_ms(options, 1, &error));
+    OK(leaseq_worker_options_add_queue(options, "hostile", 1, &error));
+    OK(leaseq_worker_options_set_children(options, "true", NULL, 0, &error));
+    FAILS(LEASEQ_INVALID, leaseq_worker_options_set_children_start_timeout_ms(options, -1, &error));
+    OK(leaseq_worker_options_set_children_start_timeout_ms(options, 0, &error));
+    FAILS(LEASEQ_INVALID, leaseq_worker_start(client, options, &worker, &error));
+    /* It ends without a word. */
+    OK(leaseq_worker_options_set_children_start_timeout_ms(options, 5000, &error));
+    FAILS(LEASEQ_INVALID, leaseq_worker_start(client, options, &worker, &error));
+    CHECK(worker == NULL);
+    leaseq_worker_options_free(&options);
+}
+
 int main(void) {
     leaseq_client *client = connected();
     leaseq_queue *queue = queue_of(client, "hostile");
+    jobs(client, queue);
     bytes(queue);
     limits(client, queue);
     names_and_urls(client);

@@ -163,6 +163,37 @@ static void a_pool(leaseq_client *client) {
     leaseq_queue_free(&queue);
 }
 
+static atomic_int meeting, most_at_once;
+
+/* Returns when four handlers run at the same time. */
+static int32_t meet(leaseq_task *task, void *context) {
+    (void)task, (void)context;
+    int here = ++meeting;
+    if (here > most_at_once) most_at_once = here;
+    EVENTUALLY(most_at_once >= 4);
+    meeting--;
+    return 0;
+}
+
+/* However many tasks arrive at once, each slot has a thread for its own. */
+static void a_pool_with_all_slots(leaseq_client *client) {
+    leaseq_queue *queue = queue_of(client, "meeting");
+    char id[32];
+    for (int round = 0; round < 10; round++) {
+        most_at_once = 0;
+        for (int i = 0; i < 4; i++) {
+            snprintf(id, sizeof id, "meet-%d-%d", round, i);
+            enqueue(queue, id, "{}");
+        }
+        leaseq_worker_options *options = options_for("meeting");
+        leaseq_worker *worker = started(client, &options);
+        OK(leaseq_worker_run(worker, meet, NULL, &error));
+        CHECK(most_at_once == 4 && leaseq_worker_started(worker) == 4);
+        leaseq_worker_free(&worker);
+    }
+    leaseq_queue_free(&queue);
+}
+
 static void an_event_loop(leaseq_client *client) {
     leaseq_queue *queue = queue_of(client, "loop");
     leaseq_worker_options *options = options_for("loop");
@@ -270,6 +301,7 @@ int main(void) {
     leaseq_client *client = connected();
     every_end(client);
     a_pool(client);
+    a_pool_with_all_slots(client);
     an_event_loop(client);
     wrong_use(client);
     OK(leaseq_client_close(client, &error));
