@@ -13,6 +13,7 @@ export const {
   JobCancelledError,
   JobFailedError,
   JobGoneError,
+  JobNotRetainedError,
   JobRef,
   JobRemovedError,
   Jobs,

@@ -2449,6 +2449,12 @@ leaseq_status leaseq_queue_outcome_many(const leaseq_queue *queue,
 leaseq_end_kind leaseq_outcome_kind(const leaseq_outcome *outcome);
 
 /**
+ * Whether the item was completed and is retained. If it is not, nobody knows whether it had a result.
+ * false for NULL.
+ */
+bool leaseq_outcome_retained(const leaseq_outcome *outcome);
+
+/**
  * The result of a completed item: arbitrary bytes, not followed by a NUL. NULL if it had none, is not
  * retained, or has ended otherwise, and for NULL. Lives as long as `outcome`.
  */

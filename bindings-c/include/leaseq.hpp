@@ -204,6 +204,8 @@ class Outcome {
     leaseq_outcome *get() const noexcept { return handle_.get(); }
     leaseq_end_kind kind() const noexcept { return leaseq_outcome_kind(get()); }
     bool completed() const noexcept { return kind() == LEASEQ_OUTCOME_COMPLETED; }
+    /** Whether the item was completed and is retained; if not, its result is not known. */
+    bool retained() const noexcept { return leaseq_outcome_retained(get()); }
     /** The result of a completed item, which lives as long as the outcome. */
     std::optional<std::string_view> result() const noexcept {
         const char *data = leaseq_outcome_result(get());

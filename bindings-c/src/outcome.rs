@@ -136,6 +136,14 @@ pub extern "C" fn leaseq_outcome_kind(outcome: Option<&leaseq_outcome>) -> lease
     })
 }
 
+/// Whether the item was completed and is retained. If it is not, nobody knows whether it had a result.
+/// false for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_outcome_retained(outcome: Option<&leaseq_outcome>) -> bool {
+    let is_retained = |of: &Outcome| matches!(of, Outcome::Completed { retained: true, .. });
+    look(outcome, false, |outcome| is_retained(&outcome.outcome))
+}
+
 /// The result of a completed item: arbitrary bytes, not followed by a NUL. NULL if it had none, is not
 /// retained, or has ended otherwise, and for NULL. Lives as long as `outcome`.
 #[unsafe(no_mangle)]

@@ -8,7 +8,8 @@ const OTHERS = ['cancelled', 'removed', 'gone'] as const
 
 function readOutcome([kind, bytes]: EndParts): Outcome | LeaseqError | null {
   if (kind === 0) return null
-  if (kind === 1) return { kind: 'completed', result: bytes }
+  if (kind === 1) return { kind: 'completed', result: bytes, retained: true }
+  if (kind === 7) return { kind: 'completed', result: null, retained: false }
   if (kind === 2) return { kind: 'dead', error: bytes?.toString() ?? '' }
   if (kind === 6) return readError(JSON.parse(`${bytes}`)) as LeaseqError
   return { kind: OTHERS[kind - 3] ?? 'gone' }

@@ -317,6 +317,8 @@ export type Outcome =
       readonly kind: 'completed'
       /** `null`: it had none, or is not retained. */
       readonly result: Buffer | null
+      /** Whether the item is retained. If not, nobody knows whether it had a result. */
+      readonly retained: boolean
     }
   | {
       readonly kind: 'dead'

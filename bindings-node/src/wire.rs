@@ -116,7 +116,8 @@ impl ReplyBuffer {
         };
         let (kind, bytes) = match &end {
             None => (0.0, None),
-            Some(Completed { result }) => (1.0, result.as_deref()),
+            Some(Completed { retained: false, .. }) => (7.0, None),
+            Some(Completed { result, .. }) => (1.0, result.as_deref()),
             Some(Dead { error }) => (2.0, Some(error.as_bytes())),
             Some(Cancelled) => (3.0, None),
             Some(Removed) => (4.0, None),

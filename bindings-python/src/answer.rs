@@ -180,7 +180,8 @@ fn outcome_value(py: Python<'_>, outcome: Option<Outcome>) -> PyResult<Bound<'_,
     let Some(outcome) = outcome else { return Ok(py.None().into_bound(py)) };
     let kind = value!(py, "OutcomeKind")?.call1((outcome.as_str(),))?;
     let result = outcome.result().map(|result| PyBytes::new(py, result));
-    value!(py, "Outcome")?.call1((kind, result, outcome.error()))
+    let retained = matches!(outcome, Outcome::Completed { retained: true, .. });
+    value!(py, "Outcome")?.call1((kind, result, outcome.error(), retained))
 }
 
 pub(crate) fn rate_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {

@@ -31,7 +31,7 @@ def test_every_outcome(queue):
     queue.release(c)
     outcomes = queue.outcome_many(["a", "b", "c", "none"])
     assert outcomes == [
-        Outcome(OutcomeKind.COMPLETED, b"\x00\xff", None),
+        Outcome(OutcomeKind.COMPLETED, b"\x00\xff", None, True),
         Outcome(OutcomeKind.DEAD, None, "broken"),
         Outcome(OutcomeKind.CANCELLED),
         Outcome(OutcomeKind.GONE),
@@ -72,7 +72,7 @@ def test_a_thread_waits(queue):
     queue.complete(queue.lease(60), result="done")
     for call in calls:
         call.join()
-    assert found == [Outcome(OutcomeKind.COMPLETED, b"done")] * 5
+    assert found == [Outcome(OutcomeKind.COMPLETED, b"done", None, True)] * 5
 
 
 def test_bad_arguments(queue):

@@ -175,6 +175,7 @@ static void ends(leaseq_queue *queue, leaseq_client *client) {
     CHECK(outcome == NULL && leaseq_outcome_kind(outcome) == LEASEQ_OUTCOME_NONE);
     CHECK(leaseq_outcome_result(NULL) == NULL && leaseq_outcome_result_len(NULL) == 0);
     CHECK(leaseq_outcome_error(NULL) == NULL && leaseq_outcome_error_len(NULL) == 0);
+    CHECK(!leaseq_outcome_retained(NULL));
     // A wait that is cancelled ends as if its time were over.
     OK(leaseq_client_cancel_waits(client, &error));
     OK(leaseq_queue_outcome(queue, "awaited", 7, LEASEQ_WAIT_FOREVER, false, &outcome, &error));
@@ -200,6 +201,7 @@ static void ends(leaseq_queue *queue, leaseq_client *client) {
     CHECK(leaseq_outcome_kind(outcomes[0]) == LEASEQ_OUTCOME_COMPLETED);
     CHECK(is(leaseq_outcome_result(outcomes[0]), leaseq_outcome_result_len(outcomes[0]), "fine"));
     CHECK(leaseq_outcome_error_len(outcomes[0]) == 0);
+    CHECK(leaseq_outcome_retained(outcomes[0]) && !leaseq_outcome_retained(outcomes[1]));
     CHECK(leaseq_outcome_kind(outcomes[1]) == LEASEQ_OUTCOME_DEAD);
     CHECK(strcmp(leaseq_outcome_error(outcomes[1]), "broken") == 0);
     CHECK(leaseq_outcome_result(outcomes[1]) == NULL);

@@ -61,8 +61,10 @@ export class JobCancelledError extends Error {
 export class JobFailedError extends Error {}
 /** Somebody has removed the job. */
 export class JobRemovedError extends Error {}
-/** There is no such job, or it has ended and its result is not kept. */
+/** There is no such job, or it has ended and was not retained, so nobody knows how. */
 export class JobGoneError extends Error {}
+/** The job was completed, and was not retained, so its result is not known. */
+export class JobNotRetainedError extends JobGoneError {}
 /** A job has not ended in time. */
 export class JobTimeoutError extends Error {}
 
@@ -76,6 +78,7 @@ for (const [name, one] of Object.entries({
   JobFailedError,
   JobRemovedError,
   JobGoneError,
+  JobNotRetainedError,
   JobTimeoutError,
 })) {
   Object.defineProperty(one.prototype, 'name', { value: name, configurable: true })

@@ -11,6 +11,7 @@ export {
   JobCancelledError,
   JobFailedError,
   JobGoneError,
+  JobNotRetainedError,
   JobRemovedError,
   JobTimeoutError,
   RetryAfter,

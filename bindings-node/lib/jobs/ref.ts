@@ -5,6 +5,7 @@ import {
   JobCancelledError,
   JobFailedError,
   JobGoneError,
+  JobNotRetainedError,
   JobRemovedError,
   JobTimeoutError,
 } from './decisions'
@@ -50,8 +51,8 @@ export class JobRef<Value = unknown> {
 
   /**
    * Waits for what the handler returns. The job must be retained. Rejects with `JobTimeoutError` after
-   * `waitMs`, and with `JobFailedError`, `JobCancelledError`, `JobRemovedError` or `JobGoneError` if the
-   * job has not succeeded.
+   * `waitMs`, with `JobFailedError`, `JobCancelledError`, `JobRemovedError` or `JobGoneError` if the job
+   * has not succeeded, and with `JobNotRetainedError` if its result was not kept.
    */
   async result(options: WaitOptions = {}): Promise<Value> {
     const outcome = await this.wait(options)
@@ -60,7 +61,8 @@ export class JobRef<Value = unknown> {
       case undefined:
         throw new JobTimeoutError(`${job}: not ended within ${options.waitMs} ms`)
       case 'completed':
-        return this.#read(job, outcome.result)
+        if (outcome.retained) return this.#read(job, outcome.result)
+        throw new JobNotRetainedError(`${job}: completed, and its result was not kept: retain it`)
       case 'dead':
         throw new JobFailedError(outcome.error || `${job}: dead`)
       case 'cancelled':

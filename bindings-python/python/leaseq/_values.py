@@ -89,6 +89,8 @@ class Outcome:
     """The result of a completed item; `None` if it had none or is not retained."""
     error: str | None = None
     """The text of the last error of a dead item, perhaps empty; `None` for others."""
+    retained: bool = False
+    """Whether the item was completed and is retained; if not, its result is not known."""
 
     @property
     def completed(self) -> bool:

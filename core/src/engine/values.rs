@@ -279,10 +279,10 @@ impl Ended {
         matches!(self, Ended::Completed { retained: true } | Ended::Dead)
     }
 
-    /// What the report itself says.
+    /// What the report itself says, if nothing more can be read of the item.
     pub(crate) fn outcome(self) -> Outcome {
         match self {
-            Ended::Completed { .. } => Outcome::Completed { result: None },
+            Ended::Completed { .. } => Outcome::Completed { result: None, retained: false },
             Ended::Cancelled { .. } => Outcome::Cancelled,
             Ended::Dead => Outcome::Dead { error: String::new() },
             Ended::Removed => Outcome::Removed,

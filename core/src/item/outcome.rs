@@ -10,6 +10,8 @@ pub enum Outcome {
     Completed {
         /// The result, if the item had one and is [retained](crate::Item::retain).
         result: Option<Bytes>,
+        /// Whether the item is retained. If not, nobody knows whether it had a result.
+        retained: bool,
     },
     /// It failed or expired for the last time, or was buried.
     Dead {
@@ -45,7 +47,7 @@ impl Outcome {
     /// The result of a completed item.
     pub fn result(&self) -> Option<&Bytes> {
         match self {
-            Outcome::Completed { result } => result.as_ref(),
+            Outcome::Completed { result, .. } => result.as_ref(),
             _ => None,
         }
     }

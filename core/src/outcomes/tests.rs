@@ -21,7 +21,7 @@ fn place(place: u64) -> EndingPlace {
 }
 
 fn completed(result: Option<&'static str>) -> Outcome {
-    Outcome::Completed { result: result.map(Bytes::from) }
+    Outcome::Completed { result: result.map(Bytes::from), retained: result.is_some() }
 }
 
 /// The next request, at a time when every id is asked about.

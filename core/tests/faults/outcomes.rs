@@ -16,7 +16,10 @@ const LATE: Duration = Duration::from_secs(60);
 const SOON: Duration = Duration::from_secs(8);
 
 fn completed(result: Option<&str>) -> Option<Outcome> {
-    Some(Outcome::Completed { result: result.map(|result| result.to_owned().into()) })
+    Some(Outcome::Completed {
+        result: result.map(|result| result.to_owned().into()),
+        retained: result.is_some(),
+    })
 }
 
 /// Each id has an answer of its own: what cannot be read of one does not lose the outcomes of others.
@@ -255,7 +258,7 @@ async fn replies_that_are_lost_are_asked_for_again() {
     // It ends before the client knows from where to read.
     assert!(worker.complete(&lease_now(&worker).await).await.unwrap());
     let outcome = tokio::time::timeout(LATE, call).await.unwrap().unwrap().unwrap();
-    assert_eq!(outcome, completed(None));
+    assert_eq!(outcome, Some(Outcome::Completed { result: None, retained: true }));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

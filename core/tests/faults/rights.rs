@@ -309,7 +309,7 @@ async fn a_user_that_may_not_listen_is_refused_or_warned_about() {
     let lease = admin.lease(LeaseOptions::new(ms(60_000))).await.unwrap().unwrap();
     assert!(admin.complete(&lease).await.unwrap());
     let ended = tokio::time::timeout(SOON, wait).await.unwrap().unwrap().unwrap();
-    assert_eq!(ended, Some(leaseq::Outcome::Completed { result: None }));
+    assert_eq!(ended, Some(leaseq::Outcome::Completed { result: None, retained: false }));
     assert_eq!(log.text().matches("may not wait for notifications").count(), 1);
 }
 

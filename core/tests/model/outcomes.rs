@@ -14,7 +14,9 @@ impl Model {
     fn outcome(&self, id: &[u8], expect: bool) -> Option<Outcome> {
         let Some((_, entry)) = self.get(id) else { return (!expect).then_some(Outcome::Gone) };
         match entry.state {
-            State::Completed => Some(Outcome::Completed { result: entry.result.map(Into::into) }),
+            State::Completed => {
+                Some(Outcome::Completed { result: entry.result.map(Into::into), retained: true })
+            }
             State::Dead => Some(Outcome::Dead { error: entry.error }),
             State::Cancelled => Some(Outcome::Cancelled),
             _ => None,

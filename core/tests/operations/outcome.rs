@@ -20,8 +20,14 @@ fn look() -> OutcomeOptions {
 }
 
 pub(super) fn completed(result: Option<&str>) -> Outcome {
-    Outcome::Completed { result: result.map(|result| result.to_owned().into()) }
+    Outcome::Completed {
+        result: result.map(|result| result.to_owned().into()),
+        retained: result.is_some(),
+    }
 }
+
+/// Retained, without a result.
+const KEPT: Outcome = Outcome::Completed { result: None, retained: true };
 
 fn dead(error: &str) -> Outcome {
     Outcome::Dead { error: error.to_owned() }
@@ -105,7 +111,9 @@ async fn a_completion_is_reported(bench: &Bench) {
             None => CompleteOptions::new(),
         };
         assert!(worker.complete_with(&lease, options).await.unwrap());
-        assert_eq!(ended(call).await, [completed(expected)]);
+        let result = expected.map(|result| result.to_owned().into());
+        let expected = Outcome::Completed { result, retained: retain > 0 };
+        assert_eq!(ended(call).await, [expected]);
         worker.remove("a").await.unwrap();
     }
     // By an earlier holder: of a ready item, of one that is retained, in a batch.
@@ -116,7 +124,7 @@ async fn a_completion_is_reported(bench: &Bench) {
         worker.release(lease, Duration::ZERO).await.unwrap();
     }
     assert_eq!(worker.complete_many(&leases).await.unwrap(), [true, true, true]);
-    assert_eq!(ended(call).await, [completed(None), completed(None), completed(None)]);
+    assert_eq!(ended(call).await, [completed(None), KEPT, completed(None)]);
     // In the same request as a lease.
     queue.add_items([item("b"), item("c")]).await.unwrap();
     let call = waiting_for(&queue, "b").await;

@@ -148,7 +148,8 @@ pub fn outcome_options(request: &Value) -> OutcomeOptions {
 pub fn outcome(outcome: Option<&Outcome>) -> Value {
     outcome.map_or(Value::Null, |outcome| {
         let result = outcome.result().map(|result| hex(result));
-        json!({ "kind": outcome.as_str(), "result": result, "error": outcome.error() })
+        let retained = matches!(outcome, Outcome::Completed { retained: true, .. });
+        json!({ "kind": outcome.as_str(), "result": result, "error": outcome.error(), "retained": retained })
     })
 }
 

@@ -28,6 +28,7 @@ static cJSON *say_outcome(const leaseq_outcome *outcome) {
                           kind == LEASEQ_OUTCOME_DEAD
                               ? cJSON_CreateString(leaseq_outcome_error(outcome))
                               : cJSON_CreateNull());
+    cJSON_AddBoolToObject(said, "retained", leaseq_outcome_retained(outcome));
     return said;
 }
 

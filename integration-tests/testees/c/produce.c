@@ -70,6 +70,10 @@ static cJSON *say_end(const leaseq_outcome *outcome) {
     const char *result = leaseq_outcome_result(outcome);
     switch (leaseq_outcome_kind(outcome)) {
     case LEASEQ_OUTCOME_COMPLETED:
+        if (!leaseq_outcome_retained(outcome)) {
+            cJSON_Delete(said);
+            return cJSON_CreateString("not_retained");
+        }
         cJSON_AddItemToObject(
             said, "value",
             result == NULL ? cJSON_CreateNull()

@@ -159,6 +159,7 @@ export const outcome = (ended) =>
         kind: ended.kind,
         result: ended.result ? hex(ended.result) : null,
         error: ended.error ?? null,
+        retained: ended.retained ?? false,
       }
 
 export const info = (found) =>

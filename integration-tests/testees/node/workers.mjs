@@ -4,6 +4,7 @@ import {
   JobCancelledError,
   JobFailedError,
   JobGoneError,
+  JobNotRetainedError,
   JobRemovedError,
   JobTimeoutError,
   defineJobs,
@@ -76,6 +77,7 @@ async function result({ ref, wait_ms: waitMs = 30_000 }) {
     if (error instanceof JobFailedError) return { failed: error.message }
     if (error instanceof JobCancelledError) return 'cancelled'
     if (error instanceof JobRemovedError) return 'removed'
+    if (error instanceof JobNotRetainedError) return 'not_retained'
     if (error instanceof JobGoneError) return 'gone'
     if (error instanceof JobTimeoutError) return null
     throw error

@@ -24,7 +24,12 @@ def outcome(outcome: leaseq.Outcome | None) -> Request | None:
     if outcome is None:
         return None
     result = hexadecimal(outcome.result)
-    return {"kind": outcome.kind.value, "result": result, "error": outcome.error}
+    return {
+        "kind": outcome.kind.value,
+        "result": result,
+        "error": outcome.error,
+        "retained": outcome.retained,
+    }
 
 
 def time(ms: int | None) -> datetime | None:

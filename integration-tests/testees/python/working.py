@@ -13,6 +13,7 @@ from leaseq.jobs import (
     JobCancelledError,
     JobFailedError,
     JobGoneError,
+    JobNotRetainedError,
     JobRemovedError,
     Jobs,
     NewJob,
@@ -62,6 +63,8 @@ def ended(error: BaseException | None, value: Any = None) -> Any:
             return "cancelled"
         case JobRemovedError():
             return "removed"
+        case JobNotRetainedError():
+            return "not_retained"
         case JobGoneError():
             return "gone"
         case TimeoutError():

@@ -30,7 +30,10 @@ pub enum ResultError {
     /// The job was removed or replaced.
     #[error("the job was removed")]
     Removed,
-    /// The job has ended and was not retained, so its result is gone, or it never existed.
+    /// The job has succeeded, and was not [retained](crate::NewJob::retain), so its result is not known.
+    #[error("the job was completed, and its result was not kept: retain it")]
+    NotRetained,
+    /// The job has ended and was not retained, so nobody knows how, or it never existed.
     #[error("the job is gone; it is kept after its end only if it is retained")]
     Gone,
     /// The result is not of this type.
@@ -74,11 +77,14 @@ impl JobRef {
     /// returns `()` has the result `()`.
     ///
     /// # Errors
-    /// Every end other than a completion, and a result of another type.
+    /// Every end other than a completion, a result that was not kept, and one of another type.
     pub async fn result<T: DeserializeOwned>(&self, wait: Duration) -> Result<T, ResultError> {
         match self.outcome(wait).await? {
             None => Err(ResultError::NotEnded),
-            Some(Outcome::Completed { result }) => {
+            Some(Outcome::Completed { result: None, retained: false }) => {
+                Err(ResultError::NotRetained)
+            }
+            Some(Outcome::Completed { result, .. }) => {
                 let json = result.as_deref().unwrap_or(b"null");
                 serde_json::from_slice(json).map_err(ResultError::Unreadable)
             }

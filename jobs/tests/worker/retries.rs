@@ -65,7 +65,7 @@ async fn a_handler_may_decide_what_comes_next(bench: Bench) {
     assert_eq!(bench.get(&jobs[0]).await.last_error, "RetryAfter: busy");
     assert_eq!(bench.get(&jobs[3]).await.releases.unwrap().reason, "snooze");
     let outcome = jobs[1].outcome(PATIENCE).await.unwrap();
-    assert_eq!(outcome, Some(Outcome::Completed { result: None }));
+    assert_eq!(outcome, Some(Outcome::Completed { result: None, retained: true }));
     let item = bench.get(&jobs[2]).await;
     assert_eq!((item.state, item.failures), (State::Dead, 1));
 }

@@ -25,6 +25,7 @@ from ._errors import (
     JobError,
     JobFailedError,
     JobGoneError,
+    JobNotRetainedError,
     JobRemovedError,
 )
 from ._exit import Exit
@@ -49,6 +50,7 @@ __all__ = [
     "JobFailedError",
     "JobFilter",
     "JobGoneError",
+    "JobNotRetainedError",
     "JobRef",
     "JobRemovedError",
     "JobType",
@@ -76,6 +78,7 @@ for _public in (
     JobFailedError,
     JobFilter,
     JobGoneError,
+    JobNotRetainedError,
     JobRef,
     JobRemovedError,
     JobType,

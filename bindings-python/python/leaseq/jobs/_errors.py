@@ -20,4 +20,8 @@ class JobRemovedError(JobError):
 
 
 class JobGoneError(JobError):
-    """The job has ended and its result was not retained, or it never existed."""
+    """The job has ended and was not retained, so nobody knows how, or it never existed."""
+
+
+class JobNotRetainedError(JobGoneError):
+    """The job was completed, and was not retained, so its result is not known."""

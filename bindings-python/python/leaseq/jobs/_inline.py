@@ -57,14 +57,14 @@ class InlineTask(LocalTask):
 
     def done(self, result: bytes | None) -> None:
         """End with this result, as JSON."""
-        self.outcome = Outcome(OutcomeKind.COMPLETED, result=result)
+        self.outcome = Outcome(OutcomeKind.COMPLETED, result=result, retained=True)
 
     def failed(
         self, classes: list[str], message: str, trace: str | None, policy: str, delay: float
     ) -> None:
         """End with an error."""
         if policy == "discard":
-            self.outcome = Outcome(OutcomeKind.COMPLETED)
+            self.outcome = Outcome(OutcomeKind.COMPLETED, retained=True)
         else:
             text = "\n".join(filter(None, [f"{classes[0]}: {message}".rstrip(": "), trace]))
             self.outcome = Outcome(OutcomeKind.DEAD, error=text)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from .._values import ItemInfo, Outcome, OutcomeKind, Seconds
 from ._decode import Decoder, MismatchError
-from ._errors import JobCancelledError, JobFailedError, JobGoneError, JobRemovedError
+from ._errors import (
+    JobCancelledError,
+    JobFailedError,
+    JobGoneError,
+    JobNotRetainedError,
+    JobRemovedError,
+)
 from ._progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -40,13 +46,13 @@ class _Ref(Generic[R]):
     def _result(self, outcome: Outcome) -> R:
         match outcome.kind:
             case OutcomeKind.COMPLETED:
+                if outcome.result is None and not outcome.retained:
+                    raise JobNotRetainedError(
+                        f"{self!r} was completed, and its result was not kept: give it retain"
+                    )
                 try:
                     result: R = self._decode(json.loads(outcome.result or b"null"))
                 except (MismatchError, ValueError) as error:
-                    if outcome.result is None:
-                        raise JobGoneError(
-                            f"{self!r} has ended, and its result was not kept: give it retain"
-                        ) from None
                     raise TypeError(f"{self!r} has another result: {error}") from None
                 return result
             case OutcomeKind.DEAD:
@@ -95,8 +101,9 @@ class JobRef(_Ref[R]):
     def result(self, timeout: Seconds | None = None, *, progress: bool = False) -> R:
         """Wait for the result of the handler. The job must be retained.
 
-        Raises `TimeoutError`, and `JobError` for every end other than a completion. `progress` is
-        that of `wait`.
+        Raises `TimeoutError`, `JobError` for every end other than a completion, and the `JobError`
+        `JobNotRetainedError` for a completion whose result was not kept. `progress` is that of
+        `wait`.
         """
         return self._result(self.wait(timeout, progress=progress))
 
@@ -146,8 +153,9 @@ class AsyncJobRef(_Ref[R]):
     async def result(self, timeout: Seconds | None = None, *, progress: bool = False) -> R:
         """Wait for the result of the handler. The job must be retained.
 
-        Raises `TimeoutError`, and `JobError` for every end other than a completion. `progress` is
-        that of `wait`.
+        Raises `TimeoutError`, `JobError` for every end other than a completion, and the `JobError`
+        `JobNotRetainedError` for a completion whose result was not kept. `progress` is that of
+        `wait`.
         """
         return self._result(await self.wait(timeout, progress=progress))
 

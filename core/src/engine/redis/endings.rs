@@ -24,7 +24,7 @@ pub(super) fn read_outcomes(reply: Value, asked: usize) -> Result<Outcomes> {
             b'C' => {
                 let result = text()?;
                 let result = (!result.is_empty()).then(|| result.slice(1..));
-                Found::Ended(Outcome::Completed { result })
+                Found::Ended(Outcome::Completed { result, retained: true })
             }
             b'X' => Found::Ended(Outcome::Cancelled),
             b'd' => Found::Ended(Outcome::Dead { error: read_details(&text()?).error }),

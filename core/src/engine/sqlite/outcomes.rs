@@ -57,7 +57,7 @@ fn look(db: &Database, queue: i64, id: &[u8], most: i64) -> Result<Option<Found>
     };
     let outcome = match item.state {
         State::Completed => match extra::read(db, item.number, Some(most))? {
-            Some(extra) => Outcome::Completed { result: extra.result },
+            Some(extra) => Outcome::Completed { result: extra.result, retained: true },
             None => return Ok(None),
         },
         State::Cancelled => Outcome::Cancelled,

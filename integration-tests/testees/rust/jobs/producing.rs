@@ -35,6 +35,7 @@ impl Refs {
             Err(ResultError::NotEnded) => Value::Null,
             Err(ResultError::Cancelled) => "cancelled".into(),
             Err(ResultError::Removed) => "removed".into(),
+            Err(ResultError::NotRetained) => "not_retained".into(),
             Err(ResultError::Gone) => "gone".into(),
             Err(ResultError::Queue(error)) => return Err(error),
             Err(error) => panic!("{error}"),
