@@ -58,7 +58,7 @@ fn missed(value: &Bound<'_, PyAny>) -> PyResult<Missed> {
 }
 
 /// Reads a `leaseq.Schedule`.
-fn schedule(value: &Bound<'_, PyAny>) -> PyResult<Schedule> {
+pub(crate) fn schedule(value: &Bound<'_, PyAny>) -> PyResult<Schedule> {
     let py = value.py();
     if !value.is_instance(crate::answer::schedule_class(py)?)? {
         return Err(convert::wrong_type("a schedule", "a Schedule", value));

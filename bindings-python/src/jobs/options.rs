@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use leaseq_jobs::{Children, JobOptions, Order, QueueOptions, Retry, Throttle, WorkerOptions};
+use leaseq_jobs::{
+    Children, Deployment, JobOptions, Order, QueueOptions, Retry, Throttle, WorkerOptions,
+};
 use pyo3::prelude::*;
 
 use crate::convert;
@@ -45,7 +47,11 @@ pub(crate) struct WorkerArgs<'py> {
     name: Option<String>,
     throttle: Option<ThrottleArgs>,
     children: Option<ChildrenArgs<'py>>,
+    deployment: Option<DeploymentArgs<'py>>,
 }
+
+/// The name of the program, its revision, and its schedules, each with its queue.
+type DeploymentArgs<'py> = (String, Bound<'py, PyAny>, Vec<(String, Bound<'py, PyAny>)>);
 
 /// High and low mark, in percent.
 type Marks = Option<(u8, u8)>;
@@ -145,6 +151,13 @@ impl WorkerArgs<'_> {
             options.stagger = convert::duration("stagger", &time)?;
         }
         options.name = self.name;
+        if let Some((owner, revision, schedules)) = self.deployment {
+            let mut deployment = Deployment::new(owner, convert::revision(&revision)?);
+            for (queue, schedule) in schedules {
+                deployment.schedules.push((queue, crate::schedules::schedule(&schedule)?));
+            }
+            options.deployment = Some(deployment);
+        }
         options.throttle = self.throttle.map(ThrottleArgs::read);
         options.max_jobs = self.max_jobs;
         options.burst = self.burst;

@@ -32,6 +32,7 @@ from ._exit import Exit
 from ._jobs import Jobs, JobType
 from ._ref import AsyncJobRef, JobRef
 from ._retry import Bury, Discard, Retry, RetryAfter, Snooze
+from ._schedules import Cron, Every
 from ._settings import Throttle, WorkerOptions
 from ._worker import Worker
 
@@ -40,8 +41,10 @@ __all__ = [
     "AsyncWorker",
     "Bury",
     "CancelReason",
+    "Cron",
     "Discard",
     "EnqueueMiddleware",
+    "Every",
     "Exit",
     "Isolation",
     "Job",
@@ -70,7 +73,9 @@ for _public in (
     AsyncJobRef,
     AsyncWorker,
     Bury,
+    Cron,
     Discard,
+    Every,
     Exit,
     Job,
     JobCancelledError,

@@ -38,3 +38,11 @@ def throttle(text: str) -> tuple[str, tuple[int, int]]:
     if what not in ("memory", "swap", "gpu") or not (high.isdigit() and low.isdigit()):
         raise ArgumentTypeError(f"{text!r} is not memory, swap or gpu, and =HIGH:LOW in percent")
     return what, (int(high), int(low))
+
+
+def deployment(text: str) -> tuple[str, int]:
+    """Read `PROGRAM:REVISION`."""
+    program, _, revision = text.rpartition(":")
+    if not program or not revision.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not PROGRAM:REVISION, such as billing:17")
+    return program, int(revision)

@@ -12,7 +12,7 @@ from typing import NoReturn, get_args
 from .. import _leaseq, connect
 from .. import asyncio as aio
 from ..exceptions import InvalidError, LeaseqError
-from ._arguments import mebibytes, queue, seconds_from_text, throttle
+from ._arguments import deployment, mebibytes, queue, seconds_from_text, throttle
 from ._async_worker import AsyncWorker
 from ._children import Isolation
 from ._jobs import Jobs
@@ -154,6 +154,12 @@ def parser() -> argparse.ArgumentParser:
     add = about.add_argument
     add("--name", help="how it is listed, the same after a restart; default: program and host")
     add(
+        "--deployment",
+        type=deployment,
+        metavar="PROGRAM:REVISION",
+        help="whose schedules those of the jobs are; the revision goes up with each deployment",
+    )
+    add(
         "--log-level",
         default="info",
         choices=["debug", "info", "warning", "error"],
@@ -241,6 +247,7 @@ def _options(told: argparse.Namespace) -> WorkerOptions:
         cooldown=told.cooldown,
         stagger=told.stagger,
         name=told.name,
+        deployment=told.deployment,
     )
     if told.queue:
         options["queues"] = dict(told.queue)

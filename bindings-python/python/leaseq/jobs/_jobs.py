@@ -16,6 +16,7 @@ from ._enqueue import EnqueueMiddleware, NewJob, aadd, add
 from ._options import Key, Options
 from ._ref import AsyncJobRef, JobRef
 from ._retry import Retry
+from ._schedules import Declared, Rule
 from ._signature import Signature
 
 if TYPE_CHECKING:
@@ -161,8 +162,8 @@ def _text(item_id: ItemId) -> str:
 class _Decorator:
     """Makes a job of a handler."""
 
-    def __init__(self, jobs: Jobs, name: str, options: Options) -> None:
-        self._jobs, self._name, self._options = jobs, name, options
+    def __init__(self, jobs: Jobs, name: str, options: Options, rule: Rule | None) -> None:
+        self._jobs, self._name, self._options, self._rule = jobs, name, options, rule
 
     @overload
     def __call__(
@@ -175,7 +176,17 @@ class _Decorator:
     @overload
     def __call__(self, function: Callable[P, R]) -> JobType[P, R]: ...
     def __call__(self, function: Callable[..., Any]) -> JobType[..., Any]:
-        return self._jobs._register(self._name, function, self._options)
+        made = self._jobs._register(self._name, function, self._options)
+        if self._rule is not None:
+            try:
+                job = made.new()
+            except TypeError as error:
+                raise TypeError(
+                    f"job {self._name} has a schedule, which adds it without arguments: {error}; "
+                    "use Jobs.schedule"
+                ) from None
+            self._jobs.schedule(self._name, job, self._rule)
+        return made
 
 
 class Jobs:
@@ -199,6 +210,7 @@ class Jobs:
         self._types: dict[str, JobType[..., Any]] = {}
         self._around_enqueue: list[EnqueueMiddleware] = []
         self._around_handler: list[Middleware] = []
+        self._schedules: list[Declared] = []
         self._inline: Inline | None = None
         self._module: str = sys._getframe(1).f_globals.get("__name__", "")
 
@@ -218,6 +230,7 @@ class Jobs:
         unique_for: Seconds | None = None,
         key: Key | None = None,
         expires_in: Seconds | None = None,
+        schedule: Rule | None = None,
     ) -> _Decorator:
         """Register the function below as the handler of jobs of this name.
 
@@ -230,6 +243,8 @@ class Jobs:
         - `retry`: when and how often it is tried again.
         - `retain`: how long the job is kept after its completion, with its result; default not.
         - `unique` and `key` are texts, or functions of the arguments that return one.
+        - `schedule`: when the job is added, without arguments and under its own name: see
+          `Jobs.schedule`.
 
         `priority`, `unique_for` and `expires_in` are those of `leaseq.Item`. Raises `InvalidError`
         if the name is taken, `TypeError` for a function whose parameters have no names.
@@ -245,7 +260,7 @@ class Jobs:
             key=key,
             expires_in=expires_in,
         )
-        return _Decorator(self, name, options)
+        return _Decorator(self, name, options, schedule)
 
     def named(self, name: str, *, queue: str | None = None) -> JobType[..., Any]:
         """Return a job of which this program knows only the name: its handler is elsewhere.
@@ -254,6 +269,26 @@ class Jobs:
         """
         options = Options(queue=queue or self._default_queue)
         return JobType(self, _checked(name), None, options, Options())
+
+    def schedule(self, name: str, job: NewJob[Any], rule: Rule) -> None:
+        """Add this job at the times of a rule, once for each time however many workers there are.
+
+        The workers of these jobs store it when they start, in the queue of the job, for the program
+        that their option `deployment` names; what it has declared before and does not any more is
+        removed there. `name` is its own in the queue, 1 to 128 bytes.
+
+        >>> jobs = Jobs()
+        >>> @jobs.job("report", schedule=Cron("0 4 * * *"))
+        ... def report(city: str = "all") -> None: ...
+        >>> jobs.schedule("report of berlin", report.new("berlin"), Every(600))
+        >>> with leaseq.connect("memory:") as client:
+        ...     exit = Worker(client, jobs, deployment=("reports", 1)).run_until_idle()
+        ...     [schedule.name for schedule in client.queue("default").schedules()]
+        ['report', 'report of berlin']
+        """
+        if any(one.name == name and one.job.queue == job.queue for one in self._schedules):
+            raise InvalidError(f"schedule {name!r} of queue {job.queue} is declared twice")
+        self._schedules.append(Declared(name, job, rule))
 
     def enqueue(self, client: _blocking.Client, job: NewJob[R]) -> JobRef[R]:
         """Add a job that was made by `JobType.new`, with those that follow it.

@@ -13,6 +13,7 @@ from ._jobs import Jobs, JobType
 from ._load import load
 from ._retry import seconds
 from ._run import Runner
+from ._schedules import deployment_of
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class WorkerOptions(TypedDict, total=False):
     name: str | None
     throttle: Throttle | None
     middleware: Sequence[Middleware]
+    deployment: tuple[str, int] | None
 
 
 NATIVE = (
@@ -106,9 +108,23 @@ class Settings:
             "jobs": [(name, one.timeout, one.retry) for name, one in declared],
             "slots": slots,
             "children": children,
+            "deployment": self._deployment(jobs, options.get("deployment"), children is not None),
         }
         self._burst = options.get("burst", False)
         self.in_children = children is not None
+
+    def _deployment(
+        self,
+        jobs: Jobs | Iterable[Jobs] | str,
+        deployment: tuple[str, int] | None,
+        in_children: bool,
+    ) -> object:
+        if isinstance(jobs, str):
+            # What runs in children is imported here only if it is needed.
+            if in_children and deployment is None:
+                return None
+            jobs = load(jobs)
+        return deployment_of(deployment, _several(jobs))
 
     def native(self, *, burst: bool = False, owns_process: bool = False) -> dict[str, Any]:
         """Return the options for the native worker."""

@@ -62,6 +62,8 @@ class Worker:
     - `stagger`: the least time between the starts of two jobs; default none.
     - `name`: under which it is listed, the same after a restart; default: program and host.
     - `throttle`: when it leases nothing because memory is short; default: as the environment says.
+    - `deployment`: whose the schedules of the jobs are: the name of the program, and its revision,
+      a number or time that goes up with each deployment. An older one changes nothing.
     - `middleware`: functions that get the `Job` and return a context manager, which is entered
       around its handler; the first one is the outermost.
 
