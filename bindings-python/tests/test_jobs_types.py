@@ -72,3 +72,16 @@ def test_wrong_calls_are_errors_of_mypy(tmp_path):
         env={"MYPYPATH": "", "PATH": str(Path(sys.executable).parent)},
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_wrong_calls_are_errors_of_pyright(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "pyrightconfig.json").write_text('{"reportUnnecessaryTypeIgnoreComment": "error"}')
+    checked = subprocess.run(
+        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
