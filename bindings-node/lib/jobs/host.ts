@@ -5,7 +5,8 @@ import { LeaseqError, makeError } from '../errors'
 import type { End } from './report'
 
 /** What has become of a job; `lost`: another worker has it, or it has ended otherwise. */
-export type JobOutcome = 'completed' | 'retried' | 'dead' | 'released' | 'cancelled' | 'lost' | 'uncertain'
+export type JobOutcome =
+  'completed' | 'retried' | 'dead' | 'released' | 'cancelled' | 'lost' | 'uncertain'
 
 /** What handlers do with the job of this number. @internal */
 export interface Host {
