@@ -79,7 +79,7 @@ def deployment_of(
         if declared:
             raise InvalidError(
                 f"schedule {declared[0].name!r} has no owner: give the worker "
-                "deployment=(name of the program, revision)"
+                "deployment=(program, revision), from the shell --deployment PROGRAM:REVISION"
             )
         return None
     owner, revision = deployment
