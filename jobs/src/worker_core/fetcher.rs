@@ -176,11 +176,11 @@ impl Fetcher {
         }
     }
 
-    /// Whether a call may wait on a queue that was not asked.
+    /// Whether a call may wait on a queue that was not asked. Beside others it would get only a part of the free slots.
     fn may_wait(&self, queue: usize, work: &Work) -> bool {
         let is_free = work.idle > 0 && self.requests.is_empty();
-        let unknown = self.completions[queue].is_empty() && !self.sources.is_waiting(queue);
-        is_free && unknown && !self.shared.options.burst
+        let is_only = self.completions[queue].is_empty() && !self.sources.any_waits();
+        is_free && is_only && !self.shared.options.burst
     }
 
     /// Sends to each queue what there is for it, unless a request to it is under way.
@@ -207,7 +207,9 @@ impl Fetcher {
         for queue in self.sources.unwatched() {
             self.wait_on(queue, work);
         }
-        self.sources.want(work.idle.saturating_sub(self.sources.reserved(now)));
+        // A burst must not end while a call that waits obtains something.
+        let idle = if self.shared.options.burst { 0 } else { work.idle };
+        self.sources.want(idle.saturating_sub(self.sources.reserved(now)));
         for queue in self.sources.begin_looks(now) {
             self.background.push(Box::pin(look(self.queues[queue].clone(), queue)));
         }

@@ -200,10 +200,12 @@ impl Sources {
         })
     }
 
-    /// A call waits on the queue.
+    /// A call waits on the queue. If nothing was known of it, it also asks, when so many tasks have ended.
     pub(super) fn waits(&mut self, queue: usize, ended: u64, wanted: Wanted) {
         let source = &mut self.0[queue];
-        source.known = Known::Empty { ended };
+        if !matches!(source.known, Known::Empty { .. }) {
+            source.known = Known::Empty { ended };
+        }
         source.wait = Some(wanted);
     }
 
@@ -214,9 +216,9 @@ impl Sources {
         source.look_at = Instant::now() + UNATTENDED;
     }
 
-    /// Whether a call waits on the queue.
-    pub(super) fn is_waiting(&self, queue: usize) -> bool {
-        self.0[queue].wait.is_some()
+    /// Whether a call waits on any queue.
+    pub(super) fn any_waits(&self) -> bool {
+        self.0.iter().any(|source| source.wait.is_some())
     }
 
     /// The calls that wait are for so many jobs together.
@@ -307,6 +309,9 @@ mod tests {
             sources.waits(queue, 0, wanted.clone());
         }
         assert!(sources.unwatched().is_empty() && sources.all_empty(0) && !sources.all_empty(1));
+        // A call that waits later does not mean that the queue was asked later.
+        sources.waits(0, 1, wanted[0].clone());
+        assert!(sources.all_empty(0));
         for (free, each) in [(7, 2), (3, 1), (1, 1), (0, 0)] {
             sources.want(free);
             assert!(wanted.iter().all(|wanted| wanted.get() == each), "{free} free");

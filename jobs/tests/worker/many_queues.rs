@@ -212,3 +212,25 @@ async fn a_burst_finds_what_its_jobs_have_added(bench: Bench) {
     }
     assert_eq!(drained(&core).await.started, 4);
 }
+
+/// Each task adds a job to the queue that was found empty last, just before it ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_burst_never_ends_before_a_job_that_was_added() {
+    let bench = Bench::in_memory().await;
+    for round in 0..100 {
+        let names = ["a", "b", "c"].map(|name| format!("{name}{round}"));
+        add(&bench.client, &names[0], 1).await;
+        let core = bench.core(|options| {
+            options.queues = names.iter().map(QueueOptions::new).collect();
+            options.burst = true;
+        });
+        for i in 0..6 {
+            let task = start(&core).await;
+            if i < 5 {
+                add(&bench.client, &names[(i + 1) % 3], 1).await;
+            }
+            drop(core.finish(&task, Finish::Done { result: None }));
+        }
+        assert_eq!(drained(&core).await.started, 6, "round {round}");
+    }
+}
