@@ -16,6 +16,7 @@ pub(crate) mod settings;
 pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod status;
+mod steps;
 pub(crate) mod tail;
 pub(crate) mod top;
 pub(crate) mod transfer;

@@ -1,12 +1,13 @@
 //! `stats`: what has happened in a queue, from its history.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use leaseq::{Counts, Histogram, HistoryKind, HistoryRow, Measured, Totals};
+use leaseq::{Histogram, HistoryKind, Totals, WorkQueue};
 use leaseq_report::duration;
 use serde_json::{Value, json};
 
+use super::steps::{Known, Step, Steps};
 use crate::failure::{Ended, Failure};
 use crate::global::Shared;
 use crate::output::Cell;
@@ -31,17 +32,6 @@ pub(crate) struct StatsArgs {
     step: Option<Duration>,
 }
 
-/// What has happened in one step.
-#[derive(Debug)]
-struct Step {
-    begin: SystemTime,
-    changed: Totals,
-    /// As the queue was when the step began.
-    ready: u64,
-    leased: u64,
-    measured: Measured,
-}
-
 pub(crate) async fn stats(shared: &Shared, args: StatsArgs) -> Ended {
     if args.since.is_zero() || args.since > HOURS {
         return Err(Failure::usage("--since is between 1m and 31d"));
@@ -52,24 +42,34 @@ pub(crate) async fn stats(shared: &Shared, args: StatsArgs) -> Ended {
     }
     let queue = shared.existing(&args.queue).await?;
     let kind = if args.since <= MINUTES { HistoryKind::Minutes } else { HistoryKind::Hours };
-    let rows = queue.history(kind).await?;
-    let counts = queue.counts().await?;
     let step = args.step.unwrap_or_else(|| step_of(args.since));
-    let begin = SystemTime::now() - args.since;
-    let steps = steps(&rows, &counts, begin, step);
-    if steps.is_empty() {
+    let now = SystemTime::now();
+    let first = Step::number(now - args.since, step);
+    let mut known = known(&queue, kind).await?;
+    let is_begun = |known: &Known| Step::number(known.at, step) < first;
+    if kind == HistoryKind::Minutes && !known.first().is_some_and(is_begun) {
+        // Nobody has recorded for a day, so that an hour of before says since when the first change counts.
+        let hours = self::known(&queue, HistoryKind::Hours).await?;
+        known.splice(0..0, hours.into_iter().rfind(is_begun));
+    }
+    let is_new = !known.first().is_some_and(is_begun);
+    known.push(Known::now(queue.counts().await?, now));
+    let steps = Steps::new(&known, first, step);
+    let Some(begun) = steps.begun else {
         let since = duration::show(args.since);
         return Err(Failure::no(format_args!(
             "queue {}: nothing was recorded in the last {since}",
             args.queue
         ))
         .hint("workers record once a minute, and so does leaseq-cleaner"));
-    }
+    };
+    let steps = steps.all;
     if shared.output.json {
         let steps: Vec<_> = steps.iter().map(value).collect();
         shared.output.document(&json!({
             "queue": args.queue,
             "step_ms": whole_ms(step),
+            "before": begun,
             "steps": steps,
         }))?;
     } else {
@@ -77,12 +77,32 @@ pub(crate) async fn stats(shared: &Shared, args: StatsArgs) -> Ended {
         if shared.output.table {
             // Rows are whole minutes of the last month.
             for (row, step) in rows.iter_mut().zip(&steps) {
-                row[0] = Cell::word(&local_time(step.begin)[5..16]);
+                row[0] = Cell::word(shown(step));
             }
         }
         shared.output.rows(&HEADINGS, &rows)?;
+        if is_new && kind == HistoryKind::Minutes && begun.added > 0 {
+            let Totals { added, completed, .. } = begun;
+            shared.output.note(&format!(
+                "nothing was recorded earlier; until then {added} were added and {completed} done"
+            ));
+        }
     }
     Ok(0)
+}
+
+async fn known(queue: &WorkQueue, kind: HistoryKind) -> leaseq::Result<Vec<Known>> {
+    Ok(queue.history(kind).await?.into_iter().map(Known::from).collect())
+}
+
+/// When it begins, and when it ends if that is not where the next one could begin.
+fn shown(step: &Step) -> String {
+    let (from, until) = (local_time(step.begin), local_time(step.until));
+    if !step.is_gap {
+        return from[5..16].into();
+    }
+    let day = if from[..10] == until[..10] { 11 } else { 5 };
+    format!("{} - {}", &from[5..16], &until[day..16])
 }
 
 fn step_of(since: Duration) -> Duration {
@@ -91,54 +111,6 @@ fn step_of(since: Duration) -> Duration {
     // Rows of hours are not divided.
     let least = if since > MINUTES { 60 } else { 1 };
     Duration::from_secs(60 * enough.unwrap_or(1_440).max(least))
-}
-
-/// Puts the rows into steps. What happened between two rows counts in the step of the first one.
-fn steps(rows: &[HistoryRow], now: &Counts, begin: SystemTime, step: Duration) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    for (i, row) in rows.iter().enumerate().filter(|(_, row)| row.at >= begin) {
-        let after = rows.get(i + 1).map_or(&now.totals, |next| &next.totals);
-        let changed = difference(after, &row.totals);
-        let since_1970 = row.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let seconds = step.as_secs().max(1);
-        let start = UNIX_EPOCH + Duration::from_secs(since_1970 / seconds * seconds);
-        match steps.last_mut().filter(|last| last.begin == start) {
-            Some(last) => {
-                last.changed = sum(&last.changed, &changed);
-                last.measured.merge(&row.measured);
-            }
-            None => steps.push(Step {
-                begin: start,
-                changed,
-                ready: row.ready,
-                leased: row.leased,
-                measured: row.measured.clone(),
-            }),
-        }
-    }
-    steps
-}
-
-/// Applies it to each number of two totals.
-fn each(one: &Totals, other: &Totals, apply: impl Fn(u64, u64) -> u64) -> Totals {
-    let mut totals = one.clone();
-    totals.added = apply(one.added, other.added);
-    totals.leased = apply(one.leased, other.leased);
-    totals.completed = apply(one.completed, other.completed);
-    totals.expired = apply(one.expired, other.expired);
-    totals.failed = apply(one.failed, other.failed);
-    totals.died = apply(one.died, other.died);
-    totals.removed = apply(one.removed, other.removed);
-    totals.cancelled = apply(one.cancelled, other.cancelled);
-    totals
-}
-
-fn difference(after: &Totals, before: &Totals) -> Totals {
-    each(after, before, u64::saturating_sub)
-}
-
-fn sum(one: &Totals, other: &Totals) -> Totals {
-    each(one, other, u64::saturating_add)
 }
 
 const HEADINGS: [&str; 13] = [
@@ -183,6 +155,7 @@ fn value(step: &Step) -> Value {
     let used = |part| step.measured.lease_use.quantile(part).map(|used| used as f64 / 1_000.0);
     json!({
         "from": exact_time(step.begin),
+        "until": exact_time(step.until),
         "changed": step.changed,
         "ready": step.ready,
         "leased": step.leased,

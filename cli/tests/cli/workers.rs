@@ -146,6 +146,9 @@ async fn the_history_of_a_queue_is_shown_in_steps() {
                 "{stats}"
             );
             assert_eq!((&step["ready"], &step["ran"]["count"]), (&1.into(), &1.into()));
+            // With what was before, these are the totals of the queue.
+            assert_eq!((&stats["before"]["added"], stats["steps"][1].is_null()), (&1.into(), true));
+            assert!(step["until"].is_string(), "{stats}");
         }
         let line = bench.run(&["stats", "orders"]).ok().out;
         let cells: Vec<_> = line.trim_end().split('\t').collect();
@@ -155,8 +158,10 @@ async fn the_history_of_a_queue_is_shown_in_steps() {
             "{line}"
         );
         assert_eq!(cells[12], "92%", "histograms are within 7 %");
-        let table = bench.run(&["stats", "orders", "--table"]).ok().out;
+        let shown = bench.run(&["stats", "orders", "--table"]).ok();
+        let table = shown.out;
         assert!(table.contains("  LEASE\n") && table.contains("2s"), "{table}");
+        assert!(shown.err.contains("until then 1 were added and 0 done"), "{}", shown.err);
         for wrong in
             [&["--since", "32d"][..], &["--since", "0s"], &["--step", "1s"], &["--step", "7h"]]
         {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use leaseq::options::{BEAT_INTERVAL, MAX_BEAT, MAX_BEAT_ENTRIES, MAX_WORKER_COMMANDS};
 use leaseq::{Beat, BeatReply, Client, ErrorKind, RunningItem, WorkerAction, WorkerId};
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
+use tokio::task::JoinSet;
 
 use super::capacity::Waiting;
 use super::exit::ExitReason;
@@ -43,7 +44,9 @@ impl Beats {
 
     /// Ends with the worker.
     pub(super) async fn run(mut self) {
-        let mut recorded = Instant::now();
+        // It may take its time, which beats do not wait for.
+        let mut recording = JoinSet::new();
+        let mut recorded: Option<Instant> = None;
         loop {
             let next = tokio::time::sleep(BEAT_INTERVAL);
             tokio::select! {
@@ -51,15 +54,23 @@ impl Beats {
                 () = self.shared.until_phase(Phase::Stopped) => break,
             }
             self.beat().await;
-            if recorded.elapsed() >= history::INTERVAL {
-                recorded = Instant::now();
-                self.shared.record_history().await;
+            while recording.try_join_next().is_some() {}
+            let is_due = recorded.is_none_or(|begun| begun.elapsed() >= history::INTERVAL);
+            if is_due && recording.is_empty() {
+                recorded = Some(Instant::now());
+                let shared = self.shared.clone();
+                recording.spawn(async move { shared.record_history().await });
             }
         }
         // Without it, the worker is listed for 30 s. The last jobs were measured too.
-        let leave =
-            async { tokio::join!(self.client.leave(&self.worker), self.shared.record_history()) };
+        let record = async {
+            // It may be about to report some of them.
+            while recording.join_next().await.is_some() {}
+            self.shared.record_history().await;
+        };
+        let leave = async { tokio::join!(self.client.leave(&self.worker), record) };
         _ = tokio::time::timeout(LEAVING, leave).await;
+        self.shared.lock().measurements.clear();
         self.shared.left.cancel();
     }
 

@@ -78,7 +78,7 @@ impl Fetcher {
 
     fn add(&mut self, found: Vec<Found>) {
         for Found { queue, place, weight } in found {
-            self.shared.lock().queues.push(queue.name().to_owned());
+            self.shared.add_queue(self.queues.len(), &queue);
             self.queues.push(queue);
             self.completions.push(Completions::new(&self.shared));
             self.order.add(place, weight);

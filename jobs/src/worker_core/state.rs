@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use leaseq::{Error, Histogram, Result};
+use leaseq::{Error, Histogram, Measured, Result, WorkQueue};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -229,6 +229,16 @@ impl Shared {
         }))
     }
 
+    /// The worker leases from this queue, too.
+    pub(super) fn add_queue(&self, index: usize, queue: &WorkQueue) {
+        let mut state = self.lock();
+        state.queues.push(queue.name().to_owned());
+        // Nobody reports for workers that are not listed.
+        if self.options.listed {
+            state.measurements.insert(index, (queue.clone(), Measured::default()));
+        }
+    }
+
     /// Nobody panics while holding it, and nobody waits.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -277,10 +287,7 @@ impl Shared {
                 let used = (used * 1000.0) as u64;
                 state.run.record(run);
                 state.lease_use.record(used);
-                // Nobody reports for workers that are not listed.
-                if self.options.listed {
-                    measure(&mut state.measurements, running, run, used);
-                }
+                measure(&mut state.measurements, running, run, used);
             }
             if !self.options.cooldown.is_zero() && running.has_started() {
                 state.cooling.push_back(Instant::now() + self.options.cooldown);

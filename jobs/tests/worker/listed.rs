@@ -11,6 +11,7 @@ use crate::support::{Bench, PATIENCE, drained, nothing, on_every_engine, soon, s
 on_every_engine!(
     a_worker_is_listed_until_it_ends,
     a_worker_reports_what_it_has_measured,
+    a_worker_records_queues_in_which_nothing_happens,
     a_quiet_worker_leases_nothing,
     commands_are_obeyed
 );
@@ -49,6 +50,17 @@ async fn a_worker_reports_what_it_has_measured(bench: Bench) {
     assert_eq!(measured, 1, "{rows:?}");
     let used = rows.iter().map(|row| row.measured.lease_use.count()).sum::<u64>();
     assert_eq!(used, 1);
+}
+
+async fn a_worker_records_queues_in_which_nothing_happens(bench: Bench) {
+    let queue = bench.client.queue("echo").unwrap();
+    queue.add_item(leaseq::Item::new("later").delay(Duration::from_secs(3_600))).await.unwrap();
+    let _core = bench.core(|_| {});
+    // With its first beat.
+    let rows = async || queue.history(HistoryKind::Minutes).await.unwrap();
+    assert!(eventually(PATIENCE, async || !rows().await.is_empty()).await);
+    let row = &rows().await[0];
+    assert_eq!((row.delayed, row.totals.added, row.measured.is_empty()), (1, 1, true));
 }
 
 async fn a_quiet_worker_leases_nothing(bench: Bench) {
