@@ -37,7 +37,8 @@ class Started:
             on_main.put(self._run_process)
         else:
             threading.Thread(target=self._run, daemon=True).start()
-            self._started.wait()
+        # Whoever hears that it has started may send a signal.
+        self._started.wait()
 
     def _make(self) -> Worker:
         options = working.options_of(self._request, self.notes)
@@ -49,7 +50,19 @@ class Started:
         return Worker(self._client, jobs, threads=slots, **options)
 
     def _run_process(self) -> None:
-        self._make().run_process()
+        try:
+            worker = self._make()
+            start = worker._start
+
+            def noted(options: dict[str, object]) -> Any:
+                running = start(options)
+                self._started.set()
+                return running
+
+            worker._start = noted
+            worker.run_process()
+        finally:
+            self._started.set()
 
     def _run(self) -> None:
         try:

@@ -83,6 +83,8 @@ async def obey(client: leaseq.asyncio.Client, request: Request) -> Any:
             notes = last.notes if last else Notes()
             notes.path = request.get("log", notes.path)
             workers[key(request)] = Started(client, request, notes)
+            # Whoever hears that it has started may send a signal: let it begin.
+            await asyncio.sleep(0)
         case "end_worker":
             workers[key(request)].end()
         case "worker_exit":

@@ -54,6 +54,7 @@ struct Running {
     testee: Testee,
     worker: usize,
     grace: Duration,
+    prefetch: usize,
 }
 
 impl Fleet {
@@ -109,7 +110,8 @@ impl Fleet {
             answer.map_err(|failure| format!("worker {worker}: {}", failure.message))?;
         }
         self.workers.push(Worker::default());
-        self.running.push(Running { testee, worker, grace: Duration::from_millis(grace) });
+        let grace = Duration::from_millis(grace);
+        self.running.push(Running { testee, worker, grace, prefetch });
         Ok(())
     }
 
@@ -161,7 +163,7 @@ impl Fleet {
     }
 
     async fn end_one(&mut self, mut process: Running, pauses: &[Duration]) -> Result<(), Error> {
-        let Running { testee, worker, grace } = &mut process;
+        let Running { testee, worker, grace, .. } = &mut process;
         let began = Instant::now();
         // Two signals of one kind may become one.
         for (pause, name) in pauses.iter().zip([Signal::TERM, Signal::INT, Signal::TERM]) {
@@ -202,6 +204,11 @@ impl Fleet {
     /// How many handlers can run at the same time.
     pub(super) fn slots(&self) -> usize {
         self.running.len() * SLOTS
+    }
+
+    /// How many jobs the workers lease before they have slots for them.
+    pub(super) fn prefetched(&self) -> usize {
+        self.running.iter().map(|process| process.prefetch).sum()
     }
 
     /// All runs of handlers so far.

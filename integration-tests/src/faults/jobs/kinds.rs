@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::task::block_in_place;
 
 use super::context::JobContext;
-use super::history::now;
+use super::history::{Run, now};
 use crate::error::Error;
 use crate::faults::worker_pool::HEALED;
 
@@ -75,26 +75,22 @@ pub(in crate::faults) async fn cancel_while_busy(
     context: &mut JobContext<'_>,
 ) -> Result<(), Error> {
     while context.goes_on() {
-        let endless = context.load.add_endless(context.fleet.slots()).await?;
-        until(context, |runs| endless.iter().all(|id| runs.iter().any(|run| run.id == *id)))
-            .await?;
+        // One worker may lease some that wait for its slots, while others have free ones.
+        let (slots, waiting) = (context.fleet.slots(), context.fleet.prefetched());
+        let endless = context.load.add_endless(slots + waiting).await?;
+        let started = |run: &Run| endless.contains(&run.id);
+        until(context, |runs| runs.iter().filter(|run| started(run)).count() >= slots).await?;
         context.load.cancel(&endless).await?;
         context.times += 1;
-        until(context, |runs| {
-            let of = |id: &String| runs.iter().any(|run| run.id == *id && run.end.is_some());
-            endless.iter().all(of)
-        })
-        .await?;
+        // Those that had waited end without having run, or run until their workers hear of it.
+        until(context, |runs| runs.iter().all(|run| !started(run) || run.end.is_some())).await?;
         context.rest(50..100).await?;
     }
     Ok(())
 }
 
 /// Waits until the handlers have logged what this asks for.
-async fn until(
-    context: &JobContext<'_>,
-    holds: impl Fn(&[super::history::Run]) -> bool,
-) -> Result<(), Error> {
+async fn until(context: &JobContext<'_>, holds: impl Fn(&[Run]) -> bool) -> Result<(), Error> {
     let end = Instant::now() + HEALED;
     while !holds(&context.fleet.all_runs()?) {
         if Instant::now() >= end {
