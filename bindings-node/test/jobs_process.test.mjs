@@ -80,6 +80,21 @@ test('signals: the first one lets handlers end, the second cancels them', async 
   assert.deepEqual([state, failures, expiries, releases.reason], ['ready', 0, 0, 'shutdown'])
 })
 
+test('signals that come when the worker has ended do not change how the process ends', async () => {
+  await add('late', 'one')
+  const { child, ended, printed } = await start(
+    `process.once('exit', () => {
+      for (const signal of ['SIGTERM', 'SIGINT']) process.kill(process.pid, signal)
+    })
+    console.log('running')`,
+    { queue: 'late' },
+  )
+  await eventually('it runs', () => /running/.test(printed.out))
+  child.kill('SIGTERM')
+  const { code, signal, err } = await ended
+  assert.deepEqual([code, signal], [0, null], err)
+})
+
 test('a rejected promise that nobody awaits ends the worker in order, with status 1', async () => {
   await add('unhandled', 'long')
   await add('unhandled', 'bad')

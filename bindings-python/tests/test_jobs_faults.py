@@ -13,7 +13,7 @@ from leaseq.jobs import Job, JobFailedError, Jobs, Retry, Worker
 PATIENCE = 30
 
 HEAD = r"""
-import asyncio, ctypes, os, signal, sys, threading, time
+import asyncio, atexit, ctypes, os, signal, sys, threading, time
 import leaseq, leaseq.asyncio
 from leaseq.jobs import AsyncWorker, Job, Jobs, Retry, Worker
 
@@ -70,18 +70,27 @@ def hold(ms: int) -> str:
 @jobs.job("noop")
 def noop() -> None: ...
 
+def linger():
+    say("leaving")
+    sys.stdin.readline()
+
 def run_threads(**options):
+    if options.pop("linger", False):
+        atexit.register(linger)
     process = options.pop("process", False)
     with leaseq.connect() as client:
         worker = Worker(client, jobs, threads=4, **options)
         say(f"{worker.run_process() if process else worker.run()}")
 
 def run_asyncio(**options):
-    options.pop("process", False)
+    if options.pop("linger", False):
+        atexit.register(linger)
+    process = options.pop("process", False)
 
     async def main():
         async with await leaseq.asyncio.connect() as client:
-            say(f"{await AsyncWorker(client, jobs, concurrency=4, **options).run()}")
+            worker = AsyncWorker(client, jobs, concurrency=4, **options)
+            say(f"{await worker.run_process() if process else await worker.run()}")
 
     asyncio.run(main())
 
@@ -169,6 +178,16 @@ def test_a_process_that_is_only_a_worker_ends_with_a_handler_that_hangs(client, 
     assert time.monotonic() - began < 15
     info = ref.info()
     assert (info.state, info.failures, info.releases.reason) == ("delayed", 0, "shutdown")
+
+
+@kinds
+def test_a_signal_after_the_end_does_not_change_how_the_process_ends(worker, kind):
+    running = worker(kind, process=True, linger=True, burst=True)
+    running.says("leaving")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        running.signal(number)
+    running.process.stdin.write("\n")
+    running.ends(code=3)
 
 
 @pytest.mark.parametrize("name", ["hang", "stubborn"])

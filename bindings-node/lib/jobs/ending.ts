@@ -11,6 +11,12 @@ export interface Ends {
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
+/** From now on signals do not end this process by themselves: who is late must not change how it ends. */
+export function outliveSignals(): void {
+  if (!isMainThread) return
+  for (const signal of SIGNALS) process.on(signal, () => undefined)
+}
+
 /**
  * The first signal begins the end of the worker, the second skips the grace period, the third ends it at
  * once. Signals that come before `begin` count.

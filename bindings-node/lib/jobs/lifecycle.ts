@@ -9,7 +9,7 @@ import { invalid } from '../errors'
 import { readError } from '../wire'
 import type { Task } from './context'
 import type { CancelReason } from './decisions'
-import { Ending } from './ending'
+import { Ending, outliveSignals } from './ending'
 
 /** How a worker has ended. */
 export interface Exit {
@@ -98,6 +98,7 @@ export abstract class Lifecycle {
    * written to standard error and ends the worker as a first signal does, with status 1.
    */
   async runProcess(): Promise<never> {
+    outliveSignals()
     let status = 0
     const failed = (error: unknown): void => {
       status = 1

@@ -75,7 +75,7 @@ class AsyncWorker:
 
     async def _run(self, options: dict[str, object], signals: bool) -> Exit:
         # Before it starts: a job may run at once, and whoever sees that may send a signal.
-        with Signals(self._settings.grace, signals) as ending:
+        with Signals(self._settings.grace, signals, bool(options.get("owns_process"))) as ending:
             native, serving = await self._start(options)
             ending.end(native)
             return await self._until_served(native, serving)

@@ -15,12 +15,14 @@ class Signals:
     """A block in which signals end a worker.
 
     The first signal begins the end, the second skips the grace period, and the third ends the
-    worker at once. The handlers of the program are restored afterwards. Does nothing outside of the
-    main thread.
+    worker at once. The handlers of the program are restored afterwards, unless the process `ends`
+    with the worker: then a signal that is late must not change how it ends. Does nothing outside of
+    the main thread.
     """
 
-    def __init__(self, grace: float, wanted: bool) -> None:
+    def __init__(self, grace: float, wanted: bool, ends: bool) -> None:
         self._grace = grace
+        self._ends = ends
         self._wanted = wanted and threading.current_thread() is threading.main_thread()
         self._before: dict[signal.Signals, Any] = {}
         self._worker: JobWorker | None = None
@@ -56,5 +58,8 @@ class Signals:
         traceback: TracebackType | None,
     ) -> None:
         for number, handler in self._before.items():
+            if self._ends and error is None:
+                signal.signal(number, signal.SIG_IGN)
+                continue
             # `None`: a handler that is not written in Python, which cannot be restored.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -134,7 +134,7 @@ class Worker:
 
     def _run(self, options: dict[str, object], signals: bool) -> Exit:
         # Before it starts: a job may run at once, and whoever sees that may send a signal.
-        with Signals(self._settings.grace, signals) as ending:
+        with Signals(self._settings.grace, signals, bool(options.get("owns_process"))) as ending:
             running = self._start(options)
             ending.end(running.native)
             return self._wait(running)
