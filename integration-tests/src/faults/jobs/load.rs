@@ -119,7 +119,8 @@ impl Load {
                 ("work", json!([from, { "retry_after_ms": after }, done]))
             }
             77..84 => ("work", json!([{ "skip_from": 2 }, { "sleep_ms": 5_000 }, done])),
-            84..91 => ("other", json!([{ "skip_from": 2 }, { "block_ms": 500 }, done])),
+            // Three of them, one after the other in one event loop, must not look as if it hung.
+            84..91 => ("other", json!([{ "skip_from": 2 }, { "block_ms": 300 }, done])),
             91..95 => {
                 job.buries = true;
                 ("work", json!([sleep, "bury"]))
