@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::settlement::UNHANDLED_DELAY;
-use super::state::Shared;
 
 /// Each refusal of the last minutes makes the next job wait this much longer. So of N jobs of this kind about
 /// sqrt(N / 6) come back in a second: 13 of a thousand, 41 of ten thousand, once most of the memory is about them.
@@ -23,25 +22,17 @@ pub(super) struct Refusals {
 
 impl Refusals {
     /// One more. Returns how long the job is to wait, at least this time.
-    fn pace(&mut self, delay: Duration, now: Instant) -> Duration {
+    pub(super) fn pace(&mut self, delay: Duration, now: Instant) -> Duration {
         let ago = self.at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
         self.recent = self.recent * (-ago.as_secs_f64() / MEMORY.as_secs_f64()).exp() + 1.0;
         self.at = Some(now);
         delay.max(SPACING.mul_f64(self.recent).min(UNHANDLED_DELAY))
     }
-}
-
-impl Shared {
-    /// How long a job waits that this worker cannot run.
-    pub(super) fn pace_refusal(&self, delay: Duration) -> Duration {
-        self.lock().refusals.pace(delay, Instant::now())
-    }
 
     /// Whether this is the first job of its name that was refused for this kind of reason.
-    pub(super) fn is_new_refusal(&self, job: &str, reason: &str) -> bool {
+    pub(super) fn is_new(&mut self, job: &str, reason: &str) -> bool {
         let kind = reason.split(':').next().unwrap_or_default();
-        let logged = &mut self.lock().refusals.logged;
-        logged.len() < MOST_KINDS && logged.insert((job.to_owned(), kind.to_owned()))
+        self.logged.len() < MOST_KINDS && self.logged.insert((job.to_owned(), kind.to_owned()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Makes the queue do what was decided, until it has answered.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use leaseq::{Backoff, CompleteOptions, ErrorKind, FailOptions, ReleaseOptions, Result, State};
 
@@ -61,7 +61,7 @@ async fn settle(shared: &Shared, finished: &Finished) -> Settled {
     let running = &finished.running;
     let mut settlement = finished.settlement.clone();
     if let Settlement::Refuse { delay, .. } = &mut settlement {
-        *delay = shared.pace_refusal(*delay);
+        *delay = shared.lock().refusals.pace(*delay, Instant::now());
     }
     let mut backoff = Backoff::up_to(MAX_PAUSE);
     // A call that has failed may have been executed.
@@ -125,7 +125,8 @@ async fn call(
         Settlement::Refuse { error, delay } => {
             let options = ReleaseOptions::new().delay(*delay).reason(UNHANDLED);
             queue.release_with(lease, options).await?;
-            if shared.is_new_refusal(&running.name, error) {
+            let is_new = shared.lock().refusals.is_new(&running.name, error);
+            if is_new {
                 log::refused(running, error);
             }
             Ok(Settled::Released { delay: *delay })
