@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from peers.program import process
 from peers.shape import AT_ONCE, BATCH, DATA, LEASE, Rates, at_once
@@ -85,6 +86,29 @@ def one_at_a_time(url: str, items: int) -> Rates:
     return {"add": items / (added - begun), "process": items / (done - added)}
 
 
+def with_threads(url: str, items: int) -> Rates:
+    with leaseq.connect(url) as client:
+        queue = client.queue("bench")
+
+        def add(count: int) -> None:
+            for _ in range(count):
+                queue.add_item(DATA)
+
+        def process(_: int) -> None:
+            while lease := queue.lease(LEASE, wait=0):
+                queue.complete(lease)
+
+        def rate(work: Callable[[int], None]) -> float:
+            begun = time.perf_counter()
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                list(pool.map(work, [items // AT_ONCE] * AT_ONCE))
+            return items / (time.perf_counter() - begun)
+
+        rates = {"add": rate(add), "process": rate(process)}
+        assert queue.counts().totals.completed == items
+        return rates
+
+
 def batches(url: str, items: int) -> Rates:
     with leaseq.connect(url) as client:
         queue = client.queue("bench")
@@ -120,6 +144,7 @@ def jobs(options: list[str], is_async: bool) -> Callable[[str, int], Rates]:
 SYSTEMS = {
     "leaseq-asyncio": (with_asyncio, f"{AT_ONCE} at once"),
     "asyncio-alone": (asyncio_alone, f"{AT_ONCE} at once"),
+    "leaseq-threads": (with_threads, f"{AT_ONCE} threads"),
     "leaseq-one": (one_at_a_time, "one at a time"),
     "leaseq-batches": (batches, f"batches of {BATCH}"),
     "jobs-asyncio": (jobs(["--concurrency", "100"], True), "100 slots"),

@@ -28,6 +28,7 @@ HERE = Path(__file__).resolve().parent
 OURS = {
     "leaseq-asyncio": 20_000,
     "asyncio-alone": 50_000,
+    "leaseq-threads": 20_000,
     "leaseq-one": 5_000,
     "leaseq-batches": 50_000,
     "jobs-asyncio": 20_000,
@@ -189,7 +190,8 @@ def ratios(report: Report, systems: list[System], peers_too: bool) -> None:
     for what in ("add", "process"):
         ratio("3b", "leaseq-asyncio", what, ["leaseq-batches"], "leaseq-batches", 0.75)
         ratio("3b", "asyncio-alone", what, ["leaseq-batches"], "leaseq-batches", None)
-    ratio("13", "jobs-asyncio", "process", ["leaseq-asyncio"], "leaseq-asyncio", 0.6)
+    for ours, bare in (("jobs-asyncio", "leaseq-asyncio"), ("jobs-threads", "leaseq-threads")):
+        ratio("13", ours, "process", [bare], bare, 0.6)
     for ours, theirs, at_least in JOBS if peers_too else ():
         ratio("14", ours, "process", theirs, " or ".join(theirs), at_least)
     for what, one_at_a_time in (("add", 1), ("process", 2)) if peers_too else ():
