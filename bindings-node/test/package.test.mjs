@@ -153,7 +153,7 @@ test('both module systems have the same classes', async () => {
   await writeFile(join(empty, 'same.mjs'), script)
   assert.equal(await sh('node same.mjs'), 'true 13\ntrue\n')
   await writeFile(join(empty, 'jobs.mjs'), script.replaceAll("'leaseq'", "'leaseq/jobs'"))
-  assert.equal(await sh('node jobs.mjs'), 'true 20\ntrue\n')
+  assert.equal(await sh('node jobs.mjs'), 'true 21\ntrue\n')
   await writeFile(join(empty, 'testing.mjs'), script.replaceAll("'leaseq'", "'leaseq/testing'"))
   assert.equal(await sh('node testing.mjs'), 'true 4\ntrue\n')
 })

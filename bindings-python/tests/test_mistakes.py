@@ -114,17 +114,23 @@ def test_an_iterable_of_leases_that_fails_settles_none(queue):
 
 def test_an_endless_iterable_can_be_interrupted_and_lets_others_go_on(program):
     code = """
-        import itertools, leaseq, os, signal, threading
+        import leaseq, os, signal, threading
         queue = leaseq.connect().queue("q")
         other = leaseq.connect().queue("q")
+        reads = threading.Event()
+        def endless():
+            while True:
+                yield b"x"
+                reads.set()
         def work():
+            reads.wait()
             for _ in range(20):
                 assert other.add_item("x")
             os.kill(os.getpid(), signal.SIGINT)
         thread = threading.Thread(target=work)
         thread.start()
         try:
-            queue.add_items(itertools.repeat(b"x"))
+            queue.add_items(endless())
         except KeyboardInterrupt:
             print("interrupted")
         thread.join()
