@@ -155,19 +155,31 @@ template <typename Self> class Handlers {
         return self();
     }
 
-    /** The end of a task is reported once: nothing that these calls answer is left to do here. */
     static std::int32_t call(leaseq_task *handle, void *context) noexcept {
         Task task(handle);
+        std::string refused; // why the task was not ended
+        const auto end = [&](auto &&call) {
+            leaseq_error *error = nullptr;
+            if (call(&error) == LEASEQ_OK) return;
+            refused = leaseq_error_message(error);
+            leaseq_error_free(&error);
+        };
         const auto fail = [&](const char *name, const char *message, std::int32_t policy,
                               milliseconds delay = milliseconds(0)) {
-            leaseq_task_fail(handle, name, message, policy, delay.count(), nullptr, nullptr);
+            end([&](leaseq_error **error) {
+                return leaseq_task_fail(handle, name, message, policy, delay.count(), nullptr,
+                                        error);
+            });
         };
         try {
             const auto &handlers = static_cast<Handlers *>(context)->handlers_;
             const auto handler = handlers.find(std::string(task.name()));
             if (handler == handlers.end()) throw InvalidArgs("there is no handler");
             if (const auto result = handler->second(task)) {
-                leaseq_task_complete(handle, result->data(), result->size(), nullptr, nullptr);
+                end([&](leaseq_error **error) {
+                    return leaseq_task_complete(handle, result->data(), result->size(), nullptr,
+                                                error);
+                });
             }
         } catch (const RetryAfter &after) {
             fail("RetryAfter", after.what(), LEASEQ_POLICY_RETRY_AFTER, after.delay);
@@ -176,16 +188,26 @@ template <typename Self> class Handlers {
         } catch (const Bury &bury) {
             fail("Bury", bury.what(), LEASEQ_POLICY_BURY);
         } catch (const Snooze &snooze) {
-            leaseq_task_snooze(handle, snooze.delay.count(), nullptr, nullptr);
+            end([&](leaseq_error **error) {
+                return leaseq_task_snooze(handle, snooze.delay.count(), nullptr, error);
+            });
         } catch (const Stopped &) {
-            leaseq_task_stopped(handle, nullptr, nullptr);
+            end([&](leaseq_error **error) { return leaseq_task_stopped(handle, nullptr, error); });
         } catch (const InvalidArgs &invalid) {
-            leaseq_task_refuse_args(handle, invalid.what(), nullptr, nullptr);
+            end([&](leaseq_error **error) {
+                return leaseq_task_refuse_args(handle, invalid.what(), nullptr, error);
+            });
         } catch (const std::exception &error) {
             fail(class_of(error).c_str(), error.what(), LEASEQ_POLICY_RETRY);
         } catch (...) {
             fail("Exception", "the handler has thrown what is no std::exception",
                  LEASEQ_POLICY_RETRY);
+        }
+        // What cannot be reported, such as a text that is not UTF-8, is no success. If the handler
+        // had ended the task itself, this does nothing.
+        if (!refused.empty()) {
+            leaseq_task_fail(handle, "EndRefused", refused.c_str(), LEASEQ_POLICY_RETRY, 0, nullptr,
+                             nullptr);
         }
         return 0;
     }

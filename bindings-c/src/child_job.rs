@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use leaseq_jobs::{Finish, Policy, Reason};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::child_link::Link;
 use crate::event::Event;
@@ -100,15 +100,15 @@ impl ChildJob {
         Failure::invalid(format_args!("job {job:?} {id:?}: {what}"))
     }
 
-    /// The answer, or why it cannot be given.
-    fn answer(&self, finish: Finish) -> Result<Value> {
+    /// The answer, or why it cannot be given. A result goes as it is.
+    fn answer(&self, finish: Finish) -> Result<Box<RawValue>> {
         let task = self.number();
-        Ok(match finish {
+        let answer = match finish {
             Finish::Done { result: None } => json!({ "type": "done", "task": task }),
             Finish::Done { result: Some(result) } => {
-                let result: &RawValue = serde_json::from_slice(&result)
+                let result = serde_json::from_slice(&result)
                     .map_err(|why| self.wrong(&format!("its result is no JSON: {why}")))?;
-                json!({ "type": "done", "task": task, "result": result })
+                return self.written(&Done { kind: "done", task, result });
             }
             Finish::Failed(error) => {
                 let (policy, delay) = match error.wants() {
@@ -127,8 +127,22 @@ impl ChildJob {
                 json!({ "type": "invalid_args", "task": task, "message": message })
             }
             _ => json!({ "type": "cancelled", "task": task }),
-        })
+        };
+        self.written(&answer)
     }
+
+    fn written(&self, answer: &impl Serialize) -> Result<Box<RawValue>> {
+        to_raw_value(answer).map_err(|why| self.wrong(&format!("its end cannot be written: {why}")))
+    }
+}
+
+/// The answer with a result, which no value of Rust could hold without changing it: think of long numbers.
+#[derive(Serialize)]
+struct Done<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    task: u64,
+    result: &'a RawValue,
 }
 
 fn ms(time: Duration) -> u64 {
@@ -212,8 +226,9 @@ impl Job for ChildJob {
             return Err(self.wrong("the task was finished before"));
         }
         let answer = self.answer(finish)?;
-        state.is_answered = true;
         self.link.send(&answer)?;
+        // An answer that was refused, as it is too long, leaves room for another one.
+        state.is_answered = true;
         Ok(leaseq_settled::LEASEQ_SETTLED_NONE)
     }
 }

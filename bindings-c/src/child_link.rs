@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, PoisonError};
 
 use leaseq::ErrorKind;
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::failure::{Failure, Result};
 
@@ -67,8 +67,9 @@ fn gone() -> Failure {
 impl Link {
     /// # Errors
     /// `Closed` if the worker has ended.
-    pub(crate) fn send(&self, message: &Value) -> Result {
-        let text = message.to_string();
+    pub(crate) fn send(&self, message: &impl Serialize) -> Result {
+        let text = serde_json::to_string(message)
+            .map_err(|why| Failure::invalid(format_args!("a message to the worker: {why}")))?;
         let len = u32::try_from(text.len()).ok().filter(|len| *len as usize <= MAX_FRAME);
         let Some(len) = len else {
             let wrong = format_args!("{} bytes are over the limit of {MAX_FRAME}", text.len());

@@ -4,6 +4,9 @@
 
 #include <signal.h>
 
+/* No number of C holds these: they must arrive as they are. */
+#define NUMBERS "[1e400,12345678901234567890123]"
+
 static bool asks(leaseq_task *task, const char *what) {
     char wanted[64];
     snprintf(wanted, sizeof wanted, "{\"do\":\"%s\"}", what);
@@ -84,6 +87,7 @@ static int32_t act(leaseq_task *task, void *context) {
         const char *classes[] = {"Special", "Final"};
         OK(leaseq_task_fail_classes(task, classes, 2, "no", LEASEQ_POLICY_RETRY, 0, NULL, &error));
     }
+    if (asks(task, "numbers")) OK(leaseq_task_complete(task, TEXT(NUMBERS), NULL, &error));
     if (asks(task, "refuse")) OK(leaseq_task_refuse_args(task, "newer", NULL, &error));
     if (asks(task, "snooze") && strlen(leaseq_task_last_error(task)) == 0) {
         OK(leaseq_task_fail(task, "Later", "x", LEASEQ_POLICY_RETRY_AFTER, 1, NULL, &error));
@@ -131,8 +135,8 @@ static void ended(leaseq_queue *queue, const char *id, const char *why) {
 
 static void in_children(leaseq_client *client) {
     leaseq_queue *queue = queue_of(client, "children");
-    const char *all[] = {"look",      "abort", "crash",  "exit",   "leave", "return",
-                         "terminate", "final", "snooze", "refuse", "cancel"};
+    const char *all[] = {"look",      "abort", "crash",  "exit",   "leave",  "return",
+                         "terminate", "final", "snooze", "refuse", "cancel", "numbers"};
     leaseq_worker_options *options = options_with_jobs();
     leaseq_worker *worker = NULL;
     const char *args[] = {"--child"};
@@ -168,6 +172,11 @@ static void in_children(leaseq_client *client) {
     ended(queue, "terminate", NULL);
     ended(queue, "final", "Special: no");
     ended(queue, "snooze", NULL);
+    leaseq_outcome *numbers = NULL;
+    OK(leaseq_queue_outcome(queue, TEXT("numbers"), 20000, false, &numbers, &error));
+    CHECK(leaseq_outcome_result_len(numbers) == strlen(NUMBERS));
+    CHECK(memcmp(leaseq_outcome_result(numbers), NUMBERS, strlen(NUMBERS)) == 0);
+    leaseq_outcome_free(&numbers);
     bool cancelled = false;
     EVENTUALLY(counts_of(queue).leased == 1);
     OK(leaseq_queue_cancel(queue, TEXT("cancel"), &cancelled, &error));

@@ -38,6 +38,8 @@ int main() {
     enqueue("buried", "bury", "{}");
     enqueue("discarded", "discard", "{}");
     enqueue("snoozes", "snooze", "{}");
+    enqueue("unreadable", "throw", R"("text")");
+    enqueue("earlier", "throw", R"("time")");
 
     std::string busy_error;
     bool snoozed = false;
@@ -62,11 +64,19 @@ int main() {
         CHECK(task.attempt() == 1);
         if (!std::exchange(snoozed, true)) throw leaseq::Snooze{0ms};
     });
+    // What cannot be reported as it was thrown.
+    worker.handle("throw", [](leaseq::Task &task) {
+        if (task.args() == R"("text")") throw std::runtime_error("caf\xe9");
+        throw leaseq::Snooze{-1ms};
+    });
+    worker.retry("throw", 1);
     CHECK(worker.run() == 0);
 
     const auto end_of = [&](const char *id) { return queue.outcome(id, 20s); };
     CHECK(end_of("greets")->result() == R"({"to":"ann"})");
     CHECK(end_of("fails")->error().find("Exception: ") == 0);
+    CHECK(end_of("unreadable")->error().find("EndRefused: ") == 0);
+    CHECK(end_of("earlier")->error().find("EndRefused: ") == 0);
     CHECK(end_of("busy")->completed());
     CHECK(busy_error.find("TooBusy: later") != std::string::npos);
     CHECK(end_of("buried")->error() == "Bury: hopeless");

@@ -88,6 +88,13 @@ function nativeOf({ timeout_ms: timeoutMs, retry }: Declared[string]): object {
   return { timeoutMs, retry: { attempts: max, baseMs: base, capMs: cap, on, never } }
 }
 
+interface RunningJob {
+  readonly job: Job
+  /** The one that runs it now. */
+  thread?: JobThread | undefined
+  reason?: CancelReason
+}
+
 /** Gives jobs to threads. There are never more jobs than slots, and never more threads than jobs. */
 class ThreadRunner implements Runs {
   readonly #host: NativeHost
@@ -96,7 +103,7 @@ class ThreadRunner implements Runs {
   readonly #onEvent: ((event: WorkerEvent) => void) | undefined
   readonly #idle: JobThread[]
   readonly #all = new Set<JobThread>()
-  readonly #running = new Map<number, { thread?: JobThread; job: Job; reason?: CancelReason }>()
+  readonly #running = new Map<number, RunningJob>()
   readonly #timers = new Map<number, NodeJS.Timeout>()
 
   constructor(
@@ -117,9 +124,7 @@ class ThreadRunner implements Runs {
   /** Never rejects. */
   async run(task: Task, args: () => unknown): Promise<void> {
     const given = args()
-    const running: { thread?: JobThread; job: Job; reason?: CancelReason } = {
-      job: new Job(task, this.#host, given),
-    }
+    const running: RunningJob = { job: new Job(task, this.#host, given) }
     this.#running.set(task.number, running)
     const begun = performance.now()
     const { number: job } = task
@@ -140,6 +145,9 @@ class ThreadRunner implements Runs {
       if (running.reason !== undefined) thread.cancel(job, running.reason)
       const end = await ended
       const durationMs = performance.now() - begun
+      // From here on the thread may run another job: who stops this one must not reach it.
+      running.thread = undefined
+      clearTimeout(this.#timers.get(job))
       await this.#give(thread)
       const outcome = await this.#host.finish(job, end, this.#onEvent !== undefined)
       if (outcome === undefined) return

@@ -90,6 +90,8 @@ class Settings:
         self.grace = seconds(grace)
         if not self.grace >= 0:
             raise InvalidError(f"a grace period of {grace} seconds is not a time from zero on")
+        if not isinstance(jobs, (Jobs, str)):
+            jobs = tuple(jobs)  # an iterator can be read only once
         middleware = options.get("middleware", ())
         handlers: dict[str, JobType[..., Any]] = {}
         if children is None:
