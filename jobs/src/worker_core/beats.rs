@@ -47,6 +47,7 @@ impl Beats {
         // It may take its time, which beats do not wait for.
         let mut recording = JoinSet::new();
         let mut recorded: Option<Instant> = None;
+        let mut idle = VecDeque::new(); // queues that were not recorded in this round
         loop {
             let next = tokio::time::sleep(BEAT_INTERVAL);
             tokio::select! {
@@ -55,18 +56,30 @@ impl Beats {
             }
             self.beat().await;
             while recording.try_join_next().is_some() {}
-            let is_due = recorded.is_none_or(|begun| begun.elapsed() >= history::INTERVAL);
-            if is_due && recording.is_empty() {
+            if !recording.is_empty() {
+                continue;
+            }
+            let mut queues = Vec::new();
+            if recorded.is_none_or(|begun| begun.elapsed() >= history::INTERVAL) {
                 recorded = Some(Instant::now());
+                let others;
+                (queues, others) = self.shared.measured_queues();
+                if idle.is_empty() {
+                    idle = others;
+                }
+            }
+            queues.extend(idle.drain(..idle.len().min(history::IDLE_AT_ONCE)));
+            if !queues.is_empty() {
                 let shared = self.shared.clone();
-                recording.spawn(async move { shared.record_history().await });
+                recording.spawn(async move { shared.record_history(queues).await });
             }
         }
         // Without it, the worker is listed for 30 s. The last jobs were measured too.
         let record = async {
             // It may be about to report some of them.
             while recording.join_next().await.is_some() {}
-            self.shared.record_history().await;
+            let (measured, _) = self.shared.measured_queues();
+            self.shared.record_history(measured).await;
         };
         let leave = async { tokio::join!(self.client.leave(&self.worker), record) };
         _ = tokio::time::timeout(LEAVING, leave).await;

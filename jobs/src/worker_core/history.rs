@@ -1,5 +1,6 @@
 //! What the worker measures goes into the histories of its queues.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use leaseq::ErrorKind;
@@ -11,11 +12,23 @@ use super::state::{Phase, Shared};
 /// records for some time cannot say when in that time something happened.
 pub(super) const INTERVAL: Duration = Duration::from_secs(50);
 
+/// How many queues in which nothing was measured are reported with a beat. So an idle worker stays quiet, however many
+/// queues it has; from eleven on, it takes longer than a minute to come to all of them.
+pub(super) const IDLE_AT_ONCE: usize = 2;
+
 impl Shared {
-    /// Reports what was measured to all queues, also where that is nothing: somebody has to write the row of the minute.
-    /// A worker that has ended leaves that to others. What certainly did not arrive goes with the next report.
-    pub(super) async fn record_history(&self) {
-        let queues: Vec<usize> = self.lock().measurements.keys().copied().collect();
+    /// The queues in which something was measured, and the others. Somebody has to write the rows of those, too.
+    pub(super) fn measured_queues(&self) -> (Vec<usize>, VecDeque<usize>) {
+        let (mut measured, mut idle) = (Vec::new(), VecDeque::new());
+        for (index, (_, histograms)) in &self.lock().measurements {
+            if histograms.is_empty() { idle.push_back(*index) } else { measured.push(*index) }
+        }
+        (measured, idle)
+    }
+
+    /// Reports what was measured to these queues. A worker that has ended reports only where there is something. What
+    /// certainly did not arrive goes with the next report.
+    pub(super) async fn record_history(&self, queues: Vec<usize>) {
         for index in queues {
             let taken = {
                 let mut state = self.lock();
