@@ -186,7 +186,13 @@ impl Fetcher {
     /// Sends to each queue what there is for it, unless a request to it is under way.
     fn send(&mut self, work: &Work, now: Instant) {
         for (queue_index, queue) in self.queues.iter().enumerate() {
-            let Some(count) = self.sources.can_ask(queue_index) else { continue };
+            let Some(count) = self.sources.can_ask(queue_index) else {
+                // A worker that ends does not wait for an answer that may not come: they are settled one by one.
+                if !work.leases {
+                    drop(self.completions[queue_index].take());
+                }
+                continue;
+            };
             if count == 0 && self.completions[queue_index].is_empty() {
                 continue;
             }

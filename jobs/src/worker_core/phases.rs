@@ -22,12 +22,10 @@ pub(super) fn supervise(shared: &Arc<Shared>, part: impl Future<Output = ()> + S
         }
         let error = Error::internal("a part of the worker has panicked");
         log::defect(&error);
-        let finished = {
-            let mut state = shared.lock();
-            state.error.get_or_insert(error);
-            std::mem::take(&mut state.finished)
-        };
+        shared.lock().error.get_or_insert(error);
         shutdown::drain(&shared, shared.options.grace, ExitReason::Failed);
+        // From now on those that finish are settled one by one; these had come before.
+        let finished = std::mem::take(&mut shared.lock().finished);
         finished.into_iter().for_each(|finished| settler::spawn(&shared, finished));
     });
 }
