@@ -6,6 +6,7 @@ use leaseq_jobs::Children;
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
+use crate::job_options::add_class;
 use crate::options::set;
 use crate::pointer::{array, duration, text};
 use crate::worker_options::leaseq_worker_options;
@@ -33,10 +34,8 @@ pub unsafe extern "C" fn leaseq_worker_options_add_job_retry_class(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            let class = text(class_name, "class_name")?.to_owned();
-            let retry = &mut options.job(text(name, "name")?)?.retry;
-            let list = if retried { &mut retry.on } else { &mut retry.never };
-            list.push(class);
+            let class = text(class_name, "class_name")?;
+            add_class(&mut options.job(text(name, "name")?)?.retry, class, retried);
             Ok(())
         })
     }

@@ -29,6 +29,12 @@ impl leaseq_job_options {
     }
 }
 
+/// Names a class of errors that is retried, or one that is not.
+pub(crate) fn add_class(retry: &mut Retry, class: &str, retried: bool) {
+    let list = if retried { &mut retry.on } else { &mut retry.never };
+    list.push(class.to_owned());
+}
+
 /// Options without anything set.
 /// @return `LEASEQ_OK`, or `LEASEQ_INVALID` if `options` is NULL.
 #[unsafe(no_mangle)]
@@ -90,10 +96,8 @@ pub unsafe extern "C" fn leaseq_job_options_add_retry_class(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            let class = text(class_name, "class_name")?.to_owned();
-            let retry = options.retry.get_or_insert_default();
-            let list = if retried { &mut retry.on } else { &mut retry.never };
-            list.push(class);
+            let class = text(class_name, "class_name")?;
+            add_class(options.retry.get_or_insert_default(), class, retried);
             Ok(())
         })
     }

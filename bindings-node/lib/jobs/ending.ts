@@ -11,7 +11,7 @@ export interface Ends {
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
-/** From now on signals do not end this process by themselves: who is late must not change how it ends. */
+/** From now on signals do not end this process by themselves: one that is late must not change how it ends. */
 export function outliveSignals(): void {
   if (!isMainThread) return
   for (const signal of SIGNALS) process.on(signal, () => undefined)
