@@ -38,8 +38,8 @@ int main() {
     enqueue("buried", "bury", "{}");
     enqueue("discarded", "discard", "{}");
     enqueue("snoozes", "snooze", "{}");
-    enqueue("unreadable", "throw", R"("text")");
-    enqueue("earlier", "throw", R"("time")");
+    enqueue("unreadable", "throw", R"({"what":"text"})");
+    enqueue("earlier", "throw", R"({"what":"time"})");
 
     std::string busy_error;
     bool snoozed = false;
@@ -66,7 +66,7 @@ int main() {
     });
     // What cannot be reported as it was thrown.
     worker.handle("throw", [](leaseq::Task &task) {
-        if (task.args() == R"("text")") throw std::runtime_error("caf\xe9");
+        if (task.id() == "unreadable") throw std::runtime_error("caf\xe9");
         throw leaseq::Snooze{-1ms};
     });
     worker.retry("throw", 1);
