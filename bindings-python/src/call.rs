@@ -40,7 +40,7 @@ pub(crate) fn waiting_call<'py>(
 /// Runs a call on the calling thread, without the GIL; signals keep working.
 pub(crate) fn wait(
     py: Python<'_>,
-    call: impl Future<Output = leaseq::Result<Answer>> + Send,
+    call: impl Future<Output = leaseq::Result<Answer>> + Send + 'static,
 ) -> PyResult<Answer> {
     // While the interpreter ends, no signal can be handled.
     let signals = || match Python::try_attach(|py| py.check_signals()) {

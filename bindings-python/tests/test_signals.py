@@ -112,6 +112,54 @@ def test_handlers_run_while_a_call_waits_and_may_make_calls(url, program):
     started.ends()
 
 
+def test_a_handler_may_need_what_the_call_that_it_interrupts_has_begun(start_redis, program):
+    server = start_redis()
+    code = """
+        import leaseq, signal
+        client = leaseq.connect()
+        queue = client.queue("q")
+        def handler(*_):
+            queue.add_item("from the handler")
+        signal.signal(signal.SIGALRM, handler)
+        print("connected")
+        input()
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        print(queue.lease(30).data)
+    """
+    started = program(code, server.url)
+    started.says("connected")
+    # The signal comes while the first call on the queue still looks at it.
+    server.command("CLIENT", "PAUSE", "500")
+    started.process.stdin.write("\n")
+    started.process.stdin.flush()
+    started.says("b'from the handler'")
+    started.ends()
+
+
+def test_a_handler_may_fork(url, program):
+    code = """
+        import leaseq, os, signal
+        client = leaseq.connect()
+        queue = client.queue("q")
+        def handler(*_):
+            if os.fork() == 0:
+                return
+            os.wait()
+            queue.add_item("from the parent")
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            print(queue.lease(30).data)
+        except leaseq.InvalidError:
+            print("in the child")
+            os._exit(0)
+    """
+    started = program(code, url)
+    started.says("in the child")
+    started.says("b'from the parent'")
+    started.ends()
+
+
 def test_sigterm_as_exit(url, program):
     code = """
         import leaseq, signal, sys

@@ -155,8 +155,8 @@ impl JobTask {
     /// Waits until the handler is to stop, on its thread; without a limit if there is none.
     fn wait_cancelled(&self, py: Python<'_>, within: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let within = within.map(|within| convert::duration("a wait", within)).transpose()?;
-        let task = self.task(py)?;
-        let waited = wait(py, async {
+        let task = self.task(py)?.clone();
+        let waited = wait(py, async move {
             let end = async {
                 match within {
                     Some(within) => tokio::time::sleep(within).await,

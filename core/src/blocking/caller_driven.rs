@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use super::process_bound::PerProcess;
 use crate::{Error, Result};
@@ -117,6 +118,14 @@ impl CallerDrivenRuntime {
             }
             call.await
         })
+    }
+
+    /// Lets a call go on beside all others.
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.runtime.spawn(call)
     }
 
     /// Runs the background driver.

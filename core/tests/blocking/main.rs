@@ -11,7 +11,7 @@ use leaseq::blocking::{Client, ProcessBound, Queue, run, run_while, start};
 use leaseq::{
     CompleteOptions, ConnectOptions, Error, ErrorKind, Item, KeepAlive, LeaseOptions, Result, fork,
 };
-use leaseq_test_support::RedisServer;
+use leaseq_test_support::{Proxy, RedisServer};
 
 fn connect(url: &str) -> Arc<Client> {
     run(Client::connect(Some(url), ConnectOptions::default())).unwrap()
@@ -124,10 +124,11 @@ fn a_memory_queue_does_not_follow_into_a_child() {
 #[test]
 fn an_interrupted_wait_ends_soon_and_leases_nothing() {
     let client = connect("memory:");
-    let queue = client.queue("q").unwrap();
+    let queue = Arc::new(client.queue("q").unwrap());
     let (began, mut asked) = (Instant::now(), 0);
-    let waiting = async {
-        queue.in_this_process().await?.lease(LeaseOptions::new(Duration::from_secs(30))).await
+    let call = queue.clone();
+    let waiting = async move {
+        call.in_this_process().await?.lease(LeaseOptions::new(Duration::from_secs(30))).await
     };
     let error = run_while(waiting, Duration::from_millis(20), || {
         asked += 1;
@@ -143,9 +144,10 @@ fn an_interrupted_wait_ends_soon_and_leases_nothing() {
 #[test]
 fn whoever_is_asked_to_go_on_may_make_a_call_of_its_own() {
     let client = connect("memory:");
-    let queue = client.queue("q").unwrap();
+    let queue = Arc::new(client.queue("q").unwrap());
     let mut asked = 0;
-    let waiting = async { queue.in_this_process().await?.lease(soon()).await };
+    let call = queue.clone();
+    let waiting = async move { call.in_this_process().await?.lease(soon()).await };
     let lease = run_while(waiting, Duration::from_millis(10), || {
         asked += 1;
         if asked == 2 {
@@ -155,6 +157,26 @@ fn whoever_is_asked_to_go_on_may_make_a_call_of_its_own() {
     });
     assert_eq!(lease.unwrap().unwrap().data(), "data");
     assert!(asked >= 2);
+}
+
+/// A signal may come while the first call on a queue still looks at it, and its handler may make a call that needs that.
+#[test]
+fn whoever_is_asked_to_go_on_may_need_what_the_call_has_begun() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start_blocking(server.port());
+    let queue = Arc::new(connect(&proxy.url()).queue("q").unwrap());
+    proxy.delay(Duration::from_millis(100));
+    let call = queue.clone();
+    let waiting = async move { call.in_this_process().await?.lease(soon()).await };
+    let mut asked = 0;
+    let lease = run_while(waiting, Duration::from_millis(20), || {
+        asked += 1;
+        if asked == 1 {
+            run(async { queue.in_this_process().await?.add_item(Item::new("data")).await })?;
+        }
+        Ok::<(), Error>(())
+    });
+    assert_eq!(lease.unwrap().unwrap().data(), "data");
 }
 
 #[test]
@@ -244,8 +266,9 @@ fn a_lease_is_kept_alive_whatever_its_thread_does() {
     assert!(is_kept(lease));
     // A signal's handler, in the middle of a call.
     let lease = hold();
-    let wait = async {
-        queue.in_this_process().await?.lease(soon().wait(Duration::from_millis(50))).await
+    let call = queue.clone();
+    let wait = async move {
+        call.in_this_process().await?.lease(soon().wait(Duration::from_millis(50))).await
     };
     let mut asked = 0;
     let nothing = run_while(wait, Duration::from_millis(10), || {
