@@ -11,9 +11,15 @@ use crate::error::Error;
 /// Signals of all kinds to children and to what they have forked.
 pub(in crate::faults) async fn signal(context: &mut JobContext<'_>) -> Result<(), Error> {
     while context.goes_on() {
-        let children: Vec<Process> = find(context.fleet.run())
+        let (workers, others): (Vec<Process>, Vec<Process>) = find(context.fleet.run())
             .into_iter()
-            .filter(|found| !found.is_grandchild && !context.fleet.is_worker(found.pid))
+            .partition(|found| context.fleet.is_worker(found.pid));
+        // Until a child executes its program, it looks like its worker, which does not know of it yet.
+        let looks_like_worker =
+            |child: &Process| workers.iter().any(|worker| child.looks_like(worker));
+        let children: Vec<Process> = others
+            .into_iter()
+            .filter(|found| !found.is_grandchild && !looks_like_worker(found))
             .collect();
         if !children.is_empty() {
             let child = context.rng.pick(&children).pid;

@@ -28,6 +28,13 @@ pub(super) struct Process {
     command: String,
 }
 
+impl Process {
+    /// Whether it belongs to the same worker, and runs the same program with the same arguments.
+    pub(super) fn looks_like(&self, other: &Process) -> bool {
+        (self.worker, &self.command) == (other.worker, &other.command)
+    }
+}
+
 /// All processes of a run that live.
 pub(super) fn find(run: &str) -> Vec<Process> {
     let mut found = Vec::new();
