@@ -27,6 +27,10 @@ pub(super) struct Fault {
     pub(super) needs: Option<&'static str>,
     /// Whether the queue becomes extended in every run, not only in half of them.
     pub(super) extended: bool,
+    /// Whether there are keys and all rates in every run, not only in some.
+    pub(super) rated: bool,
+    /// How many processes work; 0: one for each language.
+    pub(super) processes: usize,
     /// Breaks things until the time of the context is over, and repairs them.
     pub(super) inject: for<'a, 'b> fn(&'a mut FaultContext<'b>) -> Injecting<'a>,
     /// Whether handlers run in child processes.
@@ -82,6 +86,8 @@ const DEFAULT: Fault = Fault {
     leaks: false,
     needs: None,
     extended: false,
+    rated: false,
+    processes: 0,
     inject: |context| Box::pin(nothing(context)),
     children: false,
     inject_jobs: None,
@@ -121,6 +127,7 @@ pub(super) const FAULTS: &[Fault] = faults![
     "made a replica" on ["redis"], servers::make_replica;
     "password changed" on ["redis"], servers::change_password;
     "clock jumps" on ["memory", "sqlite", "redis"], clocks::jump, setup: Setup { clock: true, ..NONE };
+    "clock jumps, rates" on ["sqlite", "redis"], clocks::jump_seldom, setup: Setup { clock: true, ..NONE }, extended: true, rated: true, processes: 16;
     "failover" on ["sentinel"], failover::sentinel;
     "failover, replicas=1" on ["sentinel"], failover::sentinel, setup: CONFIRMED, extended: true;
     "failover by hand" on ["cluster"], failover::by_hand, setup: REPLICAS;

@@ -250,6 +250,28 @@ pub(super) struct Totals {
     pub(super) cancelled: u64,
 }
 
+/// A limit that an operator sets, of all keys or of one.
+#[derive(Debug, Clone)]
+pub(super) struct LimitSet {
+    pub(super) span: Span,
+    /// `None`: the limit of the queue, for all keys that have none of their own.
+    pub(super) key: Option<String>,
+    /// `None`: the key has none of its own any more.
+    pub(super) limit: Option<u64>,
+    pub(super) outcome: Outcome,
+}
+
+/// A rate that an operator sets, of the queue or of each key, in leases a second.
+#[derive(Debug, Clone)]
+pub(super) struct RateSet {
+    pub(super) span: Span,
+    pub(super) of_keys: bool,
+    pub(super) per_second: u64,
+    /// A time by the server's clock at which it certainly was the rate, if the call was answered.
+    pub(super) revision: Option<u64>,
+    pub(super) outcome: Outcome,
+}
+
 /// The clock of the server, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum ServerClock {
@@ -265,7 +287,7 @@ pub(super) const HIGHEST_RATE: u64 = 200;
 pub(super) const BURST: u64 = 10;
 
 /// The highest rate of each key, and its burst. A lower one has a burst that is used up for the same time, so that the
-/// checker knows what is allowed whichever holds.
+/// checker knows how much that is whichever holds.
 pub(super) const HIGHEST_KEY_RATE: u64 = 100;
 pub(super) const KEY_BURST: u64 = 4;
 
@@ -281,16 +303,14 @@ pub(super) struct History {
     /// When [`left`](History::left) was read.
     pub(super) left_at: Option<Span>,
     pub(super) probes: Vec<Probe>,
-    /// Since when the queue has a rate, by the server's clock in ms.
-    pub(super) rated_since: Option<u64>,
-    /// The same of the rate of keys.
-    pub(super) key_rated_since: Option<u64>,
-    /// The highest limit that keys ever have in this run.
-    pub(super) key_limit: u64,
+    pub(super) rates: Vec<RateSet>,
+    pub(super) limits: Vec<LimitSet>,
     /// `None` if the server lost its counts with other data.
     pub(super) totals: Option<Totals>,
     pub(super) clock: ServerClock,
-    /// When the server's clock was set back.
+    /// When the server's clock was set, in either direction.
+    pub(super) jumps: Vec<Span>,
+    /// When it was set back.
     pub(super) set_back: Vec<Time>,
     /// Operations that were executed in these windows may be lost or repeated.
     pub(super) windows: Vec<(Time, Time)>,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::history::{
-    BURST, Change, HIGHEST_KEY_RATE, HIGHEST_RATE, Id, KEY_BURST, Look, Seen, Span, What,
+    BURST, Change, HIGHEST_KEY_RATE, HIGHEST_RATE, Id, KEY_BURST, LimitSet, Look, Outcome, RateSet,
+    Seen, Span, What,
 };
 use super::item::{has_single_id, id_of, is_single};
 use super::load::{Load, Stage, rest};
@@ -126,17 +127,11 @@ impl Operator<'_> {
         self.change(targets, rng).await
     }
 
-    /// Sets one of the rates. All have the same burst, so that the checker knows what is allowed whichever holds.
+    /// Sets one of the rates. All have the same burst, so that the checker knows it whichever holds.
     async fn set_rate(&self, rng: &mut SeededRng) -> Option<()> {
         let count = *rng.pick(&[HIGHEST_RATE / 2, HIGHEST_RATE]);
         let rate = json!({ "count": count, "period_ms": 1_000, "burst": BURST });
-        let (answer, _) =
-            self.read(json!({ "op": "configure", "change": { "rate": rate } })).await?;
-        // A revision is the server's time at the last change.
-        let since = answer["revision"].as_u64()?;
-        let mut history = self.load.recorder.history();
-        history.rated_since = Some(history.rated_since.map_or(since, |first| first.min(since)));
-        Some(())
+        self.configure_rate(false, count, json!({ "rate": rate })).await
     }
 
     /// Sets one of the rates of keys.
@@ -144,26 +139,47 @@ impl Operator<'_> {
         let share = *rng.pick(&[1, 2]);
         let (count, burst) = (HIGHEST_KEY_RATE / share, KEY_BURST / share);
         let rate = json!({ "count": count, "period_ms": 1_000, "burst": burst });
-        let change = json!({ "op": "configure", "change": { "key_rate": rate } });
-        let (answer, _) = self.read(change).await?;
-        let since = answer["revision"].as_u64()?;
-        let mut history = self.load.recorder.history();
-        history.key_rated_since = Some(history.key_rated_since.map_or(since, |at| at.min(since)));
-        Some(())
+        self.configure_rate(true, count, json!({ "key_rate": rate })).await
     }
 
-    /// Sets the limit of all keys, or of one. It may be lower for a time: no lease is given then beyond the highest one.
+    async fn configure_rate(&self, of_keys: bool, per_second: u64, change: Value) -> Option<()> {
+        let began = self.load.recorder.now();
+        let request = json!({ "op": "configure", "change": change });
+        let told = ask(self.process, &self.load.recorder, request).await;
+        let (span, failed) = self.load.span(began, &told);
+        let outcome = outcome_of(&told, 0);
+        // The server's time at the last change, at which this rate held.
+        let revision = match &told {
+            Some(Ok(settings)) => settings["revision"].as_u64(),
+            _ => None,
+        };
+        let set = RateSet { span, of_keys, per_second, revision, outcome };
+        self.load.recorder.history().rates.push(set);
+        (!failed).then_some(())
+    }
+
+    /// Sets the limit of all keys, or of one. Leases that are current go on if it becomes lower.
     async fn set_key_limits(&self, limit: u64, rng: &mut SeededRng) -> Option<()> {
         let limit = if rng.chance(50) { limit } else { rng.number(1..limit + 1) };
-        let request = match rng.chance(50) {
-            true => json!({ "op": "configure", "change": { "key_limit": limit } }),
+        let (key, limit, request) = match rng.chance(50) {
+            true => {
+                let change = json!({ "key_limit": limit });
+                (None, Some(limit), json!({ "op": "configure", "change": change }))
+            }
             false => {
-                let limit = rng.chance(70).then_some(limit);
-                let one = json!({ "key": hex(b"hot"), "limit": limit });
-                json!({ "op": "set_key_limits", "limits": [one] })
+                let (key, limit) = ("hot", rng.chance(70).then_some(limit));
+                let one = json!({ "key": hex(key.as_bytes()), "limit": limit });
+                (Some(key), limit, json!({ "op": "set_key_limits", "limits": [one] }))
             }
         };
-        self.read(request).await.map(drop)
+        let began = self.load.recorder.now();
+        let told = ask(self.process, &self.load.recorder, request).await;
+        let (span, failed) = self.load.span(began, &told);
+        // Any answer says that it is set, whatever it was before.
+        let outcome = if failed { outcome_of(&told, 0) } else { Outcome::Yes };
+        let set = LimitSet { span, key: key.map(str::to_owned), limit, outcome };
+        self.load.recorder.history().limits.push(set);
+        (!failed).then_some(())
     }
 
     async fn count(&self) -> Option<()> {

@@ -54,10 +54,10 @@ pub(super) async fn play(
     let mut extending = rng("extended");
     let is_extended = fault.extended || extending.chance(50);
     let extends_after = is_extended.then(|| extending.number(0..EXTENDED));
-    let has_rate = extending.chance(50);
-    let key_limit = if extending.chance(50) { extending.number(1..4) } else { 0 };
-    recorder.history().key_limit = key_limit.max(1);
-    let has_key_rate = key_limit > 0 && extending.chance(50);
+    let has_rate = extending.chance(50) || fault.rated;
+    let has_keys = extending.chance(50) || fault.rated;
+    let key_limit = if has_keys { extending.number(1..4) } else { 0 };
+    let has_key_rate = key_limit > 0 && (extending.chance(50) || fault.rated);
     let rates = Rates { of_queue: has_rate, of_keys: has_key_rate };
     let load = Load::new(recorder.clone(), fault.mix, extends_after, rates, key_limit);
     let load = Arc::new(load);
@@ -133,7 +133,7 @@ pub(super) async fn play(
     Ok(report)
 }
 
-/// One process for each language. Some of them time out early, so that unknown outcomes occur.
+/// One process for each language, or as many as the fault wants, in all languages by turns. Some of them time out early, so that unknown outcomes occur.
 fn specs(fault: &Fault, place: &Place, terms: &Terms, rng: &mut SeededRng) -> Vec<ProcessSpec> {
     let environment: Vec<_> = place.clock.iter().flat_map(|clock| clock.environment()).collect();
     let spec = |language: &Language| {
@@ -144,7 +144,8 @@ fn specs(fault: &Fault, place: &Place, terms: &Terms, rng: &mut SeededRng) -> Ve
             environment: environment.clone(),
         }
     };
-    terms.languages.iter().map(spec).collect()
+    let processes = if fault.processes > 0 { fault.processes } else { terms.languages.len() };
+    terms.languages.iter().cycle().take(processes).map(spec).collect()
 }
 
 /// A process may grow while it works, but not with each fault.

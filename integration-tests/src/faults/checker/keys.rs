@@ -1,12 +1,14 @@
-//! No key has more current leases than its limit, nothing stays held, and held items keep their order.
+//! No key has more current leases than its limit.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::clock::CLOCK_MS;
 use super::history_index::HistoryIndex;
+use super::leases::deadline;
 use super::life::Life;
+use super::lines;
 use super::violation::{Violation, violation};
-use crate::faults::history::{ServerClock, Settle, Time, What};
+use crate::faults::history::{Lease, ServerClock, Settle, Time, What};
 
 pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     let history = index.history;
@@ -27,71 +29,76 @@ pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
     }
     for (key, lives) in by_key {
         limit(index, key, &lives, found);
-        order(index, &lives, found);
+        lines::order(index, &lives, found);
+        lines::blocked(index, key, &lives, found);
     }
 }
 
-/// When a lease was certainly current: from its receipt to whatever may have ended it first, at the earliest.
-fn current(index: &HistoryIndex<'_>, life: &Life<'_>, lease: usize) -> Option<(Time, Time)> {
-    let received = index.lease(lease);
-    let deadline = index.history.time_of(received.deadline_ms.saturating_sub(CLOCK_MS))?;
-    let may_be = |settle: &&Settle| settle.outcome.may_be_done();
-    let own = index.settles[lease].iter().copied().filter(may_be);
-    let own = own.filter(|settle| settle.how.completes() || settle.how.gives_back());
-    let others = life.completes.iter().copied().filter(may_be);
-    let removed = life.possible().filter(|change| change.what == What::Remove);
-    let ends = own.chain(others).map(|settle| settle.span.began);
-    let ends = ends.chain(removed.map(|change| change.span.began));
-    let from = received.span.ended?;
-    let until = ends.chain([deadline]).min()?;
-    (from < until).then_some((from, until))
+/// A lease of a key.
+struct Grant<'a> {
+    /// The data with which its item was added.
+    item: u64,
+    lease: &'a Lease,
+    /// The latest deadline that is known.
+    deadline_ms: u64,
+    /// When the first call began that may have ended it.
+    settled: Time,
 }
 
+impl<'a> Grant<'a> {
+    fn new(index: &HistoryIndex<'a>, life: &Life<'_>, i: usize) -> Self {
+        let own = index.settles[i].iter().copied();
+        let own = own.filter(|settle| settle.how.completes() || settle.how.gives_back());
+        let ends = own.chain(life.completes.iter().copied());
+        let ends = ends.filter(|settle: &&Settle| settle.outcome.may_be_done());
+        let removed = life.possible().filter(|change| change.what == What::Remove);
+        let began = ends.map(|settle| settle.span.began);
+        Grant {
+            item: life.add.data,
+            lease: index.lease(i),
+            deadline_ms: deadline(index, i),
+            settled: began.chain(removed.map(|it| it.span.began)).min().unwrap_or(Time::MAX),
+        }
+    }
+
+    /// Whether this lease was certainly current when the other one was given, by the server's clock. A lease is current
+    /// until its deadline at least, unless somebody ends it; whoever extended it in time has kept it.
+    fn is_current_at(&self, other: &Grant<'_>) -> bool {
+        if self.item == other.item {
+            return false; // see `leases`
+        }
+        let (own, then) = (self.lease, other.lease);
+        let is_settled = then.span.ended.is_none_or(|ended| self.settled < ended);
+        if is_settled {
+            return false;
+        }
+        // When a lease that is kept alive was given is known too late. In one ms only the calls tell which one was given
+        // first. One call gives all its leases at once.
+        let is_first = match own.given_ms().cmp(&then.given_ms()) {
+            _ if own.keep_alive || then.keep_alive => own.span.before(then.span),
+            Ordering::Less => true,
+            Ordering::Equal => {
+                own.span.before(then.span) || (own.who == then.who && own.span == then.span)
+            }
+            Ordering::Greater => false,
+        };
+        is_first && self.deadline_ms > then.given_ms()
+    }
+}
+
+/// A limit may be lowered below the number of current leases, so it counts when a lease is given.
 fn limit(index: &HistoryIndex<'_>, key: &str, lives: &[&Life<'_>], found: &mut Vec<Violation>) {
     let each = lives.iter().flat_map(|life| life.leases.iter().map(|lease| (*life, *lease)));
-    let mut steps = Vec::new();
-    for (from, until) in each.filter_map(|(life, lease)| current(index, life, lease)) {
-        steps.extend([(from, 1_i64), (until, -1)]);
-    }
-    // One that ends at a time makes room for one that begins then.
-    steps.sort_unstable();
-    let (mut now, most) = (0, index.history.key_limit as i64);
-    for (at, change) in steps {
-        now += change;
-        if now > most {
-            let what = format!("{now} leases of {key} are current at {at:?}, its limit is {most}");
-            return found.push(Violation { id: None, what });
-        }
-    }
-}
-
-/// An item that waited certainly before another one of its key and priority is leased before it. An item that may have
-/// been leased or moved before proves nothing.
-fn order(index: &HistoryIndex<'_>, lives: &[&Life<'_>], found: &mut Vec<Violation>) {
-    let history = index.history;
-    let mut firsts = Vec::new();
-    for life in lives.iter().filter(|life| !life.add.options.delayed && life.changes.is_empty()) {
-        let first = life.leases.iter().map(|i| index.lease(*i)).min_by_key(|one| one.span.began);
-        let Some(first) = first.filter(|first| first.attempt == 1) else { continue };
-        let hidden = |from: Time, until: Time| {
-            history.asks.iter().any(|ask| {
-                ask.span.began <= until && ask.span.ended.is_none_or(|ended| ended >= from)
-            })
-        };
-        let Some(ended) = first.span.ended else { continue };
-        if !hidden(life.add.span.began, ended) {
-            firsts.push((life, first));
-        }
-    }
-    for (earlier, its) in &firsts {
-        let overtaken = firsts.iter().find(|(later, other)| {
-            later.add.options.priority == earlier.add.options.priority
-                && earlier.add.span.before(later.add.span)
-                && other.span.before(its.span)
-        });
-        if let Some((later, _)) = overtaken {
-            let what = format!("was overtaken by {}, which was added later", later.id());
-            found.push(violation(earlier.id(), what));
+    let grants: Vec<_> = each.map(|(life, lease)| Grant::new(index, life, lease)).collect();
+    for given in &grants {
+        let current = grants.iter().filter(|other| other.is_current_at(given)).count() as u64;
+        let most = index.history.highest_limit(key, given.lease.span);
+        if current >= most {
+            let (id, at) = (&given.lease.id, given.lease.given_ms());
+            let what = format!(
+                "is leased at {at} while {current} leases of {key} are current: its limit is {most}"
+            );
+            return found.push(violation(id, what));
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn check(index: &HistoryIndex<'_>, found: &mut Vec<Violation>) {
 }
 
 /// The latest deadline that the holder knows.
-fn deadline(index: &HistoryIndex<'_>, lease: usize) -> u64 {
+pub(super) fn deadline(index: &HistoryIndex<'_>, lease: usize) -> u64 {
     let extended = index.settles[lease].iter().filter(|settle| settle.outcome == Outcome::Yes);
     let latest = extended.filter_map(|settle| settle.deadline_ms).max().unwrap_or(0);
     latest.max(index.history.leases[lease].deadline_ms)
