@@ -68,16 +68,16 @@ fn place_all(shared: &Arc<Shared>, tasks: Vec<(Arc<Running>, Option<Settlement>)
     let mut state = shared.lock();
     for (running, refused) in tasks {
         // Calls that have waited on several queues may obtain more than there are places for.
-        if state.phase >= Phase::Stopped || state.room(&shared.options, state.over()) == 0 {
+        if state.phase >= Phase::Stopped || state.room(&shared.options, state.succeeded) == 0 {
             excess.push(running);
             continue;
         }
         state.tasks.insert(running.id, running.clone());
+        // From now on, because it may wait: for its start, or until the queue takes it back.
+        shared.set_timer(&mut state, running.watch(&shared.options), running.id);
         if let Some(settlement) = refused {
             shared.settle_unstarted(running, settlement);
         } else if state.phase == Phase::Leasing {
-            // From now on, because it may wait.
-            shared.set_timer(&mut state, running.watch(&shared.options), running.id);
             state.ready.push_back(running);
             shared.starts.notify_one();
         } else {

@@ -118,7 +118,8 @@ impl Beats {
         beat.run = state.run.clone();
         beat.lease_use = state.lease_use.clone();
         let mut room = MAX_BEAT / 2;
-        let started = state.tasks.values().filter(|running| running.has_started());
+        let started =
+            state.tasks.values().filter(|running| running.has_started() && !running.is_detached());
         for running in started.take(MAX_BEAT_ENTRIES) {
             let lease = &running.lease;
             let size = ENTRY + lease.queue().len() + 2 * lease.id().len();

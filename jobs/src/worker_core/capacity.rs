@@ -34,7 +34,7 @@ impl State {
             return 0;
         }
         // They wait to be started, or the queue has not heard yet that they never will be.
-        let outside = self.tasks.len() - self.in_slots;
+        let outside = self.tasks.len() - self.in_slots - self.detached;
         let room = (self.startable(options, over) + options.prefetch).saturating_sub(outside);
         let begun = self.started + self.ready.len() as u64;
         let left = options.max_jobs.unwrap_or(u64::MAX).saturating_sub(begun);
@@ -53,14 +53,9 @@ impl State {
         }
     }
 
-    /// How many handlers have succeeded whose tasks are still in slots, because the queue has not answered yet.
-    pub(super) fn over(&self) -> usize {
-        self.completing + self.finished.len()
-    }
-
     /// Whether a task that waits may start now.
     pub(super) fn can_start(&self, options: &WorkerOptions) -> bool {
-        !self.ready.is_empty() && self.startable(options, self.over()) > 0
+        !self.ready.is_empty() && self.startable(options, self.succeeded) > 0
     }
 
     /// Takes those that wait to be started: all, or those for which there is no place.
@@ -71,7 +66,7 @@ impl State {
     ) -> Vec<Arc<Running>> {
         let places = match which {
             Waiting::All => 0,
-            Waiting::WithoutPlace => self.startable(options, self.over()) + options.prefetch,
+            Waiting::WithoutPlace => self.startable(options, self.succeeded) + options.prefetch,
         };
         self.ready.drain(places.min(self.ready.len())..).collect()
     }

@@ -123,7 +123,7 @@ impl WorkerCore {
 
     /// Reports how a task has ended. This happens at once; the future returns what has become of the job, and may be
     /// dropped. The slot is free for a job of the queue when that has confirmed it, and for one that was leased in advance at
-    /// once, if the task has succeeded.
+    /// once, if the task has succeeded; or if its lease is lost, because the queue does not answer.
     ///
     /// # Errors
     /// `Invalid` if the task was finished before.

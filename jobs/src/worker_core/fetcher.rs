@@ -126,11 +126,10 @@ impl Fetcher {
             return None;
         }
         let finished = std::mem::take(&mut state.finished);
-        state.completing += finished.len();
         let wake_at = state.end_cooldowns();
         let options = &self.shared.options;
         let work = Work {
-            free: state.wanted(options, state.completing),
+            free: state.wanted(options, state.succeeded),
             idle: state.wanted(options, 0),
             completes: !finished.is_empty(),
             ended: state.ended,

@@ -88,6 +88,14 @@ pub(super) fn hung(running: &Running) {
     job_event!(error, running, duration_ms, "the handler does not stop after its timeout");
 }
 
+pub(super) fn detached(running: &Running) {
+    job_event!(
+        warn,
+        running,
+        "the queue does not confirm the end of the job: its slot is used for others"
+    );
+}
+
 pub(super) fn not_settled(running: &Running, failure: &dyn Display) {
     job_event!(error, running, %failure, "the end of the job could not be reported");
 }

@@ -7,6 +7,7 @@
 //! | `state` | the slots and their jobs, and the phase of the worker, behind one lock |
 //! | `phases` | the worker drains, stops, or is aborted, also when a part of it panics |
 //! | `capacity` | how many jobs may start, and how many more it may have |
+//! | `slots` | when a task leaves its slot |
 //! | `running` | a job that waits for a slot or runs in one: who settles it, why it is to stop, when something is to be done about it |
 //! | `fetcher`, `requests`, `sources`, `ask_order` | lease for free slots and in advance, and complete in the same requests |
 //! | `discovery` | finds queues by patterns |
@@ -43,6 +44,7 @@ mod schedules;
 mod settlement;
 mod settler;
 mod shutdown;
+mod slots;
 mod sources;
 mod state;
 mod task;

@@ -9,6 +9,7 @@ use leaseq::Error;
 use super::capacity::Waiting;
 use super::exit::ExitReason;
 use super::reason::Reason;
+use super::requests::Completions;
 use super::settler;
 use super::state::{Phase, Shared};
 use super::{log, shutdown};
@@ -26,7 +27,7 @@ pub(super) fn supervise(shared: &Arc<Shared>, part: impl Future<Output = ()> + S
         shutdown::drain(&shared, shared.options.grace, ExitReason::Failed);
         // From now on those that finish are settled one by one; these had come before.
         let finished = std::mem::take(&mut shared.lock().finished);
-        finished.into_iter().for_each(|finished| settler::spawn(&shared, finished));
+        drop(Completions::of(&shared, finished));
     });
 }
 

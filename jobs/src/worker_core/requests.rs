@@ -18,10 +18,14 @@ pub(super) struct Completions {
 
 impl Completions {
     pub(super) fn new(shared: &Arc<Shared>) -> Completions {
-        Completions { shared: shared.clone(), tasks: Vec::new() }
+        Completions::of(shared, Vec::new())
     }
 
-    /// It was counted as one that is being completed.
+    pub(super) fn of(shared: &Arc<Shared>, tasks: Vec<Finished>) -> Completions {
+        Completions { shared: shared.clone(), tasks }
+    }
+
+    /// One more, which has succeeded.
     pub(super) fn push(&mut self, finished: Finished) {
         self.tasks.push(finished);
     }
@@ -33,7 +37,7 @@ impl Completions {
     /// All of them; none is left.
     pub(super) fn take(&mut self) -> Completions {
         let tasks = std::mem::take(&mut self.tasks);
-        Completions { shared: self.shared.clone(), tasks }
+        Completions::of(&self.shared, tasks)
     }
 
     fn leases(&self) -> impl Iterator<Item = &Lease> {
@@ -55,7 +59,6 @@ impl Completions {
     /// The queue has answered.
     pub(super) fn completed(mut self, completed: &[bool]) {
         let tasks = std::mem::take(&mut self.tasks);
-        self.shared.lock().completing -= tasks.len();
         for (finished, completed) in tasks.into_iter().zip(completed) {
             let settled = completion(&finished.running, *completed, false);
             self.shared.end(&finished.running, finished.reply, settled);
@@ -71,7 +74,7 @@ impl Drop for Completions {
         }
         let aborted = {
             let mut state = self.shared.lock();
-            state.completing -= tasks.len();
+            tasks.iter().for_each(|finished| state.unsucceed(&finished.running));
             state.phase == Phase::Aborted
         };
         for finished in tasks {

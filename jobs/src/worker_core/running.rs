@@ -30,6 +30,8 @@ pub(super) enum Stage {
     CountHung,
     /// To end the worker.
     GiveUp,
+    /// To watch for the loss of its lease while its end is reported. Most queues answer before.
+    Report,
     Nothing,
 }
 
@@ -76,6 +78,8 @@ pub(super) struct Running {
     killed: AtomicBool,
     hung: AtomicBool,
     ended: AtomicBool,
+    succeeded: AtomicBool,
+    detached: AtomicBool,
     /// One of the above has changed.
     changed: Notify,
     times: Mutex<Times>,
@@ -116,6 +120,8 @@ impl Running {
             killed: AtomicBool::new(false),
             hung: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            succeeded: AtomicBool::new(false),
+            detached: AtomicBool::new(false),
             changed: Notify::new(),
             times: Mutex::new(Times {
                 has_started: false,
@@ -161,7 +167,7 @@ impl Running {
         let mut times = self.times();
         times.timer = None;
         if !self.is_open() {
-            return (None, None);
+            return (Some(Stage::Report), None);
         }
         // Its timeout begins with its start.
         if !times.has_started {
@@ -180,7 +186,7 @@ impl Running {
             Stage::Kill => Some(kill),
             Stage::CountHung => Some(kill + HUNG_AFTER),
             Stage::GiveUp => Some(kill + GIVE_UP_AFTER),
-            Stage::Nothing => None,
+            Stage::Report | Stage::Nothing => None,
         };
         let mut stage = times.stage;
         let mut due = None;
@@ -282,6 +288,24 @@ impl Running {
         self.killed.load(Ordering::Acquire)
     }
 
+    /// Whether it is counted among those that have succeeded and are in slots. It changes under the lock of the state.
+    pub(super) fn has_succeeded(&self) -> bool {
+        self.succeeded.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_succeeded(&self, succeeded: bool) {
+        self.succeeded.store(succeeded, Ordering::Release);
+    }
+
+    /// Whether it has left its slot before it was settled. It changes under the lock of the state.
+    pub(super) fn is_detached(&self) -> bool {
+        self.detached.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_detached(&self) {
+        self.detached.store(true, Ordering::Release);
+    }
+
     pub(super) fn set_hung(&self) {
         self.hung.store(true, Ordering::Release);
     }
@@ -350,7 +374,7 @@ impl Stage {
             Stage::Cancel => Stage::Kill,
             Stage::Kill => Stage::CountHung,
             Stage::CountHung => Stage::GiveUp,
-            Stage::GiveUp | Stage::Nothing => Stage::Nothing,
+            Stage::GiveUp | Stage::Report | Stage::Nothing => Stage::Nothing,
         }
     }
 }

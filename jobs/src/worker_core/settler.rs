@@ -22,14 +22,13 @@ impl Shared {
             drop(state);
             return forget(&finished.running);
         }
-        if let Some(at) = finished.running.stop_timer() {
-            state.timers.remove(&(at, finished.running.id));
-        }
+        state.detach_lost(&finished.running, &self.options);
         let is_completion = matches!(finished.settlement, Settlement::Complete { .. });
         if !is_completion || state.phase != Phase::Leasing {
             drop(state);
             return spawn(self, finished);
         }
+        state.succeed(&finished.running);
         state.finished.push(finished);
         let waits = !state.ready.is_empty();
         drop(state);
@@ -55,8 +54,8 @@ pub(super) fn spawn(shared: &Arc<Shared>, finished: Finished) {
     });
 }
 
-/// Repeats the call until it is answered. Meanwhile the lease is extended, and the slot is taken, so nothing piles up
-/// while the server cannot be reached.
+/// Repeats the call until it is answered. Meanwhile the lease is extended, and the slot is taken as long as that
+/// succeeds.
 async fn settle(shared: &Shared, finished: &Finished) -> Settled {
     let running = &finished.running;
     let mut settlement = finished.settlement.clone();

@@ -11,8 +11,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::exit::{Exit, ExitReason};
-use super::log;
-use super::measurements::{Measurements, measure};
+use super::measurements::Measurements;
 use super::options::WorkerOptions;
 use super::refusals::Refusals;
 use super::running::Running;
@@ -71,7 +70,7 @@ pub(super) struct State {
     pub(super) error: Option<Error>,
     /// Every task: it waits to be started, runs, or is being settled.
     pub(super) tasks: HashMap<u64, Arc<Running>>,
-    /// How many of them occupy a slot: they were started, and the queue has not heard of their end.
+    /// How many of them occupy a slot: they were started, and the queue has not confirmed their end.
     pub(super) in_slots: usize,
     /// Those that wait to be started: for a face that asks, or, if they were prefetched, for a slot.
     pub(super) ready: VecDeque<Arc<Running>>,
@@ -85,8 +84,10 @@ pub(super) struct State {
     /// How many tasks have ended.
     pub(super) ended: u64,
     pub(super) hung: usize,
-    /// How many tasks the fetcher is completing: their handlers have ended.
-    pub(super) completing: usize,
+    /// How many tasks in slots have succeeded, and wait for the request that completes them or for its answer.
+    pub(super) succeeded: usize,
+    /// How many tasks have left their slots, or their places among those that wait, before they were settled.
+    pub(super) detached: usize,
     /// How many handlers ran when the worker was aborted.
     pub(super) aborted: usize,
     /// When slots that cool down may be used again.
@@ -199,7 +200,8 @@ impl Shared {
                 started: 0,
                 ended: 0,
                 hung: 0,
-                completing: 0,
+                succeeded: 0,
+                detached: 0,
                 aborted: 0,
                 cooling: VecDeque::new(),
                 next_start: None,
@@ -263,50 +265,6 @@ impl Shared {
         state.timers.insert((at, id));
         if state.timers_wake.is_none_or(|wake| at < wake) {
             self.timer.notify_one();
-        }
-    }
-
-    /// A task was settled: its slot is free.
-    pub(super) fn end(
-        &self,
-        running: &Running,
-        reply: Option<oneshot::Sender<Settled>>,
-        settled: Settled,
-    ) {
-        running.set_ended();
-        log::settled(running, &settled);
-        let mut state = self.lock();
-        state.ended += 1;
-        if state.tasks.remove(&running.id).is_some() {
-            state.hung -= usize::from(running.was_hung());
-            if running.has_started() {
-                state.in_slots -= 1;
-                let elapsed = running.elapsed();
-                let run = elapsed.as_micros() as u64;
-                let used = elapsed.as_secs_f64() / self.options.lease.as_secs_f64();
-                let used = (used * 1000.0) as u64;
-                state.run.record(run);
-                state.lease_use.record(used);
-                measure(&mut state.measurements, running, run, used);
-            }
-            if !self.options.cooldown.is_zero() && running.has_started() {
-                state.cooling.push_back(Instant::now() + self.options.cooldown);
-            }
-        }
-        state.end_if_idle(&self.options);
-        let (over, waits) = (state.phase >= Phase::Stopped, !state.ready.is_empty());
-        drop(state);
-        if waits {
-            self.starts.notify_one();
-        }
-        if let Some(reply) = reply {
-            // The face may have dropped the future.
-            _ = reply.send(settled);
-        }
-        self.fetch.notify_one();
-        self.changed.notify_waiters();
-        if over {
-            self.wake_all();
         }
     }
 

@@ -67,6 +67,9 @@ fn act(shared: &Arc<Shared>, running: &Arc<Running>, now: Instant) {
         Some(Stage::Watch) => {
             _ = tokio::spawn(watch(shared.clone(), running.clone()));
         }
+        Some(Stage::Report) => {
+            _ = tokio::spawn(watch_report(shared.clone(), running.clone()));
+        }
         Some(Stage::Wait) => shared.give_back_unattended(),
         Some(Stage::Kill) => running.kill(),
         Some(Stage::CountHung) => {
@@ -84,28 +87,34 @@ fn act(shared: &Arc<Shared>, running: &Arc<Running>, now: Instant) {
 /// Cancels the task when somebody has cancelled its job, or when its lease is lost, and kills it later.
 async fn watch(shared: Arc<Shared>, running: Arc<Running>) {
     let (lease, kill_after) = (&running.lease, shared.options.kill_after);
-    let cancel = |reason| {
-        running.cancel(reason);
-        shared.withdraw_waiting(&running);
-    };
     let watched = async {
         let cancelled = tokio::select! {
             cancelled = lease.cancelled() => cancelled,
             () = lease.lost() => false,
         };
         if cancelled {
-            cancel(Reason::User);
+            running.cancel(Reason::User);
+            shared.withdraw_waiting(&running);
             if timeout(kill_after, lease.lost()).await.is_err() {
                 running.kill();
             }
         }
         lease.lost().await;
-        cancel(Reason::Lost);
+        shared.lost(&running);
+        shared.withdraw_waiting(&running);
         tokio::time::sleep(kill_after).await;
         running.kill();
     };
     tokio::select! {
         () = watched => {}
+        () = running.ended() => {}
+    }
+}
+
+/// Frees the slot of a task whose end was not confirmed, when its lease is lost.
+async fn watch_report(shared: Arc<Shared>, running: Arc<Running>) {
+    tokio::select! {
+        () = running.lease.lost() => shared.lost(&running),
         () = running.ended() => {}
     }
 }

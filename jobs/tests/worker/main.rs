@@ -24,4 +24,5 @@ mod schedules;
 mod shutdown;
 mod signals;
 mod slots;
+mod slow_queues;
 mod timeouts;
