@@ -14,7 +14,8 @@ PYTHON_BENCH := $(PYTHON) bindings-python/bench/run.py
 PYTHON_INSTALL = MATURIN_PEP517_ARGS="--profile $(PROFILE)" PATH="$(PYTHON_VENV)/bin:$$PATH" $(PYTHON) -m pip install -q \
 	--disable-pip-version-check --no-build-isolation --force-reinstall --no-deps ./bindings-python
 
-DEMO_WORKERS += 'python=$(PYTHON) -m leaseq.demo'
+DEMO_WORKERS += 'python=$(PYTHON) -m leaseq.demo' \
+	'python/jobs=$(PYTHON) integration-tests/testees/python/demo_handler.py'
 TESTEES += 'python=$(PYTHON) integration-tests/testees/python/testee.py'
 TESTEES += 'asyncio=$(PYTHON) integration-tests/testees/python/testee_asyncio.py'
 

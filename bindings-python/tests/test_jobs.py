@@ -1,11 +1,13 @@
 """Jobs are added with names and arguments, and referred to."""
 
 import asyncio
+import functools
 import json
 import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -146,6 +148,70 @@ def test_names_are_checked_and_unique(jobs):
     for name in ("", "x" * 129):
         with pytest.raises(leaseq.InvalidError, match="not between 1 and 128"):
             jobs.job(name)(lambda: None)
+    with pytest.raises(leaseq.InvalidError, match="is no text"):
+        jobs.job("a\udc80")(lambda: None)
+    with pytest.raises(TypeError, match=r"a job has a name, as in @jobs\.job"):
+
+        @jobs.job
+        def nameless() -> None: ...
+
+
+def test_what_cannot_be_called_to_its_end_is_no_handler(jobs):
+    def generator():
+        yield
+
+    async def asynchronous():
+        yield
+
+    for function, why in (
+        (generator, "yield"),
+        (asynchronous, "yield"),
+        (functools.partial(generator), "yield"),
+        (Jobs, "a class"),
+        ("f", "no function"),
+    ):
+        with pytest.raises(TypeError, match=why):
+            jobs.job("a")(function)
+    assert list(jobs) == []
+
+
+@dataclass
+class Point:
+    x: int
+
+
+class Handler:
+    def __call__(self, job: Job, point: Point) -> Point:
+        return Point(point.x + 1)
+
+
+class AsyncHandler:
+    async def __call__(self, job: Job, point: Point) -> Point:
+        await asyncio.sleep(0)
+        return Handler()(job, point)
+
+    async def method(self, point: Point) -> Point:
+        return Point(point.x + 1)
+
+
+def test_whatever_can_be_called_is_a_handler(jobs, memory):
+    """With its annotations, wherever they are written."""
+    function = functools.partial(Handler.__call__, None)
+    asynchronous = functools.partial(AsyncHandler.method, None)
+    handlers = (Handler(), AsyncHandler(), function, asynchronous, AsyncHandler().method)
+    kinds = [jobs.job(f"a{n}", retain=60)(handler) for n, handler in enumerate(handlers)]
+    refs = [kind.enqueue(memory, point=Point(1)) for kind in kinds]
+    assert Worker(memory, jobs).run_until_idle().started == len(handlers)
+    assert [ref.result(0) for ref in refs] == [Point(2)] * len(handlers)
+
+
+def test_a_coroutine_that_a_decorator_hides_fails_and_says_why(jobs, memory):
+    async def written() -> None: ...
+
+    hidden = jobs.job("a", retry=Retry(1))(functools.wraps(written)(lambda: written()))
+    ref = hidden.enqueue(memory)
+    Worker(memory, jobs).run_until_idle()
+    assert "the handler has returned a coroutine" in ref.info().last_error
 
 
 def test_a_job_whose_handler_is_elsewhere_takes_any_named_arguments(jobs, memory):

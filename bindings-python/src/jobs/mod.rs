@@ -1,5 +1,6 @@
 //! The worker: decodes options and calls the crate of jobs. What runs handlers is written in Python.
 
+mod events;
 mod options;
 mod producer;
 mod progress;

@@ -48,6 +48,8 @@ pub(crate) struct WorkerArgs<'py> {
     throttle: Option<ThrottleArgs>,
     children: Option<ChildrenArgs<'py>>,
     deployment: Option<DeploymentArgs<'py>>,
+    /// Whether the program is told what happens to jobs.
+    pub(super) events: bool,
 }
 
 /// The name of the program, its revision, and its schedules, each with its queue.

@@ -5,6 +5,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
+use super::events::Events;
+
 /// Where handlers run: in this process, which asks for tasks, or in children.
 pub(super) enum Running {
     Here(WorkerCore),
@@ -36,4 +38,6 @@ pub(super) struct Shared {
     /// The numbers of the tasks that are to stop, for the event loop that runs them.
     pub(super) stops: UnboundedSender<u64>,
     pub(super) stopping: Mutex<UnboundedReceiver<u64>>,
+    /// If the program wants to know what happens to jobs.
+    pub(super) events: Option<Events>,
 }

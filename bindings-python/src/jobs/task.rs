@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tokio::sync::Notify;
 
+use super::events::{Events, Teller};
 use super::progress::Progress;
 use super::shared::Shared;
 use crate::answer::{Answer, trigger_value};
@@ -35,6 +36,8 @@ pub(crate) struct JobTask {
     progress: Arc<Progress>,
     /// The handler has ended, or nobody waits for it.
     over: Arc<Notify>,
+    /// When the handler has started, if the program is told that.
+    started: OnceLock<Instant>,
 }
 
 impl Drop for JobTask {
@@ -53,6 +56,7 @@ impl JobTask {
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
             progress: Arc::default(),
             over: Arc::default(),
+            started: OnceLock::new(),
         }
     }
 
@@ -71,11 +75,27 @@ impl JobTask {
 
     fn finish(&self, py: Python<'_>, finish: Finish) -> PyResult<()> {
         self.over.notify_one();
-        // It happens at once. The answer is about the queue, and nobody waits for it.
-        match self.worker(py)?.running.core().finish(self.task(py)?, finish).now_or_never() {
-            Some(Err(error)) => Err(exception(py, &error)),
-            _ => Ok(()),
+        let (worker, task) = (self.worker(py)?, self.task(py)?);
+        // It happens at once. The answer is about the queue, and no handler waits for it.
+        let settled = worker.running.core().finish(task, finish);
+        let Some((teller, started)) = self.teller(worker).zip(self.started.get()) else {
+            return match settled.now_or_never() {
+                Some(Err(error)) => Err(exception(py, &error)),
+                _ => Ok(()),
+            };
+        };
+        let (mut settled, took) = (Box::pin(settled), started.elapsed());
+        match settled.as_mut().now_or_never() {
+            Some(Err(error)) => return Err(exception(py, &error)),
+            Some(Ok(settled)) => teller.ended(task, settled, took),
+            None => _ = worker.runtime.spawn(teller.will_end(task.clone(), settled, took)),
         }
+        Ok(())
+    }
+
+    /// `None`: the program does not want to know, or the worker has ended.
+    fn teller(&self, worker: &Shared) -> Option<Teller> {
+        worker.events.as_ref().and_then(Events::teller)
     }
 }
 
@@ -90,6 +110,15 @@ impl JobTask {
     #[getter]
     fn name<'a>(&'a self, py: Python<'a>) -> PyResult<&'a str> {
         Ok(self.look(py)?.name())
+    }
+
+    /// The handler starts.
+    fn begun(&self, py: Python<'_>) -> PyResult<()> {
+        if let Some(teller) = self.teller(self.worker(py)?) {
+            teller.started(self.task(py)?);
+            _ = self.started.set(Instant::now());
+        }
+        Ok(())
     }
 
     /// The arguments, as JSON.

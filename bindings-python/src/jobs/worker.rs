@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::unbounded_channel;
 
+use super::events::{Events, JobEvent, list};
 use super::options::WorkerArgs;
 use super::shared::{Running, Shared};
 use super::task::JobTask;
@@ -41,13 +42,21 @@ pub(crate) fn start_worker<'py>(
     client: &Client,
     options: WorkerArgs<'py>,
 ) -> Reply<'py> {
+    let events = options.events.then(Events::new);
     let (client, children, options) = (client.core().clone(), options.children()?, options.read()?);
     call(py, bridge, async move {
         let (client, slots) = (client.in_this_process().await?, options.slots);
         let running = match children {
             None => Running::Here(WorkerCore::start(client, options)?),
             Some(children) => {
-                Running::InChildren(ChildWorker::start(client, options, &children).await?)
+                let start = match events.as_ref().and_then(Events::teller) {
+                    Some(teller) => {
+                        let hook = teller.hook();
+                        ChildWorker::start_with_events(client, options, &children, hook).await
+                    }
+                    None => ChildWorker::start(client, options, &children).await,
+                };
+                Running::InChildren(start?)
             }
         };
         let (stops, stopping) = unbounded_channel();
@@ -57,6 +66,7 @@ pub(crate) fn start_worker<'py>(
             slots,
             stops,
             stopping: Mutex::new(stopping),
+            events,
         };
         let worker = JobWorker(Arc::new(ProcessBound::new(shared)));
         Ok(Answer::Object(Box::new(|py, _| Ok(Bound::new(py, worker)?.into_any()))))
@@ -95,6 +105,14 @@ async fn next(shared: &Shared) -> Vec<Task> {
         left(shared.running.core()).await;
     }
     tasks
+}
+
+/// The next events; none at the end of the worker.
+async fn events(shared: &Shared) -> Vec<JobEvent> {
+    match &shared.events {
+        Some(events) => events.next(shared.running.ended()).await,
+        None => Vec::new(),
+    }
 }
 
 #[pymethods]
@@ -140,6 +158,26 @@ impl JobWorker {
             shared.stopping.lock().await.recv_many(&mut numbers, TASKS).await;
             Ok(Answer::Object(Box::new(|py, _| numbers.into_pyobject(py))))
         })
+    }
+
+    /// Waits for what happens to jobs, for an event loop. An empty list: there is nothing more.
+    fn events<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
+        let worker = self.0.clone();
+        waiting_call(py, bridge, async move {
+            let told = events(worker.get("the worker")?).await;
+            Ok(Answer::Object(Box::new(|py, _| list(py, told))))
+        })
+    }
+
+    /// The same, on a thread.
+    fn take_events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let shared = self.shared(py)?;
+        let told = py.detach(|| {
+            let told = shared.runtime.block_on(events(shared));
+            park_at_exit();
+            told
+        });
+        list(py, told)
     }
 
     /// Waits on a thread until the worker has ended, at most for this time; whether it has.

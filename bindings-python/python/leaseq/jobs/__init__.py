@@ -16,6 +16,7 @@ A job may run more than once: its worker may be killed. Handlers must tolerate t
 
 from __future__ import annotations
 
+from ._around import ProcessMiddleware
 from ._async_worker import AsyncWorker
 from ._children import Isolation
 from ._context import CancelReason, Job, JobFilter, Middleware, current_job
@@ -29,7 +30,9 @@ from ._errors import (
     JobRemovedError,
 )
 from ._exit import Exit
-from ._jobs import Jobs, JobType
+from ._job_events import JobEvent
+from ._job_type import JobType
+from ._jobs import Jobs
 from ._ref import AsyncJobRef, JobRef
 from ._retry import Bury, Discard, Retry, RetryAfter, Snooze
 from ._schedules import Cron, Every
@@ -50,6 +53,7 @@ __all__ = [
     "Job",
     "JobCancelledError",
     "JobError",
+    "JobEvent",
     "JobFailedError",
     "JobFilter",
     "JobGoneError",
@@ -60,6 +64,7 @@ __all__ = [
     "Jobs",
     "Middleware",
     "NewJob",
+    "ProcessMiddleware",
     "Retry",
     "RetryAfter",
     "Snooze",
@@ -80,6 +85,7 @@ for _public in (
     Job,
     JobCancelledError,
     JobError,
+    JobEvent,
     JobFailedError,
     JobFilter,
     JobGoneError,

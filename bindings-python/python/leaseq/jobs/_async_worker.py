@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio as aio
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AsyncExitStack, ExitStack, suppress
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
@@ -14,8 +14,10 @@ from .._leaseq import JobWorker
 from .._only_asyncio import bridge, unless_cancelled
 from .._values import Seconds
 from ..exceptions import LeaseqError
+from ._around import AsyncEntered, keep
 from ._event_loop import AsyncRunner
 from ._exit import CLOSING, Exit, end_process, exit_of
+from ._job_events import tell
 from ._jobs import Jobs
 from ._retry import seconds
 from ._settings import Settings, WorkerOptions
@@ -32,7 +34,8 @@ class AsyncWorker:
     - `client`: of `leaseq.asyncio.connect`.
     - `concurrency`: how many jobs run at the same time, 1 to 1,000; default 100.
 
-    The other options are those of `Worker`, but for threads and processes. As an `async with` block
+    The other options are those of `Worker`, but for threads and processes; `on_event` is called in
+    the event loop. As an `async with` block
     the worker runs in the background, and ends when the block is left.
     """
 
@@ -106,14 +109,23 @@ class AsyncWorker:
     async def _start(self, options: dict[str, object]) -> tuple[JobWorker, aio.Task[Exit]]:
         if self._serving is not None:
             raise RuntimeError("the worker runs already")
-        native = await _leaseq.start_worker(bridge(), self._client._native, options)
+        async with AsyncExitStack() as undo:
+            entered = self._settings.around.enter()
+            undo.callback(entered.close)
+            in_loop = self._settings.around.in_loop()
+            await in_loop.enter()
+            undo.push_async_callback(in_loop.leave)
+            native = await _leaseq.start_worker(bridge(), self._client._native, options)
+            undo.pop_all()
         self._native = native
-        self._serving = aio.create_task(self._serve(native), name="leaseq-worker")
+        serving = self._serve(native, entered, in_loop)
+        self._serving = aio.create_task(serving, name="leaseq-worker")
         return native, self._serving
 
-    async def _serve(self, native: JobWorker) -> Exit:
+    async def _serve(self, native: JobWorker, entered: ExitStack, in_loop: AsyncEntered) -> Exit:
         runner = self._settings.runner
         handlers, threads = AsyncRunner(native, runner), Threads()
+        telling = aio.create_task(self._tell(native), name="leaseq-events")
         try:
             while tasks := await unless_cancelled(native.next(bridge())):
                 for task in tasks:
@@ -125,11 +137,23 @@ class AsyncWorker:
                 del task, tasks
             ended = exit_of(native)
             await handlers.close(wait=ended.running == 0 and ended.reason != "aborted")
+            await telling
             return ended
         finally:
+            telling.cancel()
             native.abort()
             threads.close()
             self._native = self._serving = None
+            if native.exit()[2]:
+                keep(entered)
+            else:
+                with entered:
+                    await in_loop.leave()
+
+    async def _tell(self, native: JobWorker) -> None:
+        if (on_event := self._settings.on_event) is not None:
+            while events := await unless_cancelled(native.events(bridge())):
+                tell(on_event, events)
 
     async def __aenter__(self) -> AsyncWorker:
         await self.start()

@@ -13,81 +13,28 @@ import os
 import signal
 import sys
 import threading
+import traceback
+from collections.abc import Iterator
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .._values import Trigger
 from ..exceptions import InvalidError
+from ._around import Around, AsyncEntered
 from ._child_signals import ignore_signals, keep_ignoring
+from ._child_task import ChildTask
 from ._connection import Connection, Message
 from ._exit import end_process
-from ._local_task import LocalTask
+from ._load import load
 from ._logging import log_to_stderr
 from ._retry import seconds
 from ._run import Runner
+from ._schedules import deployment_of
 from ._settings import handlers_of
 
 if TYPE_CHECKING:
-    from ._jobs import JobType
+    from ._job_type import JobType
 
 PR_SET_PDEATHSIG = 1
-
-
-def _id_of(message: Message) -> tuple[str, bytes]:
-    item = bytes.fromhex(message["id_hex"])
-    return item.decode("utf-8", "surrogateescape"), item
-
-
-def _trigger_of(previous: Message | None) -> Trigger | None:
-    if previous is None:
-        return None
-    result: str | None = previous.get("result")
-    return Trigger(*_id_of(previous), None if result is None else result.encode())
-
-
-class ChildTask(LocalTask):
-    """A job of the worker that has started this process."""
-
-    def __init__(self, connection: Connection, run: Message) -> None:
-        super().__init__({**run, "id": _id_of(run)[0], "trigger": _trigger_of(run.get("previous"))})
-        self._connection = connection
-        self.number: int = run["task"]
-
-    def _say(self, kind: str, raw: tuple[str, bytes] | None = None, **fields: object) -> None:
-        self._connection.send(raw, type=kind, task=self.number, **fields)
-
-    def started(self, pid: int | None = None) -> None:
-        """Report that the handler starts."""
-        self._say("started", pid=pid)
-
-    def _more_time(self, left: float) -> None:
-        self._say("more_time", ms=int(left * 1000))
-
-    def _progress(self, data: bytes) -> None:
-        self._say("progress", progress=data.decode("utf-8", "replace"))
-
-    def done(self, result: bytes | None) -> None:
-        """End with this result, as JSON."""
-        self._say("done", None if result is None else ("result", result))
-
-    def failed(
-        self, classes: list[str], message: str, trace: str | None, policy: str, delay: float
-    ) -> None:
-        """End with an error."""
-        ms = int(delay * 1000)
-        self._say("failed", classes=classes, message=message, trace=trace, policy=policy, ms=ms)
-
-    def snooze(self, delay: float) -> None:
-        """End, to run again."""
-        self._say("snooze", ms=int(delay * 1000))
-
-    def cancelled(self) -> None:
-        """End, because it was to stop."""
-        self._say("cancelled")
-
-    def invalid_args(self, message: str) -> None:
-        """End before the handler, which does not take the arguments."""
-        self._say("invalid_args", message=message)
 
 
 class Child:
@@ -102,6 +49,30 @@ class Child:
         # Held in the middle of a message.
         self._reading = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._around = Around(handlers)
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Enter what the jobs want to be around their handlers in a process."""
+        with self._around.enter(), contextlib.ExitStack() as at_end:
+            at_end.callback(self._close_loop)
+            if self._around.needs_loop:
+                loop = self._event_loop()
+                in_loop = loop.run_until_complete(_enter(self._around))
+                at_end.callback(lambda: loop.run_until_complete(in_loop.leave()))
+            yield
+
+    def _event_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        return self._loop
+
+    def _close_loop(self) -> None:
+        if self._loop is not None:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+            self._loop = None
 
     def hello(self) -> None:
         """Tell the worker what jobs there are."""
@@ -117,9 +88,6 @@ class Child:
             if message is None or message["type"] == "stop":
                 break
             self._run(ChildTask(self._connection, message))
-        if self._loop is not None:
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            self._loop.close()
 
     def serve_forked(self) -> None:
         """Run each job in a process of its own, which is forked from this one."""
@@ -147,10 +115,13 @@ class Child:
                 # It knows the process in which its handlers run.
                 self._runner = Runner(self._handlers, ())
                 self._listen()
-                self._run(ChildTask(self._connection, message), os.getpid())
+                with self.entered():
+                    self._run(ChildTask(self._connection, message), os.getpid())
                 # The parent goes on reading where this has ended.
                 self._reading.acquire()
                 end_process(0)
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(1)
         # Until it is reaped, its number, which the worker knows, stays its own.
@@ -201,10 +172,7 @@ class Child:
                 return
             task.started(pid)
             if self._runner.is_async(task):
-                if self._loop is None:
-                    self._loop = asyncio.new_event_loop()
-                    asyncio.set_event_loop(self._loop)
-                self._loop.run_until_complete(self._run_async(task))
+                self._event_loop().run_until_complete(self._run_async(task))
             else:
                 self._runner.run(task)
         finally:
@@ -221,6 +189,12 @@ class Child:
 
         task.on_cancel(cancel)
         await self._runner.run_async(task)
+
+
+async def _enter(around: Around) -> AsyncEntered:
+    entered = around.in_loop()
+    await entered.enter()
+    return entered
 
 
 def _end_by(number: int) -> NoReturn:
@@ -265,7 +239,10 @@ def main() -> None:
     if told["log_level"] is not None:
         log_to_stderr(told["log_level"])
     try:
-        child = Child(connection, handlers_of(told["jobs"]))
+        jobs = load(told["jobs"])
+        if not told["deploys"]:
+            deployment_of(None, jobs)
+        child = Child(connection, handlers_of(jobs))
     except InvalidError as error:
         sys.exit(str(error))
     if told["forks"] and (count := threading.active_count()) > 1:
@@ -275,8 +252,10 @@ def main() -> None:
             "so it cannot be forked: use isolation='job'"
         )
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        child.hello()
         if told["forks"]:
+            child.hello()
             child.serve_forked()
         else:
-            child.serve()
+            with child.entered():
+                child.hello()
+                child.serve()

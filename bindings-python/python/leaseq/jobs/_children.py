@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from .._values import Seconds
 from ..exceptions import InvalidError
 from ._jobs import Jobs
 from ._load import spec_of
 from ._logging import log_level
+
+if TYPE_CHECKING:
+    from ._settings import WorkerOptions
 
 Isolation: TypeAlias = Literal["thread", "process", "job", "fork"]
 """Where handlers run: see `Worker`."""
@@ -65,13 +68,16 @@ class Children:
             "start_timeout": start_timeout,
         }
 
-    def native(self, jobs: Jobs | Iterable[Jobs] | str) -> dict[str, Any] | None:
+    def native(
+        self, jobs: Jobs | Iterable[Jobs] | str, options: WorkerOptions
+    ) -> dict[str, Any] | None:
         """Return the options for the native worker; `None`: there are no children."""
         if self.isolation == "thread":
             return None
         told = {
             "path": [os.path.abspath(entry) for entry in sys.path],
             "jobs": spec_of(jobs),
+            "deploys": options.get("deployment") is not None,
             "forks": self.isolation == "fork",
             "log_level": log_level(),
         }

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from .._only_asyncio import bridge, unless_cancelled
+from ._around import Around
 from ._run import Runner
 
 if TYPE_CHECKING:
@@ -49,22 +50,37 @@ class AsyncRunner:
 class LoopThread:
     """An event loop on a thread of its own."""
 
-    def __init__(self, worker: JobWorker, runner: Runner) -> None:
+    def __init__(self, worker: JobWorker, runner: Runner, around: Around) -> None:
         self._ready = threading.Event()
-        self._worker, self._runner = worker, runner
+        self._error: BaseException | None = None
+        self._worker, self._runner, self._around = worker, runner, around
         self._thread = threading.Thread(target=self._run, name="leaseq-job-loop", daemon=True)
         self._thread.start()
         self._ready.wait()
+        if self._error is not None:
+            raise self._error
 
     def _run(self) -> None:
-        asyncio.run(self._serve())
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:
+            if self._ready.is_set():
+                raise
+            self._error = error
+            self._ready.set()
 
     async def _serve(self) -> None:
+        entered = self._around.in_loop()
+        await entered.enter()
         self._loop = asyncio.get_running_loop()
         self._end: asyncio.Future[bool] = self._loop.create_future()
         self._handlers = AsyncRunner(self._worker, self._runner)
         self._ready.set()
-        await self._handlers.close(await self._end)
+        wait = await self._end
+        await self._handlers.close(wait)
+        # Otherwise it ends with the loop, as the handlers do that still run.
+        if wait:
+            await entered.leave()
 
     def start(self, task: JobTask) -> None:
         """Start the handler of a job."""

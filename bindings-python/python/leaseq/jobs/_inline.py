@@ -18,7 +18,7 @@ from ._run import Runner
 
 if TYPE_CHECKING:
     from ._context import Task
-    from ._jobs import JobType
+    from ._job_type import JobType
 
 R = TypeVar("R")
 MAX_PASSED = 64 << 10

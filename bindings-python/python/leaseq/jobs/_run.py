@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import sys
@@ -17,16 +18,27 @@ from ._report import report_error, report_result
 
 if TYPE_CHECKING:
     from ._context import Task
-    from ._jobs import JobType
+    from ._job_type import JobType
+
+
+NOT_ASYNC = (
+    "the handler has returned a coroutine, but is not `async def` itself, "
+    "as it may be under a decorator: let that be `async def`, too"
+)
 
 
 class Runner:
     """The handlers, and what is done around them."""
 
     def __init__(
-        self, handlers: dict[str, JobType[..., Any]], middleware: Sequence[Middleware]
+        self,
+        handlers: dict[str, JobType[..., Any]],
+        middleware: Sequence[Middleware],
+        *,
+        begin: Callable[[Any], None] | None = None,
     ) -> None:
         self.handlers = handlers
+        self._begin = begin
         self._middleware = middleware
         self._process = os.getpid()
 
@@ -46,6 +58,9 @@ class Runner:
             with ExitStack() as stack:
                 function, args, kwargs = self._enter(ready, stack)
                 result = function(*args, **kwargs)
+                if inspect.iscoroutine(result):
+                    result.close()
+                    raise TypeError(NOT_ASYNC)
         except BaseException as error:  # SystemExit ends the job, not the worker
             self._stop_in_child()
             self._failed(task, error)
@@ -83,10 +98,13 @@ class Runner:
         try:
             args = task.args
             values = json.loads(args) if isinstance(args, bytes) else args
-            return kind, Job(task), signature.decode(values)
+            ready = kind, Job(task), signature.decode(values)
         except (MismatchError, ValueError, RecursionError) as error:
             task.invalid_args(str(error))
             return None
+        if self._begin is not None:
+            self._begin(task)
+        return ready
 
     def _enter(
         self, ready: tuple[JobType[..., Any], Job, dict[str, Any]], stack: ExitStack

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from .._leaseq import JobTask
 from .._values import Seconds
 from ..exceptions import InvalidError
+from ._around import Around
 from ._context import Middleware
-from ._jobs import Jobs, JobType
+from ._job_events import OnEvent
+from ._job_type import JobType
+from ._jobs import Jobs
 from ._load import load
 from ._retry import seconds
 from ._run import Runner
@@ -56,6 +61,7 @@ class WorkerOptions(TypedDict, total=False):
     throttle: Throttle | None
     middleware: Sequence[Middleware]
     deployment: tuple[str, int] | None
+    on_event: OnEvent | None
 
 
 NATIVE = (
@@ -101,7 +107,12 @@ class Settings:
                 "the middleware of a worker does not reach its child processes: "
                 "use the decorator around_handler of Jobs"
             )
-        self.runner = Runner(handlers, middleware)
+        self.on_event = options.get("on_event")
+        if inspect.iscoroutinefunction(self.on_event):
+            raise TypeError("on_event is called, not awaited: give it a plain function")
+        tells = self.on_event is not None
+        self.runner = Runner(handlers, middleware, begin=JobTask.begun if tells else None)
+        self.around = Around(handlers)
         declared = ((kind.name, kind._defaults) for kind in handlers.values())
         self._native: dict[str, Any] = {
             **{name: options.get(name) for name in NATIVE},
@@ -110,6 +121,7 @@ class Settings:
             "jobs": [(name, one.timeout, one.retry) for name, one in declared],
             "slots": slots,
             "children": children,
+            "events": tells,
             "deployment": self._deployment(jobs, options.get("deployment"), children is not None),
         }
         self._burst = options.get("burst", False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping
@@ -19,6 +20,27 @@ def _is_job(annotation: object) -> bool:
     if isinstance(annotation, str):
         return annotation.rpartition(".")[2] == "Job"
     return annotation is Job
+
+
+def annotated(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that has the annotations: that of a `partial`, or of an object."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return function
+    call: Callable[..., Any] = type(function).__call__
+    return call
+
+
+def check_handler(name: str, function: Callable[..., Any]) -> None:
+    """Raise `TypeError` for what a worker cannot call, or not to its end."""
+    if not callable(function):
+        raise TypeError(f"job {name}: {function!r} is no function")
+    written = annotated(function)
+    if inspect.isclass(written):
+        raise TypeError(f"job {name}: {function!r} is a class, not a function")
+    if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
+        raise TypeError(f"job {name}: a handler may not `yield`, since nobody would go on with it")
 
 
 class Signature:
@@ -72,15 +94,16 @@ class Signature:
     @cached_property
     def _hints(self) -> dict[str, Any]:
         try:
-            return typing.get_type_hints(self._function, include_extras=True)
+            return typing.get_type_hints(annotated(self._function), include_extras=True)
         except Exception:
             # A name is only known to type checkers. The other annotations still count.
             return self._each_hint()
 
     def _each_hint(self) -> dict[str, Any]:
         known = {}
-        words = inspect.unwrap(self._function).__globals__
-        for name, annotation in self._function.__annotations__.items():
+        function = annotated(self._function)
+        words = getattr(inspect.unwrap(function), "__globals__", {})
+        for name, annotation in getattr(function, "__annotations__", {}).items():
             try:
                 known[name] = eval(annotation, words) if isinstance(annotation, str) else annotation
             except Exception:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -12,9 +13,11 @@ from .. import _blocking, _leaseq
 from .._leaseq import JobTask, JobWorker
 from .._values import Seconds
 from ..exceptions import InvalidError, LeaseqError
+from ._around import keep
 from ._children import Children, Isolation
 from ._event_loop import LoopThread
 from ._exit import CLOSING, Exit, end_process, exit_of
+from ._job_events import OnEvent, tell
 from ._jobs import Jobs
 from ._retry import seconds
 from ._settings import Settings, WorkerOptions
@@ -66,6 +69,8 @@ class Worker:
       a number or time that goes up with each deployment. An older one changes nothing.
     - `middleware`: functions that get the `Job` and return a context manager, which is entered
       around its handler; the first one is the outermost.
+    - `on_event`: is called with a `JobEvent` when a handler starts and when its job is settled, on
+      a thread of its own, one call after the other, also for handlers in child processes.
 
     As a context manager the worker runs in the background, and ends when the block is left:
     for programs that have something else to do, such as a web server.
@@ -97,7 +102,7 @@ class Worker:
         if children.isolation != "thread" and threads is not None:
             raise InvalidError("a worker has either threads or child processes")
         slots = threads if children.slots is None else children.slots
-        self._settings = Settings(jobs, slots, options, children.native(jobs))
+        self._settings = Settings(jobs, slots, options, children.native(jobs, options))
         self._running: _Running | None = None
 
     def run(self, *, signals: bool = True) -> Exit:
@@ -176,9 +181,15 @@ class Worker:
     def _start(self, options: dict[str, object]) -> _Running:
         if self._running is not None:
             raise RuntimeError("the worker runs already")
-        native = _leaseq.start_worker(None, self._client._native, options)
+        with ExitStack() as undo:
+            entered = self._settings.around.enter()
+            undo.callback(entered.close)
+            native = _leaseq.start_worker(None, self._client._native, options)
+            undo.callback(_give_up, native)
+            running = _Running(native, self._settings, entered)
+            undo.pop_all()
         # Before its threads start: a handler may stop the worker.
-        self._running = running = _Running(native, self._settings)
+        self._running = running
         running.start()
         return running
 
@@ -196,25 +207,40 @@ class Worker:
             self.stop()
 
 
-class _Running:
-    """A worker that runs, and its threads."""
+def _give_up(native: JobWorker) -> None:
+    """End a worker that has started no handler."""
+    native.drain(0.0)
+    native.ended(AT_ERROR)
 
-    def __init__(self, native: JobWorker, settings: Settings) -> None:
+
+class _Running:
+    """A worker that runs, and its threads. It leaves in the end what was `entered` around it."""
+
+    def __init__(self, native: JobWorker, settings: Settings, entered: ExitStack) -> None:
         self.native = native
         self._runner = settings.runner
+        self._entered = entered
         self._loop: LoopThread | None = None
-        if any(kind._is_async for kind in self._runner.handlers.values()):
-            self._loop = LoopThread(native, self._runner)
+        around, handlers = settings.around, self._runner.handlers
+        if around.needs_loop or any(kind._is_async for kind in handlers.values()):
+            self._loop = LoopThread(native, self._runner, around)
         self._closing = threading.Lock()
         self._closed = False
+        self._leaving = threading.Lock()
         # Daemons: a handler that does not return does not keep the process alive.
         self._threads = [
             threading.Thread(target=self._serve, name=f"{THREADS}-{number}", daemon=True)
             for number in range(0 if settings.in_children else native.slots)
         ]
+        self._telling: threading.Thread | None = None
+        if (on_event := settings.on_event) is not None:
+            tell_all = partial(self._tell, on_event)
+            self._telling = threading.Thread(target=tell_all, name="leaseq-events", daemon=True)
 
     def start(self) -> None:
         """Start the threads."""
+        if self._telling is not None:
+            self._telling.start()
         for thread in self._threads:
             thread.start()
 
@@ -230,6 +256,10 @@ class _Running:
         else:
             self._runner.run(task)
 
+    def _tell(self, on_event: OnEvent) -> None:
+        while events := self.native.take_events():
+            tell(on_event, events)
+
     def close(self) -> None:
         """Wait for the threads, if their handlers have ended."""
         reason, _, running, _, gave_up, _ = self.native.exit()
@@ -239,7 +269,17 @@ class _Running:
                 self._loop.close(wait)
             self._closed = True
         for thread in self._threads if wait else ():
-            # A handler may have stopped the worker, and another thread may still be starting it.
-            if thread is not threading.current_thread() and thread.is_alive():
-                thread.join()
+            _join(thread)
+        if self._telling is not None:
+            _join(self._telling, AT_ERROR)
         self.native.left()
+        with self._leaving:
+            if running:
+                keep(self._entered.pop_all())
+            self._entered.close()
+
+
+def _join(thread: threading.Thread, within: float | None = None) -> None:
+    # A handler may have stopped the worker, and another thread may still be starting it.
+    if thread is not threading.current_thread() and thread.is_alive():
+        thread.join(within)
