@@ -112,7 +112,10 @@ def test_a_burst_runs_what_there_is(url, client, command, way):
         "memory=100:99",
     ]
     burst = command(url, "app", "--burst", *WAYS[way], *common, "--name", "it")
-    assert "Ctrl-C ends it" in burst.ends()
+    log = burst.ends()
+    assert "Ctrl-C ends it" in log
+    for ref in (*pids, slow):
+        assert f"{ref.name} {ref.id!r}: completed after " in log
     assert slow.result(0) == "VERSION"
     first, second = (ref.result(0) for ref in pids)
     is_child = way in ("processes", "job", "fork")
@@ -125,10 +128,12 @@ def test_queues_and_jobs_can_be_chosen(url, client, command):
     for _ in range(3):
         PID.enqueue(client)
     slow = SLOW.enqueue(client)
-    command(url, "app:jobs", "app:others", "--burst", "-q", "one=3", "-t", "1").ends()
+    chosen = command(url, "app:jobs", "app:others", "--burst", "-q", "one=3", "-t", "1")
+    before = chosen.ends()
     assert client.queue("one").queue_len() == 0
     assert slow.info().state == "ready"
-    command(url, "app:others", "--burst", "--strict", "-q", "t*", "-q", "one").ends()
+    options = ["--burst", "--strict", "-q", "t*", "-q", "one", "--log-level", "warning"]
+    assert command(url, "app:others", *options).ends() == before
     assert slow.result(0) == "VERSION"
 
 

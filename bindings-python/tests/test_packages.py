@@ -70,6 +70,7 @@ def test_one_wheel_serves_every_python_from_3_10(built):
     files += [
         "_events",
         "_follow_ups",
+        "_gevent",
         "_history",
         "_values",
         "_workers",

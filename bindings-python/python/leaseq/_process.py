@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from . import _leaseq
+from ._gevent import has_replaced_threads, start_real_thread
 from .exceptions import ClosedError, LeaseqError
 
 logger = logging.getLogger("leaseq")
@@ -25,8 +26,12 @@ class _Log:
 
     def __init__(self) -> None:
         self.logs = _leaseq.Logs()
-        self.thread = threading.Thread(target=self.run, name="leaseq-log", daemon=True)
-        self.thread.start()
+        self.thread: threading.Thread | None = None
+        if has_replaced_threads():
+            start_real_thread(self.run)
+        else:
+            self.thread = threading.Thread(target=self.run, name="leaseq-log", daemon=True)
+            self.thread.start()
 
     def run(self) -> None:
         while (record := self.logs.next()) is not None:
@@ -37,7 +42,8 @@ class _Log:
 
     def stop(self) -> None:
         self.logs.stop()
-        self.thread.join(AT_EXIT)
+        if self.thread is not None:
+            self.thread.join(AT_EXIT)
 
 
 _log: _Log | None = None

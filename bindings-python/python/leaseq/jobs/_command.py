@@ -15,6 +15,7 @@ from ..exceptions import InvalidError, LeaseqError
 from ._arguments import deployment, mebibytes, queue, seconds_from_text, throttle
 from ._async_worker import AsyncWorker
 from ._children import Isolation
+from ._job_events import JobEvent
 from ._jobs import Jobs
 from ._load import load
 from ._logging import log_to_stderr
@@ -23,6 +24,9 @@ from ._settings import Throttle, WorkerOptions, handlers_of
 from ._worker import Worker
 
 log = logging.getLogger("leaseq.jobs")
+
+# These outcomes are warnings already.
+WARNED = ("retried", "dead", "lost", "uncertain")
 
 USAGE = """\
 Run the handlers of jobs: a worker. It goes on until SIGTERM or Ctrl-C: then it starts nothing
@@ -163,7 +167,7 @@ def parser() -> argparse.ArgumentParser:
         "--log-level",
         default="info",
         choices=["debug", "info", "warning", "error"],
-        help="default: info",
+        help="info (default): a line for each job; warning: only what is wrong",
     )
     add(
         "--reload",
@@ -235,6 +239,13 @@ def _greet(told: argparse.Namespace, jobs: list[Jobs] | str) -> None:
     log.info("a worker for %s at %s; Ctrl-C ends it", what, _leaseq.redact_url(told.url))
 
 
+def _log_event(event: JobEvent) -> None:
+    if event.kind == "started":
+        log.debug("%s %r starts, attempt %d", event.name, event.id, event.attempt)
+    elif event.outcome not in WARNED:
+        log.info("%s %r: %s after %.3f s", event.name, event.id, event.outcome, event.duration)
+
+
 def _options(told: argparse.Namespace) -> WorkerOptions:
     options = WorkerOptions(
         strict_order=told.strict,
@@ -251,6 +262,8 @@ def _options(told: argparse.Namespace) -> WorkerOptions:
     )
     if told.queue:
         options["queues"] = dict(told.queue)
+    if log.isEnabledFor(logging.INFO):
+        options["on_event"] = _log_event
     if told.throttle:
         options["throttle"] = Throttle(**dict(told.throttle))
     return options

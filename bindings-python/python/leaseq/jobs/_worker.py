@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
 from .. import _blocking, _leaseq
+from .._gevent import has_replaced_threads
 from .._leaseq import JobTask, JobWorker
 from .._values import Seconds
 from ..exceptions import InvalidError, LeaseqError
@@ -181,6 +182,12 @@ class Worker:
     def _start(self, options: dict[str, object]) -> _Running:
         if self._running is not None:
             raise RuntimeError("the worker runs already")
+        if has_replaced_threads() and not self._settings.in_children:
+            raise InvalidError(
+                "gevent has replaced the threads of this program by greenlets, which a worker "
+                "would block: start the worker in a program that does not call "
+                "monkey.patch_all(), or with processes"
+            )
         with ExitStack() as undo:
             entered = self._settings.around.enter()
             undo.callback(entered.close)
