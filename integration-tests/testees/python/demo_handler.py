@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import sys
 from pathlib import Path
@@ -51,6 +52,8 @@ def jobs_of(queue: str, notes: Notes) -> Jobs:
 def main(queue: str, results: str, _lease_ms: str, batch: str) -> None:
     """Follow the orders that come through stdin; its end means `quit`."""
     notes = Notes(results)
+    # That jobs fail on purpose is no news.
+    logging.getLogger("leaseq").setLevel(logging.ERROR)
 
     def on_event(event: JobEvent) -> None:
         if event.outcome == "completed" and event.name == "demo.digest":
