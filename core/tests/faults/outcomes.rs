@@ -156,6 +156,54 @@ async fn a_queue_that_nobody_waits_on_sends_nothing_more() {
     assert_eq!(server.cli(&["XLEN", "leaseq:{q}:endings"]), "1");
 }
 
+/// A hundred processes have waited on the queue and stay connected. Completions that nobody waits for are made by the same
+/// commands as on a queue that none of them knows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_processes_that_wait_for_nothing_cost_nothing() {
+    const COUNT: usize = 5_000;
+    let server = RedisServer::start();
+    let worker = client(&server.url(), 10_000).await;
+    let (alone, known) = (worker.queue("alone").unwrap(), worker.queue("known").unwrap());
+    let waits_once = async |process: &Client, worker: &WorkQueue| {
+        worker.add_item(Item::new("data").with_id("once")).await.unwrap();
+        let queue = process.queue(worker.name()).unwrap();
+        let expect = OutcomeOptions::new().expect();
+        let wait = tokio::spawn(async move { queue.outcome("once", expect).await });
+        let key = format!("leaseq:{{{}}}:awaited", worker.name());
+        let awaited = async || server.cli(&["EXISTS", &key]) == "1";
+        assert!(eventually(SOON, awaited).await);
+        assert!(worker.complete(&lease_now(worker).await).await.unwrap());
+        assert_eq!(wait.await.unwrap().unwrap(), completed(None));
+    };
+    let mut processes = Vec::new();
+    for _ in 0..100 {
+        let process = client(&server.url(), 10_000).await;
+        waits_once(&process, &known).await;
+        processes.push(process);
+    }
+    waits_once(&worker, &alone).await;
+    let mut costs = Vec::new();
+    for queue in [&alone, &known] {
+        add(queue, COUNT, ms(0)).await;
+        let before = calls(&server);
+        complete_all(queue, COUNT).await;
+        let mut cost = calls(&server);
+        for (command, calls) in &mut cost {
+            *calls -= before.get(command).unwrap_or(&0);
+        }
+        // What clients send by themselves, now and then, and what this test does.
+        for command in ["evalsha", "blpop", "xread", "ping", "info", "exists"] {
+            cost.remove(command);
+        }
+        cost.retain(|_, calls| *calls > 0);
+        costs.push(cost);
+    }
+    println!("{costs:?}");
+    assert_eq!(costs[0], costs[1]);
+    assert!(!costs[1].contains_key("xadd") && costs[1].len() > 3, "{costs:?}");
+    drop(processes);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wait_that_is_given_up_lapses() {
     let server = RedisServer::start();
@@ -295,7 +343,10 @@ async fn a_failover_only_delays_it() {
         sentinel.failover()
     });
     complete_all(&worker, COUNT).await;
+    let begun = Instant::now();
     let outcomes = all_end(waits).await;
+    println!("the last ones learned it {:?} after their completion", begun.elapsed());
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert!(outcomes.iter().all(|outcome| *outcome == completed(Some("done"))));
 }
 
