@@ -50,6 +50,11 @@ async def stubborn() -> None:
         except asyncio.CancelledError:
             pass
 
+@jobs.job("signal_here")
+def signal_here() -> None:
+    time.sleep(0.3)  # so that an event loop sleeps; if it does not yet, it hears this anyway
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
 @jobs.job("exit")
 def exit() -> None:
     os._exit(7)
@@ -129,6 +134,15 @@ def test_a_signal_lets_handlers_end(client, worker, kind, number):
     assert out == "Exit(reason='drained', started=2, running=0, status=0)\n"
     assert [ref.result(0) for ref in refs] == ["slept", "slept"]
     assert "Traceback" not in err
+
+
+@kinds
+def test_a_signal_that_does_not_interrupt_the_main_thread_is_heard(client, worker, kind):
+    """As one that comes just before the event loop sleeps."""
+    running = worker(kind)
+    enqueue(client, "signal_here")
+    out, _ = running.ends()
+    assert out == "Exit(reason='drained', started=1, running=0, status=0)\n"
 
 
 @kinds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio as aio
 from collections.abc import Iterable
-from contextlib import AsyncExitStack, ExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack, nullcontext, suppress
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
@@ -21,7 +21,7 @@ from ._job_events import tell
 from ._jobs import Jobs
 from ._retry import seconds
 from ._settings import Settings, WorkerOptions
-from ._signals import Signals
+from ._signals import Signals, Waker
 from ._threads import Threads
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ class AsyncWorker:
 
     async def _run(self, options: dict[str, object], signals: bool) -> Exit:
         # Before it starts: a job may run at once, and whoever sees that may send a signal.
-        with Signals(self._settings.grace, signals, bool(options.get("owns_process"))) as ending:
+        owns_process = bool(options.get("owns_process"))
+        waker = Waker() if signals else nullcontext()
+        with waker, Signals(self._settings.grace, signals, owns_process) as ending:
             native, serving = await self._start(options)
             ending.end(native)
             return await self._until_served(native, serving)

@@ -2,13 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import socket
 import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .._leaseq import JobWorker
+
+
+class Waker:
+    """A block in which signals wake the current event loop, so that Python handles them.
+
+    One that comes just before the loop sleeps, or on another thread, does not interrupt it.
+    """
+
+    def __enter__(self) -> Waker:
+        self._ends: tuple[socket.socket, ...] = ()
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        self._ends = reading, writing = socket.socketpair()
+        for end in self._ends:
+            end.setblocking(False)
+        # If there is one already, it wakes the loop, and knows what else to do.
+        before = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+        if before != -1:
+            signal.set_wakeup_fd(before)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(reading, reading.recv, 4096)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._ends:
+            return
+        reading, writing = self._ends
+        self._loop.remove_reader(reading)
+        now = signal.set_wakeup_fd(-1)
+        if now not in (-1, writing.fileno()):
+            # Another one has been set meanwhile.
+            signal.set_wakeup_fd(now)
+        for end in self._ends:
+            end.close()
 
 
 class Signals:
