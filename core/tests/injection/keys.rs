@@ -15,9 +15,9 @@ use crate::support::redis::{expect_waiters, fail_after, has_failed};
 use crate::support::*;
 use crate::verify::Stage;
 
-const LONG: Duration = Duration::from_secs(1800);
+pub(crate) const LONG: Duration = Duration::from_secs(1800);
 
-fn keyed(id: &str) -> Item {
+pub(crate) fn keyed(id: &str) -> Item {
     // The key is the first letter of the id.
     item(id).key(&id[..1])
 }
@@ -26,7 +26,7 @@ fn limit_of(key: &[u8]) -> usize {
     if key == b"b" { 2 } else { 1 }
 }
 
-async fn lease(queue: &WorkQueue, duration: Duration) -> Vec<Lease> {
+pub(crate) async fn lease(queue: &WorkQueue, duration: Duration) -> Vec<Lease> {
     let options = LeaseOptions::new(duration).wait(Duration::ZERO);
     queue.lease_many(1000, options).await.unwrap()
 }
@@ -37,7 +37,7 @@ async fn lease(queue: &WorkQueue, duration: Duration) -> Vec<Lease> {
 /// - `d`: a lease has expired, another one waits
 /// - `e`: one came back with a delay, which is over; another one is leased, another one waits
 /// - `f`: one is ready, none is leased. `plain` has no key.
-async fn fixtures(bench: &Bench, queue: &WorkQueue) -> Leases {
+pub(crate) async fn fixtures(bench: &Bench, queue: &WorkQueue) -> Leases {
     queue.set_key_limits([("b", Some(2))]).await.unwrap();
     let mut leases = Leases::new();
     let mut add = |many: Vec<Lease>| {
@@ -60,7 +60,7 @@ async fn fixtures(bench: &Bench, queue: &WorkQueue) -> Leases {
     leases
 }
 
-const IDS: [&str; 18] = [
+pub(crate) const IDS: [&str; 18] = [
     "a1", "a2", "a5", "a9", "b1", "b2", "b3", "b4", "b5", "c2", "c3", "d1", "d2", "e1", "e2", "e3",
     "f1", "plain",
 ];
@@ -135,7 +135,11 @@ async fn drain(bench: &Bench, queue: &WorkQueue, came: &mut Came) {
 }
 
 /// Stops the act after each call of the script. What it ends may be gone.
-async fn stops(script: &str, ends: &[&str], act: impl AsyncFn(&WorkQueue, &Leases) -> Result<()>) {
+pub(crate) async fn stops(
+    script: &str,
+    ends: &[&str],
+    act: impl AsyncFn(&WorkQueue, &Leases) -> Result<()>,
+) {
     stops_with(None, script, ends, act).await;
 }
 
@@ -200,7 +204,7 @@ async fn stops_with(
     }
 }
 
-fn of<'a>(leases: &'a Leases, ids: &[&str]) -> Vec<&'a Lease> {
+pub(crate) fn of<'a>(leases: &'a Leases, ids: &[&str]) -> Vec<&'a Lease> {
     ids.iter().map(|id| &leases[*id]).collect()
 }
 

@@ -14,6 +14,7 @@ mod fixtures;
 mod follow_ups;
 mod history;
 mod keys;
+mod keys_again;
 mod scenarios;
 mod schedules;
 #[path = "../support/mod.rs"]

@@ -25,6 +25,7 @@ mod history;
 mod key_lines;
 mod key_order;
 mod key_rate;
+mod key_unique;
 mod keys;
 mod keys_on_redis;
 mod lanes;

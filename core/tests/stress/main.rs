@@ -13,6 +13,7 @@ mod support;
 mod audit;
 mod calls;
 mod faults;
+mod held;
 mod keys;
 mod many;
 mod odd;

@@ -16,7 +16,7 @@ fn many() -> usize {
 }
 
 /// A queue whose calls may take as long as they need.
-async fn patient(bench: &Bench) -> WorkQueue {
+pub(crate) async fn patient(bench: &Bench) -> WorkQueue {
     let options = options(|options| options.timeout = secs(600));
     bench.client_with(options).await.queue("jobs").unwrap()
 }
@@ -46,7 +46,7 @@ async fn retain(queue: &WorkQueue, count: usize) {
 }
 
 /// Works beside them. The longest that a call has taken, but for the few that a busy machine has held up.
-async fn work_beside(queue: &WorkQueue, rounds: usize) -> Duration {
+pub(crate) async fn work_beside(queue: &WorkQueue, rounds: usize) -> Duration {
     let mut longest = Vec::new();
     for round in 0..rounds {
         let id = format!("beside {round}");
@@ -169,7 +169,7 @@ async fn fill_and_end(bench: &Bench, raw: &mut Connection, expires: bool) -> [u6
     [before, full, used_memory(raw)]
 }
 
-fn config(raw: &mut Connection, name: &str, value: &str) {
+pub(crate) fn config(raw: &mut Connection, name: &str, value: &str) {
     ::redis::cmd("CONFIG").arg("SET").arg(name).arg(value).exec(raw).unwrap();
 }
 
@@ -182,7 +182,7 @@ fn used_memory(raw: &mut Connection) -> u64 {
 }
 
 /// The durations of all scripts in the log, in microseconds, sorted.
-fn durations(raw: &mut Connection) -> Vec<u64> {
+pub(crate) fn durations(raw: &mut Connection) -> Vec<u64> {
     type Entry = (u64, u64, u64, Vec<String>, String, String);
     let log: Vec<Entry> = ::redis::cmd("SLOWLOG").arg("GET").arg(-1).query(raw).unwrap();
     let scripts = log.into_iter().filter(|entry| entry.3[0].starts_with("EVAL"));

@@ -22,14 +22,21 @@ local function hold_blocked(popped, found, known, need, priority, keys, orders)
   end
   -- A number that has a place already is in the list twice, which is damage and found by the caller, or a script died
   -- before it leased the item.
-  local placed, their_keys, is_leased = {}, {}, {}
+  local placed, their_keys, is_leased, lost = {}, {}, {}, {}
   for i = 1, #busy > 0 and count or 0 do
     local place = keys[i] and places[keys[i]]
     if place and has_place(place, popped[i]) then placed[#placed + 1], their_keys[#placed + 1] = popped[i], keys[i] end
   end
   for n, deadline in ipairs(#placed > 0 and redis.call('ZMSCORE', LEASED, unpack(placed)) or {}) do
-    if deadline then is_leased[placed[n]] = true else leave_place(places[their_keys[n]], placed[n]) end
+    local key = their_keys[n]
+    if deadline then
+      is_leased[placed[n]] = true
+    else
+      lost[key] = lost[key] or {}
+      table.insert(lost[key], placed[n])
+    end
   end
+  for key, theirs in pairs(lost) do leave_places(places[key], theirs) end
   if #busy > 0 then
     limits = read_limits(busy)
     drop_stale(busy, places, limits)

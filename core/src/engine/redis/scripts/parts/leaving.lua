@@ -3,20 +3,24 @@
 -- `keys`: those of the items, by index; nil if none has one. Returns nil if there is nothing to do.
 local function begin_leaving(numbers, keys)
   if not keys then return nil end
-  local named, owners, free, busy, places, left = {}, {}, {}, {}, {}, {}
+  local named, first, all, free, busy, places = {}, {}, {}, {}, {}, {}
   for i, number in ipairs(numbers) do
     local key = keys[i]
-    if key then named[#named + 1], owners[#named + 1] = key, number end
+    if key and not first[key] then
+      named[#named + 1], first[key] = key, number
+    elseif key then
+      all[key] = all[key] or { first[key] }
+      table.insert(all[key], number)
+    end
   end
   if #named == 0 then return nil end
   -- Usually it is the only place of its key, and nobody waits.
   for n, value in ipairs(redis.call('HMGET', PLACES, unpack(named))) do
     local key = named[n]
-    if value == ' ' .. owners[n] .. ' ' then
+    if value == ' ' .. first[key] .. ' ' then
       free[#free + 1] = key
     elseif value then
-      if not places[key] then busy[#busy + 1], places[key] = key, read_place(value) end
-      left[#left + 1] = n
+      busy[#busy + 1], places[key] = key, read_place(value)
     end
   end
   local flagged = {}
@@ -30,7 +34,7 @@ local function begin_leaving(numbers, keys)
   end
   open_keys(closed, places)
   return function()
-    for _, n in ipairs(left) do leave_place(places[named[n]], owners[n]) end
+    for _, key in ipairs(busy) do leave_places(places[key], all[key] or { first[key] }) end
     if #busy > 0 then write_places(busy, places) end
     if #free > 0 then redis.call('HDEL', PLACES, unpack(free)) end
   end

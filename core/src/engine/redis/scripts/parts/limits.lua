@@ -28,10 +28,11 @@ local function drop_stale(keys, places, limits)
   if #numbers == 0 then return end
   local n, scores = 0, redis.call('ZMSCORE', LEASED, unpack(numbers))
   for _, key in ipairs(full) do
-    local place = places[key]
+    local place, stale = places[key], {}
     for _ = 1, math.min(place.count, MAX_LOOKS) do
       n = n + 1
-      if not scores[n] then leave_place(place, numbers[n]) end
+      if not scores[n] then stale[#stale + 1] = numbers[n] end
     end
+    if #stale > 0 then leave_places(place, stale) end
   end
 end

@@ -4,11 +4,20 @@ local function take_place(place, number)
   place.taken, place.count, place.changed = place.taken .. number .. ' ', place.count + 1, true
 end
 
-local function leave_place(place, number)
-  local from, to = has_place(place, number)
-  if not from then return end
-  place.taken = string.sub(place.taken, 1, from) .. string.sub(place.taken, to + 1)
-  place.count, place.changed = place.count - 1, true
+local function leave_places(place, numbers)
+  local before, rest = place.taken, nil
+  if numbers[2] then
+    -- All in one pass, because each number alone would copy all others.
+    local gone = {}
+    for _, number in ipairs(numbers) do gone[number .. ' '] = '' end
+    rest = string.gsub(before, '[^ ]+ ', gone)
+  else
+    local from, to = has_place(place, numbers[1])
+    rest = from and string.sub(before, 1, from) .. string.sub(before, to + 1) or before
+  end
+  if rest == before then return end
+  local _, spaces = string.gsub(rest, ' ', ' ')
+  place.taken, place.count, place.changed = rest, spaces - 1, true
 end
 
 local function value_of(place)
