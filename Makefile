@@ -34,15 +34,16 @@ RUST_SOURCES := core/src jobs/src bindings-python/src bindings-node/src bindings
 BENCH := cargo bench --profile dist -p leaseq --bench targets --
 
 # Workers of the demo and testees of the scenarios in other languages, each
-# 'LANGUAGE=COMMAND ARGUMENT…'.
+# 'LANGUAGE=COMMAND ARGUMENT…'. Those of jobs play only the scenarios of jobs.
 DEMO_WORKERS :=
 TESTEES :=
+JOB_TESTEES :=
 
 include bindings-python/build.mk bindings-node/build.mk bindings-c/build.mk console/build.mk docs/build.mk packaging/build.mk
 
 # What else to tell the program that plays the scenarios: '--only late --engines memory'.
 SCENARIOS ?=
-CONFORMANCE = env $(VALKEY) $(PROGRAMS)/conformance $(TESTEES) $(SCENARIOS)
+CONFORMANCE = env $(VALKEY) $(PROGRAMS)/conformance $(TESTEES) $(JOB_TESTEES) $(SCENARIOS)
 # How long each fault lasts on each engine, how many run at the same time, and what else to tell the
 # program: '--only replies'.
 FAULT_SECONDS ?= 30

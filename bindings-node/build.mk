@@ -10,6 +10,7 @@ NODE_PEERS := $(CURDIR)/build/peers-node
 DEMO_WORKERS += 'node=node integration-tests/testees/node/demo_worker.mjs' \
 	'node/jobs=node integration-tests/testees/node/demo_handler.mjs'
 TESTEES += 'node=node --expose-gc integration-tests/testees/node/testee.mjs'
+JOB_TESTEES += 'node-threads=node --expose-gc integration-tests/testees/node/testee.mjs --threads'
 
 node: setup node-tools ## build the package for Node.js: bindings-node/, and build/node/leaseq-VERSION.tgz
 	@mkdir -p build/node

@@ -34,6 +34,9 @@ use crate::share::ShareArgs;
 /// Known failures, as `SCENARIO TEAM ENGINE`. If one of them passes, the run fails: remove the entry.
 const KNOWN_FAILURES: &[&str] = &[];
 
+/// The name of the team in which each client is another language.
+const MIXED: &str = "mixed";
+
 /// Runs every scenario with every language on every engine.
 #[derive(Parser)]
 struct Arguments {
@@ -178,7 +181,7 @@ async fn teams(plan: &Plan, column: usize, clock: &Clock) -> Result<Vec<Team>, E
     let mut rosters: Vec<(String, Vec<&Language>)> =
         languages.iter().map(|language| (language.name.clone(), vec![language])).collect();
     if languages.len() > 1 {
-        rosters.push(("mixed".into(), languages.iter().collect()));
+        rosters.push((MIXED.into(), languages.iter().collect()));
     }
     let mut teams = Vec::new();
     for (row, (name, roster)) in rosters.into_iter().enumerate() {
@@ -187,7 +190,13 @@ async fn teams(plan: &Plan, column: usize, clock: &Clock) -> Result<Vec<Team>, E
         }
         let mut testees = Vec::new();
         for language in roster {
-            testees.push(Testee::start(language, &clock.environment()).await?);
+            let testee = Testee::start(language, &clock.environment()).await?;
+            // In a mixed team it would keep the others from most scenarios.
+            if name == MIXED && testee.only.is_some() {
+                testee.end().await?;
+            } else {
+                testees.push(testee);
+            }
         }
         teams.push(Team { name, testees });
     }

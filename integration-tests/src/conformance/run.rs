@@ -48,11 +48,12 @@ pub(super) struct Run<'a> {
 
 /// Whether the team can play the scenario on the engine.
 pub(super) fn is_meant(scenario: &Scenario, team: &Team, engine: &Engine) -> bool {
+    let suits = |testee: &Testee| {
+        scenario.needs.iter().all(|need| testee.abilities.contains(need))
+            && testee.only.iter().all(|only| scenario.needs.contains(only))
+    };
     applies(scenario.only.as_ref(), engine.name(), engine.family())
-        && scenario
-            .needs
-            .iter()
-            .all(|need| team.testees.iter().all(|testee| testee.abilities.contains(need)))
+        && team.testees.iter().all(suits)
 }
 
 /// The failed step and its answer; `None` if the scenario passes.

@@ -86,6 +86,8 @@ pub(crate) struct Testee {
     spec: (Language, Vec<(&'static str, PathBuf)>),
     /// What it supports besides every operation.
     pub(crate) abilities: Vec<String>,
+    /// It plays only scenarios that need this.
+    pub(crate) only: Option<String>,
     child: Child,
     input: Turn<ChildStdin>,
     waiting: Waiting,
@@ -130,12 +132,13 @@ impl Testee {
         tokio::spawn(read(output, waiting.clone(), language.name.clone()));
         let spec = (language.clone(), environment.to_vec());
         let language = language.name.clone();
-        let abilities = Vec::new();
+        let (abilities, only) = (Vec::new(), None);
         let (input, next) = (Turn::new(input), AtomicU64::new(0));
-        let mut testee = Testee { language, spec, abilities, child, input, waiting, next };
+        let mut testee = Testee { language, spec, abilities, only, child, input, waiting, next };
         let hello = testee.ask(serde_json::json!({ "op": "hello" })).await?.answer().await?;
         let hello = hello.map_err(|failure| failure.message)?;
         testee.abilities = serde_json::from_value(hello["can"].clone())?;
+        testee.only = serde_json::from_value(hello["only"].clone())?;
         Ok(testee)
     }
 

@@ -72,8 +72,9 @@ def step_grandchild(run: Any, _: object) -> None:
 
 def step_close(run: Any, _: object) -> None:
     """Every descriptor, the connection included; not the locks of this run."""
+    kept = {lock.fileno() for lock in run.notes.locks}
     for descriptor in range(3, 64):
-        if descriptor not in run.notes.locks:
+        if descriptor not in kept:
             try:
                 os.close(descriptor)
             except OSError:

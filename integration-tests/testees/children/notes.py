@@ -1,13 +1,14 @@
 """What handlers in children note, and what they are told: over a testee's socket, or into a log.
 
 With a log, nobody tells them anything, and each run holds a lock for its job, one of those of its
-worker and one of those of its key. The system releases them with the process, however it ends, so
-a run that finds them taken proves that it overlaps another one.
+worker and one of those of its key. A lock is a name of a socket, which no language lacks. The
+system releases it with the process, however it ends, so a run that finds it taken proves that it
+overlaps another one.
 """
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import json
 import os
 import select
@@ -30,7 +31,7 @@ class Notes:
     def __init__(self, job: str) -> None:
         self.job = job
         self.log = os.environ.get("LEASEQ_TESTEE_LOG")
-        self.locks: list[int] = []
+        self.locks: list[socket.socket] = []
         self.has_ended = False
         # Where the next steps will be told.
         self._asked: socket.socket | None = None
@@ -63,11 +64,14 @@ class Notes:
                 self.note(f"over {what}")
 
     def _lock(self, path: str) -> bool:
-        lock = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        lock = socket.socket(socket.AF_UNIX)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
+            # Of the full length: some languages fill up what is shorter.
+            lock.bind(f"\0{path}".ljust(108, "/"))
+        except OSError as error:
+            lock.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
             return False
         self.locks.append(lock)
         return True
@@ -79,7 +83,7 @@ class Notes:
         self.has_ended = True
         self.note("end")
         for lock in self.locks:
-            os.close(lock)
+            lock.close()
 
     def count_run(self) -> int:
         """Return the number of this run of the job, from 0."""

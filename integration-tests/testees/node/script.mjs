@@ -1,56 +1,8 @@
 // The handler of the scenarios: it does what the arguments of its job say.
 
-import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import { Bury, Discard, RetryAfter, Snooze } from '../../../bindings-node/jobs.mjs'
-
-/** What the handlers of a worker have done, and what they are to do next. */
-export class Notes {
-  seen = []
-  path = undefined
-  #runs = new Map()
-  #told = new Map()
-  #waiting = new Map()
-
-  note(what) {
-    this.log(what)
-    this.seen.push(what)
-  }
-
-  log(what) {
-    if (this.path === undefined) return
-    const micros = Math.floor((performance.timeOrigin + performance.now()) * 1000)
-    // In one write, so that no kill can mix lines.
-    appendFileSync(this.path, `${micros} ${what}\n`)
-  }
-
-  /** The number of this run of the job, from 0. */
-  countRun(job) {
-    const run = this.#runs.get(job) ?? 0
-    this.#runs.set(job, run + 1)
-    return run
-  }
-
-  tell(job, steps) {
-    const told = this.#told.get(job) ?? []
-    this.#told.set(job, [...told, steps])
-    this.#waiting.get(job)?.()
-  }
-
-  /** The next steps that the job is told; nothing if the signal aborts before. */
-  async told(job, signal) {
-    for (;;) {
-      const steps = this.#told.get(job)?.shift()
-      if (steps !== undefined) return steps
-      if (signal?.aborted) return undefined
-      await new Promise((resolve) => {
-        this.#waiting.set(job, resolve)
-        signal?.addEventListener('abort', resolve, { once: true })
-      })
-    }
-  }
-}
 
 /** An error of classes of these names, the most specific first. */
 function errorOf(names) {
@@ -68,23 +20,23 @@ const cancelled = (signal) =>
   })
 
 export async function run(notes, job) {
-  const run = notes.countRun(job.id)
-  notes.note(`${job.id} start ${job.attempt}`)
   let { steps } = job.args
   // Of several lists each is for one run, and the last one for all later runs.
-  if (Array.isArray(steps[0])) steps = steps[Math.min(run, steps.length - 1)]
+  if (Array.isArray(steps[0]))
+    steps = steps[Math.min(await notes.countRun(job.id), steps.length - 1)]
+  await notes.start(job)
   try {
     return await runSteps(notes, job, [...steps])
   } finally {
-    notes.log(`${job.id} end`)
+    notes.end(job)
   }
 }
 
 async function runSteps(notes, job, steps) {
   const { id, signal } = job
   const noteCancelled = () => notes.note(`${id} cancelled ${job.cancelReason}`)
-  const stopped = () => {
-    noteCancelled()
+  const stopped = async () => {
+    await noteCancelled()
     // The reason of the signal says that the handler has stopped because of it.
     return signal.reason
   }
@@ -108,7 +60,7 @@ async function runSteps(notes, job, steps) {
       case 'snooze_ms':
         throw new Snooze(value)
       case 'say':
-        notes.note(`${id} ${value}`)
+        await notes.note(`${id} ${value}`)
         break
       case 'progress':
         await job.progress(value)
@@ -117,14 +69,16 @@ async function runSteps(notes, job, steps) {
         job.moreTime(value)
         break
       case 'meta':
-        notes.note(`${id} ${value}=${job.meta[value]}`)
+        await notes.note(`${id} ${value}=${job.meta[value]}`)
         break
       case 'previous':
-        notes.note(`${id} previous ${job.previousId ?? ''} ${JSON.stringify(job.previous ?? null)}`)
+        await notes.note(
+          `${id} previous ${job.previousId ?? ''} ${JSON.stringify(job.previous ?? null)}`,
+        )
         break
       case 'wait': {
         const told = await notes.told(id, signal)
-        if (told === undefined) throw stopped()
+        if (told === undefined) throw await stopped()
         steps.unshift(...told)
         break
       }
@@ -132,7 +86,7 @@ async function runSteps(notes, job, steps) {
         try {
           await sleep(value, undefined, { signal })
         } catch {
-          throw stopped()
+          throw await stopped()
         }
         break
       case 'block_ms':
@@ -146,10 +100,10 @@ async function runSteps(notes, job, steps) {
         break
       case 'cancelled':
         await cancelled(signal)
-        noteCancelled()
+        await noteCancelled()
         break
       default:
-        throw new Error(`unknown step ${name}`)
+        await notes.other(job, name, value)
     }
   }
   return undefined

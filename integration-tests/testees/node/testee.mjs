@@ -33,7 +33,11 @@ import {
   counts,
 } from './wire.mjs'
 import { block } from './script.mjs'
+import { THREADS } from './children.mjs'
 import { OPS, closeWorkers, obeyJobs } from './workers.mjs'
+
+const CAN = 'block cancel chains children follow_ups hang jobs nul order threads'.split(' ')
+const IN_THREADS = 'chains follow_ups force_stop jobs'.split(' ')
 
 const clients = new Map()
 const leases = new Map()
@@ -62,8 +66,7 @@ async function waitCancelled({ signal }) {
 
 async function obey(request, signal) {
   const { op, client: name } = request
-  if (op === 'hello')
-    return { can: ['block', 'cancel', 'chains', 'follow_ups', 'jobs', 'nul', 'order'] }
+  if (op === 'hello') return THREADS ? { can: IN_THREADS, only: 'jobs' } : { can: CAN }
   if (op === 'block') return block(request.ms)
   if (op === 'connect') return void clients.set(name, await connect(request.url))
   if (op === 'cancel') return calls.get(request.call)?.abort()

@@ -11,7 +11,9 @@ import {
   job,
   worker,
 } from '../../../bindings-node/jobs.mjs'
-import { Notes, run } from './script.mjs'
+import { Children, THREADS } from './children.mjs'
+import { jobsOf, retry } from './jobs.mjs'
+import { Notes } from './notes.mjs'
 import { given } from './wire.mjs'
 
 const refs = new Map()
@@ -19,16 +21,6 @@ const workers = new Map()
 
 const text = (digits) => (digits === undefined ? undefined : Buffer.from(digits, 'hex').toString())
 const key = ({ client, worker = 'worker' }) => JSON.stringify([client, worker])
-
-const retry = (fields) =>
-  fields &&
-  given({
-    attempts: fields.max,
-    baseMs: fields.base_ms,
-    capMs: fields.cap_ms,
-    on: fields.on,
-    never: fields.never,
-  })
 
 /** What a request asks of a new job. */
 const enqueueOptions = (request) =>
@@ -84,43 +76,27 @@ async function result({ ref, wait_ms: waitMs = 30_000 }) {
   }
 }
 
-/** Arguments of the scenarios, and nothing else. */
-const args = {
-  '~standard': {
-    version: 1,
-    vendor: 'testee',
-    validate: (value) =>
-      Array.isArray(value?.steps) && Object.keys(value).length === 1
-        ? { value }
-        : { issues: [{ message: 'not steps' }] },
-  },
-}
-
-/** Notes when it begins and ends. */
-const around = (name, notes) => async (job, next) => {
-  notes.note(`${job.id} ${name} before`)
-  try {
-    return await next()
-  } finally {
-    notes.note(`${job.id} ${name} after`)
-  }
-}
-
 /** A worker that was started. */
 class Started {
   #end = new AbortController()
   #exit
+  #children
 
   constructor(client, request, notes) {
     this.notes = notes
+    if (request.children || THREADS) this.#children = new Children(request, notes)
     this.#exit = this.#run(client, request)
     this.#exit.catch(() => undefined)
   }
 
   async #run(client, request) {
-    const worker = make(client, request, this.notes)
+    const worker = make(client, request, this.notes, this.#children)
     if (request.process) await worker.runProcess()
     return worker.run({ signals: false, signal: this.#end.signal })
+  }
+
+  drop() {
+    this.#children?.drop()
   }
 
   end() {
@@ -133,13 +109,7 @@ class Started {
   }
 }
 
-function make(client, request, notes) {
-  const types = Object.entries(request.jobs ?? { work: {} }).map(([name, options]) => [
-    name,
-    job({ args, ...given({ timeoutMs: options.timeout_ms, retry: retry(options.retry) }) }),
-  ])
-  const jobs = defineJobs(Object.fromEntries(types), { queue: request.queue })
-  const handlers = Object.fromEntries(types.map(([name]) => [name, (job) => run(notes, job)]))
+function make(client, request, notes, children) {
   const queues = request.queues?.map(({ name, weight = 1 }) => [name, weight])
   // An object names none twice.
   const names = queues && new Set(queues.map(([name]) => name))
@@ -147,21 +117,26 @@ function make(client, request, notes) {
   const options = given({
     queues: differ ? Object.fromEntries(queues) : queues?.map(([name]) => name),
     strictOrder: request.strict,
-    concurrency: request.slots,
     prefetch: request.prefetch,
     burst: request.burst,
     maxJobs: request.max_jobs,
     leaseMs: request.lease_ms,
     killAfterMs: request.kill_after_ms,
     graceMs: request.grace_ms,
-    middleware: request.middleware?.map((name) => around(name, notes)),
   })
-  return worker(client, jobs, handlers, options)
+  if (children) {
+    return worker(client, children.module, { ...options, ...children.options(request.slots) })
+  }
+  const { jobs, handlers, middleware } = jobsOf(request, notes)
+  const here = given({ concurrency: request.slots, middleware })
+  return worker(client, jobs, handlers, { ...options, ...here })
 }
 
 function start(client, request) {
   // A worker that is started again goes on with the notes of the last one.
-  const notes = workers.get(key(request))?.notes ?? new Notes()
+  const last = workers.get(key(request))
+  const notes = last?.notes ?? new Notes()
+  last?.drop()
   notes.path = request.log ?? notes.path
   workers.set(key(request), new Started(client, request, notes))
 }
@@ -193,5 +168,9 @@ export async function obeyJobs(client, request) {
 
 /** Forgets the workers of a client, which ends them when it is closed. */
 export function closeWorkers(client) {
-  for (const of of workers.keys()) if (JSON.parse(of)[0] === client) workers.delete(of)
+  for (const [of, started] of workers) {
+    if (JSON.parse(of)[0] !== client) continue
+    workers.delete(of)
+    started.drop()
+  }
 }

@@ -29,6 +29,7 @@ async def obey(request: values.Request) -> Any:
                     "chains",
                     "follow_ups",
                     "force_stop",
+                    "hang",
                     "jobs",
                     "nul",
                     "order",

@@ -67,7 +67,7 @@ impl Testee {
         match text("op") {
             "hello" => {
                 return Ok(
-                    json!({ "can": ["cancel", "nul", "order", "jobs", "force_stop", "chains", "children", "follow_ups"] }),
+                    json!({ "can": ["cancel", "nul", "order", "jobs", "force_stop", "hang", "chains", "children", "fork_children", "follow_ups"] }),
                 );
             }
             "connect" => {

@@ -15,15 +15,17 @@ use crate::faults::rng::SeededRng;
 
 /// Handlers of a worker at the same time.
 pub(super) const SLOTS: usize = 3;
-/// The forms of children, by turns.
-const FORMS: [fn() -> Value; 4] = [
-    || json!({}),
-    || json!({ "fork": true }),
-    || json!({ "max_jobs": 3 }),
-    || json!({ "max_jobs": 1 }),
+/// A form of children, with what a testee must be able to do for it.
+type Form = (&'static str, fn() -> Value);
+const FORMS: [Form; 5] = [
+    ("children", || json!({})),
+    ("fork_children", || json!({ "fork": true })),
+    ("threads", || json!({ "threads": true })),
+    ("children", || json!({ "max_jobs": 3 })),
+    ("children", || json!({ "max_jobs": 1 })),
 ];
 /// What a child may use; `load.rs` has jobs that want more.
-const MEMORY_LIMIT_MIB: u64 = 80;
+const MEMORY_LIMIT_MIB: u64 = 160;
 /// Worker processes at the same time.
 const PROCESSES: usize = 3;
 const LEASE_MS: u64 = 1_500;
@@ -100,7 +102,12 @@ impl Fleet {
             },
         });
         if self.children {
-            start["children"] = FORMS.map(|form| form())[worker % FORMS.len()].clone();
+            // By turns, and another one each time it is the turn of the language.
+            let can = |form: &&Form| testee.abilities.iter().any(|can| can == form.0);
+            let forms: Vec<_> = FORMS.iter().filter(can).collect();
+            let turn = worker + worker / self.languages.len();
+            let (_, form) = forms.get(turn % forms.len().max(1)).ok_or("it has no children")?;
+            start["children"] = form();
             start["children"]["memory_limit_mib"] = MEMORY_LIMIT_MIB.into();
         }
         let connect = json!({ "op": "connect", "client": "w", "url": self.url });

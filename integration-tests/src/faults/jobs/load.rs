@@ -255,7 +255,7 @@ fn harm(rng: &mut SeededRng) -> Value {
         json!("answer_and_exit"),
         json!("grandchild"),
         json!("close"),
-        json!({ "allocate_mib": 120 }),
+        json!({ "allocate_mib": 240 }),
         json!("ignore_term"),
     ];
     rng.pick(&harms).clone()
