@@ -98,7 +98,7 @@ $(VALKEY_ENV):
 # All in one profile, so that each crate is compiled once. The scenarios and the faults with the packages
 # that their tests have built; the benchmarks for one iteration, so that they cannot rot.
 test: PROFILE := dev
-test: lint model python node-debug node-peers build/c/testee $(VALKEY_ENV) ## everything that must hold; CI calls this
+test: lint model python node-debug node-peers node-runners build/c/testee $(VALKEY_ENV) ## everything that must hold; CI calls this
 	cargo test --workspace --all-features --no-run
 	@rm -f build/run-*-tests.log build/repeated.log
 	@$(MAKE) --no-print-directory --jobs 2 PROFILE=dev TEST_PARTS=$(TEST_PARTS) REPEAT=$(REPEAT) run-language-tests run-rust-tests || \

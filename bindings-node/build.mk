@@ -1,11 +1,12 @@
 # Node.js: the package, and other queues to measure beside. Nothing that is installed here runs a
 # script of its own.
-.PHONY: node node-tools node-peers node-debug test-node run-node-tests bench-node peers-node fmt-node lint-node
+.PHONY: node node-tools node-peers node-runners node-debug test-node run-node-tests bench-node peers-node fmt-node lint-node
 
 NPM := npm --prefix bindings-node
 NPM_QUIET := --ignore-scripts --no-audit --no-fund --loglevel=error
 NPM_CI := npm ci $(NPM_QUIET)
 NODE_PEERS := $(CURDIR)/build/peers-node
+NODE_RUNNERS := $(CURDIR)/build/runners-node
 
 DEMO_WORKERS += 'node=node integration-tests/testees/node/demo_worker.mjs' \
 	'node/jobs=node integration-tests/testees/node/demo_handler.mjs'
@@ -34,8 +35,14 @@ node-peers: setup
 	&& cd $(NODE_PEERS) && npm install --no-save --omit=optional $(NPM_QUIET); } \
 	|| echo "the peers for Node.js could not be installed; the benchmark will say so"
 
+# Test runners that users of leaseq/testing have.
+node-runners: setup
+	@mkdir -p $(NODE_RUNNERS) && cmp -s bindings-node/test/runners/package.json $(NODE_RUNNERS)/package.json \
+	&& test -d $(NODE_RUNNERS)/node_modules || { cp bindings-node/test/runners/package*.json $(NODE_RUNNERS)/ \
+	&& cd $(NODE_RUNNERS) && npm install --no-save $(NPM_QUIET); }
+
 test-node: PROFILE := dev
-test-node: lint-node node-peers node-debug ## what must hold for Node.js
+test-node: lint-node node-peers node-runners node-debug ## what must hold for Node.js
 	$(MAKE) --no-print-directory run-node-tests
 
 # A debug build: what is generated beside it must be what is committed.
