@@ -129,6 +129,26 @@ test('cancelled jobs end', async () => {
   assert.equal((await w.stop()).status, 0)
 })
 
+test('a timer that is late does not touch the next job of the thread', async () => {
+  const [tidies, next] = [await add('tidies', { ms: 200 }), await add('about')]
+  const events = []
+  const onEvent = ({ kind, job, outcome }) => events.push([job.name, outcome ?? kind])
+  const w = worker(client, APP, { threads: 1, prefetch: 1, killAfterMs: 400, onEvent })
+  await w.start()
+  await begun(tidies)
+  await tidies.cancel()
+  await eventually('its answer to that', async () => {
+    return String((await tidies.info())?.progress) === 'tidies'
+  })
+  // When this thread goes on, the job has ended, and the time to kill it is over: both are still to be heard of.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)
+  assert.equal((await next.result({ waitMs: 30_000 })).id, next.id)
+  assert.equal((await w.stop()).status, 0)
+  const of = (name) => events.filter(([its]) => its === name).map(([, what]) => what)
+  assert.deepEqual(of('tidies'), ['started', 'cancelled'])
+  assert.deepEqual(of('about'), ['started', 'completed'])
+})
+
 test('a worker that ends gives its jobs back', async () => {
   const refs = [await add('waits'), await add('ignores')]
   const w = worker(client, APP, { threads: 2 })
@@ -168,7 +188,8 @@ test('a first thread that does not start is an error with its reason', async () 
     [await write('throws.mjs', 'throw new Error("on purpose")')]: /on purpose/,
     [await write('exits.mjs', 'process.exit(7)')]: /status 7/,
     [await write('empty.mjs', '')]: /exports no `jobs` of `defineJobs`/,
-    [await write('hangs.mjs', 'await new Promise((r) => setTimeout(r, 60_000))')]: /status 1/,
+    [await write('hangs.mjs', 'await new Promise((r) => setTimeout(r, 60_000))')]:
+      /a worker thread: has failed: it was not ready after 500 ms/,
   }
   for (const [file, reason] of Object.entries(modules)) {
     const error = await errorOf(

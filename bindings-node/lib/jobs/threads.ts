@@ -70,7 +70,10 @@ export class JobThread {
     this.#thread.on('error', (error) => (this.#error = error))
     const ended = new Promise<number>((resolve) => this.#thread.once('exit', resolve))
     this.#ended = ended.then((status) => this.#end(status))
-    const late = setTimeout(() => void this.kill(), options.startTimeoutMs)
+    const late = setTimeout(() => {
+      this.#error ??= new Error(`it was not ready after ${options.startTimeoutMs} ms`)
+      void this.kill()
+    }, options.startTimeoutMs)
     this.started = new Promise<Declared>((resolve, reject) => {
       this.#ready = () => resolve(this.#jobs)
       void ended.then((status) => reject(invalid(`a worker thread: ${this.#why(status)}`)))
@@ -113,6 +116,8 @@ export class JobThread {
   /** Ends it, whatever it does. Its job has then stopped because it was to. */
   async kill(): Promise<void> {
     this.#isKilled = true
+    // What its job has said may arrive after this, and must bring it no other one.
+    this.isDead = true
     await this.#thread.terminate()
     await this.#ended
   }

@@ -29,6 +29,7 @@ export const jobs = defineJobs(
     pauses: job(once),
     waits: job(once),
     ignores: job(once),
+    tidies: job(once),
     unknown: job(once),
   },
   { queue: 'tests' },
@@ -120,6 +121,13 @@ export const handlers = {
   waits: async ({ progress, signal }) => {
     progress('begun')
     await sleep(60_000, undefined, { signal })
+  },
+  tidies: async ({ args: { ms }, progress, signal }) => {
+    progress('begun')
+    await sleep(60_000, undefined, { signal }).catch(() => undefined)
+    await progress('tidies')
+    await sleep(ms)
+    throw signal.reason
   },
   ignores: async ({ progress }) => {
     progress('begun')
