@@ -501,7 +501,7 @@ typedef struct leaseq_item_info leaseq_item_info;
 typedef struct leaseq_item_options leaseq_item_options;
 
 /**
- * What a producer says about a job: each of these takes precedence over what the worker says.
+ * What a producer says about a job. What is set takes precedence over what the worker says, the rest is left to that.
  */
 typedef struct leaseq_job_options leaseq_job_options;
 
@@ -1169,7 +1169,8 @@ leaseq_status leaseq_queue_revise_many(const leaseq_queue *queue,
  * leaseq_worker_options_set_children(). Of the options, the jobs and the first queue count, which becomes the queue of a
  * worker that names none. It takes the standard input, which is empty from then on, and returns when the worker has no
  * more jobs for this child. If the worker ends, so does this process. SIGTERM and SIGINT, unless they are handled, do
- * nothing from then on, because the worker decides when a child ends. Handlers must not call it.
+ * nothing from then on, because the worker decides when a child ends. While a handler runs, SIGPIPE is not blocked.
+ * Handlers must not call it.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL, without a job, and in a process that is no child of a worker;
  * `LEASEQ_CLOSED` if that has ended; `LEASEQ_UNAVAILABLE` without a thread or file descriptor.
  */
@@ -1177,17 +1178,6 @@ leaseq_status leaseq_child_run(const leaseq_worker_options *options,
                                leaseq_handler handler,
                                void *context,
                                leaseq_error **error);
-
-/**
- * Names a class of errors of this job: one that is retried, and no others but those that are named so; or one that
- * is never retried. leaseq_task_fail() says which class an error has.
- * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, or a job that was not added.
- */
-leaseq_status leaseq_worker_options_add_job_retry_class(leaseq_worker_options *options,
-                                                        const char *name,
-                                                        const char *class_name,
-                                                        bool retried,
-                                                        leaseq_error **error);
 
 /**
  * Runs the jobs in child processes: this program with these arguments, started for each slot, which calls
@@ -1954,7 +1944,8 @@ leaseq_status leaseq_job_options_set_timeout_ms(leaseq_job_options *options,
                                                 leaseq_error **error);
 
 /**
- * How often it is tried, 1 to 65,535, and how long it waits before: see leaseq_worker_options_set_job_retry().
+ * How often it is tried, 1 to 65,535, and how long it waits before: see leaseq_worker_options_set_job_retry(). The classes
+ * of errors that the worker names stay.
  * @return as leaseq_job_options_set_timeout_ms().
  */
 leaseq_status leaseq_job_options_set_retry(leaseq_job_options *options,
@@ -1964,7 +1955,8 @@ leaseq_status leaseq_job_options_set_retry(leaseq_job_options *options,
                                            leaseq_error **error);
 
 /**
- * Names a class of errors that is retried, and no others but those that are named so; or one that is never retried.
+ * Names a class of errors that is retried, and no others but those that are named so; or one that is never retried. The
+ * first one replaces all classes of its kind that the worker names.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
  */
 leaseq_status leaseq_job_options_add_retry_class(leaseq_job_options *options,
@@ -3499,7 +3491,8 @@ leaseq_status leaseq_worker_fd(const leaseq_worker *worker,
 
 /**
  * Runs tasks on threads of the library, one for each slot, until the worker has ended and all handlers have
- * returned; if leaseq_worker_gave_up(), without those that hang. `context` is passed to each call of the handler.
+ * returned; if leaseq_worker_gave_up(), without those that hang. `context` is passed to each call of the handler, which
+ * finds signals blocked as they are in the calling thread.
  * Another thread ends the worker with leaseq_worker_drain().
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL, or a worker whose jobs run in child processes;
  * `LEASEQ_UNAVAILABLE` if there can be no thread; what has made the worker fail.
@@ -3610,6 +3603,17 @@ leaseq_status leaseq_worker_options_set_job_retry(leaseq_worker_options *options
                                                   int64_t base_ms,
                                                   int64_t cap_ms,
                                                   leaseq_error **error);
+
+/**
+ * Names a class of errors of this job: one that is retried, and no others but those that are named so; or one that
+ * is never retried. leaseq_task_fail() says which class an error has.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, or a job that was not added.
+ */
+leaseq_status leaseq_worker_options_add_job_retry_class(leaseq_worker_options *options,
+                                                        const char *name,
+                                                        const char *class_name,
+                                                        bool retried,
+                                                        leaseq_error **error);
 
 /**
  * How many jobs run at the same time: 1 to 1,000. Default: 90 % of the processors, at least 10.

@@ -13,6 +13,7 @@ use crate::child_link::{Incoming, Link, take};
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
 use crate::pointer::given;
+use crate::signals;
 use crate::status::status;
 use crate::worker::leaseq_handler;
 use crate::worker_options::leaseq_worker_options;
@@ -21,7 +22,8 @@ use crate::worker_options::leaseq_worker_options;
 /// leaseq_worker_options_set_children(). Of the options, the jobs and the first queue count, which becomes the queue of a
 /// worker that names none. It takes the standard input, which is empty from then on, and returns when the worker has no
 /// more jobs for this child. If the worker ends, so does this process. SIGTERM and SIGINT, unless they are handled, do
-/// nothing from then on, because the worker decides when a child ends. Handlers must not call it.
+/// nothing from then on, because the worker decides when a child ends. While a handler runs, SIGPIPE is not blocked.
+/// Handlers must not call it.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL, without a job, and in a process that is no child of a worker;
 /// `LEASEQ_CLOSED` if that has ended; `LEASEQ_UNAVAILABLE` without a thread or file descriptor.
 #[unsafe(no_mangle)]
@@ -40,7 +42,9 @@ pub unsafe extern "C" fn leaseq_child_run(
             while let Some(job) = child.next()? {
                 let mut task = job.task();
                 // The caller's function, with a task that lives as long as the call.
-                let returned = handler(&raw mut task, context);
+                let call = || handler(&raw mut task, context);
+                // This process has inherited what is blocked in threads of its worker.
+                let returned = signals::as_in_program(false, call);
                 task.end_with(returned);
             }
             Ok(())

@@ -1,43 +1,18 @@
-//! What a worker is told about its children, and about the classes of errors.
+//! What a worker is told about its children.
 
 use std::ffi::c_char;
 
-use leaseq_jobs::Children;
-
+use crate::child_program::ChildProgram;
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
-use crate::job_options::add_class;
 use crate::options::set;
 use crate::pointer::{array, duration, text};
 use crate::worker_options::leaseq_worker_options;
 
 impl leaseq_worker_options {
-    /// Changes what is known about the children.
-    fn change_children(&mut self, change: impl FnOnce(Children) -> Children) -> Result {
+    fn children(&mut self) -> Result<&mut ChildProgram> {
         let none = || Failure::invalid("the options have no children: set their program first");
-        self.children = Some(change(self.children.take().ok_or_else(none)?));
-        Ok(())
-    }
-}
-
-/// Names a class of errors of this job: one that is retried, and no others but those that are named so; or one that
-/// is never retried. leaseq_task_fail() says which class an error has.
-/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, or a job that was not added.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn leaseq_worker_options_add_job_retry_class(
-    options: Option<&mut leaseq_worker_options>,
-    name: *const c_char,
-    class_name: *const c_char,
-    retried: bool,
-    error: *mut *mut leaseq_error,
-) -> leaseq_status {
-    // SAFETY: the conventions of the header.
-    unsafe {
-        set(options, error, |options| {
-            let class = text(class_name, "class_name")?;
-            add_class(&mut options.job(text(name, "name")?)?.retry, class, retried);
-            Ok(())
-        })
+        self.children.as_mut().ok_or_else(none)
     }
 }
 
@@ -58,10 +33,10 @@ pub unsafe extern "C" fn leaseq_worker_options_set_children(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            let program = text(program, "program")?;
-            let args = array(args, args_len, "args")?.iter().map(|arg| text(*arg, "args"));
-            let args = args.collect::<Result<Vec<_>>>()?;
-            options.children = Some(Children::new(program).args(args));
+            let program = text(program, "program")?.to_owned();
+            let args = array(args, args_len, "args")?.iter();
+            let args = args.map(|arg| Ok(text(*arg, "args")?.to_owned())).collect::<Result<_>>()?;
+            options.children = Some(ChildProgram { program, args, ..Default::default() });
             Ok(())
         })
     }
@@ -78,10 +53,8 @@ pub unsafe extern "C" fn leaseq_worker_options_set_children_max_jobs(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.change_children(|children| match max_jobs {
-                0 => children,
-                jobs => children.max_jobs(jobs),
-            })
+            options.children()?.max_jobs = max_jobs;
+            Ok(())
         })
     }
 }
@@ -99,15 +72,9 @@ pub unsafe extern "C" fn leaseq_worker_options_set_children_memory(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.change_children(|mut children| {
-                if max_memory > 0 {
-                    children = children.max_memory(max_memory);
-                }
-                if memory_limit > 0 {
-                    children = children.memory_limit(memory_limit);
-                }
-                children
-            })
+            let children = options.children()?;
+            (children.max_memory, children.memory_limit) = (max_memory, memory_limit);
+            Ok(())
         })
     }
 }
@@ -124,7 +91,8 @@ pub unsafe extern "C" fn leaseq_worker_options_set_children_start_timeout_ms(
     unsafe {
         set(options, error, |options| {
             let time = duration(timeout_ms, "a timeout")?;
-            options.change_children(|children| children.start_timeout(time))
+            options.children()?.start_timeout = Some(time);
+            Ok(())
         })
     }
 }

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::time::Duration;
 
-use leaseq_jobs::{NewJob, Retry};
+use leaseq_jobs::{NewJob, RetryRules};
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::guard;
 use crate::options::{make, set};
 use crate::pointer::{duration, text};
 
-/// What a producer says about a job: each of these takes precedence over what the worker says.
+/// What a producer says about a job. What is set takes precedence over what the worker says, the rest is left to that.
 #[derive(Default)]
 pub struct leaseq_job_options {
     timeout: Option<Duration>,
-    retry: Option<Retry>,
+    retry: Option<RetryRules>,
     meta: BTreeMap<String, String>,
 }
 
@@ -25,14 +25,8 @@ impl leaseq_job_options {
             job = job.meta(name, value);
         }
         job = self.timeout.into_iter().fold(job, NewJob::timeout);
-        self.retry.clone().into_iter().fold(job, NewJob::retry)
+        self.retry.clone().into_iter().fold(job, NewJob::retry_rules)
     }
-}
-
-/// Names a class of errors that is retried, or one that is not.
-pub(crate) fn add_class(retry: &mut Retry, class: &str, retried: bool) {
-    let list = if retried { &mut retry.on } else { &mut retry.never };
-    list.push(class.to_owned());
 }
 
 /// Options without anything set.
@@ -63,7 +57,8 @@ pub unsafe extern "C" fn leaseq_job_options_set_timeout_ms(
     }
 }
 
-/// How often it is tried, 1 to 65,535, and how long it waits before: see leaseq_worker_options_set_job_retry().
+/// How often it is tried, 1 to 65,535, and how long it waits before: see leaseq_worker_options_set_job_retry(). The classes
+/// of errors that the worker names stay.
 /// @return as leaseq_job_options_set_timeout_ms().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_job_options_set_retry(
@@ -77,14 +72,15 @@ pub unsafe extern "C" fn leaseq_job_options_set_retry(
     unsafe {
         set(options, error, |options| {
             let (base, cap) = (duration(base_ms, "a base")?, duration(cap_ms, "a cap")?);
-            let retry = options.retry.get_or_insert_default();
-            (retry.attempts, retry.base, retry.cap) = (attempts, base, cap);
+            let rules = options.retry.get_or_insert_default();
+            (rules.attempts, rules.base, rules.cap) = (Some(attempts), Some(base), Some(cap));
             Ok(())
         })
     }
 }
 
-/// Names a class of errors that is retried, and no others but those that are named so; or one that is never retried.
+/// Names a class of errors that is retried, and no others but those that are named so; or one that is never retried. The
+/// first one replaces all classes of its kind that the worker names.
 /// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_job_options_add_retry_class(
@@ -97,7 +93,9 @@ pub unsafe extern "C" fn leaseq_job_options_add_retry_class(
     unsafe {
         set(options, error, |options| {
             let class = text(class_name, "class_name")?;
-            add_class(options.retry.get_or_insert_default(), class, retried);
+            let rules = options.retry.get_or_insert_default();
+            let list = if retried { &mut rules.on } else { &mut rules.never };
+            list.get_or_insert_default().push(class.to_owned());
             Ok(())
         })
     }

@@ -17,6 +17,7 @@ mod change;
 mod child;
 mod child_job;
 mod child_link;
+mod child_program;
 mod children_options;
 mod clean;
 mod client;

@@ -13,6 +13,7 @@ use crate::guard::{self, look};
 use crate::pointer::{Out, duration, give, given};
 use crate::pool::Pool;
 use crate::running::{Handlers, Running};
+use crate::signals;
 use crate::status::status;
 use crate::task::leaseq_task;
 use crate::version::LEASEQ_WAIT_FOREVER;
@@ -125,7 +126,8 @@ pub type leaseq_handler =
     Option<unsafe extern "C" fn(task: *mut leaseq_task, context: *mut std::ffi::c_void) -> i32>;
 
 /// Runs tasks on threads of the library, one for each slot, until the worker has ended and all handlers have
-/// returned; if leaseq_worker_gave_up(), without those that hang. `context` is passed to each call of the handler.
+/// returned; if leaseq_worker_gave_up(), without those that hang. `context` is passed to each call of the handler, which
+/// finds signals blocked as they are in the calling thread.
 /// Another thread ends the worker with leaseq_worker_drain().
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for NULL, or a worker whose jobs run in child processes;
 /// `LEASEQ_UNAVAILABLE` if there can be no thread; what has made the worker fail.
@@ -144,8 +146,10 @@ pub unsafe extern "C" fn leaseq_worker_run(
             worker.here()?;
             // Only passed on, to functions of the caller, who knows what threads may do with it.
             let context = context as usize;
-            let (threads, started) =
-                Pool::start(worker, move |task| handler(task, context as *mut _));
+            let was_blocked = signals::was_blocked();
+            let (threads, started) = Pool::start(worker, move |task| {
+                signals::as_in_program(was_blocked, || handler(task, context as *mut _))
+            });
             let ended = run(worker.ended(None));
             if !worker.core().exit().gave_up {
                 // A thread that has panicked has failed its task.
@@ -166,7 +170,7 @@ async fn start(client: &leaseq_client, options: &leaseq_worker_options) -> lease
         Some(children) => {
             // The children say which there are.
             own.jobs.clear();
-            Handlers::InChildren(ChildWorker::start(client, own, children).await?)
+            Handlers::InChildren(ChildWorker::start(client, own, &children.children()).await?)
         }
     };
     Ok(Running::new(handlers, slots))

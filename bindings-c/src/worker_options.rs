@@ -3,8 +3,9 @@
 use std::ffi::c_char;
 use std::time::Duration;
 
-use leaseq_jobs::{Children, JobOptions, Order, QueueOptions, WorkerOptions};
+use leaseq_jobs::{JobOptions, Order, QueueOptions, WorkerOptions};
 
+use crate::child_program::ChildProgram;
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
 use crate::guard;
@@ -14,7 +15,7 @@ use crate::pointer::{duration, text};
 /// What a worker of jobs is told.
 pub struct leaseq_worker_options {
     pub(crate) options: WorkerOptions,
-    pub(crate) children: Option<Children>,
+    pub(crate) children: Option<ChildProgram>,
 }
 
 impl Default for leaseq_worker_options {
@@ -124,6 +125,29 @@ pub unsafe extern "C" fn leaseq_worker_options_set_job_retry(
             let (base, cap) = (duration(base_ms, "a base")?, duration(cap_ms, "a cap")?);
             let retry = &mut options.job(text(name, "name")?)?.retry;
             (retry.attempts, retry.base, retry.cap) = (attempts, base, cap);
+            Ok(())
+        })
+    }
+}
+
+/// Names a class of errors of this job: one that is retried, and no others but those that are named so; or one that
+/// is never retried. leaseq_task_fail() says which class an error has.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, or a job that was not added.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_worker_options_add_job_retry_class(
+    options: Option<&mut leaseq_worker_options>,
+    name: *const c_char,
+    class_name: *const c_char,
+    retried: bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            let class = text(class_name, "class_name")?;
+            let retry = &mut options.job(text(name, "name")?)?.retry;
+            let list = if retried { &mut retry.on } else { &mut retry.never };
+            list.push(class.to_owned());
             Ok(())
         })
     }

@@ -61,7 +61,7 @@ pub use job::{DEFAULT_TIMEOUT, Job, JobOptions};
 #[cfg(feature = "opentelemetry")]
 pub use otel::OpenTelemetry;
 pub use producer::{EnqueueMiddleware, EnqueueNext, JobRef, NewJob, Producer, ResultError};
-pub use retry::Retry;
+pub use retry::{Retry, RetryRules};
 #[cfg(feature = "webhook")]
 pub use webhook::{Webhook, WebhookSender};
 pub use worker::{ChildWorker, Context, Event, Middleware, Next, Output, Worker};

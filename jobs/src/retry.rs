@@ -26,6 +26,49 @@ pub struct Retry {
     pub never: Vec<String>,
 }
 
+/// Rules of one job: what is `None` is left to its handler.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RetryRules {
+    /// See [`Retry::attempts`].
+    pub attempts: Option<u32>,
+    /// See [`Retry::base`].
+    pub base: Option<Duration>,
+    /// See [`Retry::cap`].
+    pub cap: Option<Duration>,
+    /// See [`Retry::on`].
+    pub on: Option<Vec<String>>,
+    /// See [`Retry::never`].
+    pub never: Option<Vec<String>>,
+}
+
+impl RetryRules {
+    /// With what these rules leave to the handler.
+    pub(crate) fn over(self, handler: &Retry) -> Retry {
+        Retry {
+            attempts: self.attempts.unwrap_or(handler.attempts).max(1),
+            base: self.base.unwrap_or(handler.base),
+            cap: self.cap.unwrap_or(handler.cap),
+            on: self.on.unwrap_or_else(|| handler.on.clone()),
+            never: self.never.unwrap_or_else(|| handler.never.clone()),
+        }
+    }
+}
+
+/// All of them, whatever those of the handler are.
+impl From<Retry> for RetryRules {
+    fn from(retry: Retry) -> Self {
+        let Retry { attempts, base, cap, on, never } = retry;
+        RetryRules {
+            attempts: Some(attempts),
+            base: Some(base),
+            cap: Some(cap),
+            on: Some(on),
+            never: Some(never),
+        }
+    }
+}
+
 impl Default for Retry {
     fn default() -> Self {
         Retry {
@@ -74,13 +117,7 @@ impl Retry {
     }
 
     pub(crate) fn validate(&self) -> Result<()> {
-        if self.attempts == 0 || self.attempts > MAX_ATTEMPTS {
-            return Err(Error::invalid(format_args!(
-                "{} attempts are not between 1 and {MAX_ATTEMPTS}",
-                self.attempts
-            )));
-        }
-        Ok(())
+        check_attempts(self.attempts)
     }
 
     /// Whether the rules allow that this error is retried at all.
@@ -99,6 +136,17 @@ impl Retry {
         let factor = 1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
         self.base.saturating_mul(factor).min(self.cap)
     }
+}
+
+/// # Errors
+/// `Invalid` for a number that is out of range.
+pub(crate) fn check_attempts(attempts: u32) -> Result<()> {
+    if attempts == 0 || attempts > MAX_ATTEMPTS {
+        return Err(Error::invalid(format_args!(
+            "{attempts} attempts are not between 1 and {MAX_ATTEMPTS}"
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -83,7 +83,14 @@ static int32_t act(leaseq_task *task, void *context) {
     if (asks(task, "leave")) _exit(0);
     if (asks(task, "return")) return leaseq_task_attempt(task) == 1 ? 5 : 0;
     if (asks(task, "terminate")) raise(SIGTERM);
+    /* What it starts is as what any program starts: a signal that nobody handles ends it. */
+    if (asks(task, "start")) {
+        int status = system("kill -PIPE $$; exit 3");
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
+    }
     if (asks(task, "final")) {
+        /* Of the rules, the producer has set the attempts only. */
+        CHECK(leaseq_task_attempt(task) == 1);
         const char *classes[] = {"Special", "Final"};
         OK(leaseq_task_fail_classes(task, classes, 2, "no", LEASEQ_POLICY_RETRY, 0, NULL, &error));
     }
@@ -115,6 +122,10 @@ static void enqueue(leaseq_queue *queue, const char *what) {
     OK(leaseq_item_options_set_retain_ms(options, 60000, &error));
     OK(leaseq_job_options_new(&job, &error));
     OK(leaseq_job_options_set_meta(job, "m", "x", &error));
+    /* What is set of the rules of retries takes precedence over those of the child, and the rest
+     * stays. */
+    if (strcmp(what, "final") == 0) OK(leaseq_job_options_set_retry(job, 3, 0, 0, &error));
+    if (strcmp(what, "look") == 0) OK(leaseq_job_options_add_retry_class(job, "E", false, &error));
     OK(leaseq_queue_enqueue_with(queue, "act", args, strlen(args), options, job, NULL, &error));
     leaseq_job_options_free(&job);
     leaseq_item_options_free(&options);
@@ -135,8 +146,8 @@ static void ended(leaseq_queue *queue, const char *id, const char *why) {
 
 static void in_children(leaseq_client *client) {
     leaseq_queue *queue = queue_of(client, "children");
-    const char *all[] = {"look",      "abort", "crash",  "exit",   "leave",  "return",
-                         "terminate", "final", "snooze", "refuse", "cancel", "numbers"};
+    const char *all[] = {"look",  "abort",  "crash",  "exit",   "leave",   "return", "terminate",
+                         "final", "snooze", "refuse", "cancel", "numbers", "start"};
     leaseq_worker_options *options = options_with_jobs();
     leaseq_worker *worker = NULL;
     const char *args[] = {"--child"};
@@ -150,8 +161,11 @@ static void in_children(leaseq_client *client) {
     FAILS(LEASEQ_INVALID, leaseq_worker_start(client, options, &worker, &error));
     CHECK(worker == NULL);
     OK(leaseq_worker_options_set_children(options, "/proc/self/exe", args, 1, &error));
-    OK(leaseq_worker_options_set_children_max_jobs(options, 50, &error));
+    /* A limit of 0 removes an earlier one, that no child could keep. */
+    OK(leaseq_worker_options_set_children_memory(options, 1, 1, &error));
     OK(leaseq_worker_options_set_children_memory(options, 0, 0, &error));
+    OK(leaseq_worker_options_set_children_max_jobs(options, 1, &error));
+    OK(leaseq_worker_options_set_children_max_jobs(options, 0, &error));
     OK(leaseq_worker_start(client, options, &worker, &error));
     leaseq_worker_options_free(&options);
 
@@ -171,6 +185,7 @@ static void in_children(leaseq_client *client) {
     ended(queue, "return", NULL);
     ended(queue, "terminate", NULL);
     ended(queue, "final", "Special: no");
+    ended(queue, "start", NULL);
     ended(queue, "snooze", NULL);
     leaseq_outcome *numbers = NULL;
     OK(leaseq_queue_outcome(queue, TEXT("numbers"), 20000, false, &numbers, &error));

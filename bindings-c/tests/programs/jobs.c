@@ -2,6 +2,8 @@
  * task, an event loop, cancellation, an orderly end, and wrong use in any order. */
 #include "check.h"
 
+#include <signal.h>
+
 static leaseq_worker_options *options_for(const char *queue) {
     leaseq_worker_options *options = NULL;
     OK(leaseq_worker_options_new(&options, &error));
@@ -136,6 +138,9 @@ static atomic_int greeted;
 
 static int32_t greet(leaseq_task *task, void *context) {
     CHECK(context == &greeted);
+    /* What it starts inherits what is blocked. */
+    sigset_t blocked;
+    CHECK(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, SIGPIPE));
     if (has_id(task, "pool-7")) {
         if (leaseq_task_attempt(task) == 1) return 5;
         CHECK(strcmp(leaseq_task_last_error(task), "Error: the handler returned 5") == 0);

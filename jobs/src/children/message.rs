@@ -8,8 +8,8 @@ use leaseq::{Result, Trigger};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::envelope::RetryRules;
-use crate::{Finish, JobError, JobOptions, Policy, Reason, Retry, Task};
+use crate::envelope::RetryFields;
+use crate::{Finish, JobError, JobOptions, Policy, Reason, Retry, RetryRules, Task};
 
 /// The version of the protocol.
 pub(super) const VERSION: u64 = 1;
@@ -190,7 +190,7 @@ impl Frame {
 pub(crate) struct Declared {
     queue: Option<String>,
     timeout_ms: Option<u64>,
-    retry: Option<RetryRules>,
+    retry: Option<RetryFields>,
 }
 
 impl Declared {
@@ -204,7 +204,7 @@ impl Declared {
             options.timeout = Duration::from_millis(ms);
         }
         if let Some(retry) = self.retry {
-            options.retry = retry.over(&Retry::default());
+            options.retry = RetryRules::from(retry).over(&Retry::default());
         }
         options
     }

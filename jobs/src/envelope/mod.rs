@@ -10,8 +10,10 @@
 mod check;
 mod limits;
 mod read;
+mod retry_fields;
 mod write;
 
-pub(crate) use self::read::{Envelope, RetryRules};
+pub(crate) use self::read::Envelope;
+pub(crate) use self::retry_fields::RetryFields;
 pub use self::write::to_json;
 pub(crate) use self::write::{write, write_args};

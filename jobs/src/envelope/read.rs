@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::limits::{MAX_NAME, VERSION};
-use crate::Retry;
+use super::retry_fields::RetryFields;
+use crate::RetryRules;
 
 /// A job as it was read.
 #[derive(Debug, PartialEq)]
@@ -42,17 +43,7 @@ struct Fields<'a> {
     #[serde(default)]
     meta: BTreeMap<String, String>,
     timeout: Option<u64>,
-    retry: Option<RetryRules>,
-}
-
-/// The retry rules of a job, as far as they differ from those of its handler.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct RetryRules {
-    max: Option<u32>,
-    base: Option<u64>,
-    cap: Option<u64>,
-    on: Option<Vec<String>>,
-    never: Option<Vec<String>>,
+    retry: Option<RetryFields>,
 }
 
 #[derive(Deserialize)]
@@ -87,27 +78,15 @@ impl Envelope {
             timeout: fields
                 .timeout
                 .map(|ms| Duration::from_millis(ms).clamp(Duration::from_millis(1), MAX_LEASE)),
-            retry: fields.retry,
+            retry: fields.retry.map(Into::into),
         })
-    }
-}
-
-impl RetryRules {
-    /// With what these rules leave to the handler.
-    pub(crate) fn over(self, handler: &Retry) -> Retry {
-        Retry {
-            attempts: self.max.unwrap_or(handler.attempts).max(1),
-            base: self.base.map_or(handler.base, Duration::from_millis),
-            cap: self.cap.map_or(handler.cap, Duration::from_millis),
-            on: self.on.unwrap_or_else(|| handler.on.clone()),
-            never: self.never.unwrap_or_else(|| handler.never.clone()),
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Retry;
 
     fn read(data: &str) -> Result<Envelope, Unreadable> {
         Envelope::read(&Bytes::copy_from_slice(data.as_bytes()))

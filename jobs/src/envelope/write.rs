@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 
 use super::check::check;
 use super::limits::{MAX_NAME, VERSION};
-use crate::Retry;
+use super::retry_fields::RetryFields;
+use crate::retry::{RetryRules, check_attempts};
 
 #[derive(Serialize)]
 struct Fields<'a> {
@@ -23,16 +24,7 @@ struct Fields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    retry: Option<RetryFields<'a>>,
-}
-
-#[derive(Serialize)]
-struct RetryFields<'a> {
-    max: u32,
-    base: u64,
-    cap: u64,
-    on: &'a [String],
-    never: &'a [String],
+    retry: Option<RetryFields>,
 }
 
 /// A value as JSON, if every language reads it alike: arguments or a result.
@@ -61,7 +53,7 @@ pub(crate) fn write(
     args: &RawValue,
     meta: &BTreeMap<String, String>,
     timeout: Option<Duration>,
-    retry: Option<&Retry>,
+    retry: Option<&RetryRules>,
 ) -> Result<Bytes> {
     if job.is_empty() || job.len() > MAX_NAME {
         return Err(Error::invalid(format_args!(
@@ -75,17 +67,11 @@ pub(crate) fn write(
             "job {job}: the timeout is not between 1 ms and 30 days"
         )));
     }
-    if let Some(retry) = retry {
-        retry.validate()?;
+    if let Some(attempts) = retry.and_then(|rules| rules.attempts) {
+        check_attempts(attempts)?;
     }
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    let retry = retry.map(|retry| RetryFields {
-        max: retry.attempts,
-        base: ms(retry.base),
-        cap: ms(retry.cap),
-        on: &retry.on,
-        never: &retry.never,
-    });
+    let retry = retry.map(Into::into);
     let fields = Fields { v: VERSION, job, args, meta, timeout: timeout.map(ms), retry };
     match serde_json::to_vec(&fields) {
         Ok(data) => Ok(data.into()),
@@ -97,6 +83,7 @@ pub(crate) fn write(
 mod tests {
     use super::super::Envelope;
     use super::*;
+    use crate::Retry;
 
     #[derive(Serialize)]
     struct Unit;
@@ -106,7 +93,8 @@ mod tests {
         let args = write_args("a", &serde_json::json!({ "x": [1, null] })).unwrap();
         let meta = BTreeMap::from([("k".to_owned(), "\"v\"".to_owned())]);
         let retry = Retry::new(3).never(["Bad"]).base(Duration::from_millis(5));
-        let data = write("a", &args, &meta, Some(Duration::from_secs(2)), Some(&retry)).unwrap();
+        let rules = retry.clone().into();
+        let data = write("a", &args, &meta, Some(Duration::from_secs(2)), Some(&rules)).unwrap();
         let read = Envelope::read(&data).unwrap();
         assert_eq!((read.job.as_str(), &read.meta), ("a", &meta));
         assert_eq!(read.args, r#"{"x":[1,null]}"#);
@@ -114,6 +102,10 @@ mod tests {
         // All of them, whatever those of the handler are.
         let handler = Retry::new(7).on(["Other"]).never(["Other"]);
         assert_eq!(read.retry.unwrap().over(&handler), retry);
+        // Or only those that are set.
+        let rules = RetryRules { cap: Some(Duration::from_millis(9)), ..RetryRules::default() };
+        let data = write("a", &args, &BTreeMap::new(), None, Some(&rules)).unwrap();
+        assert_eq!(data, r#"{"v":1,"job":"a","args":{"x":[1,null]},"retry":{"cap":9}}"#);
         let plain = write("a", &args, &BTreeMap::new(), None, None).unwrap();
         assert_eq!(plain, r#"{"v":1,"job":"a","args":{"x":[1,null]}}"#);
     }

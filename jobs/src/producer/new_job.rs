@@ -8,7 +8,7 @@ use leaseq::{FollowUp, Item, On, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::{Retry, envelope};
+use crate::{Retry, RetryRules, envelope};
 
 /// A job to add, with its options. What the queue decides on has the meaning and limits that it has for [`Item`].
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct NewJob {
     args: Result<Box<RawValue>>,
     meta: BTreeMap<String, String>,
     timeout: Option<Duration>,
-    retry: Option<Retry>,
+    retry: Option<RetryRules>,
     /// Without data.
     item: Item,
     follow_ups: Vec<(On, NewJob)>,
@@ -70,8 +70,13 @@ impl NewJob {
     }
 
     /// When it is retried, instead of what the worker says.
-    pub fn retry(mut self, retry: Retry) -> Self {
-        self.retry = Some(retry);
+    pub fn retry(self, retry: Retry) -> Self {
+        self.retry_rules(retry.into())
+    }
+
+    /// The rules of retries that differ from what the worker says.
+    pub fn retry_rules(mut self, rules: RetryRules) -> Self {
+        self.retry = Some(rules);
         self
     }
 
