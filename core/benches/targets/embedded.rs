@@ -8,6 +8,7 @@ use leaseq::{Client, Item, LeaseOptions, WorkQueue};
 use leaseq_test_support::cpu_time;
 
 use crate::Scale;
+use crate::latency::late_ticks;
 use crate::load::{MANY, by_turns};
 use crate::plain::Plain;
 use crate::report::{Bound, Report, Scene};
@@ -181,16 +182,34 @@ async fn waiting(scale: Scale, report: &mut Report) {
         let most = if who == "same" { 5.0 } else { 10.0 };
         report.target("6", &what, p99, "ms", (Bound::AtMost, most), note);
     }
-    idle(&same.queue("idle").unwrap(), scale, report).await;
+    let (owner, waiter) = (other.queue("ticks").unwrap(), same.queue("ticks").unwrap());
+    let ticks = late_ticks(&owner, &waiter, scale).await;
+    let note = format!("p50 {:.2} ms", crate::setup::percentile(ticks.clone(), 0.5));
+    let p99 = crate::setup::percentile(ticks, 0.99);
+    let what = "embedded: tick of a schedule → leased by a waiter, p99";
+    report.target("6", what, p99, "ms", (Bound::AtMost, 20.0), note);
+    other.close().await;
+    let queue = same.queue("idle").unwrap();
+    idle("waiter", scale, report, {
+        let queue = queue.clone();
+        async move { queue.lease(LeaseOptions::new(Duration::from_secs(60))).await.map(drop) }
+    })
+    .await;
+    idle("cleaner", scale, report, async move {
+        queue.wait_until_due(Duration::from_secs(60)).await.map(drop)
+    })
+    .await;
 }
 
 /// What this process uses while one of its tasks waits and nothing comes. For two seconds after a write
 /// every look asks SQLite whether all of it is there: that is not idle yet.
-async fn idle(queue: &WorkQueue, scale: Scale, report: &mut Report) {
-    let waiting = tokio::spawn({
-        let queue = queue.clone();
-        async move { queue.lease(LeaseOptions::new(Duration::from_secs(60))).await }
-    });
+async fn idle(
+    who: &str,
+    scale: Scale,
+    report: &mut Report,
+    waits: impl Future<Output = leaseq::Result<()>> + Send + 'static,
+) {
+    let waiting = tokio::spawn(waits);
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     let (before, begun) = (cpu_time(std::process::id()), Instant::now());
     tokio::time::sleep(Duration::from_millis(scale.samples as u64 * 3)).await;
@@ -198,6 +217,6 @@ async fn idle(queue: &WorkQueue, scale: Scale, report: &mut Report) {
     waiting.abort();
     let share = used.as_secs_f64() / begun.elapsed().as_secs_f64() * 100.0;
     let note = "all threads; the kernel tells when another process writes".to_owned();
-    let at_most = (Bound::AtMost, 1.0);
-    report.target("9", "embedded: an idle waiter, of a core", share, "%", at_most, note);
+    let what = format!("embedded: an idle {who}, of a core");
+    report.target("9", &what, share, "%", (Bound::AtMost, 1.0), note);
 }

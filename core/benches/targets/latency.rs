@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use leaseq::{Client, Item, LeaseOptions, Schedule, ScheduleRule};
+use leaseq::options::BEAT_INTERVAL;
+use leaseq::{Beat, Client, Item, LeaseOptions, Schedule, ScheduleRule, WorkQueue, WorkerId};
 
 use crate::Scale;
 use crate::report::{Bound, Report, Scene};
@@ -44,6 +45,15 @@ pub(crate) async fn measure(scale: Scale, report: &mut Report) {
         "ms",
         (Bound::AtMost, 20.0),
         note,
+    );
+
+    report.target(
+        "9",
+        "commands of a worker for its beats",
+        beats(&setup).await,
+        "/s",
+        (Bound::AtMost, 0.1),
+        "a beat every 10 s",
     );
 
     report.scene(Scene::redis("idle"));
@@ -102,7 +112,11 @@ async fn expired(setup: &Setup, worker: &Client, scale: Scale) -> Vec<f64> {
 }
 
 async fn ticks(setup: &Setup, worker: &Client, scale: Scale) -> Vec<f64> {
-    let (owner, waiting) = (setup.queue("ticks"), worker.queue("ticks").unwrap());
+    late_ticks(&setup.queue("ticks"), &worker.queue("ticks").unwrap(), scale).await
+}
+
+/// How late (ms) a waiting worker has the item of each tick.
+pub(crate) async fn late_ticks(owner: &WorkQueue, waiting: &WorkQueue, scale: Scale) -> Vec<f64> {
     let rule = ScheduleRule::every(Duration::from_millis(100)).unwrap();
     owner.put_schedule(Schedule::new("s", rule, Item::new([b'x'; DATA])).overlap()).await.unwrap();
     let mut next = owner.schedules().await.unwrap()[0].next.unwrap();
@@ -120,6 +134,33 @@ async fn ticks(setup: &Setup, worker: &Client, scale: Scale) -> Vec<f64> {
     latencies
 }
 
+/// Commands a second that a worker sends to be seen, if it beats as often as workers do.
+async fn beats(setup: &Setup) -> f64 {
+    const BEATS: u32 = 100;
+    let mut beat = Beat::new(WorkerId::new("worker"));
+    beat.queues = vec!["emails".into()];
+    setup.client.beat(&beat).await.unwrap();
+    setup.reset_stats();
+    for _ in 0..BEATS {
+        setup.client.beat(&beat).await.unwrap();
+    }
+    sent(setup) / f64::from(BEATS) / BEAT_INTERVAL.as_secs_f64()
+}
+
+/// What clients have sent since the statistics were reset; not this benchmark's own, nor commands inside a script.
+fn sent(setup: &Setup) -> f64 {
+    let info = setup.server.cli(&["INFO", "commandstats"]);
+    let calls = |line: &str| -> f64 {
+        let name = line.split(':').next().unwrap_or("");
+        if !["cmdstat_evalsha", "cmdstat_blpop", "cmdstat_eval", "cmdstat_ping"].contains(&name) {
+            return 0.0;
+        }
+        let calls = line.split(['=', ',']).nth(1).unwrap_or("0");
+        calls.parse().unwrap()
+    };
+    info.lines().map(calls).sum()
+}
+
 async fn idle(setup: &Setup, worker: &Client, scale: Scale) -> (f64, f64) {
     setup.client.close().await;
     let queue = worker.queue("idle").unwrap();
@@ -130,17 +171,7 @@ async fn idle(setup: &Setup, worker: &Client, scale: Scale) -> (f64, f64) {
     tokio::time::sleep(Duration::from_millis(500)).await;
     setup.reset_stats();
     tokio::time::sleep(Duration::from_secs(seconds)).await;
-    let info = setup.server.cli(&["INFO", "commandstats"]);
-    let calls = |line: &str| -> f64 {
-        let name = line.split(':').next().unwrap_or("");
-        // What the client sends; not this benchmark's own, nor commands inside a script.
-        if !["cmdstat_evalsha", "cmdstat_blpop", "cmdstat_eval", "cmdstat_ping"].contains(&name) {
-            return 0.0;
-        }
-        let calls = line.split(['=', ',']).nth(1).unwrap_or("0");
-        calls.parse().unwrap()
-    };
-    let rate = info.lines().map(calls).sum::<f64>() / seconds as f64;
+    let rate = sent(setup) / seconds as f64;
     let clients = setup.server.cli(&["CLIENT", "LIST"]);
     // One of them is this benchmark's own.
     let connections = clients.lines().filter(|line| line.contains("id=")).count() - 1;

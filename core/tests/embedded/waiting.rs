@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use leaseq::{Client, ErrorKind, LeaseOptions, OutcomeOptions, WorkQueue};
+use leaseq::{Client, ErrorKind, Item, LeaseOptions, OutcomeOptions, WorkQueue};
 use leaseq_test_support::cpu_time;
 
 use crate::support::{Place, Process, item, ms, queue};
@@ -158,14 +158,34 @@ async fn idle() {
     assert_eq!(lease.id(), b"at last");
 }
 
-/// What a wake-up costs depends on what else runs on the machine, how many there are does not. The
-/// benchmark holds the share of a core.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "started as a process by the test below"]
+async fn idle_cleaner() {
+    let Ok(url) = std::env::var(URL) else { return };
+    let queue = queue(&url).await;
+    while !queue.wait_until_due(Duration::from_secs(60)).await.unwrap() {}
+    assert_eq!(queue.light_clean().await.unwrap().promoted, 1);
+}
+
 #[tokio::test]
 async fn an_idle_waiter_wakes_no_more_often_than_it_must() {
+    is_at_rest("waiting::idle", |item| item).await;
+}
+
+#[tokio::test]
+async fn an_idle_cleaner_wakes_no_more_often_than_it_must() {
+    is_at_rest("waiting::idle_cleaner", |item| item.delay(ms(50))).await;
+}
+
+/// What a wake-up costs depends on what else runs on the machine, how many there are does not. The
+/// benchmark holds the share of a core. The process ends when this item is added.
+async fn is_at_rest(waits: &str, what_for: impl Fn(Item) -> Item) {
     const WATCHED: Duration = Duration::from_secs(3);
     let place = Place::new();
     let queue = place.queue().await;
-    let mut process = Process::start("waiting::idle", &[(URL, &place.url())]);
+    // Nothing is due, but there is something to look after.
+    queue.add_item(item("later").delay(Duration::from_secs(3600))).await.unwrap();
+    let mut process = Process::start(waits, &[(URL, &place.url())]);
     let pid = process.0.id();
     let watch = async |what: &str| {
         let (before, used, begun) = (wakes(pid), cpu_time(pid), Instant::now());
@@ -174,7 +194,7 @@ async fn an_idle_waiter_wakes_no_more_often_than_it_must() {
         let wakes = (wakes(pid) - before) as f64 / watched;
         let share = (cpu_time(pid) - used).as_secs_f64() / watched;
         let percent = share * 100.0;
-        println!("{what}, a waiter wakes {wakes:.0} times a second, for {percent:.2} % of a core");
+        println!("{what}, {waits} wakes {wakes:.0} times a second, for {percent:.2} % of a core");
         assert!(share < 0.05, "{what}: {share} of a core");
         wakes
     };
@@ -186,12 +206,13 @@ async fn an_idle_waiter_wakes_no_more_often_than_it_must() {
     let wakes = watch("then").await;
     // Where the kernel tells it of writes.
     assert!(wakes < if cfg!(target_os = "linux") { 20.0 } else { 160.0 }, "{wakes} a second");
-    queue.add_item(item("at last")).await.unwrap();
+    queue.add_item(what_for(item("at last"))).await.unwrap();
     crate::support::until("it has ended", || {
         let ended = process.has_ended();
         async move { ended }
     })
     .await;
+    assert!(process.0.wait().unwrap().success());
 }
 
 /// How often its threads have gone to sleep.

@@ -1,4 +1,4 @@
-//! Notifies calls that wait for an item of changes of their queue.
+//! Notifies calls that wait for an item of changes of their queue, and cleaners of all writes.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
@@ -15,6 +15,8 @@ pub(super) struct ChangeNotifier {
     queues: Mutex<HashMap<QueueName, watch::Sender<u64>>>,
     /// How many calls wait.
     pub(super) waiting: AtomicUsize,
+    /// How often anybody has written, for cleaners: items may be due earlier than they know.
+    writes: watch::Sender<u64>,
 }
 
 impl ChangeNotifier {
@@ -29,8 +31,16 @@ impl ChangeNotifier {
         }
     }
 
+    /// This process has written something.
+    pub(super) fn wrote(&self) {
+        if self.writes.receiver_count() > 0 {
+            self.writes.send_modify(|count| *count += 1);
+        }
+    }
+
     /// Another process has changed something.
     pub(super) fn all_changed(&self) {
+        self.wrote();
         for sender in self.lock().values() {
             sender.send_modify(|count| *count += 1);
         }
@@ -45,5 +55,9 @@ impl ChangeNotifier {
     pub(super) fn subscribe(&self, queue: &QueueName) -> watch::Receiver<u64> {
         let mut queues = self.lock();
         queues.entry(queue.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
+    }
+    /// Reports all writes from now on.
+    pub(super) fn subscribe_to_writes(&self) -> watch::Receiver<u64> {
+        self.writes.subscribe()
     }
 }

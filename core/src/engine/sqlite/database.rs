@@ -266,15 +266,11 @@ impl Database {
 
     /// Whether another connection has written since the last call, or may have.
     pub(super) fn others_wrote(&mut self) -> bool {
-        let version = self.foreign_version();
+        // A number that changes when another connection has written.
+        let version = self.run("PRAGMA data_version", |s| s.query_row([], |row| row.get(0))).ok();
         let same = version.is_some() && version == self.seen;
         self.seen = version;
         !same
-    }
-
-    /// A number that changes when another connection has written.
-    pub(super) fn foreign_version(&self) -> Option<i64> {
-        self.run("PRAGMA data_version", |s| s.query_row([], |row| row.get(0))).ok()
     }
 
     /// From the time of the transaction; zero if `at` has passed.

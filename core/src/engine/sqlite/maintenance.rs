@@ -19,69 +19,46 @@ use crate::engine::Turn;
 use crate::lock::lock;
 use crate::name::QueueName;
 
-/// How often cleaners check for writes. Workers check more often; what a cleaner waits for has a deadline.
-const CHECK_EVERY: Duration = Duration::from_millis(30);
-/// How long one check may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How often a cleaner queries a queue while others write all the time. What it waits for has a deadline.
+const QUERY_EVERY: Duration = Duration::from_millis(30);
 /// A write-ahead log of this size has not been moved into the file for a long time.
 const LARGE_WAL: u64 = 1 << 30;
 /// With less free space than this the disk is nearly full.
 const LITTLE_ROOM: u64 = 256 << 20;
 
-/// Notifies cleaners when the file has changed, since items may be due earlier than they know.
+/// Notifies cleaners when somebody has written, since items may be due earlier than they know.
+#[derive(Default)]
 pub(super) struct Due {
-    changes: watch::Sender<u64>,
-    /// Has seen the changes before the last query of each queue's cleaner.
-    seen: Mutex<HashMap<QueueName, watch::Receiver<u64>>>,
-    /// The last version of the file. Of all cleaners that wait, one at a time checks it.
-    last: tokio::sync::Mutex<Option<(Option<i64>, u64)>>,
+    /// The last query of each queue's cleaner.
+    asked: Mutex<HashMap<QueueName, Asked>>,
 }
 
-impl Default for Due {
-    fn default() -> Self {
-        Due {
-            changes: watch::Sender::new(0),
-            seen: Mutex::default(),
-            last: tokio::sync::Mutex::default(),
-        }
-    }
+#[derive(Clone)]
+struct Asked {
+    at: Instant,
+    /// Has seen the writes before the query.
+    writes: watch::Receiver<u64>,
 }
 
 impl Due {
     /// A cleaner is about to query the queue.
-    pub(super) fn subscribe(&self, queue: &QueueName) {
-        lock(&self.seen).insert(queue.clone(), self.changes.subscribe());
+    pub(super) fn subscribe(&self, executor: &Executor, queue: &QueueName) {
+        let writes = executor.notifier().subscribe_to_writes();
+        lock(&self.asked).insert(queue.clone(), Asked { at: Instant::now(), writes });
     }
 
     /// The queue has no cleaner any more.
     pub(super) fn forget(&self, queue: &QueueName) {
-        lock(&self.seen).remove(queue);
+        lock(&self.asked).remove(queue);
     }
 
-    /// Returns when the file has changed since the cleaner's query.
+    /// Returns when somebody has written since the cleaner's query.
     pub(super) async fn wait(&self, executor: &Executor, queue: &QueueName) {
-        let seen = lock(&self.seen).get(queue).cloned();
-        let mut seen = seen.unwrap_or_else(|| self.changes.subscribe());
-        tokio::select! {
-            _ = seen.changed() => {}
-            () = self.check(executor) => {}
-        }
-    }
-
-    async fn check(&self, executor: &Executor) {
-        let mut last = self.last.lock().await;
-        loop {
-            tokio::time::sleep(CHECK_EVERY).await;
-            // The first number stands for the writes of others, the second for our own.
-            let version =
-                |db: &mut Database| Ok((db.foreign_version(), db.connection.total_changes()));
-            let until = Instant::now() + PATIENCE;
-            // An error is not reported here: the cleaner's next query returns it.
-            let Ok(now) = executor.run(false, until, version).await else { continue };
-            if last.replace(now) != Some(now) {
-                self.changes.send_modify(|count| *count += 1);
-            }
-        }
+        let asked = lock(&self.asked).get(queue).cloned();
+        // Otherwise the queue was dropped: the cleaner queries it again.
+        let Some(Asked { at, writes }) = asked else { return };
+        tokio::time::sleep_until((at + QUERY_EVERY).into()).await;
+        executor.wait(writes).await;
     }
 }
 

@@ -259,9 +259,9 @@ impl Engine for SqliteEngine {
     }
 
     async fn next_due(&self, queue: &QueueName, _rest: Duration) -> Result<Option<Duration>> {
-        self.due.subscribe(queue);
-        let name = queue.clone();
-        self.read(move |db| maintenance::next_due(db, &name)).await
+        let (executor, name) = (self.executor()?, queue.clone());
+        self.due.subscribe(&executor, queue);
+        executor.run(false, self.until(), move |db| maintenance::next_due(db, &name)).await
     }
 
     async fn wait_due(&self, queue: &QueueName) {

@@ -54,7 +54,9 @@ impl Shared {
         self.average_write.load(Ordering::Relaxed) < MAX_INLINE_WRITE
     }
 
+    /// After the end of its transaction.
     pub(super) fn record_write(&self, time: Duration) {
+        self.notifier.wrote();
         let before = self.average_write.load(Ordering::Relaxed);
         let now = (time.as_nanos() as u64).min(u64::MAX / 16);
         self.average_write.store((before * 7 + now) / 8, Ordering::Relaxed);
